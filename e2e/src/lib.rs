@@ -1,0 +1,1 @@
+//! The bed: a real cluster out of local processes.

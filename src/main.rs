@@ -1,0 +1,2 @@
+//! The `queuewarden` binary.
+fn main() {}

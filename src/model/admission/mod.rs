@@ -1,0 +1,1 @@
+//! The five `admissionController.accessControl.*` keys.

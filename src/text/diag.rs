@@ -1,0 +1,126 @@
+//! Diagnostics as data: what is wrong, where, why, and what to write instead.
+//!
+//! The core returns [`Diagnostic`]s and never prints; the command line draws them, the operator puts them into conditions.
+//! Each has a stable [`Code`] that users can look up and tools can match on. Ranges:
+//!
+//! | codes | about |
+//! |---|---|
+//! | `QW1xxx` | an ACL string |
+//! | `QW2xxx` | YAML text |
+//! | `QW3xxx` | the scheduler's configuration |
+//! | `QW4xxx` | the admission controller's access keys and their regular expressions |
+//! | `QW5xxx` | queuewarden's own objects and the plan |
+//! | `QW6xxx` | files and manifests given to the command line |
+
+use std::fmt;
+
+/// A stable diagnostic code: a number that never changes its meaning, and a short kebab-case title.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Code {
+    /// The number behind `QW`.
+    pub number: u16,
+    /// A short kebab-case name, for example `multiple-spaces`.
+    pub title: &'static str,
+}
+
+impl Code {
+    /// Declares a code. Each module lists its own in one `ALL` slice, which documentation and tests read.
+    pub const fn new(number: u16, title: &'static str) -> Self {
+        Self { number, title }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "QW{:04}", self.number)
+    }
+}
+
+/// How bad it is. An error is what `YuniKorn` refuses at validation or activation, or hangs on, and what queuewarden itself
+/// cannot accept; a warning is what is accepted but does not do what it seems to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// Accepted, but not what was meant.
+    Warning,
+    /// Refused.
+    Error,
+}
+
+/// A half-open range of byte offsets into the text the diagnostic is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Span {
+    /// Offset of the first byte.
+    pub start: usize,
+    /// Offset behind the last byte; never smaller than `start`.
+    pub end: usize,
+}
+
+impl Span {
+    /// The range `start..end`; an `end` before `start` is raised to it.
+    pub fn new(start: usize, end: usize) -> Self {
+        Self { start, end: end.max(start) }
+    }
+
+    /// This span moved to the right by `by` bytes.
+    #[must_use]
+    pub fn shifted(self, by: usize) -> Self {
+        Self { start: self.start.saturating_add(by), end: self.end.saturating_add(by) }
+    }
+}
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Which finding it is.
+    pub code: Code,
+    /// Whether it is refused or only ineffective.
+    pub severity: Severity,
+    /// What is wrong: lower case, no full stop, the user's input in backticks.
+    pub message: String,
+    /// Where, in the text that was read; `None` when it is about the whole.
+    pub span: Option<Span>,
+    /// What to write instead.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    /// An error without a place or help yet.
+    pub fn error(code: Code, message: impl Into<String>) -> Self {
+        Self { code, severity: Severity::Error, message: message.into(), span: None, help: None }
+    }
+
+    /// A warning without a place or help yet.
+    pub fn warning(code: Code, message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(code, message) }
+    }
+
+    /// The same finding with its place.
+    #[must_use]
+    pub fn at(mut self, span: Span) -> Self {
+        self.span = Some(span);
+        self
+    }
+
+    /// The same finding with what to write instead.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Whether it is an error.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    /// One line: `QW1003: message; help: …`. This is what conditions carry.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)?;
+        match &self.help {
+            Some(help) => write!(f, "; help: {help}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Nodes to Go values by yaml.v3's rules.

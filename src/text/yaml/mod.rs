@@ -1,0 +1,32 @@
+//! YAML as yunikorn-core reads it (`go.yaml.in/yaml/v3`), and edits that leave every other byte alone.
+//!
+//! Three jobs, three files: [`parse`] turns text into [`Node`]s, [`decode`] gives scalars the value Go would give them,
+//! [`edit`] changes single scalars in the text and proves that nothing else changed.
+
+pub mod decode;
+pub mod edit;
+mod node;
+pub mod parse;
+
+pub use node::{Kind, Node, Style};
+
+use super::diag::Code;
+
+/// Larger texts are refused before they are parsed: a ConfigMap cannot hold more than 1 MiB, a gzip'd one unpacks to more.
+pub const MAX_TEXT: usize = 8 * 1024 * 1024;
+/// Deeper nesting is refused. A queue level costs two YAML levels.
+pub const MAX_DEPTH: usize = 256;
+/// More nodes than this (aliases counted each time they are used) are refused.
+pub const MAX_NODES: usize = 1_000_000;
+
+/// The text is not YAML as Go's parser reads it.
+pub const SYNTAX: Code = Code::new(2001, "yaml-syntax");
+/// The text is larger, deeper or has more nodes than the bounds above.
+pub const TOO_LARGE: Code = Code::new(2002, "yaml-too-large");
+/// A value does not fit the field's Go type, a field is unknown, or a key stands twice.
+pub const DECODE: Code = Code::new(2003, "yaml-decode");
+/// An edit cannot be made without touching something else.
+pub const EDIT: Code = Code::new(2004, "yaml-edit");
+
+/// All codes of this module.
+pub const CODES: &[Code] = &[SYNTAX, TOO_LARGE, DECODE, EDIT];

@@ -1,0 +1,75 @@
+//! The tree of one YAML document: raw scalar text, style, tag and place, because Go's typing rules need all of them.
+
+use crate::text::diag::Span;
+
+/// How a scalar was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Style {
+    /// Without quotes.
+    Plain,
+    /// `'single'`
+    SingleQuoted,
+    /// `"double"`
+    DoubleQuoted,
+    /// `|` block
+    Literal,
+    /// `>` block
+    Folded,
+}
+
+/// What a node is. Aliases are resolved by the parser: the node they point at is cloned into place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// A scalar with its content after unescaping and folding.
+    Scalar {
+        /// The content.
+        value: String,
+        /// How it was written.
+        style: Style,
+    },
+    /// A list.
+    Sequence(Vec<Node>),
+    /// A mapping in the order of the text, duplicate and merge (`<<`) keys included.
+    Mapping(Vec<(Node, Node)>),
+}
+
+/// A node with its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// What it is.
+    pub kind: Kind,
+    /// The explicit tag in its long form (`tag:yaml.org,2002:str`), `!` for the non-specific one; `None` when there is none.
+    pub tag: Option<String>,
+    /// Whether an anchor stands on it, or it came from an alias: such a node is shared, and must not be edited in one place.
+    pub shared: bool,
+    /// Where in the text. For a node that came from an alias: the place of the alias.
+    pub span: Span,
+    /// One-based line of the node's start as Go counts it, for its error texts.
+    pub line: usize,
+}
+
+impl Node {
+    /// The mapping's pairs, or `None` if it is something else.
+    pub fn as_mapping(&self) -> Option<&[(Node, Node)]> {
+        match &self.kind {
+            Kind::Mapping(pairs) => Some(pairs),
+            _ => None,
+        }
+    }
+
+    /// The list's items, or `None` if it is something else.
+    pub fn as_sequence(&self) -> Option<&[Node]> {
+        match &self.kind {
+            Kind::Sequence(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The scalar's content, or `None` if it is something else.
+    pub fn as_scalar(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Scalar { value, .. } => Some(value),
+            _ => None,
+        }
+    }
+}
