@@ -1,0 +1,1 @@
+//! Owners of `ConfigMap` keys.
