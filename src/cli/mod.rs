@@ -1,1 +1,2 @@
 //! Command line.
+pub mod input;
