@@ -2,13 +2,18 @@
 //!
 //! * [`v1alpha1`]: the three kinds, their CEL rules and the descriptions `kubectl explain` shows.
 //! * [`crd`]: the `CustomResourceDefinition`s made of them, as objects and as the files under `crds/`.
-//! * [`owners`]: who wrote a key of a `ConfigMap`, read from `managedFields`.
+//! * [`convert`]: what the API server, or a file, holds, as the plan's input; nothing in there can fail, a bad object becomes
+//!   an entry that says what is wrong with it.
+//! * [`config_map`]: a `ConfigMap` as the plan's input, with the owners of its keys.
+//! * [`status`]: the plan's output as `status` of the objects.
 //!
 //! The API server checks structure (lengths, names, what excludes what). It is never the only guard: objects may be older than a
 //! rule or come from a file, so the conversion checks again and the plan judges meaning.
 
+pub mod config_map;
+pub mod convert;
 pub mod crd;
-pub mod owners;
+pub mod status;
 pub mod v1alpha1;
 
 pub use crd::{crd_yaml, crds};
@@ -17,5 +22,3 @@ pub use crd::{crd_yaml, crds};
 pub const GROUP: &str = "queuewarden.dev";
 /// The one served version.
 pub const VERSION: &str = "v1alpha1";
-/// The name under which queuewarden's writes appear in `managedFields`.
-pub const FIELD_MANAGER: &str = "queuewarden";

@@ -132,11 +132,13 @@ pub struct QueueAclStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// Who this object alone lets submit, as YuniKorn's ACL text; absent when the object says nothing about submitting.
+    /// Who this object alone lets submit: an ACL such as "sue devs", "*" for everyone, "nobody", or "-" when it says nothing about
+    /// submitting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submit: Option<String>,
 
-    /// Who this object alone makes administrator, as YuniKorn's ACL text; absent when the object says nothing about administration.
+    /// Who this object alone makes administrator: an ACL such as "sue ops", "*" for everyone, "nobody", or "-" when it says nothing
+    /// about administration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admin: Option<String>,
 

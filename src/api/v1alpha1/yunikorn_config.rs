@@ -204,13 +204,9 @@ pub struct YuniKornConfigStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loaded_hash: Option<String>,
 
-    /// The ConfigMap and key that are written.
+    /// The ConfigMap that is written, and the keys in it that are queuewarden's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputIdentity>,
-
-    /// How many objects there are and how they stand.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub counts: Option<Counts>,
 
     /// BaseResolved: the base was found and understood. Applied: the ConfigMap holds the computed text. Loaded: the scheduler runs it.
     /// FailOpen: present and True when everyone may submit everywhere. Ready: all is well.
@@ -219,7 +215,7 @@ pub struct YuniKornConfigStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// Which object and key were written.
+/// Which object and keys were written.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
@@ -228,25 +224,11 @@ pub struct OutputIdentity {
     pub namespace: String,
     /// Name of the ConfigMap.
     pub name: String,
-    /// Key in its data.
-    pub key: String,
     /// Its uid: another one means that it was deleted and created again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub uid: Option<String>,
-}
-
-/// Numbers of objects.
-#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[serde(rename_all = "camelCase", default)]
-#[schemars(inline)]
-pub struct Counts {
-    /// All QueueAcls.
-    #[schemars(schema_with = "schema::counter")]
-    pub queue_acls: u64,
-    /// QueueAcls whose condition Accepted is True.
-    #[schemars(schema_with = "schema::counter")]
-    pub accepted_queue_acls: u64,
-    /// All AdmissionPolicies.
-    #[schemars(schema_with = "schema::counter")]
-    pub admission_policies: u64,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    /// The keys in its data that queuewarden wrote; all others are left alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "set"))]
+    pub keys: Vec<String>,
 }

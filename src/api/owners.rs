@@ -1,1 +1,0 @@
-//! Owners of `ConfigMap` keys.
