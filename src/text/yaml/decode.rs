@@ -6,7 +6,10 @@
 //!
 //! What Go's lists, maps and pointers can be beyond their content, nil, is `None` here: `YuniKorn` tells them apart.
 
+mod values;
+
 use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
 
 use super::edit::Step;
 use super::resolve::{self, Value};
@@ -51,7 +54,10 @@ impl Spanned {
 impl From<&str> for Spanned {
     /// A text that stands nowhere.
     fn from(value: &str) -> Self {
-        Self { value: value.to_owned(), ..Self::default() }
+        Self {
+            value: value.to_owned(),
+            ..Self::default()
+        }
     }
 }
 
@@ -87,25 +93,36 @@ pub fn decode<T: Decode + Default>(document: Option<&Node>) -> Result<T, DecodeE
     let mut value = T::default();
     let Some(root) = document else { return Ok(value) };
     let mut decoder = Decoder::default();
-    // Go counts the document itself as one more.
-    decoder.count(root).and_then(|()| decoder.unmarshal(root, &mut value)).map_err(|failure| {
+    decoder.unmarshal(root, &mut value).map_err(|failure| {
         let text = format!("yaml: {}", failure.message);
-        DecodeError { diagnostics: vec![Diagnostic::error(DECODE, failure.message).at(failure.span)], text }
+        DecodeError {
+            diagnostics: vec![Diagnostic::error(DECODE, failure.message).at(failure.span)],
+            text,
+        }
     })?;
     if decoder.issues.is_empty() {
         return Ok(value);
     }
-    let lines: Vec<String> =
-        decoder.issues.iter().map(|issue| format!("line {}: {}", issue.line, issue.message)).collect();
+    let lines: Vec<String> = decoder
+        .issues
+        .iter()
+        .map(|issue| format!("line {}: {}", issue.line, issue.message))
+        .collect();
     let diagnostics = decoder
         .issues
         .into_iter()
         .map(|issue| {
             let diagnostic = Diagnostic::error(DECODE, issue.message).at(issue.span);
-            Diagnostic { help: issue.help, ..diagnostic }
+            Diagnostic {
+                help: issue.help,
+                ..diagnostic
+            }
         })
         .collect();
-    Err(DecodeError { text: format!("yaml: unmarshal errors:\n  {}", lines.join("\n  ")), diagnostics })
+    Err(DecodeError {
+        text: format!("yaml: unmarshal errors:\n  {}", lines.join("\n  ")),
+        diagnostics,
+    })
 }
 
 /// A type that decodes as one Go type does.
@@ -144,7 +161,10 @@ pub struct Failure {
 
 impl Failure {
     fn new(message: impl Into<String>, node: &Node) -> Self {
-        Self { message: message.into(), span: node.span }
+        Self {
+            message: message.into(),
+            span: node.span,
+        }
     }
 }
 
@@ -174,45 +194,15 @@ pub struct Decoder {
     path: Vec<Step>,
     /// How many anchored, aliased or merged nodes we are in.
     shared: usize,
-    decode_count: u64,
-    alias_count: u64,
-    alias_depth: u64,
 }
 
 impl Decoder {
     /// `decode.go` `unmarshal`, but for what depends on the type.
     fn unmarshal(&mut self, node: &Node, out: &mut dyn Decode) -> Result<bool, Failure> {
-        self.count(node)?;
-        let aliased = node.alias.is_some();
-        if aliased {
-            self.alias_depth += 1;
-            // Go counts the alias, then what it stands for.
-            self.count(node)?;
-        }
         self.shared += usize::from(node.shared);
         let good = out.decode(node, self);
         self.shared -= usize::from(node.shared);
-        self.alias_depth -= u64::from(aliased);
         good
-    }
-
-    /// The guard against documents that are mostly aliases.
-    fn count(&mut self, node: &Node) -> Result<(), Failure> {
-        self.decode_count += 1;
-        if self.alias_depth > 0 {
-            self.alias_count += 1;
-        }
-        #[expect(clippy::cast_precision_loss, reason = "counts are bounded by the parser, far below 2^52")]
-        let (all, aliases) = (self.decode_count as f64, self.alias_count as f64);
-        let allowed = match self.decode_count {
-            ..=400_000 => 0.99,
-            4_000_000.. => 0.10,
-            _ => 0.99 - 0.89 * ((all - 400_000.0) / 3_600_000.0),
-        };
-        if self.alias_count > 100 && self.decode_count > 1000 && aliases / all > allowed {
-            return Err(Failure::new("document contains excessive aliasing", node));
-        }
-        Ok(())
     }
 
     /// `unmarshal` of a child.
@@ -239,11 +229,21 @@ impl Decoder {
     }
 
     fn issue(&mut self, node: &Node, message: String, help: Option<String>) {
-        self.issues.push(Issue { line: node.line, message, span: node.span, help });
+        self.issues.push(Issue {
+            line: node.line,
+            message,
+            span: node.span,
+            help,
+        });
     }
 
     fn place(&self, node: &Node) -> Place {
-        Place { path: self.path.clone(), span: node.span, line: node.line, shared: self.shared > 0 }
+        Place {
+            path: self.path.clone(),
+            span: node.span,
+            line: node.line,
+            shared: self.shared > 0,
+        }
     }
 
     /// The value of a scalar node; `None` when it is a mapping or a list, which is then recorded as a mismatch.
@@ -275,8 +275,14 @@ impl Decoder {
             return true;
         }
         let repeated = pairs.iter().enumerate().flat_map(|(index, (first, _))| {
-            let same = places.get(&as_written(first)).map(Vec::as_slice).unwrap_or_default();
-            same.iter().filter(move |other| **other > index).filter_map(|other| pairs.get(*other)).map(move |(second, _)| (first, second))
+            let same = places
+                .get(&as_written(first))
+                .map(Vec::as_slice)
+                .unwrap_or_default();
+            same.iter()
+                .filter(move |other| **other > index)
+                .filter_map(|other| pairs.get(*other))
+                .map(move |(second, _)| (first, second))
         });
         for (first, second) in repeated.take(MAX_REPEATED) {
             let name = go_quoted(as_written(second).1);
@@ -292,7 +298,7 @@ impl Decoder {
         if outermost {
             let mut keys = HashSet::new();
             for (key, _) in pairs {
-                keys.insert(self.interface_key(key)?);
+                keys.insert(Self::interface_key(key)?);
             }
             self.merged = Some(keys);
         }
@@ -318,25 +324,27 @@ impl Decoder {
     }
 
     /// A key decoded into `interface{}`.
-    fn interface_key(&mut self, node: &Node) -> Result<Key, Failure> {
-        self.unmarshal(node, &mut Ignored)?;
+    fn interface_key(node: &Node) -> Result<Key, Failure> {
         let Some(text) = node.as_scalar() else {
             let unhashable = match &node.kind {
                 Kind::Sequence(_) => "[]interface {}",
-                Kind::Mapping(pairs) if pairs.iter().all(|(key, _)| is_text(key)) => "map[string]interface {}",
+                Kind::Mapping(pairs) if pairs.iter().all(|(key, _)| is_text(key)) => {
+                    "map[string]interface {}"
+                }
                 _ => "map[interface {}]interface {}",
             };
-            return Err(Failure::new(format!("runtime error: hash of unhashable type {unhashable}"), node));
+            return Err(Failure::new(
+                format!("runtime error: hash of unhashable type {unhashable}"),
+                node,
+            ));
         };
-        match resolve::resolve(&resolve::tag_of(node), text).map_err(|message| Failure::new(message, node))?.1 {
+        match resolve::resolve(&resolve::tag_of(node), text)
+            .map_err(|message| Failure::new(message, node))?
+            .1
+        {
             Value::Text(text) => Ok(Key::Text(text)),
             _ => Ok(Key::Other),
         }
-    }
-
-    /// Whether a key is set already by something that comes before what is being merged; remembers it otherwise.
-    fn merged_before(&mut self, merged: &mut Option<HashSet<Key>>, name: &str) -> bool {
-        merged.as_mut().is_some_and(|keys| !keys.insert(Key::Text(name.to_owned())))
     }
 
     fn record<T: Record>(&mut self, node: &Node, pairs: &[(Node, Node)], out: &mut T) -> Result<(), Failure> {
@@ -352,12 +360,16 @@ impl Decoder {
                 merge = Some(value);
                 continue;
             }
-            if !self.unmarshal(key, &mut name)? || self.merged_before(&mut merged, &name) {
+            if !self.unmarshal(key, &mut name)? || merged_before(&mut merged, &name) {
                 continue;
             }
             match out.field(&name) {
                 Some(_) if !done.insert(name.clone()) => {
-                    self.issue(key, format!("field {name} already set in type {}", T::GO_TYPE), None);
+                    self.issue(
+                        key,
+                        format!("field {name} already set in type {}", T::GO_TYPE),
+                        None,
+                    );
                 }
                 Some(field) => {
                     let step = Step::Key(key.as_scalar().unwrap_or_default().to_owned());
@@ -365,7 +377,7 @@ impl Decoder {
                 }
                 None => {
                     let message = format!("field {name} not found in type {}", T::GO_TYPE);
-                    self.issue(key, message, suggestion(&name, T::FIELDS));
+                    self.issue(key, message, Some(suggestion(&name, T::FIELDS)));
                 }
             }
         }
@@ -376,19 +388,6 @@ impl Decoder {
 
 /// Go lists each pair of equal keys, whose number grows with the square; we stop after so many in one mapping.
 const MAX_REPEATED: usize = 1000;
-
-/// Takes any node without looking at it.
-struct Ignored;
-
-impl Decode for Ignored {
-    fn go_type(&self) -> String {
-        "interface {}".to_owned()
-    }
-
-    fn decode(&mut self, _node: &Node, _decoder: &mut Decoder) -> Result<bool, Failure> {
-        Ok(true)
-    }
-}
 
 /// Kind and content of a key, as Go compares them.
 fn as_written(key: &Node) -> (u8, &str) {
@@ -410,14 +409,20 @@ fn is_merge(key: &Node) -> bool {
     key.alias.is_none() && key.as_scalar() == Some("<<") && resolve::tag_of(key) == resolve::MERGE
 }
 
-/// A field of this name in another case, or the nearest one.
-fn suggestion(name: &str, fields: &[&str]) -> Option<String> {
+/// Whether a key is set already by something that comes before what is being merged; remembers it otherwise.
+fn merged_before(merged: &mut Option<HashSet<Key>>, name: &str) -> bool {
+    merged
+        .as_mut()
+        .is_some_and(|keys| !keys.insert(Key::Text(name.to_owned())))
+}
+
+/// A field of this name in another case, or all that there are.
+fn suggestion(name: &str, fields: &[&str]) -> String {
     let lower = name.to_lowercase();
-    let known = fields.iter().find(|field| **field == lower);
-    Some(match known {
+    match fields.iter().find(|field| **field == lower) {
         Some(field) => format!("write `{field}`: YuniKorn's keys are all lower case"),
         None => format!("the fields here are {}", fields.join(", ")),
-    })
+    }
 }
 
 /// Go's `%#v` of a string.
@@ -434,274 +439,13 @@ fn go_quoted(text: &str) -> String {
             '\r' => quoted.push_str("\\r"),
             '\t' => quoted.push_str("\\t"),
             '\u{b}' => quoted.push_str("\\v"),
-            '\u{0}'..='\u{1f}' | '\u{7f}' => quoted.push_str(&format!("\\x{:02x}", u32::from(c))),
-            c if c != ' ' && (c.is_control() || c.is_whitespace()) => quoted.push_str(&format!("\\u{:04x}", u32::from(c))),
+            '\u{0}'..='\u{1f}' | '\u{7f}' => _ = write!(quoted, "\\x{:02x}", u32::from(c)),
+            c if c != ' ' && (c.is_control() || c.is_whitespace()) => {
+                _ = write!(quoted, "\\u{:04x}", u32::from(c));
+            }
             _ => quoted.push(c),
         }
     }
     quoted.push('"');
     quoted
-}
-
-/// Whether Go would return before it touched anything: the node is null.
-fn is_null(node: &Node) -> bool {
-    resolve::tag_of(node) == resolve::NULL
-}
-
-impl Decode for String {
-    fn go_type(&self) -> String {
-        "string".to_owned()
-    }
-
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
-        match decoder.scalar(node, "string")? {
-            None | Some(Value::Null) => Ok(false),
-            Some(Value::Text(text)) => {
-                *self = text;
-                Ok(true)
-            }
-            Some(_) => {
-                node.as_scalar().unwrap_or_default().clone_into(self);
-                Ok(true)
-            }
-        }
-    }
-}
-
-impl Decode for Spanned {
-    fn go_type(&self) -> String {
-        self.value.go_type()
-    }
-
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
-        let good = self.value.decode(node, decoder)?;
-        self.span = Some(node.span);
-        self.shared = decoder.shared > 0;
-        self.style = match &node.kind {
-            Kind::Scalar { style, .. } => Some(*style),
-            _ => None,
-        };
-        Ok(good)
-    }
-}
-
-impl Decode for bool {
-    fn go_type(&self) -> String {
-        "bool".to_owned()
-    }
-
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
-        *self = match decoder.scalar(node, "bool")? {
-            None | Some(Value::Null) => return Ok(false),
-            Some(Value::Bool(value)) => value,
-            Some(Value::Text(text)) => match text.as_str() {
-                "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => true,
-                "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => false,
-                _ => {
-                    decoder.mismatch(node, "bool");
-                    return Ok(false);
-                }
-            },
-            Some(_) => {
-                decoder.mismatch(node, "bool");
-                return Ok(false);
-            }
-        };
-        Ok(true)
-    }
-}
-
-impl Decode for u64 {
-    fn go_type(&self) -> String {
-        "uint64".to_owned()
-    }
-
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
-        let number = match decoder.scalar(node, "uint64")? {
-            None | Some(Value::Null) => return Ok(false),
-            Some(Value::Int(number)) => u64::try_from(number).ok(),
-            Some(Value::Uint(number)) => Some(number),
-            Some(Value::Float(number)) => float_to_uint(number),
-            Some(_) => None,
-        };
-        match number {
-            Some(number) => *self = number,
-            None => decoder.mismatch(node, "uint64"),
-        }
-        Ok(number.is_some())
-    }
-}
-
-/// Go's `uint64(float)` on amd64, for what is not larger than the largest one as a float: fractions are cut, and what does not fit
-/// becomes 2^63 (negative ones the two's complement).
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the ranges are checked")]
-fn float_to_uint(number: f64) -> Option<u64> {
-    const TWO_63: f64 = 9_223_372_036_854_775_808.0;
-    const TWO_64: f64 = 18_446_744_073_709_551_616.0;
-    if number.is_nan() || number > TWO_64 {
-        None
-    } else if number >= TWO_64 || number <= -TWO_63 {
-        Some(1 << 63)
-    } else if number < 0.0 {
-        Some((number as i64).cast_unsigned())
-    } else {
-        Some(number as u64)
-    }
-}
-
-impl Decode for f64 {
-    fn go_type(&self) -> String {
-        "float64".to_owned()
-    }
-
-    #[expect(clippy::cast_precision_loss, reason = "Go converts in the same way")]
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
-        *self = match decoder.scalar(node, "float64")? {
-            None | Some(Value::Null) => return Ok(false),
-            Some(Value::Int(number)) => number as f64,
-            Some(Value::Uint(number)) => number as f64,
-            Some(Value::Float(number)) => number,
-            Some(_) => {
-                decoder.mismatch(node, "float64");
-                return Ok(false);
-            }
-        };
-        Ok(true)
-    }
-}
-
-/// A pointer: null is nil, anything else is decoded into what it points to.
-fn pointer<P: Default>(
-    out: &mut Option<P>,
-    node: &Node,
-    decoder: &mut Decoder,
-    pointee: impl FnOnce(&mut P) -> &mut dyn Decode,
-) -> Result<bool, Failure> {
-    if !is_null(node) {
-        return pointee(out.get_or_insert_default()).decode(node, decoder);
-    }
-    let go_type = format!("*{}", pointee(&mut P::default()).go_type());
-    let null = decoder.scalar(node, &go_type)?.is_some();
-    if null {
-        *out = None;
-    }
-    Ok(null)
-}
-
-impl Decode for Option<bool> {
-    fn go_type(&self) -> String {
-        "*bool".to_owned()
-    }
-
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
-        pointer(self, node, decoder, |value| value)
-    }
-}
-
-impl<T: Record> Decode for Option<Box<T>> {
-    fn go_type(&self) -> String {
-        format!("*{}", T::GO_TYPE)
-    }
-
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
-        pointer(self, node, decoder, |value| value.as_mut())
-    }
-}
-
-impl<T: Decode + Default> Decode for List<T> {
-    fn go_type(&self) -> String {
-        format!("[]{}", T::default().go_type())
-    }
-
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
-        let Some(nodes) = node.as_sequence() else {
-            return composite(self, node, decoder);
-        };
-        let mut list = Vec::with_capacity(nodes.len());
-        for (index, item) in nodes.iter().enumerate() {
-            let mut value = T::default();
-            if decoder.child(Step::Index(index), item, &mut value)? {
-                list.push(value);
-            }
-        }
-        *self = Some(list);
-        Ok(true)
-    }
-}
-
-impl<T: Decode + Default> Decode for Map<T> {
-    fn go_type(&self) -> String {
-        format!("map[string]{}", T::default().go_type())
-    }
-
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
-        let Some(pairs) = node.as_mapping() else {
-            return composite(self, node, decoder);
-        };
-        if !decoder.unique_keys(pairs) {
-            return Ok(false);
-        }
-        let mut merged = decoder.merged.take();
-        let mut merge = None;
-        let is_new = self.is_none();
-        let map = self.get_or_insert_default();
-        for (key, value) in pairs {
-            if is_merge(key) {
-                merge = Some(value);
-                continue;
-            }
-            let mut name = String::new();
-            if !decoder.unmarshal(key, &mut name)? || decoder.merged_before(&mut merged, &name) {
-                continue;
-            }
-            let mut item = T::default();
-            let good = decoder.child(Step::Key(name.clone()), value, &mut item)?;
-            if good || (is_null(value) && (is_new || !map.contains_key(&name))) {
-                map.insert(name, item);
-            }
-        }
-        decoder.merged = merged;
-        merge.map_or(Ok(()), |from| decoder.merge(pairs, from, self))?;
-        Ok(true)
-    }
-}
-
-/// What is neither list nor map where one belongs: null is nil, all else does not fit.
-fn composite<T>(out: &mut Option<T>, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure>
-where
-    Option<T>: Decode,
-{
-    let go_type = out.go_type();
-    match decoder.scalar(node, &go_type)? {
-        Some(Value::Null) => {
-            *out = None;
-            Ok(true)
-        }
-        Some(_) => {
-            decoder.mismatch(node, &go_type);
-            Ok(false)
-        }
-        None => Ok(false),
-    }
-}
-
-impl<T: Record> Decode for T {
-    fn go_type(&self) -> String {
-        T::GO_TYPE.to_owned()
-    }
-
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
-        if let Some(pairs) = node.as_mapping() {
-            if !decoder.unique_keys(pairs) {
-                return Ok(false);
-            }
-            decoder.record(node, pairs, self)?;
-            return Ok(true);
-        }
-        match decoder.scalar(node, T::GO_TYPE)? {
-            Some(Value::Null) | None => {}
-            Some(_) => decoder.mismatch(node, T::GO_TYPE),
-        }
-        Ok(false)
-    }
 }
