@@ -4,12 +4,16 @@
 /// `UserRegExp`: `^[_a-zA-Z][a-zA-Z0-9:#/_.@-]*[$]?$`. Wider than what an ACL may name.
 pub fn is_user(name: &str) -> bool {
     let name = name.strip_suffix('$').unwrap_or(name);
-    is_name(name, |byte| byte.is_ascii_alphanumeric() || b":#/_.@-".contains(&byte))
+    is_name(name, |byte| {
+        byte.is_ascii_alphanumeric() || b":#/_.@-".contains(&byte)
+    })
 }
 
 /// `GroupRegExp`: `^[_a-zA-Z][a-zA-Z0-9:_.-]*$`. Wider than what an ACL may name.
 pub fn is_group(name: &str) -> bool {
-    is_name(name, |byte| byte.is_ascii_alphanumeric() || b":_.-".contains(&byte))
+    is_name(name, |byte| {
+        byte.is_ascii_alphanumeric() || b":_.-".contains(&byte)
+    })
 }
 
 /// `RuleNameRegExp`: `^[_a-zA-Z][a-zA-Z0-9_]*$`.
@@ -34,5 +38,7 @@ fn is_name(name: &str, more: impl Fn(u8) -> bool) -> bool {
 
 /// Go's `strings.ToLower`: each character by itself.
 pub(super) fn to_lower(text: &str) -> String {
-    text.chars().map(|c| c.to_lowercase().next().unwrap_or(c)).collect()
+    text.chars()
+        .map(|c| c.to_lowercase().next().unwrap_or(c))
+        .collect()
 }

@@ -37,14 +37,21 @@ impl Amounts {
 
     /// Whether `smaller` fits, where what is not named here is unlimited (`resources.go:455`).
     pub(super) fn fits(&self, smaller: &Self) -> bool {
-        smaller.0.iter().all(|(name, amount)| self.0.get(name).is_none_or(|most| *amount <= (*most).max(0)))
+        smaller
+            .0
+            .iter()
+            .all(|(name, amount)| self.0.get(name).is_none_or(|most| *amount <= (*most).max(0)))
     }
 
     /// The smaller of each, and what only one of them names (`resources.go:999`).
     pub(super) fn least(&self, other: &Self) -> Self {
         let mut least = self.clone();
         for (name, amount) in &other.0 {
-            least.0.entry(name.clone()).and_modify(|own| *own = (*own).min(*amount)).or_insert(*amount);
+            least
+                .0
+                .entry(name.clone())
+                .and_modify(|own| *own = (*own).min(*amount))
+                .or_insert(*amount);
         }
         least
     }
@@ -52,7 +59,10 @@ impl Amounts {
     /// Adds, stopping at the largest number (`resources.go:165`, `addVal`).
     pub(super) fn add(&mut self, other: &Self) {
         for (name, amount) in &other.0 {
-            self.0.entry(name.clone()).and_modify(|own| *own = own.saturating_add(*amount)).or_insert(*amount);
+            self.0
+                .entry(name.clone())
+                .and_modify(|own| *own = own.saturating_add(*amount))
+                .or_insert(*amount);
         }
     }
 

@@ -201,12 +201,20 @@ impl Limit {
 }
 
 fn same_texts(left: &List<Spanned>, right: &List<Spanned>) -> bool {
-    left.is_some() == right.is_some() && items(left).iter().map(Spanned::as_str).eq(items(right).iter().map(Spanned::as_str))
+    left.is_some() == right.is_some()
+        && items(left)
+            .iter()
+            .map(Spanned::as_str)
+            .eq(items(right).iter().map(Spanned::as_str))
 }
 
 fn same_quantities(left: &Quantities, right: &Quantities) -> bool {
     let texts = |quantities: &Quantities| -> Option<BTreeMap<String, String>> {
-        quantities.as_ref().map(|map| map.iter().map(|(name, text)| (name.clone(), text.value.clone())).collect())
+        quantities.as_ref().map(|map| {
+            map.iter()
+                .map(|(name, text)| (name.clone(), text.value.clone()))
+                .collect()
+        })
     };
     texts(left) == texts(right)
 }

@@ -8,6 +8,8 @@ mod placement;
 mod queues;
 mod resources;
 
+pub(super) use queues::NAME_REFUSED;
+
 use std::collections::HashSet;
 
 use super::codes::{NODE_SORT, PARTITION_DUPLICATE};
@@ -34,7 +36,10 @@ pub fn validate(config: &SchedulerConfig) -> Result<SchedulerConfig, Diagnostic>
             DEFAULT_PARTITION.clone_into(&mut partition.name.value);
         }
         if !seen.insert(to_lower(partition.name.as_str())) {
-            let message = format!("duplicate partition name found with name {}", partition.name.value);
+            let message = format!(
+                "duplicate partition name found with name {}",
+                partition.name.value
+            );
             return Err(Diagnostic::error(PARTITION_DUPLICATE, message).at(partition.head()));
         }
         check_partition(partition)?;
@@ -45,7 +50,9 @@ pub fn validate(config: &SchedulerConfig) -> Result<SchedulerConfig, Diagnostic>
 fn check_partition(partition: &mut PartitionConfig) -> Result<(), Diagnostic> {
     queues::insert_root(partition)?;
     limits::move_to_root(partition)?;
-    let Some(root) = items(&partition.queues).first() else { return Ok(()) };
+    let Some(root) = items(&partition.queues).first() else {
+        return Ok(());
+    };
     queues::check(root, 1)?;
     resources::check(root, None)?;
     placement::check(partition)?;
@@ -58,14 +65,22 @@ fn check_partition(partition: &mut PartitionConfig) -> Result<(), Diagnostic> {
 /// `checkNodeSortingPolicy` (`configvalidator.go:618`).
 fn check_node_sort_policy(policy: &NodeSortPolicy) -> Result<(), Diagnostic> {
     let refused = |message: String| {
-        let diagnostic = Diagnostic::error(NODE_SORT, message).help("write `fair` or `binpacking`, and no weight below 0");
+        let diagnostic =
+            Diagnostic::error(NODE_SORT, message).help("write `fair` or `binpacking`, and no weight below 0");
         at(diagnostic, &policy.kind)
     };
     if !matches!(policy.kind.as_str(), "" | "fair" | "binpacking") {
         return Err(refused(format!("undefined policy: {}", policy.kind.value)));
     }
-    match policy.resource_weights.iter().flatten().find(|(_, weight)| **weight < 0.0) {
-        Some((name, _)) => Err(refused(format!("negative resource weight for {name} is not allowed"))),
+    match policy
+        .resource_weights
+        .iter()
+        .flatten()
+        .find(|(_, weight)| **weight < 0.0)
+    {
+        Some((name, _)) => Err(refused(format!(
+            "negative resource weight for {name} is not allowed"
+        ))),
         None => Ok(()),
     }
 }

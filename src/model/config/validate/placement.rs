@@ -5,7 +5,7 @@ use super::super::names::{is_expression, is_group, is_rule, is_user, to_lower};
 use super::super::schema::{Filter, PartitionConfig, PlacementRule, QueueConfig};
 use super::{ROOT, at};
 use crate::text::diag::{Diagnostic, Span};
-use crate::text::go_regex::{self, GoRegex};
+use crate::text::go_regex::GoRegex;
 use crate::text::yaml::decode::{List, Spanned, items};
 
 /// `checkPlacementRules` (`configvalidator.go:316`).
@@ -14,10 +14,15 @@ pub(super) fn check(partition: &PartitionConfig) -> Result<(), Diagnostic> {
     rules.iter().try_for_each(check_rule)?;
     // Go collects the paths of all rules before it looks the first one up.
     let paths = rules.iter().map(StaticPath::of).collect::<Result<Vec<_>, _>>()?;
-    for (number, path) in paths.iter().enumerate().filter(|(_, path)| path.path.starts_with(ROOT)) {
+    for (number, path) in paths
+        .iter()
+        .enumerate()
+        .filter(|(_, path)| path.path.starts_with(ROOT))
+    {
         let lower = to_lower(&path.path);
         let parts: Vec<&str> = lower.split('.').collect();
-        check_path(path, &parts, items(&partition.queues), None).map_err(|reason| path.refusal(number, &reason))?;
+        check_path(path, &parts, items(&partition.queues), None)
+            .map_err(|reason| path.refusal(number, &reason))?;
     }
     Ok(())
 }
@@ -27,7 +32,9 @@ fn check_rule(rule: &PlacementRule) -> Result<(), Diagnostic> {
     let name = rule.name.as_str();
     if !is_rule(name) {
         let message = format!("invalid rule name {name}, a name must be a valid identifier");
-        return Err(Diagnostic::error(RULE, message).at(rule.head()).help("write `provided`, `user`, `fixed` or `tag`"));
+        return Err(Diagnostic::error(RULE, message)
+            .at(rule.head())
+            .help("write `provided`, `user`, `fixed` or `tag`"));
     }
     if let Some(parent) = &rule.parent {
         check_rule(parent)?;
@@ -39,7 +46,8 @@ fn check_rule(rule: &PlacementRule) -> Result<(), Diagnostic> {
 fn check_filter(filter: &Filter) -> Result<(), Diagnostic> {
     let kind = filter.kind.as_str();
     if !kind.is_empty() && !kind.eq_ignore_ascii_case("allow") && !kind.eq_ignore_ascii_case("deny") {
-        let message = format!("invalid rule filter type {kind}, filter type  must be either '', allow or deny");
+        let message =
+            format!("invalid rule filter type {kind}, filter type  must be either '', allow or deny");
         return Err(at(Diagnostic::error(FILTER, message), &filter.kind));
     }
     check_filter_list(&filter.users, "user", is_user)?;
@@ -63,7 +71,7 @@ fn check_filter_list(
 
 /// Whether Go compiles the expression. What only we refuse, Go compiles.
 pub(in super::super) fn go_compiles(pattern: &str) -> bool {
-    GoRegex::new(pattern).map_or_else(|error| !go_regex::REFUSED_BY_GO.contains(&error.code), |_| true)
+    GoRegex::new(pattern).map_or_else(|error| error.code.number > 4050, |_| true)
 }
 
 /// The part of a rule's queue that is known before any application is (`configvalidator.go:817-889`).
@@ -84,7 +92,11 @@ impl StaticPath {
         let mut rules: Vec<&PlacementRule> =
             std::iter::successors(Some(rule), |rule| rule.parent.as_deref()).collect();
         rules.reverse();
-        let chain = rules.iter().map(|rule| rule.name.as_str()).collect::<Vec<_>>().join("->");
+        let chain = rules
+            .iter()
+            .map(|rule| rule.name.as_str())
+            .collect::<Vec<_>>()
+            .join("->");
         let (mut path, mut dynamic) = (String::new(), false);
         for step in rules {
             if step.name.as_str() != "fixed" {
@@ -106,7 +118,13 @@ impl StaticPath {
                     .help("only the topmost parent rule may name a queue from `root`"));
             }
         }
-        Ok(Self { path, chain, create: rule.create, dynamic, span: rule.head() })
+        Ok(Self {
+            path,
+            chain,
+            create: rule.create,
+            dynamic,
+            span: rule.head(),
+        })
     }
 
     fn refusal(&self, number: usize, reason: &Unplaceable) -> Diagnostic {
@@ -114,7 +132,9 @@ impl StaticPath {
         let rule = format!("placement rule no. #{number} ({chain})");
         let message = match reason {
             Unplaceable::NotLeaf => format!("{rule} references a queue ({path}) which is not a leaf"),
-            Unplaceable::Missing => format!("{rule} references non-existing queues ({path}) and create is 'false'"),
+            Unplaceable::Missing => {
+                format!("{rule} references non-existing queues ({path}) and create is 'false'")
+            }
             Unplaceable::BelowLeaf(last) => format!(
                 "{rule} references non-existing queues ({path}) which cannot be created because the last queue ({last}) in the hierarchy is a leaf"
             ),
@@ -141,18 +161,32 @@ fn check_path(
     queues: &[QueueConfig],
     parent: Option<&QueueConfig>,
 ) -> Result<(), Unplaceable> {
-    let missing = || if rule.create { Ok(()) } else { Err(Unplaceable::Missing) };
-    let Some((name, rest)) = path.split_first() else { return Ok(()) };
+    let missing = || {
+        if rule.create {
+            Ok(())
+        } else {
+            Err(Unplaceable::Missing)
+        }
+    };
+    let Some((name, rest)) = path.split_first() else {
+        return Ok(());
+    };
     if queues.is_empty() {
         return match parent {
             Some(leaf) if !leaf.parent => Err(Unplaceable::BelowLeaf(leaf.name.value.clone())),
             _ => missing(),
         };
     }
-    let Some(queue) = queues.iter().find(|queue| queue.name.as_str() == *name) else { return missing() };
+    let Some(queue) = queues.iter().find(|queue| queue.name.as_str() == *name) else {
+        return missing();
+    };
     if rest.is_empty() {
         // With rules behind it the queue must be a parent, without any it must not.
-        return if queue.parent == rule.dynamic { Ok(()) } else { Err(Unplaceable::NotLeaf) };
+        return if queue.parent == rule.dynamic {
+            Ok(())
+        } else {
+            Err(Unplaceable::NotLeaf)
+        };
     }
     check_path(rule, rest, queue.children(), Some(queue))
 }

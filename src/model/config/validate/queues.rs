@@ -6,7 +6,7 @@ use super::super::codes::{ACL_PARTS, QUEUE_DUPLICATE, QUEUE_NAME, QUEUES_MISSING
 use super::super::names::to_lower;
 use super::super::schema::{PartitionConfig, QueueConfig};
 use super::{ROOT, at, limits};
-use crate::model::queue;
+use crate::model::{acl, queue};
 use crate::text::diag::Diagnostic;
 use crate::text::yaml::decode::{Spanned, items};
 
@@ -25,16 +25,21 @@ pub(super) fn insert_root(partition: &mut PartitionConfig) -> Result<(), Diagnos
         [root] if to_lower(root.name.as_str()) == ROOT => root.parent = true,
         _ => {
             let queues = std::mem::take(queues);
-            let root = QueueConfig { name: ROOT.into(), parent: true, queues: Some(queues), ..QueueConfig::default() };
+            let root = QueueConfig {
+                name: ROOT.into(),
+                parent: true,
+                queues: Some(queues),
+                ..QueueConfig::default()
+            };
             partition.queues = Some(vec![root]);
         }
     }
     match items(&partition.queues).first() {
-        Some(root) if root.resources.guaranteed.is_some() || root.resources.max.is_some() => {
-            Err(Diagnostic::error(ROOT_RESOURCES, "root queue must not have resource limits set")
+        Some(root) if root.resources.guaranteed.is_some() || root.resources.max.is_some() => Err(
+            Diagnostic::error(ROOT_RESOURCES, "root queue must not have resource limits set")
                 .at(root.head())
-                .help("remove `resources` from the root queue: it has what the nodes have"))
-        }
+                .help("remove `resources` from the root queue: it has what the nodes have"),
+        ),
         _ => Ok(()),
     }
 }
@@ -57,17 +62,17 @@ pub(super) fn check(queue: &QueueConfig, level: usize) -> Result<(), Diagnostic>
                 .help("rename one of the two: queue names are compared without case"));
         }
     }
-    queue.children().iter().try_for_each(|child| check(child, level + 1))
+    queue
+        .children()
+        .iter()
+        .try_for_each(|child| check(child, level + 1))
 }
 
-/// `checkACL` (`configvalidator.go:109`): far more lenient than activation, which [`super::super::activate`] asks.
+/// `checkACL` (`configvalidator.go:109`).
 fn check_acl(acl: &Spanned) -> Result<(), Diagnostic> {
-    let text = acl.value.trim();
-    if text.split_whitespace().count() > 2 {
-        let message = format!("multiple spaces found in ACL: '{text}'");
-        let diagnostic = Diagnostic::error(ACL_PARTS, message)
+    acl::validates(acl.as_str()).map_err(|error| {
+        let diagnostic = Diagnostic::error(ACL_PARTS, error.to_string())
             .help("write the users separated by commas, one blank, then the groups separated by commas");
-        return Err(at(diagnostic, acl));
-    }
-    Ok(())
+        at(diagnostic, acl)
+    })
 }
