@@ -40,6 +40,9 @@ pub struct Node {
     pub kind: Kind,
     /// The explicit tag in its long form (`tag:yaml.org,2002:str`), `!` for the non-specific one; `None` when there is none.
     pub tag: Option<String>,
+    /// The anchor's name when this node is a use of it (`*name`), `None` for a node written where it stands: Go compares
+    /// repeated keys and reads merges by what is written, not by what it stands for.
+    pub alias: Option<String>,
     /// Whether an anchor stands on it, or it came from an alias: such a node is shared, and must not be edited in one place.
     pub shared: bool,
     /// Where in the text. For a node that came from an alias: the place of the alias.

@@ -353,6 +353,7 @@ impl Build<'_> {
                 Ok(Node {
                     kind,
                     tag: tag.clone(),
+                    alias: None,
                     shared: *anchored || alias.is_some(),
                     span,
                     line: *line,
@@ -371,6 +372,7 @@ impl Build<'_> {
                 Ok(Node {
                     kind,
                     tag: tag.clone(),
+                    alias: None,
                     shared: *anchored || alias.is_some(),
                     span,
                     line: *line,
@@ -383,9 +385,12 @@ impl Build<'_> {
                     return Err(syntax(&format!("anchor '{name}' value contains itself")).at(place));
                 }
                 let back = std::mem::replace(&mut self.next, *to);
-                let node = self.node(depth + 1, Some(place));
+                let node = self.node(depth + 1, Some(place))?;
                 self.next = back;
-                node
+                Ok(Node {
+                    alias: Some(name.clone()),
+                    ..node
+                })
             }
             // The parser balances its events.
             Some(Event::End { .. }) | None => Err(syntax("unknown problem parsing YAML content")),
