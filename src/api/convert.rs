@@ -368,7 +368,7 @@ mod tests {
         serde_json::from_value(value).unwrap()
     }
 
-    fn with_spec(spec: Value) -> DynamicObject {
+    fn with_spec(spec: &Value) -> DynamicObject {
         object(json!({"metadata": {"name": "x"}, "spec": spec}))
     }
 
@@ -458,7 +458,7 @@ mod tests {
             (json!({"acl": "*"}), Grant::Raw("*".into())),
         ];
         for (written, expected) in cases {
-            let entry = queue_acl(&with_spec(json!({"queue": "root.a", "submit": written})));
+            let entry = queue_acl(&with_spec(&json!({"queue": "root.a", "submit": written})));
             assert_eq!(entry.spec.unwrap().submit, Some(expected), "{written}");
         }
     }
@@ -546,7 +546,7 @@ mod tests {
             ),
         ];
         for (spec, code, message) in cases {
-            let wrong = queue_acl(&with_spec(spec.clone())).spec.unwrap_err();
+            let wrong = queue_acl(&with_spec(&spec)).spec.unwrap_err();
             let [diagnostic] = wrong.as_slice() else {
                 panic!("{spec}: {wrong:?}")
             };
@@ -558,7 +558,7 @@ mod tests {
 
     #[test]
     fn every_mistake_is_reported_at_once() {
-        let wrong = queue_acl(&with_spec(json!({
+        let wrong = queue_acl(&with_spec(&json!({
             "queue": "root", "submit": {"everyone": false}, "admin": {"acl": "a", "everyone": true},
             "notBefore": "2027-01-01T00:00:00Z", "expiresAt": "2026-01-01T00:00:00Z",
         })))
@@ -589,7 +589,7 @@ mod tests {
 
     #[test]
     fn fractions_of_a_second_never_widen_a_window() {
-        let spec = queue_acl(&with_spec(json!({
+        let spec = queue_acl(&with_spec(&json!({
             "queue": "root", "submit": {},
             "notBefore": "2026-01-01T00:00:00.2Z", "expiresAt": "2026-01-01T00:00:09.9Z",
         })))
@@ -615,9 +615,9 @@ mod tests {
             ..AdmissionPolicySpec::default()
         };
         assert_eq!(entry.spec.unwrap(), expected);
-        let wrong = admission_policy(&with_spec(json!({}))).spec.unwrap_err();
+        let wrong = admission_policy(&with_spec(&json!({}))).spec.unwrap_err();
         assert_eq!(wrong.first().unwrap().code, SETS_NOTHING);
-        let wrong = admission_policy(&with_spec(json!({"bypassAuth": "no"})))
+        let wrong = admission_policy(&with_spec(&json!({"bypassAuth": "no"})))
             .spec
             .unwrap_err();
         assert!(
