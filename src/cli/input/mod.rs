@@ -13,7 +13,8 @@ pub mod source;
 pub mod split;
 pub mod value;
 
-use crate::text::diag::{Code, Diagnostic};
+use super::assemble::Base;
+use crate::text::diag::{Code, Diagnostic, Span};
 
 use object::{Document, Object};
 use source::{Request, Source, Unreadable};
@@ -32,7 +33,14 @@ pub const DUPLICATE_KEY: Code = Code::new(6005, "duplicate-key");
 pub const NOT_JSON: Code = Code::new(6006, "not-json");
 
 /// All codes of this module.
-pub const CODES: &[Code] = &[NOT_AN_OBJECT, UNKNOWN_KIND, BAD_NAME, DUPLICATE_OBJECT, DUPLICATE_KEY, NOT_JSON];
+pub const CODES: &[Code] = &[
+    NOT_AN_OBJECT,
+    UNKNOWN_KIND,
+    BAD_NAME,
+    DUPLICATE_OBJECT,
+    DUPLICATE_KEY,
+    NOT_JSON,
+];
 
 /// A diagnostic with the text it is about. Its span counts in that text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,16 +74,68 @@ impl Inputs {
     /// # Errors
     /// When a path cannot be read at all; what is wrong inside a text becomes a finding.
     pub fn read(request: &Request) -> Result<Self, Unreadable> {
-        let mut inputs = Self { sources: source::read(request)?, ..Self::default() };
+        Ok(Self::of(source::read(request)?))
+    }
+
+    /// Decodes texts that were read.
+    pub fn of(sources: Vec<Source>) -> Self {
+        let mut inputs = Self {
+            sources,
+            ..Self::default()
+        };
         for index in 0..inputs.sources.len() {
             object::collect(&mut inputs, index);
         }
         object::refuse_duplicates(&mut inputs);
-        Ok(inputs)
+        inputs
+    }
+
+    /// The objects of one kind, in the order of the texts.
+    pub fn of_kind(&self, kind: object::Kind) -> impl Iterator<Item = &Object> {
+        self.objects.iter().filter(move |object| object.kind == kind)
+    }
+
+    /// Takes a text that is a queues.yaml, whatever it looks like. If it is among the texts already, it counts once.
+    pub fn add_base(&mut self, source: Source) -> Base {
+        let text = source.text.clone();
+        let index = self
+            .sources
+            .iter()
+            .position(|known| *known == source)
+            .unwrap_or(self.sources.len());
+        if index == self.sources.len() {
+            let range = Span::new(0, text.len());
+            self.bare.push(Document {
+                source: index,
+                range,
+                value: serde_json::Value::Null,
+                node: None,
+            });
+            self.sources.push(source);
+        }
+        Base { source: index, text }
+    }
+
+    /// The bare queues.yaml, if there is one and no ConfigMap beside it could be the base. Several are told apart by nobody.
+    pub fn only_bare(&self) -> Option<Base> {
+        match self.bare.as_slice() {
+            [document] if self.of_kind(object::Kind::ConfigMap).next().is_none() => {
+                let text = self.sources.get(document.source)?.text.clone();
+                Some(Base {
+                    source: document.source,
+                    text,
+                })
+            }
+            _ => None,
+        }
     }
 
     /// Notes something about a text.
     pub fn report(&mut self, source: usize, object: Option<String>, diagnostic: Diagnostic) {
-        self.findings.push(Finding { source: Some(source), object, diagnostic });
+        self.findings.push(Finding {
+            source: Some(source),
+            object,
+            diagnostic,
+        });
     }
 }

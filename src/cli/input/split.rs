@@ -34,7 +34,9 @@ fn json(text: &str) -> Option<Vec<Span>> {
     while let Some(value) = values.next() {
         value.ok()?;
         let end = values.byte_offset();
-        let blank = text.get(from..end).map_or(0, |part| part.len() - part.trim_start().len());
+        let blank = text
+            .get(from..end)
+            .map_or(0, |part| part.len() - part.trim_start().len());
         spans.push(Span::new(from.saturating_add(blank), end));
         from = end;
     }
@@ -71,7 +73,8 @@ fn yaml(text: &str) -> Vec<Span> {
 }
 
 fn is_marker(line: &str, marker: &str) -> bool {
-    line.strip_prefix(marker).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
+    line.strip_prefix(marker)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
 }
 
 #[cfg(test)]
@@ -88,10 +91,19 @@ mod tests {
         let cases: [(&str, &[&str]); 9] = [
             ("a: 1\n---\nb: 2\n", &["a: 1\n", "---\nb: 2\n"]),
             ("# first\n---\na: 1\n", &["# first\n---\na: 1\n"]),
-            ("%YAML 1.1\n---\na: 1\n...\n# x\n", &["%YAML 1.1\n---\na: 1\n...\n"]),
-            ("a: |\n  ---\n  x\n--- # two\nb: 1", &["a: |\n  ---\n  x\n", "--- # two\nb: 1"]),
+            (
+                "%YAML 1.1\n---\na: 1\n...\n# x\n",
+                &["%YAML 1.1\n---\na: 1\n...\n"],
+            ),
+            (
+                "a: |\n  ---\n  x\n--- # two\nb: 1",
+                &["a: |\n  ---\n  x\n", "--- # two\nb: 1"],
+            ),
             ("a: ----\n----\n", &["a: ----\n----\n"]),
-            ("\u{feff}---\r\na: 1\r\n---\r\nb: 2\r\n", &["\u{feff}---\r\na: 1\r\n", "---\r\nb: 2\r\n"]),
+            (
+                "\u{feff}---\r\na: 1\r\n---\r\nb: 2\r\n",
+                &["\u{feff}---\r\na: 1\r\n", "---\r\nb: 2\r\n"],
+            ),
             ("---\n---\n", &["---\n", "---\n"]),
             ("# nothing\n\n", &[]),
             ("", &[]),

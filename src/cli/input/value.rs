@@ -39,7 +39,9 @@ pub fn key(node: &Node) -> Result<String, Diagnostic> {
         Value::Bool(truth) => Ok(truth.to_string()),
         _ => {
             let message = "this cannot be the name of a field: names are strings";
-            Err(Diagnostic::error(NOT_JSON, message).at(node.span).help("put it in quotes"))
+            Err(Diagnostic::error(NOT_JSON, message)
+                .at(node.span)
+                .help("put it in quotes"))
         }
     }
 }
@@ -92,13 +94,18 @@ fn no_merge(node: &Node) -> Diagnostic {
 }
 
 fn scalar(node: &Node, text: &str, style: Style) -> Result<Value, Diagnostic> {
-    let tag = node.tag.as_deref().map(|tag| tag.strip_prefix(TAG).unwrap_or(tag));
+    let tag = node
+        .tag
+        .as_deref()
+        .map(|tag| tag.strip_prefix(TAG).unwrap_or(tag));
     let resolved = match tag {
         None if style != Style::Plain => return Ok(Value::String(text.to_string())),
         None => resolve(text),
         Some("binary") => {
             let message = "`!!binary` has no counterpart in a manifest";
-            return Err(Diagnostic::error(NOT_JSON, message).at(node.span).help("write the base64 text itself"));
+            return Err(Diagnostic::error(NOT_JSON, message)
+                .at(node.span)
+                .help("write the base64 text itself"));
         }
         Some("bool" | "int" | "float" | "null") => resolve(text),
         Some(_) => return Ok(Value::String(text.to_string())),
@@ -107,7 +114,9 @@ fn scalar(node: &Node, text: &str, style: Style) -> Result<Value, Diagnostic> {
         Some(value) => Ok(value),
         None => {
             let message = format!("`{text}` is a number that JSON cannot hold");
-            Err(Diagnostic::error(NOT_JSON, message).at(node.span).help("put it in quotes if it is meant as text"))
+            Err(Diagnostic::error(NOT_JSON, message)
+                .at(node.span)
+                .help("put it in quotes if it is meant as text"))
         }
     }
 }
@@ -116,9 +125,14 @@ fn scalar(node: &Node, text: &str, style: Style) -> Result<Value, Diagnostic> {
 fn resolve(text: &str) -> Option<Value> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Some(Value::Null),
-        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => return Some(Value::Bool(true)),
-        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => return Some(Value::Bool(false)),
-        ".nan" | ".NaN" | ".NAN" | ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | "-.inf" | "-.Inf" | "-.INF" => return None,
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            return Some(Value::Bool(true));
+        }
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            return Some(Value::Bool(false));
+        }
+        ".nan" | ".NaN" | ".NAN" | ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | "-.inf"
+        | "-.Inf" | "-.INF" => return None,
         _ => {}
     }
     let number = match text.as_bytes().first() {
@@ -164,7 +178,9 @@ fn integer(text: &str) -> Option<Number> {
 
 /// `^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`; the outer `None` is no float, the inner one a float out of range.
 fn float(text: &str) -> Option<Option<Number>> {
-    let looks_right = text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'));
+    let looks_right = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'));
     let value = looks_right.then(|| text.parse::<f64>().ok()).flatten()?;
     if value.is_infinite() {
         // Out of range is an error of ParseFloat, so the text stays a string.
@@ -216,7 +232,10 @@ mod tests {
 
     #[test]
     fn keys_become_strings() {
-        assert_eq!(read("{1: a, true: b, c: d}"), Ok(json!({"1": "a", "true": "b", "c": "d"})));
+        assert_eq!(
+            read("{1: a, true: b, c: d}"),
+            Ok(json!({"1": "a", "true": "b", "c": "d"}))
+        );
         assert_eq!(read("{~: a}").unwrap_err().code, NOT_JSON);
         assert_eq!(read("{[a]: b}").unwrap_err().code, NOT_JSON);
     }
@@ -233,7 +252,10 @@ mod tests {
     #[test]
     fn a_key_that_stands_twice_is_refused_at_its_second_place() {
         let error = read("a: 1\nb: 2\na: 3\n").unwrap_err();
-        assert_eq!((error.code, error.span.map(|span| span.start)), (DUPLICATE_KEY, Some(10)));
+        assert_eq!(
+            (error.code, error.span.map(|span| span.start)),
+            (DUPLICATE_KEY, Some(10))
+        );
     }
 
     #[test]
