@@ -48,11 +48,13 @@ impl ObjectConditions<'_> {
     }
 
     /// What is wrong, by condition: what `YuniKorn` or Kubernetes refuses is an error, what is accepted and does not do what it seems
-    /// to say is a warning. The summary says nothing of its own.
+    /// to say is a warning. The summary counts only where it stands alone: a `YuniKornConfig` that cannot be read has no other condition.
     pub fn problems(&self) -> impl Iterator<Item = (&Condition, Severity)> {
-        self.conditions
-            .iter()
-            .filter_map(|condition| severity(condition).map(|severity| (condition, severity)))
+        let accepted = [Type::Accepted, Type::BaseResolved];
+        let judged = accepted.iter().any(|type_| self.get(*type_).is_some());
+        let summary = self.get(Type::Ready).filter(|ready| !judged && ready.status != Status::True);
+        let single = self.conditions.iter().filter_map(|condition| Some((condition, severity(condition)?)));
+        single.chain(summary.map(|ready| (ready, Severity::Error)))
     }
 }
 
@@ -62,7 +64,7 @@ fn severity(condition: &Condition) -> Option<Severity> {
     let is = |reason: Reason| condition.reason == reason.as_str();
     match (type_, condition.status) {
         (Type::FailOpen, Status::True) => Some(Severity::Warning),
-        (Type::FailOpen | Type::Ready | Type::Loaded, _) | (_, Status::True) => None,
+        (Type::FailOpen | Type::Loaded | Type::Ready, _) | (_, Status::True) => None,
         // It comes into force by itself.
         (Type::Accepted, _) if is(Reason::NotYetValid) => None,
         (Type::Accepted, _) if is(Reason::Expired) => Some(Severity::Warning),
@@ -70,7 +72,7 @@ fn severity(condition: &Condition) -> Option<Severity> {
         (Type::Applied | Type::Programmed, _) if is(Reason::ObserveMode) => None,
         (Type::Effective, Status::False) => Some(Severity::Warning),
         // The objects are not in force because the YuniKornConfig is not in order, which says so itself.
-        (Type::Programmed | Type::Effective, _) if is(Reason::ConfigNotReady) => None,
+        (Type::Accepted | Type::Programmed | Type::Effective, _) if is(Reason::ConfigNotReady) => None,
         _ => Some(Severity::Error),
     }
 }
