@@ -225,14 +225,20 @@ impl Decoder {
             short => format!(" `{short}`"),
         };
         let message = format!("cannot unmarshal {tag}{value} into {go_type}");
-        self.issue(node, message, None);
-    }
-
-    fn issue(&mut self, node: &Node, message: String, help: Option<String>) {
         self.issues.push(Issue {
             line: node.line,
             message,
             span: node.span,
+            help: None,
+        });
+    }
+
+    /// Records what is wrong with a key, on the line where it is written.
+    fn key_issue(&mut self, key: &Node, message: String, help: Option<String>) {
+        self.issues.push(Issue {
+            line: written_line(key),
+            message,
+            span: key.span,
             help,
         });
     }
@@ -286,8 +292,11 @@ impl Decoder {
         });
         for (first, second) in repeated.take(MAX_REPEATED) {
             let name = go_quoted(as_written(second).1);
-            let message = format!("mapping key {name} already defined at line {}", first.line);
-            self.issue(second, message, Some("remove one of the two".to_owned()));
+            let message = format!(
+                "mapping key {name} already defined at line {}",
+                written_line(first)
+            );
+            self.key_issue(second, message, Some("remove one of the two".to_owned()));
         }
         false
     }
@@ -365,7 +374,7 @@ impl Decoder {
             }
             match out.field(&name) {
                 Some(_) if !done.insert(name.clone()) => {
-                    self.issue(
+                    self.key_issue(
                         key,
                         format!("field {name} already set in type {}", T::GO_TYPE),
                         None,
@@ -377,7 +386,7 @@ impl Decoder {
                 }
                 None => {
                     let message = format!("field {name} not found in type {}", T::GO_TYPE);
-                    self.issue(key, message, Some(suggestion(&name, T::FIELDS)));
+                    self.key_issue(key, message, Some(suggestion(&name, T::FIELDS)));
                 }
             }
         }
@@ -389,10 +398,15 @@ impl Decoder {
 /// Go lists each pair of equal keys, whose number grows with the square; we stop after so many in one mapping.
 const MAX_REPEATED: usize = 1000;
 
+/// The line of the node, or of the alias that it came from.
+fn written_line(node: &Node) -> usize {
+    node.alias.as_ref().map_or(node.line, |alias| alias.line)
+}
+
 /// Kind and content of a key, as Go compares them.
 fn as_written(key: &Node) -> (u8, &str) {
     match (&key.alias, &key.kind) {
-        (Some(anchor), _) => (0, anchor),
+        (Some(alias), _) => (0, alias.anchor.as_str()),
         (None, Kind::Scalar { value, .. }) => (1, value),
         (None, Kind::Sequence(_)) => (2, ""),
         (None, Kind::Mapping(_)) => (3, ""),

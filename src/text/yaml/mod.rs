@@ -9,7 +9,7 @@ mod node;
 pub mod parse;
 mod resolve;
 
-pub use node::{Kind, Node, Style};
+pub use node::{Alias, Kind, Node, Style};
 
 use super::diag::Code;
 

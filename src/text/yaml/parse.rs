@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use libyaml_safer::{Encoding, ErrorKind, EventData, Mark, Parser, ScalarStyle};
 
-use super::{Kind, MAX_DEPTH, MAX_NODES, MAX_TEXT, Node, SYNTAX, Style, TOO_LARGE};
+use super::{Alias, Kind, MAX_DEPTH, MAX_NODES, MAX_TEXT, Node, SYNTAX, Style, TOO_LARGE};
 use crate::text::diag::{Diagnostic, Span};
 
 /// The byte order mark in UTF-8, which Go's reader skips at the start of the text.
@@ -107,7 +107,7 @@ enum Event {
         line: usize,
     },
     /// `to` is the index of the event it stands for.
-    Alias { to: usize, name: String, span: Span },
+    Alias { to: usize, name: String, span: Span, line: usize },
     Start {
         mapping: bool,
         tag: Option<String>,
@@ -162,7 +162,7 @@ impl Events {
                 }
                 EventData::DocumentEnd { .. } => return Ok(Some(events)),
                 EventData::Alias { anchor: name } => match anchors.get(&name) {
-                    Some(&to) => Event::Alias { to, name, span },
+                    Some(&to) => Event::Alias { to, name, span, line },
                     None => return Err(syntax(&format!("unknown anchor '{name}' referenced")).at(span)),
                 },
                 EventData::Scalar {
@@ -378,7 +378,7 @@ impl Build<'_> {
                     line: *line,
                 })
             }
-            Some(Event::Alias { to, name, span }) => {
+            Some(Event::Alias { to, name, span, line }) => {
                 let place = alias.unwrap_or(*span);
                 self.count(depth, alias, place)?;
                 if self.is_open(*to, index) {
@@ -388,7 +388,7 @@ impl Build<'_> {
                 let node = self.node(depth + 1, Some(place))?;
                 self.next = back;
                 Ok(Node {
-                    alias: Some(name.clone()),
+                    alias: Some(Alias { anchor: name.clone(), line: *line }),
                     ..node
                 })
             }
