@@ -3,10 +3,12 @@
 //! Three jobs, three files: [`parse`] turns text into [`Node`]s, [`decode`] gives scalars the value Go would give them,
 //! [`edit`] changes single scalars in the text and proves that nothing else changed.
 
+mod compose;
 pub mod decode;
 pub mod edit;
 mod node;
 pub mod parse;
+mod scan;
 
 pub use node::{Kind, Node, Style};
 
