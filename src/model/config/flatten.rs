@@ -1,4 +1,4 @@
-//! Two ConfigMaps become one: how the shim arrives at the text of the queues (yunikorn-k8shim v1.8.0
+//! Two `ConfigMap`s become one: how the shim arrives at the text of the queues (yunikorn-k8shim v1.8.0
 //! `pkg/conf/schedulerconf.go:445-485`, `pkg/common/utils/utils.go:391`).
 //!
 //! Key by key, `yunikorn-configs` wins over `yunikorn-defaults`, and in each of them `binaryData` over `data`. A key of `binaryData`
@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a ConfigMap holds.
+/// What a `ConfigMap` holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ConfigMapData {
     /// `data`.
@@ -16,7 +16,7 @@ pub struct ConfigMapData {
     pub binary_data: BTreeMap<String, Vec<u8>>,
 }
 
-/// One of the two ConfigMaps; the later one wins.
+/// One of the two `ConfigMap`s; the later one wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
     /// `yunikorn-defaults`.
@@ -28,7 +28,7 @@ pub enum Source {
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Origin {
-    /// The ConfigMap.
+    /// The `ConfigMap`.
     pub source: Source,
     /// Whether it is in `binaryData`.
     pub binary: bool,
@@ -50,11 +50,11 @@ pub struct Value {
 pub struct Queues<'a> {
     /// Handed to the scheduler, which takes its built-in configuration when it is empty.
     pub text: &'a str,
-    /// Where it comes from; `None` when no ConfigMap has it.
+    /// Where it comes from; `None` when no `ConfigMap` has it.
     pub origin: Option<&'a Origin>,
 }
 
-/// The ConfigMaps as the shim sees them.
+/// The `ConfigMap`s as the shim sees them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Flattened {
     values: BTreeMap<String, Value>,
@@ -62,7 +62,7 @@ pub struct Flattened {
     ambiguous: BTreeSet<String>,
 }
 
-/// Merges the two ConfigMaps; one that does not exist is an empty one. `gunzip` unpacks, or answers `None` when it cannot.
+/// Merges the two `ConfigMap`s; one that does not exist is an empty one. `gunzip` unpacks, or answers `None` when it cannot.
 pub fn flatten(
     defaults: &ConfigMapData,
     configs: &ConfigMapData,
@@ -175,7 +175,7 @@ impl Flattened {
         }
     }
 
-    /// What wins over the value of this key in `data` of the given ConfigMap; `None` when nothing does.
+    /// What wins over the value of this key in `data` of the given `ConfigMap`; `None` when nothing does.
     pub fn shadows(&self, source: Source, key: &str) -> Option<&Origin> {
         let origin = &self.get(key)?.origin;
         let own = !origin.binary && origin.source == source;
@@ -294,4 +294,173 @@ fn fraction_of(digits: &str, scale: u64) -> u64 {
         sum += u128::from(digit.saturating_sub(b'0')) * scale;
     }
     u64::try_from(sum / 1_000_000_000_000_000_000).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(data: &[(&str, &str)], binary: &[(&str, &str)]) -> ConfigMapData {
+        ConfigMapData {
+            data: data
+                .iter()
+                .map(|(key, text)| ((*key).to_owned(), (*text).to_owned()))
+                .collect(),
+            binary_data: binary
+                .iter()
+                .map(|(key, bytes)| ((*key).to_owned(), bytes.as_bytes().to_vec()))
+                .collect(),
+        }
+    }
+
+    /// In these tests "gzip" is a leading `z`.
+    fn flat(defaults: &ConfigMapData, configs: &ConfigMapData) -> Flattened {
+        flatten(defaults, configs, |bytes| {
+            String::from_utf8_lossy(bytes)
+                .strip_prefix('z')
+                .map(str::to_owned)
+        })
+    }
+
+    fn queues(flattened: &Flattened) -> (&str, Option<(Source, &str)>) {
+        let queues = flattened.queues("queues.yaml");
+        (
+            queues.text,
+            queues.origin.map(|origin| (origin.source, origin.key.as_str())),
+        )
+    }
+
+    #[test]
+    fn the_later_map_and_binary_data_win() {
+        use Source::{Configs, Defaults};
+        let d = "queues.yaml";
+        let gz = "queues.yaml.gz";
+        let none = map(&[], &[]);
+        for (defaults, configs, expected) in [
+            (none.clone(), none.clone(), ("", None)),
+            (map(&[(d, "a")], &[]), none.clone(), ("a", Some((Defaults, d)))),
+            (
+                map(&[(d, "a")], &[]),
+                map(&[(d, "b")], &[]),
+                ("b", Some((Configs, d))),
+            ),
+            (
+                map(&[], &[(gz, "za")]),
+                map(&[(d, "b")], &[]),
+                ("b", Some((Configs, d))),
+            ),
+            (
+                map(&[], &[]),
+                map(&[(d, "b")], &[(gz, "zc")]),
+                ("c", Some((Configs, gz))),
+            ),
+            (
+                map(&[], &[]),
+                map(&[(d, "b")], &[("queues.yaml.GZ", "zc")]),
+                ("c", Some((Configs, "queues.yaml.GZ"))),
+            ),
+            (
+                map(&[], &[]),
+                map(&[(d, "b")], &[("queues.yaml.bak", "x")]),
+                ("", Some((Configs, "queues.yaml.bak"))),
+            ),
+            (
+                map(&[], &[]),
+                map(&[(d, "b")], &[(d, "x")]),
+                ("b", Some((Configs, d))),
+            ),
+            (
+                map(&[(d, "a")], &[]),
+                map(&[], &[(gz, "broken")]),
+                ("a", Some((Defaults, d))),
+            ),
+        ] {
+            assert_eq!(
+                queues(&flat(&defaults, &configs)),
+                expected,
+                "{defaults:?} {configs:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn says_what_shadows_a_key() {
+        let configs = map(&[("queues.yaml", "b")], &[("queues.yaml.bak", "")]);
+        let flattened = flat(&map(&[("queues.yaml", "a"), ("only", "c")], &[]), &configs);
+        let winner = flattened.shadows(Source::Configs, "queues.yaml").unwrap();
+        assert_eq!((winner.binary, winner.key.as_str()), (true, "queues.yaml.bak"));
+        assert_eq!(flattened.shadows(Source::Defaults, "queues.yaml"), Some(winner));
+        assert_eq!(flattened.shadows(Source::Defaults, "only"), None);
+        assert_eq!(flattened.shadows(Source::Configs, "only"), None);
+        assert_eq!(flattened.shadows(Source::Configs, "absent"), None);
+    }
+
+    #[test]
+    fn says_what_is_corrupt_or_left_to_chance() {
+        let two = map(
+            &[],
+            &[
+                ("queues.yaml.bak", ""),
+                ("queues.yaml.gz", "zc"),
+                ("x.gz", "broken"),
+            ],
+        );
+        let flattened = flat(&map(&[], &[]), &two);
+        assert!(flattened.is_ambiguous("queues.yaml"));
+        assert_eq!(
+            flattened
+                .corrupt()
+                .iter()
+                .map(|origin| origin.key.as_str())
+                .collect::<Vec<_>>(),
+            ["x.gz"]
+        );
+        let settled = flat(&two, &map(&[("queues.yaml", "b")], &[]));
+        assert!(!settled.is_ambiguous("queues.yaml"));
+    }
+
+    #[test]
+    fn reads_the_settings_of_the_service() {
+        let flattened = flat(
+            &map(&[("service.policyGroup", "prod"), (HOT_REFRESH, "F")], &[]),
+            &map(&[], &[]),
+        );
+        assert_eq!(
+            (flattened.queues_key().as_str(), flattened.hot_refresh()),
+            ("prod.yaml", false)
+        );
+        assert_eq!(
+            (
+                Flattened::default().queues_key().as_str(),
+                Flattened::default().hot_refresh()
+            ),
+            ("queues.yaml", true)
+        );
+    }
+
+    #[test]
+    fn finds_settings_that_stop_every_reload() {
+        for (key, good, bad) in [
+            (HOT_REFRESH, "true", "yes"),
+            ("kubernetes.qps", "+5", "5 "),
+            ("kubernetes.burst", "-1", "2147483648"),
+            ("service.dispatchTimeout", "1h1.5m.5s", "5"),
+            ("service.schedulingInterval", "0", ""),
+            (
+                "service.volumeBindTimeout",
+                "-9223372036854775808ns",
+                "9223372036854775808ns",
+            ),
+            ("service.volumeBindTimeout", "1.00000000000000000000001us", "1 s"),
+            ("service.volumeBindTimeout", "5µs", ".s"),
+        ] {
+            for (text, count) in [(good, 0), (bad, 1)] {
+                assert_eq!(
+                    flat(&map(&[(key, text)], &[]), &map(&[], &[])).unreadable().len(),
+                    count,
+                    "{key}: {text}"
+                );
+            }
+        }
+    }
 }

@@ -36,3 +36,6 @@ pub struct ConfigError {
     /// The single findings with their places.
     pub diagnostics: Vec<Diagnostic>,
 }
+
+#[cfg(test)]
+mod tests;
