@@ -218,7 +218,6 @@ pub(super) fn check_rule(rule: &PlacementRule) -> Result<(), Diagnostic> {
     let refused = |message: String| Err(Diagnostic::error(RULE_INACTIVE, message).at(rule.head()));
     let value = to_lower(rule.value.as_str());
     match to_lower(rule.name.as_str()).as_str() {
-        "user" | "provided" | "test" => {}
         "fixed" if value.is_empty() => {
             return refused("a fixed queue rule must have a queue name set".to_owned());
         }
@@ -234,7 +233,7 @@ pub(super) fn check_rule(rule: &PlacementRule) -> Result<(), Diagnostic> {
             }
         }
         "tag" if value.is_empty() => return refused("a tag queue rule must have a tag name set".to_owned()),
-        "tag" => {}
+        "tag" | "user" | "provided" | "test" => {}
         "recovery" => {
             return refused(
                 "recovery rule cannot be part of the config, failing placement rule config".to_owned(),

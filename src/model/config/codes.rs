@@ -33,6 +33,9 @@ pub const MAX_APPLICATIONS: Code = Code::new(3014, "max-applications");
 /// A limit is wider than one above it (`configvalidator.go:155`).
 pub const LIMIT_HIERARCHY: Code = Code::new(3015, "limit-hierarchy");
 
+/// More queues, limits, rules and kinds of resources than are compared with each other here. `YuniKorn` has no such bound.
+pub const TOO_LARGE: Code = Code::new(3016, "config-too-large");
+
 /// The top queue is named `root` in another case: validated, but never activated (`partition.go:114`).
 pub const ROOT_CASE: Code = Code::new(3020, "root-case");
 /// An ACL passes the validator but not activation: a reload is refused and the next start fails (`acl.go:120`).
@@ -79,6 +82,7 @@ pub const CODES: &[Code] = &[
     NODE_SORT,
     MAX_APPLICATIONS,
     LIMIT_HIERARCHY,
+    TOO_LARGE,
     ROOT_CASE,
     ACL_STRICT,
     TEMPLATE,

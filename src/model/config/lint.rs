@@ -7,7 +7,7 @@ use super::schema::{Filter, PartitionConfig, PlacementRule, QueueConfig, Schedul
 use super::validate::{ROOT, at};
 use crate::model::acl;
 use crate::text::diag::{Diagnostic, Span};
-use crate::text::yaml::decode::{List, Spanned, items};
+use crate::text::yaml::decode::{Spanned, items};
 
 /// Adds a finding, unless the same is there already in other words: an ACL's own findings say more than the validator's.
 pub(super) fn add(findings: &mut Vec<Diagnostic>, finding: Diagnostic) {
@@ -66,18 +66,17 @@ fn filter_findings(filter: &Filter, findings: &mut Vec<Diagnostic>) {
             kind,
         ));
     }
-    list_findings(&filter.users, "user", is_user, findings);
-    list_findings(&filter.groups, "group", is_group, findings);
+    list_findings(items(&filter.users), "user", is_user, findings);
+    list_findings(items(&filter.groups), "group", is_group, findings);
 }
 
 /// Of several names, those that are none are ignored: also regular expressions (`filter.go:160`).
 fn list_findings(
-    list: &List<Spanned>,
+    names: &[Spanned],
     kind: &str,
     is_name: impl Fn(&str) -> bool,
     findings: &mut Vec<Diagnostic>,
 ) {
-    let names = items(list);
     if names.len() < 2 {
         return;
     }

@@ -6,6 +6,7 @@
 pub mod activate;
 mod checksum;
 pub mod codes;
+pub mod flatten;
 mod lint;
 pub mod names;
 mod quantity;
@@ -18,6 +19,7 @@ mod verdict;
 pub use activate::{Hazard, ReloadError};
 pub use checksum::{checksum, contains_checksum_marker};
 pub use codes::CODES;
+pub use flatten::{ConfigMapData, Flattened, flatten};
 pub use read::read;
 pub use tree::{Config, Partition, Queue};
 pub use validate::validate;
@@ -34,3 +36,6 @@ pub struct ConfigError {
     /// The single findings with their places.
     pub diagnostics: Vec<Diagnostic>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -193,19 +193,21 @@ impl Limit {
     /// Go's `reflect.DeepEqual`: places do not count, nil and empty differ.
     pub fn deep_equal(&self, other: &Self) -> bool {
         self.limit.value == other.limit.value
-            && same_texts(&self.users, &other.users)
-            && same_texts(&self.groups, &other.groups)
+            && same_texts(self.users.as_deref(), other.users.as_deref())
+            && same_texts(self.groups.as_deref(), other.groups.as_deref())
             && same_quantities(&self.max_resources, &other.max_resources)
             && self.max_applications == other.max_applications
     }
 }
 
-fn same_texts(left: &List<Spanned>, right: &List<Spanned>) -> bool {
-    left.is_some() == right.is_some()
-        && items(left)
+fn same_texts(left: Option<&[Spanned]>, right: Option<&[Spanned]>) -> bool {
+    match (left, right) {
+        (Some(left), Some(right)) => left
             .iter()
             .map(Spanned::as_str)
-            .eq(items(right).iter().map(Spanned::as_str))
+            .eq(right.iter().map(Spanned::as_str)),
+        (left, right) => left.is_none() && right.is_none(),
+    }
 }
 
 fn same_quantities(left: &Quantities, right: &Quantities) -> bool {

@@ -64,7 +64,7 @@ pub fn verdict(text: &str, active: &[&str]) -> Verdict {
 }
 
 /// Judges a text as it is, also an empty one.
-fn judge(text: &str, active: &[&str]) -> Verdict {
+pub(super) fn judge(text: &str, active: &[&str]) -> Verdict {
     let document = match read::document(text) {
         Ok(document) => document,
         Err(error) => return Verdict::unreadable(error),

@@ -6,15 +6,16 @@
 //!
 //! What Go's lists, maps and pointers can be beyond their content, nil, is `None` here: `YuniKorn` tells them apart.
 
+mod keys;
 mod values;
 
 use std::collections::{BTreeMap, HashSet};
-use std::fmt::Write as _;
 
 use super::edit::Step;
 use super::resolve::{self, Value};
 use super::{DECODE, Kind, Node, Style};
 use crate::text::diag::{Diagnostic, Span};
+use keys::{Key, is_merge, merged_before, suggestion, written_line};
 
 /// A Go slice: `None` is nil.
 pub type List<T> = Option<Vec<T>>;
@@ -177,14 +178,6 @@ struct Issue {
     help: Option<String>,
 }
 
-/// A key as Go's `interface{}` holds it, which is how the keys of a map that merges others are remembered.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Key {
-    Text(String),
-    /// A number, a bool, a time or nil: never equal to the text a struct or a string map looks for.
-    Other,
-}
-
 /// The state of one decoding.
 #[derive(Debug, Default)]
 pub struct Decoder {
@@ -225,14 +218,20 @@ impl Decoder {
             short => format!(" `{short}`"),
         };
         let message = format!("cannot unmarshal {tag}{value} into {go_type}");
-        self.issue(node, message, None);
-    }
-
-    fn issue(&mut self, node: &Node, message: String, help: Option<String>) {
         self.issues.push(Issue {
             line: node.line,
             message,
             span: node.span,
+            help: None,
+        });
+    }
+
+    /// Records what is wrong with a key, on the line where it is written.
+    fn key_issue(&mut self, key: &Node, message: String, help: Option<String>) {
+        self.issues.push(Issue {
+            line: written_line(key),
+            message,
+            span: key.span,
             help,
         });
     }
@@ -264,41 +263,13 @@ impl Decoder {
         }
     }
 
-    /// Whether no key stands twice. Go compares kind and content of what is written: an alias by its anchor's name, and lists and
-    /// mappings, which have no content of their own, as equal.
-    fn unique_keys(&mut self, pairs: &[(Node, Node)]) -> bool {
-        let mut places: BTreeMap<(u8, &str), Vec<usize>> = BTreeMap::new();
-        for (index, (key, _)) in pairs.iter().enumerate() {
-            places.entry(as_written(key)).or_default().push(index);
-        }
-        if places.len() == pairs.len() {
-            return true;
-        }
-        let repeated = pairs.iter().enumerate().flat_map(|(index, (first, _))| {
-            let same = places
-                .get(&as_written(first))
-                .map(Vec::as_slice)
-                .unwrap_or_default();
-            same.iter()
-                .filter(move |other| **other > index)
-                .filter_map(|other| pairs.get(*other))
-                .map(move |(second, _)| (first, second))
-        });
-        for (first, second) in repeated.take(MAX_REPEATED) {
-            let name = go_quoted(as_written(second).1);
-            let message = format!("mapping key {name} already defined at line {}", first.line);
-            self.issue(second, message, Some("remove one of the two".to_owned()));
-        }
-        false
-    }
-
     /// Merges `from`, the value of `<<`, into `out`, whose own mapping has `pairs` (`decode.go` `merge`).
     fn merge(&mut self, pairs: &[(Node, Node)], from: &Node, out: &mut dyn Decode) -> Result<(), Failure> {
         let outermost = self.merged.is_none();
         if outermost {
             let mut keys = HashSet::new();
             for (key, _) in pairs {
-                keys.insert(Self::interface_key(key)?);
+                keys.insert(Key::of(key)?);
             }
             self.merged = Some(keys);
         }
@@ -323,30 +294,6 @@ impl Decoder {
         Ok(())
     }
 
-    /// A key decoded into `interface{}`.
-    fn interface_key(node: &Node) -> Result<Key, Failure> {
-        let Some(text) = node.as_scalar() else {
-            let unhashable = match &node.kind {
-                Kind::Sequence(_) => "[]interface {}",
-                Kind::Mapping(pairs) if pairs.iter().all(|(key, _)| is_text(key)) => {
-                    "map[string]interface {}"
-                }
-                _ => "map[interface {}]interface {}",
-            };
-            return Err(Failure::new(
-                format!("runtime error: hash of unhashable type {unhashable}"),
-                node,
-            ));
-        };
-        match resolve::resolve(&resolve::tag_of(node), text)
-            .map_err(|message| Failure::new(message, node))?
-            .1
-        {
-            Value::Text(text) => Ok(Key::Text(text)),
-            _ => Ok(Key::Other),
-        }
-    }
-
     fn record<T: Record>(&mut self, node: &Node, pairs: &[(Node, Node)], out: &mut T) -> Result<(), Failure> {
         let mut merged = self.merged.take();
         if merged.is_none() {
@@ -365,7 +312,7 @@ impl Decoder {
             }
             match out.field(&name) {
                 Some(_) if !done.insert(name.clone()) => {
-                    self.issue(
+                    self.key_issue(
                         key,
                         format!("field {name} already set in type {}", T::GO_TYPE),
                         None,
@@ -377,7 +324,7 @@ impl Decoder {
                 }
                 None => {
                     let message = format!("field {name} not found in type {}", T::GO_TYPE);
-                    self.issue(key, message, Some(suggestion(&name, T::FIELDS)));
+                    self.key_issue(key, message, Some(suggestion(&name, T::FIELDS)));
                 }
             }
         }
@@ -386,66 +333,5 @@ impl Decoder {
     }
 }
 
-/// Go lists each pair of equal keys, whose number grows with the square; we stop after so many in one mapping.
-const MAX_REPEATED: usize = 1000;
-
-/// Kind and content of a key, as Go compares them.
-fn as_written(key: &Node) -> (u8, &str) {
-    match (&key.alias, &key.kind) {
-        (Some(anchor), _) => (0, anchor),
-        (None, Kind::Scalar { value, .. }) => (1, value),
-        (None, Kind::Sequence(_)) => (2, ""),
-        (None, Kind::Mapping(_)) => (3, ""),
-    }
-}
-
-fn is_text(key: &Node) -> bool {
-    let tag = resolve::tag_of(key);
-    tag == resolve::STR || tag == resolve::MERGE
-}
-
-/// `decode.go` `isMerge`: a plain `<<`, or one with the tag `!!merge`.
-fn is_merge(key: &Node) -> bool {
-    key.alias.is_none() && key.as_scalar() == Some("<<") && resolve::tag_of(key) == resolve::MERGE
-}
-
-/// Whether a key is set already by something that comes before what is being merged; remembers it otherwise.
-fn merged_before(merged: &mut Option<HashSet<Key>>, name: &str) -> bool {
-    merged
-        .as_mut()
-        .is_some_and(|keys| !keys.insert(Key::Text(name.to_owned())))
-}
-
-/// A field of this name in another case, or all that there are.
-fn suggestion(name: &str, fields: &[&str]) -> String {
-    let lower = name.to_lowercase();
-    match fields.iter().find(|field| **field == lower) {
-        Some(field) => format!("write `{field}`: YuniKorn's keys are all lower case"),
-        None => format!("the fields here are {}", fields.join(", ")),
-    }
-}
-
-/// Go's `%#v` of a string.
-fn go_quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\u{7}' => quoted.push_str("\\a"),
-            '\u{8}' => quoted.push_str("\\b"),
-            '\u{c}' => quoted.push_str("\\f"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            '\u{b}' => quoted.push_str("\\v"),
-            '\u{0}'..='\u{1f}' | '\u{7f}' => _ = write!(quoted, "\\x{:02x}", u32::from(c)),
-            c if c != ' ' && (c.is_control() || c.is_whitespace()) => {
-                _ = write!(quoted, "\\u{:04x}", u32::from(c));
-            }
-            _ => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
+#[cfg(test)]
+mod tests;

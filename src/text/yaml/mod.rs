@@ -3,13 +3,15 @@
 //! Three jobs: [`parse`] turns text into [`Node`]s, [`decode`] gives them the values Go would give its structs, [`edit`]
 //! changes single scalars in the text and proves that nothing else changed.
 
+mod compose;
 pub mod decode;
 pub mod edit;
 mod node;
 pub mod parse;
 mod resolve;
+mod scan;
 
-pub use node::{Kind, Node, Style};
+pub use node::{Alias, Kind, Node, Style};
 
 use super::diag::Code;
 

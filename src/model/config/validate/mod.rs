@@ -1,4 +1,4 @@
-//! YuniKorn's validator: what `/ws/v1/validate-conf` and the admission webhook answer, and the first thing a reload or a start does.
+//! `YuniKorn`'s validator: what `/ws/v1/validate-conf` and the admission webhook answer, and the first thing a reload or a start does.
 //!
 //! yunikorn-core v1.8.0 `pkg/common/configs/configvalidator.go`, function by function and in its order, because only the first
 //! error is told. Its texts are kept word for word. Where Go walks a map in random order, here it is the order of the names.
@@ -7,6 +7,7 @@ mod limits;
 mod placement;
 mod queues;
 mod resources;
+mod size;
 
 pub(super) use queues::NAME_REFUSED;
 
@@ -27,8 +28,9 @@ pub(super) const ROOT: &str = "root";
 /// inserted and marked as parent, the partition's limits moved to it.
 ///
 /// # Errors
-/// The first thing that is wrong. Its message is `YuniKorn`'s.
+/// The first thing that is wrong. Its message is `YuniKorn`'s, unless its code is [`super::codes::TOO_LARGE`].
 pub fn validate(config: &SchedulerConfig) -> Result<SchedulerConfig, Diagnostic> {
+    size::check(config)?;
     let mut validated = config.clone();
     let mut seen = HashSet::new();
     for partition in validated.partitions.iter_mut().flatten() {

@@ -6,7 +6,7 @@ use super::super::schema::{Filter, PartitionConfig, PlacementRule, QueueConfig};
 use super::{ROOT, at};
 use crate::text::diag::{Diagnostic, Span};
 use crate::text::go_regex::GoRegex;
-use crate::text::yaml::decode::{List, Spanned, items};
+use crate::text::yaml::decode::{Spanned, items};
 
 /// `checkPlacementRules` (`configvalidator.go:316`).
 pub(super) fn check(partition: &PartitionConfig) -> Result<(), Diagnostic> {
@@ -50,17 +50,13 @@ fn check_filter(filter: &Filter) -> Result<(), Diagnostic> {
             format!("invalid rule filter type {kind}, filter type  must be either '', allow or deny");
         return Err(at(Diagnostic::error(FILTER, message), &filter.kind));
     }
-    check_filter_list(&filter.users, "user", is_user)?;
-    check_filter_list(&filter.groups, "group", is_group)
+    check_filter_list(items(&filter.users), "user", is_user)?;
+    check_filter_list(items(&filter.groups), "group", is_group)
 }
 
 /// One name by itself must be a name or an expression; of several, those that are no names are ignored.
-fn check_filter_list(
-    list: &List<Spanned>,
-    kind: &str,
-    is_name: impl Fn(&str) -> bool,
-) -> Result<(), Diagnostic> {
-    let [only] = items(list) else { return Ok(()) };
+fn check_filter_list(list: &[Spanned], kind: &str, is_name: impl Fn(&str) -> bool) -> Result<(), Diagnostic> {
+    let [only] = list else { return Ok(()) };
     let text = only.as_str();
     if is_name(text) || (is_expression(text) && go_compiles(text)) {
         return Ok(());

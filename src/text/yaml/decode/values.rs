@@ -3,7 +3,8 @@
 use super::super::edit::Step;
 use super::super::resolve::{self, Value};
 use super::super::{Kind, Node};
-use super::{Decode, Decoder, Failure, List, Map, Record, Spanned, is_merge, merged_before};
+use super::keys::{is_merge, merged_before};
+use super::{Decode, Decoder, Failure, List, Map, Record, Spanned};
 
 /// Whether Go would return before it touched anything: the node is null.
 fn is_null(node: &Node) -> bool {
