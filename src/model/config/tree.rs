@@ -9,7 +9,7 @@ use crate::model::queue::QueuePath;
 use crate::text::yaml::decode::{Place, Spanned};
 
 /// A validated configuration.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Config {
     /// The partitions in the order of the text.
     pub partitions: Vec<Partition>,
@@ -60,9 +60,11 @@ impl Config {
             .map(|partitions| Self { partitions })
     }
 
-    /// The partition with this name, with its case.
+    /// The partition with this name, whatever its case; none is `default`. No two names differ in case only
+    /// (yunikorn-core `configvalidator.go:764`).
     pub fn partition(&self, name: &str) -> Option<&Partition> {
-        self.partitions.iter().find(|partition| partition.name == name)
+        let name = if name.is_empty() { "default" } else { name };
+        self.partitions.iter().find(|partition| partition.name.eq_ignore_ascii_case(name))
     }
 }
 
