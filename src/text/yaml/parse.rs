@@ -171,14 +171,19 @@ impl Events {
                     value,
                     style,
                     ..
-                } => Event::Scalar {
-                    value,
-                    style: style_of(style),
-                    tag,
-                    anchored: anchor(name),
-                    span,
-                    line,
-                },
+                } => {
+                    let style = style_of(style);
+                    let block = matches!(style, Style::Literal | Style::Folded);
+                    let span = if block { trimmed(text, span) } else { span };
+                    Event::Scalar {
+                        value,
+                        style,
+                        tag,
+                        anchored: anchor(name),
+                        span,
+                        line,
+                    }
+                }
                 EventData::SequenceStart {
                     anchor: name, tag, ..
                 } => {
@@ -232,6 +237,15 @@ fn style_of(style: ScalarStyle) -> Style {
         ScalarStyle::Folded => Style::Folded,
         _ => Style::Plain,
     }
+}
+
+/// A block scalar's token ends where the next token's line starts; its node ends with its last line's text.
+fn trimmed(text: &str, span: Span) -> Span {
+    let written = text.get(span.start..span.end).unwrap_or_default();
+    Span::new(
+        span.start,
+        span.start + written.trim_end_matches([' ', '\t', '\r', '\n']).len(),
+    )
 }
 
 fn too_deep(span: Span) -> Diagnostic {
