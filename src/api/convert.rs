@@ -25,17 +25,17 @@ use crate::{
 };
 
 /// The spec is missing, has a field of the wrong type, or one that this version does not know.
-pub const UNREADABLE: Code = Code::new(5301, "unreadable-spec");
+pub const UNREADABLE: Code = Code::new(5101, "unreadable-spec");
 /// More than one of lists, `everyone` and `acl` in one grant.
-pub const NOT_ONE_OF: Code = Code::new(5302, "grant-not-one-of");
+pub const NOT_ONE_OF: Code = Code::new(5102, "grant-not-one-of");
 /// `everyone: false`, which says neither everyone nor nobody.
-pub const EVERYONE_FALSE: Code = Code::new(5303, "everyone-false");
+pub const EVERYONE_FALSE: Code = Code::new(5103, "everyone-false");
 /// An `AdmissionPolicy` without any field.
-pub const EMPTY_POLICY: Code = Code::new(5304, "empty-policy");
+pub const EMPTY_POLICY: Code = Code::new(5104, "empty-policy");
 /// A `YuniKornConfig` of another name than `default`.
-pub const NOT_THE_SINGLETON: Code = Code::new(5305, "not-the-singleton");
+pub const NOT_THE_SINGLETON: Code = Code::new(5105, "not-the-singleton");
 /// Base and output are the same `ConfigMap`.
-pub const BASE_IS_OUTPUT: Code = Code::new(5306, "base-is-output");
+pub const BASE_IS_OUTPUT: Code = Code::new(5106, "base-is-output");
 
 /// All codes of this module.
 pub const CODES: &[Code] = &[
@@ -714,6 +714,6 @@ mod tests {
     fn codes_differ() {
         let numbers: BTreeSet<u16> = CODES.iter().map(|code| code.number).collect();
         assert_eq!(numbers.len(), CODES.len());
-        assert!(numbers.iter().all(|number| (5301..5400).contains(number)));
+        assert!(numbers.iter().all(|number| (5101..5200).contains(number)));
     }
 }

@@ -321,6 +321,7 @@ fn scalar(value: &str, style: Style) -> Node {
     Node {
         kind,
         tag: None,
+        alias: None,
         shared: false,
         span: Span::default(),
         line: 0,
