@@ -82,6 +82,9 @@ struct Composer<'t> {
 
 type Composed<T> = Result<T, Diagnostic>;
 
+/// What a collection holds, and where it ends, if that is behind its last child.
+type Children = (RawKind, Option<Mark>);
+
 /// Which productions a node may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Context {
@@ -365,12 +368,12 @@ impl Composer<'_> {
         )
     }
 
-    /// A node with children: `read` reads them and returns where the node ends, if that is behind its last child.
+    /// A node with children, which `read` reads.
     fn collection(
         &mut self,
         properties: Properties,
         start: Mark,
-        read: fn(&mut Self, Mark) -> Composed<(RawKind, Option<Mark>)>,
+        read: fn(&mut Self, Mark) -> Composed<Children>,
     ) -> Composed<Id> {
         let id = self.add(properties, RawKind::Sequence(Vec::new()), start)?;
         self.depth += 1;
@@ -412,7 +415,7 @@ impl Composer<'_> {
     }
 
     /// `yaml_parser_parse_block_sequence_entry`.
-    fn block_sequence(&mut self, start: Mark) -> Composed<(RawKind, Option<Mark>)> {
+    fn block_sequence(&mut self, start: Mark) -> Composed<Children> {
         self.scanner.skip();
         let mut items = Vec::new();
         loop {
@@ -429,7 +432,7 @@ impl Composer<'_> {
     }
 
     /// `yaml_parser_parse_indentless_sequence_entry`.
-    fn indentless_sequence(&mut self, _start: Mark) -> Composed<(RawKind, Option<Mark>)> {
+    fn indentless_sequence(&mut self, _start: Mark) -> Composed<Children> {
         let mut items = Vec::new();
         while let Some(end) = self.accept(&TokenKind::BlockEntry)? {
             let is_next = |next: &_| *next == TokenKind::BlockEntry || ends_block_node(next);
@@ -439,7 +442,7 @@ impl Composer<'_> {
     }
 
     /// `yaml_parser_parse_block_mapping_key` and `yaml_parser_parse_block_mapping_value`.
-    fn block_mapping(&mut self, start: Mark) -> Composed<(RawKind, Option<Mark>)> {
+    fn block_mapping(&mut self, start: Mark) -> Composed<Children> {
         self.scanner.skip();
         let mut pairs = Vec::new();
         loop {
@@ -465,7 +468,7 @@ impl Composer<'_> {
     }
 
     /// `yaml_parser_parse_flow_sequence_entry`.
-    fn flow_sequence(&mut self, start: Mark) -> Composed<(RawKind, Option<Mark>)> {
+    fn flow_sequence(&mut self, start: Mark) -> Composed<Children> {
         self.scanner.skip();
         let mut items = Vec::new();
         loop {
@@ -498,7 +501,7 @@ impl Composer<'_> {
 
     /// `yaml_parser_parse_flow_sequence_entry_mapping_key` and the two behind it: `[key: value]`. Where there is no key, Go takes
     /// the next token out, whatever it is.
-    fn single_pair(&mut self, _start: Mark) -> Composed<(RawKind, Option<Mark>)> {
+    fn single_pair(&mut self, _start: Mark) -> Composed<Children> {
         self.scanner.skip();
         let is_next = |next: &_| {
             matches!(
@@ -522,7 +525,7 @@ impl Composer<'_> {
     }
 
     /// `yaml_parser_parse_flow_mapping_key` and `yaml_parser_parse_flow_mapping_value`.
-    fn flow_mapping(&mut self, start: Mark) -> Composed<(RawKind, Option<Mark>)> {
+    fn flow_mapping(&mut self, start: Mark) -> Composed<Children> {
         self.scanner.skip();
         let mut pairs = Vec::new();
         loop {
@@ -543,21 +546,23 @@ impl Composer<'_> {
     }
 
     fn flow_pair(&mut self) -> Composed<(Id, Id)> {
-        let Some(end) = self.accept(&TokenKind::Key)? else {
+        let ends = |next: &_| matches!(next, TokenKind::FlowEntry | TokenKind::FlowMappingEnd);
+        if self.accept(&TokenKind::Key)?.is_none() {
             let key = self.node(Context::Flow)?;
             return Ok((key, self.empty_scalar_here()?));
+        }
+        let key = self.peek()?;
+        let no_key = *key == TokenKind::Value || ends(key);
+        let key = if no_key {
+            self.empty_scalar_here()?
+        } else {
+            self.node(Context::Flow)?
         };
-        let is_next = |next: &_| {
-            matches!(
-                next,
-                TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowMappingEnd
-            )
-        };
-        let key = self.node_or_empty(end, Context::Flow, is_next)?;
-        let is_next = |next: &_| matches!(next, TokenKind::FlowEntry | TokenKind::FlowMappingEnd);
-        let value = match self.accept(&TokenKind::Value)? {
-            Some(end) => self.node_or_empty(end, Context::Flow, is_next)?,
-            None => self.empty_scalar_here()?,
+        let no_value = self.accept(&TokenKind::Value)?.is_none() || ends(self.peek()?);
+        let value = if no_value {
+            self.empty_scalar_here()?
+        } else {
+            self.node(Context::Flow)?
         };
         Ok((key, value))
     }

@@ -22,6 +22,11 @@ pub fn parse(text: &str) -> Result<Option<Node>, Diagnostic> {
         );
         return Err(Diagnostic::error(TOO_LARGE, message));
     }
+    if text.starts_with("\u{feff}\u{feff}") {
+        // Go skips the first; because of the second it then loses the first character of each line (`yamlprivateh.go`, `is_bom`).
+        let problem = error("two byte order marks at the start of the text");
+        return Err(problem.at(Span::new(3, 6)).help("remove the second U+FEFF"));
+    }
     let Some(document) = compose(text)? else {
         return Ok(None);
     };
@@ -142,7 +147,7 @@ mod tests {
         let pairs = node.as_mapping().unwrap();
         let written: Vec<_> = pairs
             .iter()
-            .map(|(_, v)| &text[v.span.start..v.span.end])
+            .map(|(_, v)| text.get(v.span.start..v.span.end).unwrap())
             .collect();
         assert_eq!(
             written,
@@ -160,7 +165,7 @@ mod tests {
             [false, true, true, false, false, false]
         );
         let pair = &pairs[5].1.as_sequence().unwrap()[0];
-        assert_eq!(&text[pair.span.start..pair.span.end], "g: h");
+        assert_eq!(text.get(pair.span.start..pair.span.end), Some("g: h"));
     }
 
     #[test]
@@ -172,6 +177,10 @@ mod tests {
             (
                 "a:\n\t- b",
                 "yaml: line 2: found character that cannot start any token",
+            ),
+            (
+                "\u{feff}\u{feff}a: b",
+                "yaml: two byte order marks at the start of the text",
             ),
             ("x\0", "yaml: control characters are not allowed"),
         ] {

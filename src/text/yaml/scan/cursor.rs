@@ -130,15 +130,6 @@ impl<'t> Cursor<'t> {
         self.mark.column == 0 && (0..3).all(|offset| self.at(offset) == byte) && self.is_blankz(3)
     }
 
-    /// Whether the mark of a byte order stands at the start of the text behind the one that was skipped.
-    pub(super) fn is_second_bom(&self) -> bool {
-        self.mark.chars == 0
-            && self
-                .text
-                .get(self.mark.index..)
-                .is_some_and(|rest| rest.starts_with(BOM))
-    }
-
     fn next(&self) -> Option<char> {
         self.text
             .get(self.mark.index..)

@@ -117,22 +117,16 @@ impl<'t> Scanner<'t> {
     /// may turn out to be a key.
     fn fetch_more_tokens(&mut self) -> Scanned {
         loop {
-            if self.tokens.len() > 2 {
-                let key = self.simple_keys_by_token.get(&self.parsed).copied();
-                let undecided = match key {
-                    Some(key) if key < self.simple_keys.len() => self.simple_key_is_valid(key)?,
-                    _ => false,
-                };
-                if !undecided {
-                    break;
-                }
-            }
-            if self
+            let ended = self
                 .tokens
                 .back()
-                .is_some_and(|token| token.kind == TokenKind::StreamEnd)
-            {
-                break;
+                .is_some_and(|token| token.kind == TokenKind::StreamEnd);
+            if ended || self.tokens.len() > 2 {
+                let key = self.simple_keys_by_token.get(&self.parsed).copied();
+                let undecided = key.map_or(Ok(false), |key| self.simple_key_is_valid(key))?;
+                if ended || !undecided {
+                    break;
+                }
             }
             self.fetch_next_token()?;
         }
@@ -147,8 +141,9 @@ impl<'t> Scanner<'t> {
             self.fetch_stream_start();
             return Ok(());
         }
+        let before = self.cursor.mark;
         self.scan_to_next_token()?;
-        self.unroll_indent(self.cursor.mark.column + 1);
+        self.unroll_indent(self.cursor.mark.column + 1, before);
         self.cursor.cache(4)?;
         if self.cursor.is_end() {
             return self.fetch_stream_end();
@@ -260,9 +255,12 @@ impl<'t> Scanner<'t> {
         });
     }
 
-    /// Puts a token of no length in front of the token with this number.
+    /// Puts a token of no length in front of the token with this number, or last when that one was taken out already.
     fn insert(&mut self, number: usize, kind: TokenKind, mark: Mark) {
-        let index = number.saturating_sub(self.parsed).min(self.tokens.len());
+        let last = self.tokens.len();
+        let index = number
+            .checked_sub(self.parsed)
+            .map_or(last, |index| index.min(last));
         self.tokens.insert(
             index,
             Token {
@@ -282,13 +280,17 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// `yaml_parser_unroll_indent`: blocks whose content starts behind `inner` have ended.
-    fn unroll_indent(&mut self, inner: usize) {
+    /// `yaml_parser_unroll_indent`: blocks whose content starts behind `inner` have ended at `mark`.
+    fn unroll_indent(&mut self, inner: usize, mark: Mark) {
         if self.flow_level > 0 {
             return;
         }
         while self.inner > inner {
-            self.push(TokenKind::BlockEnd, self.cursor.mark);
+            self.tokens.push_back(Token {
+                kind: TokenKind::BlockEnd,
+                start: mark,
+                end: mark,
+            });
             self.inner = self.outer.pop().unwrap_or(0);
         }
     }
@@ -305,7 +307,7 @@ impl<'t> Scanner<'t> {
             self.cursor.mark.column = 0;
             self.cursor.mark.line += 1;
         }
-        self.unroll_indent(0);
+        self.unroll_indent(0, self.cursor.mark);
         self.remove_simple_key()?;
         self.simple_key_allowed = false;
         self.push(TokenKind::StreamEnd, self.cursor.mark);
@@ -313,14 +315,14 @@ impl<'t> Scanner<'t> {
     }
 
     fn fetch_directive(&mut self) -> Scanned {
-        self.unroll_indent(0);
+        self.unroll_indent(0, self.cursor.mark);
         self.remove_simple_key()?;
         self.simple_key_allowed = false;
         self.scan_directive()
     }
 
     fn fetch_document_indicator(&mut self, kind: TokenKind) -> Scanned {
-        self.unroll_indent(0);
+        self.unroll_indent(0, self.cursor.mark);
         self.remove_simple_key()?;
         self.simple_key_allowed = false;
         let start = self.cursor.mark;
@@ -459,10 +461,6 @@ impl<'t> Scanner<'t> {
     /// `yaml_parser_scan_to_next_token`: over blanks, comments and line breaks. A tab may not indent a block.
     fn scan_to_next_token(&mut self) -> Scanned {
         loop {
-            self.cursor.cache(1)?;
-            if self.cursor.is_second_bom() {
-                self.cursor.skip();
-            }
             self.cursor.cache(1)?;
             let tab_allowed = self.flow_level > 0 || !self.simple_key_allowed;
             while self.cursor.is(b' ') || tab_allowed && self.cursor.is(b'\t') {
