@@ -8,6 +8,8 @@ pub mod decode;
 pub mod edit;
 mod node;
 pub mod parse;
+#[cfg(test)]
+mod samples;
 mod scan;
 
 pub use node::{Kind, Node, Style};
