@@ -99,7 +99,7 @@ fn import(question: &Question<'_>) -> Result<Verdict, String> {
     if question.snapshot.base.is_some() {
         return Err(format!("Import would have to overwrite {map}; set spec.base.configMap to a name that does not exist yet"));
     }
-    if let Some(refusal) = verdict(text, &[]).refusal {
+    if let Some(refusal) = verdict(text, &[]).refusal() {
         return Err(format!("it cannot be imported, because YuniKorn would not take it: {refusal}"));
     }
     if spec.mode == Mode::Observe {
@@ -121,10 +121,10 @@ fn lacking(question: &Question<'_>) -> Option<String> {
     let live = question.env.tree.as_ref()?;
     let base = question.base.ok().map(|base| &base.tree);
     let mut lost = Vec::new();
-    for partition in live.partitions() {
+    for partition in &live.partitions {
         let kept = base.and_then(|base| base.partition(&partition.name));
         for queue in partition.queues() {
-            if !queue.is_inserted() && kept.and_then(|p| p.queue(&queue.path)).is_none() {
+            if !queue.inserted() && kept.and_then(|p| p.queue(&queue.path)).is_none() {
                 lost.push(format!("`{}`", queue.path));
             }
         }

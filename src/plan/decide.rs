@@ -14,7 +14,7 @@ use super::report::{self, events};
 use super::resolve::{self, Resolved};
 use super::snapshot::{ConfigMemory, ConfigSpec, Entry, Meta, Mode, Snapshot};
 use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject};
-use crate::model::config::{Tree, verdict};
+use crate::model::config::{Config, verdict};
 use crate::model::queue::QueuePath;
 
 /// Everything that was decided before anything is said.
@@ -27,7 +27,7 @@ struct Decided<'a> {
     objects: Vec<Resolved>,
     policies: Vec<ResolvedPolicy>,
     grants: Grants,
-    wanted: Option<Tree>,
+    wanted: Option<Config>,
     output: Decision,
     loaded: Option<loaded::Answer>,
 }
@@ -85,13 +85,13 @@ fn objects(snapshot: &Snapshot, base: Option<&Base>, env: &Environment) -> Vec<R
     let dynamic = |partition: &str, queue: &QueuePath| {
         snapshot.observed.live_queues.get(partition).and_then(|queues| queues.get(queue.as_str())) == Some(&false)
     };
-    let empty = Tree::default();
+    let empty = Config::default();
     let tree = base.map(|base| &base.tree).or(env.tree.as_ref()).unwrap_or(&empty);
     snapshot.queue_acls.iter().map(|entry| resolve::resolve(entry, tree, snapshot.now, &dynamic)).collect()
 }
 
 /// The base with the grants in it, and its queues; the error is condition `BaseResolved`.
-fn rendered(base: Option<&Base>, grants: &Grants) -> Option<Result<(String, Tree), Finding>> {
+fn rendered(base: Option<&Base>, grants: &Grants) -> Option<Result<(String, Config), Finding>> {
     let base = base?;
     Some(render::body(base, grants).map_err(|diagnostic| {
         let message = format!("the ACLs cannot be rendered into {}: {diagnostic}", base.source);
@@ -129,7 +129,7 @@ impl Decided<'_> {
     fn queue_acl_statuses(&self, events: &mut Vec<Event>) -> Vec<(String, ObjectStatus<QueueAclStatus>)> {
         let text = self.snapshot.output.as_ref().and_then(|output| output.data.get(&self.env.key));
         let as_wanted = text.is_some() && text == self.output.rendered.as_ref().map(|rendered| &rendered.text);
-        let written = if as_wanted { None } else { text.and_then(|text| verdict(text, &[]).tree) };
+        let written = if as_wanted { None } else { text.and_then(|text| verdict(text, &[]).config) };
         let written = if as_wanted { self.wanted.as_ref() } else { written.as_ref() };
         let proven = self.proven();
         let name = config_map(self.spec, &self.spec.output_config_map);
@@ -160,7 +160,7 @@ impl Decided<'_> {
     }
 
     /// The queues of the text that the scheduler was last proven to run; read only when that is in doubt now.
-    fn proven(&self) -> Option<Tree> {
+    fn proven(&self) -> Option<Config> {
         let loaded = &self.loaded.as_ref()?.finding;
         if loaded.status == Status::True {
             return None;
@@ -169,7 +169,7 @@ impl Decided<'_> {
         // A scheduler that cannot be asked is taken to run what it was last seen to run.
         let unasked = loaded.status == Status::Unknown && memory == Some(&self.env.checksum);
         let text = if unasked { Some(&self.env.text) } else { self.snapshot.observed.loaded_text.as_ref() };
-        verdict(text?, &[]).tree
+        verdict(text?, &[]).config
     }
 
     fn policy_statuses(

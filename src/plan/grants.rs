@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::resolve::{Contribution, Resolved, Right};
 use super::snapshot::BaseAcl;
 use crate::model::acl::{self, Acl};
-use crate::model::config::{Queue, Tree};
+use crate::model::config::{Config, Queue};
 use crate::model::queue::QueuePath;
 
 /// Which ACL: partition name, queue, right.
@@ -29,7 +29,7 @@ pub(super) struct Decided {
 pub(super) type Grants = BTreeMap<Place, Decided>;
 
 /// Joins what the objects contribute.
-pub(super) fn decide(objects: &[Resolved], tree: &Tree) -> Grants {
+pub(super) fn decide(objects: &[Resolved], tree: &Config) -> Grants {
     let mut grouped: BTreeMap<Place, Vec<(&str, &Contribution, &Acl)>> = BTreeMap::new();
     for object in objects {
         let Some(contribution) = object.contribution() else { continue };
@@ -52,7 +52,7 @@ fn join(base: &Acl, parts: Vec<(&str, &Contribution, &Acl)>) -> Decided {
 }
 
 /// The base's own ACL at a place: nobody where there is none.
-fn base_acl(tree: &Tree, (partition, queue, right): &Place) -> Acl {
+fn base_acl(tree: &Config, (partition, queue, right): &Place) -> Acl {
     tree.partition(partition).and_then(|p| p.queue(queue)).map_or_else(Acl::nobody, |queue| acl_of(queue, *right))
 }
 
@@ -63,8 +63,9 @@ pub(super) fn acl_of(queue: &Queue, right: Right) -> Acl {
 
 /// A queue's own ACL as written.
 pub(super) fn text_of(queue: &Queue, right: Right) -> Option<&str> {
-    match right {
-        Right::Submit => queue.submit_acl.as_deref(),
-        Right::Admin => queue.admin_acl.as_deref(),
-    }
+    let written = match right {
+        Right::Submit => &queue.submit_acl,
+        Right::Admin => &queue.admin_acl,
+    };
+    Some(written.value.as_str()).filter(|text| !text.is_empty())
 }

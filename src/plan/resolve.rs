@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::conditions::Reason;
 use super::snapshot::{BaseAcl, Entry, Grant, QueueAclInForce, QueueAclSpec};
 use crate::model::acl::{self, Acl};
-use crate::model::config::{Partition, Tree};
+use crate::model::config::{Config, Partition, Queue};
 use crate::model::queue::{self, QueuePath};
 use crate::text::diag::{Code, Diagnostic};
 
@@ -128,7 +128,7 @@ struct Intent {
 /// Resolves one object against the base's queues. `dynamic` tells whether the scheduler has a queue that is not configured.
 pub(super) fn resolve(
     entry: &Entry<QueueAclSpec, QueueAclInForce>,
-    tree: &Tree,
+    tree: &Config,
     now: Timestamp,
     dynamic: &dyn Fn(&str, &QueuePath) -> bool,
 ) -> Resolved {
@@ -207,7 +207,7 @@ fn within(field: &str, mut diagnostic: Diagnostic) -> Diagnostic {
 /// What is merely odd in a raw ACL is told; what would be dropped or refused is not taken, because then the object would
 /// promise more than the scheduler does.
 fn refuses(diagnostic: &Diagnostic) -> bool {
-    diagnostic.is_error() || acl::lint::drops(diagnostic.code)
+    diagnostic.is_error() || acl::codes::DROPS.contains(&diagnostic.code)
 }
 
 /// The ACL of a grant, and what there is to say about it.
@@ -219,15 +219,10 @@ fn grant_acl(grant: &Grant) -> (Option<Acl>, Vec<Diagnostic>) {
             (analysis.acl, analysis.diagnostics)
         }
         Grant::Lists { users, groups } => {
-            let findings: Vec<_> = users
-                .iter()
-                .filter_map(|user| acl::lint::user(user))
-                .chain(groups.iter().filter_map(|group| acl::lint::group(group)))
-                .collect();
-            if !findings.is_empty() {
-                return (None, findings);
+            match Acl::named(users, groups) {
+                Ok(acl) => (Some(acl), Vec::new()),
+                Err(findings) => (None, findings),
             }
-            (Some(Acl::of(users.iter().map(String::as_str), groups.iter().map(String::as_str))), findings)
         }
     }
 }
@@ -248,11 +243,11 @@ fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), Refusal> {
 fn place(
     spec: &QueueAclSpec,
     intent: Intent,
-    tree: &Tree,
+    tree: &Config,
     dynamic: &dyn Fn(&str, &QueuePath) -> bool,
 ) -> Result<Contribution, Refusal> {
     let Some(partition) = tree.partition(&spec.partition) else {
-        let names: Vec<_> = tree.partitions().iter().map(|p| format!("`{}`", p.name)).collect();
+        let names: Vec<_> = tree.partitions.iter().map(|p| format!("`{}`", p.name)).collect();
         let message = format!(
             "the base has no partition `{}`; it has {}",
             spec.partition,
@@ -261,8 +256,8 @@ fn place(
         return Err(Refusal { reason: Reason::PartitionNotFound, message });
     };
     match partition.queue(&intent.queue) {
-        Some(queue) if queue.is_inserted() => Err(not_written(&intent.queue)),
-        Some(queue) if queue.shared => {
+        Some(queue) if queue.inserted() => Err(not_written(&intent.queue)),
+        Some(queue) if is_shared(queue) => {
             let message = format!(
                 "queue `{}` is written through a YAML anchor, alias or merge key: changing its ACL would change every place that shares it",
                 intent.queue
@@ -282,6 +277,11 @@ fn place(
     }
 }
 
+/// Whether the queue's text stands for more than this queue.
+fn is_shared(queue: &Queue) -> bool {
+    queue.place.as_ref().is_some_and(|place| place.shared)
+}
+
 /// The root that `YuniKorn` adds above a tree without one cannot carry an ACL, because nothing in the text stands for it.
 fn not_written(queue: &QueuePath) -> Refusal {
     Refusal {
@@ -294,7 +294,7 @@ fn not_written(queue: &QueuePath) -> Refusal {
 }
 
 fn not_found(partition: &Partition, queue: &QueuePath, dynamic: bool) -> Refusal {
-    let ancestor = partition.nearest_existing(queue).path.clone();
+    let ancestor = partition.nearest(queue).path.clone();
     let mut message = format!("partition `{}` has no queue `{queue}` in the base", partition.name);
     if dynamic {
         message.push_str("; the scheduler has it at run time only, made by a placement rule, and such a queue has no ACL of its own");
@@ -311,13 +311,13 @@ fn not_found(partition: &Partition, queue: &QueuePath, dynamic: bool) -> Refusal
 }
 
 /// The last valid version of an object that has become invalid, if its queue still exists and its time has not passed.
-fn keep(old: &QueueAclInForce, tree: &Tree, now: Timestamp) -> Option<Contribution> {
+fn keep(old: &QueueAclInForce, tree: &Config, now: Timestamp) -> Option<Contribution> {
     if old.expires_at.is_some_and(|end| end <= now) {
         return None;
     }
     let partition = tree.partition(&old.partition)?;
     let queue = QueuePath::parse(&old.queue).ok()?;
-    partition.queue(&queue).filter(|q| !q.is_inserted() && !q.shared)?;
+    partition.queue(&queue).filter(|queue| !queue.inserted() && !is_shared(queue))?;
     let read = |text: &Option<String>| text.as_deref().and_then(|text| acl::parse(text).ok());
     Some(Contribution {
         partition: partition.name.clone(),

@@ -32,7 +32,9 @@ pub(super) fn queue_path(_: &mut SchemaGenerator) -> Schema {
         "x-kubernetes-validations": [
             {
                 "rule": "self.matches('^(?i)root([.]|$)')",
-                "messageExpression": "\"must be the full path from root: write 'root.\" + self + \"'\"",
+                "message": "must be the full path from root, e.g. root.prod.etl",
+                "messageExpression":
+                    "self == '' ? '' : \"must be the full path from root: write 'root.\" + self + \"'\"",
             },
             rule(
                 "!self.matches('^(?i)root([.]|$)') || self.matches('^[^.]+([.][a-zA-Z0-9_:#/@-]{1,64})*$')",
@@ -53,7 +55,7 @@ pub(super) fn user_names(_: &mut SchemaGenerator) -> Schema {
          : \"user '\" + self + \"' cannot be granted anything: YuniKorn drops users that do not match {USER} from ACLs without a word. \
            Grant one of the user's groups instead\""
     );
-    names(USER, &why)
+    names("user", USER, &why)
 }
 
 /// `groups` of a grant.
@@ -66,10 +68,11 @@ pub(super) fn group_names(_: &mut SchemaGenerator) -> Schema {
          : \"group '\" + self + \"' cannot be granted anything: YuniKorn drops groups that do not match {GROUP} from ACLs without a word \
            (no '.', '@' or ':'). Grant another group of these users, or list the users\""
     );
-    names(GROUP, &why)
+    names("group", GROUP, &why)
 }
 
-fn names(pattern: &str, message_expression: &str) -> Schema {
+/// A message with a line break in it is none to the API server, so each expression that quotes its input has a plain message to fall back on.
+fn names(what: &str, pattern: &str, message_expression: &str) -> Schema {
     json_schema!({
         "type": "array",
         "maxItems": MAX_NAMES,
@@ -79,6 +82,7 @@ fn names(pattern: &str, message_expression: &str) -> Schema {
             "maxLength": MAX_NAME_LENGTH,
             "x-kubernetes-validations": [{
                 "rule": format!("self.matches('{pattern}')"),
+                "message": format!("this {what} cannot be granted anything: YuniKorn drops {what}s that do not match {pattern} from ACLs"),
                 "messageExpression": one_line(message_expression),
             }],
         },
@@ -101,6 +105,7 @@ pub(super) fn patterns(_: &mut SchemaGenerator) -> Schema {
                 },
                 {
                     "rule": "!self.contains(',')",
+                    "message": "must not hold a comma: YuniKorn would split it there into two regular expressions",
                     "messageExpression": one_line(
                         "\"'\" + self + \"' holds a comma: YuniKorn would split it there into two regular expressions. Write them as two \
                          elements; spell a repetition like a{1,3} without its comma (aa?a?)\"",
@@ -108,6 +113,7 @@ pub(super) fn patterns(_: &mut SchemaGenerator) -> Schema {
                 },
                 {
                     "rule": "self == self.trim()",
+                    "message": "must not begin or end with white space, which YuniKorn cuts off",
                     "messageExpression":
                         "\"'\" + self + \"' begins or ends with white space, which YuniKorn cuts off: write '\" + self.trim() + \"'\"",
                 },

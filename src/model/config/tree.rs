@@ -9,7 +9,7 @@ use crate::model::queue::QueuePath;
 use crate::text::yaml::decode::{Place, Spanned};
 
 /// A validated configuration.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Config {
     /// The partitions in the order of the text.
     pub partitions: Vec<Partition>,
@@ -64,9 +64,7 @@ impl Config {
     /// (yunikorn-core `configvalidator.go:764`).
     pub fn partition(&self, name: &str) -> Option<&Partition> {
         let name = if name.is_empty() { "default" } else { name };
-        self.partitions
-            .iter()
-            .find(|partition| partition.name.eq_ignore_ascii_case(name))
+        self.partitions.iter().find(|partition| partition.name.eq_ignore_ascii_case(name))
     }
 }
 

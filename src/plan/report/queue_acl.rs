@@ -2,7 +2,7 @@
 
 use super::{people, with_warnings};
 use crate::model::acl::Acl;
-use crate::model::config::Tree;
+use crate::model::config::Config;
 use crate::plan::conditions::{Finding, Reason, Status, Type};
 use crate::plan::effect::moot;
 use crate::plan::environment::{Environment, Source};
@@ -20,11 +20,11 @@ pub(in crate::plan) struct Facts<'a> {
     /// What was decided.
     pub grants: &'a Grants,
     /// The queues of the text that should be in force.
-    pub wanted: Option<&'a Tree>,
+    pub wanted: Option<&'a Config>,
     /// The queues of the text in the output ConfigMap.
-    pub written: Option<&'a Tree>,
+    pub written: Option<&'a Config>,
     /// The queues of the text that the scheduler was last proven to run.
-    pub proven: Option<&'a Tree>,
+    pub proven: Option<&'a Config>,
     /// Condition `Applied`.
     pub applied: &'a Finding,
     /// Condition `Loaded`, if the scheduler is asked.
@@ -118,7 +118,7 @@ fn decided<'a>(contribution: &'a Contribution, grants: &'a Grants) -> impl Itera
 
 /// Whether `tree` says about the contribution's queue what was decided. When nothing could be rendered: whether it grants at least
 /// what the object grants.
-fn holds(tree: Option<&Tree>, contribution: &Contribution, facts: &Facts<'_>) -> bool {
+fn holds(tree: Option<&Config>, contribution: &Contribution, facts: &Facts<'_>) -> bool {
     let queue = tree.and_then(|tree| tree.partition(&contribution.partition)).and_then(|p| p.queue(&contribution.queue));
     let Some(queue) = queue else { return false };
     decided(contribution, facts.grants).all(|(right, decided)| {
