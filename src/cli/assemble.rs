@@ -117,10 +117,15 @@ fn offline<M>(mut config: Entry<ConfigSpec, M>) -> Entry<ConfigSpec, M> {
 /// The key that holds the queue tree in the merged ConfigMaps.
 fn queues_key(snapshot: &Snapshot) -> String {
     let layer = |map: &Option<ConfigMapState>| {
-        map.as_ref().map_or_else(ConfigMapData::default, |map| ConfigMapData {
-            data: map.data.clone(),
-            binary_data: map.binary.iter().map(|(key, value)| (key.clone(), value.gunzipped.clone())).collect(),
-        })
+        map.as_ref()
+            .map_or_else(ConfigMapData::default, |map| ConfigMapData {
+                data: map.data.clone(),
+                binary_data: map
+                    .binary
+                    .iter()
+                    .map(|(key, value)| (key.clone(), value.gunzipped.clone()))
+                    .collect(),
+            })
     };
     flatten(&layer(&snapshot.defaults), &layer(&snapshot.output)).queues_key()
 }

@@ -47,13 +47,29 @@ impl ObjectConditions<'_> {
             .find(|condition| condition.type_ == type_.as_str())
     }
 
+    /// What a line about the object says: why it is not ready, or what it does.
+    fn summary<'a>(&'a self, ready: &'a Condition) -> &'a str {
+        let does = [Type::Accepted, Type::BaseResolved]
+            .into_iter()
+            .find_map(|type_| self.get(type_));
+        match does {
+            Some(does) if ready.status == Status::True => &does.message,
+            _ => &ready.message,
+        }
+    }
+
     /// What is wrong, by condition: what `YuniKorn` or Kubernetes refuses is an error, what is accepted and does not do what it seems
     /// to say is a warning. The summary counts only where it stands alone: a `YuniKornConfig` that cannot be read has no other condition.
     pub fn problems(&self) -> impl Iterator<Item = (&Condition, Severity)> {
         let accepted = [Type::Accepted, Type::BaseResolved];
         let judged = accepted.iter().any(|type_| self.get(*type_).is_some());
-        let summary = self.get(Type::Ready).filter(|ready| !judged && ready.status != Status::True);
-        let single = self.conditions.iter().filter_map(|condition| Some((condition, severity(condition)?)));
+        let summary = self
+            .get(Type::Ready)
+            .filter(|ready| !judged && ready.status != Status::True);
+        let single = self
+            .conditions
+            .iter()
+            .filter_map(|condition| Some((condition, severity(condition)?)));
         single.chain(summary.map(|ready| (ready, Severity::Error)))
     }
 }
@@ -123,7 +139,9 @@ fn table(objects: &[ObjectConditions<'_>], width: usize) -> String {
         .set_header(["KIND", "NAME", "READY", "REASON", "MESSAGE"]);
     for object in objects {
         let ready = object.get(Type::Ready);
-        let first = ready.map_or(["", "", ""], |c| [c.status.as_str(), &c.reason, &c.message]);
+        let first = ready.map_or(["", "", ""], |c| {
+            [c.status.as_str(), &c.reason, object.summary(c)]
+        });
         let row = [object.kind.as_str(), object.name].into_iter().chain(first);
         table.add_row(row.map(Cell::new));
         for (condition, _) in object.problems() {

@@ -45,7 +45,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         .cloned()
         .collect();
     found.extend(check::each(&inputs));
-    let ours = Kind::OURS.into_iter().any(|kind| inputs.of_kind(kind).next().is_some());
+    let ours = Kind::OURS
+        .into_iter()
+        .any(|kind| inputs.of_kind(kind).next().is_some());
     if ours && !assembled.has_tree {
         console.note("no queues were given, so it is not checked whether they exist: add the ConfigMap with queues.yaml, or --base FILE");
     }

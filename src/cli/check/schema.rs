@@ -137,11 +137,9 @@ impl Walk<'_> {
                 } else {
                     format!("`{}`", self.name())
                 };
-                self.report(
-                    MISSING_FIELD,
-                    format!("{parent} has no field `{name}`, which it needs"),
-                    None,
-                );
+                let message = format!("{parent} has no field `{name}`, which it needs");
+                let at = self.object.document.place_of_key(&self.path);
+                self.found.push(Diagnostic::error(MISSING_FIELD, message).at(at));
             }
         }
         let open = schema.x_kubernetes_preserve_unknown_fields == Some(true) || schema.type_.is_none();
@@ -375,7 +373,7 @@ mod tests {
                 "spek",
                 "did you mean `spec`?",
             ),
-            ("spec: {submit: {}}\n", MISSING_FIELD, "{submit: {}}", ""),
+            ("spec: {submit: {}}\n", MISSING_FIELD, "spec", ""),
             ("spec: {queue: 5}\n", WRONG_TYPE, "5", "put it in quotes"),
             (
                 "spec: {queue: root, submit: {users: sue}}\n",
