@@ -6,9 +6,9 @@
 use jiff::{SignedDuration, Timestamp};
 
 /// Repairs within [`WINDOW`] that are free of delay.
-pub const BURST: usize = 3;
+pub(super) const BURST: usize = 3;
 /// Repairs older than this are forgotten.
-pub const WINDOW: SignedDuration = SignedDuration::from_mins(10);
+pub(super) const WINDOW: SignedDuration = SignedDuration::from_mins(10);
 /// Delay after the first repair beyond the burst; doubled for each further one.
 const FIRST_DELAY: SignedDuration = SignedDuration::from_secs(30);
 /// The longest delay.

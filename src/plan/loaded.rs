@@ -7,7 +7,7 @@ use super::conditions::{Finding, Reason, Type};
 use super::snapshot::{Observed, ReadBack};
 
 /// How long a reload may take before something is wrong.
-pub const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
+pub(super) const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
 /// The longest time between two attempts to make the scheduler take the text.
 const LONGEST: SignedDuration = SignedDuration::from_mins(10);
 

@@ -19,6 +19,7 @@ mod policy;
 mod render;
 mod report;
 mod resolve;
+pub mod simulate;
 pub mod snapshot;
 mod waiting;
 

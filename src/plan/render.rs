@@ -8,7 +8,7 @@ use crate::text::diag::{Code, Diagnostic};
 use crate::text::yaml::edit::{self, Edit};
 
 /// The text that would be written is not what was meant. It is not written.
-pub const NOT_AS_MEANT: Code = Code::new(5401, "render-not-as-meant");
+pub(super) const NOT_AS_MEANT: Code = Code::new(5401, "render-not-as-meant");
 
 /// Renders the ACLs into the base's text (without a header); gives its queues as well.
 ///

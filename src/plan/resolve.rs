@@ -13,11 +13,11 @@ use crate::model::queue::{self, QueuePath};
 use crate::text::diag::{Code, Diagnostic};
 
 /// The object is not valid before `notBefore`, or no longer from `expiresAt` on, or its window is empty.
-pub const EMPTY_WINDOW: Code = Code::new(5301, "empty-window");
+pub(super) const EMPTY_WINDOW: Code = Code::new(5301, "empty-window");
 /// The object grants nothing, because it sets neither `submit` nor `admin`.
-pub const NO_RIGHT: Code = Code::new(5302, "no-right");
+pub(super) const NO_RIGHT: Code = Code::new(5302, "no-right");
 /// The queue is written through a YAML anchor or alias, so that changing it would change other queues.
-pub const SHARED_QUEUE: Code = Code::new(5303, "shared-queue");
+pub(super) const SHARED_QUEUE: Code = Code::new(5303, "shared-queue");
 
 /// One of the two rights `YuniKorn` knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -6,7 +6,7 @@ use crate::plan::{Event, Subject};
 /// Kubernetes refuses longer notes, in bytes.
 const MAX_NOTE: usize = 1000;
 /// Reason of the event that says who lost access.
-pub const ACCESS_REMOVED: &str = "AccessRemoved";
+pub(in crate::plan) const ACCESS_REMOVED: &str = "AccessRemoved";
 
 /// An event for each finding of the given types that differs from `old` in status or reason. A condition that is new and as it
 /// should be is no news, except for `Ready`.
