@@ -164,13 +164,22 @@ impl<'t, 'e> Change<'t, 'e> {
             .map(|(index, (pair, _))| (index, pair))
     }
 
-    /// The pairs that go.
-    pub(super) fn removed(&self) -> impl DoubleEndedIterator<Item = &'t Pair> {
-        self.pairs
+    /// The pairs that go, each with the last pair in front of it that stays.
+    pub(super) fn removed(&self) -> impl Iterator<Item = (&'t Pair, Option<&'t Pair>)> {
+        let pairs = self
+            .pairs
             .iter()
             .zip(&self.fates)
-            .filter(|(_, fate)| **fate == Fate::Remove)
-            .map(|(pair, _)| pair)
+            .scan(None, |last, (pair, fate)| {
+                let before = *last;
+                if *fate != Fate::Remove {
+                    *last = Some(pair);
+                }
+                Some((*fate == Fate::Remove, pair, before))
+            });
+        pairs
+            .filter(|(goes, ..)| *goes)
+            .map(|(_, pair, before)| (pair, before))
     }
 
     /// The pair behind which keys are added: the last one of the first run of scalars. A block scalar ends the run, because what

@@ -12,6 +12,8 @@ mod change;
 mod find;
 mod flow;
 mod place;
+#[cfg(test)]
+mod proofs;
 mod quote;
 
 use super::parse::parse;
@@ -341,6 +343,9 @@ mod tests {
             ("b: 1\na: |\n  x\n\n  y\nc: 2\n", "", "b: 1\nc: 2\n"),
             ("b: 1\na:\nc: 2\n", "", "b: 1\nc: 2\n"),
             ("b: 1\na: x\n  y\n  z", "", "b: 1"),
+            ("b: |\n  1\na: x", "", "b: |\n  1\n"),
+            ("b: |+\n  1\n\na: x # c\n  \n\nc: d", "", "b: |+\n  1\n\nc: d"),
+            ("b: |\n  1\n\na: x\n\nc: d", "", "b: |\n  1\n\n\nc: d"),
             ("- a: x\n  name: y\n", "0", "- name: y\n"),
             ("- a: x # c\n\n  name: y\n", "0", "- name: y\n"),
             (
