@@ -5,7 +5,7 @@
 
 use super::compose::{Document, Id, Raw, RawKind, compose, too_deep, too_many};
 use super::scan::{Problem, error};
-use super::{Kind, MAX_DEPTH, MAX_NODES, MAX_TEXT, Node, TOO_LARGE};
+use super::{Alias, Kind, MAX_DEPTH, MAX_NODES, MAX_TEXT, Node, TOO_LARGE};
 use crate::text::diag::{Diagnostic, Span};
 
 /// Reads the first document. `Ok(None)`: there is none (empty text, only comments), which Go's decoder reports as EOF.
@@ -60,7 +60,17 @@ impl Resolver<'_> {
         let span = alias.unwrap_or(raw.span);
         self.count(depth, span, alias.is_some())?;
         let kind = match &raw.kind {
-            RawKind::Alias { name, to } => return self.alias(id, (name, *to), depth, span),
+            RawKind::Alias { name, to } => {
+                let node = self.alias(id, (name, *to), depth, span)?;
+                let alias = Alias {
+                    anchor: name.clone(),
+                    line: raw.line,
+                };
+                return Ok(Node {
+                    alias: Some(alias),
+                    ..node
+                });
+            }
             RawKind::Scalar { value, style } => Kind::Scalar {
                 value: value.clone(),
                 style: *style,
@@ -74,6 +84,7 @@ impl Resolver<'_> {
         Ok(Node {
             kind,
             tag: tag.clone(),
+            alias: None,
             shared: *anchored || alias.is_some(),
             span,
             line: *line,

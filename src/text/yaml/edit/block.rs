@@ -25,7 +25,7 @@ pub(super) fn splice(
         return Ok(());
     }
     let added = added.join(&between);
-    splices.push(match change.added_behind(text) {
+    splices.push(match change.added_behind() {
         Some((_, pair)) => Splice::insert(end_of_line(text, pair_end(text, pair))?, between + &added),
         None => Splice::insert(first.0.span.start, added + &between),
     });
@@ -36,7 +36,7 @@ pub(super) fn splice(
 fn separator(change: &Change<'_, '_>, text: &str) -> String {
     let first = change.pairs.first().map_or(0, |(key, _)| key.span.start);
     let behind = change
-        .added_behind(text)
+        .added_behind()
         .map_or(first, |(_, pair)| pair_end(text, pair));
     let behind = line_end(text, behind).unwrap_or(text.len());
     format!("{}{}", newline(text, behind), " ".repeat(column(text, first)))

@@ -64,7 +64,7 @@ fn add(
     if added.is_empty() {
         return false;
     }
-    let Some((index, pair)) = change.added_behind(text) else {
+    let Some((index, pair)) = change.added_behind() else {
         splices.push(match change.survivors().next() {
             Some((_, first)) => Splice::insert(first.0.span.start, added.join(", ") + ", "),
             None => Splice::insert(open + 1, added.join(", ")),

@@ -69,7 +69,7 @@ pub fn apply(text: &str, edits: &[Edit]) -> Result<String, Diagnostic> {
     let mut splices = Vec::new();
     for change in &changes {
         change.splice(text, &mut splices)?;
-        change.expect(text, &mut expected);
+        change.expect(&mut expected);
     }
     let result = spliced(text, splices)?;
     verify(&expected, &result)?;
