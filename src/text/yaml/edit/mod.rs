@@ -38,6 +38,8 @@ pub enum Step {
 /// * An added key stands behind the first run of scalars, so in front of nested lists, and in front of everything when the
 ///   mapping starts with a list or mapping. In a JSON text it is written as JSON.
 /// * Removing a key that is not there changes nothing. Removing the only key leaves `{}`.
+/// * No mapping is made: a queue that the text does not hold (such as a `root` that yunikorn-core would put above the others)
+///   cannot be given a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
     /// From the document's root to the mapping.
