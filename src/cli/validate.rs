@@ -5,7 +5,7 @@ use super::check::{self, cross};
 use super::console::Console;
 use super::findings::{self, Count, plural};
 use super::input::object::Kind;
-use super::offline::settle;
+use crate::plan::simulate::settle;
 use super::{Exit, Failure, InputArgs, clock};
 
 /// How findings are shown.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::cli::input::object::{Kind, Object, Step, path};
 use crate::cli::input::{Finding, Inputs};
-use crate::cli::offline::Settled;
+use crate::plan::simulate::Settled;
 use crate::cli::statuses::{ObjectConditions, objects};
 use crate::plan::conditions::{Condition, Reason, Status, Type};
 use crate::text::diag::{Code, Diagnostic, Severity};

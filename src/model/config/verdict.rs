@@ -46,7 +46,11 @@ impl Verdict {
 
     /// The first reason, in `YuniKorn`'s words, why the text does not validate, start or reload.
     pub fn refusal(&self) -> Option<String> {
-        let first = [self.validates.as_ref().err(), self.starts.as_ref().err()].into_iter().flatten().next().cloned();
+        let first = [self.validates.as_ref().err(), self.starts.as_ref().err()]
+            .into_iter()
+            .flatten()
+            .next()
+            .cloned();
         first.or_else(|| self.reloads.as_ref().err().map(ToString::to_string))
     }
 }
