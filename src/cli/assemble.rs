@@ -51,8 +51,7 @@ pub fn assemble(inputs: &Inputs, base: Option<Base>, now: Timestamp) -> Assemble
         .of_kind(Kind::YuniKornConfig)
         .find(|object| object.name == v1alpha1::SINGLETON)
         .and_then(|object| typed(object, &mut findings))
-        .map(|object| offline(convert::yunikorn_config(&object)))
-        .unwrap_or_else(assumed);
+        .map_or_else(assumed, |object| offline(convert::yunikorn_config(&object)));
     let spec = config.spec.clone().unwrap_or_default();
     let maps = ConfigMaps::of(inputs, &spec, &mut findings);
     let queue_acls = inputs

@@ -79,14 +79,13 @@ fn severity(condition: &Condition) -> Option<Severity> {
     let type_ = Type::ALL.iter().find(|type_| type_.as_str() == condition.type_)?;
     let is = |reason: Reason| condition.reason == reason.as_str();
     match (type_, condition.status) {
-        (Type::FailOpen, Status::True) => Some(Severity::Warning),
+        (Type::FailOpen, Status::True) | (Type::Effective, Status::False) => Some(Severity::Warning),
         (Type::FailOpen | Type::Loaded | Type::Ready, _) | (_, Status::True) => None,
         // It comes into force by itself.
         (Type::Accepted, _) if is(Reason::NotYetValid) => None,
         (Type::Accepted, _) if is(Reason::Expired) => Some(Severity::Warning),
         // Asked for.
         (Type::Applied | Type::Programmed, _) if is(Reason::ObserveMode) => None,
-        (Type::Effective, Status::False) => Some(Severity::Warning),
         // A consequence: what is not in order says so itself.
         _ if is(Reason::ConfigNotReady) => None,
         _ => Some(Severity::Error),
@@ -159,10 +158,8 @@ fn table(objects: &[ObjectConditions<'_>], width: usize) -> String {
             column.set_constraint(ColumnConstraint::ContentWidth);
         }
     }
-    table
-        .lines()
-        .map(|line| format!("{}\n", line.trim_end()))
-        .collect()
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_string()).collect();
+    lines.join("\n") + "\n"
 }
 
 /// `{version, objects: [{kind, name, conditions: [{type, status, reason, message}]}]}`

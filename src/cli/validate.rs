@@ -5,8 +5,8 @@ use super::check::{self, cross};
 use super::console::Console;
 use super::findings::{self, Count, plural};
 use super::input::object::Kind;
-use crate::plan::simulate::settle;
 use super::{Exit, Failure, InputArgs, clock};
+use crate::plan::simulate::settle;
 
 /// How findings are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::cli::input::object::{Kind, Object, Step, path};
 use crate::cli::input::{Finding, Inputs};
-use crate::plan::simulate::Settled;
 use crate::cli::statuses::{ObjectConditions, objects};
 use crate::plan::conditions::{Condition, Reason, Status, Type};
+use crate::plan::simulate::Settled;
 use crate::text::diag::{Code, Diagnostic, Severity};
 
 /// The object is not accepted, for a reason that only the other objects give.
