@@ -51,8 +51,10 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     if ours && !assembled.has_tree {
         console.note("no queues were given, so it is not checked whether they exist: add the ConfigMap with queues.yaml, or --base FILE");
     }
-    let settled = settle(assembled.snapshot);
-    found.extend(cross::check(&inputs, &settled, assembled.has_tree, &found));
+    if ours {
+        let settled = settle(assembled.snapshot);
+        found.extend(cross::check(&inputs, &settled, assembled.has_tree, &found));
+    }
     check::sort(&mut found);
     let count = Count::of(&found);
     match args.format {

@@ -92,3 +92,37 @@ fn yaml_and_json_are_the_same_manifest() {
     assert_eq!(json, yaml);
     assert_eq!(json["data"]["queues.yaml"], rendered("queues"));
 }
+
+/// The result among the input is ours, and rendering it again changes nothing, not even the revision.
+#[test]
+fn rendering_what_was_rendered_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("base.yaml"), BASE).unwrap();
+    fs::write(dir.path().join("acl.yaml"), acl("sue")).unwrap();
+    let first = out(&run(
+        &["render", "-f", "acl.yaml", "--base", "base.yaml"],
+        dir.path(),
+        "",
+    ));
+    let again = run(
+        &["render", "-f", "acl.yaml", "-", "--base", "base.yaml"],
+        dir.path(),
+        &first,
+    );
+    assert_eq!(
+        (again.status.code(), out(&again)),
+        (Some(0), first.clone()),
+        "{}",
+        err(&again)
+    );
+    fs::write(dir.path().join("acl.yaml"), acl("bob")).unwrap();
+    let changed = out(&run(
+        &["render", "-f", "acl.yaml", "-", "--base", "base.yaml"],
+        dir.path(),
+        &first,
+    ));
+    assert_eq!(
+        changed,
+        first.replace("sue", "bob").replace("revision: 1", "revision: 2")
+    );
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::split::{Documents, split};
-use super::{BAD_NAME, DUPLICATE_OBJECT, Inputs, NOT_AN_OBJECT, UNKNOWN_KIND, value};
+use super::{BAD_NAME, DUPLICATE_KEY, DUPLICATE_OBJECT, Inputs, NOT_AN_OBJECT, UNKNOWN_KIND, value};
 use crate::api;
 use crate::model::queue::nearest;
 use crate::text::diag::{Diagnostic, Span};
@@ -142,7 +142,10 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
         Documents::Json(ranges) => {
             for range in ranges {
                 let document = json(&text, source, range);
-                sort(inputs, document);
+                match repeated(&document) {
+                    Some(diagnostic) => inputs.report(source, None, diagnostic),
+                    None => sort(inputs, document),
+                }
             }
         }
         Documents::Yaml(ranges) => {
@@ -176,6 +179,13 @@ fn json(text: &str, source: usize, range: Span) -> Document {
         value,
         node,
     }
+}
+
+/// A key that stands twice, which JSON readers let through and disagree about.
+fn repeated(document: &Document) -> Option<Diagnostic> {
+    let diagnostic = value::to_json(document.node.as_ref()?).err()?;
+    let span = diagnostic.span.map(|span| document.in_text(span));
+    (diagnostic.code == DUPLICATE_KEY).then_some(Diagnostic { span, ..diagnostic })
 }
 
 fn yaml(text: &str, source: usize, range: Span) -> Result<Option<Document>, Diagnostic> {
@@ -465,6 +475,21 @@ mod tests {
         assert_eq!(labels(&inputs), ["ConfigMap/c"]);
         let place = inputs.objects[0].document.place(&path(&["metadata", "name"]));
         assert_eq!(text.get(place.start..place.end).unwrap(), "\"c\"");
+    }
+
+    #[test]
+    fn a_json_key_that_stands_twice_is_refused() {
+        let text =
+            r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"1","a":"2"}}"#;
+        let inputs = read(text);
+        assert_eq!(
+            (labels(&inputs).len(), codes(&inputs)),
+            (0, vec![DUPLICATE_KEY.number])
+        );
+        // Surrogate pairs are JSON only: such a text has a value, and no places.
+        let inputs = read(&text.replace(r#""a":"2""#, r#""b":"\ud83d\ude00""#));
+        assert_eq!(labels(&inputs), ["ConfigMap/c"]);
+        assert_eq!(inputs.objects[0].document.value["data"]["b"], "\u{1f600}");
     }
 
     #[test]
