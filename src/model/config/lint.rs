@@ -94,11 +94,8 @@ fn list_findings(
 
 fn queue_findings(text: &str, queue: &QueueConfig, is_top: bool, findings: &mut Vec<Diagnostic>) {
     for acl in [&queue.submit_acl, &queue.admin_acl] {
-        findings.extend(
-            acl::parse(acl.as_str())
-                .err()
-                .map(|error| inside(text, acl, Diagnostic::error(ACL_STRICT, error.to_string()))),
-        );
+        let found = acl::lint(acl.as_str()).diagnostics;
+        findings.extend(found.into_iter().map(|finding| inside(text, acl, finding)));
     }
     if queue.parent || !queue.children().is_empty() {
         findings.extend(activate::check_template(&queue.child_template).err());

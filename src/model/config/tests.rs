@@ -304,7 +304,7 @@ fn what_is_fine_has_no_finding() {
         BUILT_IN,
         "partitions: [{queues: []}]\n---\n# only a comment\n",
         "partitions: [{queues: []}]\n...\n",
-        "# ---\npartitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: |-\n          ---x\n",
+        "# ---\npartitions:\n  - name: default\n    queues:\n      - name: root\n        properties:\n          a: |-\n            --- x\n",
         "partitions: [{queues: [{name: root, queues: [{name: rootfoo}]}], placementrules: [{name: fixed, value: root.rootfoo, create: true}]}]\n",
     ] {
         assert_eq!(codes_of(text), [], "{text}");
