@@ -1,1 +1,3 @@
-//! End-to-end tests.
+//! End-to-end tests: the operator in a real cluster. One binary, so that all tests share one bed.
+
+mod smoke;

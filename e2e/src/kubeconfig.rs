@@ -1,0 +1,74 @@
+//! Identities: kubeconfig files for processes and kube clients for tests.
+
+use std::fs;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde_json::json;
+
+/// Where the API server is and who speaks to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Access {
+    /// `https://host:port`.
+    pub(crate) server: String,
+    /// Certificates of the API server, PEM in base64 as kubeconfig files have it; none where the system's are used.
+    pub(crate) authority: Option<String>,
+    pub(crate) token: String,
+}
+
+impl Access {
+    /// Writes a kubeconfig file only its owner may read.
+    pub(crate) fn write(&self, path: &Path) -> Result<PathBuf> {
+        let mut cluster = json!({"server": self.server});
+        if let (Some(authority), Some(fields)) = (&self.authority, cluster.as_object_mut()) {
+            fields.insert("certificate-authority-data".to_owned(), json!(authority));
+        }
+        let config = json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "bed", "cluster": cluster}],
+            "users": [{"name": "user", "user": {"token": self.token}}],
+            "contexts": [{"name": "bed", "context": {"cluster": "bed", "user": "user"}}],
+            "current-context": "bed",
+        });
+        // JSON is YAML.
+        let mut file = fs::File::options()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o600)
+            .open(path)?;
+        serde_json::to_writer_pretty(&mut file, &config)?;
+        Ok(path.to_owned())
+    }
+}
+
+/// The client configuration a kubeconfig file describes.
+///
+/// # Errors
+/// When the file is not readable as a kubeconfig.
+pub async fn load(path: &Path) -> Result<Config> {
+    let kubeconfig =
+        Kubeconfig::read_from(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    config.connect_timeout = Some(Duration::from_secs(5));
+    Ok(config)
+}
+
+/// A client for `config`. Must be called in, and used by, one Tokio runtime: a client's connections end with the runtime that
+/// made it, and every `#[tokio::test]` has its own.
+pub(crate) fn client(config: &Config) -> Result<Client> {
+    Ok(Client::try_from(config.clone())?)
+}
+
+/// `config`, but acting as somebody else.
+pub(crate) fn impersonating(config: &Config, user: &str, groups: &[&str]) -> Config {
+    let mut config = config.clone();
+    config.auth_info.impersonate = Some(user.to_owned());
+    config.auth_info.impersonate_groups = Some(groups.iter().map(|&group| group.to_owned()).collect());
+    config
+}

@@ -1,0 +1,253 @@
+//! One server of the bed as a child process: started, signalled, watched, and certain to end with the test process.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group};
+
+use crate::session::Session;
+use crate::wait::eventually;
+
+/// Runs the command given as arguments once a line has come in. The line is sent after the reaper knows the process, so
+/// there is no moment at which the process runs and would survive us. `exec` keeps the process id.
+const GATE: &str = r#"read -r _ && exec "$0" "$@" </dev/null"#;
+
+/// A command line that can be started again and again; at most one process of it runs at a time.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    program: PathBuf,
+    args: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    log: PathBuf,
+    child: Mutex<Option<Child>>,
+}
+
+impl Process {
+    /// Describes a process without starting it. Its output goes to `<log_directory>/<name>.log`, appended at each start.
+    pub fn new(name: &str, program: &Path, log_directory: &Path) -> Self {
+        Self {
+            name: name.to_owned(),
+            program: program.to_owned(),
+            args: Vec::new(),
+            env: Vec::new(),
+            log: log_directory.join(format!("{name}.log")),
+            child: Mutex::new(None),
+        }
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args<A: Into<OsString>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds an environment variable to those of this process.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Starts the process.
+    ///
+    /// # Errors
+    /// When it runs already, or cannot be started.
+    pub fn start(&self) -> Result<()> {
+        let mut slot = self.slot();
+        if let Some(child) = slot.as_mut()
+            && child.try_wait()?.is_none()
+        {
+            bail!("{} runs already", self.name);
+        }
+        self.collect(&mut slot)?;
+        let session = Session::get()?;
+        let log = File::options().create(true).append(true).open(&self.log)?;
+        let mut child = Command::new("sh")
+            .arg("-c")
+            .arg(GATE)
+            .arg(&self.program)
+            .args(&self.args)
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("cannot start {}", self.name))?;
+        session.adopt(child.id())?;
+        let mut gate = child.stdin.take().context("the child has no input")?;
+        *slot = Some(child);
+        gate.write_all(b"go\n")
+            .with_context(|| format!("cannot start {}", self.name))
+    }
+
+    /// Whether the process runs (a stopped one does).
+    pub fn running(&self) -> bool {
+        matches!(self.slot().as_mut().map(Child::try_wait), Some(Ok(None)))
+    }
+
+    /// The process id, while it runs.
+    pub fn pid(&self) -> Option<u32> {
+        let mut slot = self.slot();
+        let child = slot.as_mut()?;
+        matches!(child.try_wait(), Ok(None)).then(|| child.id())
+    }
+
+    /// SIGKILL, and waits until the process is gone. Does nothing if it does not run.
+    ///
+    /// # Errors
+    /// When the operating system refuses.
+    pub fn kill(&self) -> Result<()> {
+        let mut slot = self.slot();
+        let Some(child) = slot.as_mut() else { return Ok(()) };
+        if child.try_wait()?.is_none() {
+            send(child.id(), Signal::KILL)?;
+            child.wait()?;
+        }
+        self.collect(&mut slot)
+    }
+
+    /// SIGTERM, without waiting: [`Self::exited`] waits.
+    ///
+    /// # Errors
+    /// When the process does not run.
+    pub fn terminate(&self) -> Result<()> {
+        self.signal(Signal::TERM)
+    }
+
+    /// SIGSTOP, and waits until all its threads have stopped: the process hangs, its connections stay open.
+    ///
+    /// # Errors
+    /// When the process does not run.
+    pub fn pause(&self) -> Result<()> {
+        self.signal(Signal::STOP)?;
+        let pid = self
+            .pid()
+            .and_then(|pid| Pid::from_raw(pid.try_into().ok()?))
+            .context("it ended meanwhile")?;
+        // Without NOWAIT an exit seen here would be lost to `try_wait`.
+        let change = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        rustix::process::waitid(WaitId::Pid(pid), change)?;
+        Ok(())
+    }
+
+    /// SIGCONT.
+    ///
+    /// # Errors
+    /// When the process does not run.
+    pub fn resume(&self) -> Result<()> {
+        self.signal(Signal::CONT)
+    }
+
+    /// Waits until the process has ended by itself or by a signal.
+    ///
+    /// # Errors
+    /// When it still runs after `timeout`, or was never started.
+    pub async fn exited(&self, timeout: Duration) -> Result<ExitStatus> {
+        let what = format!("{} to end", self.name);
+        eventually(&what, timeout, || async {
+            self.slot()
+                .as_mut()
+                .context("it was never started")?
+                .try_wait()
+                .map_err(Into::into)
+        })
+        .await
+    }
+
+    /// Everything the process has printed, over all its starts.
+    pub fn log(&self) -> String {
+        std::fs::read(&self.log)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default()
+    }
+
+    /// The last `lines` lines of [`Self::log`].
+    pub fn log_tail(&self, lines: usize) -> String {
+        let log = self.log();
+        let all: Vec<&str> = log.lines().collect();
+        all.get(all.len().saturating_sub(lines)..)
+            .unwrap_or_default()
+            .join("\n")
+    }
+
+    /// What the process is called in messages and log file names.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Waits until `ready` answers `Ok(Some(_))`, and gives up at once when the process ends.
+    pub(crate) async fn until<T, F, Probe>(&self, what: &str, timeout: Duration, mut ready: F) -> Result<T>
+    where
+        F: FnMut() -> Probe,
+        Probe: Future<Output = Result<Option<T>>>,
+    {
+        let outcome = eventually(what, timeout, || {
+            let alive = self.running();
+            let probe = ready();
+            async move {
+                if alive {
+                    Ok(probe.await?.map(Some))
+                } else {
+                    Ok(Some(None))
+                }
+            }
+        })
+        .await;
+        match outcome {
+            Ok(Some(value)) => Ok(value),
+            Ok(None) => Err(anyhow!(
+                "{} ended while waiting for {what}; its log ends:\n{}",
+                self.name,
+                self.log_tail(25)
+            )),
+            Err(error) => {
+                Err(error.context(format!("the log of {} ends:\n{}", self.name, self.log_tail(25))))
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) -> Result<()> {
+        let pid = self
+            .pid()
+            .with_context(|| format!("{} does not run", self.name))?;
+        send(pid, signal)
+    }
+
+    fn collect(&self, slot: &mut Option<Child>) -> Result<()> {
+        match slot.take() {
+            Some(child) => Session::get()?.forget(child.id()),
+            None => Ok(()),
+        }
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Option<Child>> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        if let Err(error) = self.kill() {
+            crate::session::announce(&format!("cannot stop {}: {error:#}", self.name));
+        }
+    }
+}
+
+fn send(group: u32, signal: Signal) -> Result<()> {
+    let pid = i32::try_from(group)
+        .ok()
+        .and_then(Pid::from_raw)
+        .context("not a process id")?;
+    kill_process_group(pid, signal)
+        .with_context(|| format!("cannot send {signal:?} to process group {group}"))
+}
