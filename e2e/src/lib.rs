@@ -26,5 +26,6 @@ pub mod wait;
 pub mod yunikorn;
 
 pub use bed::{Bed, BedGuard, Capability};
+pub use oracle::Oracle;
 pub use pods::Outcome;
 pub use wait::eventually;

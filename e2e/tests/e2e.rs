@@ -1,3 +1,4 @@
 //! End-to-end tests: the operator in a real cluster. One binary, so that all tests share one bed.
 
+mod oracle;
 mod smoke;
