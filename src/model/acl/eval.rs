@@ -1,1 +1,89 @@
-//! See the module above.
+//! Who gets access (`CheckAccess`, yunikorn-core `pkg/common/security/acl.go:135-152`).
+
+use super::Acl;
+
+/// Which entry of an ACL grants access.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Match<'a> {
+    /// The wildcard.
+    Everyone,
+    /// The user, by name.
+    User(&'a str),
+    /// This group: the first of the person's groups that the ACL names.
+    Group(&'a str),
+}
+
+impl Acl {
+    /// Whether a user with these groups gets access by this ACL alone; the queues above may grant it too.
+    /// Names match byte for byte.
+    pub fn allows<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> bool {
+        self.matched(user, groups).is_some()
+    }
+
+    /// The entry that grants access, in the order `YuniKorn` looks: the wildcard, the user, the groups as listed.
+    pub fn matched<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> Option<Match<'_>> {
+        if self.is_everyone() {
+            return Some(Match::Everyone);
+        }
+        if let Some(user) = self.users().find(user) {
+            return Some(Match::User(user));
+        }
+        groups
+            .iter()
+            .find_map(|group| self.groups().find(group.as_ref()))
+            .map(Match::Group)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::acl::parse;
+
+    #[test]
+    fn the_first_entry_that_matches_is_named() {
+        let cases: [(&str, &str, &[&str], Option<Match<'_>>); 9] = [
+            ("*", "sue", &[], Some(Match::Everyone)),
+            ("sue dev", "sue", &["dev"], Some(Match::User("sue"))),
+            ("sue dev,ops", "bob", &["ops", "dev"], Some(Match::Group("ops"))),
+            ("sue dev", "bob", &["test"], None),
+            ("sue dev", "dev", &["sue"], None),
+            ("sue dev", "Sue", &["Dev"], None),
+            ("", "", &[""], None),
+            (" ", "sue", &["dev"], None),
+            ("*", "", &[], Some(Match::Everyone)),
+        ];
+        for (text, user, groups, expected) in cases {
+            let acl = parse(text).expect(text);
+            assert_eq!(acl.matched(user, groups), expected, "{text:?} {user} {groups:?}");
+            assert_eq!(
+                acl.allows(user, groups),
+                expected.is_some(),
+                "{text:?} {user} {groups:?}"
+            );
+        }
+    }
+
+    /// The walk-through of `YuniKorn`'s documentation (user guide, "ACLs"): sue has no group, john is in dev, bob is in test.
+    #[test]
+    fn the_documented_examples_hold() {
+        let sue: (&str, &[&str]) = ("sue", &["sue"]);
+        let john: (&str, &[&str]) = ("john", &["dev"]);
+        let bob: (&str, &[&str]) = ("bob", &["test"]);
+        let cases = [
+            ("sue", [true, false, false]),
+            ("sue dev", [true, true, false]),
+            (" dev,test", [false, true, true]),
+            // Unquoted in YAML, the leading blank is lost and the groups become users.
+            ("dev,test", [false, false, false]),
+            ("*", [true, true, true]),
+            ("", [false, false, false]),
+            (" ", [false, false, false]),
+        ];
+        for (text, expected) in cases {
+            let acl = parse(text).expect(text);
+            let answers = [sue, john, bob].map(|(user, groups)| acl.allows(user, groups));
+            assert_eq!(answers, expected, "{text:?}");
+        }
+    }
+}
