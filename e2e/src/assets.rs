@@ -10,9 +10,9 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use sha2::{Digest as _, Sha256};
 
 use crate::session::announce;
+use crate::yunikorn::checksum;
 
 /// A directory with the built servers, instead of building them.
 pub const ASSETS: &str = "QUEUEWARDEN_E2E_ASSETS";
@@ -207,18 +207,13 @@ fn fingerprint(module: &Path, args: &[&str]) -> Result<String> {
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<std::io::Result<_>>()?;
     files.sort();
-    let mut hash = Sha256::new();
+    let mut content = args.join("\n");
     for file in files.iter().filter(|file| file.is_file()) {
-        hash.update(file.as_os_str().as_encoded_bytes());
-        hash.update(fs::read(file).with_context(|| format!("cannot read {}", file.display()))?);
+        let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        content.extend(["\n", &name, "\n", &text]);
     }
-    hash.update(args.join("\0"));
-    Ok(hash
-        .finalize()
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    Ok(checksum(&content).to_lowercase().chars().take(16).collect())
 }
 
 /// Computes a value at most once per process; a failure is not remembered as a value, but each caller gets it.

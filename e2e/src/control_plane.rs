@@ -15,7 +15,7 @@ use crate::kubeconfig::{self, Access};
 use crate::process::Process;
 
 /// A cold start on a busy machine; usual are two seconds.
-const START: Duration = Duration::from_secs(120);
+const START: Duration = Duration::from_mins(2);
 /// Services live on loopback: see [`crate::forward`].
 const SERVICE_RANGE: &str = "127.96.0.0/16";
 
@@ -191,7 +191,7 @@ fn secret() -> Result<String> {
     use std::io::Read as _;
     let mut bytes = [0; 16];
     fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }
 
 pub(crate) fn base64(bytes: &[u8]) -> String {

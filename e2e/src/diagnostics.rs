@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use crate::bed::Bed;
+use crate::process::last_lines;
 use crate::yunikorn;
 
 const LOG_LINES: usize = 40;
+const OPERATOR_LINES: usize = 200;
 
 impl Bed {
     /// The state of the cluster as text: our objects, `YuniKorn`'s `ConfigMaps` and configuration, recent events, logs. Parts
@@ -56,6 +58,14 @@ impl Bed {
                 &mut report,
                 &format!("log of {} ({state})", process.name()),
                 &process.log_tail(LOG_LINES),
+            );
+        }
+        for path in self.noted_logs() {
+            let log = std::fs::read_to_string(&path).unwrap_or_else(|error| error.to_string());
+            section(
+                &mut report,
+                &path.display().to_string(),
+                &last_lines(&log, OPERATOR_LINES),
             );
         }
         report

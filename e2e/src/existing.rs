@@ -5,11 +5,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::config::Kubeconfig;
 use kube::{Api, Config};
 
 use crate::kubeconfig::{self, Access};
+use crate::operator;
 use crate::process::Process;
 use crate::session::Session;
 use crate::wait::PATIENCE;
@@ -25,6 +27,8 @@ pub(crate) struct Existing {
     pub(crate) access: Access,
     pub(crate) rest: String,
     pub(crate) admission_controller: bool,
+    /// The operator runs as the shipped Deployment.
+    pub(crate) operator: bool,
     /// What `yunikorn-defaults` held besides `queues.yaml` when the tests began.
     pub(crate) defaults: BTreeMap<String, String>,
     _port_forward: Option<Process>,
@@ -42,15 +46,16 @@ impl Existing {
             .await?
             .and_then(|map| map.data)
             .unwrap_or_default();
+        let deployments: Api<Deployment> = Api::namespaced(client.clone(), operator::NAMESPACE);
+        let operator = deployments.get_opt(operator::NAME).await?.is_some();
         let hooks: Api<ValidatingWebhookConfiguration> = Api::all(client);
         let hook = yunikorn::ADMISSION_WEBHOOKS.first().map_or("", |(_, name)| name);
         let admission_controller = hooks.get_opt(hook).await?.is_some();
-        let (rest, port_forward) = match std::env::var(URL) {
-            Ok(url) => (url, None),
-            Err(_) => {
-                let (url, process) = port_forward().await?;
-                (url, Some(process))
-            }
+        let (rest, port_forward) = if let Ok(url) = std::env::var(URL) {
+            (url, None)
+        } else {
+            let (url, process) = port_forward().await?;
+            (url, Some(process))
         };
         Ok(Self {
             access: access(&kubeconfig)?,
@@ -58,6 +63,7 @@ impl Existing {
             kubeconfig,
             rest,
             admission_controller,
+            operator,
             defaults: defaults
                 .into_iter()
                 .filter(|(key, _)| key != "queues.yaml")

@@ -6,9 +6,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::api::{Api, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use serde_json::json;
+
+use crate::bed::Bed;
+use crate::session::Session;
 
 /// Where the API server is and who speaks to it.
 #[derive(Debug, Clone)]
@@ -71,4 +77,56 @@ pub(crate) fn impersonating(config: &Config, user: &str, groups: &[&str]) -> Con
     config.auth_info.impersonate = Some(user.to_owned());
     config.auth_info.impersonate_groups = Some(groups.iter().map(|&group| group.to_owned()).collect());
     config
+}
+
+impl Bed {
+    /// A client as cluster administrator. Make one per test: a client belongs to the Tokio runtime that made it.
+    ///
+    /// # Errors
+    /// When the kubeconfig is unusable.
+    pub fn client(&self) -> Result<Client> {
+        client(&self.admin)
+    }
+
+    /// A client that acts as `user` in `groups` (and `system:authenticated`).
+    ///
+    /// # Errors
+    /// When the kubeconfig is unusable.
+    pub fn as_user(&self, user: &str, groups: &[&str]) -> Result<Client> {
+        let mut groups = groups.to_vec();
+        groups.push("system:authenticated");
+        client(&impersonating(&self.admin, user, &groups))
+    }
+
+    /// The administrator's kubeconfig.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// A kubeconfig with a fresh token of a `ServiceAccount`, valid for an hour. The account must exist.
+    ///
+    /// # Errors
+    /// When the API server gives no token.
+    pub async fn sa_kubeconfig(&self, namespace: &str, name: &str) -> Result<PathBuf> {
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client()?, namespace);
+        let request = TokenRequest {
+            spec: TokenRequestSpec {
+                expiration_seconds: Some(3600),
+                ..TokenRequestSpec::default()
+            },
+            ..TokenRequest::default()
+        };
+        let answer = accounts
+            .create_token_request(name, &PostParams::default(), &request)
+            .await?;
+        let token = answer.status.context("the API server gave no token")?.token;
+        let path = Session::get()?
+            .directory()
+            .join(format!("{namespace}-{name}.kubeconfig"));
+        Access {
+            token,
+            ..self.access.clone()
+        }
+        .write(&path)
+    }
 }

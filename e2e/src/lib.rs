@@ -12,20 +12,26 @@
 pub mod assets;
 pub mod audit;
 pub mod bed;
+pub mod conditions;
 mod control_plane;
 mod diagnostics;
 mod existing;
 mod forward;
+mod furniture;
 pub mod kubeconfig;
+mod objects;
 pub mod operator;
 pub mod oracle;
 pub mod pods;
 pub mod process;
+mod servers;
 mod session;
 pub mod wait;
 pub mod yunikorn;
 
 pub use bed::{Bed, BedGuard, Capability};
+pub use conditions::Kind;
+pub use operator::Operator;
 pub use oracle::Oracle;
 pub use pods::Outcome;
 pub use wait::eventually;

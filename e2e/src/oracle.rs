@@ -138,6 +138,7 @@ pub struct AccessAnswer {
 /// One access decision.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent answers")]
 pub struct Decision {
     /// Why this user can submit nowhere; then nothing else is told.
     pub user_error: String,

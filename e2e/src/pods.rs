@@ -9,13 +9,14 @@ use kube::api::{Api, DeleteParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
+use crate::bed::{Bed, NAMESPACE};
 use crate::wait::eventually;
 use crate::yunikorn::Rest;
 
 /// The pod annotation that tells the scheduler who submits (k8shim `constants.go`, `AnnotationGenerate...UserInfo`).
 pub const USER_INFO: &str = "yunikorn.apache.org/user.info";
 
-const DECISION: Duration = Duration::from_secs(60);
+const DECISION: Duration = Duration::from_mins(1);
 
 /// What became of a submitted pod.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +54,7 @@ impl Outcome {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Submission<'a> {
     pub(crate) namespace: &'a str,
-    pub(crate) user: &'a str,
+    user: &'a str,
     pub(crate) groups: &'a [&'a str],
     pub(crate) queue: &'a str,
     /// Whether the harness writes the annotation; otherwise `YuniKorn`'s admission controller does.
@@ -137,6 +138,56 @@ async fn decision(pods: &Api<Pod>, name: &str, rest: &Rest) -> Result<Option<Out
         |application| application.rejected_message,
     );
     Ok(Some(Outcome::Rejected { message }))
+}
+
+impl Bed {
+    /// Submits one pod as `user` in `groups` to `queue` and waits for the decision.
+    ///
+    /// Without the admission controller the pod carries `user` and `groups` as annotation; with it, the pod is created *by*
+    /// that user, who gets group `system:authenticated` in addition, and the admission controller writes the annotation.
+    ///
+    /// # Errors
+    /// When there is no decision.
+    pub async fn submit(&self, user: &str, groups: &[&str], queue: &str) -> Result<Outcome> {
+        let annotate = !self.admission_controller_runs();
+        let submission = Submission {
+            namespace: NAMESPACE,
+            user,
+            groups,
+            queue,
+            annotate,
+        };
+        submission
+            .run(self.as_user(user, groups)?, self.client()?, &self.yunikorn()?)
+            .await
+    }
+
+    /// Submits one pod that *claims* (in its annotation) to be of `user` in `groups`, created by somebody else.
+    ///
+    /// # Errors
+    /// When there is no decision.
+    pub async fn submit_by(
+        &self,
+        creator: (&str, &[&str]),
+        user: &str,
+        groups: &[&str],
+        queue: &str,
+    ) -> Result<Outcome> {
+        let submission = Submission {
+            namespace: NAMESPACE,
+            user,
+            groups,
+            queue,
+            annotate: true,
+        };
+        submission
+            .run(
+                self.as_user(creator.0, creator.1)?,
+                self.client()?,
+                &self.yunikorn()?,
+            )
+            .await
+    }
 }
 
 /// Application ids must never repeat, also not over processes on an existing cluster: the scheduler checks an ACL once per

@@ -68,7 +68,7 @@ impl Process {
         {
             bail!("{} runs already", self.name);
         }
-        self.collect(&mut slot)?;
+        Self::collect(&mut slot)?;
         let session = Session::get()?;
         let log = File::options().create(true).append(true).open(&self.log)?;
         let mut child = Command::new("sh")
@@ -113,7 +113,7 @@ impl Process {
             send(child.id(), Signal::KILL)?;
             child.wait()?;
         }
-        self.collect(&mut slot)
+        Self::collect(&mut slot)
     }
 
     /// SIGTERM, without waiting: [`Self::exited`] waits.
@@ -180,6 +180,11 @@ impl Process {
             .join("\n")
     }
 
+    /// Where [`Self::log`] is.
+    pub fn log_path(&self) -> &Path {
+        &self.log
+    }
+
     /// What the process is called in messages and log file names.
     pub fn name(&self) -> &str {
         &self.name
@@ -223,7 +228,7 @@ impl Process {
         send(pid, signal)
     }
 
-    fn collect(&self, slot: &mut Option<Child>) -> Result<()> {
+    fn collect(slot: &mut Option<Child>) -> Result<()> {
         match slot.take() {
             Some(child) => Session::get()?.forget(child.id()),
             None => Ok(()),
@@ -250,4 +255,11 @@ fn send(group: u32, signal: Signal) -> Result<()> {
         .context("not a process id")?;
     kill_process_group(pid, signal)
         .with_context(|| format!("cannot send {signal:?} to process group {group}"))
+}
+
+pub(crate) fn last_lines(log: &str, lines: usize) -> String {
+    let all: Vec<&str> = log.lines().collect();
+    all.get(all.len().saturating_sub(lines)..)
+        .unwrap_or_default()
+        .join("\n")
 }

@@ -12,6 +12,9 @@ use anyhow::{Result, anyhow};
 /// failure; a condition that holds earlier returns earlier.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
+/// For what takes a healthy bed some seconds, such as a scheduler that fails to start.
+pub const LONG: Duration = Duration::from_mins(2);
+
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 

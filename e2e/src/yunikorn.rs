@@ -1,5 +1,6 @@
 //! `YuniKorn`: its processes and its REST interface.
 
+use std::fmt::Write as _;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::time::Duration;
@@ -67,10 +68,11 @@ pub(crate) fn check_ports() -> Result<()> {
 /// `YuniKorn`'s checksum of a `queues.yaml` text, as `/ws/v1/config` shows it: SHA-256 in upper-case hex. Exact unless the
 /// text contains `checksum: ` (yunikorn-core `config.go:195-208`).
 pub fn checksum(text: &str) -> String {
-    Sha256::digest(text)
-        .iter()
-        .map(|byte| format!("{byte:02X}"))
-        .collect()
+    Sha256::digest(text).iter().fold(String::new(), |mut hex, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(hex, "{byte:02X}");
+        hex
+    })
 }
 
 /// The REST interface. Use it within the Tokio runtime that made it.

@@ -56,7 +56,7 @@ fn a_hundred_thousand_acls_take_seconds() -> Result<()> {
     let oracle = Oracle::get()?;
     let start = Instant::now();
     let answers = oracle.acl(&questions)?;
-    ensure!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
+    ensure!(start.elapsed() < Duration::from_mins(1), "{:?}", start.elapsed());
     ensure!(answers.iter().filter(|answer| answer.access == [true]).count() == 1);
     Ok(())
 }
@@ -83,13 +83,7 @@ fn configurations_are_validated_started_and_reloaded() -> Result<()> {
     ])?;
     let errors: Vec<[&str; 3]> = answers
         .iter()
-        .map(|answer| {
-            [
-                &answer.validate_error[..],
-                &answer.start_error[..],
-                &answer.reload_error[..],
-            ]
-        })
+        .map(|answer| [&answer.validate_error, &answer.start_error, &answer.reload_error].map(String::as_str))
         .collect();
     let spaces = "configured queue creation failed: \nmultiple spaces found in ACL: 'a  b'";
     let no_root = "partition cannot be created without root queue";

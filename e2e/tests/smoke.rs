@@ -1,8 +1,8 @@
 //! The bed itself: without these, a green end-to-end test proves nothing.
 
 use anyhow::{Result, ensure};
-use queuewarden_e2e::bed::{BASE, LONG};
-use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::bed::BASE;
+use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Bed, Capability, Outcome, yunikorn};
 
 fn granting(acl: &str) -> String {
