@@ -190,10 +190,14 @@ impl Bed {
     /// The keys without which `YuniKorn` does not work here.
     pub fn needed_defaults(&self) -> BTreeMap<String, String> {
         match &self.cluster {
-            Cluster::Local(_) => BTreeMap::from([(
-                "admissionController.webHook.schedulerServiceAddress".to_owned(),
-                yunikorn::REST.to_string(),
-            )]),
+            Cluster::Local(_) => BTreeMap::from([
+                (
+                    "admissionController.webHook.schedulerServiceAddress".to_owned(),
+                    yunikorn::REST.to_string(),
+                ),
+                // The shim looks at new pods once per interval, three times per pod; its default is a second.
+                ("service.schedulingInterval".to_owned(), "50ms".to_owned()),
+            ]),
             Cluster::Existing(existing) => existing.defaults.clone(),
         }
     }

@@ -263,3 +263,98 @@ pub(crate) fn last_lines(log: &str, lines: usize) -> String {
         .unwrap_or_default()
         .join("\n")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader};
+
+    use super::*;
+    use crate::wait::PATIENCE;
+
+    /// Set for the test process that is to be killed.
+    const VICTIM: &str = "QUEUEWARDEN_E2E_VICTIM";
+
+    /// The victim: starts a process that would run for long, tells its number, and waits to be killed.
+    #[tokio::test]
+    async fn victim() -> Result<()> {
+        if std::env::var_os(VICTIM).is_none() {
+            return Ok(());
+        }
+        let directory = Session::get()?.directory();
+        let process =
+            Process::new("sleep", "/bin/sh".as_ref(), directory).args(["-c", "sleep 600 & echo up; wait"]);
+        process.start()?;
+        let pid = process.pid().context("it does not run")?;
+        eventually("the process to run", PATIENCE, || async {
+            Ok((process.log() == "up\n").then_some(()))
+        })
+        .await?;
+        println!("victim {pid} {}", directory.display());
+        process.exited(Duration::from_mins(10)).await?;
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn everything_ends_with_a_killed_test_process() -> Result<()> {
+        // A temporary directory of its own gives the victim a turn of its own.
+        let temporary = tempfile::tempdir()?;
+        let mut victim = Command::new(std::env::current_exe()?)
+            .args(["--exact", "process::tests::victim", "--nocapture"])
+            .env(VICTIM, "1")
+            .env("TMPDIR", temporary.path())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let output = BufReader::new(victim.stdout.take().context("no output")?);
+        let line = output
+            .lines()
+            .map_while(std::result::Result::ok)
+            .find(|line| line.contains("victim "));
+        let line = line.context("the victim did not start")?;
+        let words: Vec<&str> = line.split_whitespace().rev().take(2).collect();
+        let [directory, pid] = words.as_slice() else {
+            bail!("{line}")
+        };
+        let group = Pid::from_raw(pid.parse()?).context("no process id")?;
+        assert!(Path::new(directory).is_dir());
+        rustix::process::test_kill_process_group(group)?;
+
+        victim.kill()?;
+        victim.wait()?;
+        eventually(
+            "the victim's process to end and its directory to go",
+            PATIENCE,
+            || async {
+                let gone = rustix::process::test_kill_process_group(group).is_err()
+                    && !Path::new(directory).exists();
+                Ok(gone.then_some(()))
+            },
+        )
+        .await
+    }
+
+    #[tokio::test]
+    async fn a_process_is_started_stopped_and_started_again() -> Result<()> {
+        let temporary = tempfile::tempdir()?;
+        let process = Process::new("counter", "/bin/sh".as_ref(), temporary.path())
+            .args(["-c", "echo up; exec sleep 600"]);
+        assert!(!process.running() && process.terminate().is_err());
+        process.start()?;
+        assert!(process.running() && process.start().is_err());
+        let ups = |times: usize| process.log().lines().count() == times;
+        eventually("the first start", PATIENCE, || async { Ok(ups(1).then_some(())) }).await?;
+        process.pause()?;
+        assert!(process.running());
+        process.resume()?;
+        process.terminate()?;
+        assert!(!process.exited(PATIENCE).await?.success());
+        assert!(!process.running());
+        process.start()?;
+        eventually("the second start", PATIENCE, || async {
+            Ok(ups(2).then_some(()))
+        })
+        .await?;
+        process.kill()?;
+        assert!(!process.running() && process.pid().is_none());
+        Ok(())
+    }
+}
