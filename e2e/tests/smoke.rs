@@ -1,9 +1,11 @@
 //! The bed itself: without these, a green end-to-end test proves nothing.
 
 use anyhow::{Result, ensure};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, DeleteParams};
 use queuewarden_e2e::bed::BASE;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Bed, Capability, Outcome, yunikorn};
+use queuewarden_e2e::{Bed, Capability, Outcome, kubeconfig, operator, yunikorn};
 
 fn granting(acl: &str) -> String {
     BASE.replace(
@@ -185,4 +187,50 @@ async fn a_controllers_pods_carry_its_creators_name() -> Result<()> {
         Ok(())
     })
     .await
+}
+
+#[tokio::test]
+async fn the_operators_account_has_the_shipped_rights_and_no_more() -> Result<()> {
+    Bed::with(async |bed| {
+        bed.install().await?;
+        let kubeconfig = bed.sa_kubeconfig(operator::NAMESPACE, operator::NAME).await?;
+        let client = kube::Client::try_from(kubeconfig::load(&kubeconfig).await?)?;
+        let maps: Api<ConfigMap> = Api::namespaced(client, yunikorn::NAMESPACE);
+        ensure!(maps.get(yunikorn::DEFAULTS).await?.data.is_some());
+        let error = maps
+            .delete(yunikorn::DEFAULTS, &DeleteParams::default())
+            .await
+            .unwrap_err()
+            .to_string();
+        ensure!(error.contains(operator::USER), "{error}");
+
+        let configs = Some((yunikorn::NAMESPACE, yunikorn::CONFIGS));
+        let defaults = Some((yunikorn::NAMESPACE, yunikorn::DEFAULTS));
+        ensure!(
+            bed.may(operator::USER, "update", "", "configmaps", configs)
+                .await?
+        );
+        ensure!(
+            !bed.may(operator::USER, "update", "", "configmaps", defaults)
+                .await?
+        );
+        ensure!(!bed.may(operator::USER, "get", "", "secrets", None).await?);
+        ensure!(
+            !bed.may(operator::USER, "update", "queuewarden.dev", "queueacls", None)
+                .await?
+        );
+        Ok(())
+    })
+    .await
+}
+
+#[test]
+fn the_operators_binary_is_built() -> Result<()> {
+    let binary = queuewarden_e2e::assets::operator()?;
+    ensure!(
+        binary.is_file() && binary.ends_with("queuewarden"),
+        "{}",
+        binary.display()
+    );
+    Ok(())
 }
