@@ -197,8 +197,23 @@ fn go_build(what: &str, module: &Path, args: &[&str]) -> Result<PathBuf> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!("there is no `go`: {GO_WANTED}"),
         Err(error) => return Err(error).context("cannot run go"),
     }
+    remove_older(&root, what)?;
     fs::rename(&building, &done)?;
     Ok(done)
+}
+
+/// The servers are 400 MB; those of older versions are not wanted again.
+fn remove_older(root: &Path, what: &str) -> Result<()> {
+    for entry in fs::read_dir(root)? {
+        let path = entry?.path();
+        let hash = path
+            .file_name()
+            .and_then(|name| name.to_str()?.strip_prefix(what)?.strip_prefix('-'));
+        if hash.is_some() {
+            fs::remove_dir_all(&path)?;
+        }
+    }
+    Ok(())
 }
 
 /// Hex digits of a hash over the module's files (not its directories: both modules are flat) and the command.

@@ -109,11 +109,9 @@ fn take_turn() -> Result<File> {
         .filter(char::is_ascii_digit)
         .collect();
     let path = std::env::temp_dir().join(format!("queuewarden-e2e-{digits}.lock"));
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
+    // Reading is enough for a lock, and all that another user's file allows.
+    let file = File::open(&path)
+        .or_else(|_| File::options().create(true).append(true).open(&path))
         .with_context(|| format!("cannot open {}", path.display()))?;
     match file.try_lock() {
         Ok(()) => {}
