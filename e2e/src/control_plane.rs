@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use k8s_openapi::ByteString;
 use kube::Config;
+use serde_json::json;
 
 use crate::assets::Servers;
 use crate::audit::{self, Audit};
@@ -48,11 +50,11 @@ impl ControlPlane {
                 Ok(pem.ends_with("-----END CERTIFICATE-----\n").then_some(pem))
             })
             .await?;
-        let access = Access {
-            server: format!("https://127.0.0.1:{port}"),
-            authority: Some(base64(pem.as_bytes())),
-            token,
-        };
+        let cluster = json!({
+            "server": format!("https://127.0.0.1:{port}"),
+            "certificate-authority-data": ByteString(pem.into_bytes()),
+        });
+        let access = Access { cluster, token };
         let admin_kubeconfig = access.write(&directory.join("admin.kubeconfig"))?;
         let plane = Self {
             etcd,
@@ -192,12 +194,4 @@ fn secret() -> Result<String> {
     let mut bytes = [0; 16];
     fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
-}
-
-pub(crate) fn base64(bytes: &[u8]) -> String {
-    // k8s-openapi's ByteString serialises as the base64 Kubernetes wants.
-    match serde_json::to_value(k8s_openapi::ByteString(bytes.to_vec())) {
-        Ok(serde_json::Value::String(text)) => text,
-        _ => String::new(),
-    }
 }

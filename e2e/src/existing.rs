@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -95,40 +95,23 @@ async fn port_forward() -> Result<(String, Process)> {
     Ok((url, process))
 }
 
-/// Server and certificate of the kubeconfig's current context, to be used with another token.
+/// The cluster of the kubeconfig's current context, to be used with another token.
 fn access(path: &std::path::Path) -> Result<Access> {
     let config = Kubeconfig::read_from(path)?;
     let current = config
         .current_context
         .as_deref()
         .context("the kubeconfig has no current context")?;
-    let context = config
-        .contexts
-        .iter()
-        .find(|named| named.name == current)
-        .and_then(|named| named.context.as_ref());
+    let context = config.contexts.iter().find(|named| named.name == current);
+    let context = context.and_then(|named| named.context.as_ref());
     let name = &context
         .context("the kubeconfig's current context does not exist")?
         .cluster;
-    let cluster = config
-        .clusters
-        .iter()
-        .find(|named| &named.name == name)
-        .and_then(|named| named.cluster.as_ref());
-    let cluster = cluster.context("the kubeconfig's current cluster does not exist")?;
-    let authority = match (
-        &cluster.certificate_authority_data,
-        &cluster.certificate_authority,
-    ) {
-        (Some(data), _) => Some(data.clone()),
-        (None, Some(file)) => Some(crate::control_plane::base64(&std::fs::read(file)?)),
-        (None, None) => None,
-    };
-    let server = cluster.server.clone().context("the kubeconfig names no server")?;
-    ensure!(server.starts_with("https://"), "{server}: only https");
+    let cluster = config.clusters.iter().find(|named| &named.name == name);
+    let cluster = cluster.and_then(|named| named.cluster.as_ref());
+    let cluster = serde_json::to_value(cluster.context("the kubeconfig's current cluster does not exist")?)?;
     Ok(Access {
-        server,
-        authority,
+        cluster,
         token: String::new(),
     })
 }

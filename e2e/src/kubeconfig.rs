@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::{Api, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::bed::Bed;
 use crate::session::Session;
@@ -19,24 +19,18 @@ use crate::session::Session;
 /// Where the API server is and who speaks to it.
 #[derive(Debug, Clone)]
 pub(crate) struct Access {
-    /// `https://host:port`.
-    pub(crate) server: String,
-    /// Certificates of the API server, PEM in base64 as kubeconfig files have it; none where the system's are used.
-    pub(crate) authority: Option<String>,
+    /// The `cluster` entry of a kubeconfig file: address and certificate.
+    pub(crate) cluster: Value,
     pub(crate) token: String,
 }
 
 impl Access {
     /// Writes a kubeconfig file only its owner may read.
     pub(crate) fn write(&self, path: &Path) -> Result<PathBuf> {
-        let mut cluster = json!({"server": self.server});
-        if let (Some(authority), Some(fields)) = (&self.authority, cluster.as_object_mut()) {
-            fields.insert("certificate-authority-data".to_owned(), json!(authority));
-        }
         let config = json!({
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": "bed", "cluster": cluster}],
+            "clusters": [{"name": "bed", "cluster": self.cluster}],
             "users": [{"name": "user", "user": {"token": self.token}}],
             "contexts": [{"name": "bed", "context": {"cluster": "bed", "user": "user"}}],
             "current-context": "bed",
