@@ -341,11 +341,15 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
 /// Each field by itself: one that is not readable does not take the others with it.
 fn config_memory(object: &DynamicObject) -> ConfigMemory {
     let output: Option<api::OutputIdentity> = status_field(object, "output");
-    let (uid, keys) = output.map(|output| (output.uid, output.keys)).unwrap_or_default();
+    let (namespace, name, uid, keys) = output
+        .map(|output| (output.namespace, output.name, output.uid, output.keys))
+        .unwrap_or_default();
     ConfigMemory {
         revision: status_field(object, "revision"),
         config_hash: status_field(object, "configHash"),
         loaded_hash: status_field(object, "loadedHash"),
+        output_namespace: namespace,
+        output_name: name,
         output_uid: Some(uid).filter(|uid| !uid.is_empty()),
         output_keys: keys.into_iter().collect(),
     }
@@ -744,6 +748,8 @@ mod tests {
             revision: Some(12),
             config_hash: Some("A".into()),
             loaded_hash: Some("B".into()),
+            output_namespace: "yunikorn".into(),
+            output_name: "yunikorn-configs".into(),
             output_uid: Some("u9".into()),
             output_keys: BTreeSet::from(["a".into(), "queues.yaml".into()]),
         };
