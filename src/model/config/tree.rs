@@ -4,7 +4,9 @@
 
 use std::collections::HashMap;
 
+use super::names::to_lower;
 use super::schema::{Limit, PartitionConfig, PlacementRule, QueueConfig, SchedulerConfig, UserGroupResolver};
+use super::validate::DEFAULT_PARTITION;
 use crate::model::queue::QueuePath;
 use crate::text::yaml::decode::{Place, Spanned};
 
@@ -60,8 +62,11 @@ impl Config {
             .map(|partitions| Self { partitions })
     }
 
-    /// The partition with this name, with its case.
+    /// The partition with this name. Names have their case, but for `default`, which is also the one without a name
+    /// (`configvalidator.go:766`).
     pub fn partition(&self, name: &str) -> Option<&Partition> {
+        let is_default = name.is_empty() || to_lower(name) == DEFAULT_PARTITION;
+        let name = if is_default { DEFAULT_PARTITION } else { name };
         self.partitions.iter().find(|partition| partition.name == name)
     }
 }
