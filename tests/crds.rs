@@ -57,11 +57,9 @@ fn conversion_agrees_with_the_api_server() {
         }),
     ];
     let between_fields = [
-        "set submit, admin or both",
         "acl stands alone",
         "everyone stands alone",
         "everyone can only be true",
-        "expiresAt must be later",
         "set at least one of",
         "there is one YuniKornConfig",
         "must differ",

@@ -4,8 +4,7 @@
 //! from a file), becomes an [`Entry`] whose spec is the list of what is wrong, with its identity and what its status remembers. So one bad
 //! object stops neither a watch nor a plan, and its last valid version can stay in force.
 //!
-//! Checked here is what the plain types cannot hold, and rules between fields. Names, queue paths and regular expressions are judged by
-//! `model`, which explains them better.
+//! Checked here is what the plan's types cannot hold. What they can hold, the plan judges: names, queue paths, expressions, windows.
 
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
@@ -31,22 +30,19 @@ pub const UNREADABLE: Code = Code::new(5101, "unreadable-spec");
 pub const NOT_ONE_OF: Code = Code::new(5102, "grant-not-one-of");
 /// `everyone: false`, which says neither everyone nor nobody.
 pub const EVERYONE_FALSE: Code = Code::new(5103, "everyone-false");
-/// A `QueueAcl` with neither `submit` nor `admin`, or an `AdmissionPolicy` without any field.
-pub const SETS_NOTHING: Code = Code::new(5104, "sets-nothing");
-/// `expiresAt` is not later than `notBefore`.
-pub const WINDOW_NEVER_OPEN: Code = Code::new(5105, "window-never-open");
+/// An `AdmissionPolicy` without any field.
+pub const EMPTY_POLICY: Code = Code::new(5104, "empty-policy");
 /// A `YuniKornConfig` of another name than `default`.
-pub const NOT_THE_SINGLETON: Code = Code::new(5106, "not-the-singleton");
+pub const NOT_THE_SINGLETON: Code = Code::new(5105, "not-the-singleton");
 /// Base and output are the same `ConfigMap`.
-pub const BASE_IS_OUTPUT: Code = Code::new(5107, "base-is-output");
+pub const BASE_IS_OUTPUT: Code = Code::new(5106, "base-is-output");
 
 /// All codes of this module.
 pub const CODES: &[Code] = &[
     UNREADABLE,
     NOT_ONE_OF,
     EVERYONE_FALSE,
-    SETS_NOTHING,
-    WINDOW_NEVER_OPEN,
+    EMPTY_POLICY,
     NOT_THE_SINGLETON,
     BASE_IS_OUTPUT,
 ];
@@ -123,7 +119,7 @@ fn spec<T: DeserializeOwned>(object: &DynamicObject) -> Result<T, Vec<Diagnostic
     serde_path_to_error::deserialize(spec).map_err(|error| {
         let path = match error.path().to_string().as_str() {
             "." => "spec".to_owned(),
-            path => format!("spec.{path}"),
+            path => path.to_owned(),
         };
         vec![Diagnostic::error(
             UNREADABLE,
@@ -146,42 +142,18 @@ fn drop_nulls(value: &mut Value) {
 
 fn queue_acl_spec(spec: api::QueueAclSpec) -> Result<QueueAclSpec, Vec<Diagnostic>> {
     let mut wrong = Vec::new();
-    if spec.submit.is_none() && spec.admin.is_none() {
-        wrong.push(
-            Diagnostic::error(
-                SETS_NOTHING,
-                "neither `submit` nor `admin` is set, so nothing would change",
-            )
-            .help("to close a queue write `submit: {}`, which means nobody"),
-        );
-    }
     let submit = spec
         .submit
-        .and_then(|it| collect(grant("spec.submit", it), &mut wrong));
-    let admin = spec
-        .admin
-        .and_then(|it| collect(grant("spec.admin", it), &mut wrong));
-    let not_before = spec.not_before.map(|time| whole_second(time.0, RoundMode::Ceil));
-    let expires_at = spec.expires_at.map(|time| whole_second(time.0, RoundMode::Floor));
-    if let (Some(begin), Some(end)) = (not_before, expires_at)
-        && begin >= end
-    {
-        wrong.push(
-            Diagnostic::error(
-                WINDOW_NEVER_OPEN,
-                format!("`expiresAt` {end} is not later than `notBefore` {begin}"),
-            )
-            .help("set `expiresAt` to a later time, or leave one of them out"),
-        );
-    }
+        .and_then(|it| collect(grant("submit", it), &mut wrong));
+    let admin = spec.admin.and_then(|it| collect(grant("admin", it), &mut wrong));
     let spec = QueueAclSpec {
         partition: spec.partition,
         queue: spec.queue,
         submit,
         admin,
         base_acl: base_acl(spec.base_acl),
-        not_before,
-        expires_at,
+        not_before: spec.not_before.map(|time| whole_second(time.0, RoundMode::Ceil)),
+        expires_at: spec.expires_at.map(|time| whole_second(time.0, RoundMode::Floor)),
     };
     if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
 }
@@ -266,7 +238,7 @@ fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Ve
     };
     if spec == AdmissionPolicySpec::default() {
         return Err(vec![
-            Diagnostic::error(SETS_NOTHING, "no field is set, so nothing would change").help(
+            Diagnostic::error(EMPTY_POLICY, "no field is set, so nothing would change").help(
                 "set one of `bypassAuth`, `trustControllers`, `systemUsers`, `externalUsers`, `externalGroups`",
             ),
         ]);
@@ -340,18 +312,15 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
 
 /// Each field by itself: one that is not readable does not take the others with it.
 fn config_memory(object: &DynamicObject) -> ConfigMemory {
-    let output: Option<api::OutputIdentity> = status_field(object, "output");
-    let (namespace, name, uid, keys) = output
-        .map(|output| (output.namespace, output.name, output.uid, output.keys))
-        .unwrap_or_default();
+    let output: api::OutputIdentity = status_field(object, "output").unwrap_or_default();
     ConfigMemory {
         revision: status_field(object, "revision"),
         config_hash: status_field(object, "configHash"),
         loaded_hash: status_field(object, "loadedHash"),
-        output_namespace: namespace,
-        output_name: name,
-        output_uid: Some(uid).filter(|uid| !uid.is_empty()),
-        output_keys: keys.into_iter().collect(),
+        output_namespace: output.namespace,
+        output_name: output.name,
+        output_uid: Some(output.uid).filter(|uid| !uid.is_empty()),
+        output_keys: output.keys.into_iter().collect(),
     }
 }
 
@@ -475,78 +444,63 @@ mod tests {
             (
                 json!({"queue": 5, "submit": {}}),
                 UNREADABLE,
-                "spec.queue: invalid type: integer `5`, expected a string",
+                "queue: invalid type: integer `5`, expected a string",
             ),
             (
                 json!({"queue": "root", "submits": {}}),
                 UNREADABLE,
-                "spec.submits: unknown field `submits`",
+                "submits: unknown field `submits`",
             ),
             (
                 json!({"queue": "root", "submit": {"user": []}}),
                 UNREADABLE,
-                "spec.submit.user: unknown field `user`",
+                "submit.user: unknown field `user`",
             ),
             (
                 json!({"queue": "root", "submit": {"users": ["a", 5]}}),
                 UNREADABLE,
-                "spec.submit.users[1]: invalid type",
+                "submit.users[1]: invalid type",
             ),
             (
                 json!({"queue": "root", "submit": {"users": [null]}}),
                 UNREADABLE,
-                "spec.submit.users[0]: invalid type: null",
+                "submit.users[0]: invalid type: null",
             ),
             (
                 json!({"queue": "root", "submit": {"users": "sue"}}),
                 UNREADABLE,
-                "spec.submit.users: invalid type: string",
+                "submit.users: invalid type: string",
             ),
             (
                 json!({"queue": "root", "submit": {}, "baseAcl": "Merge"}),
                 UNREADABLE,
-                "spec.baseAcl: unknown variant `Merge`",
+                "baseAcl: unknown variant `Merge`",
             ),
             (
                 json!({"queue": "root", "submit": {}, "expiresAt": "tomorrow"}),
                 UNREADABLE,
-                "spec.expiresAt: ",
+                "expiresAt: ",
             ),
             (json!("root"), UNREADABLE, "spec: invalid type: string"),
             (
-                json!({"queue": "root"}),
-                SETS_NOTHING,
-                "neither `submit` nor `admin`",
-            ),
-            (
-                json!({"queue": "root", "submit": null}),
-                SETS_NOTHING,
-                "neither `submit` nor `admin`",
-            ),
-            (
                 json!({"queue": "root", "admin": {"everyone": false}}),
                 EVERYONE_FALSE,
-                "spec.admin: `everyone: false`",
+                "admin: `everyone: false`",
             ),
             (
                 json!({"queue": "root", "submit": {"acl": "a", "users": ["b"]}}),
                 NOT_ONE_OF,
-                "spec.submit: ",
+                "submit: ",
             ),
             (
                 json!({"queue": "root", "submit": {"acl": "a", "everyone": true}}),
                 NOT_ONE_OF,
-                "spec.submit: ",
+                "submit: ",
             ),
             (
                 json!({"queue": "root", "submit": {"groups": ["a"], "everyone": true}}),
                 NOT_ONE_OF,
-                "spec.submit: ",
-            ),
-            (
-                json!({"queue": "root", "submit": {}, "notBefore": "2026-01-01T00:00:00Z", "expiresAt": "2026-01-01T00:00:00Z"}),
-                WINDOW_NEVER_OPEN,
-                "`expiresAt` 2026-01-01T00:00:00Z is not later",
+                "submit: ",
             ),
         ];
         for (spec, code, message) in cases {
@@ -569,7 +523,7 @@ mod tests {
         .spec
         .unwrap_err();
         let codes: Vec<Code> = wrong.iter().map(|diagnostic| diagnostic.code).collect();
-        assert_eq!(codes, [EVERYONE_FALSE, NOT_ONE_OF, WINDOW_NEVER_OPEN]);
+        assert_eq!(codes, [EVERYONE_FALSE, NOT_ONE_OF]);
     }
 
     #[test]
@@ -611,7 +565,7 @@ mod tests {
     #[test]
     fn policies_tell_absent_from_empty() {
         let entry = admission_policy(&with_spec(
-            json!({"bypassAuth": false, "externalUsers": [], "externalGroups": null}),
+            &json!({"bypassAuth": false, "externalUsers": [], "externalGroups": null}),
         ));
         let expected = AdmissionPolicySpec {
             bypass_auth: Some(false),
@@ -620,7 +574,7 @@ mod tests {
         };
         assert_eq!(entry.spec.unwrap(), expected);
         let wrong = admission_policy(&with_spec(&json!({}))).spec.unwrap_err();
-        assert_eq!(wrong.first().unwrap().code, SETS_NOTHING);
+        assert_eq!(wrong.first().unwrap().code, EMPTY_POLICY);
         let wrong = admission_policy(&with_spec(&json!({"bypassAuth": "no"})))
             .spec
             .unwrap_err();
@@ -629,7 +583,7 @@ mod tests {
                 .first()
                 .unwrap()
                 .message
-                .starts_with("spec.bypassAuth: invalid type"),
+                .starts_with("bypassAuth: invalid type"),
             "{wrong:?}"
         );
     }
@@ -760,6 +714,6 @@ mod tests {
     fn codes_differ() {
         let numbers: BTreeSet<u16> = CODES.iter().map(|code| code.number).collect();
         assert_eq!(numbers.len(), CODES.len());
-        assert!(numbers.iter().all(|number| (5100..5200).contains(number)));
+        assert!(numbers.iter().all(|number| (5101..5200).contains(number)));
     }
 }
