@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::input::object::{Kind, Object, path};
 use super::input::{Finding, Inputs};
 use crate::api::{config_map, convert, v1alpha1};
+use crate::model::config::flatten::{ConfigMapData, flatten};
 use crate::plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Observed, Snapshot, YUNIKORN_DEFAULTS};
 use crate::text::diag::{Code, Diagnostic};
 
@@ -114,14 +115,14 @@ fn offline<M>(mut config: Entry<ConfigSpec, M>) -> Entry<ConfigSpec, M> {
 }
 
 /// The key that holds the queue tree in the merged ConfigMaps.
-pub fn queues_key(snapshot: &Snapshot) -> String {
-    let group = |map: &Option<ConfigMapState>| map.as_ref()?.data.get("service.policyGroup").cloned();
-    format!(
-        "{}.yaml",
-        group(&snapshot.output)
-            .or_else(|| group(&snapshot.defaults))
-            .unwrap_or_else(|| "queues".into())
-    )
+fn queues_key(snapshot: &Snapshot) -> String {
+    let layer = |map: &Option<ConfigMapState>| {
+        map.as_ref().map_or_else(ConfigMapData::default, |map| ConfigMapData {
+            data: map.data.clone(),
+            binary_data: map.binary.iter().map(|(key, value)| (key.clone(), value.gunzipped.clone())).collect(),
+        })
+    };
+    flatten(&layer(&snapshot.defaults), &layer(&snapshot.output)).queues_key()
 }
 
 fn replace_base(snapshot: &mut Snapshot, spec: &ConfigSpec, text: String) {

@@ -12,8 +12,10 @@ pub struct Args {}
 /// Every code, in the order of the numbers.
 pub fn all() -> Vec<Code> {
     let lists: &[&[Code]] = &[
+        model::acl::codes::CODES,
         text::yaml::CODES,
         model::config::CODES,
+        model::queue::CODES,
         api::convert::CODES,
         plan::CODES,
         input::CODES,

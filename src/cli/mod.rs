@@ -12,7 +12,7 @@ pub mod crds;
 pub mod findings;
 pub mod input;
 pub mod manifest;
-pub mod offline;
+
 pub mod render;
 pub mod statuses;
 pub mod validate;

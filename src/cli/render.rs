@@ -11,7 +11,7 @@ use super::console::Console;
 use super::findings::{self, Count, plural};
 use super::input::object::Kind;
 use super::input::{Finding, Inputs};
-use super::offline::{Settled, enforced, settle};
+use crate::plan::simulate::{Settled, enforced, settle};
 use super::{Exit, Failure, InputArgs, atomic, clock, manifest, statuses, watch};
 
 /// What is printed.

@@ -71,8 +71,8 @@ fn severity(condition: &Condition) -> Option<Severity> {
         // Asked for.
         (Type::Applied | Type::Programmed, _) if is(Reason::ObserveMode) => None,
         (Type::Effective, Status::False) => Some(Severity::Warning),
-        // The objects are not in force because the YuniKornConfig is not in order, which says so itself.
-        (Type::Accepted | Type::Programmed | Type::Effective, _) if is(Reason::ConfigNotReady) => None,
+        // A consequence: what is not in order says so itself.
+        _ if is(Reason::ConfigNotReady) => None,
         _ => Some(Severity::Error),
     }
 }

@@ -5,7 +5,7 @@ use super::check::{self, cross};
 use super::console::Console;
 use super::findings::{self, Count, plural};
 use super::input::object::Kind;
-use super::offline::settle;
+use crate::plan::simulate::settle;
 use super::{Exit, Failure, InputArgs, clock};
 
 /// How findings are shown.
@@ -45,15 +45,12 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         .cloned()
         .collect();
     found.extend(check::each(&inputs));
-    let ours = Kind::OURS
-        .into_iter()
-        .any(|kind| inputs.of_kind(kind).next().is_some());
-    if ours && assembled.has_tree {
-        let settled = settle(assembled.snapshot);
-        found.extend(cross::check(&inputs, &settled, &found));
-    } else if ours {
+    let ours = Kind::OURS.into_iter().any(|kind| inputs.of_kind(kind).next().is_some());
+    if ours && !assembled.has_tree {
         console.note("no queues were given, so it is not checked whether they exist: add the ConfigMap with queues.yaml, or --base FILE");
     }
+    let settled = settle(assembled.snapshot);
+    found.extend(cross::check(&inputs, &settled, assembled.has_tree, &found));
     check::sort(&mut found);
     let count = Count::of(&found);
     match args.format {

@@ -4,7 +4,7 @@ use super::conditions::{Finding, Reason, Type};
 use super::environment::{Environment, config_map, text_in};
 use super::header;
 use super::snapshot::{ConfigSpec, Snapshot, YUNIKORN_DEFAULTS};
-use crate::model::config::{CHECKSUM_MARKER, DEFAULT_CONFIG, Tree, verdict};
+use crate::model::config::{BUILT_IN, Config, contains_checksum_marker, verdict};
 use crate::text::diag::Diagnostic;
 
 /// How many diagnostics of a base a condition shows.
@@ -18,7 +18,7 @@ pub(super) struct Base {
     /// Where it comes from, for the header: `ConfigMap yunikorn/yunikorn-defaults, key queues.yaml`.
     pub source: String,
     /// Its queues.
-    pub tree: Tree,
+    pub tree: Config,
     /// Condition `BaseResolved`.
     pub finding: Finding,
 }
@@ -28,8 +28,16 @@ pub(super) fn resolve(snapshot: &Snapshot, spec: &ConfigSpec, env: &Environment)
     let key = spec.base_key.as_deref().unwrap_or(&env.key);
     let map = config_map(spec, &spec.base_config_map);
     let (text, source, reason) = match snapshot.base.as_ref().and_then(|base| text_in(base, key)) {
-        Some(text) => (header::strip(&text).to_string(), format!("{map}, key {key}"), Reason::BaseResolved),
-        None => (stand_in(snapshot, spec, env, &map, key)?, "YuniKorn's built-in default".into(), Reason::BuiltInDefault),
+        Some(text) => (
+            header::strip(&text).to_string(),
+            format!("{map}, key {key}"),
+            Reason::BaseResolved,
+        ),
+        None => (
+            stand_in(snapshot, spec, env, &map, key)?,
+            "YuniKorn's built-in default".into(),
+            Reason::BuiltInDefault,
+        ),
     };
     read(text, source, reason)
 }
@@ -47,7 +55,13 @@ fn stand_in(
         None => format!("{map} does not exist"),
         Some(_) => format!("{map} has no key `{key}`"),
     };
-    let no = |why: &str| Err(Finding::no(Type::BaseResolved, Reason::BaseNotFound, format!("{missing}; {why}")));
+    let no = |why: &str| {
+        Err(Finding::no(
+            Type::BaseResolved,
+            Reason::BaseNotFound,
+            format!("{missing}; {why}"),
+        ))
+    };
     if spec.base_config_map != YUNIKORN_DEFAULTS {
         return no("create it, or set spec.base to where the queue tree is");
     }
@@ -58,14 +72,16 @@ fn stand_in(
         .and_then(|text| header::split(text))
         .is_some_and(|parts| parts.origin != header::origin("YuniKorn's built-in default"));
     if written_from_a_base {
-        return no("it was there before, so what is live stays; bring it back, or write the tree you want into it");
+        return no(
+            "it was there before, so what is live stays; bring it back, or write the tree you want into it",
+        );
     }
-    Ok(DEFAULT_CONFIG.to_string())
+    Ok(BUILT_IN.to_string())
 }
 
 fn read(text: String, source: String, reason: Reason) -> Result<Base, Finding> {
     let invalid = |message: String| Finding::no(Type::BaseResolved, Reason::BaseInvalid, message);
-    if text.contains(CHECKSUM_MARKER) {
+    if contains_checksum_marker(&text) {
         let message = format!(
             "{source} contains the text `checksum: `, which hides what follows it from the scheduler's comparison of \
              configurations; remove it, also from comments"
@@ -73,30 +89,42 @@ fn read(text: String, source: String, reason: Reason) -> Result<Base, Finding> {
         return Err(invalid(message));
     }
     let verdict = verdict(&text, &[]);
-    let errors: Vec<_> = verdict.diagnostics.iter().filter(|d| d.is_error()).collect();
-    match verdict.tree {
-        Some(tree) if errors.is_empty() && verdict.refusal.is_none() => {
-            let warnings: Vec<_> = verdict.diagnostics.iter().filter(|d| !d.is_error()).collect();
-            let mut message = format!("the queue tree comes from {source}");
-            if reason == Reason::BuiltInDefault {
-                message.push_str(", because the base does not exist");
-            }
-            if !warnings.is_empty() {
-                message.push_str("; ");
-                message.push_str(&shown(&warnings));
-            }
-            Ok(Base { text, source, tree, finding: Finding::yes(Type::BaseResolved, reason, message) })
+    let refusal = verdict.refusal();
+    let (errors, warnings): (Vec<_>, Vec<_>) = verdict.diagnostics.iter().partition(|d| d.is_error());
+    let tree = match (verdict.config.as_ref(), refusal) {
+        (Some(tree), None) if errors.is_empty() => tree.clone(),
+        (_, refusal) if errors.is_empty() => {
+            return Err(invalid(format!(
+                "{source}: {}",
+                refusal.unwrap_or_else(|| "it has no queues".into())
+            )));
         }
-        _ if errors.is_empty() => {
-            Err(invalid(format!("{source}: {}", verdict.refusal.unwrap_or_else(|| "it has no queues".into()))))
-        }
-        _ => Err(invalid(format!("{source}: {}", shown(&errors)))),
+        _ => return Err(invalid(format!("{source}: {}", shown(&errors)))),
+    };
+    let mut message = format!("the queue tree comes from {source}");
+    if reason == Reason::BuiltInDefault {
+        message.push_str(", because the base does not exist");
     }
+    if !warnings.is_empty() {
+        message.push_str("; ");
+        message.push_str(&shown(&warnings));
+    }
+    Ok(Base {
+        text,
+        source,
+        tree,
+        finding: Finding::yes(Type::BaseResolved, reason, message),
+    })
 }
 
 /// The first few diagnostics in one line.
 fn shown(diagnostics: &[&Diagnostic]) -> String {
-    let mut text = diagnostics.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let mut text = diagnostics
+        .iter()
+        .take(SHOWN)
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ");
     if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         text.push_str(&format!("; and {more} more (`queuewarden validate` shows all)"));
     }

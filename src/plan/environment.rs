@@ -1,16 +1,16 @@
 //! What `YuniKorn` sees now: both of its ConfigMaps merged as the shim merges them, and where the queue tree in force comes from.
 
 use super::snapshot::{ConfigMapState, ConfigSpec, Snapshot};
-use crate::model::config::flatten::{self, Layer};
-use crate::model::config::{DEFAULT_CONFIG, Tree, checksum, verdict};
+use crate::model::config::flatten::{self, ConfigMapData, Flattened, flatten};
+use crate::model::config::{BUILT_IN, Config, checksum, verdict};
 
 /// Where the queue tree in force comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
     /// `data` of the output ConfigMap.
     Output,
-    /// A `binaryData` key of the output ConfigMap, which beats its `data`.
-    OutputBinary(String),
+    /// `binaryData` of the output ConfigMap, which beats its `data`.
+    OutputBinary,
     /// `yunikorn-defaults`.
     Defaults,
     /// Nowhere: the built-in default.
@@ -33,32 +33,39 @@ pub(super) struct Environment {
     /// Its checksum.
     pub checksum: String,
     /// Its queues, if it can be read.
-    pub tree: Option<Tree>,
+    pub tree: Option<Config>,
 }
 
 impl Environment {
     /// Merges the ConfigMaps of the snapshot.
     pub(super) fn of(snapshot: &Snapshot) -> Self {
-        let defaults = snapshot.defaults.as_ref();
-        let output = snapshot.output.as_ref();
-        let flat = flatten::flatten(defaults, output);
+        let flat = flatten(&data(snapshot.defaults.as_ref()), &data(snapshot.output.as_ref()));
         let key = flat.queues_key();
-        let found = flat.get(&key);
-        let shadow = found.and_then(|value| (value.layer == Layer::ConfigsBinary).then(|| value.from.clone()));
-        let text = found.map(|value| value.text.clone()).filter(|text| !text.is_empty());
-        let source = match (&text, found.map(|value| value.layer)) {
-            (None, _) | (_, None) => Source::BuiltIn,
-            (_, Some(Layer::Configs)) => Source::Output,
-            (_, Some(Layer::ConfigsBinary)) => Source::OutputBinary(shadow.clone().unwrap_or_default()),
-            (_, Some(Layer::Defaults | Layer::DefaultsBinary)) => Source::Defaults,
+        let shadow = flat
+            .shadows(flatten::Source::Configs, &key)
+            .map(|origin| origin.key.clone());
+        let queues = flat.queues(&key);
+        let source = match queues.origin {
+            None => Source::BuiltIn,
+            Some(_) if queues.text.is_empty() => Source::BuiltIn,
+            Some(origin) => match (origin.source, origin.binary) {
+                (flatten::Source::Configs, false) => Source::Output,
+                (flatten::Source::Configs, true) => Source::OutputBinary,
+                (flatten::Source::Defaults, _) => Source::Defaults,
+            },
         };
-        let text = text.unwrap_or_else(|| DEFAULT_CONFIG.to_string());
+        let text = if queues.text.is_empty() {
+            BUILT_IN
+        } else {
+            queues.text
+        }
+        .to_string();
         Self {
             hot_refresh: flat.hot_refresh(),
             source,
             shadow,
             checksum: checksum(&text),
-            tree: verdict(&text, &[]).tree,
+            tree: verdict(&text, &[]).config,
             text,
             key,
         }
@@ -66,17 +73,40 @@ impl Environment {
 
     /// The partitions that the scheduler has now: a text without one of them hangs it (yunikorn-core `partition_manager.go:168`).
     pub(super) fn active_partitions(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.tree.iter().flat_map(Tree::partitions).map(|p| p.name.clone()).collect();
+        let names: Vec<String> = self
+            .tree
+            .iter()
+            .flat_map(|tree| &tree.partitions)
+            .map(|p| p.name.clone())
+            .collect();
         if names.is_empty() {
-            names.push("default".into());
+            vec!["default".into()]
+        } else {
+            names
         }
-        names
     }
 }
 
 /// The text of `key` in one ConfigMap alone, `binaryData` considered.
 pub(super) fn text_in(map: &ConfigMapState, key: &str) -> Option<String> {
-    flatten::flatten(None, Some(map)).get(key).map(|value| value.text.clone()).filter(|text| !text.is_empty())
+    let flat: Flattened = flatten(&ConfigMapData::default(), &data(Some(map)));
+    flat.get(key)
+        .map(|value| value.text.clone())
+        .filter(|text| !text.is_empty())
+}
+
+fn data(map: Option<&ConfigMapState>) -> ConfigMapData {
+    let Some(map) = map else {
+        return ConfigMapData::default();
+    };
+    ConfigMapData {
+        data: map.data.clone(),
+        binary_data: map
+            .binary
+            .iter()
+            .map(|(key, value)| (key.clone(), value.gunzipped.clone()))
+            .collect(),
+    }
 }
 
 /// `namespace/name`, as messages name a ConfigMap.

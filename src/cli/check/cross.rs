@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::cli::input::object::{Kind, Object, Step, path};
 use crate::cli::input::{Finding, Inputs};
-use crate::cli::offline::Settled;
+use crate::plan::simulate::Settled;
 use crate::cli::statuses::{ObjectConditions, objects};
 use crate::plan::conditions::{Condition, Reason, Type};
 use crate::text::diag::{Code, Diagnostic, Severity};
@@ -23,9 +23,12 @@ pub const FAIL_OPEN: Code = Code::new(6205, "fail-open");
 /// All codes of this module.
 pub const CODES: &[Code] = &[NOT_ACCEPTED, CONFIG_NOT_READY, WITHOUT_EFFECT, EXPIRED, FAIL_OPEN];
 
+/// Reasons that hold whatever the queues are.
+const BY_THEMSELVES: [Reason; 3] = [Reason::Invalid, Reason::Conflicted, Reason::Expired];
+
 /// The problems that the plan found, but for those that `told` names already: an object with an error of its own is not accepted
-/// because of it.
-pub fn check(inputs: &Inputs, settled: &Settled, told: &[Finding]) -> Vec<Finding> {
+/// because of it. Without a queue tree only what does not depend on one counts.
+pub fn check(inputs: &Inputs, settled: &Settled, has_tree: bool, told: &[Finding]) -> Vec<Finding> {
     let errors = told.iter().filter(|finding| finding.diagnostic.is_error());
     let told: BTreeSet<&str> = errors
         .clone()
@@ -42,7 +45,8 @@ pub fn check(inputs: &Inputs, settled: &Settled, told: &[Finding]) -> Vec<Findin
             let base = condition.type_ == Type::BaseResolved.as_str()
                 && condition.reason == Reason::BaseInvalid.as_str();
             let known = object.is_some_and(|object| told.contains(object.label().as_str()));
-            if (invalid && known) || (base && !texts.is_empty()) {
+            let blind = !has_tree && !BY_THEMSELVES.iter().any(|reason| condition.reason == reason.as_str());
+            if blind || (invalid && known) || (base && !texts.is_empty()) {
                 continue;
             }
             found.push(finding(&status, object, condition, severity));
@@ -87,6 +91,7 @@ fn place_of(object: &Object, condition: &Condition) -> Vec<Step> {
     let field: &[&str] = match object.kind {
         Kind::QueueAcl if is(Reason::PartitionNotFound) => &["spec", "partition"],
         Kind::QueueAcl if is(Reason::Expired) => &["spec", "expiresAt"],
+        Kind::QueueAcl | Kind::AdmissionPolicy if is(Reason::Invalid) => &["spec"],
         Kind::QueueAcl => &["spec", "queue"],
         Kind::YuniKornConfig if condition.type_ == Type::BaseResolved.as_str() => {
             &["spec", "base", "configMap"]

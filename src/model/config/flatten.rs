@@ -12,8 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct ConfigMapData {
     /// `data`.
     pub data: BTreeMap<String, String>,
-    /// `binaryData`, base64 already removed.
-    pub binary_data: BTreeMap<String, Vec<u8>>,
+    /// `binaryData`: the text inside, or `None` where it is not gzip. Unpacked by whoever read the ConfigMap, within bounds, so that
+    /// this layer needs no decompressor.
+    pub binary_data: BTreeMap<String, Option<String>>,
 }
 
 /// One of the two `ConfigMap`s; the later one wins.
@@ -62,12 +63,8 @@ pub struct Flattened {
     ambiguous: BTreeSet<String>,
 }
 
-/// Merges the two `ConfigMap`s; one that does not exist is an empty one. `gunzip` unpacks, or answers `None` when it cannot.
-pub fn flatten(
-    defaults: &ConfigMapData,
-    configs: &ConfigMapData,
-    gunzip: impl Fn(&[u8]) -> Option<String>,
-) -> Flattened {
+/// Merges the two `ConfigMap`s; one that does not exist is an empty one.
+pub fn flatten(defaults: &ConfigMapData, configs: &ConfigMapData) -> Flattened {
     let mut flattened = Flattened::default();
     for (source, map) in [(Source::Defaults, defaults), (Source::Configs, configs)] {
         for (key, text) in &map.data {
@@ -81,15 +78,14 @@ pub fn flatten(
                 },
             );
         }
-        for (key, bytes) in &map.binary_data {
+        for (key, unpacked) in &map.binary_data {
             flattened.put_binary(
-                bytes,
+                unpacked.as_ref(),
                 Origin {
                     source,
                     binary: true,
                     key: key.clone(),
                 },
-                &gunzip,
             );
         }
     }
@@ -103,7 +99,7 @@ impl Flattened {
     }
 
     /// `Decompress` (`schedulerconf.go:445`).
-    fn put_binary(&mut self, bytes: &[u8], origin: Origin, gunzip: &impl Fn(&[u8]) -> Option<String>) {
+    fn put_binary(&mut self, unpacked: Option<&String>, origin: Origin) {
         let suffix = origin.key.rsplit('.').next().unwrap_or_default();
         let stripped = origin
             .key
@@ -111,7 +107,7 @@ impl Flattened {
             .and_then(|rest| rest.strip_suffix('.'));
         let key = stripped.unwrap_or(&origin.key).to_owned();
         let text = if suffix.eq_ignore_ascii_case("gz") {
-            gunzip(bytes)
+            unpacked.cloned()
         } else {
             Some(String::new())
         };
@@ -308,18 +304,14 @@ mod tests {
                 .collect(),
             binary_data: binary
                 .iter()
-                .map(|(key, bytes)| ((*key).to_owned(), bytes.as_bytes().to_vec()))
+                .map(|(key, bytes)| ((*key).to_owned(), bytes.strip_prefix('z').map(str::to_owned)))
                 .collect(),
         }
     }
 
     /// In these tests "gzip" is a leading `z`.
     fn flat(defaults: &ConfigMapData, configs: &ConfigMapData) -> Flattened {
-        flatten(defaults, configs, |bytes| {
-            String::from_utf8_lossy(bytes)
-                .strip_prefix('z')
-                .map(str::to_owned)
-        })
+        flatten(defaults, configs)
     }
 
     fn queues(flattened: &Flattened) -> (&str, Option<(Source, &str)>) {

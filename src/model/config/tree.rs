@@ -4,14 +4,12 @@
 
 use std::collections::HashMap;
 
-use super::names::to_lower;
 use super::schema::{Limit, PartitionConfig, PlacementRule, QueueConfig, SchedulerConfig, UserGroupResolver};
-use super::validate::DEFAULT_PARTITION;
 use crate::model::queue::QueuePath;
 use crate::text::yaml::decode::{Place, Spanned};
 
 /// A validated configuration.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Config {
     /// The partitions in the order of the text.
     pub partitions: Vec<Partition>,
@@ -62,12 +60,13 @@ impl Config {
             .map(|partitions| Self { partitions })
     }
 
-    /// The partition with this name. Names have their case, but for `default`, which is also the one without a name
-    /// (`configvalidator.go:766`).
+    /// The partition with this name, whatever its case; none is `default`. No two names differ in case only
+    /// (yunikorn-core `configvalidator.go:764`).
     pub fn partition(&self, name: &str) -> Option<&Partition> {
-        let is_default = name.is_empty() || to_lower(name) == DEFAULT_PARTITION;
-        let name = if is_default { DEFAULT_PARTITION } else { name };
-        self.partitions.iter().find(|partition| partition.name == name)
+        let name = if name.is_empty() { "default" } else { name };
+        self.partitions
+            .iter()
+            .find(|partition| partition.name.eq_ignore_ascii_case(name))
     }
 }
 

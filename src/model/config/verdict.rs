@@ -43,6 +43,16 @@ impl Verdict {
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
+
+    /// The first reason, in `YuniKorn`'s words, why the text does not validate, start or reload.
+    pub fn refusal(&self) -> Option<String> {
+        let first = [self.validates.as_ref().err(), self.starts.as_ref().err()]
+            .into_iter()
+            .flatten()
+            .next()
+            .cloned();
+        first.or_else(|| self.reloads.as_ref().err().map(ToString::to_string))
+    }
 }
 
 /// Judges the text of `queues.yaml`. `active` are the names of the partitions that run; the scheduler hangs on a reload without

@@ -97,7 +97,7 @@ fn is_text(key: &Node) -> bool {
 }
 
 /// `decode.go` `isMerge`: a plain `<<`, or one with the tag `!!merge`.
-pub(super) fn is_merge(key: &Node) -> bool {
+pub(in crate::text::yaml) fn is_merge(key: &Node) -> bool {
     key.alias.is_none() && key.as_scalar() == Some("<<") && resolve::tag_of(key) == resolve::MERGE
 }
 
