@@ -33,11 +33,7 @@ pub fn all() -> Vec<Code> {
 /// # Errors
 /// When nobody takes the output.
 pub fn run(_: &Args, console: Console) -> Result<Exit, Failure> {
-    let lines = all()
-        .iter()
-        .map(|code| format!("{code} {}", code.title))
-        .collect::<Vec<_>>()
-        .join("\n");
+    let lines = all().iter().map(|code| format!("{code} {}", code.title)).collect::<Vec<_>>().join("\n");
     console.out(&format!("{lines}\n"))?;
     Ok(Exit::Clean)
 }
@@ -50,11 +46,7 @@ mod tests {
     fn numbers_and_titles_are_used_once() {
         let codes = all();
         for pair in codes.windows(2) {
-            assert_ne!(
-                pair[0].number, pair[1].number,
-                "{} and {}",
-                pair[0].title, pair[1].title
-            );
+            assert_ne!(pair[0].number, pair[1].number, "{} and {}", pair[0].title, pair[1].title);
         }
         let titles: std::collections::BTreeSet<_> = codes.iter().map(|code| code.title).collect();
         assert_eq!(titles.len(), codes.len());

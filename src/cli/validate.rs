@@ -38,16 +38,9 @@ pub struct Args {
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let (inputs, base) = args.input.read(None)?;
     let assembled = assemble(&inputs, base, args.input.now.unwrap_or_else(clock));
-    let mut found: Vec<_> = inputs
-        .findings
-        .iter()
-        .chain(&assembled.findings)
-        .cloned()
-        .collect();
+    let mut found: Vec<_> = inputs.findings.iter().chain(&assembled.findings).cloned().collect();
     found.extend(check::each(&inputs));
-    let ours = Kind::OURS
-        .into_iter()
-        .any(|kind| inputs.of_kind(kind).next().is_some());
+    let ours = Kind::OURS.into_iter().any(|kind| inputs.of_kind(kind).next().is_some());
     if ours && !assembled.has_tree {
         console.note("no queues were given, so it is not checked whether they exist: add the ConfigMap with queues.yaml, or --base FILE");
     }
@@ -60,10 +53,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     match args.format {
         Format::Text => {
             console.out(&findings::text(&inputs, &found, console.color_out()))?;
-            let read = [
-                plural(inputs.objects.len(), "object"),
-                plural(inputs.sources.len(), "file"),
-            ];
+            let read = [plural(inputs.objects.len(), "object"), plural(inputs.sources.len(), "file")];
             console.err(&format!("{}; {} in {} checked", count.text(), read[0], read[1]));
             let ignored = if inputs.ignored > 0 {
                 format!(", {} of other kinds ignored", inputs.ignored)

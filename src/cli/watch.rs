@@ -64,11 +64,7 @@ fn unwatchable(error: &notify::Error) -> Failure {
 /// What to watch: folders themselves, and the folders of files, because editors replace files.
 fn places(args: &Args) -> Vec<(PathBuf, RecursiveMode)> {
     let (paths, recursive) = args.watched();
-    let below = if recursive {
-        RecursiveMode::Recursive
-    } else {
-        RecursiveMode::NonRecursive
-    };
+    let below = if recursive { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
     paths
         .into_iter()
         .map(|path| {
@@ -76,10 +72,7 @@ fn places(args: &Args) -> Vec<(PathBuf, RecursiveMode)> {
                 return (path, below);
             }
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            (
-                folder.unwrap_or(Path::new(".")).to_path_buf(),
-                RecursiveMode::NonRecursive,
-            )
+            (folder.unwrap_or(Path::new(".")).to_path_buf(), RecursiveMode::NonRecursive)
         })
         .collect()
 }

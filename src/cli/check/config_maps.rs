@@ -19,12 +19,7 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
         let Some(text) = value.as_str() else { continue };
         let steps = path(&["data", key]);
         if key.strip_suffix(".yaml").is_some() && (known || has_partitions(text)) {
-            found.extend(within(
-                inputs,
-                &object.document,
-                &steps,
-                verdict(text, &[]).diagnostics,
-            ));
+            found.extend(within(inputs, &object.document, &steps, verdict(text, &[]).diagnostics));
         }
     }
     found
@@ -32,10 +27,7 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
 
 /// Everything wrong with a file that is a queues.yaml.
 pub fn check_bare(inputs: &Inputs, document: &Document) -> Vec<Diagnostic> {
-    let text = inputs
-        .sources
-        .get(document.source)
-        .map_or("", |source| source.text.as_str());
+    let text = inputs.sources.get(document.source).map_or("", |source| source.text.as_str());
     verdict(text, &[]).diagnostics
 }
 
@@ -53,13 +45,8 @@ pub(super) fn within(
     if diagnostics.is_empty() {
         return diagnostics;
     }
-    let text = inputs
-        .sources
-        .get(document.source)
-        .map_or("", |source| source.text.as_str());
-    let part = text
-        .get(document.range.start..document.range.end)
-        .unwrap_or_default();
+    let text = inputs.sources.get(document.source).map_or("", |source| source.text.as_str());
+    let part = text.get(document.range.start..document.range.end).unwrap_or_default();
     let places = document.node_at(steps).map(|node| Places::trace(part, node));
     let key = document.place_of_key(steps);
     diagnostics
@@ -70,10 +57,7 @@ pub(super) fn within(
                 (Some(span), Some(places)) => document.in_text(places.span(span)),
                 _ => key,
             };
-            Diagnostic {
-                span: Some(at),
-                ..diagnostic
-            }
+            Diagnostic { span: Some(at), ..diagnostic }
         })
         .collect()
 }

@@ -39,9 +39,7 @@ pub fn key(node: &Node) -> Result<String, Diagnostic> {
         Value::Bool(truth) => Ok(truth.to_string()),
         _ => {
             let message = "this cannot be the name of a field: names are strings";
-            Err(Diagnostic::error(NOT_JSON, message)
-                .at(node.span)
-                .help("put it in quotes"))
+            Err(Diagnostic::error(NOT_JSON, message).at(node.span).help("put it in quotes"))
         }
     }
 }
@@ -94,10 +92,7 @@ fn no_merge(node: &Node) -> Diagnostic {
 }
 
 fn scalar(node: &Node, text: &str, style: Style) -> Result<Value, Diagnostic> {
-    let tag = node
-        .tag
-        .as_deref()
-        .map(|tag| tag.strip_prefix(TAG).unwrap_or(tag));
+    let tag = node.tag.as_deref().map(|tag| tag.strip_prefix(TAG).unwrap_or(tag));
     let resolved = match tag {
         None if style != Style::Plain => return Ok(Value::String(text.to_string())),
         None | Some("bool" | "int" | "float" | "null") => resolve(text),
@@ -111,9 +106,7 @@ fn scalar(node: &Node, text: &str, style: Style) -> Result<Value, Diagnostic> {
     };
     resolved.ok_or_else(|| {
         let message = format!("`{text}` is a number that JSON cannot hold");
-        Diagnostic::error(NOT_JSON, message)
-            .at(node.span)
-            .help("put it in quotes if it is meant as text")
+        Diagnostic::error(NOT_JSON, message).at(node.span).help("put it in quotes if it is meant as text")
     })
 }
 
@@ -171,13 +164,9 @@ fn integer(text: &str) -> Option<Number> {
 
 /// `^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`; a number out of range is an error of Go's `ParseFloat`, and so no number.
 fn float(text: &str) -> Option<Number> {
-    let looks_right = text
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'));
-    looks_right
-        .then(|| text.parse().ok())
-        .flatten()
-        .and_then(Number::from_f64)
+    let looks_right =
+        text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'));
+    looks_right.then(|| text.parse().ok()).flatten().and_then(Number::from_f64)
 }
 
 #[cfg(test)]
@@ -223,10 +212,7 @@ mod tests {
 
     #[test]
     fn keys_become_strings() {
-        assert_eq!(
-            read("{1: a, true: b, c: d}"),
-            Ok(json!({"1": "a", "true": "b", "c": "d"}))
-        );
+        assert_eq!(read("{1: a, true: b, c: d}"), Ok(json!({"1": "a", "true": "b", "c": "d"})));
         assert_eq!(read("{~: a}").unwrap_err().code, NOT_JSON);
         assert_eq!(read("{[a]: b}").unwrap_err().code, NOT_JSON);
     }
@@ -243,10 +229,7 @@ mod tests {
     #[test]
     fn a_key_that_stands_twice_is_refused_at_its_second_place() {
         let error = read("a: 1\nb: 2\na: 3\n").unwrap_err();
-        assert_eq!(
-            (error.code, error.span.map(|span| span.start)),
-            (DUPLICATE_KEY, Some(10))
-        );
+        assert_eq!((error.code, error.span.map(|span| span.start)), (DUPLICATE_KEY, Some(10)));
     }
 
     #[test]
