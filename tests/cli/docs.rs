@@ -40,7 +40,10 @@ fn meanings() -> BTreeMap<u16, String> {
             {
                 let number = rest.split(',').next().unwrap().trim().replace('_', "");
                 if let Ok(number) = number.parse() {
-                    meanings.insert(number, comment.join(" "));
+                    // Links are for rustdoc; an empty comment line is a paragraph there and nothing here.
+                    let words: Vec<&str> =
+                        comment.iter().copied().filter(|words| !words.is_empty()).collect();
+                    meanings.insert(number, words.join(" ").replace("[`", "`").replace("`]", "`"));
                 }
                 comment.clear();
             } else {
