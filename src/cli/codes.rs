@@ -15,6 +15,8 @@ pub fn all() -> Vec<Code> {
         model::acl::codes::CODES,
         text::yaml::CODES,
         model::config::CODES,
+        text::go_regex::CODES,
+        model::admission::CODES,
         model::queue::CODES,
         api::convert::CODES,
         plan::CODES,

@@ -1,10 +1,13 @@
 //! ConfigMaps of `YuniKorn`: the queue tree inside, and the admission controller's keys.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::cli::input::Inputs;
 use crate::cli::input::object::{Document, Object, Step, path};
 use crate::cli::input::scalar::Places;
+use crate::model::admission::{self, AccessControl};
 use crate::model::config::verdict;
 use crate::plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use crate::text::diag::Diagnostic;
@@ -18,6 +21,11 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
     for (key, value) in data.into_iter().flatten() {
         let Some(text) = value.as_str() else { continue };
         let steps = path(&["data", key]);
+        if known && admission::KEYS.contains(&key.as_str()) {
+            let keys = BTreeMap::from([(key.clone(), text.to_string())]);
+            let (_, diagnostics) = AccessControl::from_keys(&keys);
+            found.extend(within(inputs, &object.document, &steps, diagnostics));
+        }
         if key.strip_suffix(".yaml").is_some() && (known || has_partitions(text)) {
             found.extend(within(inputs, &object.document, &steps, verdict(text, &[]).diagnostics));
         }

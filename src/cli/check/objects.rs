@@ -9,8 +9,12 @@ use crate::api::convert;
 use crate::cli::input::Inputs;
 use crate::cli::input::object::{Kind, Object, Step, path};
 use crate::model::acl::{self, Acl};
+use crate::model::admission;
 use crate::model::queue::QueuePath;
 use crate::text::diag::{Diagnostic, Severity};
+
+/// The fields of an `AdmissionPolicy` that hold regular expressions.
+const LISTS: [&str; 3] = ["systemUsers", "externalUsers", "externalGroups"];
 
 /// Everything wrong with an object, and everything in it that does not do what it seems to say.
 pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
@@ -20,9 +24,15 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
     found.extend(
         refusals(object).into_iter().filter(|diagnostic| readable || diagnostic.code != convert::UNREADABLE),
     );
-    if object.kind == Kind::QueueAcl {
-        found.extend(queue(inputs, object));
-        found.extend(["submit", "admin"].into_iter().flat_map(|right| grant(inputs, object, right)));
+    match object.kind {
+        Kind::QueueAcl => {
+            found.extend(queue(inputs, object));
+            found.extend(["submit", "admin"].into_iter().flat_map(|right| grant(inputs, object, right)));
+        }
+        Kind::AdmissionPolicy => {
+            found.extend(LISTS.into_iter().flat_map(|list| expressions(inputs, object, list)));
+        }
+        Kind::YuniKornConfig | Kind::ConfigMap => {}
     }
     found
 }
@@ -98,4 +108,18 @@ fn grant(inputs: &Inputs, object: &Object, right: &str) -> Vec<Diagnostic> {
 fn binding(diagnostic: Diagnostic) -> Diagnostic {
     let drops = acl::codes::DROPS.contains(&diagnostic.code);
     Diagnostic { severity: if drops { Severity::Error } else { diagnostic.severity }, ..diagnostic }
+}
+
+/// Everything there is to say about the regular expressions of one field.
+fn expressions(inputs: &Inputs, object: &Object, field: &str) -> Vec<Diagnostic> {
+    let list = object.document.value.pointer(&format!("/spec/{field}")).and_then(Value::as_array);
+    let mut found = Vec::new();
+    for (index, element) in list.into_iter().flatten().enumerate() {
+        let Some(element) = element.as_str() else { continue };
+        let (_, diagnostics) = admission::render_list(&[element.to_string()]);
+        let mut steps = path(&["spec", field]);
+        steps.push(Step::Index(index));
+        found.extend(within(inputs, &object.document, &steps, diagnostics));
+    }
+    found
 }
