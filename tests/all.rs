@@ -1,4 +1,5 @@
 //! All integration tests in one binary.
 
+mod cli;
 mod crds;
 mod manifests;

@@ -99,22 +99,16 @@ pub fn start(config: &SchedulerConfig) -> Result<(), Diagnostic> {
     items(&config.partitions).iter().try_for_each(create)
 }
 
-/// Puts a validated configuration into force in a scheduler that runs with the partitions `active`.
+/// Puts a validated configuration into force in a scheduler that runs with the partitions `active`. None at all means that they are
+/// not known, and taken to be those of the configuration.
 ///
 /// # Errors
 /// The first refusal, or that the scheduler hangs.
 pub fn reload(config: &SchedulerConfig, active: &[&str]) -> Result<(), ReloadError> {
-    if active.is_empty() {
-        let reason = "RM has no active partitions, make sure it is registered".to_owned();
-        return Err(ReloadError::Refused {
-            reason,
-            applied: Vec::new(),
-        });
-    }
     let mut applied: Vec<String> = Vec::new();
     for partition in items(&config.partitions) {
         let name = partition.name.as_str();
-        let is_active = active.contains(&name);
+        let is_active = active.is_empty() || active.contains(&name);
         create(partition)
             .and_then(|()| if is_active { check_rules(partition) } else { Ok(()) })
             .map_err(|error| ReloadError::Refused {

@@ -228,6 +228,22 @@ fn a_reload_without_an_active_partition_hangs() {
     assert_eq!(verdict.diagnostics[0].code, codes::PARTITION_MISSING);
 }
 
+#[test]
+fn partitions_that_are_not_known_are_those_of_the_text() {
+    assert_eq!(
+        verdict("partitions: [{name: gpu, queues: []}]\n", &[]).reloads,
+        Ok(())
+    );
+    let text = "partitions: [{name: gpu, queues: [], placementrules: [{name: tag}]}]\n";
+    assert!(verdict(text, &[]).reloads.is_err());
+    assert_eq!(
+        verdict(text, &["default"]).reloads,
+        Err(ReloadError::Hangs {
+            missing: vec!["default".to_owned()]
+        })
+    );
+}
+
 /// The codes and severities that a text is diagnosed with.
 fn codes_of(text: &str) -> Vec<(u16, Severity)> {
     verdict(text, ACTIVE)

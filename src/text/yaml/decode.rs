@@ -269,7 +269,7 @@ impl Decoder {
         if outermost {
             let mut keys = HashSet::new();
             for (key, _) in pairs {
-                keys.insert(Key::of(key)?);
+                keys.extend(Key::of(key, self)?);
             }
             self.merged = Some(keys);
         }

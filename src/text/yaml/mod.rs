@@ -9,13 +9,16 @@ pub mod edit;
 mod node;
 pub mod parse;
 mod resolve;
+#[cfg(test)]
+mod samples;
 mod scan;
 
 pub use node::{Alias, Kind, Node, Style};
 
 use super::diag::Code;
 
-/// Larger texts are refused before they are parsed: a ConfigMap cannot hold more than 1 MiB, a gzip'd one unpacks to more.
+/// Larger texts are refused before they are parsed: a `ConfigMap` cannot hold more than 1 MiB, and what
+/// it holds compressed unpacks to more.
 pub const MAX_TEXT: usize = 8 * 1024 * 1024;
 /// Deeper nesting is refused. A queue level costs two YAML levels.
 pub const MAX_DEPTH: usize = 256;

@@ -16,29 +16,28 @@ pub(super) enum Key {
 }
 
 impl Key {
-    /// A key decoded into `interface{}`.
-    pub(super) fn of(node: &Node) -> Result<Self, Failure> {
-        let Some(text) = node.as_scalar() else {
-            let unhashable = match &node.kind {
-                Kind::Sequence(_) => "[]interface {}",
-                Kind::Mapping(pairs) if pairs.iter().all(|(key, _)| is_text(key)) => {
-                    "map[string]interface {}"
-                }
-                _ => "map[interface {}]interface {}",
-            };
-            return Err(Failure::new(
-                format!("runtime error: hash of unhashable type {unhashable}"),
-                node,
-            ));
+    /// A key decoded into `interface{}`; `None` when that fails, which is recorded.
+    pub(super) fn of(node: &Node, decoder: &mut Decoder) -> Result<Option<Self>, Failure> {
+        let text = match &node.kind {
+            Kind::Scalar { value, .. } => value,
+            Kind::Mapping(pairs) if !decoder.unique_keys(pairs) => return Ok(None),
+            Kind::Mapping(pairs) if pairs.iter().all(|(key, _)| is_text(key)) => {
+                return Err(unhashable("map[string]interface {}", node));
+            }
+            Kind::Mapping(_) => return Err(unhashable("map[interface {}]interface {}", node)),
+            Kind::Sequence(_) => return Err(unhashable("[]interface {}", node)),
         };
-        match resolve::resolve(&resolve::tag_of(node), text)
-            .map_err(|message| Failure::new(message, node))?
-            .1
-        {
-            Value::Text(text) => Ok(Self::Text(text)),
-            _ => Ok(Self::Other),
+        let tag = resolve::tag_of(node);
+        let resolved = resolve::resolve(&tag, text);
+        match resolved.map_err(|message| Failure::new(message, node))?.1 {
+            Value::Text(text) => Ok(Some(Self::Text(text))),
+            _ => Ok(Some(Self::Other)),
         }
     }
+}
+
+fn unhashable(go_type: &str, node: &Node) -> Failure {
+    Failure::new(format!("runtime error: hash of unhashable type {go_type}"), node)
 }
 
 impl Decoder {

@@ -1,8 +1,7 @@
 //! A place in the text that moves forward, and the classes of characters around it (`readerc.go`, `yamlprivateh.go` and the
 //! first functions of `scannerc.go`).
 
-use super::problem::reader_error;
-use crate::text::diag::Diagnostic;
+use super::problem::{Problem, reader_error};
 
 /// A place in the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -57,7 +56,7 @@ impl<'t> Cursor<'t> {
 
     /// Makes sure that `length` characters can be looked at, or the text has ended before. A control character is an error as
     /// soon as its chunk is read (`yaml_parser_update_buffer`), and none when the first document ends before.
-    pub(super) fn cache(&self, length: usize) -> Result<(), Diagnostic> {
+    pub(super) fn cache(&self, length: usize) -> Result<(), Problem> {
         let Some(control) = &self.control else {
             return Ok(());
         };
@@ -130,15 +129,6 @@ impl<'t> Cursor<'t> {
         self.mark.column == 0 && (0..3).all(|offset| self.at(offset) == byte) && self.is_blankz(3)
     }
 
-    /// Whether the mark of a byte order stands at the start of the text behind the one that was skipped.
-    pub(super) fn is_second_bom(&self) -> bool {
-        self.mark.chars == 0
-            && self
-                .text
-                .get(self.mark.index..)
-                .is_some_and(|rest| rest.starts_with(BOM))
-    }
-
     fn next(&self) -> Option<char> {
         self.text
             .get(self.mark.index..)
@@ -186,7 +176,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// Moves over spaces and tabs.
-    pub(super) fn skip_blanks(&mut self) -> Result<(), Diagnostic> {
+    pub(super) fn skip_blanks(&mut self) -> Result<(), Problem> {
         self.cache(1)?;
         while self.is_blank(0) {
             self.skip();
@@ -196,7 +186,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// Moves to the end of the line.
-    pub(super) fn skip_to_line_end(&mut self) -> Result<(), Diagnostic> {
+    pub(super) fn skip_to_line_end(&mut self) -> Result<(), Problem> {
         while !self.is_breakz(0) {
             self.skip();
             self.cache(1)?;
@@ -205,7 +195,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// Moves over blanks, line breaks and the comment that starts `offset` bytes ahead, to the end of its line.
-    pub(super) fn skip_comment(&mut self, offset: usize) -> Result<(), Diagnostic> {
+    pub(super) fn skip_comment(&mut self, offset: usize) -> Result<(), Problem> {
         let comment = self.mark.index + offset;
         while self.mark.index < comment {
             self.cache(2)?;

@@ -5,8 +5,10 @@
 //! tokens). Left out is what Go does with comments, except how far it moves over them. See `LICENSE` beside this file for the
 //! terms of the original.
 
+mod between;
 mod block_scalar;
 mod cursor;
+mod fetch;
 mod flow_scalar;
 mod problem;
 mod property;
@@ -15,17 +17,14 @@ mod token;
 use std::collections::{HashMap, VecDeque};
 
 pub(super) use cursor::Mark;
-pub(super) use problem::{error, parser_error};
+pub(super) use problem::{Problem, error, parser_error};
 pub(super) use token::{Token, TokenKind};
 
-use crate::text::diag::Diagnostic;
 use cursor::Cursor;
 use problem::scanner_error;
 
 /// An implicit key must fit into so many characters before its colon.
 const MAX_KEY: usize = 1024;
-/// How far Go looks for the next line of a comment.
-const MAX_COMMENT_GAP: usize = 512;
 
 /// A place where a key without `?` may have started.
 #[derive(Debug, Clone, Copy, Default)]
@@ -58,7 +57,7 @@ pub(super) struct Scanner<'t> {
     simple_keys_by_token: HashMap<usize, usize>,
 }
 
-type Scanned<T = ()> = Result<T, Diagnostic>;
+type Scanned<T = ()> = Result<T, Problem>;
 
 impl<'t> Scanner<'t> {
     pub(super) fn new(text: &'t str) -> Self {
@@ -93,7 +92,7 @@ impl<'t> Scanner<'t> {
         }
         self.tokens
             .front_mut()
-            .ok_or_else(|| error("unknown problem parsing YAML content"))
+            .ok_or_else(|| error("unknown problem parsing YAML content").into())
     }
 
     /// Takes the next token out.
@@ -104,7 +103,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// An error at the cursor while reading what starts at `context`.
-    fn error(&self, context: Mark, problem: &str) -> Diagnostic {
+    fn error(&self, context: Mark, problem: &str) -> Problem {
         scanner_error(context, self.cursor.mark, problem)
     }
 
@@ -117,22 +116,16 @@ impl<'t> Scanner<'t> {
     /// may turn out to be a key.
     fn fetch_more_tokens(&mut self) -> Scanned {
         loop {
-            if self.tokens.len() > 2 {
-                let key = self.simple_keys_by_token.get(&self.parsed).copied();
-                let undecided = match key {
-                    Some(key) if key < self.simple_keys.len() => self.simple_key_is_valid(key)?,
-                    _ => false,
-                };
-                if !undecided {
-                    break;
-                }
-            }
-            if self
+            let ended = self
                 .tokens
                 .back()
-                .is_some_and(|token| token.kind == TokenKind::StreamEnd)
-            {
-                break;
+                .is_some_and(|token| token.kind == TokenKind::StreamEnd);
+            if ended || self.tokens.len() > 2 {
+                let key = self.simple_keys_by_token.get(&self.parsed).copied();
+                let undecided = key.map_or(Ok(false), |key| self.simple_key_is_valid(key))?;
+                if ended || !undecided {
+                    break;
+                }
             }
             self.fetch_next_token()?;
         }
@@ -147,8 +140,9 @@ impl<'t> Scanner<'t> {
             self.fetch_stream_start();
             return Ok(());
         }
+        let before = self.cursor.mark;
         self.scan_to_next_token()?;
-        self.unroll_indent(self.cursor.mark.column + 1);
+        self.unroll_indent(self.cursor.mark.column + 1, before);
         self.cursor.cache(4)?;
         if self.cursor.is_end() {
             return self.fetch_stream_end();
@@ -260,9 +254,12 @@ impl<'t> Scanner<'t> {
         });
     }
 
-    /// Puts a token of no length in front of the token with this number.
+    /// Puts a token of no length in front of the token with this number, or last when that one was taken out already.
     fn insert(&mut self, number: usize, kind: TokenKind, mark: Mark) {
-        let index = number.saturating_sub(self.parsed).min(self.tokens.len());
+        let last = self.tokens.len();
+        let index = number
+            .checked_sub(self.parsed)
+            .map_or(last, |index| index.min(last));
         self.tokens.insert(
             index,
             Token {
@@ -282,238 +279,18 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// `yaml_parser_unroll_indent`: blocks whose content starts behind `inner` have ended.
-    fn unroll_indent(&mut self, inner: usize) {
+    /// `yaml_parser_unroll_indent`: blocks whose content starts behind `inner` have ended at `mark`.
+    fn unroll_indent(&mut self, inner: usize, mark: Mark) {
         if self.flow_level > 0 {
             return;
         }
         while self.inner > inner {
-            self.push(TokenKind::BlockEnd, self.cursor.mark);
+            self.tokens.push_back(Token {
+                kind: TokenKind::BlockEnd,
+                start: mark,
+                end: mark,
+            });
             self.inner = self.outer.pop().unwrap_or(0);
         }
-    }
-
-    fn fetch_stream_start(&mut self) {
-        self.simple_keys.push(SimpleKey::default());
-        self.simple_key_allowed = true;
-        self.started = true;
-        self.push(TokenKind::StreamStart, self.cursor.mark);
-    }
-
-    fn fetch_stream_end(&mut self) -> Scanned {
-        if self.cursor.mark.column != 0 {
-            self.cursor.mark.column = 0;
-            self.cursor.mark.line += 1;
-        }
-        self.unroll_indent(0);
-        self.remove_simple_key()?;
-        self.simple_key_allowed = false;
-        self.push(TokenKind::StreamEnd, self.cursor.mark);
-        Ok(())
-    }
-
-    fn fetch_directive(&mut self) -> Scanned {
-        self.unroll_indent(0);
-        self.remove_simple_key()?;
-        self.simple_key_allowed = false;
-        self.scan_directive()
-    }
-
-    fn fetch_document_indicator(&mut self, kind: TokenKind) -> Scanned {
-        self.unroll_indent(0);
-        self.remove_simple_key()?;
-        self.simple_key_allowed = false;
-        let start = self.cursor.mark;
-        for _ in 0..3 {
-            self.cursor.skip();
-        }
-        self.push(kind, start);
-        Ok(())
-    }
-
-    /// Takes one character as a token.
-    fn take(&mut self, kind: TokenKind) {
-        let start = self.cursor.mark;
-        self.cursor.skip();
-        self.push(kind, start);
-    }
-
-    fn fetch_flow_collection_start(&mut self, kind: TokenKind) -> Scanned {
-        self.save_simple_key()?;
-        let (token, mark) = (self.next_number(), self.cursor.mark);
-        self.simple_keys.push(SimpleKey {
-            token,
-            mark,
-            ..SimpleKey::default()
-        });
-        self.flow_level += 1;
-        self.simple_key_allowed = true;
-        self.take(kind);
-        Ok(())
-    }
-
-    fn fetch_flow_collection_end(&mut self, kind: TokenKind) -> Scanned {
-        self.remove_simple_key()?;
-        if self.flow_level > 0 {
-            self.flow_level -= 1;
-            if let Some(key) = self.simple_keys.pop() {
-                self.simple_keys_by_token.remove(&key.token);
-            }
-        }
-        self.simple_key_allowed = false;
-        self.take(kind);
-        Ok(())
-    }
-
-    fn fetch_flow_entry(&mut self) -> Scanned {
-        self.remove_simple_key()?;
-        self.simple_key_allowed = true;
-        self.take(TokenKind::FlowEntry);
-        Ok(())
-    }
-
-    /// In a block, starts one at the cursor unless it runs already. `problem` is the error where none may start.
-    fn roll_indent_here(&mut self, kind: TokenKind, problem: &str) -> Scanned {
-        if self.flow_level == 0 {
-            if !self.simple_key_allowed {
-                return Err(self.error(self.cursor.mark, problem));
-            }
-            let mark = self.cursor.mark;
-            self.roll_indent(mark.column, self.next_number(), kind, mark);
-        }
-        Ok(())
-    }
-
-    fn fetch_block_entry(&mut self) -> Scanned {
-        let problem = "block sequence entries are not allowed in this context";
-        self.roll_indent_here(TokenKind::BlockSequenceStart, problem)?;
-        self.remove_simple_key()?;
-        self.simple_key_allowed = true;
-        self.take(TokenKind::BlockEntry);
-        Ok(())
-    }
-
-    fn fetch_key(&mut self) -> Scanned {
-        self.roll_indent_here(
-            TokenKind::BlockMappingStart,
-            "mapping keys are not allowed in this context",
-        )?;
-        self.remove_simple_key()?;
-        self.simple_key_allowed = self.flow_level == 0;
-        self.take(TokenKind::Key);
-        Ok(())
-    }
-
-    /// `yaml_parser_fetch_value`: a colon makes a key of what was started before it in this line.
-    fn fetch_value(&mut self) -> Scanned {
-        let index = self.simple_keys.len().saturating_sub(1);
-        if self.simple_key_is_valid(index)? {
-            let key = self.simple_keys.get(index).copied().unwrap_or_default();
-            self.insert(key.token, TokenKind::Key, key.mark);
-            self.roll_indent(key.mark.column, key.token, TokenKind::BlockMappingStart, key.mark);
-            self.simple_keys
-                .last_mut()
-                .into_iter()
-                .for_each(|key| key.possible = false);
-            self.simple_keys_by_token.remove(&key.token);
-            self.simple_key_allowed = false;
-        } else {
-            let problem = "mapping values are not allowed in this context";
-            self.roll_indent_here(TokenKind::BlockMappingStart, problem)?;
-            self.simple_key_allowed = self.flow_level == 0;
-        }
-        self.take(TokenKind::Value);
-        Ok(())
-    }
-
-    fn fetch_anchor(&mut self) -> Scanned {
-        self.save_simple_key()?;
-        self.simple_key_allowed = false;
-        self.scan_anchor()
-    }
-
-    fn fetch_tag(&mut self) -> Scanned {
-        self.save_simple_key()?;
-        self.simple_key_allowed = false;
-        self.scan_tag()
-    }
-
-    fn fetch_block_scalar(&mut self, literal: bool) -> Scanned {
-        self.remove_simple_key()?;
-        self.simple_key_allowed = true;
-        self.scan_block_scalar(literal)
-    }
-
-    fn fetch_flow_scalar(&mut self, single: bool) -> Scanned {
-        self.save_simple_key()?;
-        self.simple_key_allowed = false;
-        self.scan_flow_scalar(single)
-    }
-
-    fn fetch_plain_scalar(&mut self) -> Scanned {
-        self.save_simple_key()?;
-        self.simple_key_allowed = false;
-        self.scan_plain_scalar()
-    }
-
-    /// `yaml_parser_scan_to_next_token`: over blanks, comments and line breaks. A tab may not indent a block.
-    fn scan_to_next_token(&mut self) -> Scanned {
-        loop {
-            self.cursor.cache(1)?;
-            if self.cursor.is_second_bom() {
-                self.cursor.skip();
-            }
-            self.cursor.cache(1)?;
-            let tab_allowed = self.flow_level > 0 || !self.simple_key_allowed;
-            while self.cursor.is(b' ') || tab_allowed && self.cursor.is(b'\t') {
-                self.cursor.skip();
-                self.cursor.cache(1)?;
-            }
-            if self.cursor.is(b'#') {
-                self.scan_comments()?;
-            }
-            if !self.cursor.is_break(0) {
-                return Ok(());
-            }
-            self.cursor.cache(2)?;
-            self.cursor.skip_line();
-            if self.flow_level == 0 {
-                self.simple_key_allowed = true;
-            }
-        }
-    }
-
-    /// `yaml_parser_scan_line_comment`: over the comment behind a token, if there is one in its line.
-    fn scan_line_comment(&mut self) -> Scanned {
-        if self.cursor.newlines > 0 {
-            return Ok(());
-        }
-        for ahead in 0..MAX_COMMENT_GAP {
-            self.cursor.cache(ahead + 1)?;
-            if self.cursor.is_blank(ahead) {
-                continue;
-            }
-            if self.cursor.at(ahead) == b'#' {
-                self.cursor.skip_comment(ahead)?;
-            }
-            return Ok(());
-        }
-        Ok(())
-    }
-
-    /// `yaml_parser_scan_comments`: over a comment and those in the lines below it, which tabs may indent.
-    fn scan_comments(&mut self) -> Scanned {
-        let mut ahead = 0;
-        while ahead < MAX_COMMENT_GAP {
-            self.cursor.cache(ahead + 1)?;
-            if self.cursor.at(ahead) == b'#' {
-                self.cursor.skip_comment(ahead)?;
-                ahead = 0;
-            } else if !self.cursor.is_blank(ahead) && !self.cursor.is_break(ahead) {
-                break;
-            }
-            ahead += 1;
-        }
-        Ok(())
     }
 }

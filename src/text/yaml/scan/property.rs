@@ -1,7 +1,6 @@
 //! Directives, anchors, aliases and tags.
 
 use super::{Mark, Scanned, Scanner, TokenKind};
-use crate::text::diag::Diagnostic;
 
 /// `scannerc.go`, `max_number_length`.
 const MAX_VERSION_DIGITS: usize = 2;
@@ -223,7 +222,7 @@ impl Scanner<'_> {
         uri: &mut Vec<u8>,
         start: Mark,
         check: impl Fn(u8) -> Result<usize, &'static str>,
-    ) -> Result<usize, Diagnostic> {
+    ) -> Scanned<usize> {
         self.cursor.cache(3)?;
         let digits = [self.cursor.at(1), self.cursor.at(2)].map(|digit| char::from(digit).to_digit(16));
         let (b'%', [Some(high), Some(low)]) = (self.cursor.at(0), digits) else {

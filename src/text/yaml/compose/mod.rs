@@ -3,9 +3,11 @@
 //! Go's parser is a state machine that hands out events; here each production is a function, which asks for the same tokens in
 //! the same order, so that the same text fails at the same place. Aliases stay aliases: [`super::parse`] resolves them.
 
+mod collections;
+
 use std::collections::HashMap;
 
-use super::scan::{Mark, Scanner, Token, TokenKind, error, parser_error};
+use super::scan::{Mark, Problem, Scanner, Token, TokenKind, error, parser_error};
 use super::{MAX_DEPTH, MAX_NODES, Style, TOO_LARGE};
 use crate::text::diag::{Diagnostic, Span};
 
@@ -46,7 +48,7 @@ pub(super) fn compose(text: &str) -> Result<Option<Document>, Diagnostic> {
         nodes: Vec::new(),
         depth: 0,
     };
-    Ok(if composer.document()? {
+    Ok(if composer.document().map_err(|problem| *problem)? {
         Some(Document {
             nodes: composer.nodes,
         })
@@ -80,7 +82,19 @@ struct Composer<'t> {
     depth: usize,
 }
 
-type Composed<T> = Result<T, Diagnostic>;
+type Composed<T> = Result<T, Problem>;
+
+/// What a collection holds, and where it ends, if that is behind its last child.
+type Children = (RawKind, Option<Mark>);
+
+/// Reads the children of the collection that starts at the mark.
+type Read<C> = fn(&mut C, Mark) -> Composed<Children>;
+
+/// A node whose children are still to be read, if it has any.
+enum Started<C> {
+    Leaf(Id),
+    Collection(Id, Mark, Read<C>),
+}
 
 /// Which productions a node may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,7 +194,8 @@ impl Composer<'_> {
                     if (*major, *minor) != (1, 1) {
                         return Err(
                             parser_error(Mark::default(), start, "found incompatible YAML document")
-                                .help("write `%YAML 1.1`, or leave the directive out"),
+                                .help("write `%YAML 1.1`, or leave the directive out")
+                                .into(),
                         );
                     }
                     version = true;
@@ -210,57 +225,64 @@ impl Composer<'_> {
 
     /// `yaml_parser_parse_node`.
     fn node(&mut self, context: Context) -> Composed<Id> {
+        match self.start_node(context)? {
+            Started::Leaf(id) => Ok(id),
+            Started::Collection(id, start, read) => self.children(id, start, read),
+        }
+    }
+
+    /// A node without its children.
+    fn start_node(&mut self, context: Context) -> Composed<Started<Self>> {
         let token = self.scanner.peek()?;
         if let TokenKind::Alias(name) = &mut token.kind {
             let (name, start, end) = (std::mem::take(name), token.start, token.end);
             self.scanner.skip();
-            return self.alias(name, start, end);
+            return self.alias(name, start, end).map(Started::Leaf);
         }
         let properties = self.properties()?;
         let Token { kind, start, end } = self.scanner.peek()?;
-        let (start, end) = (*start, *end);
+        let (start, mut end) = (*start, *end);
         let block = context != Context::Flow;
-        match kind {
-            TokenKind::BlockEntry if context == Context::BlockOrIndentless => {
-                self.collection(properties, start, Self::indentless_sequence)
-            }
+        let read = match kind {
+            TokenKind::BlockEntry if context == Context::BlockOrIndentless => Self::indentless_sequence,
+            TokenKind::FlowSequenceStart => Self::flow_sequence,
+            TokenKind::FlowMappingStart => Self::flow_mapping,
+            TokenKind::BlockSequenceStart if block => Self::block_sequence,
+            TokenKind::BlockMappingStart if block => Self::block_mapping,
             TokenKind::Scalar { value, style } => {
                 let kind = RawKind::Scalar {
                     value: std::mem::take(value),
                     style: *style,
                 };
                 self.scanner.skip();
-                self.add(properties, kind, end)
+                return self.add(properties, kind, end).map(Started::Leaf);
             }
-            TokenKind::FlowSequenceStart => self.collection(properties, start, Self::flow_sequence),
-            TokenKind::FlowMappingStart => self.collection(properties, start, Self::flow_mapping),
-            TokenKind::BlockSequenceStart if block => {
-                self.collection(properties, start, Self::block_sequence)
-            }
-            TokenKind::BlockMappingStart if block => self.collection(properties, start, Self::block_mapping),
             _ if properties.anchor.is_some() || properties.tag.is_some() => {
-                let end = properties.end;
-                self.add(
-                    properties,
-                    RawKind::Scalar {
-                        value: String::new(),
-                        style: Style::Plain,
-                    },
-                    end,
-                )
+                end = properties.end;
+                let kind = RawKind::Scalar {
+                    value: String::new(),
+                    style: Style::Plain,
+                };
+                return self.add(properties, kind, end).map(Started::Leaf);
             }
-            _ => Err(parser_error(
-                properties.start,
-                start,
-                "did not find expected node content",
-            )),
-        }
+            _ => {
+                return Err(parser_error(
+                    properties.start,
+                    start,
+                    "did not find expected node content",
+                ));
+            }
+        };
+        let id = self.add(properties, RawKind::Sequence(Vec::new()), start)?;
+        Ok(Started::Collection(id, start, read))
     }
 
     fn alias(&mut self, name: String, start: Mark, end: Mark) -> Composed<Id> {
         let Some(&to) = self.anchors.get(&name) else {
             let span = Span::new(start.index, end.index);
-            return Err(error(&format!("unknown anchor '{name}' referenced")).at(span));
+            return Err(error(&format!("unknown anchor '{name}' referenced"))
+                .at(span)
+                .into());
         };
         self.add(
             Properties {
@@ -334,7 +356,7 @@ impl Composer<'_> {
         let span = Span::new(start.index, end.index);
         let id = self.nodes.len();
         if id >= MAX_NODES {
-            return Err(too_many(span));
+            return Err(too_many(span).into());
         }
         let anchored = anchor.is_some();
         self.anchors.extend(anchor.map(|anchor| (anchor, id)));
@@ -365,20 +387,19 @@ impl Composer<'_> {
         )
     }
 
-    /// A node with children: `read` reads them and returns where the node ends, if that is behind its last child.
-    fn collection(
-        &mut self,
-        properties: Properties,
-        start: Mark,
-        read: fn(&mut Self, Mark) -> Composed<(RawKind, Option<Mark>)>,
-    ) -> Composed<Id> {
-        let id = self.add(properties, RawKind::Sequence(Vec::new()), start)?;
+    /// Reads the children of a node with `read`.
+    fn children(&mut self, id: Id, start: Mark, read: Read<Self>) -> Composed<Id> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(too_deep(Span::new(start.index, start.index)));
+            return Err(too_deep(Span::new(start.index, start.index)).into());
         }
-        let (kind, end) = read(self, start)?;
+        let children = read(self, start)?;
         self.depth -= 1;
+        self.finish(id, children);
+        Ok(id)
+    }
+
+    fn finish(&mut self, id: Id, (kind, end): Children) {
         let last = match &kind {
             RawKind::Sequence(items) => items.last().map(|item| [*item, *item]),
             RawKind::Mapping(pairs) => pairs.last().map(|(key, value)| [*key, *value]),
@@ -394,7 +415,6 @@ impl Composer<'_> {
             node.kind = kind;
             node.span.end = node.span.end.max(end.unwrap_or(0));
         }
-        Ok(id)
     }
 
     /// What follows an indicator that ended at `end`, or an empty scalar if `is_next` says that something else follows.
@@ -410,160 +430,4 @@ impl Composer<'_> {
             self.node(context)
         }
     }
-
-    /// `yaml_parser_parse_block_sequence_entry`.
-    fn block_sequence(&mut self, start: Mark) -> Composed<(RawKind, Option<Mark>)> {
-        self.scanner.skip();
-        let mut items = Vec::new();
-        loop {
-            if let Some(end) = self.accept(&TokenKind::BlockEntry)? {
-                let is_next = |next: &_| matches!(next, TokenKind::BlockEntry | TokenKind::BlockEnd);
-                items.push(self.node_or_empty(end, Context::Block, is_next)?);
-            } else if self.accept(&TokenKind::BlockEnd)?.is_some() {
-                return Ok((RawKind::Sequence(items), None));
-            } else {
-                let (at, _) = self.place()?;
-                return Err(parser_error(start, at, "did not find expected '-' indicator"));
-            }
-        }
-    }
-
-    /// `yaml_parser_parse_indentless_sequence_entry`.
-    fn indentless_sequence(&mut self, _start: Mark) -> Composed<(RawKind, Option<Mark>)> {
-        let mut items = Vec::new();
-        while let Some(end) = self.accept(&TokenKind::BlockEntry)? {
-            let is_next = |next: &_| *next == TokenKind::BlockEntry || ends_block_node(next);
-            items.push(self.node_or_empty(end, Context::Block, is_next)?);
-        }
-        Ok((RawKind::Sequence(items), None))
-    }
-
-    /// `yaml_parser_parse_block_mapping_key` and `yaml_parser_parse_block_mapping_value`.
-    fn block_mapping(&mut self, start: Mark) -> Composed<(RawKind, Option<Mark>)> {
-        self.scanner.skip();
-        let mut pairs = Vec::new();
-        loop {
-            if let Some(end) = self.accept(&TokenKind::Key)? {
-                let key = self.node_or_empty(end, Context::BlockOrIndentless, ends_block_node)?;
-                let value = match self.accept(&TokenKind::Value)? {
-                    Some(end) => self.node_or_empty(end, Context::BlockOrIndentless, ends_block_node)?,
-                    None => self.empty_scalar_here()?,
-                };
-                pairs.push((key, value));
-            } else if self.accept(&TokenKind::BlockEnd)?.is_some() {
-                return Ok((RawKind::Mapping(pairs), None));
-            } else {
-                let (at, _) = self.place()?;
-                return Err(parser_error(start, at, "did not find expected key"));
-            }
-        }
-    }
-
-    fn empty_scalar_here(&mut self) -> Composed<Id> {
-        let (start, _) = self.place()?;
-        self.empty_scalar(start)
-    }
-
-    /// `yaml_parser_parse_flow_sequence_entry`.
-    fn flow_sequence(&mut self, start: Mark) -> Composed<(RawKind, Option<Mark>)> {
-        self.scanner.skip();
-        let mut items = Vec::new();
-        loop {
-            if let Some(end) = self.accept(&TokenKind::FlowSequenceEnd)? {
-                return Ok((RawKind::Sequence(items), Some(end)));
-            }
-            if !items.is_empty() {
-                if self.accept(&TokenKind::FlowEntry)?.is_none() {
-                    let (at, _) = self.place()?;
-                    return Err(parser_error(start, at, "did not find expected ',' or ']'"));
-                }
-                if let Some(end) = self.accept(&TokenKind::FlowSequenceEnd)? {
-                    return Ok((RawKind::Sequence(items), Some(end)));
-                }
-            }
-            let (start, _) = self.place()?;
-            items.push(if *self.peek()? == TokenKind::Key {
-                let properties = Properties {
-                    anchor: None,
-                    tag: None,
-                    start,
-                    end: start,
-                };
-                self.collection(properties, start, Self::single_pair)?
-            } else {
-                self.node(Context::Flow)?
-            });
-        }
-    }
-
-    /// `yaml_parser_parse_flow_sequence_entry_mapping_key` and the two behind it: `[key: value]`. Where there is no key, Go takes
-    /// the next token out, whatever it is.
-    fn single_pair(&mut self, _start: Mark) -> Composed<(RawKind, Option<Mark>)> {
-        self.scanner.skip();
-        let is_next = |next: &_| {
-            matches!(
-                next,
-                TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowSequenceEnd
-            )
-        };
-        let key = if is_next(self.peek()?) {
-            let (_, end) = self.place()?;
-            self.scanner.skip();
-            self.empty_scalar(end)?
-        } else {
-            self.node(Context::Flow)?
-        };
-        let is_next = |next: &_| matches!(next, TokenKind::FlowEntry | TokenKind::FlowSequenceEnd);
-        let value = match self.accept(&TokenKind::Value)? {
-            Some(end) => self.node_or_empty(end, Context::Flow, is_next)?,
-            None => self.empty_scalar_here()?,
-        };
-        Ok((RawKind::Mapping(vec![(key, value)]), None))
-    }
-
-    /// `yaml_parser_parse_flow_mapping_key` and `yaml_parser_parse_flow_mapping_value`.
-    fn flow_mapping(&mut self, start: Mark) -> Composed<(RawKind, Option<Mark>)> {
-        self.scanner.skip();
-        let mut pairs = Vec::new();
-        loop {
-            if let Some(end) = self.accept(&TokenKind::FlowMappingEnd)? {
-                return Ok((RawKind::Mapping(pairs), Some(end)));
-            }
-            if !pairs.is_empty() {
-                if self.accept(&TokenKind::FlowEntry)?.is_none() {
-                    let (at, _) = self.place()?;
-                    return Err(parser_error(start, at, "did not find expected ',' or '}'"));
-                }
-                if let Some(end) = self.accept(&TokenKind::FlowMappingEnd)? {
-                    return Ok((RawKind::Mapping(pairs), Some(end)));
-                }
-            }
-            pairs.push(self.flow_pair()?);
-        }
-    }
-
-    fn flow_pair(&mut self) -> Composed<(Id, Id)> {
-        let Some(end) = self.accept(&TokenKind::Key)? else {
-            let key = self.node(Context::Flow)?;
-            return Ok((key, self.empty_scalar_here()?));
-        };
-        let is_next = |next: &_| {
-            matches!(
-                next,
-                TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowMappingEnd
-            )
-        };
-        let key = self.node_or_empty(end, Context::Flow, is_next)?;
-        let is_next = |next: &_| matches!(next, TokenKind::FlowEntry | TokenKind::FlowMappingEnd);
-        let value = match self.accept(&TokenKind::Value)? {
-            Some(end) => self.node_or_empty(end, Context::Flow, is_next)?,
-            None => self.empty_scalar_here()?,
-        };
-        Ok((key, value))
-    }
-}
-
-/// Where a key or value of a block mapping, or an item of a list without indentation, is left out.
-fn ends_block_node(next: &TokenKind) -> bool {
-    matches!(next, TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd)
 }
