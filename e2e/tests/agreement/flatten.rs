@@ -37,7 +37,7 @@ fn difference(
     configs: &ConfigMapData,
     answer: &BTreeMap<String, String>,
 ) -> Option<String> {
-    let flattened = flatten(&model(defaults), &model(configs), gunzip);
+    let flattened = flatten(&model(defaults), &model(configs));
     let keys = || {
         answer
             .keys()
@@ -63,7 +63,7 @@ fn model(map: &ConfigMapData) -> config::ConfigMapData {
         binary_data: map
             .binary_data
             .iter()
-            .map(|(key, value)| (key.clone(), value.0.clone()))
+            .map(|(key, value)| (key.clone(), gunzip(&value.0)))
             .collect(),
     }
 }

@@ -7,6 +7,7 @@
 mod acl;
 mod config;
 mod flatten;
+mod render;
 mod samples;
 
 use std::fmt::Debug;
