@@ -27,6 +27,7 @@ type answer struct {
 var operations = map[string]func(json.RawMessage) (any, error){
 	"acl":       each(answerACL),
 	"config":    each(answerConfig),
+	"checksum":  each(answerChecksum),
 	"access":    each(answerAccess),
 	"regex":     each(answerRegex),
 	"yaml":      each(answerYAML),

@@ -240,13 +240,16 @@ pub struct AdmissionAnswer {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum YamlTarget {
-    /// The first document as a tree of `{kind, tag, value, style, anchor, line, column, children}`.
+    /// The first document as a tree of `{kind, tag, written, value, style, anchor, line, column, children}`.
     #[default]
     Nodes,
     /// `configs.SchedulerConfig`, strictly, not validated.
     Config,
     /// `configs.QueueConfig`, strictly, not validated.
     Queue,
+    /// A struct with a field of each kind of type: `name`, `acl` (string), `parent` (bool), `maxapps` (uint64), `props` (map of
+    /// strings), `w` (map of floats), `l` (list of strings), `p` (optional bool), `q` (list of the same), `s` (optional same).
+    Typed,
 }
 
 /// A YAML text.
@@ -312,6 +315,12 @@ impl Oracle {
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn config(&self, questions: &[ConfigQuestion]) -> Result<Vec<ConfigAnswer>> {
         self.ask("config", questions)
+    }
+
+    /// Checksums of texts, valid or not.
+    #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
+    pub fn checksum(&self, texts: &[String]) -> Result<Vec<String>> {
+        self.ask("checksum", texts)
     }
 
     /// Access and placement.

@@ -9,6 +9,7 @@ mod config;
 mod flatten;
 mod render;
 mod samples;
+mod vectors;
 
 use std::fmt::Debug;
 use std::hash::{BuildHasher as _, RandomState};
