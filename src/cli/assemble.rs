@@ -51,8 +51,7 @@ pub fn assemble(inputs: &Inputs, base: Option<Base>, now: Timestamp) -> Assemble
         .of_kind(Kind::YuniKornConfig)
         .find(|object| object.name == v1alpha1::SINGLETON)
         .and_then(|object| typed(object, &mut findings))
-        .map(|object| offline(convert::yunikorn_config(&object)))
-        .unwrap_or_else(assumed);
+        .map_or_else(assumed, |object| offline(convert::yunikorn_config(&object)));
     let spec = config.spec.clone().unwrap_or_default();
     let maps = ConfigMaps::of(inputs, &spec, &mut findings);
     let queue_acls = inputs
@@ -117,10 +116,15 @@ fn offline<M>(mut config: Entry<ConfigSpec, M>) -> Entry<ConfigSpec, M> {
 /// The key that holds the queue tree in the merged ConfigMaps.
 fn queues_key(snapshot: &Snapshot) -> String {
     let layer = |map: &Option<ConfigMapState>| {
-        map.as_ref().map_or_else(ConfigMapData::default, |map| ConfigMapData {
-            data: map.data.clone(),
-            binary_data: map.binary.iter().map(|(key, value)| (key.clone(), value.gunzipped.clone())).collect(),
-        })
+        map.as_ref()
+            .map_or_else(ConfigMapData::default, |map| ConfigMapData {
+                data: map.data.clone(),
+                binary_data: map
+                    .binary
+                    .iter()
+                    .map(|(key, value)| (key.clone(), value.gunzipped.clone()))
+                    .collect(),
+            })
     };
     flatten(&layer(&snapshot.defaults), &layer(&snapshot.output)).queues_key()
 }

@@ -33,11 +33,12 @@ pub fn all() -> Vec<Code> {
 /// # Errors
 /// When nobody takes the output.
 pub fn run(_: &Args, console: Console) -> Result<Exit, Failure> {
-    let lines: String = all()
+    let lines = all()
         .iter()
-        .map(|code| format!("{code} {}\n", code.title))
-        .collect();
-    console.out(&lines)?;
+        .map(|code| format!("{code} {}", code.title))
+        .collect::<Vec<_>>()
+        .join("\n");
+    console.out(&format!("{lines}\n"))?;
     Ok(Exit::Clean)
 }
 

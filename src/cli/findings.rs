@@ -63,14 +63,14 @@ pub fn text(inputs: &Inputs, findings: &[Finding], color: bool) -> String {
     } else {
         Renderer::plain()
     };
-    findings
-        .iter()
-        .map(|finding| {
-            let source = finding.source.and_then(|index| inputs.sources.get(index));
-            let groups = groups(&finding.diagnostic, source, finding.object.as_deref());
-            format!("{}\n\n", renderer.render(&groups))
-        })
-        .collect()
+    let mut out = String::new();
+    for finding in findings {
+        let source = finding.source.and_then(|index| inputs.sources.get(index));
+        let groups = groups(&finding.diagnostic, source, finding.object.as_deref());
+        out.push_str(&renderer.render(&groups));
+        out.push_str("\n\n");
+    }
+    out
 }
 
 fn groups<'a>(
@@ -83,19 +83,16 @@ fn groups<'a>(
         Severity::Warning => Level::WARNING,
     };
     let title = level
-        .primary_title(&diagnostic.message)
+        .primary_title(diagnostic.message.trim_end())
         .id(diagnostic.code.to_string());
     let mut elements: Vec<Element<'a>> = Vec::new();
     if let Some(source) = source {
-        let span = diagnostic.span.unwrap_or_default();
-        let span = inside(&source.text, span);
-        let annotation = AnnotationKind::Primary.span(span.start..span.end);
-        elements.push(
-            Snippet::source(&source.text)
-                .path(&source.name)
-                .annotation(annotation)
-                .into(),
-        );
+        let line = Line::of(source, diagnostic.span.unwrap_or_default());
+        let annotation = AnnotationKind::Primary.span(line.marked.start..line.marked.end);
+        let snippet = Snippet::source(line.text)
+            .path(&source.name)
+            .line_start(line.number);
+        elements.push(snippet.annotation(annotation).into());
     }
     if let Some(object) = object {
         elements.push(Level::NOTE.message(format!("in {object}")).into());
@@ -106,15 +103,38 @@ fn groups<'a>(
     vec![Group::with_title(title).elements(elements)]
 }
 
-/// The span cut to whole characters of the text, and to its first line: a finding about twenty lines is shown at the first.
-fn inside(text: &str, span: Span) -> Span {
-    let start = text.floor_char_boundary(span.start);
-    let end = text.ceil_char_boundary(span.end).max(start);
-    let line = text
-        .get(start..end)
-        .and_then(|part| part.find('\n'))
-        .map_or(end, |newline| start.saturating_add(newline));
-    Span::new(start, line)
+/// The line of a text that a span starts in: a finding about twenty lines is shown at the first.
+struct Line<'a> {
+    text: &'a str,
+    /// One-based.
+    number: usize,
+    /// The part of the line, in whole characters.
+    marked: Span,
+}
+
+impl<'a> Line<'a> {
+    fn of(source: &'a Source, span: Span) -> Self {
+        let text = source.text.as_str();
+        let start = text.floor_char_boundary(span.start);
+        // What is missing at the end is missing behind the last thing that was written.
+        let (written, rest) = text.split_at_checked(start).unwrap_or((text, ""));
+        let start = if rest.trim().is_empty() {
+            written.trim_end().len()
+        } else {
+            start
+        };
+        let end = text.ceil_char_boundary(span.end).max(start);
+        let (before, after) = text.split_at_checked(start).unwrap_or((text, ""));
+        let begin = before.rfind('\n').map_or(0, |newline| newline.saturating_add(1));
+        let rest = after
+            .find('\n')
+            .map_or(text.len(), |newline| start.saturating_add(newline));
+        Self {
+            text: text.get(begin..rest).unwrap_or_default().trim_end_matches('\r'),
+            number: source.position(start).0,
+            marked: Span::new(start.saturating_sub(begin), end.min(rest).saturating_sub(begin)),
+        }
+    }
 }
 
 /// `{version, diagnostics: [...], summary}`; README.md describes every field.

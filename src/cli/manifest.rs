@@ -95,7 +95,7 @@ fn entry(value: &Value, depth: usize, out: &mut String) {
             for item in items {
                 indent(depth, out);
                 // JSON is YAML: nested structures in lists (owner references) are rare, and correct this way.
-                out.push_str(&format!("- {item}\n"));
+                out.extend(["- ", &item.to_string(), "\n"]);
             }
         }
         Value::String(text) => {
@@ -105,7 +105,7 @@ fn entry(value: &Value, depth: usize, out: &mut String) {
                 out.push('\n');
             }
         }
-        other => out.push_str(&format!(" {other}\n")),
+        other => out.extend([" ", &other.to_string(), "\n"]),
     }
 }
 
@@ -148,7 +148,7 @@ fn block(text: &str, depth: usize) -> Option<String> {
         nested.push_str("k:\n");
     }
     indent(depth.saturating_sub(1), &mut nested);
-    nested.push_str(&format!("k: {out}"));
+    nested.extend(["k: ", &out]);
     reads_as(&nested, depth, text).then_some(out)
 }
 
@@ -193,18 +193,21 @@ fn plain_or_quoted(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            // Line separators and a byte order mark would be taken for layout.
-            '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => {
-                out.push_str(&format!("\\u{:04x}", u32::from(c)))
-            }
-            c if c.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&c) => {
-                out.push_str(&format!("\\u{:04x}", u32::from(c)));
+            // Line separators and a byte order mark would be taken for layout, noncharacters be refused.
+            c if c.is_control()
+                || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') =>
+            {
+                out.push_str(&escape(c));
             }
             c => out.push(c),
         }
     }
     out.push('"');
     out
+}
+
+fn escape(c: char) -> String {
+    format!("\\u{:04x}", u32::from(c))
 }
 
 #[cfg(test)]

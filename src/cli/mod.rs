@@ -96,7 +96,35 @@ impl InputArgs {
             recursive: self.recursive,
             except: except.map(Path::to_path_buf),
         };
+        if self
+            .filename
+            .iter()
+            .chain(&self.base)
+            .filter(|path| path.as_os_str() == "-")
+            .count()
+            > 1
+        {
+            return Err(Failure::Usage(
+                "standard input can be read once: `-` is given twice".to_string(),
+            ));
+        }
         let mut inputs = Inputs::read(&request)?;
+        if inputs.sources.is_empty() {
+            let paths: Vec<_> = self
+                .filename
+                .iter()
+                .map(|path| path.display().to_string())
+                .collect();
+            let hint = if self.recursive {
+                ""
+            } else {
+                "; -R looks into folders below"
+            };
+            return Err(Failure::Usage(format!(
+                "no .yaml, .yml or .json file in {}{hint}",
+                paths.join(", ")
+            )));
+        }
         let base = match &self.base {
             Some(path) => Some(inputs.add_base(source::read_one(path)?)),
             None => inputs.only_bare(),

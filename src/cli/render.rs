@@ -11,8 +11,8 @@ use super::console::Console;
 use super::findings::{self, Count, plural};
 use super::input::object::Kind;
 use super::input::{Finding, Inputs};
-use crate::plan::simulate::{Settled, enforced, settle};
 use super::{Exit, Failure, InputArgs, atomic, clock, manifest, statuses, watch};
+use crate::plan::simulate::{Settled, enforced, settle};
 
 /// What is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -112,6 +112,14 @@ pub(super) fn print(args: &Args, console: Console, read: &Read, again: bool) -> 
     let found = unreadable(inputs, &assembled);
     console.err(&findings::text(inputs, &found, console.color_err()));
     notes(read, &assembled, console);
+    if inputs.objects.is_empty() && base.is_none() {
+        // YuniKorn's built-in default, which lets everyone in, must not come out of a wrong path.
+        console.note("nothing is rendered: there is no object and no base in the input");
+        return Ok(Printed {
+            exit: Exit::Findings,
+            wake_at: None,
+        });
+    }
     let settled = settle(assembled.snapshot.clone());
     console.err(&statuses::show(&settled.plan, args.status, console.width()));
     let count = statuses::objects(&settled.plan)

@@ -5,8 +5,8 @@ use super::check::{self, cross};
 use super::console::Console;
 use super::findings::{self, Count, plural};
 use super::input::object::Kind;
-use crate::plan::simulate::settle;
 use super::{Exit, Failure, InputArgs, clock};
+use crate::plan::simulate::settle;
 
 /// How findings are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -45,7 +45,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         .cloned()
         .collect();
     found.extend(check::each(&inputs));
-    let ours = Kind::OURS.into_iter().any(|kind| inputs.of_kind(kind).next().is_some());
+    let ours = Kind::OURS
+        .into_iter()
+        .any(|kind| inputs.of_kind(kind).next().is_some());
     if ours && !assembled.has_tree {
         console.note("no queues were given, so it is not checked whether they exist: add the ConfigMap with queues.yaml, or --base FILE");
     }

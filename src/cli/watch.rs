@@ -31,10 +31,10 @@ pub(super) fn run(
             _ = sender.send(());
         }
     })
-    .map_err(unwatchable)?;
+    .map_err(|error| unwatchable(&error))?;
     // Watched before it is read: a change in between is seen.
     for (path, mode) in places(args) {
-        watcher.watch(&path, mode).map_err(unwatchable)?;
+        watcher.watch(&path, mode).map_err(|error| unwatchable(&error))?;
     }
     let mut last = read()?;
     let mut printed = print(args, console, &last, false)?;
@@ -57,7 +57,7 @@ pub(super) fn run(
     }
 }
 
-fn unwatchable(error: notify::Error) -> Failure {
+fn unwatchable(error: &notify::Error) -> Failure {
     Failure::Output(format!("cannot watch the inputs: {error}"))
 }
 

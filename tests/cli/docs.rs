@@ -36,7 +36,8 @@ fn meanings() -> BTreeMap<u16, String> {
         for line in text.lines().map(str::trim) {
             if let Some(words) = line.strip_prefix("///") {
                 comment.push(words.trim());
-            } else if let Some((_, rest)) = line.split_once("Code::new(").filter(|_| line.contains("const ")) {
+            } else if let Some((_, rest)) = line.split_once("Code::new(").filter(|_| line.contains("const "))
+            {
                 let number = rest.split(',').next().unwrap().trim().replace('_', "");
                 if let Ok(number) = number.parse() {
                     meanings.insert(number, comment.join(" "));
@@ -56,12 +57,26 @@ fn codes_are_documented() {
     let mut text = HEAD.to_string();
     for code in codes::all() {
         let meaning = meanings.get(&code.number).cloned().unwrap_or_default();
-        assert!(!meaning.is_empty(), "{code} has no comment that says what it means");
-        text.push_str(&format!("| {code} | {} | {} |\n", code.title, meaning.replace('|', "\\|")));
+        assert!(
+            !meaning.is_empty(),
+            "{code} has no comment that says what it means"
+        );
+        text.push_str(&format!(
+            "| {code} | {} | {} |\n",
+            code.title,
+            meaning.replace('|', "\\|")
+        ));
     }
-    let declared: Vec<u16> = meanings.keys().copied().filter(|number| (1000..7000).contains(number)).collect();
+    let declared: Vec<u16> = meanings
+        .keys()
+        .copied()
+        .filter(|number| (1000..7000).contains(number))
+        .collect();
     let listed: Vec<u16> = codes::all().iter().map(|code| code.number).collect();
-    assert_eq!(declared, listed, "every declared code is listed by `queuewarden codes`");
+    assert_eq!(
+        declared, listed,
+        "every declared code is listed by `queuewarden codes`"
+    );
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/codes.md");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

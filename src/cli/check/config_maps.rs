@@ -18,7 +18,7 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
     for (key, value) in data.into_iter().flatten() {
         let Some(text) = value.as_str() else { continue };
         let steps = path(&["data", key]);
-        if key.ends_with(".yaml") && (known || has_partitions(text)) {
+        if key.strip_suffix(".yaml").is_some() && (known || has_partitions(text)) {
             found.extend(within(
                 inputs,
                 &object.document,

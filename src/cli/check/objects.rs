@@ -24,7 +24,11 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
     );
     if object.kind == Kind::QueueAcl {
         found.extend(queue(inputs, object));
-        found.extend(["submit", "admin"].into_iter().flat_map(|right| grant(inputs, object, right)));
+        found.extend(
+            ["submit", "admin"]
+                .into_iter()
+                .flat_map(|right| grant(inputs, object, right)),
+        );
     }
     found
 }
@@ -73,27 +77,58 @@ fn place_of(diagnostic: &Diagnostic) -> Vec<Step> {
 /// Whether the queue's path can be one.
 fn queue(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
     let steps = path(&["spec", "queue"]);
-    let text = object.document.value.pointer("/spec/queue").and_then(Value::as_str);
+    let text = object
+        .document
+        .value
+        .pointer("/spec/queue")
+        .and_then(Value::as_str);
     let wrong = text.and_then(|text| QueuePath::parse(text).err());
     within(inputs, &object.document, &steps, wrong.into_iter().collect())
 }
 
 /// Everything there is to say about the names of one right.
 fn grant(inputs: &Inputs, object: &Object, right: &str) -> Vec<Diagnostic> {
-    let Some(grant) = object.document.value.pointer(&format!("/spec/{right}")) else { return Vec::new() };
+    let Some(grant) = object.document.value.pointer(&format!("/spec/{right}")) else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
     if let Some(text) = grant.get("acl").and_then(Value::as_str) {
-        let diagnostics = acl::lint::lint(text).diagnostics.into_iter().map(binding).collect();
-        found.extend(within(inputs, &object.document, &path(&["spec", right, "acl"]), diagnostics));
+        let diagnostics = acl::lint::lint(text)
+            .diagnostics
+            .into_iter()
+            .map(binding)
+            .collect();
+        found.extend(within(
+            inputs,
+            &object.document,
+            &path(&["spec", right, "acl"]),
+            diagnostics,
+        ));
     }
     for list in ["users", "groups"] {
-        for (index, name) in grant.get(list).and_then(Value::as_array).into_iter().flatten().enumerate() {
+        for (index, name) in grant
+            .get(list)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .enumerate()
+        {
             let Some(name) = name.as_str() else { continue };
-            let named = if list == "users" { Acl::named(&[name], &[""; 0]) } else { Acl::named(&[""; 0], &[name]) };
+            let named = if list == "users" {
+                Acl::named(&[name], &[""; 0])
+            } else {
+                Acl::named(&[""; 0], &[name])
+            };
             let mut steps = path(&["spec", right, list]);
             steps.push(Step::Index(index));
             let at = object.document.place(&steps);
-            found.extend(named.err().into_iter().flatten().map(|diagnostic| diagnostic.at(at)));
+            found.extend(
+                named
+                    .err()
+                    .into_iter()
+                    .flatten()
+                    .map(|diagnostic| diagnostic.at(at)),
+            );
         }
     }
     found
@@ -102,5 +137,12 @@ fn grant(inputs: &Inputs, object: &Object, right: &str) -> Vec<Diagnostic> {
 /// What `YuniKorn` accepts and drops is a warning in its own configuration. An object must not promise it.
 fn binding(diagnostic: Diagnostic) -> Diagnostic {
     let drops = acl::codes::DROPS.contains(&diagnostic.code);
-    Diagnostic { severity: if drops { Severity::Error } else { diagnostic.severity }, ..diagnostic }
+    Diagnostic {
+        severity: if drops {
+            Severity::Error
+        } else {
+            diagnostic.severity
+        },
+        ..diagnostic
+    }
 }

@@ -4,6 +4,7 @@
 //! (`api::convert`) and `model` ask again, with more to say.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
@@ -11,7 +12,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use serde_json::Value;
 
 use crate::api;
-use crate::cli::input::object::{Object, Step};
+use crate::cli::input::object::{Kind, Object, Step};
 use crate::model::queue::nearest;
 use crate::text::diag::{Code, Diagnostic};
 
@@ -32,7 +33,7 @@ const ENVELOPE: &[&str] = &["apiVersion", "kind", "metadata"];
 
 /// Everything in `object` that the schema of its kind refuses. `status` is not looked at: a manifest does not set it.
 pub fn check(object: &Object) -> Vec<Diagnostic> {
-    let Some(schema) = schema(object.kind.as_str()) else {
+    let Some((_, schema)) = SCHEMAS.iter().find(|(kind, _)| *kind == object.kind) else {
         return Vec::new();
     };
     let mut walk = Walk {
@@ -40,9 +41,17 @@ pub fn check(object: &Object) -> Vec<Diagnostic> {
         path: Vec::new(),
         found: Vec::new(),
     };
-    walk.value(&schema, &object.document.value);
+    walk.value(schema, &object.document.value);
     walk.found
 }
+
+/// The schema of each kind; making them costs more than using them.
+static SCHEMAS: LazyLock<Vec<(Kind, JSONSchemaProps)>> = LazyLock::new(|| {
+    Kind::OURS
+        .into_iter()
+        .filter_map(|kind| Some((kind, schema(kind.as_str())?)))
+        .collect()
+});
 
 fn schema(kind: &str) -> Option<JSONSchemaProps> {
     let crd = api::crds().into_iter().find(|crd| crd.spec.names.kind == kind)?;
@@ -85,7 +94,7 @@ impl Walk<'_> {
             match step {
                 Step::Key(key) if name.is_empty() => name.push_str(key),
                 Step::Key(key) => name.extend([".", key]),
-                Step::Index(index) => name.push_str(&format!("[{index}]")),
+                Step::Index(index) => name.extend(["[", &index.to_string(), "]"]),
             }
         }
         name
@@ -137,11 +146,9 @@ impl Walk<'_> {
                 } else {
                     format!("`{}`", self.name())
                 };
-                self.report(
-                    MISSING_FIELD,
-                    format!("{parent} has no field `{name}`, which it needs"),
-                    None,
-                );
+                let message = format!("{parent} has no field `{name}`, which it needs");
+                let at = self.object.document.place_of_key(&self.path);
+                self.found.push(Diagnostic::error(MISSING_FIELD, message).at(at));
             }
         }
         let open = schema.x_kubernetes_preserve_unknown_fields == Some(true) || schema.type_.is_none();
@@ -339,7 +346,7 @@ mod tests {
         let object = inputs.objects.first().unwrap();
         let shown = |d: &Diagnostic| {
             d.span
-                .map(|span| text[span.start..span.end].to_string())
+                .map(|span| text.get(span.start..span.end).unwrap().to_string())
                 .unwrap_or_default()
         };
         check(object)
@@ -375,7 +382,7 @@ mod tests {
                 "spek",
                 "did you mean `spec`?",
             ),
-            ("spec: {submit: {}}\n", MISSING_FIELD, "{submit: {}}", ""),
+            ("spec: {submit: {}}\n", MISSING_FIELD, "spec", ""),
             ("spec: {queue: 5}\n", WRONG_TYPE, "5", "put it in quotes"),
             (
                 "spec: {queue: root, submit: {users: sue}}\n",
@@ -427,7 +434,7 @@ mod tests {
 
     #[test]
     fn every_kind_has_a_schema() {
-        for kind in crate::cli::input::object::Kind::OURS {
+        for kind in Kind::OURS {
             assert!(
                 schema(kind.as_str()).is_some_and(|schema| schema.properties.is_some()),
                 "{kind:?}"

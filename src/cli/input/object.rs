@@ -455,7 +455,7 @@ mod tests {
         assert_eq!(labels(&inputs), ["QueueAcl/a", "ConfigMap/c"]);
         assert_eq!((inputs.ignored, codes(&inputs)), (1, vec![]));
         let place = inputs.objects[1].document.place(&path(&["metadata", "name"]));
-        assert_eq!(&text[place.start..place.end], "c");
+        assert_eq!(text.get(place.start..place.end).unwrap(), "c");
     }
 
     #[test]
@@ -464,7 +464,7 @@ mod tests {
         let inputs = read(text);
         assert_eq!(labels(&inputs), ["ConfigMap/c"]);
         let place = inputs.objects[0].document.place(&path(&["metadata", "name"]));
-        assert_eq!(&text[place.start..place.end], "\"c\"");
+        assert_eq!(text.get(place.start..place.end).unwrap(), "\"c\"");
     }
 
     #[test]
@@ -506,7 +506,7 @@ mod tests {
             let inputs = read(&format!("{prefix}{text}"));
             assert_eq!(codes(&inputs), [code], "{text:?}");
             let span = inputs.findings[0].diagnostic.span.unwrap();
-            let shown = &inputs.sources[0].text[span.start..span.end];
+            let shown = inputs.sources[0].text.get(span.start..span.end).unwrap();
             assert!(
                 span.start >= prefix.len() && shown.trim_end() == place,
                 "{text:?} shows {shown:?}"

@@ -72,7 +72,7 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    fn new(path: &Path, why: impl ToString) -> Self {
+    fn new(path: &Path, why: &dyn std::fmt::Display) -> Self {
         Self {
             path: path.display().to_string(),
             why: why.to_string(),
@@ -95,7 +95,7 @@ pub fn read(request: &Request) -> Result<Vec<Source>, Unreadable> {
             continue;
         }
         for file in files(path, request)? {
-            let identity = fs::canonicalize(&file).map_err(|error| Unreadable::new(&file, error))?;
+            let identity = fs::canonicalize(&file).map_err(|error| Unreadable::new(&file, &error))?;
             if seen.insert(identity) {
                 sources.push(read_file(&file)?);
             }
@@ -117,8 +117,8 @@ pub fn read_one(path: &Path) -> Result<Source, Unreadable> {
 }
 
 fn read_file(path: &Path) -> Result<Source, Unreadable> {
-    let file = fs::File::open(path).map_err(|error| Unreadable::new(path, error))?;
-    let text = text(file).map_err(|error| Unreadable::new(path, error))?;
+    let file = fs::File::open(path).map_err(|error| Unreadable::new(path, &error))?;
+    let text = text(file).map_err(|error| Unreadable::new(path, &error))?;
     let file_name = path
         .file_name()
         .unwrap_or_default()
@@ -132,7 +132,7 @@ fn read_file(path: &Path) -> Result<Source, Unreadable> {
 }
 
 fn standard_input() -> Result<Source, Unreadable> {
-    let text = text(io::stdin().lock()).map_err(|error| Unreadable::new(Path::new("<stdin>"), error))?;
+    let text = text(io::stdin().lock()).map_err(|error| Unreadable::new(Path::new("<stdin>"), &error))?;
     Ok(Source {
         name: "<stdin>".to_string(),
         file_name: String::new(),
@@ -152,7 +152,7 @@ fn text(from: impl Read) -> io::Result<String> {
 
 /// The files behind a path: itself, or what a folder holds.
 fn files(path: &Path, request: &Request) -> Result<Vec<PathBuf>, Unreadable> {
-    let meta = fs::metadata(path).map_err(|error| Unreadable::new(path, error))?;
+    let meta = fs::metadata(path).map_err(|error| Unreadable::new(path, &error))?;
     if !meta.is_dir() {
         return Ok(vec![path.to_path_buf()]);
     }
@@ -169,7 +169,7 @@ fn files(path: &Path, request: &Request) -> Result<Vec<PathBuf>, Unreadable> {
 fn walk(folder: &Path, recursive: bool, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Unreadable> {
     let list =
         || -> io::Result<Vec<PathBuf>> { fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect() };
-    let mut entries = list().map_err(|error| Unreadable::new(folder, error))?;
+    let mut entries = list().map_err(|error| Unreadable::new(folder, &error))?;
     entries.sort();
     for path in entries {
         // Hidden names are no manifests, and in a mounted ConfigMap they are the same files once more.
@@ -191,7 +191,7 @@ fn walk(folder: &Path, recursive: bool, depth: usize, found: &mut Vec<PathBuf>) 
             found.push(path);
         }
         if found.len() > MAX_FILES {
-            return Err(Unreadable::new(folder, format!("more than {MAX_FILES} files")));
+            return Err(Unreadable::new(folder, &format!("more than {MAX_FILES} files")));
         }
     }
     Ok(())

@@ -83,7 +83,10 @@ mod tests {
 
     fn parts(text: &str) -> Vec<&str> {
         let (Documents::Json(spans) | Documents::Yaml(spans)) = split(text);
-        spans.iter().map(|span| &text[span.start..span.end]).collect()
+        spans
+            .iter()
+            .map(|span| text.get(span.start..span.end).unwrap())
+            .collect()
     }
 
     #[test]

@@ -100,25 +100,21 @@ fn scalar(node: &Node, text: &str, style: Style) -> Result<Value, Diagnostic> {
         .map(|tag| tag.strip_prefix(TAG).unwrap_or(tag));
     let resolved = match tag {
         None if style != Style::Plain => return Ok(Value::String(text.to_string())),
-        None => resolve(text),
+        None | Some("bool" | "int" | "float" | "null") => resolve(text),
         Some("binary") => {
             let message = "`!!binary` has no counterpart in a manifest";
             return Err(Diagnostic::error(NOT_JSON, message)
                 .at(node.span)
                 .help("write the base64 text itself"));
         }
-        Some("bool" | "int" | "float" | "null") => resolve(text),
         Some(_) => return Ok(Value::String(text.to_string())),
     };
-    match resolved {
-        Some(value) => Ok(value),
-        None => {
-            let message = format!("`{text}` is a number that JSON cannot hold");
-            Err(Diagnostic::error(NOT_JSON, message)
-                .at(node.span)
-                .help("put it in quotes if it is meant as text"))
-        }
-    }
+    resolved.ok_or_else(|| {
+        let message = format!("`{text}` is a number that JSON cannot hold");
+        Diagnostic::error(NOT_JSON, message)
+            .at(node.span)
+            .help("put it in quotes if it is meant as text")
+    })
 }
 
 /// A plain scalar's value (v2 `resolve.go:85`); `None` for the numbers that JSON has no way to write.
@@ -139,14 +135,11 @@ fn resolve(text: &str) -> Option<Value> {
         Some(b'.') => float(text),
         Some(b'0'..=b'9' | b'+' | b'-') => {
             let plain = text.replace('_', "");
-            integer(&plain).map(Some).or_else(|| float(&plain))
+            integer(&plain).or_else(|| float(&plain))
         }
         _ => None,
     };
-    match number {
-        Some(number) => number.map(Value::Number),
-        None => Some(Value::String(text.to_string())),
-    }
+    Some(number.map_or_else(|| Value::String(text.to_string()), Value::Number))
 }
 
 /// Go's `ParseInt` and `ParseUint` with base 0.
@@ -176,17 +169,15 @@ fn integer(text: &str) -> Option<Number> {
     u64::try_from(value).ok().map(Number::from)
 }
 
-/// `^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`; the outer `None` is no float, the inner one a float out of range.
-fn float(text: &str) -> Option<Option<Number>> {
+/// `^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`; a number out of range is an error of Go's `ParseFloat`, and so no number.
+fn float(text: &str) -> Option<Number> {
     let looks_right = text
         .bytes()
         .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'));
-    let value = looks_right.then(|| text.parse::<f64>().ok()).flatten()?;
-    if value.is_infinite() {
-        // Out of range is an error of ParseFloat, so the text stays a string.
-        return None;
-    }
-    Some(Number::from_f64(value))
+    looks_right
+        .then(|| text.parse().ok())
+        .flatten()
+        .and_then(Number::from_f64)
 }
 
 #[cfg(test)]

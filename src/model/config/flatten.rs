@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct ConfigMapData {
     /// `data`.
     pub data: BTreeMap<String, String>,
-    /// `binaryData`: the text inside, or `None` where it is not gzip. Unpacked by whoever read the ConfigMap, within bounds, so that
+    /// `binaryData`: the text inside, or `None` where it is not gzip. Unpacked by whoever read the `ConfigMap`, within bounds, so that
     /// this layer needs no decompressor.
     pub binary_data: BTreeMap<String, Option<String>>,
 }
