@@ -30,6 +30,7 @@ var operations = map[string]func(json.RawMessage) (any, error){
 	"checksum":  each(answerChecksum),
 	"access":    each(answerAccess),
 	"regex":     each(answerRegex),
+	"pattern":   each(answerPattern),
 	"yaml":      each(answerYAML),
 	"flatten":   each(answerFlatten),
 	"admission": each(answerAdmission),

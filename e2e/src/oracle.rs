@@ -187,6 +187,28 @@ pub struct RegexAnswer {
     pub panic: String,
 }
 
+/// One regular expression.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct PatternQuestion {
+    /// The pattern.
+    pub pattern: String,
+    /// What to match.
+    pub subjects: Vec<String>,
+}
+
+/// What Go makes of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct PatternAnswer {
+    /// Go's message.
+    pub error: String,
+    /// One per subject; none after an error.
+    #[serde(rename = "match", deserialize_with = "null_is_empty")]
+    pub matches: Vec<bool>,
+    /// Go panicked; everything else is meaningless.
+    pub panic: String,
+}
+
 /// The two `ConfigMap`s; `None` for one that does not exist.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ConfigMaps {
@@ -297,10 +319,7 @@ impl Oracle {
             .with_context(|| format!("cannot start {}", program.display()))?;
         let questions = BufWriter::new(child.stdin.take().context("the oracle has no input")?);
         let answers = BufReader::new(child.stdout.take().context("the oracle has no output")?);
-        Ok(Self {
-            pipes: Mutex::new(Pipes { questions, answers }),
-            child,
-        })
+        Ok(Self { pipes: Mutex::new(Pipes { questions, answers }), child })
     }
 
     /// ACL strings.
@@ -333,6 +352,12 @@ impl Oracle {
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn regex(&self, questions: &[RegexQuestion]) -> Result<Vec<RegexAnswer>> {
         self.ask("regex", questions)
+    }
+
+    /// Single regular expressions.
+    #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
+    pub fn pattern(&self, questions: &[PatternQuestion]) -> Result<Vec<PatternAnswer>> {
+        self.ask("pattern", questions)
     }
 
     /// YAML texts.
@@ -385,13 +410,7 @@ impl Pipes {
             out: Option<Vec<T>>,
             error: Option<String>,
         }
-        serde_json::to_writer(
-            &mut self.questions,
-            &Request {
-                op: operation,
-                r#in: questions,
-            },
-        )?;
+        serde_json::to_writer(&mut self.questions, &Request { op: operation, r#in: questions })?;
         self.questions.write_all(b"\n")?;
         self.questions.flush().context("the oracle has ended")?;
         let mut line = String::new();
@@ -399,15 +418,8 @@ impl Pipes {
         ensure!(!line.is_empty(), "the oracle has ended");
         let reply: Reply<Answer> =
             serde_json::from_str(&line).context("the oracle's answer is not understood")?;
-        let answers = reply
-            .out
-            .ok_or_else(|| anyhow!("the oracle: {}", reply.error.unwrap_or_default()))?;
-        ensure!(
-            answers.len() == questions.len(),
-            "{} questions, {} answers",
-            questions.len(),
-            answers.len()
-        );
+        let answers = reply.out.ok_or_else(|| anyhow!("the oracle: {}", reply.error.unwrap_or_default()))?;
+        ensure!(answers.len() == questions.len(), "{} questions, {} answers", questions.len(), answers.len());
         Ok(answers)
     }
 }
@@ -421,8 +433,10 @@ impl Drop for Oracle {
 }
 
 /// Go writes a nil slice as `null`.
-fn null_is_empty<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> std::result::Result<Vec<String>, D::Error> {
+fn null_is_empty<'de, D, T>(deserializer: D) -> std::result::Result<Vec<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de>,
+{
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }

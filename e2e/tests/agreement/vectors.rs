@@ -16,13 +16,8 @@ fn vectors(name: &str) -> Result<Value> {
 }
 
 fn rows<'a>(vectors: &'a Value, key: &str) -> Result<&'a Vec<Value>> {
-    let rows = if key.is_empty() {
-        vectors.as_array()
-    } else {
-        vectors[key].as_array()
-    };
-    rows.filter(|rows| !rows.is_empty())
-        .with_context(|| format!("no rows `{key}`"))
+    let rows = if key.is_empty() { vectors.as_array() } else { vectors[key].as_array() };
+    rows.filter(|rows| !rows.is_empty()).with_context(|| format!("no rows `{key}`"))
 }
 
 fn text(row: &Value, key: &str) -> String {
@@ -38,26 +33,12 @@ fn acls() -> Result<()> {
     };
     let subjects: Vec<Subject> = rows(&vectors, "people")?.iter().map(subject).collect();
     let rows = rows(&vectors, "rows")?;
-    let questions: Vec<AclQuestion> = rows
-        .iter()
-        .map(|row| AclQuestion {
-            acl: text(row, "acl"),
-            subjects: subjects.clone(),
-        })
-        .collect();
+    let questions: Vec<AclQuestion> =
+        rows.iter().map(|row| AclQuestion { acl: text(row, "acl"), subjects: subjects.clone() }).collect();
     for (row, answer) in rows.iter().zip(Oracle::get()?.acl(&questions)?) {
-        ensure!(
-            answer.validate_error == text(row, "validate_error"),
-            "{row}: {answer:?}"
-        );
-        ensure!(
-            answer.newacl_error == text(row, "newacl_error"),
-            "{row}: {answer:?}"
-        );
-        ensure!(
-            row["access"].is_null() || json!(answer.access) == row["access"],
-            "{row}: {answer:?}"
-        );
+        ensure!(answer.validate_error == text(row, "validate_error"), "{row}: {answer:?}");
+        ensure!(answer.newacl_error == text(row, "newacl_error"), "{row}: {answer:?}");
+        ensure!(row["access"].is_null() || json!(answer.access) == row["access"], "{row}: {answer:?}");
     }
     Ok(())
 }
@@ -68,53 +49,28 @@ fn configurations() -> Result<()> {
     let [short, long] = [vectors("yunikorn-config")?, vectors("yunikorn-verdicts")?];
     let mut expected: Vec<(String, [String; 3], Option<String>)> = Vec::new();
     for row in rows(&short, "")? {
-        let errors = [
-            "validate_error",
-            "initial_activation_error",
-            "update_activation_error",
-        ]
-        .map(|key| text(row, key));
-        expected.push((
-            text(row, "yaml"),
-            errors,
-            row["checksum"].as_str().map(str::to_owned),
-        ));
+        let errors = ["validate_error", "initial_activation_error", "update_activation_error"]
+            .map(|key| text(row, key));
+        expected.push((text(row, "yaml"), errors, row["checksum"].as_str().map(str::to_owned)));
     }
     for row in rows(&long, "rows")? {
-        expected.push((
-            text(row, "yaml"),
-            ["validate", "start", "reload"].map(|key| text(row, key)),
-            None,
-        ));
+        expected.push((text(row, "yaml"), ["validate", "start", "reload"].map(|key| text(row, key)), None));
     }
     for row in rows(&long, "samples")? {
-        let sample = texts
-            .get(&text(row, "file"))
-            .with_context(|| format!("no sample {row}"))?;
+        let sample = texts.get(&text(row, "file")).with_context(|| format!("no sample {row}"))?;
         let errors = ["validate", "start", "reload"].map(|key| text(row, key));
-        expected.push((
-            sample.clone(),
-            errors,
-            row["checksum"].as_str().map(str::to_owned),
-        ));
+        expected.push((sample.clone(), errors, row["checksum"].as_str().map(str::to_owned)));
     }
     // The fixtures ask below the level where an empty text becomes the built-in one; the oracle asks above.
     expected.retain(|(text, ..)| !text.is_empty());
 
     let questions: Vec<ConfigQuestion> = expected
         .iter()
-        .map(|(text, ..)| ConfigQuestion {
-            text: text.clone(),
-            from: String::new(),
-        })
+        .map(|(text, ..)| ConfigQuestion { text: text.clone(), from: String::new() })
         .collect();
     let oracle = Oracle::get()?;
-    let sums = oracle.checksum(
-        &questions
-            .iter()
-            .map(|question| question.text.clone())
-            .collect::<Vec<_>>(),
-    )?;
+    let sums =
+        oracle.checksum(&questions.iter().map(|question| question.text.clone()).collect::<Vec<_>>())?;
     for (((text, errors, checksum), answer), sum) in expected.iter().zip(oracle.config(&questions)?).zip(sums)
     {
         ensure!(
@@ -122,9 +78,7 @@ fn configurations() -> Result<()> {
             "{text}\n{errors:?}\n{answer:?}"
         );
         ensure!(
-            checksum
-                .as_ref()
-                .is_none_or(|checksum| checksum.is_empty() || *checksum == sum),
+            checksum.as_ref().is_none_or(|checksum| checksum.is_empty() || *checksum == sum),
             "{text}: {sum}"
         );
     }
@@ -137,11 +91,7 @@ fn answers(answer: &ConfigAnswer) -> [String; 3] {
 
 /// The fixtures have their own words for a reload that never ends.
 fn hang(error: &str) -> String {
-    if error == "HANG" || error.starts_with("!!! DEADLOCK") {
-        DEADLOCK.to_owned()
-    } else {
-        error.to_owned()
-    }
+    if error == "HANG" || error.starts_with("!!! DEADLOCK") { DEADLOCK.to_owned() } else { error.to_owned() }
 }
 
 #[test]
@@ -163,11 +113,7 @@ fn decoded_yaml() -> Result<()> {
         ensure!(answer.error == text(row, "error"), "{row}: {answer:?}");
         let infinite = answer.value.get("unspeakable").is_some();
         ensure!(infinite == (row["infinite"] == true), "{row}: {answer:?}");
-        let expected = if row["value"].is_null() {
-            &json!({})
-        } else {
-            &row["value"]
-        };
+        let expected = if row["value"].is_null() { &json!({}) } else { &row["value"] };
         ensure!(
             !answer.error.is_empty() || infinite || answer.empty || same(expected, &answer.value),
             "{row}: {answer:?}"
@@ -185,10 +131,7 @@ fn parsed_yaml() -> Result<()> {
         if !answer.error.is_empty() {
             ensure!(answer.error == text(row, "error"), "{row}: {answer:?}");
         } else if answer.empty {
-            ensure!(
-                row["error"].is_null() && row["tree"].is_null(),
-                "{row}: {answer:?}"
-            );
+            ensure!(row["error"].is_null() && row["tree"].is_null(), "{row}: {answer:?}");
         } else if let Some(tree) = tree(&answer.value["children"][0]) {
             ensure!(row["error"].is_null() && tree == row["tree"], "{row}: {tree}");
             compared += 1;
@@ -199,13 +142,8 @@ fn parsed_yaml() -> Result<()> {
 }
 
 fn decode(rows: &[Value], key: &str, into: YamlTarget) -> Result<Vec<YamlAnswer>> {
-    let questions: Vec<YamlQuestion> = rows
-        .iter()
-        .map(|row| YamlQuestion {
-            text: text(row, key),
-            into,
-        })
-        .collect();
+    let questions: Vec<YamlQuestion> =
+        rows.iter().map(|row| YamlQuestion { text: text(row, key), into }).collect();
     Oracle::get()?.yaml(&questions)
 }
 
@@ -229,9 +167,7 @@ fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
-                && left
-                    .iter()
-                    .all(|(key, value)| right.get(key).is_some_and(|other| same(value, other)))
+                && left.iter().all(|(key, value)| right.get(key).is_some_and(|other| same(value, other)))
         }
         (Value::Array(left), Value::Array(right)) => {
             left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
