@@ -1,1 +1,4 @@
 //! The operator.
+pub mod cache;
+pub mod leader;
+pub mod read_back;

@@ -1,1 +1,194 @@
-//! `plan(&Snapshot) -> Plan`
+//! `plan(&Snapshot) -> Plan`: what is written, and what every status says, decided in one place.
+//!
+//! Total and deterministic: the same snapshot gives the same plan, and the plan made from a snapshot to which a plan was
+//! applied writes nothing.
+
+mod adoption;
+mod base;
+mod budget;
+pub mod conditions;
+mod decide;
+mod effect;
+mod environment;
+mod grants;
+mod header;
+mod loaded;
+mod output;
+mod ownership;
+mod policy;
+mod render;
+mod report;
+mod resolve;
+pub mod simulate;
+pub mod snapshot;
+mod waiting;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use conditions::Condition;
+use snapshot::{AdmissionPolicySpec, QueueAclInForce, Snapshot};
+
+use crate::text::diag::Code;
+
+pub use output::{MAX_BYTES, WARN_BYTES};
+pub use resolve::Right;
+
+/// All codes of this module.
+pub const CODES: &[Code] = &[
+    resolve::EMPTY_WINDOW,
+    resolve::NO_RIGHT,
+    resolve::SHARED_QUEUE,
+    render::NOT_AS_MEANT,
+];
+
+/// Makes the plan.
+pub fn plan(snapshot: &Snapshot) -> Plan {
+    match &snapshot.config {
+        None => waiting::plan(snapshot, "there is no YuniKornConfig named `default`", None),
+        Some(config) => match &config.spec {
+            Ok(spec) => decide::plan(snapshot, config, spec),
+            Err(diagnostics) => {
+                let texts: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
+                waiting::plan(snapshot, &texts.join("; "), Some(config))
+            }
+        },
+    }
+}
+
+/// What is to be done, and what is to be said. Apply the steps in the order of the fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// A ConfigMap to create first (`adoption: Import`): the base, with the text that stands in the output now.
+    pub import: Option<NewConfigMap>,
+    /// A ConfigMap to create first (`adoption: Force`): a copy of what is about to be replaced.
+    pub backup: Option<NewConfigMap>,
+    /// The change of the output ConfigMap; `None` when nothing is to be written.
+    pub write: Option<Write>,
+    /// The text that should be in force, whether it may be written or not; `None` when the base gives none.
+    pub rendered: Option<Rendered>,
+    /// Status of each `QueueAcl`, by name.
+    pub queue_acls: BTreeMap<String, ObjectStatus<QueueAclStatus>>,
+    /// Status of each `AdmissionPolicy`, by name.
+    pub policies: BTreeMap<String, ObjectStatus<Option<AdmissionPolicySpec>>>,
+    /// Status of the `YuniKornConfig`, if there is one.
+    pub config: Option<ObjectStatus<ConfigStatus>>,
+    /// Events to publish once the statuses are written, in a stable order. Only transitions: none when nothing changed.
+    pub events: Vec<Event>,
+    /// When to plan again although nothing changed: a window opens or closes, or a retry is due.
+    pub wake_at: Option<Timestamp>,
+}
+
+/// A ConfigMap to create.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewConfigMap {
+    /// `metadata.name`, in the configured namespace.
+    pub name: String,
+    /// `metadata.annotations`
+    pub annotations: BTreeMap<String, String>,
+    /// `data`
+    pub data: BTreeMap<String, String>,
+}
+
+/// A change of the output ConfigMap; keys that are not named stay as they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Write {
+    /// Name of the ConfigMap.
+    pub name: String,
+    /// The precondition: `None` creates the ConfigMap and fails if there is one.
+    pub resource_version: Option<String>,
+    /// `data` keys to set (`Some`) or to remove (`None`).
+    pub data: BTreeMap<String, Option<String>>,
+    /// `metadata.annotations` to set.
+    pub annotations: BTreeMap<String, String>,
+    /// Whether it puts back what someone else changed: such writes are rationed.
+    pub repair: bool,
+    /// Whether it writes the same again with a new revision, because the scheduler did not take it.
+    pub reassert: bool,
+}
+
+/// The text for the output key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    /// The key, `<service.policyGroup>.yaml`.
+    pub key: String,
+    /// The whole text, header included.
+    pub text: String,
+    /// As the scheduler computes it.
+    pub checksum: String,
+    /// The revision in the header.
+    pub revision: u64,
+}
+
+/// The status an object should have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectStatus<S> {
+    /// `metadata.uid`, so that a status never lands on a namesake.
+    pub uid: String,
+    /// All conditions, foreign ones included.
+    pub conditions: Vec<Condition>,
+    /// The rest of the status.
+    pub rest: S,
+}
+
+/// The rest of a `QueueAcl`'s status.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct QueueAclStatus {
+    /// What the object grants for submit, for people: `sue dev`, `*`, `nobody`, or `-` when it does not set it.
+    pub submit: String,
+    /// The same for admin.
+    pub admin: String,
+    /// What is in force of it.
+    pub in_force: Option<QueueAclInForce>,
+}
+
+/// The rest of the `YuniKornConfig`'s status.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ConfigStatus {
+    /// Revision of the text in the output ConfigMap.
+    pub revision: Option<u64>,
+    /// Checksum of the text in the output ConfigMap.
+    pub config_hash: Option<String>,
+    /// Checksum that the scheduler runs.
+    pub loaded_hash: Option<String>,
+    /// Where our keys are.
+    pub output: Option<OutputRef>,
+}
+
+/// Where our keys are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OutputRef {
+    /// `metadata.namespace`
+    pub namespace: String,
+    /// `metadata.name`
+    pub name: String,
+    /// `metadata.uid`
+    pub uid: String,
+    /// Our keys, sorted.
+    pub keys: Vec<String>,
+}
+
+/// Which object an event is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// The `YuniKornConfig` of this name.
+    Config(String),
+    /// The `QueueAcl` of this name.
+    QueueAcl(String),
+    /// The `AdmissionPolicy` of this name.
+    AdmissionPolicy(String),
+}
+
+/// An event to publish.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Event {
+    /// About which object.
+    pub subject: Subject,
+    /// `Warning` instead of `Normal`.
+    pub warning: bool,
+    /// `reason`, a word of [`conditions::Reason`] or `AccessRemoved`.
+    pub reason: String,
+    /// `note`, at most 1 KiB.
+    pub note: String,
+}

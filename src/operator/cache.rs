@@ -1,0 +1,262 @@
+//! What is known of the objects of one watch.
+//!
+//! kube's reflector store can only be filled by its watch. This one is also told what our own writes returned ([`Cache::learn`]),
+//! so that the next plan sees them although the watch lags behind, and it never goes back to an older version of an object.
+
+use std::{cmp::Ordering, collections::BTreeMap, mem, sync::Arc};
+
+use kube::runtime::watcher;
+
+/// One object, converted.
+#[derive(Debug)]
+pub struct Kept<T> {
+    /// `metadata.name`
+    pub name: String,
+    /// `metadata.resourceVersion`
+    pub resource_version: String,
+    /// What has to differ for the change to matter to the plan; our own status patches, for one, do not.
+    pub stamp: String,
+    /// The object.
+    pub value: Arc<T>,
+}
+
+impl<T> Clone for Kept<T> {
+    fn clone(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            resource_version: self.resource_version.clone(),
+            stamp: self.stamp.clone(),
+            value: Arc::clone(&self.value),
+        }
+    }
+}
+
+/// Objects by name.
+#[derive(Debug)]
+pub struct Cache<T> {
+    objects: BTreeMap<String, Kept<T>>,
+    /// What the running list has brought so far.
+    listing: BTreeMap<String, Kept<T>>,
+    /// Written by us since the last list began: the list may be older than they are.
+    written: BTreeMap<String, Kept<T>>,
+    synced: bool,
+}
+
+impl<T> Default for Cache<T> {
+    fn default() -> Self {
+        Self {
+            objects: BTreeMap::new(),
+            listing: BTreeMap::new(),
+            written: BTreeMap::new(),
+            synced: false,
+        }
+    }
+}
+
+impl<T> Cache<T> {
+    /// Whether a first list was complete.
+    pub fn synced(&self) -> bool {
+        self.synced
+    }
+
+    /// All objects, by name.
+    pub fn objects(&self) -> impl Iterator<Item = &Kept<T>> {
+        self.objects.values()
+    }
+
+    /// One object.
+    pub fn get(&self, name: &str) -> Option<&Kept<T>> {
+        self.objects.get(name)
+    }
+
+    /// Takes in an event of the watch; whether the plan may change by it.
+    pub fn observe(&mut self, event: watcher::Event<Kept<T>>) -> bool {
+        match event {
+            watcher::Event::Apply(object) => self.put(object),
+            watcher::Event::Delete(object) => self.remove(&object),
+            watcher::Event::Init => {
+                self.listing.clear();
+                self.written.clear();
+                false
+            }
+            watcher::Event::InitApply(object) => {
+                self.listing.insert(object.name.clone(), object);
+                false
+            }
+            watcher::Event::InitDone => self.relisted(),
+        }
+    }
+
+    /// Takes in an object that a write of ours returned.
+    pub fn learn(&mut self, object: Kept<T>) {
+        self.written.insert(object.name.clone(), object.clone());
+        self.put(object);
+    }
+
+    fn put(&mut self, object: Kept<T>) -> bool {
+        let known = self.objects.get(&object.name);
+        if known.is_some_and(|known| older(&object, known)) {
+            return false;
+        }
+        let matters = known.is_none_or(|known| known.stamp != object.stamp);
+        self.objects.insert(object.name.clone(), object);
+        matters
+    }
+
+    fn remove(&mut self, deleted: &Kept<T>) -> bool {
+        if self
+            .objects
+            .get(&deleted.name)
+            .is_some_and(|known| older(deleted, known))
+        {
+            return false;
+        }
+        self.written.remove(&deleted.name);
+        self.objects.remove(&deleted.name).is_some()
+    }
+
+    fn relisted(&mut self) -> bool {
+        let before = mem::replace(&mut self.objects, mem::take(&mut self.listing));
+        for (_, written) in mem::take(&mut self.written) {
+            self.put(written);
+        }
+        let first = !mem::replace(&mut self.synced, true);
+        let same = before.len() == self.objects.len()
+            && before
+                .values()
+                .zip(self.objects.values())
+                .all(|(a, b)| a.name == b.name && a.stamp == b.stamp);
+        first || !same
+    }
+}
+
+/// Whether `this` is certainly older than `that`: Kubernetes' rule for comparing resource versions of one resource (KEP-5504) is
+/// that of decimal numbers of any length; anything else cannot be compared.
+fn older<T>(this: &Kept<T>, that: &Kept<T>) -> bool {
+    compare(&this.resource_version, &that.resource_version) == Some(Ordering::Less)
+}
+
+fn compare(a: &str, b: &str) -> Option<Ordering> {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (number(a) && number(b)).then(|| {
+        let (a, b) = (a.trim_start_matches('0'), b.trim_start_matches('0'));
+        a.len().cmp(&b.len()).then_with(|| a.cmp(b))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use watcher::Event;
+
+    fn object(name: &str, version: u64, stamp: &str) -> Kept<u64> {
+        Kept {
+            name: name.into(),
+            resource_version: version.to_string(),
+            stamp: stamp.into(),
+            value: Arc::new(version),
+        }
+    }
+
+    fn listed(objects: &[Kept<u64>]) -> Cache<u64> {
+        let mut cache = Cache::default();
+        cache.observe(Event::Init);
+        for object in objects {
+            cache.observe(Event::InitApply(object.clone()));
+        }
+        assert!(cache.observe(Event::InitDone), "the first list always matters");
+        cache
+    }
+
+    fn versions(cache: &Cache<u64>) -> Vec<u64> {
+        cache.objects().map(|kept| *kept.value).collect()
+    }
+
+    #[test]
+    fn nothing_is_shown_before_the_list_is_complete() {
+        let mut cache = Cache::default();
+        cache.observe(Event::Init);
+        cache.observe(Event::InitApply(object("a", 1, "x")));
+        assert!(!cache.synced() && versions(&cache).is_empty());
+        cache.observe(Event::InitDone);
+        assert!(cache.synced() && versions(&cache) == [1]);
+    }
+
+    #[test]
+    fn only_changes_of_the_stamp_matter_and_deletes_always_do() {
+        let mut cache = listed(&[object("a", 1, "gen1")]);
+        assert!(
+            !cache.observe(Event::Apply(object("a", 2, "gen1"))),
+            "a status patch"
+        );
+        assert!(cache.observe(Event::Apply(object("a", 3, "gen2"))));
+        assert!(
+            cache.observe(Event::Delete(object("a", 4, "gen2"))),
+            "a delete carries the same generation"
+        );
+        assert!(versions(&cache).is_empty());
+        assert!(!cache.observe(Event::Delete(object("a", 4, "gen2"))));
+    }
+
+    #[test]
+    fn a_list_that_brings_nothing_new_does_not_matter() {
+        let mut cache = listed(&[object("a", 1, "x"), object("b", 1, "x")]);
+        for (name, version) in [("a", 1), ("b", 9)] {
+            cache.observe(Event::InitApply(object(name, version, "x")));
+        }
+        assert!(!cache.observe(Event::InitDone));
+        cache.observe(Event::Init);
+        cache.observe(Event::InitApply(object("a", 1, "x")));
+        assert!(
+            cache.observe(Event::InitDone),
+            "b was deleted while nobody watched"
+        );
+        assert_eq!(versions(&cache), [1]);
+    }
+
+    #[test]
+    fn a_lagging_watch_does_not_take_back_what_a_write_returned() {
+        let mut cache = listed(&[object("a", 5, "5")]);
+        cache.learn(object("a", 10, "10"));
+        assert!(!cache.observe(Event::Apply(object("a", 9, "9"))));
+        assert!(
+            !cache.observe(Event::Delete(object("a", 8, "8"))),
+            "deleted before we created it again"
+        );
+        assert!(
+            !cache.observe(Event::Apply(object("a", 10, "10"))),
+            "our own write comes by"
+        );
+        assert_eq!(versions(&cache), [10]);
+        assert!(cache.observe(Event::Apply(object("a", 11, "11"))));
+    }
+
+    #[test]
+    fn a_list_that_was_read_before_our_write_does_not_take_it_back() {
+        let mut cache = listed(&[object("a", 5, "5")]);
+        cache.observe(Event::Init);
+        cache.observe(Event::InitApply(object("a", 5, "5")));
+        cache.learn(object("a", 10, "10"));
+        cache.learn(object("b", 11, "11"));
+        cache.observe(Event::InitDone);
+        assert_eq!(versions(&cache), [10, 11]);
+        cache.observe(Event::Init);
+        cache.observe(Event::InitDone);
+        assert!(
+            versions(&cache).is_empty(),
+            "a list that began later is the truth"
+        );
+    }
+
+    #[test]
+    fn versions_are_compared_as_numbers_of_any_length_or_not_at_all() {
+        assert_eq!(compare("9", "10"), Some(Ordering::Less));
+        assert_eq!(
+            compare("18446744073709551616", "18446744073709551615"),
+            Some(Ordering::Greater)
+        );
+        assert_eq!(compare("7", "7"), Some(Ordering::Equal));
+        assert_eq!(compare("abc", "10"), None);
+        assert_eq!(compare("", "10"), None);
+    }
+}

@@ -1,0 +1,284 @@
+//! Who leads, decided without I/O: what to do about a Lease, given what was seen of it and when.
+//!
+//! The rules are client-go's (`tools/leaderelection`): a lease expires `lease` after this process *saw* it change last, measured
+//! by a monotonic clock, so that wall clocks that disagree do no harm; the times written into the Lease are for people. Whoever
+//! leads stops at `deadline` after it *sent* its last successful renewal, which is before anyone else may see the lease expire.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+/// The three durations of an election; `retry < deadline < lease`.
+#[derive(Debug, Clone, Copy)]
+pub struct Timing {
+    /// How long others wait after the last change they saw.
+    pub lease: Duration,
+    /// How long a leader goes on after the last renewal that succeeded.
+    pub deadline: Duration,
+    /// Pause between two attempts.
+    pub retry: Duration,
+}
+
+impl Default for Timing {
+    /// client-go's defaults.
+    fn default() -> Self {
+        Self {
+            lease: Duration::from_secs(15),
+            deadline: Duration::from_secs(10),
+            retry: Duration::from_secs(2),
+        }
+    }
+}
+
+/// The content of a Lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// `holderIdentity`; empty when the lease was released.
+    pub holder: String,
+    /// `leaseDurationSeconds`
+    pub seconds: i32,
+    /// `acquireTime`
+    pub acquired: Option<Timestamp>,
+    /// `renewTime`
+    pub renewed: Option<Timestamp>,
+    /// `leaseTransitions`
+    pub transitions: i32,
+}
+
+/// What to do now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Write this record, with the Lease's resource version (or its absence) as precondition.
+    Write(Record),
+    /// Someone else leads.
+    Wait,
+}
+
+/// Monotonic time since an origin of the caller's choice.
+pub type Instant = Duration;
+
+/// The memory of one candidate.
+#[derive(Debug)]
+pub struct Election {
+    identity: String,
+    timing: Timing,
+    /// The record as last seen, and when it was first seen like that.
+    seen: Option<(Record, Instant)>,
+    /// When the last successful write of ours was sent.
+    renewed: Option<Instant>,
+}
+
+impl Election {
+    /// A candidate that has seen nothing. `identity` must be unique among candidates.
+    pub fn new(identity: String, timing: Timing) -> Self {
+        Self {
+            identity,
+            timing,
+            seen: None,
+            renewed: None,
+        }
+    }
+
+    /// What to do about the Lease as it stands (`None`: there is none). `wall` goes into the record.
+    pub fn step(&mut self, now: Instant, wall: Timestamp, lease: Option<&Record>) -> Step {
+        let Some(lease) = lease else {
+            return Step::Write(self.claim(wall, 0));
+        };
+        self.observe(now, lease);
+        if self.is_ours(lease) {
+            let seconds = whole_seconds(self.timing.lease);
+            return Step::Write(Record {
+                renewed: Some(wall),
+                seconds,
+                ..lease.clone()
+            });
+        }
+        self.renewed = None;
+        if lease.holder.is_empty() || self.expired(now) {
+            return Step::Write(self.claim(wall, lease.transitions.saturating_add(1)));
+        }
+        Step::Wait
+    }
+
+    /// Our write, sent at `sent`, succeeded.
+    pub fn written(&mut self, sent: Instant, record: Record) {
+        self.renewed = Some(sent);
+        self.seen = Some((record, sent));
+    }
+
+    /// Until when this candidate leads; `None` when it does not lead at `now`.
+    pub fn leads_until(&self, now: Instant) -> Option<Instant> {
+        let until = self.renewed?.saturating_add(self.timing.deadline);
+        (now < until).then_some(until)
+    }
+
+    /// Whether the Lease names this candidate.
+    pub fn is_ours(&self, lease: &Record) -> bool {
+        lease.holder == self.identity
+    }
+
+    /// The record that gives the Lease up, if we hold it: client-go's release.
+    pub fn release(&mut self, wall: Timestamp) -> Option<Record> {
+        self.renewed.take()?;
+        let (held, _) = self.seen.take()?;
+        Some(Record {
+            holder: String::new(),
+            seconds: 1,
+            renewed: Some(wall),
+            acquired: Some(wall),
+            ..held
+        })
+    }
+
+    fn claim(&self, wall: Timestamp, transitions: i32) -> Record {
+        Record {
+            holder: self.identity.clone(),
+            seconds: whole_seconds(self.timing.lease),
+            acquired: Some(wall),
+            renewed: Some(wall),
+            transitions,
+        }
+    }
+
+    fn observe(&mut self, now: Instant, lease: &Record) {
+        if self.seen.as_ref().is_none_or(|(seen, _)| seen != lease) {
+            self.seen = Some((lease.clone(), now));
+        }
+    }
+
+    /// By the duration the holder asked for, as client-go has it.
+    fn expired(&self, now: Instant) -> bool {
+        self.seen.as_ref().is_some_and(|(record, since)| {
+            let asked = u64::try_from(record.seconds).unwrap_or(0);
+            now >= since.saturating_add(Duration::from_secs(asked))
+        })
+    }
+}
+
+fn whole_seconds(duration: Duration) -> i32 {
+    i32::try_from(duration.as_secs()).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn s(seconds: u64) -> Instant {
+        Duration::from_secs(seconds)
+    }
+
+    /// A Lease that candidates write one after the other, as an API server with preconditions makes them.
+    #[derive(Default)]
+    struct Server {
+        lease: Option<Record>,
+    }
+
+    impl Server {
+        /// One attempt at `now`, with the candidate's wall clock off by `skew` seconds; whether it leads afterwards.
+        fn attempt(&mut self, candidate: &mut Election, now: Instant, skew: i64) -> bool {
+            let wall =
+                Timestamp::from_second(1_000_000 + i64::try_from(now.as_secs()).unwrap() + skew).unwrap();
+            if let Step::Write(record) = candidate.step(now, wall, self.lease.as_ref()) {
+                self.lease = Some(record.clone());
+                candidate.written(now, record);
+            }
+            candidate.leads_until(now).is_some()
+        }
+    }
+
+    fn candidate(name: &str) -> Election {
+        Election::new(name.into(), Timing::default())
+    }
+
+    #[test]
+    fn the_first_candidate_leads_and_the_second_waits_until_the_lease_was_unchanged_for_its_duration() {
+        let (mut server, mut a, mut b) = (Server::default(), candidate("a"), candidate("b"));
+        assert!(server.attempt(&mut a, s(0), 0));
+        assert!(!server.attempt(&mut b, s(1), 0));
+        assert!(server.attempt(&mut a, s(8), 0), "a renews");
+        assert!(!server.attempt(&mut b, s(9), 0), "b sees the renewal now");
+        assert!(!server.attempt(&mut b, s(23), 0), "14 s after b saw it change");
+        assert!(server.attempt(&mut b, s(24), 0), "15 s after b saw it change");
+        assert_eq!(
+            server.lease.as_ref().map(|l| (l.holder.as_str(), l.transitions)),
+            Some(("b", 1))
+        );
+        assert!(!server.attempt(&mut a, s(25), 0), "a learns of it");
+    }
+
+    #[test]
+    fn a_leader_stops_before_anyone_else_may_start() {
+        let (mut server, mut a, mut b) = (Server::default(), candidate("a"), candidate("b"));
+        server.attempt(&mut a, s(0), 0);
+        server.attempt(&mut b, s(0), 0);
+        let stops = a.leads_until(s(0)).unwrap();
+        assert_eq!(a.leads_until(stops), None);
+        assert!(!server.attempt(&mut b, stops, 0));
+    }
+
+    #[test]
+    fn wall_clocks_that_disagree_by_an_hour_change_nothing() {
+        for skew in [-3600, 3600] {
+            let (mut server, mut a, mut b) = (Server::default(), candidate("a"), candidate("b"));
+            for second in (0..100).step_by(2) {
+                assert!(server.attempt(&mut a, s(second), 0), "a renews at {second}");
+                assert!(
+                    !server.attempt(&mut b, s(second + 1), skew),
+                    "b must wait at {second}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn never_two_leaders_whichever_attempts_fail() {
+        for seed in 0..200 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            let mut server = Server::default();
+            let mut both = [candidate("a"), candidate("b")];
+            for second in 0..300 {
+                for one in &mut both {
+                    if random.u8(..) < 60 {
+                        server.attempt(one, s(second), random.i64(-60..60));
+                    }
+                }
+                let leaders = both
+                    .iter()
+                    .filter(|one| one.leads_until(s(second)).is_some())
+                    .count();
+                assert!(leaders <= 1, "two leaders at {second} with seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_released_lease_is_free_at_once() {
+        let (mut server, mut a, mut b) = (Server::default(), candidate("a"), candidate("b"));
+        server.attempt(&mut a, s(0), 0);
+        server.attempt(&mut b, s(1), 0);
+        server.lease = a.release(Timestamp::UNIX_EPOCH);
+        assert!(a.leads_until(s(2)).is_none());
+        assert!(server.attempt(&mut b, s(2), 0));
+        assert_eq!(
+            b.release(Timestamp::UNIX_EPOCH).map(|r| r.holder),
+            Some(String::new())
+        );
+    }
+
+    #[test]
+    fn who_does_not_lead_has_nothing_to_release() {
+        let (mut server, mut a, mut b) = (Server::default(), candidate("a"), candidate("b"));
+        server.attempt(&mut a, s(0), 0);
+        server.attempt(&mut b, s(1), 0);
+        assert_eq!(b.release(Timestamp::UNIX_EPOCH), None);
+    }
+
+    #[test]
+    fn a_deleted_lease_is_made_again() {
+        let (mut server, mut a) = (Server::default(), candidate("a"));
+        server.attempt(&mut a, s(0), 0);
+        server.lease = None;
+        assert!(server.attempt(&mut a, s(2), 0));
+        assert_eq!(server.lease.map(|l| l.holder), Some("a".into()));
+    }
+}

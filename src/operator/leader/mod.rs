@@ -1,0 +1,272 @@
+//! Which replica writes: a `coordination.k8s.io` Lease, and the task that holds it.
+//!
+//! All replicas watch and plan; only the leader writes, so that two do not do the same work twice. Safety never rests on it: the
+//! plan is deterministic and every write carries a resource version, so a second leader could only lose a race.
+
+pub mod election;
+
+use std::{convert::Infallible, time::Duration};
+
+use jiff::Timestamp;
+use k8s_openapi::{
+    api::coordination::v1::{Lease, LeaseSpec},
+    apimachinery::pkg::apis::meta::v1::MicroTime,
+};
+use kube::{
+    Api,
+    api::{ObjectMeta, PostParams},
+};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, timeout},
+};
+
+use election::{Election, Record, Step, Timing};
+
+use crate::plan::snapshot::FIELD_MANAGER;
+
+/// Longest wait for one answer, shorter when the deadline is nearer.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Whether this replica may write, now.
+#[derive(Debug, Clone)]
+pub struct Leadership {
+    until: watch::Receiver<Option<Instant>>,
+}
+
+impl Leadership {
+    /// Leadership that does not depend on a Lease (`--leader-elect=false`).
+    pub fn unconditional() -> Self {
+        let far = Instant::now() + Duration::from_hours(24 * 365 * 30);
+        let (_, until) = watch::channel(Some(far));
+        Self { until }
+    }
+
+    /// Compares with the clock each time: a process that was suspended finds out before the lease task runs again.
+    pub fn holds(&self) -> bool {
+        self.until.borrow().is_some_and(|until| Instant::now() < until)
+    }
+
+    /// Returns when leadership was won or lost since the last call; never when it cannot change any more.
+    pub async fn changed(&mut self) {
+        let before = self.until.borrow_and_update().is_some();
+        while self.until.changed().await.is_ok() {
+            if self.until.borrow_and_update().is_some() != before {
+                return;
+            }
+        }
+        std::future::pending::<Infallible>().await;
+    }
+}
+
+/// A candidate for the Lease `name`.
+#[derive(Debug)]
+pub struct Candidate {
+    api: Api<Lease>,
+    name: String,
+    election: Election,
+    timing: Timing,
+    /// The Lease as our last write returned it: renewing it needs no other request.
+    held: Option<Lease>,
+    origin: Instant,
+    until: watch::Sender<Option<Instant>>,
+}
+
+impl Candidate {
+    /// A candidate and the view of its luck. `identity` must differ between replicas and between runs.
+    pub fn new(api: Api<Lease>, name: &str, identity: &str, timing: Timing) -> (Self, Leadership) {
+        let (until, view) = watch::channel(None);
+        let candidate = Self {
+            api,
+            name: name.to_owned(),
+            election: Election::new(identity.to_owned(), timing),
+            timing,
+            held: None,
+            origin: Instant::now(),
+            until,
+        };
+        (candidate, Leadership { until: view })
+    }
+
+    /// Takes part in the election until `stop` completes, then gives the Lease up.
+    pub async fn run(mut self, stop: impl Future<Output = ()>) {
+        tokio::pin!(stop);
+        loop {
+            tokio::select! {
+                () = &mut stop => break,
+                () = self.round() => {}
+            }
+        }
+        self.release().await;
+    }
+
+    /// One attempt, and the pause after it.
+    async fn round(&mut self) {
+        let outcome = timeout(self.patience(), self.attempt()).await;
+        match outcome {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                self.held = None;
+                if !is_race(&error) {
+                    tracing::warn!(lease = self.name, %error, "Could not renew the lease");
+                }
+            }
+            Err(_) => {
+                self.held = None;
+                tracing::warn!(
+                    lease = self.name,
+                    "The API server did not answer in time about the lease"
+                );
+            }
+        }
+        self.publish();
+        sleep(self.pause()).await;
+        self.publish();
+    }
+
+    /// Reads the Lease, unless we know it, and writes it if the election says so.
+    async fn attempt(&mut self) -> Result<(), kube::Error> {
+        let lease = match self.held.take() {
+            Some(held) => Some(held),
+            None => self.api.get_opt(&self.name).await?,
+        };
+        let sent = self.origin.elapsed();
+        let seen = lease.as_ref().map(record);
+        if let Step::Write(next) = self.election.step(sent, now(), seen.as_ref()) {
+            let written = self.write(lease, &next).await?;
+            self.election.written(sent, record(&written));
+            self.held = Some(written);
+        }
+        Ok(())
+    }
+
+    async fn write(&self, lease: Option<Lease>, record: &Record) -> Result<Lease, kube::Error> {
+        let params = PostParams {
+            field_manager: Some(FIELD_MANAGER.into()),
+            ..PostParams::default()
+        };
+        let metadata = ObjectMeta {
+            name: Some(self.name.clone()),
+            ..ObjectMeta::default()
+        };
+        match lease {
+            None => {
+                self.api
+                    .create(
+                        &params,
+                        &Lease {
+                            metadata,
+                            spec: Some(spec(record)),
+                        },
+                    )
+                    .await
+            }
+            Some(lease) => {
+                self.api
+                    .replace(
+                        &self.name,
+                        &params,
+                        &Lease {
+                            spec: Some(spec(record)),
+                            ..lease
+                        },
+                    )
+                    .await
+            }
+        }
+    }
+
+    /// How long an attempt may take: never past the moment we have to stop leading.
+    fn patience(&self) -> Duration {
+        let now = self.origin.elapsed();
+        let left = self
+            .election
+            .leads_until(now)
+            .map(|until| until.saturating_sub(now));
+        left.map_or(CALL_TIMEOUT, |left| left.min(CALL_TIMEOUT))
+    }
+
+    /// `retry` with up to a fifth of jitter, or less when we have to stop leading before.
+    fn pause(&self) -> Duration {
+        let retry = self.timing.retry.mul_f64(1.0 + 0.2 * fastrand::f64());
+        let now = self.origin.elapsed();
+        let left = self
+            .election
+            .leads_until(now)
+            .map(|until| until.saturating_sub(now));
+        left.map_or(retry, |left| left.min(retry))
+    }
+
+    fn publish(&self) {
+        let until = self
+            .election
+            .leads_until(self.origin.elapsed())
+            .map(|until| self.origin + until);
+        let before = self.until.send_replace(until);
+        match (before.is_some(), until.is_some()) {
+            (false, true) => tracing::info!(lease = self.name, "This replica leads"),
+            (true, false) => tracing::warn!(lease = self.name, "This replica does not lead any more"),
+            _ => {}
+        }
+    }
+
+    /// Stops leading, then tells the others, if the API server listens.
+    async fn release(&mut self) {
+        self.until.send_replace(None);
+        let Some(record) = self.election.release(now()) else {
+            return;
+        };
+        match timeout(CALL_TIMEOUT, self.give_up(&record)).await {
+            Ok(Ok(())) => tracing::info!(lease = self.name, "Released the lease"),
+            Ok(Err(error)) => tracing::warn!(lease = self.name, %error, "Could not release the lease"),
+            Err(_) => tracing::warn!(lease = self.name, "Could not release the lease in time"),
+        }
+    }
+
+    async fn give_up(&mut self, record: &Record) -> Result<(), kube::Error> {
+        let lease = match self.held.take() {
+            Some(held) => Some(held),
+            None => self.api.get_opt(&self.name).await?,
+        };
+        let ours = lease.filter(|lease| self.election.is_ours(&self::record(lease)));
+        if let Some(lease) = ours {
+            self.write(Some(lease), record).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Someone else was faster; the next round reads what they wrote.
+fn is_race(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_already_exists())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the times in a Lease are for people; decisions use the monotonic clock"
+)]
+fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+fn record(lease: &Lease) -> Record {
+    let spec = lease.spec.clone().unwrap_or_default();
+    Record {
+        holder: spec.holder_identity.unwrap_or_default(),
+        seconds: spec.lease_duration_seconds.unwrap_or_default(),
+        acquired: spec.acquire_time.map(|time| time.0),
+        renewed: spec.renew_time.map(|time| time.0),
+        transitions: spec.lease_transitions.unwrap_or_default(),
+    }
+}
+
+fn spec(record: &Record) -> LeaseSpec {
+    LeaseSpec {
+        holder_identity: Some(record.holder.clone()),
+        lease_duration_seconds: Some(record.seconds),
+        acquire_time: record.acquired.map(MicroTime),
+        renew_time: record.renewed.map(MicroTime),
+        lease_transitions: Some(record.transitions),
+        ..LeaseSpec::default()
+    }
+}

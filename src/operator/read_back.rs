@@ -1,0 +1,270 @@
+//! What the scheduler says it runs: `YuniKorn`'s REST service, read with bounds on time and size.
+//!
+//! `GET /ws/v1/config` gives the configuration with the checksum of the text it came from (yunikorn-core
+//! `pkg/webservice/handlers.go` `getClusterConfig`), as JSON only when the `Accept` header is exactly `application/json`. That is
+//! the proof that a text is in force. The list of queues tells which of them exist only at run time.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use reqwest::{Client, StatusCode, header, redirect};
+use serde::{Deserialize, de::DeserializeOwned};
+
+/// Longest wait for a whole answer.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// Largest answer: a configuration is at most 1 MiB of YAML and some times that as JSON; 10,000 queues are about 10 MB.
+const MAX_BODY: usize = 32 << 20;
+/// Most queues taken from one answer, and how deep below the root.
+const MAX_QUEUES: usize = 100_000;
+
+/// Why there is no answer. The texts go into conditions: they are the same for the same situation.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// No connection.
+    #[error("no connection to {0}")]
+    Unreachable(String),
+    /// No answer in time.
+    #[error("no answer from {0} within {seconds} s", seconds = TIMEOUT.as_secs())]
+    Timeout(String),
+    /// An answer that is not success.
+    #[error("{0} answered {1}")]
+    Status(String, StatusCode),
+    /// An answer larger than we read.
+    #[error("the answer of {0} is larger than {max} MiB", max = MAX_BODY >> 20)]
+    TooLarge(String),
+    /// An answer that is not what `YuniKorn` says.
+    #[error("the answer of {0} is not the JSON that YuniKorn gives")]
+    Malformed(String),
+    /// `YuniKorn` runs, but has no configuration yet.
+    #[error("{0} runs no configuration yet")]
+    NoConfiguration(String),
+}
+
+impl Error {
+    /// The label of this outcome in metrics: an HTTP status, or a word.
+    pub fn code(&self) -> String {
+        match self {
+            Self::Unreachable(_) => "unreachable".into(),
+            Self::Timeout(_) => "timeout".into(),
+            Self::Status(_, status) => status.as_str().into(),
+            Self::TooLarge(_) | Self::Malformed(_) | Self::NoConfiguration(_) => "malformed".into(),
+        }
+    }
+}
+
+/// A client of the scheduler's REST service.
+#[derive(Debug, Clone)]
+pub struct Scheduler {
+    http: Client,
+}
+
+impl Scheduler {
+    /// A client that uses no proxy, follows no redirect and keeps no connection for long.
+    ///
+    /// # Errors
+    /// When the system lets no HTTP client be made.
+    pub fn new() -> Result<Self, reqwest::Error> {
+        let http = Client::builder()
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            .timeout(TIMEOUT)
+            .pool_idle_timeout(Duration::from_secs(30))
+            .build()?;
+        Ok(Self { http })
+    }
+
+    /// The checksum of the text that is in force: 64 hexadecimal digits.
+    ///
+    /// # Errors
+    /// When there is no such answer.
+    pub async fn checksum(&self, base: &str) -> Result<String, Error> {
+        let url = join(base, "ws/v1/config");
+        let config: Config = self.get(&url).await?;
+        config
+            .checksum
+            .filter(|sum| !sum.is_empty())
+            .ok_or(Error::NoConfiguration(url))
+    }
+
+    /// The queues of a partition as they are now: path, and whether the configuration (not a placement rule) made it.
+    ///
+    /// # Errors
+    /// When there is no such answer.
+    pub async fn queues(&self, base: &str, partition: &str) -> Result<BTreeMap<String, bool>, Error> {
+        let partition = percent_encode(partition);
+        let url = join(base, &format!("ws/v1/partition/{partition}/queues"));
+        let root: Queue = self.get(&url).await?;
+        Ok(flatten(root))
+    }
+
+    async fn get<T: DeserializeOwned>(&self, url: &str) -> Result<T, Error> {
+        let failed = |error: &reqwest::Error| {
+            if error.is_timeout() {
+                Error::Timeout(url.into())
+            } else {
+                Error::Unreachable(url.into())
+            }
+        };
+        let request = self.http.get(url).header(header::ACCEPT, "application/json");
+        let mut response = request.send().await.map_err(|error| failed(&error))?;
+        if response.status() != StatusCode::OK {
+            return Err(Error::Status(url.into(), response.status()));
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| failed(&error))? {
+            if body.len().saturating_add(chunk.len()) > MAX_BODY {
+                return Err(Error::TooLarge(url.into()));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        serde_json::from_slice(&body).map_err(|_| Error::Malformed(url.into()))
+    }
+}
+
+/// The part of `dao.ConfigDAOInfo` that is looked at.
+#[derive(Deserialize)]
+struct Config {
+    #[serde(rename = "Checksum")]
+    checksum: Option<String>,
+}
+
+/// The part of `dao.PartitionQueueDAOInfo` that is looked at.
+#[derive(Deserialize)]
+struct Queue {
+    queuename: String,
+    #[serde(rename = "isManaged", default)]
+    managed: bool,
+    #[serde(default)]
+    children: Option<Vec<Queue>>,
+}
+
+fn flatten(root: Queue) -> BTreeMap<String, bool> {
+    let mut found = BTreeMap::new();
+    let mut rest = vec![root];
+    while let Some(queue) = rest.pop() {
+        if found.len() >= MAX_QUEUES {
+            break;
+        }
+        found.insert(queue.queuename, queue.managed);
+        rest.extend(queue.children.unwrap_or_default());
+    }
+    found
+}
+
+fn join(base: &str, path: &str) -> String {
+    format!("{}/{path}", base.trim_end_matches('/'))
+}
+
+/// Everything but unreserved characters (RFC 3986 §2.3).
+fn percent_encode(text: &str) -> String {
+    use std::fmt::Write as _;
+
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{Router, http::HeaderMap, response::IntoResponse, routing::get};
+
+    use super::*;
+
+    /// Serves `router` on a free port; its base URL.
+    async fn serve(router: Router) -> String {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        format!("http://{address}")
+    }
+
+    async fn config(answer: &'static str) -> Result<String, Error> {
+        let handler = move |headers: HeaderMap| async move {
+            assert_eq!(
+                headers.get_all("accept").iter().collect::<Vec<_>>(),
+                ["application/json"]
+            );
+            answer
+        };
+        let base = serve(Router::new().route("/ws/v1/config", get(handler))).await;
+        Scheduler::new().unwrap().checksum(&base).await
+    }
+
+    #[tokio::test]
+    async fn reads_the_checksum() {
+        let answer =
+            r#"{"Partitions":[],"Checksum":"7A4F","Extra":{"a":"b"},"DeadlockDetectionEnabled":false}"#;
+        assert_eq!(config(answer).await, Ok("7A4F".into()));
+    }
+
+    #[tokio::test]
+    async fn other_answers_are_told_apart() {
+        assert!(matches!(config("{}").await, Err(Error::NoConfiguration(_))));
+        assert!(matches!(config("partitions: []").await, Err(Error::Malformed(_))));
+        let base = serve(Router::new()).await;
+        let error = Scheduler::new().unwrap().checksum(&base).await.unwrap_err();
+        assert_eq!(error.code(), "404");
+    }
+
+    #[tokio::test]
+    async fn a_closed_port_is_unreachable_in_the_same_words_each_time() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}/", listener.local_addr().unwrap());
+        drop(listener);
+        let scheduler = Scheduler::new().unwrap();
+        let first = scheduler.checksum(&base).await.unwrap_err();
+        assert_eq!(first, Error::Unreachable(format!("{base}ws/v1/config")));
+        assert_eq!(
+            scheduler.checksum(&base).await.unwrap_err().to_string(),
+            first.to_string()
+        );
+    }
+
+    #[tokio::test]
+    async fn an_endless_answer_is_cut_off() {
+        let endless = || async {
+            let chunk = axum::body::Bytes::from(vec![b' '; 1 << 20]);
+            let chunks = futures::stream::repeat_with(move || Ok::<_, std::io::Error>(chunk.clone()));
+            axum::body::Body::from_stream(chunks).into_response()
+        };
+        let base = serve(Router::new().route("/ws/v1/config", get(endless))).await;
+        let error = Scheduler::new().unwrap().checksum(&base).await.unwrap_err();
+        assert!(matches!(error, Error::TooLarge(_)), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_silent_scheduler_times_out() {
+        let silent = || async { std::future::pending::<&'static str>().await };
+        let base = serve(Router::new().route("/ws/v1/config", get(silent))).await;
+        let error = Scheduler::new().unwrap().checksum(&base).await.unwrap_err();
+        assert!(matches!(error, Error::Timeout(_)), "{error}");
+    }
+
+    #[tokio::test]
+    async fn reads_the_tree_of_queues() {
+        let answer = r#"{"queuename":"root","isManaged":true,"children":[
+            {"queuename":"root.a","isManaged":true,"children":[{"queuename":"root.a.dyn","isManaged":false,"children":[]}]},
+            {"queuename":"root.b","isManaged":true,"children":null}]}"#;
+        let base = serve(Router::new().route(
+            "/ws/v1/partition/gpu%2Fa/queues",
+            get(move || async move { answer }),
+        ))
+        .await;
+        let queues = Scheduler::new().unwrap().queues(&base, "gpu/a").await.unwrap();
+        let expected = [
+            ("root", true),
+            ("root.a", true),
+            ("root.a.dyn", false),
+            ("root.b", true),
+        ];
+        assert_eq!(
+            queues,
+            expected.map(|(path, managed)| (path.to_owned(), managed)).into()
+        );
+    }
+}

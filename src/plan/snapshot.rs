@@ -1,0 +1,300 @@
+//! What `plan` looks at: everything, as plain data, gathered at one moment.
+//!
+//! The operator fills a [`Snapshot`] from its watches, `queuewarden render` from files. Nothing in here is a Kubernetes type, and
+//! the clock is a field, so that the same snapshot always gives the same plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use super::conditions::Condition;
+use crate::text::diag::Diagnostic;
+
+/// The field manager of every write, and the name in `managedFields` that tells our keys from other people's.
+pub const FIELD_MANAGER: &str = "queuewarden";
+/// Annotation on the output ConfigMap: the keys that queuewarden wrote, separated by commas.
+pub const MANAGED_KEYS: &str = "queuewarden.dev/managed-keys";
+/// Annotation on a base ConfigMap that `adoption: Import` created: `namespace/name` of where its text came from.
+pub const IMPORTED_FROM: &str = "queuewarden.dev/imported-from";
+/// `YuniKorn`'s first ConfigMap (Helm's); k8shim `constants.go:67`.
+pub const YUNIKORN_DEFAULTS: &str = "yunikorn-defaults";
+/// `YuniKorn`'s second ConfigMap, whose keys win; k8shim `constants.go:68`.
+pub const YUNIKORN_CONFIGS: &str = "yunikorn-configs";
+
+/// Everything the plan depends on.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// The moment the plan is made for.
+    pub now: Timestamp,
+    /// The `YuniKornConfig` named `default`; `None` when there is none.
+    pub config: Option<Entry<ConfigSpec, ConfigMemory>>,
+    /// All `QueueAcl` objects, in any order.
+    pub queue_acls: Vec<Entry<QueueAclSpec, QueueAclInForce>>,
+    /// All `AdmissionPolicy` objects, in any order.
+    pub policies: Vec<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>,
+    /// `yunikorn-defaults` in the configured namespace.
+    pub defaults: Option<ConfigMapState>,
+    /// The base ConfigMap (often the same object as `defaults`).
+    pub base: Option<ConfigMapState>,
+    /// The output ConfigMap (`yunikorn-configs`).
+    pub output: Option<ConfigMapState>,
+    /// What the operator has seen of the outside world since it started.
+    pub observed: Observed,
+}
+
+/// One object of ours: who it is, what it wants (or why that cannot be read), and what its status remembers.
+#[derive(Debug, Clone)]
+pub struct Entry<S, M> {
+    /// Name and bookkeeping.
+    pub meta: Meta,
+    /// The spec; diagnostics when it cannot be decoded at all.
+    pub spec: Result<S, Vec<Diagnostic>>,
+    /// What its status says was last in force.
+    pub in_force: Option<M>,
+}
+
+/// The part of `metadata` and `status` that plans depend on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// `metadata.name`
+    pub name: String,
+    /// `metadata.uid`; empty when it comes from a file.
+    pub uid: String,
+    /// `metadata.generation`; 0 when it comes from a file.
+    pub generation: i64,
+    /// `metadata.creationTimestamp`
+    pub created: Option<Timestamp>,
+    /// `status.conditions` as they stand.
+    pub conditions: Vec<Condition>,
+}
+
+/// What to do with the base's own ACL of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BaseAcl {
+    /// The objects' grants take its place.
+    #[default]
+    Replace,
+    /// It joins the union, if every object of the queue and right says so.
+    Extend,
+}
+
+/// Who a right is granted to, as written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Grant {
+    /// `everyone: true`
+    Everyone,
+    /// `acl: "sue dev"`, `YuniKorn`'s own syntax.
+    Raw(String),
+    /// `users` and `groups`; both empty means nobody.
+    Lists {
+        /// User names.
+        users: Vec<String>,
+        /// Group names.
+        groups: Vec<String>,
+    },
+}
+
+/// The spec of a `QueueAcl`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueAclSpec {
+    /// Partition name; `default` in every case is the default partition.
+    pub partition: String,
+    /// Full path from `root`, as written.
+    pub queue: String,
+    /// Who may submit; `None` leaves the base's text.
+    pub submit: Option<Grant>,
+    /// Who administers; `None` leaves the base's text.
+    pub admin: Option<Grant>,
+    /// Whether the base's own ACL stays.
+    pub base_acl: BaseAcl,
+    /// Not in force before this moment.
+    pub not_before: Option<Timestamp>,
+    /// Not in force from this moment on.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// `status.inForce` of a `QueueAcl`: its last version that went into the ConfigMap. Texts are canonical ACLs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueAclInForce {
+    /// Partition name.
+    pub partition: String,
+    /// Queue path, lower case.
+    pub queue: String,
+    /// Canonical submit ACL; `None`: the object does not set the right.
+    pub submit: Option<String>,
+    /// Canonical admin ACL; `None`: the object does not set the right.
+    pub admin: Option<String>,
+    /// Whether the base's own ACL stayed.
+    pub base_acl: BaseAcl,
+    /// When it ends.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// The spec of an `AdmissionPolicy`; `None` leaves the key alone.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AdmissionPolicySpec {
+    /// `admissionController.accessControl.bypassAuth`
+    pub bypass_auth: Option<bool>,
+    /// `admissionController.accessControl.trustControllers`
+    pub trust_controllers: Option<bool>,
+    /// `admissionController.accessControl.systemUsers`, one expression an element.
+    pub system_users: Option<Vec<String>>,
+    /// `admissionController.accessControl.externalUsers`
+    pub external_users: Option<Vec<String>>,
+    /// `admissionController.accessControl.externalGroups`
+    pub external_groups: Option<Vec<String>>,
+}
+
+/// Whether the operator writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Write and repair.
+    #[default]
+    Enforce,
+    /// Compute and report only.
+    Observe,
+}
+
+/// What to do when someone else wrote the output key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Adoption {
+    /// Leave it to them.
+    #[default]
+    IfUnowned,
+    /// Make their text the base, then own the key.
+    Import,
+    /// Back it up, then own the key.
+    Force,
+}
+
+/// The spec of the `YuniKornConfig`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigSpec {
+    /// `YuniKorn`'s namespace.
+    pub namespace: String,
+    /// Name of the ConfigMap with the queue tree.
+    pub base_config_map: String,
+    /// Key in it; `None`: `<service.policyGroup>.yaml`.
+    pub base_key: Option<String>,
+    /// Name of the ConfigMap that is written.
+    pub output_config_map: String,
+    /// Whether it is written.
+    pub mode: Mode,
+    /// Whether a key that someone else wrote may be taken over.
+    pub adoption: Adoption,
+    /// Base URL of the scheduler's REST service; `None`: no read-back.
+    pub scheduler_url: Option<String>,
+}
+
+impl Default for ConfigSpec {
+    fn default() -> Self {
+        Self {
+            namespace: "yunikorn".into(),
+            base_config_map: YUNIKORN_DEFAULTS.into(),
+            base_key: None,
+            output_config_map: YUNIKORN_CONFIGS.into(),
+            mode: Mode::Enforce,
+            adoption: Adoption::IfUnowned,
+            scheduler_url: None,
+        }
+    }
+}
+
+/// What `status` of the `YuniKornConfig` remembers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ConfigMemory {
+    /// Revision of the text that was written last.
+    pub revision: Option<u64>,
+    /// Checksum of the text in the output ConfigMap.
+    pub config_hash: Option<String>,
+    /// Checksum that the scheduler was last seen to run.
+    pub loaded_hash: Option<String>,
+    /// Namespace of the ConfigMap that holds our keys.
+    pub output_namespace: String,
+    /// `metadata.name` of the ConfigMap that holds our keys.
+    pub output_name: String,
+    /// `metadata.uid` of the ConfigMap that holds our keys.
+    pub output_uid: Option<String>,
+    /// The keys in it that are ours.
+    pub output_keys: BTreeSet<String>,
+}
+
+/// A ConfigMap as it stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConfigMapState {
+    /// `metadata.name`
+    pub name: String,
+    /// `metadata.uid`
+    pub uid: String,
+    /// `metadata.resourceVersion`, the precondition of a write.
+    pub resource_version: String,
+    /// `metadata.annotations`
+    pub annotations: BTreeMap<String, String>,
+    /// `data`
+    pub data: BTreeMap<String, String>,
+    /// `binaryData`
+    pub binary: BTreeMap<String, BinaryValue>,
+    /// Per key of `data` and `binaryData`: who owns it by `metadata.managedFields`.
+    pub owners: BTreeMap<String, Vec<Owner>>,
+}
+
+/// One value of `binaryData`, unpacked at the edge so that the core needs no decompressor.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BinaryValue {
+    /// Length in bytes as stored.
+    pub len: usize,
+    /// The text inside, if it is gzip and UTF-8 (invalid bytes replaced as Go prints them) and within bounds; `None` otherwise.
+    pub gunzipped: Option<String>,
+}
+
+/// One entry of `managedFields` that owns a key.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Owner {
+    /// `manager`
+    pub manager: String,
+    /// `operation`: `Apply` or `Update`.
+    pub operation: String,
+}
+
+/// What the operator has seen since it started. All empty for `render`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Observed {
+    /// The last read-back of the scheduler.
+    pub read_back: Option<ReadBack>,
+    /// When the effective text was first seen that the scheduler does not run yet.
+    pub pending_since: Option<Timestamp>,
+    /// The text that was last proven to run.
+    pub loaded_text: Option<String>,
+    /// How often the current text was written again, with a new revision, because the scheduler did not run it.
+    pub reasserts: u32,
+    /// How the last write ended, if it failed, for the text that is still wanted.
+    pub write_failure: Option<WriteFailure>,
+    /// Our repairs of other people's edits, oldest first; bounded.
+    pub repairs: Vec<Timestamp>,
+    /// The manager that made the edit we last repaired.
+    pub rival: Option<String>,
+    /// Checksum of the text we wrote last, to tell a new intent from a repair.
+    pub last_written: Option<String>,
+    /// Queues that the scheduler has at run time, per partition: path and whether it comes from the configuration.
+    pub live_queues: BTreeMap<String, BTreeMap<String, bool>>,
+}
+
+/// One answer of `GET /ws/v1/config`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadBack {
+    /// When it was asked.
+    pub at: Timestamp,
+    /// The checksum, or why there is none (stable text).
+    pub checksum: Result<String, String>,
+}
+
+/// Why a write failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WriteFailure {
+    /// 403 by RBAC; the message of the API server.
+    Forbidden(String),
+    /// An admission webhook (`YuniKorn`'s own among them) said no.
+    Rejected(String),
+    /// Anything that passes by itself: a conflict, a time-out.
+    Transient(String),
+}
