@@ -49,9 +49,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::Operator(format!("cannot start threads: {error}")))?;
-    runtime
-        .block_on(operator::run(options))
-        .map_err(|error| Failure::Operator(error.to_string()))?;
+    runtime.block_on(operator::run(options)).map_err(|error| Failure::Operator(error.to_string()))?;
     Ok(Exit::Clean)
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use queuewarden::plan::conditions::{Reason, Type};
 
-use super::run::{err, out, run};
+use super::process::{err, out, run};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

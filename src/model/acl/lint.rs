@@ -87,7 +87,9 @@ impl Findings {
     }
 
     fn sorted(mut self) -> Vec<Diagnostic> {
-        self.listed.sort_by_key(|diagnostic| diagnostic.span);
+        // What is said of the whole comes behind what it follows from.
+        self.listed
+            .sort_by_key(|diagnostic| (diagnostic.code == codes::NOBODY, diagnostic.span));
         if let Some(at) = self.hidden_at {
             let message = format!("and {} more findings, which are not listed", self.hidden);
             self.listed.push(
@@ -214,10 +216,12 @@ fn comma_at_blank(users: &str, groups: Option<(&str, usize)>) -> Option<Span> {
 
 fn comma_blank(users: &str, groups: &str) -> Diagnostic {
     let (users, groups) = (users.trim_end_matches(','), groups.trim_start_matches(','));
-    let message = format!(
-        "the blank ends the users, so {} is read as groups",
-        quoted(groups)
-    );
+    let read = if groups.contains(',') {
+        "are read as groups"
+    } else {
+        "is read as a group"
+    };
+    let message = format!("the blank ends the users, so {} {read}", quoted(groups));
     let diagnostic = Diagnostic::warning(codes::COMMA_BLANK, message);
     let (all, apart) = (format!("{users},{groups}"), format!("{users} {groups}"));
     diagnostic.help(format!(
