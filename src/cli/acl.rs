@@ -36,10 +36,7 @@ pub struct Args {
 /// # Errors
 /// When standard input cannot be read, or nobody takes the output.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let acls: Vec<&str> = std::iter::once(&args.acl)
-        .chain(&args.more)
-        .map(String::as_str)
-        .collect();
+    let acls: Vec<&str> = std::iter::once(&args.acl).chain(&args.more).map(String::as_str).collect();
     let explained = read(&acls)?.into_iter().map(Explained::of).collect::<Vec<_>>();
     let shown = match args.output {
         Format::Text => text(&explained, console.color_out()),
@@ -55,7 +52,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 fn not_an_option(text: &str) -> Result<String, String> {
     if text.starts_with("--") {
         return Err(
-            "there is no such option; an ACL that begins like this can be given on standard input".to_owned(),
+            "there is no such option; an ACL that begins like this can be given on standard input".to_owned()
         );
     }
     Ok(text.to_owned())
@@ -64,24 +61,14 @@ fn not_an_option(text: &str) -> Result<String, String> {
 /// The ACLs with the names that messages call them by.
 fn read(acls: &[&str]) -> Result<Vec<Source>, Failure> {
     if acls.iter().filter(|acl| **acl == "-").nth(1).is_some() {
-        return Err(Failure::Usage(
-            "standard input, `-`, can be read only once".to_owned(),
-        ));
+        return Err(Failure::Usage("standard input, `-`, can be read only once".to_owned()));
     }
     let source = |(index, text): (usize, &&str)| {
         if *text == "-" {
             return standard_input();
         }
-        let name = if acls.len() == 1 {
-            "acl".to_owned()
-        } else {
-            format!("acl {}", index + 1)
-        };
-        Ok(Source {
-            name,
-            file_name: String::new(),
-            text: (*text).to_owned(),
-        })
+        let name = if acls.len() == 1 { "acl".to_owned() } else { format!("acl {}", index + 1) };
+        Ok(Source { name, file_name: String::new(), text: (*text).to_owned() })
     };
     acls.iter().enumerate().map(source).collect()
 }
@@ -105,18 +92,13 @@ struct Explained {
 
 impl Explained {
     fn of(source: Source) -> Self {
-        Self {
-            analysis: lint(&source.text),
-            source,
-        }
+        Self { analysis: lint(&source.text), source }
     }
 }
 
 fn text(explained: &[Explained], color: bool) -> String {
-    let shown: Vec<String> = explained
-        .iter()
-        .map(|acl| one_as_text(acl, explained.len() > 1, color))
-        .collect();
+    let shown: Vec<String> =
+        explained.iter().map(|acl| one_as_text(acl, explained.len() > 1, color)).collect();
     shown.join("\n")
 }
 
@@ -170,11 +152,7 @@ fn grants(acl: &Acl) -> String {
             shown.push_str(name);
         }
     }
-    if shown.is_empty() {
-        "nobody".to_owned()
-    } else {
-        shown
-    }
+    if shown.is_empty() { "nobody".to_owned() } else { shown }
 }
 
 /// One object for one ACL, an array for several; README.md describes every field.
@@ -189,11 +167,8 @@ fn one_as_json(Explained { source, analysis }: &Explained) -> Value {
     let names = |names: fn(&Acl) -> &crate::model::acl::Names| -> Vec<&str> {
         analysis.acl.iter().flat_map(|acl| names(acl).iter()).collect()
     };
-    let diagnostics: Vec<Value> = analysis
-        .diagnostics
-        .iter()
-        .map(|diagnostic| report::to_json(diagnostic, source))
-        .collect();
+    let diagnostics: Vec<Value> =
+        analysis.diagnostics.iter().map(|diagnostic| report::to_json(diagnostic, source)).collect();
     json!({
         "version": VERSION,
         "acl": source.text,
@@ -213,11 +188,7 @@ mod tests {
     use super::*;
 
     fn explained(text: &str) -> Explained {
-        Explained::of(Source {
-            name: "acl".to_owned(),
-            file_name: String::new(),
-            text: text.to_owned(),
-        })
+        Explained::of(Source { name: "acl".to_owned(), file_name: String::new(), text: text.to_owned() })
     }
 
     #[test]

@@ -22,9 +22,7 @@ pub struct Count {
 impl Count {
     /// Counts findings.
     pub fn of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
-        findings.into_iter().fold(Self::default(), |count, finding| {
-            count.with(finding.diagnostic.severity)
-        })
+        findings.into_iter().fold(Self::default(), |count, finding| count.with(finding.diagnostic.severity))
     }
 
     /// One more of this severity.
@@ -39,21 +37,13 @@ impl Count {
 
     /// `1 error, 2 warnings`
     pub fn text(self) -> String {
-        format!(
-            "{}, {}",
-            plural(self.errors, "error"),
-            plural(self.warnings, "warning")
-        )
+        format!("{}, {}", plural(self.errors, "error"), plural(self.warnings, "warning"))
     }
 }
 
 /// `1 file`, `2 files`
 pub fn plural(count: usize, word: &str) -> String {
-    if count == 1 {
-        format!("1 {word}")
-    } else {
-        format!("{count} {word}s")
-    }
+    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
 /// All findings for people, each with its line and what to write instead.
@@ -121,11 +111,7 @@ mod tests {
 
     fn inputs(text: &str) -> Inputs {
         Inputs {
-            sources: vec![Source {
-                name: "a.yaml".into(),
-                file_name: "a.yaml".into(),
-                text: text.into(),
-            }],
+            sources: vec![Source { name: "a.yaml".into(), file_name: "a.yaml".into(), text: text.into() }],
             ..Inputs::default()
         }
     }
@@ -135,24 +121,13 @@ mod tests {
             span,
             ..Diagnostic::error(Code::new(9999, "test"), "it is wrong").help("write it right")
         };
-        Finding {
-            source: Some(0),
-            object: Some("QueueAcl/a".into()),
-            diagnostic,
-        }
+        Finding { source: Some(0), object: Some("QueueAcl/a".into()), diagnostic }
     }
 
     #[test]
     fn people_see_the_line_and_the_object() {
-        let shown = text(
-            &inputs("a: 1\nb: ü x\n"),
-            &[finding(Some(Span::new(8, 12)))],
-            false,
-        );
-        assert!(
-            shown.starts_with("error[QW9999]: it is wrong\n --> a.yaml:2:4\n"),
-            "{shown}"
-        );
+        let shown = text(&inputs("a: 1\nb: ü x\n"), &[finding(Some(Span::new(8, 12)))], false);
+        assert!(shown.starts_with("error[QW9999]: it is wrong\n --> a.yaml:2:4\n"), "{shown}");
         assert!(shown.contains("note: in QueueAcl/a\n"), "{shown}");
     }
 

@@ -79,17 +79,11 @@ pub struct InputArgs {
 
 impl InputArgs {
     fn reads_standard_input(&self) -> bool {
-        self.filename
-            .iter()
-            .chain(&self.base)
-            .any(|path| path.as_os_str() == "-")
+        self.filename.iter().chain(&self.base).any(|path| path.as_os_str() == "-")
     }
 
     fn watched(&self) -> (Vec<PathBuf>, bool) {
-        (
-            self.filename.iter().chain(&self.base).cloned().collect(),
-            self.recursive,
-        )
+        (self.filename.iter().chain(&self.base).cloned().collect(), self.recursive)
     }
 
     /// The inputs, and the queue tree that stands by itself: `--base`, or the one bare queues.yaml among the files.
@@ -99,7 +93,18 @@ impl InputArgs {
             recursive: self.recursive,
             except: except.map(Path::to_path_buf),
         };
+        if self.filename.iter().chain(&self.base).filter(|path| path.as_os_str() == "-").count() > 1 {
+            return Err(Failure::Usage("standard input can be read once: `-` is given twice".to_string()));
+        }
         let mut inputs = Inputs::read(&request)?;
+        if inputs.sources.is_empty() {
+            let paths: Vec<_> = self.filename.iter().map(|path| path.display().to_string()).collect();
+            let hint = if self.recursive { "" } else { "; -R looks into folders below" };
+            return Err(Failure::Usage(format!(
+                "no .yaml, .yml or .json file in {}{hint}",
+                paths.join(", ")
+            )));
+        }
         let base = match &self.base {
             Some(path) => Some(inputs.add_base(source::read_one(path)?)),
             None => inputs.only_bare(),
@@ -124,10 +129,7 @@ fn moment(text: &str) -> Result<Timestamp, String> {
 }
 
 /// The time now, where `--now` does not say another.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one place where the command line reads the clock"
-)]
+#[expect(clippy::disallowed_methods, reason = "the one place where the command line reads the clock")]
 fn clock() -> Timestamp {
     Timestamp::now()
 }
@@ -144,11 +146,7 @@ pub enum Exit {
 impl Exit {
     /// By what was found; `strict` counts warnings.
     pub fn of(count: Count, strict: bool) -> Self {
-        if count.errors > 0 || (strict && count.warnings > 0) {
-            Self::Findings
-        } else {
-            Self::Clean
-        }
+        if count.errors > 0 || (strict && count.warnings > 0) { Self::Findings } else { Self::Clean }
     }
 }
 

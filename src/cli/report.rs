@@ -17,33 +17,19 @@ const NEAR: usize = 200;
 /// Draws one diagnostic: the line with the place underlined, what it is about (`note`), and what to write instead. Without a
 /// source only the texts. Ends with an empty line.
 pub fn draw(diagnostic: &Diagnostic, source: Option<&Source>, note: Option<&str>, color: bool) -> String {
-    let renderer = if color {
-        Renderer::styled()
-    } else {
-        Renderer::plain()
-    };
+    let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let mut elements: Vec<Element<'_>> = Vec::new();
     if let Some(source) = source {
         elements.extend(excerpt(source, diagnostic.span.unwrap_or_default()));
     }
     elements.extend(note.map(|note| Level::NOTE.message(note).into()));
-    elements.extend(
-        diagnostic
-            .help
-            .as_deref()
-            .map(|help| Level::HELP.message(help).into()),
-    );
+    elements.extend(diagnostic.help.as_deref().map(|help| Level::HELP.message(help).into()));
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let title = level
-        .primary_title(&diagnostic.message)
-        .id(diagnostic.code.to_string());
-    format!(
-        "{}\n\n",
-        renderer.render(&[Group::with_title(title).elements(elements)])
-    )
+    let title = level.primary_title(diagnostic.message.trim_end()).id(diagnostic.code.to_string());
+    format!("{}\n\n", renderer.render(&[Group::with_title(title).elements(elements)]))
 }
 
 /// The line of the place, or what is near the place in a long one.
@@ -67,11 +53,12 @@ fn excerpt(source: &Source, span: Span) -> Vec<Element<'_>> {
 /// The line that a span begins in, and the span cut to it and to whole characters: a finding about twenty lines is shown at
 /// the first.
 fn first_line(text: &str, span: Span) -> (Span, Span) {
-    // The end of the text is shown at the end of its last line, not on a line behind it that nobody sees.
-    let seen = text
-        .strip_suffix('\n')
-        .map_or(text, |text| text.strip_suffix('\r').unwrap_or(text));
-    let start = text.floor_char_boundary(span.start).min(seen.len());
+    let start = text.floor_char_boundary(span.start);
+    let (written, rest) = text.split_at_checked(start).unwrap_or((text, ""));
+    let blank =
+        written.rsplit('\n').next().is_none_or(|line| line.trim().is_empty()) && rest.trim().is_empty();
+    // What is missing at the end is missing behind the last thing that was written, not on an empty line after it.
+    let start = if blank { written.trim_end().len() } else { start };
     let (before, behind) = text.split_at_checked(start).unwrap_or((text, ""));
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let line_end = start + behind.find('\n').unwrap_or(behind.len());
@@ -85,23 +72,14 @@ fn near(text: &str, line: Span, place: Span) -> (Span, Span) {
         return (line, place);
     }
     let boundary = |at: usize| text.ceil_char_boundary(at).min(line.end);
-    let place = Span::new(
-        place.start,
-        boundary(place.end.min(place.start.saturating_add(NEAR))),
-    );
+    let place = Span::new(place.start, boundary(place.end.min(place.start.saturating_add(NEAR))));
     let start = boundary(place.start.saturating_sub(NEAR)).max(line.start);
     (Span::new(start, boundary(place.end.saturating_add(NEAR))), place)
 }
 
 /// What every diagnostic has for programs: `code`, `title`, `severity`, `message` and `help` (or null).
 pub fn fields(diagnostic: &Diagnostic) -> Map<String, Value> {
-    let Diagnostic {
-        code,
-        severity,
-        message,
-        span: _,
-        help,
-    } = diagnostic;
+    let Diagnostic { code, severity, message, span: _, help } = diagnostic;
     let severity = match severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
@@ -137,11 +115,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn source(text: &str) -> Source {
-        Source {
-            name: "a.yaml".into(),
-            file_name: "a.yaml".into(),
-            text: text.into(),
-        }
+        Source { name: "a.yaml".into(), file_name: "a.yaml".into(), text: text.into() }
     }
 
     fn diagnostic(span: Option<Span>) -> Diagnostic {
@@ -150,12 +124,7 @@ mod tests {
     }
 
     fn drawn(text: &str, start: usize, end: usize) -> String {
-        draw(
-            &diagnostic(Some(Span::new(start, end))),
-            Some(&source(text)),
-            None,
-            false,
-        )
+        draw(&diagnostic(Some(Span::new(start, end))), Some(&source(text)), None, false)
     }
 
     #[test]
@@ -172,22 +141,16 @@ mod tests {
 
     #[test]
     fn the_end_is_on_the_last_line() {
-        for text in ["a: [", "a: [\n", "a: [\r\n"] {
+        for text in ["a: [", "a: [\n", "a: [\r\n", "a: [\n\n  \n"] {
             let shown = drawn(text, text.len(), text.len());
-            assert!(
-                shown.contains(" --> a.yaml:1:5\n  |\n1 | a: [\n  |     ^\n"),
-                "{text:?}: {shown}"
-            );
+            assert!(shown.contains(" --> a.yaml:1:5\n  |\n1 | a: [\n  |     ^\n"), "{text:?}: {shown}");
         }
     }
 
     #[test]
     fn without_a_text_it_is_the_message_and_the_help() {
         let shown = draw(&diagnostic(None), None, None, false);
-        assert_eq!(
-            shown,
-            "error[QW9999]: it is wrong\n  |\n  = help: write it right\n\n"
-        );
+        assert_eq!(shown, "error[QW9999]: it is wrong\n  |\n  = help: write it right\n\n");
     }
 
     #[test]

@@ -274,7 +274,8 @@ impl Decided<'_> {
 
     fn config_status(&self, events: &mut Vec<Event>) -> ObjectStatus<ConfigStatus> {
         let meta = &self.config.meta;
-        let fail_open = report::config::fail_open(&self.env, self.output.keys.contains(&self.env.key));
+        let key_written = self.snapshot.output.as_ref().is_some_and(|output| output.data.contains_key(&self.env.key));
+        let fail_open = report::config::fail_open(&self.env, key_written);
         let loaded = self.loaded.as_ref().map(|answer| answer.finding.clone());
         let findings =
             report::config::findings(self.base.clone(), self.output.applied.clone(), loaded, fail_open);

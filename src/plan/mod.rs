@@ -192,3 +192,6 @@ pub struct Event {
     /// `note`, at most 1 KiB.
     pub note: String,
 }
+
+#[cfg(test)]
+mod tests;

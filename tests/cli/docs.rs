@@ -40,7 +40,10 @@ fn meanings() -> BTreeMap<u16, String> {
             {
                 let number = rest.split(',').next().unwrap().trim().replace('_', "");
                 if let Ok(number) = number.parse() {
-                    meanings.insert(number, comment.join(" "));
+                    // Links are for rustdoc; an empty comment line is a paragraph there and nothing here.
+                    let words: Vec<&str> =
+                        comment.iter().copied().filter(|words| !words.is_empty()).collect();
+                    meanings.insert(number, words.join(" ").replace("[`", "`").replace("`]", "`"));
                 }
                 comment.clear();
             } else {
@@ -57,26 +60,13 @@ fn codes_are_documented() {
     let mut text = HEAD.to_string();
     for code in codes::all() {
         let meaning = meanings.get(&code.number).cloned().unwrap_or_default();
-        assert!(
-            !meaning.is_empty(),
-            "{code} has no comment that says what it means"
-        );
-        text.push_str(&format!(
-            "| {code} | {} | {} |\n",
-            code.title,
-            meaning.replace('|', "\\|")
-        ));
+        assert!(!meaning.is_empty(), "{code} has no comment that says what it means");
+        text.push_str(&format!("| {code} | {} | {} |\n", code.title, meaning.replace('|', "\\|")));
     }
-    let declared: Vec<u16> = meanings
-        .keys()
-        .copied()
-        .filter(|number| (1000..7000).contains(number))
-        .collect();
+    let declared: Vec<u16> =
+        meanings.keys().copied().filter(|number| (1000..7000).contains(number)).collect();
     let listed: Vec<u16> = codes::all().iter().map(|code| code.number).collect();
-    assert_eq!(
-        declared, listed,
-        "every declared code is listed by `queuewarden codes`"
-    );
+    assert_eq!(declared, listed, "every declared code is listed by `queuewarden codes`");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/codes.md");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

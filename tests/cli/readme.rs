@@ -18,28 +18,18 @@ fn readme() -> String {
 /// The fenced blocks of one language.
 fn blocks(text: &str, language: &str) -> Vec<String> {
     let fence = format!("```{language}\n");
-    text.split(&fence)
-        .skip(1)
-        .filter_map(|rest| Some(rest.split_once("```")?.0.to_string()))
-        .collect()
+    text.split(&fence).skip(1).filter_map(|rest| Some(rest.split_once("```")?.0.to_string())).collect()
 }
 
 #[test]
 fn command_one_runs() {
     let text = readme();
-    let line = text
-        .lines()
-        .find_map(|line| line.strip_prefix("cargo run -- "))
-        .unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("cargo run -- ")).unwrap();
     let args: Vec<&str> = line.split('#').next().unwrap().split_whitespace().collect();
     assert_eq!(args, ["render", "-f", "examples/quickstart"]);
     let ended = run(&args, root(), "");
     assert_eq!(ended.status.code(), Some(0), "{}", err(&ended));
-    assert!(
-        out(&ended).starts_with("apiVersion: v1\nkind: ConfigMap\n"),
-        "{}",
-        out(&ended)
-    );
+    assert!(out(&ended).starts_with("apiVersion: v1\nkind: ConfigMap\n"), "{}", out(&ended));
     assert!(err(&ended).contains("READY"), "{}", err(&ended));
 }
 
@@ -47,17 +37,10 @@ fn command_one_runs() {
 fn manifests_are_valid_together() {
     let manifests = blocks(&readme(), "yaml");
     assert!(manifests.len() >= 4, "{manifests:?}");
-    let ended = run(
-        &["validate", "--strict", "-f", "-", "--now", "2026-12-24"],
-        root(),
-        &manifests.join("---\n"),
-    );
+    let ended =
+        run(&["validate", "--strict", "-f", "-", "--now", "2026-12-24"], root(), &manifests.join("---\n"));
     assert_eq!(ended.status.code(), Some(0), "{}{}", out(&ended), err(&ended));
-    assert!(
-        err(&ended).contains(&format!("{} objects", manifests.len())),
-        "{}",
-        err(&ended)
-    );
+    assert!(err(&ended).contains(&format!("{} objects", manifests.len())), "{}", err(&ended));
 }
 
 /// Rows of the table behind the marker, as cells.
@@ -67,12 +50,7 @@ fn conditions(text: &str) -> Vec<Vec<String>> {
         .lines()
         .skip(3)
         .take_while(|line| line.starts_with('|'))
-        .map(|line| {
-            line.trim_matches('|')
-                .split('|')
-                .map(|cell| cell.trim().to_string())
-                .collect()
-        })
+        .map(|line| line.trim_matches('|').split('|').map(|cell| cell.trim().to_string()).collect())
         .collect()
 }
 
@@ -83,26 +61,14 @@ fn the_conditions_are_all_there_and_nothing_else() {
     let types: BTreeSet<_> = rows.iter().map(|row| row[1].as_str()).collect();
     let reasons: BTreeSet<_> = rows.iter().map(|row| row[2].as_str()).collect();
     assert_eq!(types, Type::ALL.iter().map(|type_| type_.as_str()).collect());
-    assert_eq!(
-        reasons,
-        Reason::ALL.iter().map(|reason| reason.as_str()).collect()
-    );
-    assert!(
-        rows.iter().all(|row| row.len() == 5 && !row[3].is_empty()),
-        "each has a meaning"
-    );
+    assert_eq!(reasons, Reason::ALL.iter().map(|reason| reason.as_str()).collect());
+    assert!(rows.iter().all(|row| row.len() == 5 && !row[3].is_empty()), "each has a meaning");
 }
 
 #[test]
 fn every_command_is_named() {
     let help = out(&run(&["--help"], root(), ""));
-    let commands = help
-        .split("Commands:")
-        .nth(1)
-        .unwrap()
-        .split("Options:")
-        .next()
-        .unwrap();
+    let commands = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
     let names = commands
         .lines()
         .filter_map(|line| line.trim().split_whitespace().next())
@@ -119,12 +85,7 @@ fn every_command_is_named() {
 #[test]
 fn links_lead_somewhere() {
     let text = readme();
-    for link in text
-        .split("](")
-        .skip(1)
-        .filter_map(|rest| rest.split_once(')'))
-        .map(|(link, _)| link)
-    {
+    for link in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {
         if let Some(anchor) = link.strip_prefix('#') {
             let found = text
                 .lines()

@@ -7,21 +7,14 @@ use std::process::{Command, Output, Stdio};
 /// The binary with these arguments, in this folder, with no settings of the developer's terminal.
 pub(super) fn command(args: &[&str], folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_queuewarden"));
-    command
-        .args(args)
-        .current_dir(folder)
-        .env("NO_COLOR", "1")
-        .env("COLUMNS", "120");
+    command.args(args).current_dir(folder).env("NO_COLOR", "1").env("COLUMNS", "120");
     command
 }
 
 /// Runs it to its end, with `input` on standard input.
 pub(super) fn run(args: &[&str], folder: &Path, input: &str) -> Output {
     let mut command = command(args, folder);
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // A command that does not read its input may be gone already.
     drop(child.stdin.take().unwrap().write_all(input.as_bytes()));

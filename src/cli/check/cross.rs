@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::cli::input::object::{Kind, Object, Step, path};
 use crate::cli::input::{Finding, Inputs};
-use crate::plan::simulate::Settled;
 use crate::cli::statuses::{ObjectConditions, objects};
 use crate::plan::conditions::{Condition, Reason, Status, Type};
+use crate::plan::simulate::Settled;
 use crate::text::diag::{Code, Diagnostic, Severity};
 
 /// The object is not accepted, for a reason that only the other objects give.
@@ -42,9 +42,7 @@ pub fn check(inputs: &Inputs, settled: &Settled, has_tree: bool, told: &[Finding
     };
     let mut found = Vec::new();
     for status in &statuses {
-        let object = inputs
-            .of_kind(status.kind)
-            .find(|object| object.name == status.name);
+        let object = inputs.of_kind(status.kind).find(|object| object.name == status.name);
         for (condition, severity) in status.problems() {
             if counts(condition) && !told.explains(condition, object) {
                 found.push(finding(status, object, condition, severity));
@@ -98,13 +96,7 @@ fn finding(
     Finding {
         source: object.map(|object| object.document.source),
         object: None,
-        diagnostic: Diagnostic {
-            code,
-            severity,
-            message,
-            span: at,
-            help: None,
-        },
+        diagnostic: Diagnostic { code, severity, message, span: at, help: None },
     }
 }
 

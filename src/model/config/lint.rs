@@ -9,20 +9,20 @@ use crate::model::acl;
 use crate::text::diag::{Diagnostic, Span};
 use crate::text::yaml::decode::{Spanned, items};
 
-/// Adds a finding, unless the same is there already in other words: an ACL's own findings say more than the validator's.
-pub(super) fn add(findings: &mut Vec<Diagnostic>, finding: Diagnostic) {
-    let about_acl = finding.code == ACL_PARTS || finding.code == ACL_STRICT;
-    let within = |other: &Diagnostic| match (finding.span, other.span) {
+/// Adds the one error that `YuniKorn` tells, unless it is among the findings already: with less around it, or, about an ACL, in
+/// better words.
+pub(super) fn add(findings: &mut Vec<Diagnostic>, error: Diagnostic) {
+    let about_acl = error.code == ACL_PARTS || error.code == ACL_STRICT;
+    let within = |other: &Diagnostic| match (error.span, other.span) {
         (Some(whole), Some(part)) => whole.start <= part.start && part.end <= whole.end,
         _ => false,
     };
-    let told = findings.iter().any(|other| {
-        other.is_error()
-            && within(other)
-            && (about_acl || (other.code, &other.message) == (finding.code, &finding.message))
-    });
-    if !told {
-        findings.push(finding);
+    let same = |other: &Diagnostic| other.code == error.code && error.message.ends_with(&other.message);
+    if !findings
+        .iter()
+        .any(|other| other.is_error() && within(other) && (about_acl || same(other)))
+    {
+        findings.push(error);
     }
 }
 
@@ -94,11 +94,8 @@ fn list_findings(
 
 fn queue_findings(text: &str, queue: &QueueConfig, is_top: bool, findings: &mut Vec<Diagnostic>) {
     for acl in [&queue.submit_acl, &queue.admin_acl] {
-        findings.extend(
-            acl::parse(acl.as_str())
-                .err()
-                .map(|error| inside(text, acl, Diagnostic::error(ACL_STRICT, error.to_string()))),
-        );
+        let found = acl::lint(acl.as_str()).diagnostics;
+        findings.extend(found.into_iter().map(|finding| inside(text, acl, finding)));
     }
     if queue.parent || !queue.children().is_empty() {
         findings.extend(activate::check_template(&queue.child_template).err());

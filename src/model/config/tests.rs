@@ -299,12 +299,32 @@ fn warns_of_what_is_accepted_but_does_not_do_what_it_says() {
 }
 
 #[test]
+fn findings_about_an_acl_point_into_its_text() {
+    for (acl, place) in [
+        ("a,sue:x", "sue:x"),
+        ("'a,sue:x'", "sue:x"),
+        ("\"a,sue:x\"", "sue:x"),
+        // Where an escape hides which character is which, the whole value.
+        ("\"a,sue\\x3ax\"", "\"a,sue\\x3ax\""),
+        ("&anchor 'a,sue:x'", "&anchor 'a,sue:x'"),
+    ] {
+        let text = format!("partitions: [{{queues: [{{name: root, submitacl: {acl}}}]}}]\n");
+        let findings = verdict(&text, ACTIVE).diagnostics;
+        let [finding] = findings.as_slice() else {
+            panic!("{findings:?}")
+        };
+        let span = finding.span.unwrap();
+        assert_eq!(text.get(span.start..span.end), Some(place), "{text}");
+    }
+}
+
+#[test]
 fn what_is_fine_has_no_finding() {
     for text in [
         BUILT_IN,
         "partitions: [{queues: []}]\n---\n# only a comment\n",
         "partitions: [{queues: []}]\n...\n",
-        "# ---\npartitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: |-\n          ---x\n",
+        "# ---\npartitions:\n  - name: default\n    queues:\n      - name: root\n        properties:\n          a: |-\n            --- x\n",
         "partitions: [{queues: [{name: root, queues: [{name: rootfoo}]}], placementrules: [{name: fixed, value: root.rootfoo, create: true}]}]\n",
     ] {
         assert_eq!(codes_of(text), [], "{text}");
