@@ -53,9 +53,12 @@ fn excerpt(source: &Source, span: Span) -> Vec<Element<'_>> {
 /// The line that a span begins in, and the span cut to it and to whole characters: a finding about twenty lines is shown at
 /// the first.
 fn first_line(text: &str, span: Span) -> (Span, Span) {
-    // The end of the text is shown at the end of its last line, not on a line behind it that nobody sees.
-    let seen = text.strip_suffix('\n').map_or(text, |text| text.strip_suffix('\r').unwrap_or(text));
-    let start = text.floor_char_boundary(span.start).min(seen.len());
+    let start = text.floor_char_boundary(span.start);
+    let (written, rest) = text.split_at_checked(start).unwrap_or((text, ""));
+    let blank =
+        written.rsplit('\n').next().is_none_or(|line| line.trim().is_empty()) && rest.trim().is_empty();
+    // What is missing at the end is missing behind the last thing that was written, not on an empty line after it.
+    let start = if blank { written.trim_end().len() } else { start };
     let (before, behind) = text.split_at_checked(start).unwrap_or((text, ""));
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let line_end = start + behind.find('\n').unwrap_or(behind.len());
@@ -138,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_end_is_on_the_last_line() {
-        for text in ["a: [", "a: [\n", "a: [\r\n"] {
+        for text in ["a: [", "a: [\n", "a: [\r\n", "a: [\n\n  \n"] {
             let shown = drawn(text, text.len(), text.len());
             assert!(shown.contains(" --> a.yaml:1:5\n  |\n1 | a: [\n  |     ^\n"), "{text:?}: {shown}");
         }
