@@ -20,6 +20,8 @@ pub mod observed;
 pub mod read_back;
 pub mod reconcile;
 pub mod status;
+#[cfg(test)]
+mod testing;
 pub mod watch;
 pub mod world;
 
