@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::run::{BASE, acl, err, out, run};
+use super::process::{BASE, acl, err, out, run};
 
 #[test]
 fn the_file_is_what_standard_output_would_get() {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use queuewarden::plan::conditions::{Reason, Type};
 
-use super::run::{err, out, run};
+use super::process::{err, out, run};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -95,5 +95,18 @@ fn links_lead_somewhere() {
         } else if !link.starts_with("https://") {
             assert!(root().join(link).exists(), "no file {link}");
         }
+    }
+}
+
+/// Names of metrics are part of what people build on.
+#[test]
+fn metrics_are_the_operators() {
+    let code = std::fs::read_to_string(root().join("src/operator/metrics.rs")).unwrap();
+    let text = readme();
+    let named: Vec<&str> =
+        text.split("`queuewarden_").skip(1).filter_map(|rest| Some(rest.split_once('`')?.0)).collect();
+    assert!(!named.is_empty());
+    for name in named {
+        assert!(code.contains(&format!("\"{name}\"")), "there is no metric queuewarden_{name}");
     }
 }

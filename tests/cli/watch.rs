@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use super::run::{BASE, acl, command};
+use super::process::{BASE, acl, command};
 
 /// Longer than any machine needs; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
