@@ -15,6 +15,7 @@ pub mod input;
 pub mod manifest;
 pub mod render;
 pub mod report;
+pub mod run;
 pub mod statuses;
 pub mod validate;
 pub mod version;
@@ -56,6 +57,8 @@ enum Command {
     Crds(crds::Args),
     /// List the codes of all diagnostics
     Codes(codes::Args),
+    /// Run the operator
+    Run(run::Args),
     /// Print the version, and what it was tested with
     Version(version::Args),
 }
@@ -162,6 +165,9 @@ pub enum Failure {
     /// A result cannot be written to where it should go.
     #[error("{0}")]
     Output(String),
+    /// The operator cannot begin.
+    #[error("{0}")]
+    Operator(String),
     /// Standard output does not take it.
     #[error("cannot write to standard output: {0}")]
     Stream(#[from] io::Error),
@@ -184,6 +190,7 @@ pub fn main() -> ExitCode {
         Command::Acl(args) => acl::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::Codes(args) => codes::run(args, console),
+        Command::Run(args) => run::run(args),
         Command::Version(args) => version::run(args, console),
     };
     match ended {
@@ -195,7 +202,7 @@ pub fn main() -> ExitCode {
             console.err(&format!("error: {failure}\n"));
             ExitCode::from(match failure {
                 Failure::Usage(_) | Failure::Unreadable(_) => 2,
-                Failure::Output(_) | Failure::Stream(_) => 1,
+                Failure::Output(_) | Failure::Operator(_) | Failure::Stream(_) => 1,
             })
         }
     }

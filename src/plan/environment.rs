@@ -54,12 +54,7 @@ impl Environment {
                 (flatten::Source::Defaults, _) => Source::Defaults,
             },
         };
-        let text = if queues.text.is_empty() {
-            BUILT_IN
-        } else {
-            queues.text
-        }
-        .to_string();
+        let text = or_built_in(queues.text);
         Self {
             hot_refresh: flat.hot_refresh(),
             source,
@@ -85,6 +80,16 @@ impl Environment {
             names
         }
     }
+}
+
+/// The queue tree that `YuniKorn` should run now, whoever wrote it.
+pub fn text_in_force(snapshot: &Snapshot) -> String {
+    let flat = flatten(&data(snapshot.defaults.as_ref()), &data(snapshot.output.as_ref()));
+    or_built_in(flat.queues(&flat.queues_key()).text)
+}
+
+fn or_built_in(text: &str) -> String {
+    if text.is_empty() { BUILT_IN } else { text }.to_string()
 }
 
 /// The text of `key` in one ConfigMap alone, `binaryData` considered.

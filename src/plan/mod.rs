@@ -32,6 +32,7 @@ use snapshot::{AdmissionPolicySpec, QueueAclInForce, Snapshot};
 
 use crate::text::diag::Code;
 
+pub use environment::text_in_force;
 pub use output::{MAX_BYTES, WARN_BYTES};
 pub use resolve::Right;
 
