@@ -42,10 +42,7 @@ impl Default for Health {
             metrics: Metrics::default(),
             planned: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
-            rounds: Mutex::new(Rounds {
-                last: Instant::now(),
-                watches: Vec::new(),
-            }),
+            rounds: Mutex::new(Rounds { last: Instant::now(), watches: Vec::new() }),
         }
     }
 }
@@ -53,10 +50,7 @@ impl Default for Health {
 impl Health {
     /// The loop came round, and these watches are running.
     pub fn round(&self, watches: Vec<Arc<Progress>>) {
-        let rounds = Rounds {
-            last: Instant::now(),
-            watches,
-        };
+        let rounds = Rounds { last: Instant::now(), watches };
         *self.rounds.lock().unwrap_or_else(PoisonError::into_inner) = rounds;
     }
 
@@ -79,10 +73,7 @@ impl Health {
             return Some("the loop stands still".into());
         }
         let silent = rounds.watches.iter().find(|watch| watch.silence() > PATIENCE)?;
-        Some(format!(
-            "the API server has not answered the watch of {}",
-            silent.resource
-        ))
+        Some(format!("the API server has not answered the watch of {}", silent.resource))
     }
 
     /// Why the process is not ready.
@@ -97,12 +88,7 @@ impl Health {
     }
 
     fn text(&self) -> String {
-        let watches = self
-            .rounds
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .watches
-            .clone();
+        let watches = self.rounds.lock().unwrap_or_else(PoisonError::into_inner).watches.clone();
         self.metrics.text(&watches)
     }
 }
@@ -110,14 +96,8 @@ impl Health {
 /// The endpoints.
 pub fn router(health: Arc<Health>) -> Router {
     Router::new()
-        .route(
-            "/livez",
-            get(async |State(health): State<Arc<Health>>| answer(health.dead())),
-        )
-        .route(
-            "/readyz",
-            get(async |State(health): State<Arc<Health>>| answer(health.unready())),
-        )
+        .route("/livez", get(async |State(health): State<Arc<Health>>| answer(health.dead())))
+        .route("/readyz", get(async |State(health): State<Arc<Health>>| answer(health.unready())))
         .route("/metrics", get(metrics))
         .with_state(health)
 }

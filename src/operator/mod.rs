@@ -94,9 +94,8 @@ pub async fn run(options: Options) -> Result<(), Error> {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let client = kube::Config::infer().await?;
     let client = Client::try_from(client).map_err(|error| Error::Client(Box::new(error)))?;
-    let listener = TcpListener::bind(options.listen)
-        .await
-        .map_err(|error| Error::Listen(options.listen, error))?;
+    let listener =
+        TcpListener::bind(options.listen).await.map_err(|error| Error::Listen(options.listen, error))?;
     let mut terminate = signal(SignalKind::terminate()).map_err(Error::Signal)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Error::Signal)?;
     let stop = async move {

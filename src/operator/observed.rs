@@ -43,10 +43,7 @@ impl Memory {
 
     /// Compares the last answer with the text in force.
     pub fn compare(&mut self, text: &str, now: Timestamp) {
-        let Some(ReadBack {
-            checksum: Ok(actual), ..
-        }) = &self.observed.read_back
-        else {
+        let Some(ReadBack { checksum: Ok(actual), .. }) = &self.observed.read_back else {
             return;
         };
         let expected = checksum(text);
@@ -77,11 +74,7 @@ impl Memory {
             return;
         };
         observed.last_written = Some(rendered.checksum.clone());
-        observed.reasserts = if write.reassert {
-            observed.reasserts.saturating_add(1)
-        } else {
-            0
-        };
+        observed.reasserts = if write.reassert { observed.reasserts.saturating_add(1) } else { 0 };
         if write.repair {
             observed.rival = rival(before, &rendered.key);
             observed.repairs.push(now);
@@ -104,11 +97,8 @@ impl Memory {
 /// Who owns `key` beside us.
 fn rival(map: Option<&ConfigMapState>, key: &str) -> Option<String> {
     let owners = map?.owners.get(key)?;
-    let names: BTreeSet<_> = owners
-        .iter()
-        .map(|owner| owner.manager.as_str())
-        .filter(|name| *name != FIELD_MANAGER)
-        .collect();
+    let names: BTreeSet<_> =
+        owners.iter().map(|owner| owner.manager.as_str()).filter(|name| *name != FIELD_MANAGER).collect();
     (!names.is_empty()).then(|| names.into_iter().collect::<Vec<_>>().join(", "))
 }
 
@@ -124,12 +114,7 @@ mod tests {
     }
 
     fn rendered(text: &str) -> Rendered {
-        Rendered {
-            key: "queues.yaml".into(),
-            text: text.into(),
-            checksum: checksum(text),
-            revision: 1,
-        }
+        Rendered { key: "queues.yaml".into(), text: text.into(), checksum: checksum(text), revision: 1 }
     }
 
     fn write(text: &str) -> Write {
@@ -153,29 +138,15 @@ mod tests {
         memory.compare("a", at(3));
         assert_eq!(memory.observed.pending_since, Some(at(2)));
         memory.compare("b", at(4));
-        assert_eq!(
-            memory.observed.pending_since,
-            Some(at(4)),
-            "another text, another wait"
-        );
+        assert_eq!(memory.observed.pending_since, Some(at(4)), "another text, another wait");
         assert!(memory.answered(at(5), Err("no answer".into())));
         memory.compare("b", at(5));
-        assert_eq!(
-            memory.observed.pending_since,
-            Some(at(4)),
-            "no answer proves nothing"
-        );
+        assert_eq!(memory.observed.pending_since, Some(at(4)), "no answer proves nothing");
         assert!(memory.answered(at(6), Ok(checksum("b"))));
-        assert!(
-            !memory.answered(at(7), Ok(checksum("b"))),
-            "the same answer later is no news"
-        );
+        assert!(!memory.answered(at(7), Ok(checksum("b"))), "the same answer later is no news");
         memory.compare("b", at(7));
         assert_eq!(
-            (
-                memory.observed.pending_since,
-                memory.observed.loaded_text.as_deref()
-            ),
+            (memory.observed.pending_since, memory.observed.loaded_text.as_deref()),
             (None, Some("b"))
         );
     }
@@ -194,10 +165,7 @@ mod tests {
     #[test]
     fn reassertions_are_counted_until_a_new_text_or_a_proof() {
         let mut memory = Memory::default();
-        let again = Write {
-            reassert: true,
-            ..write("a")
-        };
+        let again = Write { reassert: true, ..write("a") };
         memory.written(at(1), &write("a"), Some(&rendered("a")), None);
         memory.written(at(2), &again, Some(&rendered("a")), None);
         memory.written(at(3), &again, Some(&rendered("a")), None);
@@ -212,19 +180,13 @@ mod tests {
 
     #[test]
     fn repairs_are_remembered_with_their_cause_and_bounded() {
-        let owner = |manager: &str| Owner {
-            manager: manager.into(),
-            operation: "Update".into(),
-        };
+        let owner = |manager: &str| Owner { manager: manager.into(), operation: "Update".into() };
         let foreign = ConfigMapState {
             owners: BTreeMap::from([("queues.yaml".into(), vec![owner("helm"), owner(FIELD_MANAGER)])]),
             ..ConfigMapState::default()
         };
         let mut memory = Memory::default();
-        let repair = Write {
-            repair: true,
-            ..write("a")
-        };
+        let repair = Write { repair: true, ..write("a") };
         for second in 0..40 {
             memory.written(at(second), &repair, Some(&rendered("a")), Some(&foreign));
         }

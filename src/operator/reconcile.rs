@@ -146,10 +146,7 @@ impl Reconciler {
             let plan = plan(&snapshot);
             (snapshot, plan)
         });
-        planned
-            .await
-            .inspect_err(|error| tracing::error!(%error, "The plan could not be made"))
-            .ok()
+        planned.await.inspect_err(|error| tracing::error!(%error, "The plan could not be made")).ok()
     }
 
     /// Makes the ConfigMaps that come first, then the write.
@@ -187,9 +184,7 @@ impl Reconciler {
                 self.world.learn_config_map(map);
                 self.note(write, snapshot, plan);
                 if let (Some(url), Some(rendered)) = (&spec.scheduler_url, &plan.rendered) {
-                    self.asking
-                        .until_loaded(url, &rendered.checksum, &mut self.memory, &self.health)
-                        .await;
+                    self.asking.until_loaded(url, &rendered.checksum, &mut self.memory, &self.health).await;
                 }
                 Outcome::Again
             }
@@ -211,18 +206,9 @@ impl Reconciler {
         );
         self.health.metrics.applied("applied");
         if write.repair {
-            self.health.metrics.drifted(if snapshot.output.is_some() {
-                "external_edit"
-            } else {
-                "deleted"
-            });
+            self.health.metrics.drifted(if snapshot.output.is_some() { "external_edit" } else { "deleted" });
         }
-        self.memory.written(
-            clock::now(),
-            write,
-            plan.rendered.as_ref(),
-            snapshot.output.as_ref(),
-        );
+        self.memory.written(clock::now(), write, plan.rendered.as_ref(), snapshot.output.as_ref());
     }
 
     /// Someone was faster, and the watch has not told yet: looks itself.
@@ -277,13 +263,8 @@ impl Reconciler {
                 }
             }
         }
-        for event in plan
-            .events
-            .iter()
-            .filter(|event| !unreported.contains(&event.subject))
-        {
-            self.events
-                .publish(event, uid(snapshot, event).unwrap_or_default());
+        for event in plan.events.iter().filter(|event| !unreported.contains(&event.subject)) {
+            self.events.publish(event, uid(snapshot, event).unwrap_or_default());
         }
         if let Some(error) = &problem {
             tracing::warn!(%error, objects = unreported.len(), "Could not write the status of objects; trying again");
@@ -304,49 +285,27 @@ impl Reconciler {
         let Some(url) = spec(snapshot).and_then(|spec| spec.scheduler_url.as_deref()) else {
             return false;
         };
-        self.asking
-            .queues(url, snapshot, plan, &mut self.memory, &self.health)
-            .await
+        self.asking.queues(url, snapshot, plan, &mut self.memory, &self.health).await
     }
 
     /// When the next run is due: later after each failure, else at the plan's wish.
     fn next(&mut self, failed: bool, wake_at: Option<Timestamp>) -> Duration {
         let (first, longest) = BACKOFF;
-        self.failures = if failed {
-            self.failures.saturating_add(1)
-        } else {
-            0
-        };
-        let wish = wake_at.map(|at| {
-            at.duration_since(clock::now())
-                .max(SignedDuration::from_millis(50))
-        });
-        let wish = wish
-            .and_then(|wish| Duration::try_from(wish).ok())
-            .unwrap_or(RESYNC)
-            .min(RESYNC);
+        self.failures = if failed { self.failures.saturating_add(1) } else { 0 };
+        let wish = wake_at.map(|at| at.duration_since(clock::now()).max(SignedDuration::from_millis(50)));
+        let wish = wish.and_then(|wish| Duration::try_from(wish).ok()).unwrap_or(RESYNC).min(RESYNC);
         if !failed {
             return wish;
         }
-        let doubled = first.saturating_mul(
-            1_u32
-                .checked_shl(self.failures.saturating_sub(1))
-                .unwrap_or(u32::MAX),
-        );
+        let doubled =
+            first.saturating_mul(1_u32.checked_shl(self.failures.saturating_sub(1)).unwrap_or(u32::MAX));
         doubled.min(longest).mul_f64(0.8 + 0.4 * fastrand::f64())
     }
 
     /// Returns when there is cause for a run: a change, another leader, another answer of the scheduler, or the time.
     async fn until_due(&mut self, due: Duration) {
         let url = self.world.spec().and_then(|spec| spec.scheduler_url);
-        let Self {
-            leadership,
-            asking,
-            memory,
-            health,
-            changed,
-            ..
-        } = self;
+        let Self { leadership, asking, memory, health, changed, .. } = self;
         tokio::select! {
             () = change(changed) => {}
             () = leadership.changed() => {}
@@ -386,19 +345,9 @@ fn uid<'a>(snapshot: &'a Snapshot, event: &crate::plan::Event) -> Option<&'a str
     use crate::plan::Subject;
     let meta = match &event.subject {
         Subject::Config(_) => &snapshot.config.as_ref()?.meta,
-        Subject::QueueAcl(name) => {
-            &snapshot
-                .queue_acls
-                .iter()
-                .find(|entry| entry.meta.name == *name)?
-                .meta
-        }
+        Subject::QueueAcl(name) => &snapshot.queue_acls.iter().find(|entry| entry.meta.name == *name)?.meta,
         Subject::AdmissionPolicy(name) => {
-            &snapshot
-                .policies
-                .iter()
-                .find(|entry| entry.meta.name == *name)?
-                .meta
+            &snapshot.policies.iter().find(|entry| entry.meta.name == *name)?.meta
         }
     };
     Some(&meta.uid)

@@ -91,11 +91,7 @@ impl Progress {
                 "This kind is not installed; waiting for its CustomResourceDefinition"
             );
         } else if news {
-            tracing::warn!(
-                resource = self.resource,
-                problem = found.message,
-                "Cannot watch; trying again"
-            );
+            tracing::warn!(resource = self.resource, problem = found.message, "Cannot watch; trying again");
         }
         news
     }
@@ -118,14 +114,8 @@ impl Problem {
             _ => None,
         };
         match status {
-            Some(status) => Self {
-                code: Some(status.code),
-                message: status.message.clone(),
-            },
-            None => Self {
-                code: None,
-                message: error.to_string(),
-            },
+            Some(status) => Self { code: Some(status.code), message: status.message.clone() },
+            None => Self { code: None, message: error.to_string() },
         }
     }
 }
@@ -159,19 +149,9 @@ impl<T: Send + Sync + 'static> Watch<T> {
     {
         let cache = Arc::new(Mutex::new(Cache::default()));
         let api = api(noting(client, Arc::clone(&progress)));
-        let task = tokio::spawn(follow(
-            api,
-            config,
-            keep,
-            Arc::clone(&cache),
-            Arc::clone(&progress),
-            changed,
-        ));
-        Self {
-            cache,
-            progress,
-            task,
-        }
+        let task =
+            tokio::spawn(follow(api, config, keep, Arc::clone(&cache), Arc::clone(&progress), changed));
+        Self { cache, progress, task }
     }
 
     /// What is known now.

@@ -179,8 +179,14 @@ impl ApiServer {
 
     async fn answer(&self, request: Request<Body>) -> Answer {
         let (parts, body) = request.into_parts();
-        let query: HashMap<String, String> =
-            parts.uri.query().unwrap_or("").split('&').filter_map(|p| p.split_once('=')).map(|(k, v)| (k.into(), v.into())).collect();
+        let query: HashMap<String, String> = parts
+            .uri
+            .query()
+            .unwrap_or("")
+            .split('&')
+            .filter_map(|p| p.split_once('='))
+            .map(|(k, v)| (k.into(), v.into()))
+            .collect();
         let path = parts.uri.path().to_owned();
         let watch = query.contains_key("watch");
         let body = serde_json::from_slice(&body.collect_bytes().await.unwrap()).unwrap_or_default();
@@ -222,10 +228,16 @@ impl ApiServer {
         if !is_collection(path) {
             return refusal(404, "not found");
         }
-        let items: Vec<_> =
-            state.objects.iter().filter(|(of, _)| selected(of, path, query)).map(|(_, object)| object).collect();
+        let items: Vec<_> = state
+            .objects
+            .iter()
+            .filter(|(of, _)| selected(of, path, query))
+            .map(|(_, object)| object)
+            .collect();
         let version = state.version.to_string();
-        success(&json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": version}, "items": items}))
+        success(
+            &json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": version}, "items": items}),
+        )
     }
 
     /// What happened since the version that the query names, then what happens.
@@ -233,8 +245,10 @@ impl ApiServer {
         let mut state = self.lock();
         state.watches += 1;
         let since: u64 = query.get("resourceVersion").and_then(|version| version.parse().ok()).unwrap_or(0);
-        let missed: Vec<_> = state.history.iter().filter(|change| change.version > since).cloned().map(Some).collect();
-        let live = stream::unfold(self.live.subscribe(), async |mut live| Some((live.recv().await.ok()?, live)));
+        let missed: Vec<_> =
+            state.history.iter().filter(|change| change.version > since).cloned().map(Some).collect();
+        let live =
+            stream::unfold(self.live.subscribe(), async |mut live| Some((live.recv().await.ok()?, live)));
         let (path, query) = (path.to_owned(), query.clone());
         let frames = stream::iter(missed)
             .chain(live)
@@ -251,7 +265,8 @@ impl ApiServer {
 
     fn create(&self, collection: &str, object: Value, manager: &str) -> Answer {
         let mut state = self.lock();
-        let path = format!("{collection}/{}", field(&object, &["metadata", "name"]).as_str().unwrap_or("generated"));
+        let path =
+            format!("{collection}/{}", field(&object, &["metadata", "name"]).as_str().unwrap_or("generated"));
         if state.objects.contains_key(&path) {
             return refusal(409, "already exists");
         }
@@ -284,12 +299,15 @@ impl ApiServer {
 }
 
 fn is_collection(path: &str) -> bool {
-    ["configmaps", "queueacls", "admissionpolicies", "yunikornconfigs"].iter().any(|plural| path.ends_with(plural))
+    ["configmaps", "queueacls", "admissionpolicies", "yunikornconfigs"]
+        .iter()
+        .any(|plural| path.ends_with(plural))
 }
 
 fn selected(object: &str, collection: &str, query: &HashMap<String, String>) -> bool {
     let name = object.strip_prefix(collection).and_then(|rest| rest.strip_prefix('/'));
-    let wanted = query.get("fieldSelector").map(|selector| selector.replace("%3D", "=").replace("metadata.name=", ""));
+    let wanted =
+        query.get("fieldSelector").map(|selector| selector.replace("%3D", "=").replace("metadata.name=", ""));
     name.is_some_and(|name| wanted.is_none_or(|wanted| wanted == name))
 }
 

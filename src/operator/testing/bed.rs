@@ -108,12 +108,17 @@ impl Bed {
                 sleep(Duration::from_millis(20)).await;
             }
         };
-        assert!(timeout(PATIENCE, waiting).await.is_ok(), "not so: {what}; ConfigMap: {}", self.api.get(OUTPUT));
+        assert!(
+            timeout(PATIENCE, waiting).await.is_ok(),
+            "not so: {what}; ConfigMap: {}",
+            self.api.get(OUTPUT)
+        );
     }
 
     /// Waits until the output grants to `user`, and its `QueueAcl` is Ready.
     pub(super) async fn until_granted(&self, acl: &str, user: &str) {
-        self.until(&format!("{acl} grants to {user}"), |api| text(api).contains(user) && is_ready(api, acl)).await;
+        self.until(&format!("{acl} grants to {user}"), |api| text(api).contains(user) && is_ready(api, acl))
+            .await;
     }
 
     /// The writes, events apart, that are made within `span` from now.

@@ -51,7 +51,12 @@ async fn who_always_loses_the_race_pauses() {
 #[tokio::test(start_paused = true)]
 async fn a_write_that_rbac_forbids_is_reported_and_made_once_it_is_allowed() {
     let api = cluster();
-    api.fault(fault(Method::POST, MAPS, usize::MAX, Wrong::Refuse(403, "configmaps is forbidden: User \"x\" cannot create")));
+    api.fault(fault(
+        Method::POST,
+        MAPS,
+        usize::MAX,
+        Wrong::Refuse(403, "configmaps is forbidden: User \"x\" cannot create"),
+    ));
     let bed = Bed::start(&api);
     bed.until("it is reported", applied("False/Forbidden")).await;
     let attempts = bed.writes_within(Duration::from_mins(10)).await;
@@ -115,7 +120,10 @@ async fn what_happens_while_the_watches_are_down_is_seen_afterwards() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_whose_version_is_too_old_begins_with_a_list() {
     let bed = running().await;
-    let gone = Fault { watch: true, ..fault(Method::GET, "/queueacls", 1, Wrong::Refuse(410, "too old resource version")) };
+    let gone = Fault {
+        watch: true,
+        ..fault(Method::GET, "/queueacls", 1, Wrong::Refuse(410, "too old resource version"))
+    };
     bed.api.fault(gone);
     bed.api.cut();
     bed.api.delete(&acl_path("prod"));
