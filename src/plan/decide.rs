@@ -44,8 +44,8 @@ fn decided<'a>(
 ) -> Decided<'a> {
     let env = Environment::of(snapshot);
     let mut base = base::resolve(snapshot, spec, &env);
-    let objects = objects(snapshot, base.as_ref().ok(), &env);
-    let tree = base.as_ref().ok().map(|base| &base.tree).or(env.tree.as_ref());
+    let tree = queues(base.as_ref(), &env);
+    let objects = objects(snapshot, tree);
     let grants = tree.map(|tree| grants::decide(&objects, tree)).unwrap_or_default();
     let (body, wanted) = match rendered(base.as_ref().ok(), &grants) {
         Some(Ok((body, tree))) => (Some(body), Some(tree)),
@@ -80,16 +80,23 @@ fn decided<'a>(
     Decided { snapshot, config, spec, env, base, objects, policies, grants, wanted, output, loaded }
 }
 
-/// Resolves all objects: against the base, or against what is live while the base is not in order, or by themselves when there is
-/// no queue tree at all.
-fn objects(snapshot: &Snapshot, base: Option<&Base>, env: &Environment) -> Vec<Resolved> {
+/// The queues to judge by: the base's, or what is live while the base is not in order. `YuniKorn`'s built-in default is neither.
+fn queues<'a>(base: Result<&'a Base, &'a Finding>, env: &'a Environment) -> Result<&'a Config, &'a str> {
+    let live = env.tree.as_ref().filter(|_| env.source != Source::BuiltIn);
+    base.map(|base| &base.tree).or_else(|finding| live.ok_or(finding.message.as_str()))
+}
+
+/// Resolves all objects, as far as there is something to judge them by.
+fn objects(snapshot: &Snapshot, queues: Result<&Config, &str>) -> Vec<Resolved> {
     let dynamic = |partition: &str, queue: &QueuePath| {
-        snapshot.observed.live_queues.get(partition).and_then(|queues| queues.get(queue.as_str()))
-            == Some(&false)
+        let live = &snapshot.observed.live_queues;
+        live.get(partition).and_then(|queues| queues.get(queue.as_str())) == Some(&false)
     };
-    let empty = Config::default();
-    let tree = base.map(|base| &base.tree).or(env.tree.as_ref()).unwrap_or(&empty);
-    snapshot.queue_acls.iter().map(|entry| resolve::resolve(entry, tree, snapshot.now, &dynamic)).collect()
+    let resolve = |entry| match queues {
+        Ok(tree) => resolve::resolve(entry, tree, snapshot.now, &dynamic),
+        Err(why) => resolve::unjudged(entry, why),
+    };
+    snapshot.queue_acls.iter().map(resolve).collect()
 }
 
 /// The base with the grants in it, and its queues; the error is condition `BaseResolved`.

@@ -110,6 +110,8 @@ pub(super) struct Resolved {
     pub kept: Option<Contribution>,
     /// Things worth saying although the object is accepted.
     pub warnings: Vec<Diagnostic>,
+    /// Whether there was a queue tree to judge by; without one the status keeps what it remembers.
+    pub judged: bool,
 }
 
 impl Resolved {
@@ -147,7 +149,19 @@ pub(super) fn resolve(
         }
         _ => None,
     };
-    Resolved { name: entry.meta.name.clone(), outcome, kept, warnings }
+    Resolved { name: entry.meta.name.clone(), outcome, kept, warnings, judged: true }
+}
+
+/// What can be said about one object while there is no queue tree, and `why` there is none.
+pub(super) fn unjudged(entry: &Entry<QueueAclSpec, QueueAclInForce>, why: &str) -> Resolved {
+    let waiting = || Refusal { reason: Reason::ConfigNotReady, message: why.to_string() };
+    Resolved {
+        name: entry.meta.name.clone(),
+        outcome: Err(content(entry).unwrap_or_else(waiting)),
+        kept: None,
+        warnings: Vec::new(),
+        judged: false,
+    }
 }
 
 /// What is wrong with an object's own content, whatever the queue tree.

@@ -184,7 +184,7 @@ async fn bases(seen: &mut Seen<'_>) -> Result<()> {
     let padding = "x".repeat(1024 * 1024 - needed - BASE.len() - "# \n".len());
     bed.set_base(&format!("{BASE}# {padding}\n")).await?;
     seen.config("Applied", "False", "TooLarge").await?;
-    configure(bed, "  base: {configMap: nowhere}\n").await?;
+    configure(bed, "  base: {configMap: yunikorn-queues}\n").await?;
     seen.config("BaseResolved", "False", "BaseNotFound").await?;
     configure(bed, "").await?;
     // A partition that is active must stay in the text; the scheduler is restarted before it may go.

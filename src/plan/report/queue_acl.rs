@@ -50,7 +50,11 @@ pub(in crate::plan) fn report(
     facts: &Facts<'_>,
 ) -> Report {
     let mut findings = vec![accepted(object, facts)];
-    let mut in_force = None;
+    let mut in_force = if object.judged { None } else { before.cloned() };
+    if !object.judged {
+        let message = "there is no queue tree to write it into";
+        findings.push(Finding::no(Type::Programmed, Reason::ConfigNotReady, message));
+    }
     if let Some(contribution) = object.contribution() {
         let programmed = programmed(object, contribution, facts);
         in_force = match (&object.outcome, programmed.status) {
@@ -87,6 +91,9 @@ fn column(grant: Option<&Acl>) -> String {
 
 fn accepted(object: &Resolved, facts: &Facts<'_>) -> Finding {
     let contribution = match &object.outcome {
+        Err(refusal) if refusal.reason == Reason::ConfigNotReady => {
+            return Finding::unknown(Type::Accepted, refusal.reason, refusal.message.clone());
+        }
         Err(refusal) => return Finding::no(Type::Accepted, refusal.reason, refusal.message.clone()),
         Ok(contribution) => contribution,
     };

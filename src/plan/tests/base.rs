@@ -53,6 +53,32 @@ fn new_grants_wait_for_a_base_that_is_in_order() {
 }
 
 #[test]
+fn without_any_queue_tree_objects_wait_and_forget_nothing() {
+    let mut snapshot = cluster("partitions: 1\n");
+    snapshot.queue_acls = vec![submit("a", "root.prod", "ann"), submit("bad", "root.prod", "a  b")];
+    let before = settled(&cluster(BASE)).snapshot;
+    let remembered = QueueAclInForce {
+        partition: "default".into(),
+        queue: "root.prod".into(),
+        submit: Some("ann".into()),
+        admin: None,
+        base_acl: BaseAcl::Replace,
+        expires_at: None,
+    };
+    for object in &mut snapshot.queue_acls {
+        object.in_force = Some(remembered.clone());
+    }
+    let told = settled(&snapshot);
+    assert_eq!(acl_condition(&told.plan, "a", "Ready"), "Unknown/ConfigNotReady");
+    assert_eq!(acl_condition(&told.plan, "bad", "Ready"), "False/Invalid");
+    assert_at_rest(&told);
+    let mut mended = told.snapshot;
+    mended.base.clone_from(&before.base);
+    mended.defaults.clone_from(&before.defaults);
+    assert_eq!(acl_condition(&settled(&mended).plan, "bad", "Programmed"), "True/LastValidKept");
+}
+
+#[test]
 fn a_base_that_has_gone_is_not_replaced_by_the_open_default() {
     let (before, settled) = rebased(None);
     assert_eq!(text(&settled.snapshot), text(&before));
