@@ -39,3 +39,5 @@ pub struct ConfigError {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod acl_quoting;
