@@ -69,10 +69,8 @@ fn the_conditions_are_all_there_and_nothing_else() {
 fn every_command_is_named() {
     let help = out(&run(&["--help"], root(), ""));
     let commands = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
-    let names = commands
-        .lines()
-        .filter_map(|line| line.trim().split_whitespace().next())
-        .filter(|name| *name != "help");
+    let names =
+        commands.lines().filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
     let text = readme();
     for name in names {
         assert!(

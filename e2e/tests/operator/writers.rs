@@ -99,7 +99,7 @@ async fn import_takes_a_live_tree_over_without_a_change_of_access() -> Result<()
         configure(bed, "  base: {configMap: yunikorn-queues}\n  adoption: Import\n").await?;
         let _operator = queuewarden_e2e::Operator::start(bed).await?;
         config_is(bed, is_true("Ready"), PATIENCE).await?;
-        ensure!(bed.config_value("yunikorn-queues", KEY).await?.as_deref() == Some(&live_tree));
+        ensure!(bed.config_value("yunikorn-queues", KEY).await?.as_deref() == Some(live_tree.as_str()));
         ensure!(live(bed).await?.contains("submitacl: alice # since ever"));
         ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
         grant(bed, "dev", "root.dev", "submit: {users: [bob]}").await?;

@@ -14,6 +14,8 @@ pub mod eval;
 pub mod lint;
 mod names;
 pub mod parse;
+#[cfg(test)]
+mod pitfalls;
 pub mod print;
 mod suggest;
 
