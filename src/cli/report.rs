@@ -61,7 +61,8 @@ fn first_line(text: &str, span: Span) -> (Span, Span) {
     let start = if blank { written.trim_end().len() } else { start };
     let (before, behind) = text.split_at_checked(start).unwrap_or((text, ""));
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let line_end = start + behind.find('\n').unwrap_or(behind.len());
+    let visible = behind.lines().next().unwrap_or_default();
+    let line_end = start + visible.len();
     let end = text.ceil_char_boundary(span.end).clamp(start, line_end);
     (Span::new(line_start, line_end), Span::new(start, end))
 }
@@ -150,7 +151,7 @@ mod tests {
     #[test]
     fn without_a_text_it_is_the_message_and_the_help() {
         let shown = draw(&diagnostic(None), None, None, false);
-        assert_eq!(shown, "error[QW9999]: it is wrong\n  |\n  = help: write it right\n\n");
+        assert_eq!(shown, "error[QW9999]: it is wrong\n |\n = help: write it right\n\n");
     }
 
     #[test]
