@@ -29,7 +29,7 @@ pub struct Args {
     more: Vec<String>,
     /// How to show it
     #[arg(short = 'o', long, value_enum, default_value_t)]
-    output: Format,
+    format: Format,
     /// Exit with 1 on warnings too
     #[arg(long)]
     strict: bool,
@@ -42,7 +42,7 @@ pub struct Args {
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let acls: Vec<&str> = std::iter::once(&args.acl).chain(&args.more).map(String::as_str).collect();
     let explained = read(&acls)?.into_iter().map(Explained::of).collect::<Vec<_>>();
-    let shown = match args.output {
+    let shown = match args.format {
         Format::Text => text(&explained, console.color_out()),
         Format::Json => format!("{:#}\n", to_json(&explained)),
     };

@@ -61,8 +61,8 @@ fn first_line(text: &str, span: Span) -> (Span, Span) {
     let start = if blank { written.trim_end().len() } else { start };
     let (before, behind) = text.split_at_checked(start).unwrap_or((text, ""));
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let visible = behind.lines().next().unwrap_or_default();
-    let line_end = start + visible.len();
+    // A carriage return before the newline is no part of what is shown.
+    let line_end = start + behind.split('\n').next().unwrap_or(behind).trim_end_matches('\r').len();
     let end = text.ceil_char_boundary(span.end).clamp(start, line_end);
     (Span::new(line_start, line_end), Span::new(start, end))
 }

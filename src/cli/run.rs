@@ -1,6 +1,7 @@
 //! `queuewarden run`: the operator.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use clap::ArgAction;
 
@@ -49,9 +50,10 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::Operator(format!("cannot start threads: {error}")))?;
-    runtime
-        .block_on(operator::run(options))
-        .map_err(|error| Failure::Operator(error.to_string()))?;
+    let ended = runtime.block_on(operator::run(options));
+    // A plan that is still being made is not waited for.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    ended.map_err(|error| Failure::Operator(error.to_string()))?;
     Ok(Exit::Clean)
 }
 

@@ -4,14 +4,15 @@ use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::process::Stdio;
 
-use super::run::{acl, command};
+use super::process::{acl, command};
 
 /// `queuewarden render … | head -1`: no complaint, no panic.
 #[test]
 fn a_closed_pipe_is_quiet() {
     let dir = tempfile::tempdir().unwrap();
     // More than any pipe holds, so that the writer meets the closed end.
-    let queues: String = (0..20_000).map(|n| format!("          - name: queue-number-{n}\n")).collect();
+    let queues: Vec<_> = (0..20_000).map(|n| format!("          - name: queue-number-{n}\n")).collect();
+    let queues = queues.concat();
     let base = format!(
         "partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n          - name: a\n{queues}"
     );
