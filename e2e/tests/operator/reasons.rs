@@ -126,7 +126,8 @@ async fn objects(seen: &mut Seen<'_>) -> Result<()> {
         delete(bed, "queueacl", name).await?;
     }
     // A slip in an object that was in force keeps it in force.
-    apply(bed, &acl("good", "root.prod", "submit: {acl: 'alice,system:serviceaccount:spark:driver'}")).await?;
+    apply(bed, &acl("good", "root.prod", "submit: {acl: 'alice,system:serviceaccount:spark:driver'}"))
+        .await?;
     seen.queue_acl("good", "Programmed", "True", "LastValidKept").await?;
     ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
     apply(bed, &acl("good", "root.prod", "submit: {users: [alice]}")).await?;
