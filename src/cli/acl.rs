@@ -12,11 +12,15 @@ use super::{Exit, Failure, report};
 use crate::model::acl::{self, Acl, AclError, Analysis, lint};
 use crate::text::diag::{Diagnostic, Span, quoted, show};
 
+/// What the shell and the reader of the output need to know.
+const HELP: &str = "\
+Each ACL is one argument, quoted as a whole, for a blank in it matters: users, one blank, groups, with commas within \
+each; * alone is everyone. The results come in the order of the arguments; with -o json one ACL makes an object, \
+several make an array.";
+
 /// Explains ACLs: who gets access, and what YuniKorn reads otherwise than written.
-///
-/// Each ACL is one argument, quoted as a whole, for a blank in it matters: users, one blank, groups, with commas within each;
-/// `*` is everyone. The results come in the order of the arguments; with -o json one ACL makes an object, several an array.
 #[derive(Debug, Clone, clap::Args)]
+#[command(after_help = HELP)]
 pub struct Args {
     /// An ACL such as "sue,bob dev,ops", or - for one from standard input, without its last line end
     #[arg(allow_hyphen_values = true, value_parser = not_an_option)]
