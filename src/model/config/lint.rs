@@ -135,7 +135,11 @@ fn tag(text: &str, acl: &Spanned) -> Option<Diagnostic> {
     }
     let message = format!("{} is a YAML tag and no part of the ACL: it is dropped", quoted(tag));
     let place = Span::new(whole.start, whole.start + tag.len());
-    Some(Diagnostic::warning(ACL_TAG, message).at(place).help("remove it: there is no deny, an ACL only grants"))
+    Some(
+        Diagnostic::warning(ACL_TAG, message)
+            .at(place)
+            .help("remove it: there is no deny, an ACL only grants"),
+    )
 }
 
 /// A finding about an ACL as one about the whole text. Where quotes or line ends hide which character is which, the place is the

@@ -38,6 +38,6 @@ pub struct ConfigError {
 }
 
 #[cfg(test)]
-mod tests;
-#[cfg(test)]
 mod acl_quoting;
+#[cfg(test)]
+mod tests;
