@@ -11,7 +11,7 @@ pub(super) fn meant(text: &str) -> Option<Acl> {
     if names_on_lines(text) {
         return None;
     }
-    let bare: String = text.chars().filter(|c| !is_quote(*c)).collect();
+    let bare = unquoted(text);
     let lists = lists(&bare);
     let corrected = match lists.as_slice() {
         [] => String::new(),
@@ -30,6 +30,17 @@ pub(super) fn readings(text: &str) -> Option<(Acl, Acl)> {
     let all_users = parse(&lists.join(",")).ok()?;
     let one_user = parse(&format!("{first} {}", rest.join(","))).ok()?;
     (says_all(&all_users, &lists) && says_all(&one_user, &lists)).then_some((all_users, one_user))
+}
+
+/// The text without quotes around names. A quote within a name is part of it: without it, it would be someone else's.
+fn unquoted(text: &str) -> String {
+    let separates = |c: char| c == ',' || c.is_whitespace();
+    text.split_inclusive(separates)
+        .flat_map(|piece| {
+            let name = piece.trim_end_matches(separates);
+            [name.trim_matches(is_quote), piece.strip_prefix(name).unwrap_or_default()]
+        })
+        .collect()
 }
 
 /// Whether line ends stand between names: as a list of users or as users and groups, nobody can tell.
@@ -90,6 +101,9 @@ mod tests {
             ("sue,,bob,", Some("bob,sue")),
             ("\"sue dev\"", Some("sue dev")),
             ("\"*\"", Some("*")),
+            ("\" dev\"", Some(" dev")),
+            ("'sue','bob' 'dev'", Some("bob,sue dev")),
+            ("o'brien", None),
             ("  *  ", Some("*")),
             ("sue *", None),
             ("  ", Some("")),
