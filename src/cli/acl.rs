@@ -9,13 +9,18 @@ use super::findings::{Count, VERSION};
 use super::input::source::{self, Source};
 use super::validate::Format;
 use super::{Exit, Failure, report};
-use crate::model::acl::{Acl, Analysis, lint};
+use crate::model::acl::{self, Acl, AclError, Analysis, lint};
+use crate::text::diag::{Diagnostic, Span, quoted, show};
+
+/// What the shell and the reader of the output need to know.
+const HELP: &str = "\
+Each ACL is one argument, quoted as a whole, for a blank in it matters: users, one blank, groups, with commas within \
+each; * alone is everyone. The results come in the order of the arguments; with -o json one ACL makes an object, \
+several make an array.";
 
 /// Explains ACLs: who gets access, and what YuniKorn reads otherwise than written.
-///
-/// Each ACL is one argument, quoted as a whole, for a blank in it matters: users, one blank, groups, with commas within each;
-/// `*` is everyone. The results come in the order of the arguments; with -o json one ACL makes an object, several an array.
 #[derive(Debug, Clone, clap::Args)]
+#[command(after_help = HELP)]
 pub struct Args {
     /// An ACL such as "sue,bob dev,ops", or - for one from standard input, without its last line end
     #[arg(allow_hyphen_values = true, value_parser = not_an_option)]
@@ -88,11 +93,16 @@ fn standard_input() -> Result<Source, Failure> {
 struct Explained {
     source: Source,
     analysis: Analysis,
+    /// What the validator and activation say where they refuse, in YuniKorn's words.
+    refusals: [Option<String>; 2],
 }
 
 impl Explained {
     fn of(source: Source) -> Self {
-        Self { analysis: lint(&source.text), source }
+        let text = &source.text;
+        let words = |error: AclError| error.to_string();
+        let refusals = [acl::validates(text).err().map(words), acl::parse(text).err().map(words)];
+        Self { analysis: lint(text), refusals, source }
     }
 }
 
@@ -102,36 +112,53 @@ fn text(explained: &[Explained], color: bool) -> String {
     shown.join("\n")
 }
 
-fn one_as_text(Explained { source, analysis }: &Explained, titled: bool, color: bool) -> String {
-    let mut shown: String = analysis
-        .diagnostics
-        .iter()
-        .map(|diagnostic| report::draw(diagnostic, Some(source), None, color))
-        .collect();
+fn one_as_text(
+    Explained { source, analysis, refusals: [validator, activation] }: &Explained,
+    titled: bool,
+    color: bool,
+) -> String {
+    let mut shown: String =
+        analysis.diagnostics.iter().map(|diagnostic| draw(diagnostic, source, color)).collect();
     if titled {
         shown.push_str(&line("ACL", &source.name));
     }
-    shown.push_str(&line("validates", yes_or_no(analysis.validates)));
-    shown.push_str(&line("activates", yes_or_no(analysis.activates)));
-    if let Some(acl) = &analysis.acl {
+    shown.push_str(&line("validates", &answer(validator.as_deref())));
+    shown.push_str(&line("activates", &answer(activation.as_deref())));
+    if analysis.has_errors() {
+        shown.push_str(&line("grants", "nothing: a reload keeps the configuration there is, a start fails"));
+    } else if let Some(acl) = &analysis.acl {
         shown.push_str(&line("grants", &grants(acl)));
         let canonical = acl.canonical();
         let empty = canonical.is_empty();
         shown.push_str(&line("canonical", if empty { "(empty)" } else { &canonical }));
         shown.push_str(&line("in YAML", &acl.yaml()));
     }
-    if let Some(meant) = &analysis.suggestion {
-        shown.push_str(&line("meant?", &meant.yaml()));
+    // The same in a tidier form is the canonical text.
+    if let Some(meant) = analysis.suggestion.as_ref().filter(|meant| analysis.acl.as_ref() != Some(meant)) {
+        shown.push_str(&line("meant?", &format!("{}: {}", meant.yaml(), grants(meant))));
     }
     shown
+}
+
+/// Draws on the text with everything escaped that cannot be seen: in an ACL a tab or a line end makes all the difference, and
+/// it may come from anywhere, so that a terminal must not obey it.
+fn draw(diagnostic: &Diagnostic, source: &Source, color: bool) -> String {
+    let shown = |end: usize| {
+        let mut shown = String::new();
+        source.text.get(..end).unwrap_or(&source.text).chars().for_each(|c| show(&mut shown, c));
+        shown
+    };
+    let span = diagnostic.span.map(|span| Span::new(shown(span.start).len(), shown(span.end).len()));
+    let source = Source { text: shown(source.text.len()), ..source.clone() };
+    report::draw(&Diagnostic { span, ..diagnostic.clone() }, Some(&source), None, color)
 }
 
 fn line(label: &str, value: &str) -> String {
     format!("{label:<11}{value}\n")
 }
 
-fn yes_or_no(yes: bool) -> &'static str {
-    if yes { "yes" } else { "no" }
+fn answer(refusal: Option<&str>) -> String {
+    refusal.map_or_else(|| "yes".to_owned(), |words| format!("no: {}", quoted(words)))
 }
 
 /// `users bob, sue; groups dev`
@@ -163,7 +190,7 @@ fn to_json(explained: &[Explained]) -> Value {
     }
 }
 
-fn one_as_json(Explained { source, analysis }: &Explained) -> Value {
+fn one_as_json(Explained { source, analysis, refusals: [validator, activation] }: &Explained) -> Value {
     let names = |names: fn(&Acl) -> &crate::model::acl::Names| -> Vec<&str> {
         analysis.acl.iter().flat_map(|acl| names(acl).iter()).collect()
     };
@@ -173,7 +200,9 @@ fn one_as_json(Explained { source, analysis }: &Explained) -> Value {
         "version": VERSION,
         "acl": source.text,
         "validates": analysis.validates,
+        "validateError": validator,
         "activates": analysis.activates,
+        "activateError": activation,
         "everyone": analysis.acl.as_ref().is_some_and(Acl::is_everyone),
         "users": names(Acl::users),
         "groups": names(Acl::groups),
@@ -186,6 +215,7 @@ fn one_as_json(Explained { source, analysis }: &Explained) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn explained(text: &str) -> Explained {
         Explained::of(Source { name: "acl".to_owned(), file_name: String::new(), text: text.to_owned() })
@@ -217,12 +247,29 @@ mod tests {
             ("everyone", json!(false)),
             ("activates", json!(false)),
             ("validates", json!(true)),
+            ("validateError", Value::Null),
+            ("activateError", json!("multiple spaces found in ACL: 'sue  dev'")),
             ("suggestion", json!("sue dev")),
         ];
         for (field, value) in expected {
             assert_eq!(refused[field], value, "{field}");
         }
         assert_eq!(to_json(&[explained("")])["canonical"], json!(""));
+    }
+
+    #[test]
+    fn places_are_those_of_the_text_that_is_shown() {
+        let shown = text(&[explained("sue\u{9b}2J,a\tb")], false);
+        assert!(shown.contains("1 | sue\\u{9b}2J,a\\tb\n  | ^^^^^^^^^^^\n"), "{shown}");
+        assert!(shown.contains("\n  |             ^^^^\n"), "{shown}");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_that_a_terminal_obeys_is_printed(acl in any::<String>()) {
+            let shown = text(&[explained(&acl)], false);
+            prop_assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{:?}", shown);
+        }
     }
 
     #[test]

@@ -39,9 +39,10 @@ fn excerpt(source: &Source, span: Span) -> Vec<Element<'_>> {
     let (number, column) = source.position(place.start);
     let (shown, place) = near(text, line, place);
     let annotation = AnnotationKind::Primary.span(place.start - shown.start..place.end - shown.start);
-    let snippet = Snippet::source(text.get(shown.start..shown.end).unwrap_or_default())
-        .line_start(number)
-        .annotation(annotation);
+    // The renderer leaves these to the terminal, which may obey them. The replacement has as many bytes: places stay.
+    let words = text.get(shown.start..shown.end).unwrap_or_default();
+    let words = words.replace(|c: char| ('\u{80}'..='\u{9f}').contains(&c), "\u{b7}");
+    let snippet = Snippet::source(words).line_start(number).annotation(annotation);
     if shown == line {
         return vec![snippet.path(&source.name).into()];
     }
@@ -164,8 +165,8 @@ mod tests {
     /// A text must not steer the terminal it is shown on.
     #[test]
     fn control_characters_are_drawn_and_not_sent() {
-        let shown = drawn("a\u{1b}[2Jb\u{7}\u{202e}c", 0, 3);
-        assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{shown:?}");
+        let shown = drawn("a\u{1b}[2Jb\u{7}\u{9b}\u{202e}c", 0, 3);
+        assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{9b}', '\u{202e}']), "{shown:?}");
     }
 
     #[test]

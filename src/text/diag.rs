@@ -118,15 +118,18 @@ impl Diagnostic {
 pub fn quoted(text: &str) -> String {
     const MOST: usize = 80;
     let mut shown = String::from("`");
-    for c in text.chars().take(MOST) {
-        match c {
-            // These would be escaped, and are plain to see.
-            '"' | '\'' | '\\' => shown.push(c),
-            _ => shown.extend(c.escape_debug()),
-        }
-    }
+    text.chars().take(MOST).for_each(|c| show(&mut shown, c));
     shown.push_str(if text.chars().nth(MOST).is_some() { "…`" } else { "`" });
     shown
+}
+
+/// Adds a character of the user's input to what is shown: itself, or escaped when it cannot be seen or a terminal would obey it.
+pub fn show(shown: &mut String, c: char) {
+    match c {
+        // These would be escaped, and are plain to see.
+        '"' | '\'' | '\\' => shown.push(c),
+        _ => shown.extend(c.escape_debug()),
+    }
 }
 
 impl fmt::Display for Diagnostic {

@@ -10,7 +10,11 @@ use crate::text::diag::{Diagnostic, Span};
 pub(super) fn refusals(text: &str, meant: Option<&Acl>, findings: &mut Findings) {
     let help = || how_to_write(text, meant);
     let third = third_field(text);
-    let also = if third.is_none() { ", though the validator accepts it" } else { "" };
+    let refusal = if third.is_none() {
+        "YuniKorn's validator accepts it, but a reload is refused, and the next start fails"
+    } else {
+        "YuniKorn refuses it"
+    };
     let leading = leading_blank_belongs(text, meant);
     let mut inner = usize::from(leading);
     for run in surplus_blanks(text).into_iter().skip(inner) {
@@ -25,15 +29,13 @@ pub(super) fn refusals(text: &str, meant: Option<&Acl>, findings: &mut Findings)
             1 => continue,
             _ => (codes::MULTIPLE_SPACES, "more than one blank in a row"),
         };
-        findings.push(run, || {
-            Diagnostic::error(code, format!("{what}: activation refuses this ACL{also}")).help(help())
-        });
+        findings.push(run, || Diagnostic::error(code, format!("{what}: {refusal}")).help(help()));
     }
     if let Some(field) = third {
         let message = if parse(text).is_ok() {
-            "more than two lists to the validator, which counts what any blank separates, and refuses this ACL"
+            "more than two lists to YuniKorn's validator, to which any blank separates, not only U+0020: it refuses"
         } else {
-            "more than two lists: the validator and activation refuse this ACL"
+            "more than two lists, and an ACL has users and groups only: YuniKorn refuses it"
         };
         findings.push(field, || Diagnostic::error(codes::TOO_MANY_LISTS, message).help(help()));
     }

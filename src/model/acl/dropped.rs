@@ -154,9 +154,16 @@ pub(super) fn is_quote(c: char) -> bool {
 }
 
 fn quotes(_: List, name: &str) -> Option<Reason> {
-    let (place, _) = find(name, is_quote)?;
-    let bare: String = name.chars().filter(|c| !is_quote(*c)).collect();
-    let help = format!("quote the whole ACL once, in YAML: {} without quotes inside", quoted(&bare));
+    // Quotes of a word processor whose bytes were read in a wrong encoding are any characters but ASCII's.
+    let foreign = |c: char| !c.is_ascii();
+    let garbled = name.starts_with(foreign) && name.ends_with(foreign) && name.trim_matches(foreign) == "*";
+    let (place, _) = find(name, |c| is_quote(c) || (garbled && foreign(c)))?;
+    let bare = if garbled { "*" } else { name.trim_matches(is_quote) };
+    let help = if bare.contains(is_quote) {
+        "no name can have a quote: write the plain name, or grant a group with one".to_owned()
+    } else {
+        format!("quote the whole ACL once, in YAML: {} without quotes inside", quoted(bare))
+    };
     Some(Reason::new(codes::QUOTES, place, "quotes inside the text are part of the name", help))
 }
 
@@ -251,7 +258,20 @@ fn deny(_: List, name: &str) -> Option<Reason> {
 fn non_ascii(_: List, name: &str) -> Option<Reason> {
     let (place, c) = find(name, |c| !c.is_ascii())?;
     let why = format!("{} (U+{:04X}) is not ASCII", quoted(&c.to_string()), u32::from(c));
-    Some(Reason::new(codes::NON_ASCII, place, why, "grant a group with a plain name"))
+    let help = match c {
+        '\u{ff0c}' | '\u{3001}' | '\u{60c}' | '\u{ff1b}' => "separate names with the comma `,` (U+002C)",
+        '\u{ff0a}' | '\u{2217}' | '\u{fe61}' => "the wildcard is `*` (U+002A)",
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => "if a hyphen is meant, write `-` (U+002D)",
+        _ if is_invisible(c) => "remove this character, which cannot be seen",
+        _ => "grant a group with a plain name",
+    };
+    Some(Reason::new(codes::NON_ASCII, place, why, help))
+}
+
+/// Characters without a shape of their own, as copying from web pages leaves them.
+fn is_invisible(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
 fn user_as_group(list: List, name: &str) -> Option<Reason> {
@@ -300,6 +320,7 @@ fn invalid(list: List, name: &str) -> Reason {
         ';' | '|' | '&' | '+' => "separate names with commas",
         '[' | ']' | '{' | '}' | '(' | ')' | '<' | '>' => "write names without brackets: `sue,bob dev`",
         '\\' => "write the name as the API server knows it, without a domain",
+        c if is_invisible(c) => "remove this character, which cannot be seen",
         '$' => "`$` may only end the name of a user",
         _ => {
             "write the name as the API server knows it; if it has this character, grant a group with a plain name"
@@ -352,7 +373,13 @@ mod tests {
             (Groups, "^dev", codes::DENY, "^", "`dev`"),
             (Users, "deny:bob", codes::DENY, "deny:", "`bob`"),
             (Users, "été", codes::NON_ASCII, "é", "group"),
-            (Users, "bob\u{200b}", codes::NON_ASCII, "\u{200b}", "group"),
+            (Users, "bob\u{200b}", codes::NON_ASCII, "\u{200b}", "remove"),
+            (Users, "alice\u{ff0c}bob", codes::NON_ASCII, "\u{ff0c}", "comma"),
+            (Users, "\u{ff0a}", codes::NON_ASCII, "\u{ff0a}", "wildcard"),
+            (Users, "a\u{2013}b", codes::NON_ASCII, "\u{2013}", "hyphen"),
+            (Users, "bob\u{1b}", codes::INVALID_NAME, "\u{1b}", "remove"),
+            (Users, "o'brien", codes::QUOTES, "'", "plain name"),
+            (Users, "\u{e42}\u{20ac}\u{153}*\u{e42}\u{20ac}", codes::QUOTES, "\u{e42}", "`*`"),
             (Groups, "g.h", codes::USER_AS_GROUP, ".", "before the blank"),
             (Groups, "g@h", codes::USER_AS_GROUP, "@", "before the blank"),
             (Groups, "g$", codes::USER_AS_GROUP, "$", "before the blank"),

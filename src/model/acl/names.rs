@@ -34,12 +34,12 @@ fn first_byte(byte: u8) -> bool {
 }
 
 /// A byte of a user's name behind the first; a final `$` is apart.
-pub(super) fn user_byte(byte: u8) -> bool {
+fn user_byte(byte: u8) -> bool {
     group_byte(byte) || byte == b'.' || byte == b'@'
 }
 
 /// A byte of a group's name behind the first.
-pub(super) fn group_byte(byte: u8) -> bool {
+fn group_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
 }
 

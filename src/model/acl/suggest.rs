@@ -8,7 +8,10 @@ use super::{Acl, parse};
 
 /// The ACL that `text` seems to mean, or `None` when that is not clear: too many lists, or names that cannot be granted.
 pub(super) fn meant(text: &str) -> Option<Acl> {
-    let bare: String = text.chars().filter(|c| !is_quote(*c)).collect();
+    if names_on_lines(text) {
+        return None;
+    }
+    let bare = unquoted(text);
     let lists = lists(&bare);
     let corrected = match lists.as_slice() {
         [] => String::new(),
@@ -27,6 +30,23 @@ pub(super) fn readings(text: &str) -> Option<(Acl, Acl)> {
     let all_users = parse(&lists.join(",")).ok()?;
     let one_user = parse(&format!("{first} {}", rest.join(","))).ok()?;
     (says_all(&all_users, &lists) && says_all(&one_user, &lists)).then_some((all_users, one_user))
+}
+
+/// The text without quotes around names. A quote within a name is part of it: without it, it would be someone else's.
+fn unquoted(text: &str) -> String {
+    let separates = |c: char| c == ',' || c.is_whitespace();
+    text.split_inclusive(separates)
+        .flat_map(|piece| {
+            let name = piece.trim_end_matches(separates);
+            [name.trim_matches(is_quote), piece.strip_prefix(name).unwrap_or_default()]
+        })
+        .collect()
+}
+
+/// Whether line ends stand between names: as a list of users or as users and groups, nobody can tell.
+fn names_on_lines(text: &str) -> bool {
+    let lines: Vec<&str> = text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.iter().zip(lines.iter().skip(1)).any(|(line, next)| !line.ends_with(',') && !next.starts_with(','))
 }
 
 /// The text cut at blanks of any kind and number, except beside commas; in each list the elements that are not empty.
@@ -72,6 +92,8 @@ mod tests {
             ("sue dev\n", Some("sue dev")),
             ("\n  dev\n", Some(" dev")),
             ("\tsue", Some("sue")),
+            ("sue\nbob\n", None),
+            ("sue,\n  bob\n", Some("bob,sue")),
             ("sue, bob", Some("bob,sue")),
             ("sue ,bob", Some("bob,sue")),
             ("sue , bob dev", Some("bob,sue dev")),
@@ -79,6 +101,9 @@ mod tests {
             ("sue,,bob,", Some("bob,sue")),
             ("\"sue dev\"", Some("sue dev")),
             ("\"*\"", Some("*")),
+            ("\" dev\"", Some(" dev")),
+            ("'sue','bob' 'dev'", Some("bob,sue dev")),
+            ("o'brien", None),
             ("  *  ", Some("*")),
             ("sue *", None),
             ("  ", Some("")),

@@ -66,6 +66,8 @@ pub const DEFAULT_CONFIG: Code = Code::new(3035, "default-config");
 pub const NESTED_ROOT: Code = Code::new(3036, "nested-root");
 /// The only name in a filter's list ends in `$`, which makes it a regular expression (`filter.go:145`).
 pub const FILTER_EXPRESSION: Code = Code::new(3037, "filter-expression");
+/// An ACL begins with a YAML tag, such as an unquoted `!bob`: the tag is dropped, and there is no deny entry.
+pub const ACL_TAG: Code = Code::new(3038, "acl-tag");
 
 /// All codes of this module.
 pub const CODES: &[Code] = &[
@@ -99,4 +101,5 @@ pub const CODES: &[Code] = &[
     DEFAULT_CONFIG,
     NESTED_ROOT,
     FILTER_EXPRESSION,
+    ACL_TAG,
 ];

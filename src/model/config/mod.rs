@@ -38,4 +38,6 @@ pub struct ConfigError {
 }
 
 #[cfg(test)]
+mod acl_quoting;
+#[cfg(test)]
 mod tests;

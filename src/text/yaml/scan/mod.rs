@@ -174,7 +174,8 @@ impl<'t> Scanner<'t> {
             b'\'' => self.fetch_flow_scalar(true),
             b'"' => self.fetch_flow_scalar(false),
             b'|' | b'>' | b'#' | b'%' | b'@' | b'`' | b' ' | b'\t' => {
-                Err(self.error(self.cursor.mark, "found character that cannot start any token"))
+                let problem = self.error(self.cursor.mark, "found character that cannot start any token");
+                Err(problem.help("a value that begins with this character must be quoted"))
             }
             _ => self.fetch_plain_scalar(),
         }

@@ -21,6 +21,13 @@ impl From<Problem> for Diagnostic {
     }
 }
 
+impl Problem {
+    /// The same with what to write instead.
+    pub(super) fn help(self, help: &str) -> Self {
+        Self(Box::new(self.0.help(help)))
+    }
+}
+
 /// An error as Go prints it, without a line.
 pub(in crate::text::yaml) fn error(problem: &str) -> Diagnostic {
     Diagnostic::error(SYNTAX, format!("yaml: {problem}"))

@@ -100,7 +100,13 @@ impl Scanner<'_> {
         self.scan_alpha(&mut name)?;
         let ends = matches!(self.cursor.at(0), b'?' | b':' | b',' | b']' | b'}' | b'%' | b'@' | b'`');
         if name.is_empty() || !(ends || self.cursor.is_blankz(0)) {
-            return Err(self.error(start, "did not find expected alphabetic or numeric character"));
+            let problem = self.error(start, "did not find expected alphabetic or numeric character");
+            let help = if alias {
+                "a bare `*` begins an alias: for a value that begins with it, quote it: `\"*\"`"
+            } else {
+                "a bare `&` begins an anchor: for a value that begins with it, quote it"
+            };
+            return Err(problem.help(help));
         }
         self.push(if alias { TokenKind::Alias(name) } else { TokenKind::Anchor(name) }, start);
         Ok(())
