@@ -1,18 +1,18 @@
 //! What the keys decide: who may set the annotation `yunikorn.apache.org/user.info`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
+use super::codes::NOT_A_BOOLEAN;
 use super::keys::{
-    BYPASS_AUTH, DEFAULT_BYPASS_AUTH, DEFAULT_SYSTEM_USERS, DEFAULT_TRUST_CONTROLLERS, EXTERNAL_GROUPS, EXTERNAL_USERS,
-    SYSTEM_USERS, TRUST_CONTROLLERS,
+    AccessList, BYPASS_AUTH, DEFAULT_BYPASS_AUTH, DEFAULT_TRUST_CONTROLLERS, TRUST_CONTROLLERS,
 };
 use super::lists::PatternList;
-use super::{LIST_DISCARDED, NOT_A_BOOLEAN};
 use crate::text::diag::{Diagnostic, Span, quoted};
 use crate::text::go_bool::go_bool;
 
 /// The keys as the admission controller holds them.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessControl {
     /// Whether nothing is checked, and nothing injected.
     pub bypass_auth: bool,
@@ -26,71 +26,108 @@ pub struct AccessControl {
     pub external_groups: PatternList,
 }
 
+/// Whether someone may set `user.info`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Yes, and why.
+    Allowed(Allowed),
+    /// No: no list that counts names the user or a group.
+    Denied,
+    /// No list that is known allows it, and this one is not known.
+    Unknown(AccessList),
+}
+
 /// Why someone may set `user.info`: the expression that matched, and what it matched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Allowed {
-    /// The key with the list.
-    pub key: &'static str,
+    /// The list.
+    pub list: AccessList,
     /// The expression.
     pub pattern: String,
     /// The user or group.
     pub name: String,
 }
 
+impl fmt::Display for Allowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} matches {}", quoted(&self.pattern), self.list.key(), quoted(&self.name))
+    }
+}
+
 impl AccessControl {
-    /// Reads the keys of the merged ConfigMaps. A key that cannot be read has its default, and is told as an error, whose place is in
-    /// the key's value; the key is named in the message.
+    /// Reads the keys of the merged ConfigMaps. A key that cannot be read has its default, and is told as an error; a key whose meaning is
+    /// not known here is an error too. Places are in the key's value; the key is named in the message.
     pub fn from_keys(keys: &BTreeMap<String, String>) -> (Self, Vec<Diagnostic>) {
         let mut found = Vec::new();
-        let mut flag = |key: &str, default| {
-            let Some(text) = keys.get(key) else { return default };
-            go_bool(text).unwrap_or_else(|| {
-                found.push(not_a_boolean(key, text, default));
-                default
-            })
-        };
-        let bypass_auth = flag(BYPASS_AUTH, DEFAULT_BYPASS_AUTH);
-        let trust_controllers = flag(TRUST_CONTROLLERS, DEFAULT_TRUST_CONTROLLERS);
-        let mut list = |key: &str, default: &str| {
-            let read = PatternList::parse(keys.get(key).map_or(default, String::as_str));
-            read.unwrap_or_else(|error| {
-                found.push(Diagnostic { message: format!("{key}: {}", error.message), ..error });
-                PatternList::parse(default).unwrap_or_default()
-            })
+        let bypass_auth = read_flag(keys, BYPASS_AUTH, DEFAULT_BYPASS_AUTH, &mut found);
+        let trust_controllers = read_flag(keys, TRUST_CONTROLLERS, DEFAULT_TRUST_CONTROLLERS, &mut found);
+        let mut read_list = |list: AccessList| {
+            let (patterns, findings) = PatternList::read(list, keys.get(list.key()).map(String::as_str));
+            found.extend(findings);
+            patterns
         };
         let control = Self {
             bypass_auth,
             trust_controllers,
-            system_users: list(SYSTEM_USERS, DEFAULT_SYSTEM_USERS),
-            external_users: list(EXTERNAL_USERS, ""),
-            external_groups: list(EXTERNAL_GROUPS, ""),
+            system_users: read_list(AccessList::SystemUsers),
+            external_users: read_list(AccessList::ExternalUsers),
+            external_groups: read_list(AccessList::ExternalGroups),
         };
-        debug_assert!(found.iter().all(|d| d.code == NOT_A_BOOLEAN || d.code == LIST_DISCARDED));
         (control, found)
     }
 
     /// Whether this user in these groups may set `user.info`, and by which expression (k8shim `metadata/usergroup.go`,
     /// `IsAnnotationAllowed`). `bypass_auth` is not asked here: then nobody asks.
-    pub fn is_annotation_allowed<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> Option<Allowed> {
-        let by = |key: &'static str, list: &PatternList, name: &str| {
-            list.matching(name).map(|pattern| Allowed { key, pattern: pattern.as_str().into(), name: name.into() })
-        };
-        self.trust_controllers
-            .then(|| by(SYSTEM_USERS, &self.system_users, user))
-            .flatten()
-            .or_else(|| by(EXTERNAL_USERS, &self.external_users, user))
-            .or_else(|| groups.iter().find_map(|group| by(EXTERNAL_GROUPS, &self.external_groups, group.as_ref())))
+    pub fn is_annotation_allowed<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> Verdict {
+        let groups: Vec<_> = groups.iter().map(AsRef::as_ref).collect();
+        let asked = [
+            self.trust_controllers.then_some((AccessList::SystemUsers, &self.system_users, vec![user])),
+            Some((AccessList::ExternalUsers, &self.external_users, vec![user])),
+            Some((AccessList::ExternalGroups, &self.external_groups, groups)),
+        ];
+        let mut verdict = Verdict::Denied;
+        for (list, patterns, names) in asked.into_iter().flatten() {
+            if let Some(allowed) = first_match(list, patterns, &names) {
+                return Verdict::Allowed(allowed);
+            }
+            // A list nobody is asked about decides nothing, known or not.
+            if verdict == Verdict::Denied && !patterns.is_known() && !names.is_empty() {
+                verdict = Verdict::Unknown(list);
+            }
+        }
+        verdict
     }
 }
 
+/// The first expression that matches a name, and the first name it matches.
+fn first_match(list: AccessList, patterns: &PatternList, names: &[&str]) -> Option<Allowed> {
+    patterns.patterns().iter().find_map(|pattern| {
+        let name = names.iter().find(|name| pattern.is_match(name))?;
+        Some(Allowed { list, pattern: pattern.as_str().to_owned(), name: (*name).to_owned() })
+    })
+}
+
+fn read_flag(keys: &BTreeMap<String, String>, key: &str, default: bool, found: &mut Vec<Diagnostic>) -> bool {
+    let Some(text) = keys.get(key) else { return default };
+    go_bool(text).unwrap_or_else(|| {
+        found.push(not_a_boolean(key, text, default));
+        default
+    })
+}
+
 fn not_a_boolean(key: &str, text: &str, default: bool) -> Diagnostic {
-    let message = format!("{key}: {} is no boolean as Go reads one, so the default `{default}` is in force", quoted(text));
+    let message = format!(
+        "{key}: {} is no boolean as Go reads one, so the default `{default}` is in force",
+        quoted(text)
+    );
     Diagnostic::error(NOT_A_BOOLEAN, message).at(Span::new(0, text.len())).help("write \"true\" or \"false\"")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::admission::codes::LIST_DISCARDED;
+    use crate::model::admission::keys::{EXTERNAL_GROUPS, EXTERNAL_USERS, SYSTEM_USERS};
 
     const CONTROLLER: &str = "system:serviceaccount:kube-system:job-controller";
 
@@ -99,13 +136,67 @@ mod tests {
         AccessControl::from_keys(&keys)
     }
 
-    fn allowed(keys: &[(&str, &str)], user: &str, groups: &[&str]) -> Option<&'static str> {
-        read(keys).0.is_annotation_allowed(user, groups).map(|allowed| allowed.key)
+    fn allowed(keys: &[(&str, &str)], user: &str, groups: &[&str]) -> Option<AccessList> {
+        match read(keys).0.is_annotation_allowed(user, groups) {
+            Verdict::Allowed(allowed) => Some(allowed.list),
+            Verdict::Denied => None,
+            Verdict::Unknown(list) => panic!("{list:?} is not known"),
+        }
+    }
+
+    #[test]
+    fn decides_as_the_admission_controller_does() {
+        let text = include_str!("../../../tests/vectors/yunikorn-access-control.json");
+        let vectors: serde_json::Value = serde_json::from_str(text).unwrap();
+        let rows = vectors["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), 99);
+        for row in rows {
+            let keys = serde_json::from_value(row["keys"].clone()).unwrap();
+            let groups: Vec<String> = serde_json::from_value(row["groups"].clone()).unwrap();
+            let verdict = AccessControl::from_keys(&keys)
+                .0
+                .is_annotation_allowed(row["user"].as_str().unwrap(), &groups);
+            assert_ne!(
+                matches!(verdict, Verdict::Denied),
+                row["allowed"].as_bool().unwrap(),
+                "{row}: {verdict:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_neither_allowed_nor_denied_unless_another_list_allows() {
+        let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
+        let keys = [(SYSTEM_USERS, deep.as_str()), (EXTERNAL_USERS, "^ext$")];
+        let (control, found) = read(&keys);
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            control.is_annotation_allowed("alice", &["devs"]),
+            Verdict::Unknown(AccessList::SystemUsers)
+        );
+        assert!(matches!(control.is_annotation_allowed("ext", &["devs"]), Verdict::Allowed(_)));
+        assert_eq!(allowed(&[keys[0], (TRUST_CONTROLLERS, "false")], "alice", &["devs"]), None);
+        let (control, _) = read(&[(EXTERNAL_GROUPS, deep.as_str())]);
+        assert_eq!(
+            control.is_annotation_allowed("alice", &["devs"]),
+            Verdict::Unknown(AccessList::ExternalGroups)
+        );
+        assert_eq!(control.is_annotation_allowed::<&str>("alice", &[]), Verdict::Denied);
+    }
+
+    #[test]
+    fn the_reason_names_the_first_expression_that_matches() {
+        let (control, _) = read(&[(EXTERNAL_GROUPS, "^b$,^a$")]);
+        let Verdict::Allowed(allowed) = control.is_annotation_allowed("alice", &["a", "b"]) else { panic!() };
+        assert_eq!(
+            allowed.to_string(),
+            "`^b$` of admissionController.accessControl.externalGroups matches `b`"
+        );
     }
 
     #[test]
     fn defaults_trust_the_controllers_of_kube_system_only() {
-        assert_eq!(allowed(&[], CONTROLLER, &[]), Some(SYSTEM_USERS));
+        assert_eq!(allowed(&[], CONTROLLER, &[]), Some(AccessList::SystemUsers));
         assert_eq!(allowed(&[], "alice", &["system:masters"]), None);
         assert!(!read(&[]).0.bypass_auth);
     }
@@ -122,7 +213,7 @@ mod tests {
     #[test]
     fn one_bad_expression_brings_the_default_back() {
         let keys = [(SYSTEM_USERS, "^robot$,("), (EXTERNAL_USERS, "^alice$,[")];
-        assert_eq!(allowed(&keys, CONTROLLER, &[]), Some(SYSTEM_USERS));
+        assert_eq!(allowed(&keys, CONTROLLER, &[]), Some(AccessList::SystemUsers));
         assert_eq!(allowed(&keys, "robot", &[]), None);
         assert_eq!(allowed(&keys, "alice", &[]), None);
         let (_, found) = read(&keys);
@@ -131,8 +222,14 @@ mod tests {
 
     #[test]
     fn expressions_match_anywhere_unless_anchored() {
-        assert_eq!(allowed(&[(EXTERNAL_USERS, "admin")], "not-admin-either", &[]), Some(EXTERNAL_USERS));
+        assert_eq!(
+            allowed(&[(EXTERNAL_USERS, "admin")], "not-admin-either", &[]),
+            Some(AccessList::ExternalUsers)
+        );
         assert_eq!(allowed(&[(EXTERNAL_GROUPS, "admin,^group-$")], "bob", &["group-a"]), None);
-        assert_eq!(allowed(&[(EXTERNAL_GROUPS, "^group-")], "bob", &["x", "group-a"]), Some(EXTERNAL_GROUPS));
+        assert_eq!(
+            allowed(&[(EXTERNAL_GROUPS, "^group-")], "bob", &["x", "group-a"]),
+            Some(AccessList::ExternalGroups)
+        );
     }
 }

@@ -20,3 +20,33 @@ pub const DEFAULT_BYPASS_AUTH: bool = false;
 pub const DEFAULT_TRUST_CONTROLLERS: bool = true;
 /// Default of [`SYSTEM_USERS`].
 pub const DEFAULT_SYSTEM_USERS: &str = "^system:serviceaccount:kube-system:";
+
+/// One of the three lists of expressions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AccessList {
+    /// [`SYSTEM_USERS`].
+    SystemUsers,
+    /// [`EXTERNAL_USERS`].
+    ExternalUsers,
+    /// [`EXTERNAL_GROUPS`].
+    ExternalGroups,
+}
+
+impl AccessList {
+    /// The list's key.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::SystemUsers => SYSTEM_USERS,
+            Self::ExternalUsers => EXTERNAL_USERS,
+            Self::ExternalGroups => EXTERNAL_GROUPS,
+        }
+    }
+
+    /// The text that is in force where the key is absent, or one of its expressions does not compile.
+    pub fn default_text(self) -> &'static str {
+        match self {
+            Self::SystemUsers => DEFAULT_SYSTEM_USERS,
+            Self::ExternalUsers | Self::ExternalGroups => "",
+        }
+    }
+}

@@ -82,12 +82,7 @@ pub(super) fn escaped(input: &mut Input<'_>, fold_case: bool) -> Result<Option<C
     };
     input.eat("\\");
     input.next();
-    named(
-        ascii(ranges, fold_case, letter.is_ascii_uppercase()),
-        input,
-        start,
-    )
-    .map(Some)
+    named(ascii(ranges, fold_case, letter.is_ascii_uppercase()), input, start).map(Some)
 }
 
 /// Reads `[:name:]` or `[:^name:]`; `None` when something else comes, also when it is not closed.
@@ -178,11 +173,7 @@ fn range(input: &mut Input<'_>, open: usize, fold_case: bool) -> Result<ClassUni
         }
     }
     let class = characters(lo, hi);
-    if fold_case {
-        named(unicode::folded(class), input, start)
-    } else {
-        Ok(class)
-    }
+    if fold_case { named(unicode::folded(class), input, start) } else { Ok(class) }
 }
 
 fn character(input: &mut Input<'_>, open: usize) -> Result<char, Diagnostic> {

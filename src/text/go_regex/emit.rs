@@ -21,11 +21,7 @@ fn write_expr(expr: &Expr, out: &mut String) {
         Kind::Literal(c) => write_char(*c, out),
         Kind::Class(class) => {
             // A class that matches nothing has to be written as the complement of everything.
-            out.push_str(if class.ranges().is_empty() {
-                r"[^\x{0}-\x{10FFFF}"
-            } else {
-                "["
-            });
+            out.push_str(if class.ranges().is_empty() { r"[^\x{0}-\x{10FFFF}" } else { "[" });
             for range in class.ranges() {
                 write_char(range.start(), out);
                 out.push('-');

@@ -4,37 +4,37 @@ use crate::text::diag::{Code, Diagnostic, Span};
 
 use super::{MAX_BYTES, MAX_DEPTH, MAX_SIZE};
 
-/// `QW4001`: a class, range or `\p` name that Go does not know.
+/// A class, range or `\p` name that Go does not know.
 pub const INVALID_CLASS: Code = Code::new(4001, "go-invalid-character-class");
-/// `QW4002`: a backslash before something that has no meaning in Go.
+/// A backslash before something that has no meaning in Go.
 pub const INVALID_ESCAPE: Code = Code::new(4002, "go-invalid-escape");
-/// `QW4003`: `(?P<…>` or `(?<…>` without a valid name.
+/// `(?P<…>` or `(?<…>` without a valid name.
 pub const INVALID_NAME: Code = Code::new(4003, "go-invalid-named-capture");
-/// `QW4004`: a `(?…` that Go does not have.
+/// A `(?…` that Go does not have.
 pub const INVALID_PERL: Code = Code::new(4004, "go-invalid-perl-syntax");
-/// `QW4005`: one repetition operator directly behind another.
+/// One repetition operator directly behind another.
 pub const NESTED_REPETITION: Code = Code::new(4005, "go-nested-repetition");
-/// `QW4006`: a count over 1000, alone or multiplied with the counts around it, or `{max,min}`.
+/// A count over 1000, alone or multiplied with the counts around it, or `{max,min}`.
 pub const INVALID_COUNT: Code = Code::new(4006, "go-invalid-repeat-count");
-/// `QW4007`: a `[` that is not closed.
+/// A class that is not closed with `]`.
 pub const MISSING_BRACKET: Code = Code::new(4007, "go-missing-bracket");
-/// `QW4008`: a `(` that is not closed.
+/// A group that is not closed with `)`.
 pub const MISSING_PAREN: Code = Code::new(4008, "go-missing-paren");
-/// `QW4009`: a repetition operator with nothing before it.
+/// A repetition operator with nothing before it.
 pub const MISSING_ARGUMENT: Code = Code::new(4009, "go-missing-repeat-argument");
-/// `QW4010`: a backslash at the end.
+/// A backslash at the end.
 pub const TRAILING_BACKSLASH: Code = Code::new(4010, "go-trailing-backslash");
-/// `QW4011`: a `)` that closes nothing.
+/// A `)` that closes nothing.
 pub const UNEXPECTED_PAREN: Code = Code::new(4011, "go-unexpected-paren");
-/// `QW4051`: longer than [`MAX_BYTES`].
+/// A pattern is longer than is judged here ([`MAX_BYTES`]).
 pub const TOO_LONG: Code = Code::new(4051, "regex-too-long");
-/// `QW4052`: nested deeper than [`MAX_DEPTH`].
+/// Groups are nested deeper than is judged here ([`MAX_DEPTH`]).
 pub const TOO_DEEP: Code = Code::new(4052, "regex-too-deep");
-/// `QW4053`: larger than [`MAX_SIZE`] when repetitions are multiplied out, or than the memory one pattern may take.
+/// With repetitions multiplied out a pattern is larger than is judged here ([`MAX_SIZE`]).
 pub const TOO_LARGE: Code = Code::new(4053, "regex-too-large");
-/// `QW4054`: a Unicode class whose members cannot be proven to be Go's.
+/// A Unicode class whose members cannot be proven to be Go's.
 pub const UNPROVEN_CLASS: Code = Code::new(4054, "regex-unproven-unicode-class");
-/// `QW4055`: an escaped surrogate, which is no character.
+/// An escaped surrogate, which is no character.
 pub const SURROGATE: Code = Code::new(4055, "regex-surrogate");
 
 /// Every code of this module.
@@ -70,11 +70,7 @@ impl Verdict {
     /// Who refuses, for an error of [`super::GoRegex::new`].
     pub fn of(refusal: &Diagnostic) -> Self {
         let ours = [TOO_LONG, TOO_DEEP, TOO_LARGE, UNPROVEN_CLASS, SURROGATE];
-        if ours.contains(&refusal.code) {
-            Self::Unjudged
-        } else {
-            Self::RefusedByGo
-        }
+        if ours.contains(&refusal.code) { Self::Unjudged } else { Self::RefusedByGo }
     }
 }
 
@@ -99,9 +95,7 @@ impl GoError {
     /// The error as Go words it, `expr` being the part of the pattern that Go quotes, with the place at `span`.
     pub(super) fn quoting(self, expr: &str, span: Span) -> Diagnostic {
         let (code, text, help) = self.texts(expr);
-        Diagnostic::error(code, format!("error parsing regexp: {text}: `{expr}`"))
-            .at(span)
-            .help(help)
+        Diagnostic::error(code, format!("error parsing regexp: {text}: `{expr}`")).at(span).help(help)
     }
 
     fn texts(self, expr: &str) -> (Code, &'static str, &'static str) {
@@ -178,26 +172,17 @@ fn escape_help(expr: &str) -> &'static str {
 
 pub(super) fn too_long(pattern: &str) -> Diagnostic {
     // The span begins at a character, wherever the limit falls.
-    let judged = (0..=MAX_BYTES)
-        .rev()
-        .find(|at| pattern.is_char_boundary(*at))
-        .unwrap_or_default();
+    let judged = (0..=MAX_BYTES).rev().find(|at| pattern.is_char_boundary(*at)).unwrap_or_default();
     unjudged(
         TOO_LONG,
-        format!(
-            "the pattern has {} bytes, more than the {MAX_BYTES} that are judged",
-            pattern.len()
-        ),
+        format!("the pattern has {} bytes, more than the {MAX_BYTES} that are judged", pattern.len()),
     )
     .at(Span::new(judged, pattern.len()))
 }
 
 pub(super) fn too_deep(span: Span) -> Diagnostic {
-    unjudged(
-        TOO_DEEP,
-        format!("groups are nested deeper than the {MAX_DEPTH} levels that are judged"),
-    )
-    .at(span)
+    unjudged(TOO_DEEP, format!("groups are nested deeper than the {MAX_DEPTH} levels that are judged"))
+        .at(span)
 }
 
 pub(super) fn too_large(pattern: &str) -> Diagnostic {

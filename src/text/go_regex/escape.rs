@@ -22,11 +22,9 @@ pub(super) fn character(input: &mut Input<'_>) -> Result<char, Diagnostic> {
         'x' => hexadecimal(input),
         '0' => Some(octal(input, 0)),
         // One digit that is not followed by an octal one would be a backreference.
-        '1'..='7' => input
-            .peek()
-            .filter(|next| next.is_digit(8))
-            .and(c.to_digit(8))
-            .map(|first| octal(input, first)),
+        '1'..='7' => {
+            input.peek().filter(|next| next.is_digit(8)).and(c.to_digit(8)).map(|first| octal(input, first))
+        }
         _ if c.is_ascii() && !c.is_ascii_alphanumeric() => Some(u32::from(c)),
         _ => None,
     };

@@ -90,11 +90,7 @@ impl GoRegex {
             .size_limit(MAX_COMPILED_BYTES)
             .build()
             .map_err(|_| error::too_large(pattern))?;
-        Ok(Self {
-            pattern: pattern.to_owned(),
-            inner,
-            anchors: expr.anchors(),
-        })
+        Ok(Self { pattern: pattern.to_owned(), inner, anchors: expr.anchors() })
     }
 
     /// Unanchored search, as `regexp.MatchString`.

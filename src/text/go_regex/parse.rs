@@ -75,16 +75,8 @@ impl Parser<'_> {
                 self.input.next();
                 self.level.end_alternative();
             }
-            '^' => self.look(if self.flags.multi_line {
-                Look::LineStart
-            } else {
-                Look::TextStart
-            }),
-            '$' => self.look(if self.flags.multi_line {
-                Look::LineEnd
-            } else {
-                Look::TextEnd
-            }),
+            '^' => self.look(if self.flags.multi_line { Look::LineStart } else { Look::TextStart }),
+            '$' => self.look(if self.flags.multi_line { Look::LineEnd } else { Look::TextEnd }),
             '.' => {
                 self.input.next();
                 self.push(Expr::class(any_character(self.flags.dot_matches_newline)));
@@ -154,11 +146,7 @@ impl Parser<'_> {
             }
             Opening::Group(flags) => {
                 let level_before = std::mem::take(&mut self.level);
-                self.open.push(OpenGroup {
-                    at,
-                    flags_before: self.flags,
-                    level_before,
-                });
+                self.open.push(OpenGroup { at, flags_before: self.flags, level_before });
                 self.flags = flags;
             }
         }
@@ -198,12 +186,7 @@ impl Parser<'_> {
             return Err(GoError::RepeatSize.quoting(self.input.since(start), self.input.span_since(start)));
         }
         self.repeat(start, |sub| sub.counted(counts.min, counts.max))?;
-        if self
-            .level
-            .sequence
-            .last()
-            .is_some_and(|expr| expr.repetitions() > MAX_COUNT)
-        {
+        if self.level.sequence.last().is_some_and(|expr| expr.repetitions() > MAX_COUNT) {
             return Err(GoError::RepeatSize.quoting(self.input.since(start), self.input.span_since(start)));
         }
         Ok(())
@@ -238,10 +221,7 @@ impl Parser<'_> {
     fn quoted(&mut self) -> Result<(), Diagnostic> {
         let start = self.input.at();
         self.input.eat("\\Q");
-        let quoted = self
-            .input
-            .take_until("\\E")
-            .unwrap_or_else(|| self.input.take_rest());
+        let quoted = self.input.take_until("\\E").unwrap_or_else(|| self.input.take_rest());
         quoted.chars().try_for_each(|c| self.push_literal(c, start))
     }
 
@@ -265,11 +245,7 @@ fn folded_literal(c: char) -> Result<Expr, Unknown> {
 }
 
 fn any_character(newline_too: bool) -> ClassUnicode {
-    let mut class = if newline_too {
-        ClassUnicode::empty()
-    } else {
-        class::characters('\n', '\n')
-    };
+    let mut class = if newline_too { ClassUnicode::empty() } else { class::characters('\n', '\n') };
     class.negate();
     class
 }

@@ -29,11 +29,7 @@ pub(super) enum Kind {
     Look(Look),
     Concat(Vec<Expr>),
     Alternate(Vec<Expr>),
-    Repeat {
-        sub: Box<Expr>,
-        min: u32,
-        max: Option<u32>,
-    },
+    Repeat { sub: Box<Expr>, min: u32, max: Option<u32> },
 }
 
 /// An assertion that consumes nothing.
@@ -49,11 +45,7 @@ pub(super) enum Look {
 
 impl Expr {
     fn leaf(kind: Kind) -> Self {
-        Self {
-            kind,
-            size: 1,
-            repetitions: 1,
-        }
+        Self { kind, size: 1, repetitions: 1 }
     }
 
     pub(super) fn literal(c: char) -> Self {
@@ -62,10 +54,7 @@ impl Expr {
 
     pub(super) fn class(class: ClassUnicode) -> Self {
         let size = u32::try_from(class.ranges().len() / RANGES_PER_STEP).unwrap_or(u32::MAX);
-        Self {
-            size: size.max(1),
-            ..Self::leaf(Kind::Class(class))
-        }
+        Self { size: size.max(1), ..Self::leaf(Kind::Class(class)) }
     }
 
     pub(super) fn look(look: Look) -> Self {
@@ -95,15 +84,9 @@ impl Expr {
     }
 
     fn of_parts(kind: fn(Vec<Self>) -> Kind, parts: Vec<Self>, extra: u32) -> Self {
-        let size = parts
-            .iter()
-            .fold(extra, |sum, part| sum.saturating_add(part.size));
+        let size = parts.iter().fold(extra, |sum, part| sum.saturating_add(part.size));
         let repetitions = parts.iter().map(|part| part.repetitions).max().unwrap_or(1);
-        Self {
-            kind: kind(parts),
-            size,
-            repetitions,
-        }
+        Self { kind: kind(parts), size, repetitions }
     }
 
     /// The expression in a group.
@@ -117,11 +100,7 @@ impl Expr {
         Self {
             size: self.size.saturating_add(2),
             repetitions: self.repetitions,
-            kind: Kind::Repeat {
-                sub: Box::new(self),
-                min,
-                max,
-            },
+            kind: Kind::Repeat { sub: Box::new(self), min, max },
         }
     }
 
@@ -129,22 +108,14 @@ impl Expr {
     pub(super) fn counted(self, min: u32, max: Option<u32>) -> Self {
         let copies = max.unwrap_or(min);
         Self {
-            size: self
-                .size
-                .saturating_add(1)
-                .saturating_mul(copies)
-                .saturating_add(2),
+            size: self.size.saturating_add(1).saturating_mul(copies).saturating_add(2),
             // A part that occurs zero times does not count, one without upper bound counts as often as it must occur.
             repetitions: match (max, copies) {
                 (Some(0), _) => 1,
                 (_, 0) => self.repetitions,
                 _ => self.repetitions.saturating_mul(copies),
             },
-            kind: Kind::Repeat {
-                sub: Box::new(self),
-                min,
-                max,
-            },
+            kind: Kind::Repeat { sub: Box::new(self), min, max },
         }
     }
 
@@ -174,11 +145,7 @@ impl Expr {
             },
             _ => false,
         };
-        Anchors {
-            start: self.starts_at_start(),
-            end: self.ends_at_end(),
-            split,
-        }
+        Anchors { start: self.starts_at_start(), end: self.ends_at_end(), split }
     }
 
     fn starts_at_start(&self) -> bool {

@@ -13,11 +13,7 @@ fn fixture(text: &str) -> Value {
 }
 
 fn strings(list: &Value) -> Vec<&str> {
-    list.as_array()
-        .unwrap()
-        .iter()
-        .map(|item| item.as_str().unwrap())
-        .collect()
+    list.as_array().unwrap().iter().map(|item| item.as_str().unwrap()).collect()
 }
 
 #[test]
@@ -32,10 +28,8 @@ fn decides_as_go_on_the_admission_controllers_vectors() {
             assert_eq!(GoRegex::new(pattern).unwrap_err().message, error);
             continue;
         }
-        let parts: Vec<_> = strings(&row["parts"])
-            .into_iter()
-            .map(|part| GoRegex::new(part).unwrap())
-            .collect();
+        let parts: Vec<_> =
+            strings(&row["parts"]).into_iter().map(|part| GoRegex::new(part).unwrap()).collect();
         let matches: Vec<_> = subjects
             .iter()
             .copied()
@@ -75,49 +69,19 @@ const REFUSED_BY_GO: &[(&str, &str, &str, u16)] = &[
     ("x[a-", "missing closing ]: `[a-`", "[", 4007),
     ("x[]a", "missing closing ]: `[]a`", "[", 4007),
     ("a|*b", "missing argument to repetition operator: `*`", "*", 4009),
-    (
-        "(+?)",
-        "missing argument to repetition operator: `+?`",
-        "+?",
-        4009,
-    ),
+    ("(+?)", "missing argument to repetition operator: `+?`", "+?", 4009),
     ("(?i)*", "missing argument to repetition operator: `*`", "*", 4009),
-    (
-        "{2}",
-        "missing argument to repetition operator: `{2}`",
-        "{2}",
-        4009,
-    ),
+    ("{2}", "missing argument to repetition operator: `{2}`", "{2}", 4009),
     ("ab**?c", "invalid nested repetition operator: `**?`", "**?", 4005),
-    (
-        "a{2}{3}",
-        "invalid nested repetition operator: `{2}{3}`",
-        "{2}{3}",
-        4005,
-    ),
+    ("a{2}{3}", "invalid nested repetition operator: `{2}{3}`", "{2}{3}", 4005),
     ("a{1001}", "invalid repeat count: `{1001}`", "{1001}", 4006),
     ("a{3,2}", "invalid repeat count: `{3,2}`", "{3,2}", 4006),
-    (
-        "a{99999999999}",
-        "invalid repeat count: `{99999999999}`",
-        "{99999999999}",
-        4006,
-    ),
+    ("a{99999999999}", "invalid repeat count: `{99999999999}`", "{99999999999}", 4006),
     ("(a{100}){11}", "invalid repeat count: `{11}`", "{11}", 4006),
-    (
-        "((a{2,}){100}b){6}?",
-        "invalid repeat count: `{6}?`",
-        "{6}?",
-        4006,
-    ),
+    ("((a{2,}){100}b){6}?", "invalid repeat count: `{6}?`", "{6}?", 4006),
     (r"x\1", r"invalid escape sequence: `\1`", r"\1", 4002),
     (r"\u0061", r"invalid escape sequence: `\u`", r"\u", 4002),
-    (
-        r"\x{110000}",
-        r"invalid escape sequence: `\x{110000`",
-        r"\x{110000",
-        4002,
-    ),
+    (r"\x{110000}", r"invalid escape sequence: `\x{110000`", r"\x{110000", 4002),
     (r"\xg", r"invalid escape sequence: `\xg`", r"\xg", 4002),
     (r"\xé1", r"invalid escape sequence: `\xé1`", r"\xé1", 4002),
     (r"\x{}", r"invalid escape sequence: `\x{}`", r"\x{}", 4002),
@@ -129,50 +93,15 @@ const REFUSED_BY_GO: &[(&str, &str, &str, u16)] = &[
     ("ab\\", "trailing backslash at end of expression: ``", "\\", 4010),
     ("[z-a]", "invalid character class range: `z-a`", "z-a", 4001),
     ("[a--b]", "invalid character class range: `a--`", "a--", 4001),
-    (
-        "[[:foo:]]",
-        "invalid character class range: `[:foo:]`",
-        "[:foo:]",
-        4001,
-    ),
+    ("[[:foo:]]", "invalid character class range: `[:foo:]`", "[:foo:]", 4001),
     (r"\p", r"invalid character class range: `\p`", r"\p", 4001),
-    (
-        r"\p{Gr",
-        r"invalid character class range: `\p{Gr`",
-        r"\p{Gr",
-        4001,
-    ),
-    (
-        r"x\p{Klingon}",
-        r"invalid character class range: `\p{Klingon}`",
-        r"\p{Klingon}",
-        4001,
-    ),
-    (
-        r"\p{White_Space}",
-        r"invalid character class range: `\p{White_Space}`",
-        r"\p{White_Space}",
-        4001,
-    ),
-    (
-        r"\p{Old_Italic}",
-        r"invalid character class range: `\p{Old_Italic}`",
-        r"\p{Old_Italic}",
-        4001,
-    ),
+    (r"\p{Gr", r"invalid character class range: `\p{Gr`", r"\p{Gr", 4001),
+    (r"x\p{Klingon}", r"invalid character class range: `\p{Klingon}`", r"\p{Klingon}", 4001),
+    (r"\p{White_Space}", r"invalid character class range: `\p{White_Space}`", r"\p{White_Space}", 4001),
+    (r"\p{Old_Italic}", r"invalid character class range: `\p{Old_Italic}`", r"\p{Old_Italic}", 4001),
     ("a(?=b)", "invalid or unsupported Perl syntax: `(?=`", "(?=", 4004),
-    (
-        "(?-u)a",
-        "invalid or unsupported Perl syntax: `(?-u`",
-        "(?-u",
-        4004,
-    ),
-    (
-        "(?i-)a",
-        "invalid or unsupported Perl syntax: `(?i-)`",
-        "(?i-)",
-        4004,
-    ),
+    ("(?-u)a", "invalid or unsupported Perl syntax: `(?-u`", "(?-u", 4004),
+    ("(?i-)a", "invalid or unsupported Perl syntax: `(?i-)`", "(?i-)", 4004),
     ("(?P<", "invalid or unsupported Perl syntax: `(?P`", "(?P", 4004),
     ("(?x)a", "invalid or unsupported Perl syntax: `(?x`", "(?x", 4004),
     ("(?P<n", "invalid named capture: `(?P<n`", "(?P<n", 4003),
@@ -196,10 +125,7 @@ fn refuses_in_gos_words_and_names_the_place() {
 #[test]
 fn every_refusal_of_go_has_a_row() {
     for code in CODES.iter().filter(|code| code.number < 4050) {
-        assert!(
-            REFUSED_BY_GO.iter().any(|(.., number)| *number == code.number),
-            "{code}"
-        );
+        assert!(REFUSED_BY_GO.iter().any(|(.., number)| *number == code.number), "{code}");
     }
 }
 
@@ -227,11 +153,7 @@ fn refuses_what_it_cannot_judge_with_codes_of_its_own() {
     ];
     for (pattern, expected) in cases {
         let refusal = GoRegex::new(&pattern).err();
-        assert_eq!(
-            refusal.as_ref().map(|refusal| refusal.code.number),
-            expected,
-            "{pattern}"
-        );
+        assert_eq!(refusal.as_ref().map(|refusal| refusal.code.number), expected, "{pattern}");
         if let Some(refusal) = refusal {
             assert_eq!(Verdict::of(&refusal), Verdict::Unjudged);
             assert!(has_place(&pattern, refusal.span), "{pattern}");
@@ -272,11 +194,7 @@ fn differs_from_the_regex_crate_where_go_does() {
         (r"[^\x00-\x{10FFFF}]", "a", false),
     ];
     for (pattern, text, expected) in cases {
-        assert_eq!(
-            GoRegex::new(pattern).unwrap().is_match(text),
-            expected,
-            "{pattern} on {text:?}"
-        );
+        assert_eq!(GoRegex::new(pattern).unwrap().is_match(text), expected, "{pattern} on {text:?}");
     }
 }
 
@@ -290,24 +208,14 @@ fn unicode_classes_and_case_folding_are_gos() {
         }
     }
     for name in strings(&go["refused"]) {
-        assert_eq!(
-            unicode::property(name, false),
-            Err(unicode::Unknown::ToGo),
-            "{name}"
-        );
+        assert_eq!(unicode::property(name, false), Err(unicode::Unknown::ToGo), "{name}");
     }
     let mut alone = regex_syntax::hir::ClassUnicode::empty();
     for orbit in go["orbits"].as_str().unwrap().split(' ') {
         let mut members = regex_syntax::hir::ClassUnicode::empty();
-        orbit
-            .chars()
-            .for_each(|c| members.union(&class::characters(c, c)));
+        orbit.chars().for_each(|c| members.union(&class::characters(c, c)));
         for c in orbit.chars() {
-            assert_eq!(
-                unicode::folded(class::characters(c, c)).unwrap(),
-                members,
-                "{orbit}"
-            );
+            assert_eq!(unicode::folded(class::characters(c, c)).unwrap(), members, "{orbit}");
         }
         alone.union(&members);
     }
@@ -328,10 +236,7 @@ fn digest(class: &regex_syntax::hir::ClassUnicode) -> String {
         }
     }
     let digest = Sha256::digest(ranges.join(" ").as_bytes());
-    digest
-        .iter()
-        .take(8)
-        .fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+    digest.iter().take(8).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
 #[test]
@@ -350,11 +255,7 @@ fn knows_how_a_pattern_is_anchored() {
     ]
     .into();
     for (pattern, (start, end, split)) in cases {
-        assert_eq!(
-            GoRegex::new(pattern).unwrap().anchors(),
-            Anchors { start, end, split },
-            "{pattern}"
-        );
+        assert_eq!(GoRegex::new(pattern).unwrap().anchors(), Anchors { start, end, split }, "{pattern}");
     }
 }
 

@@ -129,11 +129,7 @@ pub(super) fn property(name: &str, fold_case: bool) -> Result<ClassUnicode, Unkn
     let class = exact_property(&name)?;
     // Go has no folding table for this category (`unicode.FoldCategory`), though U+0345 folds into it.
     let never_folded = ["Lc", "Casedletter"].contains(&name.as_str());
-    if fold_case && !never_folded {
-        folded(class)
-    } else {
-        Ok(class)
-    }
+    if fold_case && !never_folded { folded(class) } else { Ok(class) }
 }
 
 fn exact_property(name: &str) -> Result<ClassUnicode, Unknown> {
@@ -156,11 +152,7 @@ fn exact_property(name: &str) -> Result<ClassUnicode, Unknown> {
 fn canonical(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for c in name.chars().filter(|c| !matches!(c, '_' | '-' | ' ')) {
-        out.push(if out.is_empty() {
-            c.to_ascii_uppercase()
-        } else {
-            c.to_ascii_lowercase()
-        });
+        out.push(if out.is_empty() { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() });
     }
     out
 }
@@ -197,9 +189,7 @@ fn category(short: &str) -> Result<ClassUnicode, Unknown> {
 const MOVED_FROM_MN_TO_MC: char = '\u{1171E}';
 
 /// Code points that fold to each other since Unicode 15.1 and are alone in 15.0.
-const NOT_FOLDED_THEN: &[char] = &[
-    '\u{390}', '\u{3B0}', '\u{1FD3}', '\u{1FE3}', '\u{FB05}', '\u{FB06}',
-];
+const NOT_FOLDED_THEN: &[char] = &['\u{390}', '\u{3B0}', '\u{1FD3}', '\u{1FE3}', '\u{FB05}', '\u{FB06}'];
 
 /// The members of a property that were assigned when Go's tables were made.
 fn table(property: &str) -> Result<ClassUnicode, Unknown> {
@@ -216,9 +206,7 @@ fn members(property: &str) -> Result<ClassUnicode, Unknown> {
         // A class of one member.
         HirKind::Literal(member) => {
             let member = str::from_utf8(&member.0).map_err(|_| Unknown::ToUs)?;
-            Ok(ClassUnicode::new(
-                member.chars().map(|c| ClassUnicodeRange::new(c, c)),
-            ))
+            Ok(ClassUnicode::new(member.chars().map(|c| ClassUnicodeRange::new(c, c))))
         }
         _ => Err(Unknown::ToUs),
     }
@@ -234,9 +222,8 @@ fn assigned_then() -> Result<&'static ClassUnicode, Unknown> {
 fn foldable_then() -> Result<&'static ClassUnicode, Unknown> {
     static FOLDABLE: LazyLock<Option<ClassUnicode>> = LazyLock::new(|| {
         let mut foldable = assigned_then().ok()?.clone();
-        foldable.difference(&ClassUnicode::new(
-            NOT_FOLDED_THEN.iter().map(|c| ClassUnicodeRange::new(*c, *c)),
-        ));
+        foldable
+            .difference(&ClassUnicode::new(NOT_FOLDED_THEN.iter().map(|c| ClassUnicodeRange::new(*c, *c))));
         Some(foldable)
     });
     FOLDABLE.as_ref().ok_or(Unknown::ToUs)

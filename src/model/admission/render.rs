@@ -1,0 +1,216 @@
+//! Lists of regular expressions written so that they are read as they were meant.
+
+use super::codes::{COMMA, EMPTY, OUTER_BLANK, TOO_MANY};
+use super::{MAX_EXPRESSIONS, pitfalls};
+use crate::text::diag::{Diagnostic, Span, quoted};
+use crate::text::go_regex::GoRegex;
+
+/// The text for a list of expressions, and what there is to say about each: `None` when there is an error among it. Places are within
+/// the element, which the message quotes. What is returned reads back as exactly the same list.
+pub fn render_list(elements: &[String]) -> (Option<String>, Vec<Diagnostic>) {
+    if elements.len() > MAX_EXPRESSIONS {
+        let message = format!("the list has {} expressions, more than {MAX_EXPRESSIONS}", elements.len());
+        return (None, vec![Diagnostic::error(TOO_MANY, message).help("join them, as in `^(a|b)$`")]);
+    }
+    let found: Vec<_> = elements.iter().flat_map(|element| judge(element)).collect();
+    let text = (!found.iter().any(Diagnostic::is_error)).then(|| elements.join(","));
+    (text, found)
+}
+
+/// What is wrong or odd with one element.
+fn judge(element: &str) -> Vec<Diagnostic> {
+    let whole = Span::new(0, element.len());
+    let trimmed = element.trim();
+    if trimmed.is_empty() {
+        let message = format!("the expression {} is empty, and would be left out", quoted(element));
+        return vec![Diagnostic::error(EMPTY, message).at(whole).help("remove it; an empty list is `[]`")];
+    }
+    let mut found = Vec::new();
+    if trimmed != element {
+        let message = format!("the blanks around the expression {} would be cut off", quoted(element));
+        let help = "remove them; a blank that is meant is `[ ]`";
+        found.push(Diagnostic::error(OUTER_BLANK, message).at(blank_end(element)).help(help));
+    }
+    if element.contains(',') {
+        found.push(comma(element));
+        return found;
+    }
+    match GoRegex::new(element) {
+        Err(error) => found.push(error),
+        Ok(regex) => found.extend(pitfalls::of(&regex)),
+    }
+    found
+}
+
+/// The blanks at the start, or else at the end.
+fn blank_end(element: &str) -> Span {
+    match element.len() - element.trim_start().len() {
+        0 => Span::new(element.trim_end().len(), element.len()),
+        leading => Span::new(0, leading),
+    }
+}
+
+fn comma(element: &str) -> Diagnostic {
+    let message = format!("the expression {} contains a comma, which would split it in two", quoted(element));
+    if let Some(count) = count_with_comma(element) {
+        let help = format!("write {} without a comma: `{}`", quoted(&count.written), count.instead);
+        return Diagnostic::error(COMMA, message).at(count.span).help(help);
+    }
+    let at = element.find(',').unwrap_or_default();
+    let help = "write two elements; a comma that is meant is `\\x2C`, also in `[…]`";
+    Diagnostic::error(COMMA, message).at(Span::new(at, at + 1)).help(help)
+}
+
+/// A count that has a comma, with what it counts.
+struct Count {
+    span: Span,
+    written: String,
+    instead: String,
+}
+
+/// The first count of an element, if its first comma stands in one.
+fn count_with_comma(element: &str) -> Option<Count> {
+    let (before, behind) = element.split_once(',')?;
+    let (counted, min) = before.rsplit_once('{')?;
+    let (max, _) = behind.split_once('}')?;
+    let min: u32 = min.parse().ok()?;
+    let counted = last_atom(counted)?;
+    let instead = if max.is_empty() {
+        format!("{}{counted}*", copies(counted, min))
+    } else {
+        let optional = max.parse::<u32>().ok()?.checked_sub(min)?;
+        format!("{}{}", copies(counted, min), copies(&format!("(?:{counted}?)"), optional))
+    };
+    let start = before.len() - before.rsplit_once('{')?.1.len() - 1;
+    Some(Count {
+        span: Span::new(start, before.len() + 1 + max.len() + 1),
+        written: element.get(start - counted.len()..before.len() + 1 + max.len() + 1)?.to_owned(),
+        instead,
+    })
+}
+
+/// So many copies of an expression, written without a comma.
+fn copies(expression: &str, count: u32) -> String {
+    match count {
+        0 => String::new(),
+        1 => expression.to_owned(),
+        more => format!("{expression}{{{more}}}"),
+    }
+}
+
+/// What a count behind `text` counts: the last group, class, escape or character. `None` where that takes more than a glance.
+fn last_atom(text: &str) -> Option<&str> {
+    let last = text.chars().next_back()?;
+    let start = match last {
+        ')' => text.rfind('(')?,
+        ']' => text.rfind('[')?,
+        '}' => return None,
+        _ => text.len() - last.len_utf8(),
+    };
+    let (before, _) = text.split_at_checked(start)?;
+    let escapes = before.chars().rev().take_while(|c| *c == '\\').count();
+    // An odd backslash escapes what was taken for the start.
+    match (escapes % 2, last) {
+        (0, _) => text.get(start..),
+        (_, ')' | ']') => None,
+        _ => text.get(start - 1..),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::admission::{AccessList, PatternList};
+    use proptest::prelude::*;
+
+    fn render(elements: &[&str]) -> (Option<String>, Vec<u16>) {
+        let elements: Vec<_> = elements.iter().map(ToString::to_string).collect();
+        let (text, found) = render_list(&elements);
+        (text, found.iter().map(|diagnostic| diagnostic.code.number).collect())
+    }
+
+    #[test]
+    fn elements_that_would_not_come_back_are_refused() {
+        assert_eq!(render(&[]), (Some(String::new()), vec![]));
+        assert_eq!(render(&["^a$", "^b$"]), (Some("^a$,^b$".into()), vec![]));
+        assert_eq!(render(&["^a b$"]), (Some("^a b$".into()), vec![]));
+        assert_eq!(render(&["^a{1,3}$"]), (None, vec![4103]));
+        assert_eq!(render(&["a,b"]), (None, vec![4103]));
+        assert_eq!(render(&[""]), (None, vec![4105]));
+        assert_eq!(render(&["  "]), (None, vec![4105]));
+        assert_eq!(render(&[" ^a$"]), (None, vec![4104]));
+        assert_eq!(render(&["^a$\u{a0}"]), (None, vec![4104]));
+        assert_eq!(render(&[" ^a,b$"]), (None, vec![4104, 4103]));
+        assert_eq!(render(&["("]), (None, vec![4008]));
+        assert_eq!(render(&["^a$", "a**"]), (None, vec![4005]));
+        assert_eq!(render(&[&format!("{}a{}", "(".repeat(40), ")".repeat(40))]), (None, vec![4052]));
+        assert_eq!(render(&vec!["^a$"; MAX_EXPRESSIONS + 1]), (None, vec![4113]));
+    }
+
+    #[test]
+    fn wide_expressions_are_told() {
+        assert_eq!(render(&["admin"]), (Some("admin".into()), vec![4106]));
+        assert_eq!(render(&[".*"]), (Some(".*".into()), vec![4107]));
+        assert_eq!(render(&["^admin"]), (Some("^admin".into()), vec![]));
+    }
+
+    #[test]
+    fn a_count_is_rewritten_without_its_comma() {
+        for (element, place, instead) in [
+            ("^a{1,3}$", "{1,3}", "a(?:a?){2}"),
+            ("^a{0,1}$", "{0,1}", "(?:a?)"),
+            ("^[a-z]{2,}$", "{2,}", "[a-z]{2}[a-z]*"),
+            (r"^\d{3,3}$", "{3,3}", r"\d{3}"),
+            ("^(ab|c){2,4}$", "{2,4}", "(ab|c){2}(?:(ab|c)?){2}"),
+            (r"^\.{1,2}$", "{1,2}", r"\.(?:\.?)"),
+            ("^é{1,}$", "{1,}", "éé*"),
+        ] {
+            let found = judge(element);
+            let [finding] = found.as_slice() else { panic!("{found:?}") };
+            let span = finding.span.unwrap();
+            assert_eq!(element.get(span.start..span.end), Some(place), "{element}");
+            let help = finding.help.as_ref().unwrap();
+            assert!(help.ends_with(&format!("without a comma: `{instead}`")), "{help}");
+        }
+        for element in ["a,b", "{1,2}", "a{x,2}", "a{2,1}", r"\){1,2}", "[,;]", "a{2}{1,2}"] {
+            let found = judge(element);
+            assert!(found[0].help.as_ref().unwrap().contains("`\\x2C`"), "{element}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn the_rewritten_count_means_the_same() {
+        for (counted, instead) in
+            [("a{1,3}", "a(?:a?){2}"), ("a{0,1}", "(?:a?)"), ("[ab]{2,}", "[ab]{2}[ab]*")]
+        {
+            let counted = GoRegex::new(&format!("^{counted}$")).unwrap();
+            let instead = GoRegex::new(&format!("^{instead}$")).unwrap();
+            for text in ["", "a", "aa", "aaa", "aaaa", "ab", "b"] {
+                assert_eq!(counted.is_match(text), instead.is_match(text), "{text}");
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_rendered_reads_back_the_same(
+            elements in prop::collection::vec(r"[ab^$.,(*{} \u{a0}é1-3]{0,5}|\PC{0,6}", 0..4)
+        ) {
+            if let (Some(text), _) = render_list(&elements) {
+                let (list, found) = PatternList::read(AccessList::SystemUsers, Some(&text));
+                let back: Vec<_> = list.patterns().iter().map(|pattern| pattern.as_str().to_owned()).collect();
+                prop_assert_eq!(back, elements);
+                prop_assert!(!found.iter().any(Diagnostic::is_error));
+            }
+        }
+
+        #[test]
+        fn judging_is_total_and_places_are_in_the_element(element in r"[ab^$.,(*{}\[\]\\ é0-9]{0,9}|\PC{0,9}") {
+            for finding in judge(&element) {
+                let span = finding.span.unwrap();
+                prop_assert!(element.get(span.start..span.end).is_some());
+                prop_assert!(finding.help.is_some());
+            }
+        }
+    }
+}
