@@ -23,10 +23,7 @@ fn files_are_what_the_code_generates() {
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.file_name().is_some_and(|name| name != "kustomization.yaml"))
         .map(|path| {
-            (
-                path.file_name().unwrap().to_string_lossy().into_owned(),
-                fs::read_to_string(&path).unwrap(),
-            )
+            (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read_to_string(&path).unwrap())
         })
         .collect();
     assert_eq!(
@@ -49,12 +46,8 @@ fn conversion_agrees_with_the_api_server() {
     type Convert = fn(&DynamicObject) -> Result<(), Vec<Diagnostic>>;
     let kinds: [(&str, Convert); 3] = [
         ("queueacls", |object| convert::queue_acl(object).spec.map(drop)),
-        ("admissionpolicies", |object| {
-            convert::admission_policy(object).spec.map(drop)
-        }),
-        ("yunikornconfigs", |object| {
-            convert::yunikorn_config(object).spec.map(drop)
-        }),
+        ("admissionpolicies", |object| convert::admission_policy(object).spec.map(drop)),
+        ("yunikornconfigs", |object| convert::yunikorn_config(object).spec.map(drop)),
     ];
     let between_fields = [
         "acl stands alone",
@@ -84,10 +77,7 @@ fn conversion_agrees_with_the_api_server() {
             }
         }
     }
-    assert!(
-        seen.iter().all(|&count| count > 0),
-        "a rule without a case: {seen:?} of {between_fields:?}"
-    );
+    assert!(seen.iter().all(|&count| count > 0), "a rule without a case: {seen:?} of {between_fields:?}");
 }
 
 fn cases(kind: &str) -> Vec<Value> {

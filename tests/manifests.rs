@@ -27,25 +27,16 @@ fn kustomization(dir: &str) -> Value {
 fn every_file_is_installed() {
     for dir in ["manifests", "manifests/config", "crds"] {
         let kustomization = kustomization(dir);
-        let listed = kustomization["resources"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter_map(Value::as_str);
-        let listed: BTreeSet<String> = listed
-            .filter(|name| !name.starts_with("../"))
-            .map(str::to_owned)
-            .collect();
+        let listed = kustomization["resources"].as_array().unwrap().iter().filter_map(Value::as_str);
+        let listed: BTreeSet<String> =
+            listed.filter(|name| !name.starts_with("../")).map(str::to_owned).collect();
         assert_eq!(listed, files(dir), "{dir}");
     }
 }
 
 #[test]
 fn the_image_is_this_version() {
-    assert_eq!(
-        kustomization("manifests")["images"][0]["newTag"],
-        env!("CARGO_PKG_VERSION")
-    );
+    assert_eq!(kustomization("manifests")["images"][0]["newTag"], env!("CARGO_PKG_VERSION"));
 }
 
 /// The rights are what the comments in the file say: nothing by wildcard, no Secrets, writes by name wherever RBAC can tell names.
@@ -60,20 +51,15 @@ fn rights_are_narrow() {
     for rule in rules {
         let words = |field: &str| -> Vec<String> {
             let list = rule[field].as_array().cloned().unwrap_or_default();
-            list.iter()
-                .map(|word| word.as_str().unwrap().to_owned())
-                .collect()
+            list.iter().map(|word| word.as_str().unwrap().to_owned()).collect()
         };
         let (resources, verbs) = (words("resources"), words("verbs"));
         let all = [words("apiGroups"), resources.clone(), verbs.clone()].concat();
         assert!(
-            !all.iter()
-                .any(|word| word == "*" || word == "secrets" || word.starts_with("delete")),
+            !all.iter().any(|word| word == "*" || word == "secrets" || word.starts_with("delete")),
             "{rule}"
         );
-        let own = resources
-            .iter()
-            .all(|resource| resource.ends_with("/status") || resource == "events");
+        let own = resources.iter().all(|resource| resource.ends_with("/status") || resource == "events");
         let writes = verbs.iter().any(|verb| verb == "update" || verb == "patch");
         assert!(!writes || own || !words("resourceNames").is_empty(), "{rule}");
     }
@@ -82,9 +68,7 @@ fn rights_are_narrow() {
 /// The kinds of the examples and of the installed default are valid, and no field is misspelled.
 #[test]
 fn examples_are_valid() {
-    let shipped = files("examples/quickstart")
-        .into_iter()
-        .map(|name| format!("examples/quickstart/{name}"));
+    let shipped = files("examples/quickstart").into_iter().map(|name| format!("examples/quickstart/{name}"));
     let mut kinds = BTreeSet::new();
     for path in shipped.chain(["manifests/config/yunikornconfig.yaml".to_owned()]) {
         for object in read(&path) {

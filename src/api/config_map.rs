@@ -31,13 +31,7 @@ pub fn state(config_map: &ConfigMap) -> ConfigMapState {
             .iter()
             .flatten()
             .map(|(key, ByteString(bytes))| {
-                (
-                    key.clone(),
-                    BinaryValue {
-                        len: bytes.len(),
-                        gunzipped: gunzip(bytes),
-                    },
-                )
+                (key.clone(), BinaryValue { len: bytes.len(), gunzipped: gunzip(bytes) })
             })
             .collect(),
         owners: owners(config_map),
@@ -59,10 +53,7 @@ pub fn owners(config_map: &ConfigMap) -> BTreeMap<String, Vec<Owner>> {
             owners.entry(key.to_owned()).or_default().insert(owner.clone());
         }
     }
-    owners
-        .into_iter()
-        .map(|(key, owners)| (key, owners.into_iter().collect()))
-        .collect()
+    owners.into_iter().map(|(key, owners)| (key, owners.into_iter().collect())).collect()
 }
 
 /// The keys of `data` and `binaryData` that one entry claims: `{"f:data": {"f:queues.yaml": {}}}`. The element `.` stands for the map itself.
@@ -79,10 +70,7 @@ fn keys(entry: &ManagedFieldsEntry) -> impl Iterator<Item = &str> {
 fn gunzip(bytes: &[u8]) -> Option<String> {
     let mut unpacked = Vec::new();
     let limit = u64::try_from(MAX_TEXT).ok()?.checked_add(1)?;
-    MultiGzDecoder::new(bytes)
-        .take(limit)
-        .read_to_end(&mut unpacked)
-        .ok()?;
+    MultiGzDecoder::new(bytes).take(limit).read_to_end(&mut unpacked).ok()?;
     (unpacked.len() <= MAX_TEXT).then(|| String::from_utf8_lossy(&unpacked).into_owned())
 }
 
@@ -102,10 +90,7 @@ mod tests {
     }
 
     fn owner(manager: &str, operation: &str) -> Owner {
-        Owner {
-            manager: manager.into(),
-            operation: operation.into(),
-        }
+        Owner { manager: manager.into(), operation: operation.into() }
     }
 
     #[test]
@@ -124,15 +109,9 @@ mod tests {
         }))
         .unwrap();
         let expected = BTreeMap::from([
-            (
-                "queues.yaml".into(),
-                vec![owner("helm", "Apply"), owner("queuewarden", "Apply")],
-            ),
+            ("queues.yaml".into(), vec![owner("helm", "Apply"), owner("queuewarden", "Apply")]),
             ("log.level".into(), vec![owner("helm", "Apply")]),
-            (
-                "service.policyGroup".into(),
-                vec![owner("kubectl-edit", "Update")],
-            ),
+            ("service.policyGroup".into(), vec![owner("kubectl-edit", "Update")]),
             ("queues.yaml.gz".into(), vec![owner("kubectl-edit", "Update")]),
         ]);
         assert_eq!(owners(&config_map), expected);
@@ -158,10 +137,7 @@ mod tests {
     #[test]
     fn binary_data_is_unpacked_when_it_is_gzip() {
         let two_members = [gzip(b"partitions:\n"), gzip(b"- name: default\n")].concat();
-        let cut = gzip(b"partitions: []\n")
-            .split_last_chunk::<6>()
-            .map(|(head, _)| head.to_vec())
-            .unwrap();
+        let cut = gzip(b"partitions: []\n").split_last_chunk::<6>().map(|(head, _)| head.to_vec()).unwrap();
         let cases = [
             (gzip(b"partitions: []\n"), Some("partitions: []\n".to_owned())),
             (two_members, Some("partitions:\n- name: default\n".to_owned())),
@@ -178,13 +154,7 @@ mod tests {
                 binary_data: Some(BTreeMap::from([("queues.yaml.gz".to_owned(), ByteString(bytes))])),
                 ..ConfigMap::default()
             };
-            assert_eq!(
-                state(&config_map).binary["queues.yaml.gz"],
-                BinaryValue {
-                    len,
-                    gunzipped: expected
-                }
-            );
+            assert_eq!(state(&config_map).binary["queues.yaml.gz"], BinaryValue { len, gunzipped: expected });
         }
     }
 

@@ -38,14 +38,8 @@ pub const NOT_THE_SINGLETON: Code = Code::new(5105, "not-the-singleton");
 pub const BASE_IS_OUTPUT: Code = Code::new(5106, "base-is-output");
 
 /// All codes of this module.
-pub const CODES: &[Code] = &[
-    UNREADABLE,
-    NOT_ONE_OF,
-    EVERYONE_FALSE,
-    EMPTY_POLICY,
-    NOT_THE_SINGLETON,
-    BASE_IS_OUTPUT,
-];
+pub const CODES: &[Code] =
+    &[UNREADABLE, NOT_ONE_OF, EVERYONE_FALSE, EMPTY_POLICY, NOT_THE_SINGLETON, BASE_IS_OUTPUT];
 
 /// A `QueueAcl` for the plan.
 pub fn queue_acl(object: &DynamicObject) -> Entry<QueueAclSpec, QueueAclInForce> {
@@ -71,11 +65,7 @@ pub fn admission_policy(object: &DynamicObject) -> Entry<AdmissionPolicySpec, Ad
 pub fn yunikorn_config(object: &DynamicObject) -> Entry<ConfigSpec, ConfigMemory> {
     let meta = meta(object);
     let spec = spec(object).and_then(|spec| config_spec(&meta.name, spec));
-    Entry {
-        meta,
-        spec,
-        in_force: Some(config_memory(object)),
-    }
+    Entry { meta, spec, in_force: Some(config_memory(object)) }
 }
 
 fn meta(object: &DynamicObject) -> Meta {
@@ -110,21 +100,14 @@ fn status_field<T: DeserializeOwned>(object: &DynamicObject, field: &str) -> Opt
 
 /// The spec as its API type, with a field's `null` dropped as the API server drops it. An absent spec reads as an empty one.
 fn spec<T: DeserializeOwned>(object: &DynamicObject) -> Result<T, Vec<Diagnostic>> {
-    let mut spec = object
-        .data
-        .get("spec")
-        .cloned()
-        .unwrap_or_else(|| Value::Object(Map::new()));
+    let mut spec = object.data.get("spec").cloned().unwrap_or_else(|| Value::Object(Map::new()));
     drop_nulls(&mut spec);
     serde_path_to_error::deserialize(spec).map_err(|error| {
         let path = match error.path().to_string().as_str() {
             "." => "spec".to_owned(),
             path => path.to_owned(),
         };
-        vec![Diagnostic::error(
-            UNREADABLE,
-            format!("{path}: {}", error.inner()),
-        )]
+        vec![Diagnostic::error(UNREADABLE, format!("{path}: {}", error.inner()))]
     })
 }
 
@@ -142,9 +125,7 @@ fn drop_nulls(value: &mut Value) {
 
 fn queue_acl_spec(spec: api::QueueAclSpec) -> Result<QueueAclSpec, Vec<Diagnostic>> {
     let mut wrong = Vec::new();
-    let submit = spec
-        .submit
-        .and_then(|it| collect(grant("submit", it), &mut wrong));
+    let submit = spec.submit.and_then(|it| collect(grant("submit", it), &mut wrong));
     let admin = spec.admin.and_then(|it| collect(grant("admin", it), &mut wrong));
     let spec = QueueAclSpec {
         partition: spec.partition,
@@ -164,12 +145,7 @@ fn collect<T>(result: Result<T, Diagnostic>, wrong: &mut Vec<Diagnostic>) -> Opt
 
 /// The one of the three forms that was used. `path` is where the grant stands, for the message.
 fn grant(path: &str, grant: api::Grant) -> Result<Grant, Diagnostic> {
-    let api::Grant {
-        users,
-        groups,
-        everyone,
-        acl,
-    } = grant;
+    let api::Grant { users, groups, everyone, acl } = grant;
     let lists = !users.is_empty() || !groups.is_empty();
     match (lists, everyone, acl) {
         (false, None, Some(acl)) => Ok(Grant::Raw(acl)),
@@ -191,8 +167,7 @@ fn grant(path: &str, grant: api::Grant) -> Result<Grant, Diagnostic> {
 /// Kubernetes stores times to the second. A window is never widened by that: its begin is rounded up, its end down.
 fn whole_second(time: Timestamp, mode: RoundMode) -> Timestamp {
     // Rounding fails only where the result would lie outside jiff's range, that is in the last second of the year 9999.
-    time.round(TimestampRound::new().smallest(Unit::Second).mode(mode))
-        .unwrap_or(time)
+    time.round(TimestampRound::new().smallest(Unit::Second).mode(mode)).unwrap_or(time)
 }
 
 fn base_acl(base_acl: api::BaseAcl) -> BaseAcl {
@@ -203,14 +178,7 @@ fn base_acl(base_acl: api::BaseAcl) -> BaseAcl {
 }
 
 fn grant_in_force(memory: api::GrantInForce) -> QueueAclInForce {
-    let api::GrantInForce {
-        partition,
-        queue,
-        submit,
-        admin,
-        base_acl: kept,
-        expires_at,
-    } = memory;
+    let api::GrantInForce { partition, queue, submit, admin, base_acl: kept, expires_at } = memory;
     QueueAclInForce {
         partition,
         queue,
@@ -229,19 +197,12 @@ fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Ve
         external_users,
         external_groups,
     } = spec;
-    let spec = AdmissionPolicySpec {
-        bypass_auth,
-        trust_controllers,
-        system_users,
-        external_users,
-        external_groups,
-    };
+    let spec =
+        AdmissionPolicySpec { bypass_auth, trust_controllers, system_users, external_users, external_groups };
     if spec == AdmissionPolicySpec::default() {
-        return Err(vec![
-            Diagnostic::error(EMPTY_POLICY, "no field is set, so nothing would change").help(
-                "set one of `bypassAuth`, `trustControllers`, `systemUsers`, `externalUsers`, `externalGroups`",
-            ),
-        ]);
+        return Err(vec![Diagnostic::error(EMPTY_POLICY, "no field is set, so nothing would change").help(
+            "set one of `bypassAuth`, `trustControllers`, `systemUsers`, `externalUsers`, `externalGroups`",
+        )]);
     }
     Ok(spec)
 }
@@ -254,32 +215,16 @@ fn policy_in_force(memory: api::AccessControlInForce) -> AdmissionPolicySpec {
         external_users,
         external_groups,
     } = memory;
-    AdmissionPolicySpec {
-        bypass_auth,
-        trust_controllers,
-        system_users,
-        external_users,
-        external_groups,
-    }
+    AdmissionPolicySpec { bypass_auth, trust_controllers, system_users, external_users, external_groups }
 }
 
 fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, Vec<Diagnostic>> {
-    let api::YuniKornConfigSpec {
-        namespace,
-        base,
-        output,
-        mode,
-        adoption,
-        scheduler_url,
-    } = spec;
+    let api::YuniKornConfigSpec { namespace, base, output, mode, adoption, scheduler_url } = spec;
     let mut wrong = Vec::new();
     if name != api::SINGLETON {
         wrong.push(
-            Diagnostic::error(
-                NOT_THE_SINGLETON,
-                format!("the YuniKornConfig `{name}` is not looked at"),
-            )
-            .help(format!("name it `{}`: there is one in a cluster", api::SINGLETON)),
+            Diagnostic::error(NOT_THE_SINGLETON, format!("the YuniKornConfig `{name}` is not looked at"))
+                .help(format!("name it `{}`: there is one in a cluster", api::SINGLETON)),
         );
     }
     if base.config_map == output.config_map {
@@ -351,10 +296,7 @@ mod tests {
 
     fn lists(users: &[&str], groups: &[&str]) -> Grant {
         let own = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-        Grant::Lists {
-            users: own(users),
-            groups: own(groups),
-        }
+        Grant::Lists { users: own(users), groups: own(groups) }
     }
 
     #[test]
@@ -446,11 +388,7 @@ mod tests {
                 UNREADABLE,
                 "queue: invalid type: integer `5`, expected a string",
             ),
-            (
-                json!({"queue": "root", "submits": {}}),
-                UNREADABLE,
-                "submits: unknown field `submits`",
-            ),
+            (json!({"queue": "root", "submits": {}}), UNREADABLE, "submits: unknown field `submits`"),
             (
                 json!({"queue": "root", "submit": {"user": []}}),
                 UNREADABLE,
@@ -476,38 +414,20 @@ mod tests {
                 UNREADABLE,
                 "baseAcl: unknown variant `Merge`",
             ),
-            (
-                json!({"queue": "root", "submit": {}, "expiresAt": "tomorrow"}),
-                UNREADABLE,
-                "expiresAt: ",
-            ),
+            (json!({"queue": "root", "submit": {}, "expiresAt": "tomorrow"}), UNREADABLE, "expiresAt: "),
             (json!("root"), UNREADABLE, "spec: invalid type: string"),
             (
                 json!({"queue": "root", "admin": {"everyone": false}}),
                 EVERYONE_FALSE,
                 "admin: `everyone: false`",
             ),
-            (
-                json!({"queue": "root", "submit": {"acl": "a", "users": ["b"]}}),
-                NOT_ONE_OF,
-                "submit: ",
-            ),
-            (
-                json!({"queue": "root", "submit": {"acl": "a", "everyone": true}}),
-                NOT_ONE_OF,
-                "submit: ",
-            ),
-            (
-                json!({"queue": "root", "submit": {"groups": ["a"], "everyone": true}}),
-                NOT_ONE_OF,
-                "submit: ",
-            ),
+            (json!({"queue": "root", "submit": {"acl": "a", "users": ["b"]}}), NOT_ONE_OF, "submit: "),
+            (json!({"queue": "root", "submit": {"acl": "a", "everyone": true}}), NOT_ONE_OF, "submit: "),
+            (json!({"queue": "root", "submit": {"groups": ["a"], "everyone": true}}), NOT_ONE_OF, "submit: "),
         ];
         for (spec, code, message) in cases {
             let wrong = queue_acl(&with_spec(&spec)).spec.unwrap_err();
-            let [diagnostic] = wrong.as_slice() else {
-                panic!("{spec}: {wrong:?}")
-            };
+            let [diagnostic] = wrong.as_slice() else { panic!("{spec}: {wrong:?}") };
             assert_eq!(diagnostic.code, code, "{spec}: {diagnostic}");
             assert!(diagnostic.message.starts_with(message), "{spec}: {diagnostic}");
             assert!(diagnostic.is_error());
@@ -535,11 +455,7 @@ mod tests {
         })));
         assert!(entry.spec.is_err());
         assert_eq!(
-            (
-                entry.meta.name.as_str(),
-                entry.meta.uid.as_str(),
-                entry.meta.generation
-            ),
+            (entry.meta.name.as_str(), entry.meta.uid.as_str(), entry.meta.generation),
             ("prod", "u1", 2)
         );
         assert_eq!(entry.in_force.unwrap().submit.as_deref(), Some("sue"));
@@ -575,17 +491,8 @@ mod tests {
         assert_eq!(entry.spec.unwrap(), expected);
         let wrong = admission_policy(&with_spec(&json!({}))).spec.unwrap_err();
         assert_eq!(wrong.first().unwrap().code, EMPTY_POLICY);
-        let wrong = admission_policy(&with_spec(&json!({"bypassAuth": "no"})))
-            .spec
-            .unwrap_err();
-        assert!(
-            wrong
-                .first()
-                .unwrap()
-                .message
-                .starts_with("bypassAuth: invalid type"),
-            "{wrong:?}"
-        );
+        let wrong = admission_policy(&with_spec(&json!({"bypassAuth": "no"}))).spec.unwrap_err();
+        assert!(wrong.first().unwrap().message.starts_with("bypassAuth: invalid type"), "{wrong:?}");
     }
 
     /// The defaults that the API server fills in are those of the plan's own type, with or without a server.
@@ -593,29 +500,14 @@ mod tests {
     fn an_empty_config_is_the_default_one() {
         let entry = yunikorn_config(&object(json!({"metadata": {"name": "default"}, "spec": {}})));
         assert_eq!(entry.spec.unwrap(), ConfigSpec::default());
-        let defaults = crds()
-            .into_iter()
-            .find(|crd| crd.spec.names.kind == "YuniKornConfig")
-            .unwrap();
-        let spec = &defaults.spec.versions[0]
-            .schema
-            .as_ref()
-            .unwrap()
-            .open_api_v3_schema
-            .as_ref()
-            .unwrap();
-        let fields = spec.properties.as_ref().unwrap()["spec"]
-            .properties
-            .clone()
-            .unwrap();
+        let defaults = crds().into_iter().find(|crd| crd.spec.names.kind == "YuniKornConfig").unwrap();
+        let spec = &defaults.spec.versions[0].schema.as_ref().unwrap().open_api_v3_schema.as_ref().unwrap();
+        let fields = spec.properties.as_ref().unwrap()["spec"].properties.clone().unwrap();
         let filled: Map<String, Value> = fields
             .into_iter()
             .filter_map(|(name, field)| field.default.map(|JSON(default)| (name, default)))
             .collect();
-        assert_eq!(
-            filled.keys().collect::<Vec<_>>(),
-            ["adoption", "base", "mode", "namespace", "output"]
-        );
+        assert_eq!(filled.keys().collect::<Vec<_>>(), ["adoption", "base", "mode", "namespace", "output"]);
         let entry = yunikorn_config(&object(json!({"metadata": {"name": "default"}, "spec": filled})));
         assert_eq!(entry.spec.unwrap(), ConfigSpec::default());
     }
@@ -623,9 +515,8 @@ mod tests {
     #[test]
     fn configs_of_another_name_or_with_one_map_for_both_are_refused() {
         let same = json!({"base": {"configMap": "c"}, "output": {"configMap": "c"}});
-        let wrong = yunikorn_config(&object(json!({"metadata": {"name": "other"}, "spec": same})))
-            .spec
-            .unwrap_err();
+        let wrong =
+            yunikorn_config(&object(json!({"metadata": {"name": "other"}, "spec": same}))).spec.unwrap_err();
         let codes: Vec<Code> = wrong.iter().map(|diagnostic| diagnostic.code).collect();
         assert_eq!(codes, [NOT_THE_SINGLETON, BASE_IS_OUTPUT]);
     }
@@ -657,23 +548,12 @@ mod tests {
                 in_force: Some(in_force.clone()),
             },
         };
-        let entry = queue_acl(&object(
-            json!({"metadata": {"name": "x"}, "status": status::queue_acl(7, &planned)}),
-        ));
-        assert_eq!(
-            (entry.in_force, entry.meta.conditions),
-            (Some(in_force), vec![condition])
-        );
+        let entry =
+            queue_acl(&object(json!({"metadata": {"name": "x"}, "status": status::queue_acl(7, &planned)})));
+        assert_eq!((entry.in_force, entry.meta.conditions), (Some(in_force), vec![condition]));
 
-        let policy = AdmissionPolicySpec {
-            system_users: Some(vec![]),
-            ..AdmissionPolicySpec::default()
-        };
-        let planned = ObjectStatus {
-            uid: "u".into(),
-            conditions: vec![],
-            rest: Some(policy.clone()),
-        };
+        let policy = AdmissionPolicySpec { system_users: Some(vec![]), ..AdmissionPolicySpec::default() };
+        let planned = ObjectStatus { uid: "u".into(), conditions: vec![], rest: Some(policy.clone()) };
         let entry = admission_policy(&object(
             json!({"metadata": {"name": "x"}, "status": status::admission_policy(1, &planned)}),
         ));
@@ -690,11 +570,7 @@ mod tests {
                 keys: vec!["a".into(), "queues.yaml".into()],
             }),
         };
-        let planned = ObjectStatus {
-            uid: "u".into(),
-            conditions: vec![],
-            rest,
-        };
+        let planned = ObjectStatus { uid: "u".into(), conditions: vec![], rest };
         let entry = yunikorn_config(&object(
             json!({"metadata": {"name": "x"}, "status": status::yunikorn_config(1, &planned)}),
         ));

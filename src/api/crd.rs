@@ -12,11 +12,7 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
     let mut all = vec![AdmissionPolicy::crd(), QueueAcl::crd(), YuniKornConfig::crd()];
     for crd in &mut all {
         for version in &mut crd.spec.versions {
-            if let Some(schema) = version
-                .schema
-                .as_mut()
-                .and_then(|s| s.open_api_v3_schema.as_mut())
-            {
+            if let Some(schema) = version.schema.as_mut().and_then(|s| s.open_api_v3_schema.as_mut()) {
                 tidy(schema);
             }
         }
@@ -37,11 +33,7 @@ fn tidy(schema: &mut JSONSchemaProps) {
     if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
         tidy(items);
     }
-    for property in schema
-        .properties
-        .iter_mut()
-        .flat_map(|properties| properties.values_mut())
-    {
+    for property in schema.properties.iter_mut().flat_map(|properties| properties.values_mut()) {
         tidy(property);
     }
 }
@@ -55,10 +47,7 @@ pub fn crd_yaml() -> Result<Vec<(String, String)>, serde_saphyr::ser::Error> {
         .iter()
         .map(|crd| {
             let yaml = serde_saphyr::to_string(crd)?;
-            Ok((
-                format!("{}.yaml", crd.spec.names.plural),
-                format!("{HEADER}{yaml}"),
-            ))
+            Ok((format!("{}.yaml", crd.spec.names.plural), format!("{HEADER}{yaml}")))
         })
         .collect()
 }

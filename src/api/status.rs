@@ -14,11 +14,7 @@ use crate::plan::{
 
 /// The status of a `QueueAcl` whose spec was read at `generation`.
 pub fn queue_acl(generation: i64, status: &ObjectStatus<QueueAclStatus>) -> api::QueueAclStatus {
-    let QueueAclStatus {
-        submit,
-        admin,
-        in_force,
-    } = &status.rest;
+    let QueueAclStatus { submit, admin, in_force } = &status.rest;
     api::QueueAclStatus {
         observed_generation: Some(generation),
         submit: Some(submit.clone()),
@@ -42,30 +38,18 @@ pub fn admission_policy(
 
 /// The status of the `YuniKornConfig` whose spec was read at `generation`.
 pub fn yunikorn_config(generation: i64, status: &ObjectStatus<ConfigStatus>) -> api::YuniKornConfigStatus {
-    let ConfigStatus {
-        revision,
-        config_hash,
-        loaded_hash,
-        output,
-    } = status.rest.clone();
+    let ConfigStatus { revision, config_hash, loaded_hash, output } = status.rest.clone();
     api::YuniKornConfigStatus {
         observed_generation: Some(generation),
         revision,
         config_hash,
         loaded_hash,
-        output: output.map(
-            |OutputRef {
-                 namespace,
-                 name,
-                 uid,
-                 keys,
-             }| api::OutputIdentity {
-                namespace,
-                name,
-                uid,
-                keys,
-            },
-        ),
+        output: output.map(|OutputRef { namespace, name, uid, keys }| api::OutputIdentity {
+            namespace,
+            name,
+            uid,
+            keys,
+        }),
         conditions: conditions(&status.conditions),
     }
 }
@@ -85,14 +69,7 @@ fn conditions(conditions: &[Condition]) -> Vec<meta::Condition> {
 }
 
 fn grant_in_force(in_force: &QueueAclInForce) -> api::GrantInForce {
-    let QueueAclInForce {
-        partition,
-        queue,
-        submit,
-        admin,
-        base_acl,
-        expires_at,
-    } = in_force.clone();
+    let QueueAclInForce { partition, queue, submit, admin, base_acl, expires_at } = in_force.clone();
     api::GrantInForce {
         partition,
         queue,
@@ -107,13 +84,8 @@ fn grant_in_force(in_force: &QueueAclInForce) -> api::GrantInForce {
 }
 
 fn access_control_in_force(in_force: AdmissionPolicySpec) -> api::AccessControlInForce {
-    let AdmissionPolicySpec {
-        bypass_auth,
-        trust_controllers,
-        system_users,
-        external_users,
-        external_groups,
-    } = in_force;
+    let AdmissionPolicySpec { bypass_auth, trust_controllers, system_users, external_users, external_groups } =
+        in_force;
     api::AccessControlInForce {
         bypass_auth,
         trust_controllers,

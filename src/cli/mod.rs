@@ -3,6 +3,7 @@
 //! Exit codes: 0 no errors (warnings allowed, unless `--strict`), 1 errors or refused, 2 the command line is wrong or an input cannot be
 //! read. Results go to standard output, everything about them to standard error.
 
+pub mod acl;
 pub mod assemble;
 mod atomic;
 pub mod check;
@@ -12,8 +13,8 @@ pub mod crds;
 pub mod findings;
 pub mod input;
 pub mod manifest;
-
 pub mod render;
+pub mod report;
 pub mod run;
 pub mod statuses;
 pub mod validate;
@@ -50,6 +51,8 @@ enum Command {
     Render(render::Args),
     /// Check manifests and queues.yaml files
     Validate(validate::Args),
+    /// Explain an ACL: who gets access, and what YuniKorn reads otherwise than written
+    Acl(acl::Args),
     /// Print the custom resource definitions
     Crds(crds::Args),
     /// List the codes of all diagnostics
@@ -184,6 +187,7 @@ pub fn main() -> ExitCode {
     let ended = match &cli.command {
         Command::Render(args) => render::run(args, console),
         Command::Validate(args) => validate::run(args, console),
+        Command::Acl(args) => acl::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::Codes(args) => codes::run(args, console),
         Command::Run(args) => run::run(args),

@@ -122,10 +122,7 @@ impl QueuePath {
 
     /// Whether this queue is above `other`; a queue is not its own ancestor.
     pub fn is_ancestor_of(&self, other: &Self) -> bool {
-        other
-            .0
-            .strip_prefix(&self.0)
-            .is_some_and(|rest| rest.starts_with('.'))
+        other.0.strip_prefix(&self.0).is_some_and(|rest| rest.starts_with('.'))
     }
 
     /// The path as text.
@@ -181,35 +178,22 @@ fn not_from_root(text: &str, part: &str, span: Span) -> Diagnostic {
         )
     };
     let trimmed = text.trim().trim_matches('.');
-    let full = if trimmed.is_empty() {
-        ROOT.to_owned()
-    } else {
-        format!("{ROOT}.{trimmed}")
-    };
-    let help = [trimmed, full.as_str()]
-        .into_iter()
-        .find(|path| path_ok(path))
-        .map_or_else(
-            || "write the full path from the root, such as `root.prod`".to_owned(),
-            |path| format!("write the full path from the root: `{path}`"),
-        );
+    let full = if trimmed.is_empty() { ROOT.to_owned() } else { format!("{ROOT}.{trimmed}") };
+    let help = [trimmed, full.as_str()].into_iter().find(|path| path_ok(path)).map_or_else(
+        || "write the full path from the root, such as `root.prod`".to_owned(),
+        |path| format!("write the full path from the root: `{path}`"),
+    );
     diagnostic.at(span).help(help)
 }
 
 fn bad_name(text: &str, part: &str, span: Span) -> Diagnostic {
     if part.is_empty() {
         let help = "names are separated by single dots, with none at the end";
-        return Diagnostic::error(
-            BAD_NAME,
-            format!("the queue path {} has an empty part", quoted(text)),
-        )
-        .at(span)
-        .help(help);
+        return Diagnostic::error(BAD_NAME, format!("the queue path {} has an empty part", quoted(text)))
+            .at(span)
+            .help(help);
     }
-    match part
-        .char_indices()
-        .find(|(_, c)| !c.is_ascii() || !name_byte(*c as u8))
-    {
+    match part.char_indices().find(|(_, c)| !c.is_ascii() || !name_byte(*c as u8)) {
         Some((offset, c)) => {
             let message = format!("{} cannot be part of a queue's name", quoted(&c.to_string()));
             let start = span.start + offset;
@@ -219,10 +203,7 @@ fn bad_name(text: &str, part: &str, span: Span) -> Diagnostic {
         }
         None => Diagnostic::error(
             BAD_NAME,
-            format!(
-                "the queue name has {} characters, more than {MAX_NAME}",
-                part.len()
-            ),
+            format!("the queue name has {} characters, more than {MAX_NAME}", part.len()),
         )
         .at(span)
         .help(format!("names match `{QUEUE_NAME}`")),
@@ -315,11 +296,7 @@ mod tests {
             ("root.a.b", "root.a", false),
         ];
         for (above, below, expected) in cases {
-            assert_eq!(
-                path(above).is_ancestor_of(&path(below)),
-                expected,
-                "{above} {below}"
-            );
+            assert_eq!(path(above).is_ancestor_of(&path(below)), expected, "{above} {below}");
         }
     }
 
@@ -342,39 +319,18 @@ mod tests {
         ];
         for (text, code, (start, end), help) in cases {
             let diagnostic = QueuePath::parse(text).expect_err(text);
-            assert_eq!(
-                (diagnostic.code, diagnostic.span),
-                (code, Some(Span::new(start, end))),
-                "{text:?}"
-            );
+            assert_eq!((diagnostic.code, diagnostic.span), (code, Some(Span::new(start, end))), "{text:?}");
             assert!(diagnostic.is_error());
-            assert!(
-                diagnostic.help.as_deref().is_some_and(|h| h.contains(help)),
-                "{text:?}: {diagnostic}"
-            );
+            assert!(diagnostic.help.as_deref().is_some_and(|h| h.contains(help)), "{text:?}: {diagnostic}");
         }
-        assert_eq!(
-            QueuePath::parse(&"root.".repeat(3000)).expect_err("long").code,
-            TOO_LONG
-        );
+        assert_eq!(QueuePath::parse(&"root.".repeat(3000)).expect_err("long").code, TOO_LONG);
     }
 
     #[test]
     fn names_are_judged_as_the_expression_says() {
         let expression = regex::Regex::new(QUEUE_NAME).expect("an expression");
         let (most, more) = ("x".repeat(64), "x".repeat(65));
-        for name in [
-            "",
-            "a",
-            "A-b_c",
-            "a:b#c/d@e",
-            "a.b",
-            "a b",
-            "é",
-            "a\n",
-            &most,
-            &more,
-        ] {
+        for name in ["", "a", "A-b_c", "a:b#c/d@e", "a.b", "a b", "é", "a\n", &most, &more] {
             assert_eq!(name_ok(name), expression.is_match(name), "{name:?}");
         }
         for byte in 0..=127_u8 {
@@ -385,14 +341,7 @@ mod tests {
 
     #[test]
     fn the_nearest_name_is_a_slip_not_a_guess() {
-        let queues = [
-            "root",
-            "root.default",
-            "root.prod",
-            "root.prod.etl",
-            "root.prod.ml",
-            "root.stage.etl",
-        ];
+        let queues = ["root", "root.default", "root.prod", "root.prod.etl", "root.prod.ml", "root.stage.etl"];
         let cases = [
             ("root.prd", Some("root.prod")),
             ("root.porD", Some("root.prod")),
@@ -407,10 +356,7 @@ mod tests {
         for (wanted, expected) in cases {
             assert_eq!(nearest(queues, wanted), expected, "{wanted}");
         }
-        assert_eq!(
-            nearest([path("root.prod")], "root.prood"),
-            Some(path("root.prod"))
-        );
+        assert_eq!(nearest([path("root.prod")], "root.prood"), Some(path("root.prod")));
         assert_eq!(nearest(queues, &"root.prod".repeat(10_000)), None);
     }
 

@@ -56,10 +56,7 @@ pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<Co
                 metadata.insert("annotations".into(), json!(write.annotations));
             }
             let patch = Patch::Merge(json!({"metadata": metadata, "data": write.data}));
-            let params = PatchParams {
-                field_manager: Some(FIELD_MANAGER.into()),
-                ..PatchParams::default()
-            };
+            let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
             call(maps(client, namespace).patch(&write.name, &params, &patch)).await
         }
     };
@@ -79,10 +76,7 @@ pub async fn read(client: &Client, namespace: &str, name: &str) -> Result<Option
 }
 
 fn output(write: &Write) -> ConfigMap {
-    let data = write
-        .data
-        .iter()
-        .filter_map(|(key, value)| Some((key.clone(), value.clone()?)));
+    let data = write.data.iter().filter_map(|(key, value)| Some((key.clone(), value.clone()?)));
     ConfigMap {
         metadata: ObjectMeta {
             name: Some(write.name.clone()),
@@ -95,10 +89,7 @@ fn output(write: &Write) -> ConfigMap {
 }
 
 async fn post(client: &Client, namespace: &str, map: &ConfigMap) -> Result<ConfigMap, Error> {
-    let params = PostParams {
-        field_manager: Some(FIELD_MANAGER.into()),
-        ..PostParams::default()
-    };
+    let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
     call(maps(client, namespace).create(&params, map)).await
 }
 
@@ -124,11 +115,7 @@ mod tests {
     use super::*;
 
     fn refused(code: u16, message: &str) -> Error {
-        Error::Refused {
-            code,
-            reason: String::new(),
-            message: message.into(),
-        }
+        Error::Refused { code, reason: String::new(), message: message.into() }
     }
 
     #[test]
@@ -141,15 +128,9 @@ mod tests {
             "failed calling webhook \"x\": failed to call webhook: Post \"https://x\": connection refused";
         assert_eq!(failure(&refused(403, rbac)), WriteFailure::Forbidden(rbac.into()));
         for code in [400, 403] {
-            assert_eq!(
-                failure(&refused(code, webhook)),
-                WriteFailure::Rejected(webhook.into())
-            );
+            assert_eq!(failure(&refused(code, webhook)), WriteFailure::Rejected(webhook.into()));
         }
-        assert_eq!(
-            failure(&refused(500, broken)),
-            WriteFailure::Transient(broken.into())
-        );
+        assert_eq!(failure(&refused(500, broken)), WriteFailure::Transient(broken.into()));
         assert!(matches!(failure(&Error::Timeout), WriteFailure::Transient(_)));
     }
 }

@@ -40,19 +40,14 @@ pub struct Asking {
 impl Asking {
     /// Has not asked anything yet.
     pub fn new(scheduler: Scheduler) -> Self {
-        Self {
-            scheduler,
-            queues_at: None,
-        }
+        Self { scheduler, queues_at: None }
     }
 
     /// Asks for the checksum; whether the answer is another than before.
     pub async fn checksum(&self, url: &str, memory: &mut Memory, health: &Health) -> bool {
         let begin = Instant::now();
         let answer = self.scheduler.checksum(url).await;
-        let code = answer
-            .as_ref()
-            .map_or_else(super::read_back::Error::code, |_| "200".into());
+        let code = answer.as_ref().map_or_else(super::read_back::Error::code, |_| "200".into());
         health.metrics.asked("config", code, begin.elapsed());
         memory.answered(clock::now(), answer.map_err(|error| error.to_string()))
     }
@@ -84,9 +79,7 @@ impl Asking {
     ) -> bool {
         let wanted = partitions(snapshot, plan);
         let live = &mut memory.observed.live_queues;
-        let fresh = self
-            .queues_at
-            .is_some_and(|at| snapshot.now.duration_since(at) < QUEUES);
+        let fresh = self.queues_at.is_some_and(|at| snapshot.now.duration_since(at) < QUEUES);
         if wanted.is_empty() || (fresh && wanted.iter().all(|name| live.contains_key(name))) {
             return false;
         }
@@ -95,9 +88,7 @@ impl Asking {
         for partition in wanted {
             let begin = Instant::now();
             let answer = self.scheduler.queues(url, &partition).await;
-            let code = answer
-                .as_ref()
-                .map_or_else(super::read_back::Error::code, |_| "200".into());
+            let code = answer.as_ref().map_or_else(super::read_back::Error::code, |_| "200".into());
             health.metrics.asked("queues", code, begin.elapsed());
             // Without an answer the hint is left out; the queue is not found either way.
             found.insert(partition, answer.unwrap_or_default());
@@ -113,14 +104,10 @@ pub fn pause(memory: &Memory) -> SignedDuration {
     let Some(last) = &memory.observed.read_back else {
         return SignedDuration::ZERO;
     };
-    let behind = memory
-        .observed
-        .pending_since
-        .is_some_and(|since| last.at.duration_since(since) < EAGER_FOR);
+    let behind = memory.observed.pending_since.is_some_and(|since| last.at.duration_since(since) < EAGER_FOR);
     let interval = if behind { EAGER } else { CALM };
     let due = last.at.checked_add(interval).unwrap_or(last.at);
-    due.duration_since(clock::now())
-        .clamp(SignedDuration::ZERO, interval)
+    due.duration_since(clock::now()).clamp(SignedDuration::ZERO, interval)
 }
 
 /// Partitions, as objects name them, of queues that were not found.
@@ -130,10 +117,7 @@ fn partitions(snapshot: &Snapshot, plan: &Plan) -> BTreeSet<String> {
         let mut conditions = status.iter().flat_map(|status| &status.conditions);
         conditions.any(|condition| condition.reason == Reason::QueueNotFound.as_str())
     };
-    let objects = snapshot
-        .queue_acls
-        .iter()
-        .filter(|entry| missing(&entry.meta.name));
+    let objects = snapshot.queue_acls.iter().filter(|entry| missing(&entry.meta.name));
     objects
         .filter_map(|entry| Some(entry.spec.as_ref().ok()?.partition.clone()))
         .take(MAX_PARTITIONS)

@@ -27,10 +27,7 @@ impl Events {
     /// Starts to publish in the name of `instance`.
     pub fn start(client: Client, instance: String) -> (Self, JoinHandle<()>) {
         let (queue, mut waiting) = mpsc::channel::<(Event, ObjectReference)>(CAPACITY);
-        let reporter = Reporter {
-            controller: FIELD_MANAGER.into(),
-            instance: Some(instance),
-        };
+        let reporter = Reporter { controller: FIELD_MANAGER.into(), instance: Some(instance) };
         let task = tokio::spawn(async move {
             let recorder = Recorder::new(client, reporter);
             while let Some((event, reference)) = waiting.recv().await {
@@ -52,11 +49,7 @@ impl Events {
             uid: Some(uid.to_owned()),
             ..ObjectReference::default()
         };
-        let type_ = if event.warning {
-            EventType::Warning
-        } else {
-            EventType::Normal
-        };
+        let type_ = if event.warning { EventType::Warning } else { EventType::Normal };
         let event = Event {
             type_,
             reason: event.reason.clone(),

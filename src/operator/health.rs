@@ -42,10 +42,7 @@ impl Default for Health {
             metrics: Metrics::default(),
             planned: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
-            rounds: Mutex::new(Rounds {
-                last: Instant::now(),
-                watches: Vec::new(),
-            }),
+            rounds: Mutex::new(Rounds { last: Instant::now(), watches: Vec::new() }),
         }
     }
 }
@@ -53,10 +50,7 @@ impl Default for Health {
 impl Health {
     /// The loop came round, and these watches are running.
     pub fn round(&self, watches: Vec<Arc<Progress>>) {
-        let rounds = Rounds {
-            last: Instant::now(),
-            watches,
-        };
+        let rounds = Rounds { last: Instant::now(), watches };
         *self.rounds.lock().unwrap_or_else(PoisonError::into_inner) = rounds;
     }
 
@@ -79,10 +73,7 @@ impl Health {
             return Some("the loop stands still".into());
         }
         let silent = rounds.watches.iter().find(|watch| watch.silence() > PATIENCE)?;
-        Some(format!(
-            "the API server has not answered the watch of {}",
-            silent.resource
-        ))
+        Some(format!("the API server has not answered the watch of {}", silent.resource))
     }
 
     /// Why the process is not ready.
@@ -97,12 +88,7 @@ impl Health {
     }
 
     fn text(&self) -> String {
-        let watches = self
-            .rounds
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .watches
-            .clone();
+        let watches = self.rounds.lock().unwrap_or_else(PoisonError::into_inner).watches.clone();
         self.metrics.text(&watches)
     }
 }
@@ -110,14 +96,8 @@ impl Health {
 /// The endpoints.
 pub fn router(health: Arc<Health>) -> Router {
     Router::new()
-        .route(
-            "/livez",
-            get(async |State(health): State<Arc<Health>>| answer(health.dead())),
-        )
-        .route(
-            "/readyz",
-            get(async |State(health): State<Arc<Health>>| answer(health.unready())),
-        )
+        .route("/livez", get(async |State(health): State<Arc<Health>>| answer(health.dead())))
+        .route("/readyz", get(async |State(health): State<Arc<Health>>| answer(health.unready())))
         .route("/metrics", get(metrics))
         .with_state(health)
 }
@@ -131,5 +111,42 @@ fn answer(problem: Option<impl Into<String>>) -> (StatusCode, String) {
     match problem {
         None => (StatusCode::OK, "ok\n".into()),
         Some(problem) => (StatusCode::SERVICE_UNAVAILABLE, problem.into() + "\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn ready_from_the_first_plan_until_the_signal() {
+        let health = Health::default();
+        assert!(health.unready().is_some());
+        health.planned();
+        assert_eq!(health.unready(), None);
+        health.stopping();
+        assert!(health.unready().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn dead_when_the_loop_or_a_watch_stands_still() {
+        let health = Health::default();
+        tokio::time::advance(PATIENCE).await;
+        assert_eq!(health.dead(), None);
+        let watch = Progress::new("queueacls");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(health.dead().as_deref(), Some("the loop stands still"));
+        health.round(vec![Arc::clone(&watch)]);
+        assert_eq!(health.dead(), None);
+        tokio::time::advance(PATIENCE).await;
+        health.round(vec![watch]);
+        assert_eq!(health.dead().as_deref(), Some("the API server has not answered the watch of queueacls"));
+    }
+
+    #[tokio::test]
+    async fn the_metrics_are_well_formed() {
+        let text = Health::default().text();
+        assert!(text.contains("queuewarden_build_info{version="), "{text}");
+        assert!(text.ends_with("# EOF\n"), "{text}");
     }
 }

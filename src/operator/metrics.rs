@@ -68,17 +68,11 @@ impl Default for Metrics {
 impl Metrics {
     fn register(&mut self) {
         let build: Family<Labels, Gauge<i64>> = Family::default();
-        build
-            .get_or_create(&vec![("version", env!("CARGO_PKG_VERSION").to_owned())])
-            .set(1);
+        build.get_or_create(&vec![("version", env!("CARGO_PKG_VERSION").to_owned())]).set(1);
         let r = &mut self.registry;
         r.register("build_info", "Always 1; the version is a label", build);
         r.register("leader", "1 while this replica leads", self.leader.clone());
-        r.register(
-            "reconcile",
-            "Runs of the loop, by how they ended",
-            self.reconciles.clone(),
-        );
+        r.register("reconcile", "Runs of the loop, by how they ended", self.reconciles.clone());
         r.register(
             "reconcile_duration_seconds",
             "Duration of a run of the loop",
@@ -89,51 +83,23 @@ impl Metrics {
             "When the API server last answered the watch with success",
             self.watch_progress.clone(),
         );
-        r.register(
-            "objects",
-            "Objects by kind, condition and its status",
-            self.objects.clone(),
-        );
-        r.register(
-            "render_bytes",
-            "Length of the rendered queue tree",
-            self.render_bytes.clone(),
-        );
-        r.register(
-            "config_apply",
-            "Writes of the output ConfigMap, by how they ended",
-            self.applies.clone(),
-        );
-        r.register(
-            "config_drift",
-            "Writes that put back what someone else changed",
-            self.drifts.clone(),
-        );
-        r.register(
-            "status_patch",
-            "Status patches, by how they ended",
-            self.status_patches.clone(),
-        );
+        r.register("objects", "Objects by kind, condition and its status", self.objects.clone());
+        r.register("render_bytes", "Length of the rendered queue tree", self.render_bytes.clone());
+        r.register("config_apply", "Writes of the output ConfigMap, by how they ended", self.applies.clone());
+        r.register("config_drift", "Writes that put back what someone else changed", self.drifts.clone());
+        r.register("status_patch", "Status patches, by how they ended", self.status_patches.clone());
         r.register(
             "config_contested",
             "1 while another writer insists on the output key",
             self.contested.clone(),
         );
-        r.register(
-            "config_in_sync",
-            "1 while the YuniKornConfig is Ready",
-            self.in_sync.clone(),
-        );
+        r.register("config_in_sync", "1 while the YuniKornConfig is Ready", self.in_sync.clone());
         r.register(
             "config_last_in_sync_timestamp_seconds",
             "When the YuniKornConfig was last seen to be Ready",
             self.last_in_sync.clone(),
         );
-        r.register(
-            "fail_open",
-            "1 while everyone has access to every queue",
-            self.fail_open.clone(),
-        );
+        r.register("fail_open", "1 while everyone has access to every queue", self.fail_open.clone());
         r.register(
             "scheduler_request_duration_seconds",
             "Requests to the scheduler's REST service, by endpoint and status code or failure",
@@ -167,9 +133,7 @@ impl Metrics {
     /// The scheduler was asked.
     pub fn asked(&self, endpoint: &'static str, code: String, took: Duration) {
         let labels = vec![("endpoint", endpoint.to_owned()), ("code", code)];
-        self.scheduler_requests
-            .get_or_create(&labels)
-            .observe(took.as_secs_f64());
+        self.scheduler_requests.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
     /// A plan was made.
@@ -181,11 +145,7 @@ impl Metrics {
         for status in plan.policies.values() {
             self.count(Kind::AdmissionPolicy, &status.conditions);
         }
-        let config = plan
-            .config
-            .as_ref()
-            .map(|config| config.conditions.as_slice())
-            .unwrap_or_default();
+        let config = plan.config.as_ref().map(|config| config.conditions.as_slice()).unwrap_or_default();
         self.count(Kind::YuniKornConfig, config);
         let find = |type_: Type| config.iter().find(|condition| condition.type_ == type_.as_str());
         let holds = |type_: Type| find(type_).is_some_and(|condition| condition.status == Status::True);
@@ -217,9 +177,7 @@ impl Metrics {
     /// The text of `/metrics`.
     pub fn text(&self, watches: &[Arc<Progress>]) -> String {
         for watch in watches {
-            self.watch_progress
-                .get_or_create(&label("resource", watch.resource))
-                .set(watch.succeeded());
+            self.watch_progress.get_or_create(&label("resource", watch.resource)).set(watch.succeeded());
         }
         let mut text = String::new();
         // Writing to a String cannot fail.

@@ -44,7 +44,7 @@ use leader::election::Timing;
 use leader::{Candidate, Leadership};
 use observed::Memory;
 use read_back::Scheduler;
-use reconcile::Reconciler;
+use reconcile::{Pause, Reconciler};
 use world::World;
 
 /// Name of the Lease.
@@ -94,9 +94,8 @@ pub async fn run(options: Options) -> Result<(), Error> {
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let client = kube::Config::infer().await?;
     let client = Client::try_from(client).map_err(|error| Error::Client(Box::new(error)))?;
-    let listener = TcpListener::bind(options.listen)
-        .await
-        .map_err(|error| Error::Listen(options.listen, error))?;
+    let listener =
+        TcpListener::bind(options.listen).await.map_err(|error| Error::Listen(options.listen, error))?;
     let mut terminate = signal(SignalKind::terminate()).map_err(Error::Signal)?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Error::Signal)?;
     let stop = async move {
@@ -136,13 +135,12 @@ pub async fn serve(
         events,
         health: Arc::clone(&health),
         memory: Memory::default(),
-        failures: 0,
+        pause: Pause::default(),
     };
     reconciler.run_until(stop).await;
     let farewell = async {
-        if let Some((resign, candidate)) = election {
-            drop(resign);
-            let _ = candidate.await;
+        if let Some(candidacy) = election {
+            candidacy.end().await;
         }
         let _ = publishing.await;
     };
@@ -154,8 +152,23 @@ pub async fn serve(
     Ok(())
 }
 
-/// Begins to compete for the Lease. Dropping the sender gives it up.
-fn elect(client: &Client, options: &Options) -> (Leadership, Option<(oneshot::Sender<()>, JoinHandle<()>)>) {
+/// A candidacy that is running.
+struct Candidacy {
+    resign: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl Candidacy {
+    /// Ends it, and gives the Lease up.
+    async fn end(self) {
+        drop(self.resign);
+        // A task that panicked holds nothing any more.
+        let _ = self.task.await;
+    }
+}
+
+/// Begins to compete for the Lease, where that decides who writes.
+fn elect(client: &Client, options: &Options) -> (Leadership, Option<Candidacy>) {
     if !options.leader_elect {
         return (Leadership::unconditional(), None);
     }
@@ -166,5 +179,5 @@ fn elect(client: &Client, options: &Options) -> (Leadership, Option<(oneshot::Se
     let task = tokio::spawn(candidate.run(async {
         let _ = resigned.await;
     }));
-    (leadership, Some((resign, task)))
+    (leadership, Some(Candidacy { resign, task }))
 }

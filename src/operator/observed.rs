@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use crate::model::config::checksum;
-use crate::plan::snapshot::{ConfigMapState, FIELD_MANAGER, Observed, ReadBack, WriteFailure};
+use crate::plan::snapshot::{ConfigMapState, FIELD_MANAGER, Observed, ReadBack, Snapshot, WriteFailure};
 use crate::plan::{Rendered, Write};
 
 /// Repairs that are remembered; the plan rations by far fewer.
@@ -20,6 +20,8 @@ pub struct Memory {
     pending: Option<String>,
     /// The scheduler that `read_back` is about.
     url: Option<String>,
+    /// The highest revision written so far. The status that remembers it is written later, and may fail to be.
+    revision: Option<u64>,
 }
 
 impl Memory {
@@ -43,10 +45,7 @@ impl Memory {
 
     /// Compares the last answer with the text in force.
     pub fn compare(&mut self, text: &str, now: Timestamp) {
-        let Some(ReadBack {
-            checksum: Ok(actual), ..
-        }) = &self.observed.read_back
-        else {
+        let Some(ReadBack { checksum: Ok(actual), .. }) = &self.observed.read_back else {
             return;
         };
         let expected = checksum(text);
@@ -76,17 +75,22 @@ impl Memory {
         let Some(rendered) = rendered.filter(|rendered| write.data.contains_key(&rendered.key)) else {
             return;
         };
+        self.revision = self.revision.max(Some(rendered.revision));
         observed.last_written = Some(rendered.checksum.clone());
-        observed.reasserts = if write.reassert {
-            observed.reasserts.saturating_add(1)
-        } else {
-            0
-        };
+        observed.reasserts = if write.reassert { observed.reasserts.saturating_add(1) } else { 0 };
         if write.repair {
             observed.rival = rival(before, &rendered.key);
             observed.repairs.push(now);
             let surplus = observed.repairs.len().saturating_sub(MAX_REPAIRS);
             observed.repairs.drain(..surplus);
+        }
+    }
+
+    /// Adds to a snapshot what was seen, so that no revision is used twice: the scheduler skips a text that it knows.
+    pub fn fill(&self, snapshot: &mut Snapshot) {
+        snapshot.observed = self.observed.clone();
+        if let Some(memory) = snapshot.config.as_mut().and_then(|config| config.in_force.as_mut()) {
+            memory.revision = memory.revision.max(self.revision);
         }
     }
 
@@ -104,11 +108,8 @@ impl Memory {
 /// Who owns `key` beside us.
 fn rival(map: Option<&ConfigMapState>, key: &str) -> Option<String> {
     let owners = map?.owners.get(key)?;
-    let names: BTreeSet<_> = owners
-        .iter()
-        .map(|owner| owner.manager.as_str())
-        .filter(|name| *name != FIELD_MANAGER)
-        .collect();
+    let names: BTreeSet<_> =
+        owners.iter().map(|owner| owner.manager.as_str()).filter(|name| *name != FIELD_MANAGER).collect();
     (!names.is_empty()).then(|| names.into_iter().collect::<Vec<_>>().join(", "))
 }
 
@@ -124,12 +125,7 @@ mod tests {
     }
 
     fn rendered(text: &str) -> Rendered {
-        Rendered {
-            key: "queues.yaml".into(),
-            text: text.into(),
-            checksum: checksum(text),
-            revision: 1,
-        }
+        Rendered { key: "queues.yaml".into(), text: text.into(), checksum: checksum(text), revision: 1 }
     }
 
     fn write(text: &str) -> Write {
@@ -153,29 +149,15 @@ mod tests {
         memory.compare("a", at(3));
         assert_eq!(memory.observed.pending_since, Some(at(2)));
         memory.compare("b", at(4));
-        assert_eq!(
-            memory.observed.pending_since,
-            Some(at(4)),
-            "another text, another wait"
-        );
+        assert_eq!(memory.observed.pending_since, Some(at(4)), "another text, another wait");
         assert!(memory.answered(at(5), Err("no answer".into())));
         memory.compare("b", at(5));
-        assert_eq!(
-            memory.observed.pending_since,
-            Some(at(4)),
-            "no answer proves nothing"
-        );
+        assert_eq!(memory.observed.pending_since, Some(at(4)), "no answer proves nothing");
         assert!(memory.answered(at(6), Ok(checksum("b"))));
-        assert!(
-            !memory.answered(at(7), Ok(checksum("b"))),
-            "the same answer later is no news"
-        );
+        assert!(!memory.answered(at(7), Ok(checksum("b"))), "the same answer later is no news");
         memory.compare("b", at(7));
         assert_eq!(
-            (
-                memory.observed.pending_since,
-                memory.observed.loaded_text.as_deref()
-            ),
+            (memory.observed.pending_since, memory.observed.loaded_text.as_deref()),
             (None, Some("b"))
         );
     }
@@ -194,10 +176,7 @@ mod tests {
     #[test]
     fn reassertions_are_counted_until_a_new_text_or_a_proof() {
         let mut memory = Memory::default();
-        let again = Write {
-            reassert: true,
-            ..write("a")
-        };
+        let again = Write { reassert: true, ..write("a") };
         memory.written(at(1), &write("a"), Some(&rendered("a")), None);
         memory.written(at(2), &again, Some(&rendered("a")), None);
         memory.written(at(3), &again, Some(&rendered("a")), None);
@@ -212,19 +191,13 @@ mod tests {
 
     #[test]
     fn repairs_are_remembered_with_their_cause_and_bounded() {
-        let owner = |manager: &str| Owner {
-            manager: manager.into(),
-            operation: "Update".into(),
-        };
+        let owner = |manager: &str| Owner { manager: manager.into(), operation: "Update".into() };
         let foreign = ConfigMapState {
             owners: BTreeMap::from([("queues.yaml".into(), vec![owner("helm"), owner(FIELD_MANAGER)])]),
             ..ConfigMapState::default()
         };
         let mut memory = Memory::default();
-        let repair = Write {
-            repair: true,
-            ..write("a")
-        };
+        let repair = Write { repair: true, ..write("a") };
         for second in 0..40 {
             memory.written(at(second), &repair, Some(&rendered("a")), Some(&foreign));
         }

@@ -3,10 +3,11 @@
 //! Everything that is decided is decided in [`plan`]; here it is only carried out, one write at a time, by the replica that leads.
 //! The others plan too, so that their metrics are right and they can take over at once, and write nothing.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use kube::Client;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
@@ -32,7 +33,7 @@ const MAX_WRITES: usize = 3;
 /// How long a run may go on after the signal to stop.
 const GRACE: Duration = Duration::from_secs(4);
 /// First and longest pause after a run with errors.
-const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
 /// The loop and all it needs.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
@@ -53,8 +54,41 @@ pub struct Reconciler {
     pub health: Arc<Health>,
     /// What was seen.
     pub memory: Memory,
+    /// After errors.
+    pub pause: Pause,
+}
+
+/// How long not to try again what failed. A change of what is wanted is tried at once; other changes are not, or two writers that
+/// race would do so without end.
+#[derive(Debug, Default)]
+pub struct Pause {
     /// Runs with errors since the last one without.
-    pub failures: u32,
+    failures: u32,
+    until: Option<Instant>,
+    /// The keys that could not be written.
+    data: Option<BTreeMap<String, Option<String>>>,
+}
+
+impl Pause {
+    /// What is left of it, if the plan wants what failed.
+    fn left(&self, plan: &Plan) -> Option<Duration> {
+        let same = self.data.is_some() && self.data.as_ref() == plan.write.as_ref().map(|write| &write.data);
+        let left = self.until?.saturating_duration_since(Instant::now());
+        (same && !left.is_zero()).then_some(left)
+    }
+
+    /// Longer after each failure, never in step with others.
+    fn begin(&mut self, plan: &Plan) -> Duration {
+        let (first, longest) = BACKOFF;
+        let factor = 1_u32.checked_shl(self.failures).unwrap_or(u32::MAX);
+        let length = first.saturating_mul(factor).min(longest).mul_f64(0.8 + 0.4 * fastrand::f64());
+        *self = Self {
+            failures: self.failures.saturating_add(1),
+            until: Some(Instant::now() + length),
+            data: plan.write.as_ref().map(|write| write.data.clone()),
+        };
+        length
+    }
 }
 
 /// What came of carrying out a plan.
@@ -87,9 +121,7 @@ impl Reconciler {
 
     async fn run(mut self, mut stopping: watch::Receiver<bool>) {
         while !*stopping.borrow() {
-            let begin = Instant::now();
             let due = self.round().await;
-            self.health.metrics.reconciled(begin.elapsed(), self.failures > 0);
             tokio::select! {
                 () = self.until_due(due) => {}
                 _ = stopping.changed() => {}
@@ -98,58 +130,66 @@ impl Reconciler {
     }
 
     /// One run; when the next one is due without a cause.
-    pub async fn round(&mut self) -> Duration {
+    async fn round(&mut self) -> Duration {
         self.health.round(self.world.progress());
         self.health.metrics.leader.set(self.leadership.holds().into());
+        let begin = Instant::now();
+        let due = self.turn().await;
+        self.health.metrics.reconciled(begin.elapsed(), self.pause.failures > 0);
+        due.unwrap_or(RESYNC)
+    }
+
+    /// `None` while not everything was read.
+    async fn turn(&mut self) -> Option<Duration> {
         self.ask().await;
-        let Some((mut snapshot, mut plan)) = self.plan().await else {
-            return RESYNC;
-        };
+        let (mut snapshot, mut plan) = self.plan().await?;
+        let paused = self.pause.left(&plan);
         let mut failed = false;
-        if self.leadership.holds() {
-            for _ in 0..MAX_WRITES {
-                match self.carry_out(&snapshot, &plan).await {
-                    Outcome::Nothing => break,
-                    Outcome::Again => {}
-                    Outcome::Failed => failed = true,
-                }
-                let Some(next) = self.plan().await else {
-                    return RESYNC;
-                };
-                (snapshot, plan) = next;
-                if failed {
-                    break;
-                }
-            }
+        if self.leadership.holds() && paused.is_none() {
+            (snapshot, plan, failed) = self.write_all(snapshot, plan).await?;
         }
         if self.ask_for_queues(&snapshot, &plan).await {
-            let Some(next) = self.plan().await else {
-                return RESYNC;
-            };
-            (snapshot, plan) = next;
+            (snapshot, plan) = self.plan().await?;
         }
         if self.leadership.holds() {
             failed |= !self.report(&snapshot, &plan).await;
         }
         self.health.metrics.planned(&snapshot, &plan);
         self.health.planned();
-        self.next(failed, plan.wake_at)
+        Some(self.next(failed, paused, &plan))
+    }
+
+    /// Writes until the plan wants nothing more; whether that failed.
+    async fn write_all(&mut self, mut snapshot: Snapshot, mut plan: Plan) -> Option<(Snapshot, Plan, bool)> {
+        for _ in 0..MAX_WRITES {
+            let outcome = self.carry_out(&snapshot, &plan).await;
+            if matches!(outcome, Outcome::Nothing) {
+                return Some((snapshot, plan, false));
+            }
+            (snapshot, plan) = self.plan().await?;
+            if matches!(outcome, Outcome::Failed) {
+                return Some((snapshot, plan, true));
+            }
+        }
+        if plan.write.is_none() {
+            return Some((snapshot, plan, false));
+        }
+        self.memory.failed(WriteFailure::Transient("other writers were faster each time".into()));
+        let (snapshot, plan) = self.plan().await?;
+        Some((snapshot, plan, true))
     }
 
     /// A plan of how things are now; `None` until everything was read once. Off the runtime's threads: a large one takes long.
     async fn plan(&mut self) -> Option<(Snapshot, Plan)> {
         let now = clock::now();
-        let mut snapshot = self.world.snapshot(now, &self.memory.observed)?;
+        let mut snapshot = self.world.snapshot(now)?;
         self.memory.compare(&text_in_force(&snapshot), now);
-        snapshot.observed = self.memory.observed.clone();
+        self.memory.fill(&mut snapshot);
         let planned = tokio::task::spawn_blocking(move || {
             let plan = plan(&snapshot);
             (snapshot, plan)
         });
-        planned
-            .await
-            .inspect_err(|error| tracing::error!(%error, "The plan could not be made"))
-            .ok()
+        planned.await.inspect_err(|error| tracing::error!(%error, "The plan could not be made")).ok()
     }
 
     /// Makes the ConfigMaps that come first, then the write.
@@ -187,9 +227,7 @@ impl Reconciler {
                 self.world.learn_config_map(map);
                 self.note(write, snapshot, plan);
                 if let (Some(url), Some(rendered)) = (&spec.scheduler_url, &plan.rendered) {
-                    self.asking
-                        .until_loaded(url, &rendered.checksum, &mut self.memory, &self.health)
-                        .await;
+                    self.asking.until_loaded(url, &rendered.checksum, &mut self.memory, &self.health).await;
                 }
                 Outcome::Again
             }
@@ -211,18 +249,9 @@ impl Reconciler {
         );
         self.health.metrics.applied("applied");
         if write.repair {
-            self.health.metrics.drifted(if snapshot.output.is_some() {
-                "external_edit"
-            } else {
-                "deleted"
-            });
+            self.health.metrics.drifted(if snapshot.output.is_some() { "external_edit" } else { "deleted" });
         }
-        self.memory.written(
-            clock::now(),
-            write,
-            plan.rendered.as_ref(),
-            snapshot.output.as_ref(),
-        );
+        self.memory.written(clock::now(), write, plan.rendered.as_ref(), snapshot.output.as_ref());
     }
 
     /// Someone was faster, and the watch has not told yet: looks itself.
@@ -277,13 +306,8 @@ impl Reconciler {
                 }
             }
         }
-        for event in plan
-            .events
-            .iter()
-            .filter(|event| !unreported.contains(&event.subject))
-        {
-            self.events
-                .publish(event, uid(snapshot, event).unwrap_or_default());
+        for event in plan.events.iter().filter(|event| !unreported.contains(&event.subject)) {
+            self.events.publish(event, uid(snapshot, event).unwrap_or_default());
         }
         if let Some(error) = &problem {
             tracing::warn!(%error, objects = unreported.len(), "Could not write the status of objects; trying again");
@@ -304,49 +328,28 @@ impl Reconciler {
         let Some(url) = spec(snapshot).and_then(|spec| spec.scheduler_url.as_deref()) else {
             return false;
         };
-        self.asking
-            .queues(url, snapshot, plan, &mut self.memory, &self.health)
-            .await
+        self.asking.queues(url, snapshot, plan, &mut self.memory, &self.health).await
     }
 
-    /// When the next run is due: later after each failure, else at the plan's wish.
-    fn next(&mut self, failed: bool, wake_at: Option<Timestamp>) -> Duration {
-        let (first, longest) = BACKOFF;
-        self.failures = if failed {
-            self.failures.saturating_add(1)
-        } else {
-            0
-        };
-        let wish = wake_at.map(|at| {
-            at.duration_since(clock::now())
-                .max(SignedDuration::from_millis(50))
-        });
-        let wish = wish
-            .and_then(|wish| Duration::try_from(wish).ok())
-            .unwrap_or(RESYNC)
-            .min(RESYNC);
-        if !failed {
-            return wish;
+    /// When the next run is due: after a pause where something failed, else at the plan's wish.
+    fn next(&mut self, failed: bool, paused: Option<Duration>, plan: &Plan) -> Duration {
+        if failed {
+            return self.pause.begin(plan);
         }
-        let doubled = first.saturating_mul(
-            1_u32
-                .checked_shl(self.failures.saturating_sub(1))
-                .unwrap_or(u32::MAX),
-        );
-        doubled.min(longest).mul_f64(0.8 + 0.4 * fastrand::f64())
+        let wish =
+            plan.wake_at.map(|at| at.duration_since(clock::now()).max(SignedDuration::from_millis(50)));
+        let wish = wish.and_then(|wish| Duration::try_from(wish).ok()).unwrap_or(RESYNC).min(RESYNC);
+        if let Some(left) = paused {
+            return wish.min(left);
+        }
+        self.pause = Pause::default();
+        wish
     }
 
     /// Returns when there is cause for a run: a change, another leader, another answer of the scheduler, or the time.
     async fn until_due(&mut self, due: Duration) {
         let url = self.world.spec().and_then(|spec| spec.scheduler_url);
-        let Self {
-            leadership,
-            asking,
-            memory,
-            health,
-            changed,
-            ..
-        } = self;
+        let Self { leadership, asking, memory, health, changed, .. } = self;
         tokio::select! {
             () = change(changed) => {}
             () = leadership.changed() => {}
@@ -386,19 +389,9 @@ fn uid<'a>(snapshot: &'a Snapshot, event: &crate::plan::Event) -> Option<&'a str
     use crate::plan::Subject;
     let meta = match &event.subject {
         Subject::Config(_) => &snapshot.config.as_ref()?.meta,
-        Subject::QueueAcl(name) => {
-            &snapshot
-                .queue_acls
-                .iter()
-                .find(|entry| entry.meta.name == *name)?
-                .meta
-        }
+        Subject::QueueAcl(name) => &snapshot.queue_acls.iter().find(|entry| entry.meta.name == *name)?.meta,
         Subject::AdmissionPolicy(name) => {
-            &snapshot
-                .policies
-                .iter()
-                .find(|entry| entry.meta.name == *name)?
-                .meta
+            &snapshot.policies.iter().find(|entry| entry.meta.name == *name)?.meta
         }
     };
     Some(&meta.uid)

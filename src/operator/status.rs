@@ -45,31 +45,16 @@ pub fn patches(snapshot: &Snapshot, plan: &Plan, world: &World) -> Vec<StatusPat
     let acls = snapshot.queue_acls.iter().filter_map(|entry| {
         let status = plan.queue_acls.get(&entry.meta.name)?;
         let status = status::queue_acl(entry.meta.generation, status);
-        patch(
-            world,
-            Subject::QueueAcl(entry.meta.name.clone()),
-            &entry.meta,
-            &status,
-        )
+        patch(world, Subject::QueueAcl(entry.meta.name.clone()), &entry.meta, &status)
     });
     let policies = snapshot.policies.iter().filter_map(|entry| {
         let status = plan.policies.get(&entry.meta.name)?;
         let status = status::admission_policy(entry.meta.generation, status);
-        patch(
-            world,
-            Subject::AdmissionPolicy(entry.meta.name.clone()),
-            &entry.meta,
-            &status,
-        )
+        patch(world, Subject::AdmissionPolicy(entry.meta.name.clone()), &entry.meta, &status)
     });
     let config = snapshot.config.iter().filter_map(|entry| {
         let status = status::yunikorn_config(entry.meta.generation, plan.config.as_ref()?);
-        patch(
-            world,
-            Subject::Config(entry.meta.name.clone()),
-            &entry.meta,
-            &status,
-        )
+        patch(world, Subject::Config(entry.meta.name.clone()), &entry.meta, &status)
     });
     acls.chain(policies).chain(config).collect()
 }
@@ -80,10 +65,7 @@ fn patch<S: Serialize>(world: &World, subject: Subject, meta: &Meta, status: &S)
     let new = serde_json::to_value(status).ok()?;
     let change = difference(&old, &new)?;
     // With the uid as precondition the API server refuses the patch for an object that was deleted and made again.
-    Some(StatusPatch {
-        subject,
-        body: json!({"metadata": {"uid": meta.uid}, "status": change}),
-    })
+    Some(StatusPatch { subject, body: json!({"metadata": {"uid": meta.uid}, "status": change}) })
 }
 
 /// The JSON merge patch (RFC 7396) that turns `old` into `new`; `None` when they are equal.
@@ -94,14 +76,9 @@ fn difference(old: &Value, new: &Value) -> Option<Value> {
     let (Value::Object(before), Value::Object(after)) = (old, new) else {
         return Some(new.clone());
     };
-    let gone = before
-        .keys()
-        .filter(|key| !after.contains_key(*key))
-        .map(|key| (key.clone(), Value::Null));
+    let gone = before.keys().filter(|key| !after.contains_key(*key)).map(|key| (key.clone(), Value::Null));
     let changed = after.iter().filter_map(|(key, value)| {
-        let change = before
-            .get(key)
-            .map_or_else(|| Some(value.clone()), |old| difference(old, value))?;
+        let change = before.get(key).map_or_else(|| Some(value.clone()), |old| difference(old, value))?;
         Some((key.clone(), change))
     });
     Some(Value::Object(gone.chain(changed).collect::<Map<_, _>>()))
@@ -112,10 +89,7 @@ pub async fn send(
     client: &Client,
     patches: Vec<StatusPatch>,
 ) -> Vec<(StatusPatch, Result<DynamicObject, Error>)> {
-    let params = PatchParams {
-        field_manager: Some(FIELD_MANAGER.into()),
-        ..PatchParams::default()
-    };
+    let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
     let requests = patches.into_iter().map(|patch| {
         let (client, params) = (client.clone(), params.clone());
         async move {
@@ -125,10 +99,7 @@ pub async fn send(
             (patch, answer)
         }
     });
-    futures::stream::iter(requests)
-        .buffer_unordered(CONCURRENCY)
-        .collect()
-        .await
+    futures::stream::iter(requests).buffer_unordered(CONCURRENCY).collect().await
 }
 
 #[cfg(test)]

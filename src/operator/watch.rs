@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use axum::http::Request;
 use futures::StreamExt as _;
+use kube::client::Body;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client};
 use serde::de::DeserializeOwned;
@@ -91,19 +93,18 @@ impl Progress {
                 "This kind is not installed; waiting for its CustomResourceDefinition"
             );
         } else if news {
-            tracing::warn!(
-                resource = self.resource,
-                problem = found.message,
-                "Cannot watch; trying again"
-            );
+            tracing::warn!(resource = self.resource, problem = found.message, "Cannot watch; trying again");
         }
         news
     }
 
-    fn note_recovery(&self) {
-        if lock(&self.problem).take().is_some() {
+    /// Whether there was a problem.
+    fn note_recovery(&self) -> bool {
+        let recovered = lock(&self.problem).take().is_some();
+        if recovered {
             tracing::info!(resource = self.resource, "Watching again");
         }
+        recovered
     }
 }
 
@@ -118,14 +119,8 @@ impl Problem {
             _ => None,
         };
         match status {
-            Some(status) => Self {
-                code: Some(status.code),
-                message: status.message.clone(),
-            },
-            None => Self {
-                code: None,
-                message: error.to_string(),
-            },
+            Some(status) => Self { code: Some(status.code), message: status.message.clone() },
+            None => Self { code: None, message: error.to_string() },
         }
     }
 }
@@ -158,20 +153,10 @@ impl<T: Send + Sync + 'static> Watch<T> {
         K: kube::Resource + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
     {
         let cache = Arc::new(Mutex::new(Cache::default()));
-        let api = api(noting(client, Arc::clone(&progress)));
-        let task = tokio::spawn(follow(
-            api,
-            config,
-            keep,
-            Arc::clone(&cache),
-            Arc::clone(&progress),
-            changed,
-        ));
-        Self {
-            cache,
-            progress,
-            task,
-        }
+        let api = api(noting(client, Arc::clone(&progress), Arc::clone(&changed)));
+        let task =
+            tokio::spawn(follow(api, config, keep, Arc::clone(&cache), Arc::clone(&progress), changed));
+        Self { cache, progress, task }
     }
 
     /// What is known now.
@@ -198,15 +183,7 @@ async fn follow<K, T>(
     let mut events = std::pin::pin!(watcher(api, config).default_backoff());
     while let Some(event) = events.next().await {
         let matters = match event {
-            Ok(event) => {
-                if matches!(
-                    event,
-                    watcher::Event::InitDone | watcher::Event::Apply(_) | watcher::Event::Delete(_)
-                ) {
-                    progress.note_recovery();
-                }
-                lock(&cache).observe(convert(event, keep))
-            }
+            Ok(event) => lock(&cache).observe(convert(event, keep)),
             Err(error) => progress.note_problem(&error),
         };
         if matters {
@@ -225,15 +202,22 @@ fn convert<K, T>(event: watcher::Event<K>, keep: fn(K) -> Kept<T>) -> watcher::E
     }
 }
 
-/// `client`, with each answer noted and the wait for it bounded.
-fn noting(client: &Client, progress: Arc<Progress>) -> Client {
+/// `client`, with each answer noted and the wait for it bounded. A problem is over when a watch begins: a list may succeed where a watch
+/// is refused.
+fn noting(client: &Client, progress: Arc<Progress>, changed: Arc<Notify>) -> Client {
     let namespace = client.default_namespace().to_owned();
     let client = client.clone();
-    let service = tower::service_fn(move |request| {
-        let (client, progress) = (client.clone(), Arc::clone(&progress));
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (client, progress, changed) = (client.clone(), Arc::clone(&progress), Arc::clone(&changed));
         async move {
+            let watches =
+                request.uri().query().is_some_and(|query| query.split('&').any(|pair| pair == "watch=true"));
             let response = timeout(ANSWER, client.send(request)).await??;
-            progress.note_answer(response.status().is_success());
+            let success = response.status().is_success();
+            progress.note_answer(success);
+            if success && watches && progress.note_recovery() {
+                changed.notify_one();
+            }
             Ok::<_, BoxError>(response)
         }
     });

@@ -126,8 +126,8 @@ impl World {
         }
     }
 
-    /// Everything, at `now`; `None` until all of it was read once.
-    pub fn snapshot(&mut self, now: Timestamp, observed: &Observed) -> Option<Snapshot> {
+    /// Everything that is watched, at `now`, and nothing observed; `None` until all of it was read once.
+    pub fn snapshot(&mut self, now: Timestamp) -> Option<Snapshot> {
         if !(self.queue_acls.cache().synced()
             && self.policies.cache().synced()
             && self.configs.cache().synced())
@@ -135,15 +135,8 @@ impl World {
             return None;
         }
         self.follow_config();
-        let mut config = self
-            .configs
-            .cache()
-            .get(SINGLETON)
-            .map(|kept| kept.value.entry.clone());
-        let spec = config
-            .as_ref()
-            .and_then(|config| config.spec.as_ref().ok())
-            .cloned();
+        let mut config = self.configs.cache().get(SINGLETON).map(|kept| kept.value.entry.clone());
+        let spec = config.as_ref().and_then(|config| config.spec.as_ref().ok()).cloned();
         let [mut defaults, mut base, mut output] = [None, None, None];
         if let (Some(spec), Some(maps)) = (spec, &self.maps) {
             if let Some(problem) = maps.forbidden() {
@@ -166,7 +159,7 @@ impl World {
             defaults,
             base,
             output,
-            observed: observed.clone(),
+            observed: Observed::default(),
         })
     }
 
@@ -178,11 +171,8 @@ impl World {
     /// Watches the ConfigMaps that the `YuniKornConfig` names now.
     fn follow_config(&mut self) {
         let Some(spec) = self.spec() else { return };
-        let place = Place {
-            namespace: spec.namespace,
-            base: spec.base_config_map,
-            output: spec.output_config_map,
-        };
+        let place =
+            Place { namespace: spec.namespace, base: spec.base_config_map, output: spec.output_config_map };
         if self.maps.as_ref().is_none_or(|maps| maps.place != place) {
             tracing::info!(
                 namespace = place.namespace,
@@ -197,21 +187,9 @@ impl World {
     /// The status of an object as it stands, and nothing when the object is not known.
     pub fn status(&self, kind: Kind, name: &str) -> Option<Value> {
         match kind {
-            Kind::QueueAcl => self
-                .queue_acls
-                .cache()
-                .get(name)
-                .map(|kept| kept.value.status.clone()),
-            Kind::AdmissionPolicy => self
-                .policies
-                .cache()
-                .get(name)
-                .map(|kept| kept.value.status.clone()),
-            Kind::YuniKornConfig => self
-                .configs
-                .cache()
-                .get(name)
-                .map(|kept| kept.value.status.clone()),
+            Kind::QueueAcl => self.queue_acls.cache().get(name).map(|kept| kept.value.status.clone()),
+            Kind::AdmissionPolicy => self.policies.cache().get(name).map(|kept| kept.value.status.clone()),
+            Kind::YuniKornConfig => self.configs.cache().get(name).map(|kept| kept.value.status.clone()),
         }
     }
 
@@ -234,15 +212,8 @@ impl World {
 
     /// The signs of life of all watches.
     pub fn progress(&self) -> Vec<Arc<Progress>> {
-        let own = [
-            self.queue_acls.progress(),
-            self.policies.progress(),
-            self.configs.progress(),
-        ];
-        let maps = self
-            .maps
-            .iter()
-            .flat_map(|maps| maps.watches.values().map(Watch::progress));
+        let own = [self.queue_acls.progress(), self.policies.progress(), self.configs.progress()];
+        let maps = self.maps.iter().flat_map(|maps| maps.watches.values().map(Watch::progress));
         own.into_iter().chain(maps).cloned().collect()
     }
 }
@@ -259,14 +230,7 @@ impl Maps {
             watches.entry(name.to_owned()).or_insert_with(|| {
                 let api = |client| Api::<ConfigMap>::namespaced(client, &place.namespace);
                 let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
-                Watch::start(
-                    client,
-                    api,
-                    config,
-                    keep_config_map,
-                    Progress::new(label),
-                    Arc::clone(changed),
-                )
+                Watch::start(client, api, config, keep_config_map, Progress::new(label), Arc::clone(changed))
             });
         }
         Self { place, watches }
@@ -333,10 +297,7 @@ fn keep_config(object: DynamicObject) -> Kept<Object<Entry<ConfigSpec, ConfigMem
 fn keep<E>(mut object: DynamicObject, entry: fn(&DynamicObject) -> E) -> Kept<Object<E>> {
     let entry = entry(&object);
     let metadata = object.metadata;
-    let (uid, generation) = (
-        metadata.uid.unwrap_or_default(),
-        metadata.generation.unwrap_or_default(),
-    );
+    let (uid, generation) = (metadata.uid.unwrap_or_default(), metadata.generation.unwrap_or_default());
     Kept {
         name: metadata.name.unwrap_or_default(),
         resource_version: metadata.resource_version.unwrap_or_default(),
@@ -349,6 +310,7 @@ fn keep<E>(mut object: DynamicObject, entry: fn(&DynamicObject) -> E) -> Kept<Ob
 }
 
 /// Every change of a ConfigMap matters, also that of an owner.
+#[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
 fn keep_config_map(map: ConfigMap) -> Kept<ConfigMapState> {
     let state = config_map::state(&map);
     Kept {

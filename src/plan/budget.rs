@@ -27,10 +27,7 @@ pub(super) enum Permit {
 
 /// The repairs that still count at `now`.
 fn recent(repairs: &[Timestamp], now: Timestamp) -> impl DoubleEndedIterator<Item = Timestamp> {
-    repairs
-        .iter()
-        .copied()
-        .filter(move |at| now.duration_since(*at) < WINDOW)
+    repairs.iter().copied().filter(move |at| now.duration_since(*at) < WINDOW)
 }
 
 /// Whether one more repair may be made at `now`, given the earlier ones.
@@ -57,12 +54,8 @@ pub(super) fn contended_until(repairs: &[Timestamp], now: Timestamp) -> Option<T
 
 /// `first` doubled `times` times, at most `longest`.
 pub(super) fn doubled(first: SignedDuration, times: usize, longest: SignedDuration) -> SignedDuration {
-    let factor = u32::try_from(times)
-        .ok()
-        .and_then(|times| 2_i32.checked_pow(times));
-    factor
-        .and_then(|factor| first.checked_mul(factor))
-        .map_or(longest, |delay| delay.min(longest))
+    let factor = u32::try_from(times).ok().and_then(|times| 2_i32.checked_pow(times));
+    factor.and_then(|factor| first.checked_mul(factor)).map_or(longest, |delay| delay.min(longest))
 }
 
 #[cfg(test)]
@@ -113,12 +106,8 @@ mod tests {
                 repairs.push(at(second));
             }
         }
-        let most = (0..3000).map(|from| {
-            repairs
-                .iter()
-                .filter(|r| **r >= at(from) && **r < at(from + 600))
-                .count()
-        });
+        let most =
+            (0..3000).map(|from| repairs.iter().filter(|r| **r >= at(from) && **r < at(from + 600)).count());
         assert!(most.max().unwrap() <= 8, "{repairs:?}");
     }
 }

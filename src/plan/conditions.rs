@@ -196,40 +196,24 @@ pub struct Finding {
 impl Finding {
     /// A condition that holds.
     pub fn yes(type_: Type, reason: Reason, message: impl Into<String>) -> Self {
-        Self {
-            type_,
-            status: Status::True,
-            reason,
-            message: message.into(),
-        }
+        Self { type_, status: Status::True, reason, message: message.into() }
     }
 
     /// A condition that does not hold.
     pub fn no(type_: Type, reason: Reason, message: impl Into<String>) -> Self {
-        Self {
-            status: Status::False,
-            ..Self::yes(type_, reason, message)
-        }
+        Self { status: Status::False, ..Self::yes(type_, reason, message) }
     }
 
     /// A condition that cannot be told.
     pub fn unknown(type_: Type, reason: Reason, message: impl Into<String>) -> Self {
-        Self {
-            status: Status::Unknown,
-            ..Self::yes(type_, reason, message)
-        }
+        Self { status: Status::Unknown, ..Self::yes(type_, reason, message) }
     }
 
     /// The summary: `Ready=True` with `message`, or the first finding that is not true.
     pub fn ready<'a>(findings: impl IntoIterator<Item = &'a Finding>, message: &str) -> Self {
-        let failing = findings
-            .into_iter()
-            .find(|finding| finding.status != Status::True);
+        let failing = findings.into_iter().find(|finding| finding.status != Status::True);
         match failing {
-            Some(first) => Self {
-                type_: Type::Ready,
-                ..first.clone()
-            },
+            Some(first) => Self { type_: Type::Ready, ..first.clone() },
             None => Self::yes(Type::Ready, Reason::Ready, message),
         }
     }
@@ -240,9 +224,7 @@ impl Finding {
 pub fn merge(old: &[Condition], findings: &[Finding], generation: i64, now: Timestamp) -> Vec<Condition> {
     let ours = |type_: &str| Type::ALL.iter().any(|known| known.as_str() == type_);
     let fresh = findings.iter().map(|finding| {
-        let before = old
-            .iter()
-            .find(|c| c.type_ == finding.type_.as_str() && c.status == finding.status);
+        let before = old.iter().find(|c| c.type_ == finding.type_.as_str() && c.status == finding.status);
         Condition {
             type_: finding.type_.to_string(),
             status: finding.status,
@@ -252,11 +234,7 @@ pub fn merge(old: &[Condition], findings: &[Finding], generation: i64, now: Time
             last_transition: before.map_or(now, |c| c.last_transition),
         }
     });
-    old.iter()
-        .filter(|c| !ours(&c.type_))
-        .cloned()
-        .chain(fresh)
-        .collect()
+    old.iter().filter(|c| !ours(&c.type_)).cloned().chain(fresh).collect()
 }
 
 /// `text`, cut at a character boundary so that it fits [`MAX_MESSAGE`].
@@ -293,29 +271,20 @@ mod tests {
 
     #[test]
     fn transition_time_moves_only_when_the_status_flips() {
-        let old = [
-            condition("Accepted", Status::True, 5),
-            condition("Ready", Status::False, 5),
-        ];
+        let old = [condition("Accepted", Status::True, 5), condition("Ready", Status::False, 5)];
         let found = [
             Finding::yes(Type::Accepted, Reason::Accepted, "new words"),
             Finding::yes(Type::Ready, Reason::Ready, "in force"),
         ];
         let merged = merge(&old, &found, 2, at(9));
-        let times: Vec<_> = merged
-            .iter()
-            .map(|c| (c.type_.as_str(), c.last_transition))
-            .collect();
+        let times: Vec<_> = merged.iter().map(|c| (c.type_.as_str(), c.last_transition)).collect();
         assert_eq!(times, [("Accepted", at(5)), ("Ready", at(9))]);
         assert!(merged.iter().all(|c| c.observed_generation == 2));
     }
 
     #[test]
     fn foreign_conditions_stay_and_our_outdated_ones_go() {
-        let old = [
-            condition("example.com/Audited", Status::True, 1),
-            condition("FailOpen", Status::True, 1),
-        ];
+        let old = [condition("example.com/Audited", Status::True, 1), condition("FailOpen", Status::True, 1)];
         let merged = merge(&old, &[Finding::yes(Type::Ready, Reason::Ready, "")], 1, at(2));
         let types: Vec<_> = merged.iter().map(|c| c.type_.as_str()).collect();
         assert_eq!(types, ["example.com/Audited", "Ready"]);
@@ -337,9 +306,6 @@ mod tests {
             Finding::no(Type::Effective, Reason::DefaultConfigActive, "moot"),
         ];
         let ready = Finding::ready(&findings, "in force");
-        assert_eq!(
-            (ready.status, ready.reason),
-            (Status::Unknown, Reason::SchedulerUnreachable)
-        );
+        assert_eq!((ready.status, ready.reason), (Status::Unknown, Reason::SchedulerUnreachable));
     }
 }

@@ -46,9 +46,7 @@ fn decided<'a>(
     let mut base = base::resolve(snapshot, spec, &env);
     let objects = objects(snapshot, base.as_ref().ok(), &env);
     let tree = base.as_ref().ok().map(|base| &base.tree).or(env.tree.as_ref());
-    let grants = tree
-        .map(|tree| grants::decide(&objects, tree))
-        .unwrap_or_default();
+    let grants = tree.map(|tree| grants::decide(&objects, tree)).unwrap_or_default();
     let (body, wanted) = match rendered(base.as_ref().ok(), &grants) {
         Some(Ok((body, tree))) => (Some(body), Some(tree)),
         Some(Err(finding)) => {
@@ -66,10 +64,8 @@ fn decided<'a>(
             now: snapshot.now,
         })
     });
-    let reassert_at = loaded
-        .as_ref()
-        .and_then(|answer| answer.reassert_at)
-        .filter(|_| env.source == Source::Output);
+    let reassert_at =
+        loaded.as_ref().and_then(|answer| answer.reassert_at).filter(|_| env.source == Source::Output);
     let output = output::decide(&Question {
         snapshot,
         spec,
@@ -81,42 +77,19 @@ fn decided<'a>(
         reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
     });
     let base = base.map_or_else(|finding| finding, |base| base.finding);
-    Decided {
-        snapshot,
-        config,
-        spec,
-        env,
-        base,
-        objects,
-        policies,
-        grants,
-        wanted,
-        output,
-        loaded,
-    }
+    Decided { snapshot, config, spec, env, base, objects, policies, grants, wanted, output, loaded }
 }
 
 /// Resolves all objects: against the base, or against what is live while the base is not in order, or by themselves when there is
 /// no queue tree at all.
 fn objects(snapshot: &Snapshot, base: Option<&Base>, env: &Environment) -> Vec<Resolved> {
     let dynamic = |partition: &str, queue: &QueuePath| {
-        snapshot
-            .observed
-            .live_queues
-            .get(partition)
-            .and_then(|queues| queues.get(queue.as_str()))
+        snapshot.observed.live_queues.get(partition).and_then(|queues| queues.get(queue.as_str()))
             == Some(&false)
     };
     let empty = Config::default();
-    let tree = base
-        .map(|base| &base.tree)
-        .or(env.tree.as_ref())
-        .unwrap_or(&empty);
-    snapshot
-        .queue_acls
-        .iter()
-        .map(|entry| resolve::resolve(entry, tree, snapshot.now, &dynamic))
-        .collect()
+    let tree = base.map(|base| &base.tree).or(env.tree.as_ref()).unwrap_or(&empty);
+    snapshot.queue_acls.iter().map(|entry| resolve::resolve(entry, tree, snapshot.now, &dynamic)).collect()
 }
 
 /// The base with the grants in it, and its queues; the error is condition `BaseResolved`.
@@ -136,13 +109,7 @@ impl Decided<'_> {
         let config = self.config_status(&mut events);
         let wake_at = self.wake_at();
         events.sort();
-        let Decision {
-            import,
-            backup,
-            write,
-            rendered,
-            ..
-        } = self.output;
+        let Decision { import, backup, write, rendered, .. } = self.output;
         Plan {
             import,
             backup,
@@ -158,31 +125,15 @@ impl Decided<'_> {
 
     fn status<S>(&self, meta: &Meta, findings: &[Finding], rest: S) -> ObjectStatus<S> {
         let conditions = merge(&meta.conditions, findings, meta.generation, self.snapshot.now);
-        ObjectStatus {
-            uid: meta.uid.clone(),
-            conditions,
-            rest,
-        }
+        ObjectStatus { uid: meta.uid.clone(), conditions, rest }
     }
 
     fn queue_acl_statuses(&self, events: &mut Vec<Event>) -> Vec<(String, ObjectStatus<QueueAclStatus>)> {
-        let text = self
-            .snapshot
-            .output
-            .as_ref()
-            .and_then(|output| output.data.get(&self.env.key));
+        let text = self.snapshot.output.as_ref().and_then(|output| output.data.get(&self.env.key));
         let as_wanted =
             text.is_some() && text == self.output.rendered.as_ref().map(|rendered| &rendered.text);
-        let written = if as_wanted {
-            None
-        } else {
-            text.and_then(|text| verdict(text, &[]).config)
-        };
-        let written = if as_wanted {
-            self.wanted.as_ref()
-        } else {
-            written.as_ref()
-        };
+        let written = if as_wanted { None } else { text.and_then(|text| verdict(text, &[]).config) };
+        let written = if as_wanted { self.wanted.as_ref() } else { written.as_ref() };
         let proven = self.proven();
         let name = config_map(self.spec, &self.spec.output_config_map);
         let facts = report::queue_acl::Facts {
@@ -211,10 +162,7 @@ impl Decided<'_> {
                 if let Some(taken) = found.taken.filter(|_| newly) {
                     events.push(events::event(&subject, true, events::ACCESS_REMOVED, &taken));
                 }
-                (
-                    entry.meta.name.clone(),
-                    self.status(&entry.meta, &found.findings, found.status),
-                )
+                (entry.meta.name.clone(), self.status(&entry.meta, &found.findings, found.status))
             })
             .collect()
     }
@@ -225,18 +173,10 @@ impl Decided<'_> {
         if loaded.status == Status::True {
             return None;
         }
-        let memory = self
-            .config
-            .in_force
-            .as_ref()
-            .and_then(|memory| memory.loaded_hash.as_ref());
+        let memory = self.config.in_force.as_ref().and_then(|memory| memory.loaded_hash.as_ref());
         // A scheduler that cannot be asked is taken to run what it was last seen to run.
         let unasked = loaded.status == Status::Unknown && memory == Some(&self.env.checksum);
-        let text = if unasked {
-            Some(&self.env.text)
-        } else {
-            self.snapshot.observed.loaded_text.as_ref()
-        };
+        let text = if unasked { Some(&self.env.text) } else { self.snapshot.observed.loaded_text.as_ref() };
         verdict(text?, &[]).config
     }
 
@@ -264,17 +204,15 @@ impl Decided<'_> {
                     &findings,
                     &[Type::Ready],
                 ));
-                (
-                    entry.meta.name.clone(),
-                    self.status(&entry.meta, &findings, in_force),
-                )
+                (entry.meta.name.clone(), self.status(&entry.meta, &findings, in_force))
             })
             .collect()
     }
 
     fn config_status(&self, events: &mut Vec<Event>) -> ObjectStatus<ConfigStatus> {
         let meta = &self.config.meta;
-        let key_written = self.snapshot.output.as_ref().is_some_and(|output| output.data.contains_key(&self.env.key));
+        let key_written =
+            self.snapshot.output.as_ref().is_some_and(|output| output.data.contains_key(&self.env.key));
         let fail_open = report::config::fail_open(&self.env, key_written);
         let loaded = self.loaded.as_ref().map(|answer| answer.finding.clone());
         let findings =
@@ -290,18 +228,9 @@ impl Decided<'_> {
     /// The next moment at which the same snapshot would give another plan.
     fn wake_at(&self) -> Option<Timestamp> {
         let now = self.snapshot.now;
-        let specs = self
-            .snapshot
-            .queue_acls
-            .iter()
-            .filter_map(|entry| entry.spec.as_ref().ok());
-        let windows = specs
-            .flat_map(|spec| [spec.not_before, spec.expires_at])
-            .flatten();
-        let kept = self
-            .objects
-            .iter()
-            .filter_map(|object| object.kept.as_ref()?.expires_at);
+        let specs = self.snapshot.queue_acls.iter().filter_map(|entry| entry.spec.as_ref().ok());
+        let windows = specs.flat_map(|spec| [spec.not_before, spec.expires_at]).flatten();
+        let kept = self.objects.iter().filter_map(|object| object.kept.as_ref()?.expires_at);
         let load = self.loaded.iter().filter_map(|answer| answer.reassert_at);
         let patience = self
             .snapshot

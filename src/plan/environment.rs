@@ -41,9 +41,7 @@ impl Environment {
     pub(super) fn of(snapshot: &Snapshot) -> Self {
         let flat = flatten(&data(snapshot.defaults.as_ref()), &data(snapshot.output.as_ref()));
         let key = flat.queues_key();
-        let shadow = flat
-            .shadows(flatten::Source::Configs, &key)
-            .map(|origin| origin.key.clone());
+        let shadow = flat.shadows(flatten::Source::Configs, &key).map(|origin| origin.key.clone());
         let queues = flat.queues(&key);
         let source = match queues.origin {
             None => Source::BuiltIn,
@@ -68,17 +66,9 @@ impl Environment {
 
     /// The partitions that the scheduler has now: a text without one of them hangs it (yunikorn-core `partition_manager.go:168`).
     pub(super) fn active_partitions(&self) -> Vec<String> {
-        let names: Vec<String> = self
-            .tree
-            .iter()
-            .flat_map(|tree| &tree.partitions)
-            .map(|p| p.name.clone())
-            .collect();
-        if names.is_empty() {
-            vec!["default".into()]
-        } else {
-            names
-        }
+        let names: Vec<String> =
+            self.tree.iter().flat_map(|tree| &tree.partitions).map(|p| p.name.clone()).collect();
+        if names.is_empty() { vec!["default".into()] } else { names }
     }
 }
 
@@ -95,9 +85,7 @@ fn or_built_in(text: &str) -> String {
 /// The text of `key` in one ConfigMap alone, `binaryData` considered.
 pub(super) fn text_in(map: &ConfigMapState, key: &str) -> Option<String> {
     let flat: Flattened = flatten(&ConfigMapData::default(), &data(Some(map)));
-    flat.get(key)
-        .map(|value| value.text.clone())
-        .filter(|text| !text.is_empty())
+    flat.get(key).map(|value| value.text.clone()).filter(|text| !text.is_empty())
 }
 
 fn data(map: Option<&ConfigMapState>) -> ConfigMapData {
@@ -106,11 +94,7 @@ fn data(map: Option<&ConfigMapState>) -> ConfigMapData {
     };
     ConfigMapData {
         data: map.data.clone(),
-        binary_data: map
-            .binary
-            .iter()
-            .map(|(key, value)| (key.clone(), value.gunzipped.clone()))
-            .collect(),
+        binary_data: map.binary.iter().map(|(key, value)| (key.clone(), value.gunzipped.clone())).collect(),
     }
 }
 

@@ -24,16 +24,10 @@ pub(super) struct Parts<'a> {
 /// Takes a text of ours apart; `None` when it has no header.
 pub(super) fn split(text: &str) -> Option<Parts<'_>> {
     let text = text.strip_prefix(BOM).unwrap_or(text);
-    let (origin, rest) = text
-        .split_once('\n')
-        .filter(|(first, _)| first.starts_with(GENERATED))?;
+    let (origin, rest) = text.split_once('\n').filter(|(first, _)| first.starts_with(GENERATED))?;
     let (second, body) = rest.split_once('\n')?;
     let revision = second.trim_end().strip_prefix(REVISION)?.parse().ok()?;
-    Some(Parts {
-        revision,
-        origin: origin.trim_end(),
-        body,
-    })
+    Some(Parts { revision, origin: origin.trim_end(), body })
 }
 
 /// The base's text without a header of ours: a base may have been copied from an output.
@@ -53,14 +47,8 @@ pub(super) fn join(origin: &str, revision: u64, body: &str) -> String {
         Some(rest) => ("\u{feff}", rest),
         None => ("", body),
     };
-    let end = if body
-        .split_once('\n')
-        .is_some_and(|(first, _)| first.ends_with('\r'))
-    {
-        "\r\n"
-    } else {
-        "\n"
-    };
+    let end =
+        if body.split_once('\n').is_some_and(|(first, _)| first.ends_with('\r')) { "\r\n" } else { "\n" };
     format!("{mark}{origin}{end}{REVISION}{revision}{end}{body}")
 }
 
@@ -73,15 +61,7 @@ mod tests {
         for body in ["partitions: []\n", "a: 1\r\nb: 2\r\n", "", "no newline"] {
             let origin = origin("ConfigMap yunikorn/yunikorn-defaults, key queues.yaml");
             let text = join(&origin, 41, body);
-            assert_eq!(
-                split(&text),
-                Some(Parts {
-                    revision: 41,
-                    origin: &origin,
-                    body
-                }),
-                "{text:?}"
-            );
+            assert_eq!(split(&text), Some(Parts { revision: 41, origin: &origin, body }), "{text:?}");
             assert_eq!(strip(&text), body);
         }
     }

@@ -37,12 +37,8 @@ pub use output::{MAX_BYTES, WARN_BYTES};
 pub use resolve::Right;
 
 /// All codes of this module.
-pub const CODES: &[Code] = &[
-    resolve::EMPTY_WINDOW,
-    resolve::NO_RIGHT,
-    resolve::SHARED_QUEUE,
-    render::NOT_AS_MEANT,
-];
+pub const CODES: &[Code] =
+    &[resolve::EMPTY_WINDOW, resolve::NO_RIGHT, resolve::SHARED_QUEUE, render::NOT_AS_MEANT];
 
 /// Makes the plan.
 pub fn plan(snapshot: &Snapshot) -> Plan {

@@ -83,12 +83,8 @@ pub(super) fn decide(question: &Question<'_>) -> Decision {
     let wants = adopted.wants;
     let changes = changes(question, &wants);
     let keys = owned_after(question, &wants, &changes);
-    let mut decision = Decision {
-        rendered,
-        keys,
-        import: adopted.import,
-        ..Decision::nothing(applied(question))
-    };
+    let mut decision =
+        Decision { rendered, keys, import: adopted.import, ..Decision::nothing(applied(question)) };
     if let Some(finding) = oversized(question, &changes) {
         decision.applied = finding;
         return decision;
@@ -119,31 +115,18 @@ fn revise(question: &Question<'_>, body: &str) -> Option<Rendered> {
     let same = live.filter(|live| {
         header::split(&wanted).is_some_and(|w| w.body == live.body && w.origin == live.origin)
     });
-    let known = live
-        .map(|live| live.revision)
-        .max(question.memory.and_then(|memory| memory.revision))
-        .unwrap_or(0);
+    let known =
+        live.map(|live| live.revision).max(question.memory.and_then(|memory| memory.revision)).unwrap_or(0);
     let revision = match same {
         Some(live) if !question.reassert => live.revision,
         _ => known.saturating_add(1),
     };
     let text = header::join(&origin, revision, body);
-    Some(Rendered {
-        key: question.env.key.clone(),
-        checksum: checksum(&text),
-        revision,
-        text,
-    })
+    Some(Rendered { key: question.env.key.clone(), checksum: checksum(&text), revision, text })
 }
 
 pub(super) fn live_text<'a>(question: &'a Question<'_>) -> Option<&'a str> {
-    question
-        .snapshot
-        .output
-        .as_ref()?
-        .data
-        .get(&question.env.key)
-        .map(String::as_str)
+    question.snapshot.output.as_ref()?.data.get(&question.env.key).map(String::as_str)
 }
 
 fn not_rendered(question: &Question<'_>) -> Finding {
@@ -160,11 +143,8 @@ fn not_rendered(question: &Question<'_>) -> Finding {
 fn missing_partition(question: &Question<'_>) -> Option<Finding> {
     let tree = &question.base.ok()?.tree;
     let active = question.env.active_partitions();
-    let missing: Vec<_> = active
-        .iter()
-        .filter(|name| tree.partition(name).is_none())
-        .map(|n| format!("`{n}`"))
-        .collect();
+    let missing: Vec<_> =
+        active.iter().filter(|name| tree.partition(name).is_none()).map(|n| format!("`{n}`")).collect();
     if missing.is_empty() {
         return None;
     }
@@ -180,8 +160,7 @@ fn missing_partition(question: &Question<'_>) -> Option<Finding> {
 fn ours<'a>(question: &'a Question<'_>) -> impl Iterator<Item = &'a str> {
     let output = question.snapshot.output.as_ref();
     let keys = output.into_iter().flat_map(|output| output.data.keys());
-    keys.map(String::as_str)
-        .filter(move |key| claim(output, question.memory, key) == Claim::Ours)
+    keys.map(String::as_str).filter(move |key| claim(output, question.memory, key) == Claim::Ours)
 }
 
 /// What has to change: wanted values that differ, and keys of ours that nobody wants any more. A key with a queue tree is never
@@ -205,15 +184,8 @@ fn owned_after(
     wants: &BTreeMap<String, String>,
     changes: &BTreeMap<String, Option<String>>,
 ) -> BTreeSet<String> {
-    let set = wants
-        .keys()
-        .filter(|key| changes.contains_key(*key))
-        .map(String::as_str);
-    ours(question)
-        .filter(|key| changes.get(*key) != Some(&None))
-        .chain(set)
-        .map(str::to_string)
-        .collect()
+    let set = wants.keys().filter(|key| changes.contains_key(*key)).map(String::as_str);
+    ours(question).filter(|key| changes.get(*key) != Some(&None)).chain(set).map(str::to_string).collect()
 }
 
 /// Refuses what the API server would refuse.
@@ -235,10 +207,7 @@ fn size_after(output: Option<&ConfigMapState>, changes: &BTreeMap<String, Option
         .flat_map(|o| &o.data)
         .filter(|(key, _)| !changes.contains_key(*key))
         .map(|(_, v)| v.len());
-    let binary = output
-        .into_iter()
-        .flat_map(|o| o.binary.values())
-        .map(|value| value.len);
+    let binary = output.into_iter().flat_map(|o| o.binary.values()).map(|value| value.len);
     let new = changes.values().flatten().map(String::len);
     kept.chain(binary).chain(new).sum()
 }
@@ -250,9 +219,7 @@ fn hand_out(
     taken: BTreeMap<String, String>,
     decision: &mut Decision,
 ) {
-    let Question {
-        snapshot, spec, env, ..
-    } = question;
+    let Question { snapshot, spec, env, .. } = question;
     let queue_tree = changes.contains_key(&env.key);
     let repair = queue_tree && repairs(question);
     decision.applied = pending(question);
@@ -280,10 +247,7 @@ fn hand_out(
     };
     decision.write = Some(Write {
         name: spec.output_config_map.clone(),
-        resource_version: snapshot
-            .output
-            .as_ref()
-            .map(|output| output.resource_version.clone()),
+        resource_version: snapshot.output.as_ref().map(|output| output.resource_version.clone()),
         data: changes,
         annotations,
         repair,
@@ -349,10 +313,7 @@ fn pending(question: &Question<'_>) -> Finding {
 fn observed_only(question: &Question<'_>, changes: &BTreeMap<String, Option<String>>) -> Finding {
     let keys: Vec<_> = changes.keys().map(|key| format!("`{key}`")).collect();
     let map = config_map(question.spec, &question.spec.output_config_map);
-    let message = format!(
-        "in mode Enforce these keys of {map} would change: {}",
-        keys.join(", ")
-    );
+    let message = format!("in mode Enforce these keys of {map} would change: {}", keys.join(", "));
     Finding::no(Type::Applied, Reason::ObserveMode, message)
 }
 

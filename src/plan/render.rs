@@ -54,15 +54,10 @@ fn prove(text: &str, grants: &Grants) -> Result<Config, Diagnostic> {
         return refused("the rendered text has no queues".into());
     };
     for ((partition, path, right), decided) in grants {
-        let in_text = tree
-            .partition(partition)
-            .and_then(|p| p.queue(path))
-            .map(|queue| acl_of(queue, *right));
+        let in_text =
+            tree.partition(partition).and_then(|p| p.queue(path)).map(|queue| acl_of(queue, *right));
         if in_text.as_ref() != Some(&decided.acl) {
-            return refused(format!(
-                "queue `{path}` would not get the {} that was decided",
-                right.key()
-            ));
+            return refused(format!("queue `{path}` would not get the {} that was decided", right.key()));
         }
     }
     Ok(tree)

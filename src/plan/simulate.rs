@@ -26,9 +26,7 @@ impl Settled {
     /// Whether the output holds what was rendered.
     pub fn applied(&self) -> bool {
         let config = self.plan.config.iter().flat_map(|status| &status.conditions);
-        config
-            .into_iter()
-            .any(|c| c.type_ == Type::Applied.as_str() && c.status == Status::True)
+        config.into_iter().any(|c| c.type_ == Type::Applied.as_str() && c.status == Status::True)
     }
 
     /// Whether all that keeps the output from being written is `mode: Observe`.
@@ -56,12 +54,7 @@ pub fn settle(mut snapshot: Snapshot) -> Settled {
         made = plan(&snapshot);
     }
     remember(&mut snapshot, &made);
-    Settled {
-        snapshot,
-        plan: made,
-        created,
-        written,
-    }
+    Settled { snapshot, plan: made, created, written }
 }
 
 /// The snapshot as if its mode were Enforce, to see what Observe only announces.
@@ -118,10 +111,7 @@ fn write(snapshot: &mut Snapshot, change: &Write) {
 }
 
 fn us() -> Owner {
-    Owner {
-        manager: FIELD_MANAGER.to_string(),
-        operation: "Update".to_string(),
-    }
+    Owner { manager: FIELD_MANAGER.to_string(), operation: "Update".to_string() }
 }
 
 /// Statuses become what the objects remember.
@@ -145,12 +135,7 @@ fn remember(snapshot: &mut Snapshot, plan: &Plan) {
 
 fn remember_config<S>(entry: &mut Entry<S, ConfigMemory>, status: &ObjectStatus<ConfigStatus>) {
     entry.meta.conditions.clone_from(&status.conditions);
-    let ConfigStatus {
-        revision,
-        config_hash,
-        loaded_hash,
-        output,
-    } = status.rest.clone();
+    let ConfigStatus { revision, config_hash, loaded_hash, output } = status.rest.clone();
     let output = output.unwrap_or_default();
     entry.in_force = Some(ConfigMemory {
         revision,

@@ -10,31 +10,14 @@ pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&Entry<ConfigS
         |meta: &Meta, findings: &[Finding]| merge(&meta.conditions, findings, meta.generation, snapshot.now);
     let queue_acls = snapshot.queue_acls.iter().map(|entry| {
         let conditions = status(&entry.meta, &findings(resolve::content(entry), why));
-        let rest = QueueAclStatus {
-            in_force: entry.in_force.clone(),
-            ..QueueAclStatus::default()
-        };
-        (
-            entry.meta.name.clone(),
-            ObjectStatus {
-                uid: entry.meta.uid.clone(),
-                conditions,
-                rest,
-            },
-        )
+        let rest = QueueAclStatus { in_force: entry.in_force.clone(), ..QueueAclStatus::default() };
+        (entry.meta.name.clone(), ObjectStatus { uid: entry.meta.uid.clone(), conditions, rest })
     });
     let resolved = policy::resolve(&snapshot.policies);
     let policies = snapshot.policies.iter().zip(resolved).map(|(entry, policy)| {
         let conditions = status(&entry.meta, &findings(policy.outcome.err(), why));
         let rest = entry.in_force.clone();
-        (
-            entry.meta.name.clone(),
-            ObjectStatus {
-                uid: entry.meta.uid.clone(),
-                conditions,
-                rest,
-            },
-        )
+        (entry.meta.name.clone(), ObjectStatus { uid: entry.meta.uid.clone(), conditions, rest })
     });
     Plan {
         import: None,

@@ -25,9 +25,7 @@ pub enum Format {
 pub fn start(format: Format, filter: &str) -> Result<(), ParseError> {
     // The watches' problems are logged once each by ourselves.
     let filter = EnvFilter::try_new(format!("kube_runtime::watcher=off,{filter}"))?;
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr);
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
     let json = match format {
         Format::Auto => !io::stderr().is_terminal(),
         Format::Json => true,
@@ -35,12 +33,7 @@ pub fn start(format: Format, filter: &str) -> Result<(), ParseError> {
     };
     // It fails when logging was begun before; then it goes on as it is.
     let _ = if json {
-        builder
-            .json()
-            .flatten_event(true)
-            .with_current_span(false)
-            .with_span_list(false)
-            .try_init()
+        builder.json().flatten_event(true).with_current_span(false).with_span_list(false).try_init()
     } else {
         builder.try_init()
     };

@@ -58,19 +58,13 @@ pub struct Span {
 impl Span {
     /// The range `start..end`; an `end` before `start` is raised to it.
     pub fn new(start: usize, end: usize) -> Self {
-        Self {
-            start,
-            end: end.max(start),
-        }
+        Self { start, end: end.max(start) }
     }
 
     /// This span moved to the right by `by` bytes.
     #[must_use]
     pub fn shifted(self, by: usize) -> Self {
-        Self {
-            start: self.start.saturating_add(by),
-            end: self.end.saturating_add(by),
-        }
+        Self { start: self.start.saturating_add(by), end: self.end.saturating_add(by) }
     }
 }
 
@@ -92,21 +86,12 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// An error without a place or help yet.
     pub fn error(code: Code, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            severity: Severity::Error,
-            message: message.into(),
-            span: None,
-            help: None,
-        }
+        Self { code, severity: Severity::Error, message: message.into(), span: None, help: None }
     }
 
     /// A warning without a place or help yet.
     pub fn warning(code: Code, message: impl Into<String>) -> Self {
-        Self {
-            severity: Severity::Warning,
-            ..Self::error(code, message)
-        }
+        Self { severity: Severity::Warning, ..Self::error(code, message) }
     }
 
     /// The same finding with its place.
@@ -140,11 +125,7 @@ pub fn quoted(text: &str) -> String {
             _ => shown.extend(c.escape_debug()),
         }
     }
-    shown.push_str(if text.chars().nth(MOST).is_some() {
-        "…`"
-    } else {
-        "`"
-    });
+    shown.push_str(if text.chars().nth(MOST).is_some() { "…`" } else { "`" });
     shown
 }
 

@@ -61,7 +61,8 @@ fn codes_are_documented() {
     for code in codes::all() {
         let meaning = meanings.get(&code.number).cloned().unwrap_or_default();
         assert!(!meaning.is_empty(), "{code} has no comment that says what it means");
-        text.push_str(&format!("| {code} | {} | {} |\n", code.title, meaning.replace('|', "\\|")));
+        let meaning = meaning.replace('|', "\\|");
+        text.extend(["| ", &code.to_string(), " | ", code.title, " | ", &meaning, " |\n"]);
     }
     let declared: Vec<u16> =
         meanings.keys().copied().filter(|number| (1000..7000).contains(number)).collect();

@@ -3,8 +3,8 @@
 mod docs;
 mod output;
 mod pipe;
+mod process;
 mod readme;
-mod run;
 mod watch;
 
 /// `cases/*.trycmd` show what is printed; regenerate with `TRYCMD=overwrite cargo test --test all cli::cases`, and read the difference.

@@ -1,16 +1,18 @@
 //! Streams that nobody reads to the end.
 
-use std::io::Read;
+use std::io::{Read, Seek, Write};
+use std::path::Path;
 use std::process::Stdio;
 
-use super::run::{acl, command};
+use super::process::{acl, command};
 
 /// `queuewarden render … | head -1`: no complaint, no panic.
 #[test]
 fn a_closed_pipe_is_quiet() {
     let dir = tempfile::tempdir().unwrap();
     // More than any pipe holds, so that the writer meets the closed end.
-    let queues: String = (0..20_000).map(|n| format!("          - name: queue-number-{n}\n")).collect();
+    let queues: Vec<_> = (0..20_000).map(|n| format!("          - name: queue-number-{n}\n")).collect();
+    let queues = queues.concat();
     let base = format!(
         "partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n          - name: a\n{queues}"
     );
@@ -18,6 +20,27 @@ fn a_closed_pipe_is_quiet() {
     std::fs::write(dir.path().join("acl.yaml"), acl("sue")).unwrap();
     let args = ["render", "-f", "acl.yaml", "--base", "base.yaml", "--status", "none"];
     let mut child = command(&args, dir.path()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdout = child.stdout.take().unwrap();
+    let mut first = [0; 10];
+    stdout.read_exact(&mut first).unwrap();
+    drop(stdout);
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), ended.stderr.as_slice()), (Some(0), b"".as_slice()));
+}
+
+/// The same of one long ACL, which comes from standard input.
+#[test]
+fn a_closed_pipe_is_quiet_to_an_acl_too() {
+    let mut list = tempfile::tempfile().unwrap();
+    let names: Vec<String> = (0..100_000).map(|n| format!("user-{n}")).collect();
+    list.write_all(names.join(",").as_bytes()).unwrap();
+    list.rewind().unwrap();
+    let mut child = command(&["acl", "-", "-o", "json"], Path::new("."))
+        .stdin(list)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let mut stdout = child.stdout.take().unwrap();
     let mut first = [0; 10];
     stdout.read_exact(&mut first).unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use queuewarden::plan::conditions::{Reason, Type};
 
-use super::run::{err, out, run};
+use super::process::{err, out, run};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -69,10 +69,8 @@ fn the_conditions_are_all_there_and_nothing_else() {
 fn every_command_is_named() {
     let help = out(&run(&["--help"], root(), ""));
     let commands = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
-    let names = commands
-        .lines()
-        .filter_map(|line| line.trim().split_whitespace().next())
-        .filter(|name| *name != "help");
+    let names =
+        commands.lines().filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
     let text = readme();
     for name in names {
         assert!(
@@ -95,5 +93,18 @@ fn links_lead_somewhere() {
         } else if !link.starts_with("https://") {
             assert!(root().join(link).exists(), "no file {link}");
         }
+    }
+}
+
+/// Names of metrics are part of what people build on.
+#[test]
+fn metrics_are_the_operators() {
+    let code = std::fs::read_to_string(root().join("src/operator/metrics.rs")).unwrap();
+    let text = readme();
+    let named: Vec<&str> =
+        text.split("`queuewarden_").skip(1).filter_map(|rest| Some(rest.split_once('`')?.0)).collect();
+    assert!(!named.is_empty());
+    for name in named {
+        assert!(code.contains(&format!("\"{name}\"")), "there is no metric queuewarden_{name}");
     }
 }

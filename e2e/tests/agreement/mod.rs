@@ -5,6 +5,7 @@
 //! it could find.
 
 mod acl;
+mod admission;
 mod config;
 mod flatten;
 mod regex;

@@ -18,7 +18,8 @@ async fn the_api_server_accepts_and_refuses_as_the_cases_say() -> Result<()> {
         let mut wrong = Vec::new();
         let mut count = 0;
         for (kind, plural, text) in CASES {
-            let cases: Vec<Value> = serde_saphyr::from_str(text).with_context(|| format!("the cases of {kind}"))?;
+            let cases: Vec<Value> =
+                serde_saphyr::from_str(text).with_context(|| format!("the cases of {kind}"))?;
             for case in cases {
                 count += 1;
                 if let Err(error) = check(bed, kind, plural, &case).await {

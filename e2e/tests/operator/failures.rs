@@ -54,7 +54,8 @@ async fn the_api_server_comes_back_and_nothing_was_missed() -> Result<()> {
         bed.start_apiserver().await?;
         grant(bed, "dev", "root.dev", "submit: {users: [bob]}").await?;
         delete(bed, "queueacl", "prod").await?;
-        live_when(bed, "the deletion to be seen", |text| !text.contains("alice") && text.contains("bob")).await?;
+        live_when(bed, "the deletion to be seen", |text| !text.contains("alice") && text.contains("bob"))
+            .await?;
         ensure!(operator.get("/livez").await.is_ok());
         Ok(())
     })
@@ -133,7 +134,8 @@ async fn a_changed_base_is_rendered_again() -> Result<()> {
     Bed::with(async |bed| {
         let _operator = running(bed).await?;
         grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
-        bed.set_base(&format!("# second edition\n{}", BASE.replace("- name: dev\n", "- name: stage\n"))).await?;
+        bed.set_base(&format!("# second edition\n{}", BASE.replace("- name: dev\n", "- name: stage\n")))
+            .await?;
         let text = live_when(bed, "the new base", |text| text.contains("name: stage")).await?;
         ensure!(text.contains("# second edition\n") && text.contains("'alice'"), "{text}");
         bed.delete_config_map(yunikorn::DEFAULTS).await?;

@@ -1,8 +1,8 @@
 //! The example of the README: what `render` says offline is what the cluster says.
 
 use anyhow::{Context as _, Result, ensure};
-use queuewarden_e2e::{Bed, Kind, assets, eventually};
 use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Kind, assets, eventually};
 
 use super::{configure, live};
 

@@ -24,7 +24,14 @@ struct Seen<'bed> {
 
 impl Seen<'_> {
     /// Waits for a condition of an object.
-    async fn wait(&mut self, kind: Kind, name: &str, r#type: &str, status: &str, reason: &str) -> Result<String> {
+    async fn wait(
+        &mut self,
+        kind: Kind,
+        name: &str,
+        r#type: &str,
+        status: &str,
+        reason: &str,
+    ) -> Result<String> {
         let expected = Expected { r#type, status, reason: Some(reason) };
         let found = self.bed.wait_for(kind, name, expected, LONG).await?;
         self.reasons.insert(found.reason);
@@ -43,7 +50,8 @@ impl Seen<'_> {
 #[tokio::test]
 async fn every_reason_is_reached() -> Result<()> {
     Bed::with(async |bed| {
-        let needed = [Capability::SchedulerProcess, Capability::AdmissionProcess, Capability::OperatorProcess];
+        let needed =
+            [Capability::SchedulerProcess, Capability::AdmissionProcess, Capability::OperatorProcess];
         if !bed.can_run(&needed)? {
             return Ok(());
         }
@@ -73,7 +81,9 @@ async fn without_a_configuration(seen: &mut Seen<'_>) -> Result<()> {
     apply(seen.bed, &acl("good", "root.prod", "submit: {users: [alice]}")).await?;
     seen.queue_acl("good", "Programmed", "False", "ConfigNotReady").await?;
     configure(seen.bed, "").await?;
-    for (r#type, status) in [("Accepted", "True"), ("Programmed", "True"), ("Effective", "True"), ("Ready", "True")] {
+    for (r#type, status) in
+        [("Accepted", "True"), ("Programmed", "True"), ("Effective", "True"), ("Ready", "True")]
+    {
         seen.queue_acl("good", r#type, status, r#type).await?;
     }
     for r#type in ["BaseResolved", "Applied", "Loaded", "Ready"] {
@@ -86,10 +96,26 @@ async fn objects(seen: &mut Seen<'_>) -> Result<()> {
     let bed = seen.bed;
     let cases = [
         ("queue", acl("queue", "root.prdo", "submit: {users: [alice]}"), "QueueNotFound"),
-        ("partition", acl("partition", "root.prod", "partition: gpu, submit: {users: [alice]}"), "PartitionNotFound"),
-        ("later", acl("later", "root.prod", "submit: {users: [bob]}, notBefore: '2100-01-01T00:00:00Z'"), "NotYetValid"),
-        ("over", acl("over", "root.prod", "submit: {users: [bob]}, expiresAt: '2020-01-01T00:00:00Z'"), "Expired"),
-        ("invalid", acl("invalid", "root.prod", "submit: {acl: 'system:serviceaccount:spark:driver'}"), "Invalid"),
+        (
+            "partition",
+            acl("partition", "root.prod", "partition: gpu, submit: {users: [alice]}"),
+            "PartitionNotFound",
+        ),
+        (
+            "later",
+            acl("later", "root.prod", "submit: {users: [bob]}, notBefore: '2100-01-01T00:00:00Z'"),
+            "NotYetValid",
+        ),
+        (
+            "over",
+            acl("over", "root.prod", "submit: {users: [bob]}, expiresAt: '2020-01-01T00:00:00Z'"),
+            "Expired",
+        ),
+        (
+            "invalid",
+            acl("invalid", "root.prod", "submit: {acl: 'system:serviceaccount:spark:driver'}"),
+            "Invalid",
+        ),
     ];
     for (name, text, reason) in cases {
         apply(bed, &text).await?;
@@ -100,7 +126,8 @@ async fn objects(seen: &mut Seen<'_>) -> Result<()> {
         delete(bed, "queueacl", name).await?;
     }
     // A slip in an object that was in force keeps it in force.
-    apply(bed, &acl("good", "root.prod", "submit: {acl: 'alice  devs'}")).await?;
+    apply(bed, &acl("good", "root.prod", "submit: {acl: 'alice,system:serviceaccount:spark:driver'}"))
+        .await?;
     seen.queue_acl("good", "Programmed", "True", "LastValidKept").await?;
     ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
     apply(bed, &acl("good", "root.prod", "submit: {users: [alice]}")).await?;
@@ -115,18 +142,21 @@ async fn objects(seen: &mut Seen<'_>) -> Result<()> {
 
 async fn policies(seen: &mut Seen<'_>) -> Result<()> {
     let policy = |name: &str, spec: &str| {
-        format!("apiVersion: queuewarden.dev/v1alpha1\nkind: AdmissionPolicy\nmetadata: {{name: {name}}}\nspec: {{{spec}}}\n")
+        format!(
+            "apiVersion: queuewarden.dev/v1alpha1\nkind: AdmissionPolicy\nmetadata: {{name: {name}}}\nspec: {{{spec}}}\n"
+        )
     };
     apply(seen.bed, &policy("first", "externalUsers: ['^ci$']")).await?;
     seen.wait(Kind::AdmissionPolicy, "first", "Ready", "True", "Ready").await?;
     let key = "admissionController.accessControl.externalUsers";
     ensure!(seen.bed.config_value(yunikorn::CONFIGS, key).await?.as_deref() == Some("^ci$"));
     apply(seen.bed, &policy("second", "bypassAuth: true")).await?;
-    let (winner, loser) = match seen.wait(Kind::AdmissionPolicy, "second", "Accepted", "False", "Conflicted").await {
-        Ok(message) => ("first", message),
-        // Created within the same second, the first by name decides; that is "first" as well.
-        Err(error) => return Err(error),
-    };
+    let (winner, loser) =
+        match seen.wait(Kind::AdmissionPolicy, "second", "Accepted", "False", "Conflicted").await {
+            Ok(message) => ("first", message),
+            // Created within the same second, the first by name decides; that is "first" as well.
+            Err(error) => return Err(error),
+        };
     ensure!(loser.contains(winner), "{loser}");
     for name in ["first", "second"] {
         delete(seen.bed, "admissionpolicy", name).await?;
@@ -173,7 +203,16 @@ async fn binary_data(seen: &mut Seen<'_>) -> Result<()> {
     let bed = seen.bed;
     let patch = |key: &str, value: &str| format!(r#"{{"binaryData": {{"{key}": {value}}}}}"#);
     let put = async |key: &str, value: &str| -> Result<()> {
-        let args = ["patch", "configmap", yunikorn::CONFIGS, "-n", yunikorn::NAMESPACE, "--type=merge", "-p", &patch(key, value)];
+        let args = [
+            "patch",
+            "configmap",
+            yunikorn::CONFIGS,
+            "-n",
+            yunikorn::NAMESPACE,
+            "--type=merge",
+            "-p",
+            &patch(key, value),
+        ];
         bed.kubectl(&args).await.map(drop)
     };
     put("queues.yaml.bak", "\"eA==\"").await?;
@@ -189,7 +228,8 @@ async fn binary_data(seen: &mut Seen<'_>) -> Result<()> {
 async fn refused_writes(seen: &mut Seen<'_>) -> Result<()> {
     let bed = seen.bed;
     // RBAC.
-    bed.kubectl(&["delete", "rolebinding", operator::NAME, "-n", yunikorn::NAMESPACE, "--ignore-not-found"]).await?;
+    bed.kubectl(&["delete", "rolebinding", operator::NAME, "-n", yunikorn::NAMESPACE, "--ignore-not-found"])
+        .await?;
     apply(bed, &acl("good", "root.prod", "submit: {users: [alice, ann]}")).await?;
     seen.config("Applied", "False", "Forbidden").await?;
     bed.apply_kustomization("manifests").await?;
@@ -200,7 +240,8 @@ async fn refused_writes(seen: &mut Seen<'_>) -> Result<()> {
     let refusing = Refusing::start().await?;
     let mut defaults = bed.needed_defaults();
     defaults.insert(KEY.to_owned(), BASE.to_owned());
-    defaults.insert("admissionController.webHook.schedulerServiceAddress".to_owned(), refusing.address.clone());
+    defaults
+        .insert("admissionController.webHook.schedulerServiceAddress".to_owned(), refusing.address.clone());
     bed.write_config_map(yunikorn::DEFAULTS, defaults).await?;
     bed.start_admission_controller().await?;
     apply(bed, &acl("good", "root.prod", "submit: {users: [alice, bob]}")).await?;
@@ -253,7 +294,16 @@ async fn a_scheduler_that_does_not_load(seen: &mut Seen<'_>) -> Result<()> {
     seen.config("Loaded", "True", "Loaded").await?;
     let hot_refresh = async |value: &str| -> Result<()> {
         let patch = format!(r#"{{"data": {{"service.enableConfigHotRefresh": {value}}}}}"#);
-        let args = ["patch", "configmap", yunikorn::DEFAULTS, "-n", yunikorn::NAMESPACE, "--type=merge", "-p", &patch];
+        let args = [
+            "patch",
+            "configmap",
+            yunikorn::DEFAULTS,
+            "-n",
+            yunikorn::NAMESPACE,
+            "--type=merge",
+            "-p",
+            &patch,
+        ];
         bed.kubectl(&args).await.map(drop)
     };
     hot_refresh("\"false\"").await?;

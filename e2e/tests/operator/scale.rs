@@ -18,7 +18,11 @@ async fn five_hundred_objects_at_once_are_few_writes() -> Result<()> {
         let queues = ["root.prod", "root.dev", "root.team", "root.team.batch", "root.team.adhoc"];
         let objects = (0..500).map(|i| {
             let queue = queues[i % queues.len()];
-            acl(&format!("grant-{i}"), queue, &format!("submit: {{users: [user{i}], groups: [group{}]}}", i % 50))
+            acl(
+                &format!("grant-{i}"),
+                queue,
+                &format!("submit: {{users: [user{i}], groups: [group{}]}}", i % 50),
+            )
         });
         let all = objects.collect::<Vec<_>>().join("---\n");
         bed.kubectl_with_input(&["create", "-f", "-"], &all).await?;
@@ -28,7 +32,8 @@ async fn five_hundred_objects_at_once_are_few_writes() -> Result<()> {
         bed.kubectl(&["wait", "queueacl", "--all", "--for=condition=Ready", "--timeout=60s"]).await?;
         let text = live(bed).await?;
         ensure!((0..500).all(|i| text.contains(&format!("user{i}"))));
-        let (maps, statuses) = (writes(bed, mark, "configmaps", "")?, writes(bed, mark, "queueacls", "status")?);
+        let (maps, statuses) =
+            (writes(bed, mark, "configmaps", "")?, writes(bed, mark, "queueacls", "status")?);
         eprintln!("500 QueueAcls: {maps} writes of the ConfigMap, {statuses} of statuses");
         ensure!(maps <= 25, "{maps} writes of the ConfigMap");
         ensure!(statuses <= 1500, "{statuses} writes of statuses");

@@ -33,7 +33,9 @@ async fn groups_are_granted_and_grants_of_several_objects_join() -> Result<()> {
         let _operator = running(bed).await?;
         grant(bed, "one", "root.team", "submit: {groups: [devs]}").await?;
         grant(bed, "two", "root.team", "submit: {acl: 'carol ops'}").await?;
-        for (user, group, allowed) in [("alice", "devs", true), ("bob", "ops", true), ("carol", "x", true), ("dave", "x", false)] {
+        for (user, group, allowed) in
+            [("alice", "devs", true), ("bob", "ops", true), ("carol", "x", true), ("dave", "x", false)]
+        {
             let outcome = bed.submit(user, &[group], "root.team.batch").await?;
             ensure!(outcome.is_allowed() == allowed, "{user} {group}: {outcome:?}");
         }
@@ -46,7 +48,10 @@ async fn groups_are_granted_and_grants_of_several_objects_join() -> Result<()> {
 async fn an_open_root_is_closed_by_a_queue_acl() -> Result<()> {
     Bed::with(async |bed| {
         let _operator = running(bed).await?;
-        bed.set_base(&queuewarden_e2e::bed::BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n")).await?;
+        bed.set_base(
+            &queuewarden_e2e::bed::BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n"),
+        )
+        .await?;
         submits(bed, "alice", &["devs"], "root.prod", true).await?;
         grant(bed, "root", "root", "submit: {groups: [platform]}").await?;
         ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_rejected());
@@ -84,7 +89,11 @@ async fn from_apply_to_ready_takes_less_than_two_seconds() -> Result<()> {
         }
         times.sort_unstable();
         let median = times[times.len() / 2];
-        eprintln!("apply to Ready: median {median:?}, fastest {:?}, slowest {:?}", times[0], times[times.len() - 1]);
+        eprintln!(
+            "apply to Ready: median {median:?}, fastest {:?}, slowest {:?}",
+            times[0],
+            times[times.len() - 1]
+        );
         ensure!(median < Duration::from_secs(2), "{times:?}");
         Ok(())
     })
@@ -113,7 +122,11 @@ async fn an_idle_operator_writes_nothing() -> Result<()> {
             ("events", ""),
         ] {
             let count = writes(bed, mark, resource, subresource)?;
-            ensure!(count == 0, "{count} writes of {resource}/{subresource}: {:?}", bed.audit()?.since(mark)?);
+            ensure!(
+                count == 0,
+                "{count} writes of {resource}/{subresource}: {:?}",
+                bed.audit()?.since(mark)?
+            );
         }
         Ok(())
     })

@@ -34,7 +34,8 @@ async fn a_hand_edit_is_put_back() -> Result<()> {
         let _operator = running(bed).await?;
         grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
         bed.set_configs(&open()).await?;
-        live_when(bed, "our text to be back", |text| text.contains("'alice'") && !text.contains("'*'")).await?;
+        live_when(bed, "our text to be back", |text| text.contains("'alice'") && !text.contains("'*'"))
+            .await?;
         config_is(bed, is_true("Ready"), PATIENCE).await?;
         ensure!(bed.submit("bob", &["ops"], "root.prod").await?.is_rejected());
         bed.delete_config_map(yunikorn::CONFIGS).await?;
@@ -93,7 +94,8 @@ async fn a_key_that_someone_else_wrote_first_is_theirs_until_it_is_handed_over()
 #[tokio::test]
 async fn import_takes_a_live_tree_over_without_a_change_of_access() -> Result<()> {
     Bed::with(async |bed| {
-        let live_tree = BASE.replace("- name: prod\n", "- name: prod\n            submitacl: alice # since ever\n");
+        let live_tree =
+            BASE.replace("- name: prod\n", "- name: prod\n            submitacl: alice # since ever\n");
         bed.set_configs(&live_tree).await?;
         bed.install().await?;
         configure(bed, "  base: {configMap: yunikorn-queues}\n  adoption: Import\n").await?;
@@ -122,7 +124,15 @@ async fn a_writer_that_insists_is_told_apart_and_costs_few_writes() -> Result<()
         let mut rounds = 0;
         // As Argo CD with self-heal: whenever the key differs, it is applied again by force.
         while start.elapsed() < Duration::from_secs(20) {
-            let args = ["apply", "--server-side", "--force-conflicts", "--field-manager", "argocd-controller", "-f", "-"];
+            let args = [
+                "apply",
+                "--server-side",
+                "--force-conflicts",
+                "--field-manager",
+                "argocd-controller",
+                "-f",
+                "-",
+            ];
             bed.kubectl_with_input(&args, &insistent).await?;
             rounds += 1;
         }

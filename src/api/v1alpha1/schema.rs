@@ -133,11 +133,7 @@ pub(super) fn config_map_name(_: &mut SchemaGenerator) -> Schema {
 
 /// The name of a namespace: a DNS label.
 pub(super) fn namespace_name(_: &mut SchemaGenerator) -> Schema {
-    dns_name(
-        63,
-        "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
-        "a namespace's name: lower-case letters, digits and '-'",
-    )
+    dns_name(63, "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "a namespace's name: lower-case letters, digits and '-'")
 }
 
 fn dns_name(max: usize, pattern: &str, what: &str) -> Schema {

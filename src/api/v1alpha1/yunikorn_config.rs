@@ -124,10 +124,7 @@ fn default_base() -> String {
 
 impl Default for BaseConfigMap {
     fn default() -> Self {
-        Self {
-            config_map: default_base(),
-            key: None,
-        }
+        Self { config_map: default_base(), key: None }
     }
 }
 
@@ -153,9 +150,7 @@ fn default_output() -> String {
 
 impl Default for OutputConfigMap {
     fn default() -> Self {
-        Self {
-            config_map: default_output(),
-        }
+        Self { config_map: default_output() }
     }
 }
 

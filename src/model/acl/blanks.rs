@@ -10,11 +10,7 @@ use crate::text::diag::{Diagnostic, Span};
 pub(super) fn refusals(text: &str, meant: Option<&Acl>, findings: &mut Findings) {
     let help = || how_to_write(text, meant);
     let third = third_field(text);
-    let also = if third.is_none() {
-        ", though the validator accepts it"
-    } else {
-        ""
-    };
+    let also = if third.is_none() { ", though the validator accepts it" } else { "" };
     let leading = leading_blank_belongs(text, meant);
     let mut inner = usize::from(leading);
     for run in surplus_blanks(text).into_iter().skip(inner) {
@@ -39,9 +35,7 @@ pub(super) fn refusals(text: &str, meant: Option<&Acl>, findings: &mut Findings)
         } else {
             "more than two lists: the validator and activation refuse this ACL"
         };
-        findings.push(field, || {
-            Diagnostic::error(codes::TOO_MANY_LISTS, message).help(help())
-        });
+        findings.push(field, || Diagnostic::error(codes::TOO_MANY_LISTS, message).help(help()));
     }
 }
 

@@ -47,10 +47,7 @@ impl Acl {
         let users: Vec<&str> = users.iter().map(AsRef::as_ref).collect();
         let groups: Vec<&str> = groups.iter().map(AsRef::as_ref).collect();
         let refused = |list: List, name: &str| {
-            let why = Diagnostic {
-                span: None,
-                ..why_dropped(list, name)
-            };
+            let why = Diagnostic { span: None, ..why_dropped(list, name) };
             Diagnostic::error(why.code, why.message).help(why.help.unwrap_or_default())
         };
         let wrong: Vec<Diagnostic> = [(List::Users, &users), (List::Groups, &groups)]
@@ -72,10 +69,7 @@ impl Acl {
 
 /// What to say about `name`, which `list` does not accept. The span is relative to the name.
 pub(super) fn why_dropped(list: List, name: &str) -> Diagnostic {
-    let reason = RULES
-        .iter()
-        .find_map(|rule| rule(list, name))
-        .unwrap_or_else(|| invalid(list, name));
+    let reason = RULES.iter().find_map(|rule| rule(list, name)).unwrap_or_else(|| invalid(list, name));
     let message = format!(
         "the {} {} is dropped, for it does not match `{}`: {}",
         list.noun(),
@@ -83,9 +77,7 @@ pub(super) fn why_dropped(list: List, name: &str) -> Diagnostic {
         list.expression(),
         reason.why
     );
-    Diagnostic::warning(reason.code, message)
-        .at(reason.place)
-        .help(reason.help)
+    Diagnostic::warning(reason.code, message).at(reason.place).help(reason.help)
 }
 
 struct Reason {
@@ -98,12 +90,7 @@ struct Reason {
 
 impl Reason {
     fn new(code: Code, place: Span, why: impl Into<String>, help: impl Into<String>) -> Self {
-        Self {
-            code,
-            place,
-            why: why.into(),
-            help: help.into(),
-        }
+        Self { code, place, why: why.into(), help: help.into() }
     }
 }
 
@@ -133,19 +120,12 @@ fn whole(name: &str) -> Span {
 
 /// The place of the first character that `wrong` says yes to, and the character.
 fn find(name: &str, wrong: impl Fn(char) -> bool) -> Option<(Span, char)> {
-    name.char_indices()
-        .find(|(_, c)| wrong(*c))
-        .map(|(at, c)| (Span::new(at, at + c.len_utf8()), c))
+    name.char_indices().find(|(_, c)| wrong(*c)).map(|(at, c)| (Span::new(at, at + c.len_utf8()), c))
 }
 
 fn empty(_: List, name: &str) -> Option<Reason> {
     name.is_empty().then(|| {
-        Reason::new(
-            codes::EMPTY_ELEMENT,
-            whole(name),
-            "it is empty",
-            "write a name, or remove the entry",
-        )
+        Reason::new(codes::EMPTY_ELEMENT, whole(name), "it is empty", "write a name, or remove the entry")
     })
 }
 
@@ -170,25 +150,14 @@ pub(super) fn blank_name(blank: char) -> String {
 
 /// Quotes of shells, YAML, word processors and documentation pages.
 pub(super) fn is_quote(c: char) -> bool {
-    matches!(
-        c,
-        '"' | '\'' | '`' | '\u{2018}'..='\u{201f}' | '\u{ab}' | '\u{bb}'
-    )
+    matches!(c, '"' | '\'' | '`' | '\u{2018}'..='\u{201f}' | '\u{ab}' | '\u{bb}')
 }
 
 fn quotes(_: List, name: &str) -> Option<Reason> {
     let (place, _) = find(name, is_quote)?;
     let bare: String = name.chars().filter(|c| !is_quote(*c)).collect();
-    let help = format!(
-        "quote the whole ACL once, in YAML: {} without quotes inside",
-        quoted(&bare)
-    );
-    Some(Reason::new(
-        codes::QUOTES,
-        place,
-        "quotes inside the text are part of the name",
-        help,
-    ))
+    let help = format!("quote the whole ACL once, in YAML: {} without quotes inside", quoted(&bare));
+    Some(Reason::new(codes::QUOTES, place, "quotes inside the text are part of the name", help))
 }
 
 fn wildcard(_: List, name: &str) -> Option<Reason> {
@@ -207,12 +176,7 @@ fn pattern(_: List, name: &str) -> Option<Reason> {
     let anchored = name.starts_with('^') && name.ends_with('$');
     (anchored || name.contains(['*', '?'])).then(|| {
         let help = "write each name, or grant a group";
-        Reason::new(
-            codes::PATTERN,
-            whole(name),
-            "ACLs compare names and know no patterns",
-            help,
-        )
+        Reason::new(codes::PATTERN, whole(name), "ACLs compare names and know no patterns", help)
     })
 }
 
@@ -248,12 +212,7 @@ fn system_name(_: List, name: &str) -> Option<Reason> {
         } else {
             "grant a plain user, or a group of the identity provider"
         };
-        Reason::new(
-            codes::SYSTEM_NAME,
-            whole(name),
-            "Kubernetes' own names cannot be granted",
-            help,
-        )
+        Reason::new(codes::SYSTEM_NAME, whole(name), "Kubernetes' own names cannot be granted", help)
     })
 }
 
@@ -271,12 +230,7 @@ fn prefix(_: List, name: &str) -> Option<Reason> {
         } else {
             format!("write {} behind the blank: \" {bare}\"", quoted(bare))
         };
-        Reason::new(
-            codes::PREFIX,
-            place,
-            "the place tells users from groups, not a prefix",
-            help,
-        )
+        Reason::new(codes::PREFIX, place, "the place tells users from groups, not a prefix", help)
     })
 }
 
@@ -291,36 +245,21 @@ fn deny(_: List, name: &str) -> Option<Reason> {
         quoted(denied)
     );
     let place = Span::new(0, name.len() - denied.len());
-    Some(Reason::new(
-        codes::DENY,
-        place,
-        "there is no deny, an ACL only grants",
-        help,
-    ))
+    Some(Reason::new(codes::DENY, place, "there is no deny, an ACL only grants", help))
 }
 
 fn non_ascii(_: List, name: &str) -> Option<Reason> {
     let (place, c) = find(name, |c| !c.is_ascii())?;
     let why = format!("{} (U+{:04X}) is not ASCII", quoted(&c.to_string()), u32::from(c));
-    Some(Reason::new(
-        codes::NON_ASCII,
-        place,
-        why,
-        "grant a group with a plain name",
-    ))
+    Some(Reason::new(codes::NON_ASCII, place, why, "grant a group with a plain name"))
 }
 
 fn user_as_group(list: List, name: &str) -> Option<Reason> {
     (list == List::Groups && user_name_ok(name)).then(|| {
         let (place, c) = find(name, |c| matches!(c, '.' | '@' | '$')).unwrap_or((whole(name), ' '));
-        let why = format!(
-            "a user may have {} in its name, a group may not",
-            quoted(&c.to_string())
-        );
-        let help = format!(
-            "if {} is a user, write it before the blank; a group needs a plain name",
-            quoted(name)
-        );
+        let why = format!("a user may have {} in its name, a group may not", quoted(&c.to_string()));
+        let help =
+            format!("if {} is a user, write it before the blank; a group needs a plain name", quoted(name));
         Reason::new(codes::USER_AS_GROUP, place, why, help)
     })
 }
@@ -346,10 +285,7 @@ fn first_character(list: List, name: &str) -> Option<Reason> {
         } else {
             "grant a group with a plain name"
         };
-        let why = format!(
-            "names begin with a letter or `_`, not with {}",
-            quoted(&first.to_string())
-        );
+        let why = format!("names begin with a letter or `_`, not with {}", quoted(&first.to_string()));
         Reason::new(codes::FIRST_CHARACTER, Span::new(0, first.len_utf8()), why, help)
     })
 }
@@ -369,12 +305,7 @@ fn invalid(list: List, name: &str) -> Reason {
             "write the name as the API server knows it; if it has this character, grant a group with a plain name"
         }
     };
-    Reason::new(
-        codes::INVALID_NAME,
-        place,
-        format!("{} cannot stand here", quoted(&c.to_string())),
-        help,
-    )
+    Reason::new(codes::INVALID_NAME, place, format!("{} cannot stand here", quoted(&c.to_string())), help)
 }
 
 #[cfg(test)]
@@ -411,20 +342,8 @@ mod tests {
                 "system:serviceaccounts:ns",
                 "identity provider",
             ),
-            (
-                Groups,
-                "system:authenticated",
-                codes::SYSTEM_NAME,
-                "system:authenticated",
-                "`*`",
-            ),
-            (
-                Groups,
-                "system:masters",
-                codes::SYSTEM_NAME,
-                "system:masters",
-                "identity provider",
-            ),
+            (Groups, "system:authenticated", codes::SYSTEM_NAME, "system:authenticated", "`*`"),
+            (Groups, "system:masters", codes::SYSTEM_NAME, "system:masters", "identity provider"),
             (Users, "group:dev", codes::PREFIX, "group:", "\" dev\""),
             (Users, "@dev", codes::PREFIX, "@", "\" dev\""),
             (Groups, "User:sue", codes::PREFIX, "User:", "before the blank"),
@@ -459,14 +378,8 @@ mod tests {
                 diagnostic.help.as_deref().is_some_and(|text| text.contains(help)),
                 "{name:?}: {diagnostic}"
             );
-            assert!(
-                diagnostic.message.contains(list.expression()),
-                "{name:?}: {diagnostic}"
-            );
-            assert!(
-                !diagnostic.message.contains(char::is_control),
-                "{name:?}: {diagnostic}"
-            );
+            assert!(diagnostic.message.contains(list.expression()), "{name:?}: {diagnostic}");
+            assert!(!diagnostic.message.contains(char::is_control), "{name:?}: {diagnostic}");
         }
     }
 
@@ -478,18 +391,10 @@ mod tests {
         let wrong =
             Acl::named(&["sue", "*", "system:serviceaccount:a:b"], &["g.h", ""]).expect_err("invalid names");
         let found: Vec<Code> = wrong.iter().map(|diagnostic| diagnostic.code).collect();
-        let expected = [
-            codes::WILDCARD_IN_LIST,
-            codes::SERVICE_ACCOUNT,
-            codes::USER_AS_GROUP,
-            codes::EMPTY_ELEMENT,
-        ];
+        let expected =
+            [codes::WILDCARD_IN_LIST, codes::SERVICE_ACCOUNT, codes::USER_AS_GROUP, codes::EMPTY_ELEMENT];
         assert_eq!(found, expected);
-        assert!(
-            wrong
-                .iter()
-                .all(|diagnostic| diagnostic.is_error() && diagnostic.span.is_none())
-        );
+        assert!(wrong.iter().all(|diagnostic| diagnostic.is_error() && diagnostic.span.is_none()));
     }
 
     proptest! {

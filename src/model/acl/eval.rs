@@ -28,10 +28,7 @@ impl Acl {
         if let Some(user) = self.users().find(user) {
             return Some(Match::User(user));
         }
-        groups
-            .iter()
-            .find_map(|group| self.groups().find(group.as_ref()))
-            .map(Match::Group)
+        groups.iter().find_map(|group| self.groups().find(group.as_ref())).map(Match::Group)
     }
 }
 
@@ -56,11 +53,7 @@ mod tests {
         for (text, user, groups, expected) in cases {
             let acl = parse(text).expect(text);
             assert_eq!(acl.matched(user, groups), expected, "{text:?} {user} {groups:?}");
-            assert_eq!(
-                acl.allows(user, groups),
-                expected.is_some(),
-                "{text:?} {user} {groups:?}"
-            );
+            assert_eq!(acl.allows(user, groups), expected.is_some(), "{text:?} {user} {groups:?}");
         }
     }
 

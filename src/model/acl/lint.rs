@@ -58,13 +58,7 @@ pub fn lint(text: &str) -> Analysis {
     }
     let diagnostics = findings.sorted();
     let suggestion = meant.filter(|acl| !diagnostics.is_empty() && acl.canonical() != text);
-    Analysis {
-        validates: validates(text).is_ok(),
-        activates: acl.is_some(),
-        acl,
-        suggestion,
-        diagnostics,
-    }
+    Analysis { validates: validates(text).is_ok(), activates: acl.is_some(), acl, suggestion, diagnostics }
 }
 
 /// The findings so far, bounded.
@@ -87,14 +81,12 @@ impl Findings {
     }
 
     fn sorted(mut self) -> Vec<Diagnostic> {
-        self.listed.sort_by_key(|diagnostic| diagnostic.span);
+        // What is said of the whole comes behind what it follows from.
+        self.listed.sort_by_key(|diagnostic| (diagnostic.code == codes::NOBODY, diagnostic.span));
         if let Some(at) = self.hidden_at {
             let message = format!("and {} more findings, which are not listed", self.hidden);
-            self.listed.push(
-                Diagnostic::warning(codes::MORE, message)
-                    .at(at)
-                    .help("correct those above first"),
-            );
+            self.listed
+                .push(Diagnostic::warning(codes::MORE, message).at(at).help("correct those above first"));
         }
         self.listed
     }
@@ -141,10 +133,7 @@ fn unclear_names(text: &str, findings: &mut Findings) {
 /// A wildcard is in force: what stands beside it changes nothing.
 fn wildcard(text: &str, findings: &mut Findings) {
     let beside = |names: &str| {
-        let message = format!(
-            "everyone gets access by `*`; {} beside it changes nothing",
-            quoted(names)
-        );
+        let message = format!("everyone gets access by `*`; {} beside it changes nothing", quoted(names));
         Diagnostic::warning(codes::WILDCARD_WITH_NAMES, message)
             .help("write `*` if everyone is meant, else leave the `*` out")
     };
@@ -159,10 +148,7 @@ fn wildcard(text: &str, findings: &mut Findings) {
     }
     // Beside names they are part of those; alone with the wildcard they are forgiven, and nowhere else.
     if trim(text) == "*" {
-        for (at, c) in text
-            .char_indices()
-            .filter(|(_, c)| c.is_whitespace() && *c != ' ')
-        {
+        for (at, c) in text.char_indices().filter(|(_, c)| c.is_whitespace() && *c != ' ') {
             findings.push(Span::new(at, at + c.len_utf8()), || {
                 let message = format!(
                     "{} beside the wildcard is forgiven, and beside a name it would not be",
@@ -194,11 +180,8 @@ fn names(text: &str, acl: &Acl, findings: &mut Findings) {
     }
     if let Some(help) = keyword(acl) {
         findings.push(whole, || {
-            let message = format!(
-                "{} is the name of one {}, and no keyword",
-                quoted(trim(text)),
-                one_list(acl).noun()
-            );
+            let message =
+                format!("{} is the name of one {}, and no keyword", quoted(trim(text)), one_list(acl).noun());
             Diagnostic::warning(codes::KEYWORD, message).help(help)
         });
     }
@@ -214,17 +197,11 @@ fn comma_at_blank(users: &str, groups: Option<(&str, usize)>) -> Option<Span> {
 
 fn comma_blank(users: &str, groups: &str) -> Diagnostic {
     let (users, groups) = (users.trim_end_matches(','), groups.trim_start_matches(','));
-    let message = format!(
-        "the blank ends the users, so {} is read as groups",
-        quoted(groups)
-    );
+    let read = if groups.contains(',') { "are read as groups" } else { "is read as a group" };
+    let message = format!("the blank ends the users, so {} {read}", quoted(groups));
     let diagnostic = Diagnostic::warning(codes::COMMA_BLANK, message);
     let (all, apart) = (format!("{users},{groups}"), format!("{users} {groups}"));
-    diagnostic.help(format!(
-        "write {} for users, {} for users and groups",
-        quoted(&all),
-        quoted(&apart)
-    ))
+    diagnostic.help(format!("write {} for users, {} for users and groups", quoted(&all), quoted(&apart)))
 }
 
 fn list_of_names(list: List, names: &str, from: usize, boundary: Option<Span>, findings: &mut Findings) {
@@ -246,12 +223,8 @@ fn list_of_names(list: List, names: &str, from: usize, boundary: Option<Span>, f
         } else if let Some(other) = spellings.insert(element.name.to_ascii_lowercase(), element.name) {
             findings.push(element.at, || {
                 let names = (quoted(other), quoted(element.name));
-                let message = format!(
-                    "{} and {} are two different {}s: case matters",
-                    names.0,
-                    names.1,
-                    list.noun()
-                );
+                let message =
+                    format!("{} and {} are two different {}s: case matters", names.0, names.1, list.noun());
                 Diagnostic::warning(codes::CASE, message)
                     .help("write the one that the identity provider sends")
             });
@@ -262,19 +235,13 @@ fn list_of_names(list: List, names: &str, from: usize, boundary: Option<Span>, f
 fn empty_element(element: Element<'_>, from: usize, boundary: Option<Span>, findings: &mut Findings) {
     // There is nothing to point at but the comma beside it: the one before, or at the beginning the one behind.
     let before = element.at.start > from;
-    let comma = Span::new(
-        element.at.start - usize::from(before),
-        element.at.start + usize::from(!before),
-    );
+    let comma = Span::new(element.at.start - usize::from(before), element.at.start + usize::from(!before));
     if boundary.is_some_and(|at| at.start <= comma.start && comma.end <= at.end) {
         return;
     }
     findings.push(comma, || {
-        Diagnostic::warning(
-            codes::EMPTY_ELEMENT,
-            format!("an empty {} in the list", element.list.noun()),
-        )
-        .help("remove the comma, or write the name that is missing")
+        Diagnostic::warning(codes::EMPTY_ELEMENT, format!("an empty {} in the list", element.list.noun()))
+            .help("remove the comma, or write the name that is missing")
     });
 }
 
@@ -293,11 +260,7 @@ fn dropped(element: Element<'_>, findings: &mut Findings) {
 
 /// The list of an ACL with one name.
 fn one_list(acl: &Acl) -> List {
-    if acl.groups().is_empty() {
-        List::Users
-    } else {
-        List::Groups
-    }
+    if acl.groups().is_empty() { List::Users } else { List::Groups }
 }
 
 /// What to write instead of the only name of an ACL, where that looks like a keyword.
@@ -327,10 +290,7 @@ mod tests {
         let analysis = lint(text);
         let places = analysis.diagnostics.iter().map(|diagnostic| {
             let at = diagnostic.span.expect("a place");
-            (
-                diagnostic.code.number,
-                text.get(at.start..at.end).expect("within the text").to_owned(),
-            )
+            (diagnostic.code.number, text.get(at.start..at.end).expect("within the text").to_owned())
         });
         (places.collect(), analysis.suggestion.map(|acl| acl.canonical()))
     }
@@ -431,10 +391,8 @@ mod tests {
     fn each_surprise_is_told_with_its_place_and_a_better_text() {
         for (text, expected, suggestion) in TOLD {
             let (found, suggested) = told(text);
-            let expected: Vec<(u16, String)> = expected
-                .iter()
-                .map(|(code, at)| (*code, (*at).to_owned()))
-                .collect();
+            let expected: Vec<(u16, String)> =
+                expected.iter().map(|(code, at)| (*code, (*at).to_owned())).collect();
             assert_eq!(
                 found.iter().collect::<BTreeSet<_>>(),
                 expected.iter().collect::<BTreeSet<_>>(),
@@ -443,14 +401,9 @@ mod tests {
             assert_eq!(found.len(), expected.len(), "{text:?}");
             assert_eq!(suggested.as_deref(), *suggestion, "{text:?}");
         }
-        let told: BTreeSet<u16> = TOLD
-            .iter()
-            .flat_map(|(_, found, _)| found.iter().map(|(code, _)| *code))
-            .collect();
-        let all = codes::CODES
-            .iter()
-            .filter(|code| **code != codes::MORE)
-            .map(|code| code.number);
+        let told: BTreeSet<u16> =
+            TOLD.iter().flat_map(|(_, found, _)| found.iter().map(|(code, _)| *code)).collect();
+        let all = codes::CODES.iter().filter(|code| **code != codes::MORE).map(|code| code.number);
         assert_eq!(told, all.collect(), "every code is shown above");
     }
 
@@ -460,22 +413,13 @@ mod tests {
             ("sue  dev", "write `\"sue dev\"`"),
             ("  dev", "write `\" dev\"`"),
             ("  ", "write `\" \"`"),
-            (
-                "a b c",
-                "write `\"a,b,c\"` if all are users, `\"a b,c\"` if only the first is",
-            ),
+            ("a b c", "write `\"a,b,c\"` if all are users, `\"a b,c\"` if only the first is"),
             ("a b g.h", "`sue,bob dev,ops`"),
-            (
-                "sue, bob",
-                "write `sue,bob` for users, `sue bob` for users and groups",
-            ),
+            ("sue, bob", "write `sue,bob` for users, `sue bob` for users and groups"),
         ];
         for (text, help) in cases {
             let diagnostics = lint(text).diagnostics;
-            let told = diagnostics
-                .first()
-                .and_then(|diagnostic| diagnostic.help.clone())
-                .unwrap_or_default();
+            let told = diagnostics.first().and_then(|diagnostic| diagnostic.help.clone()).unwrap_or_default();
             assert!(told.contains(help), "{text:?}: {told}");
         }
     }
@@ -489,10 +433,7 @@ mod tests {
             assert_eq!(lint(text).refusal(), None, "{text:?}");
         }
         let both = lint("sue,1bob  dev");
-        assert_eq!(
-            both.refusal().map(|diagnostic| diagnostic.code),
-            Some(codes::MULTIPLE_SPACES)
-        );
+        assert_eq!(both.refusal().map(|diagnostic| diagnostic.code), Some(codes::MULTIPLE_SPACES));
     }
 
     #[test]
@@ -501,18 +442,10 @@ mod tests {
         assert_eq!(analysis.diagnostics.len(), MAX_FINDINGS + 1);
         let last = analysis.diagnostics.last().expect("a finding");
         assert_eq!(last.code, codes::MORE);
-        assert!(
-            last.message.contains(&(100_000 - MAX_FINDINGS).to_string()),
-            "{last}"
-        );
+        assert!(last.message.contains(&(100_000 - MAX_FINDINGS).to_string()), "{last}");
         let refused = lint(&format!("{} a b", ",1".repeat(100_000)));
         assert!(refused.has_errors() && refused.diagnostics.iter().any(Diagnostic::is_error));
-        assert!(
-            refused
-                .diagnostics
-                .iter()
-                .all(|diagnostic| diagnostic.to_string().len() < 1000)
-        );
+        assert!(refused.diagnostics.iter().all(|diagnostic| diagnostic.to_string().len() < 1000));
     }
 
     /// What the recorded texts are told must fit what `YuniKorn` answered.
@@ -523,11 +456,7 @@ mod tests {
             let refused = row["validate_error"] != "" || row["activate_error"] != "";
             let analysis = lint(text);
             assert_eq!(analysis.has_errors(), refused, "{text:?}");
-            assert_eq!(
-                analysis.diagnostics.iter().any(Diagnostic::is_error),
-                refused,
-                "{text:?}"
-            );
+            assert_eq!(analysis.diagnostics.iter().any(Diagnostic::is_error), refused, "{text:?}");
         }
     }
 
@@ -536,10 +465,7 @@ mod tests {
         let acl = parse(text).ok();
         prop_assert_eq!(&analysis.acl, &acl);
         prop_assert_eq!(analysis.validates, validates(text).is_ok());
-        prop_assert_eq!(
-            analysis.has_errors(),
-            analysis.diagnostics.iter().any(Diagnostic::is_error)
-        );
+        prop_assert_eq!(analysis.has_errors(), analysis.diagnostics.iter().any(Diagnostic::is_error));
         for diagnostic in &analysis.diagnostics {
             let at = diagnostic.span.expect("a place");
             prop_assert!(text.get(at.start..at.end).is_some(), "{}", diagnostic);
@@ -549,11 +475,7 @@ mod tests {
             every_name_is_in_force_or_told(text, &acl, &analysis.diagnostics)?;
         }
         if let Some(suggested) = analysis.suggestion {
-            prop_assert!(
-                lint(&suggested.canonical()).refusal().is_none(),
-                "{:?}",
-                suggested
-            );
+            prop_assert!(lint(&suggested.canonical()).refusal().is_none(), "{:?}", suggested);
         }
         Ok(())
     }
@@ -564,9 +486,7 @@ mod tests {
         told: &[Diagnostic],
     ) -> Result<(), TestCaseError> {
         let (users, groups) = halves(text);
-        let groups = groups
-            .into_iter()
-            .flat_map(|(groups, at)| elements(List::Groups, groups, at));
+        let groups = groups.into_iter().flat_map(|(groups, at)| elements(List::Groups, groups, at));
         for element in elements(List::Users, users, 0).chain(groups) {
             let held = match element.list {
                 List::Users => acl.users().contains(element.name),

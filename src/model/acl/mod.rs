@@ -14,6 +14,8 @@ pub mod eval;
 pub mod lint;
 mod names;
 pub mod parse;
+#[cfg(test)]
+mod pitfalls;
 pub mod print;
 mod suggest;
 
@@ -39,10 +41,7 @@ impl Acl {
 
     /// The wildcard `*`.
     pub fn everyone() -> Self {
-        Self {
-            everyone: true,
-            ..Self::default()
-        }
+        Self { everyone: true, ..Self::default() }
     }
 
     /// Whether it is the wildcard; then there are no names.
@@ -121,16 +120,8 @@ mod tests {
             ("", "", ""),
         ];
         for (left, right, expected) in cases {
-            assert_eq!(
-                acl(left).union(&acl(right)).canonical(),
-                expected,
-                "{left:?} {right:?}"
-            );
-            assert_eq!(
-                acl(right).union(&acl(left)).canonical(),
-                expected,
-                "{right:?} {left:?}"
-            );
+            assert_eq!(acl(left).union(&acl(right)).canonical(), expected, "{left:?} {right:?}");
+            assert_eq!(acl(right).union(&acl(left)).canonical(), expected, "{right:?} {left:?}");
         }
     }
 
@@ -146,11 +137,7 @@ mod tests {
         ];
         for (old, new, expected) in cases {
             assert_eq!(acl(old).lost(&acl(new)).canonical(), expected, "{old:?} {new:?}");
-            assert_eq!(
-                acl(new).contains(&acl(old)),
-                expected.is_empty(),
-                "{old:?} {new:?}"
-            );
+            assert_eq!(acl(new).contains(&acl(old)), expected.is_empty(), "{old:?} {new:?}");
         }
     }
 

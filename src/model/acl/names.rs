@@ -75,10 +75,7 @@ impl Names {
             text.push_str(name);
             ends.push(text.len());
         }
-        Self {
-            text: text.into(),
-            ends: ends.into(),
-        }
+        Self { text: text.into(), ends: ends.into() }
     }
 
     /// How many names.
@@ -170,25 +167,10 @@ mod tests {
 
     #[test]
     fn names_are_judged_as_the_expressions_say() {
-        let mut names: Vec<String> = [
-            "",
-            "$",
-            "a$",
-            "a$$",
-            "$a",
-            "_$",
-            "a$b",
-            "é",
-            "aé",
-            "a\n",
-            "a.b@c-d_$",
-        ]
-        .map(Into::into)
-        .into();
+        let mut names: Vec<String> =
+            ["", "$", "a$", "a$$", "$a", "_$", "a$b", "é", "aé", "a\n", "a.b@c-d_$"].map(Into::into).into();
         names.extend(
-            (0..=127_u8)
-                .map(char::from)
-                .flat_map(|c| [format!("{c}"), format!("a{c}"), format!("a{c}b")]),
+            (0..=127_u8).map(char::from).flat_map(|c| [format!("{c}"), format!("a{c}"), format!("a{c}b")]),
         );
         for name in names {
             assert_eq!(user_name_ok(&name), USER.is_match(&name), "{name:?}");

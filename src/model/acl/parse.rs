@@ -35,12 +35,7 @@ pub fn parse(text: &str) -> Result<Acl, AclError> {
     Ok(Acl {
         everyone: false,
         users: Names::of(users.split(',').filter(|name| user_name_ok(name))),
-        groups: Names::of(
-            groups
-                .unwrap_or_default()
-                .split(',')
-                .filter(|name| group_name_ok(name)),
-        ),
+        groups: Names::of(groups.unwrap_or_default().split(',').filter(|name| group_name_ok(name))),
     })
 }
 
@@ -110,10 +105,7 @@ pub(super) mod tests {
             .iter()
             .map(|person| {
                 let groups = person["groups"].as_array().cloned().unwrap_or_default();
-                let groups = groups
-                    .iter()
-                    .map(|group| group.as_str().expect("a group").to_owned())
-                    .collect();
+                let groups = groups.iter().map(|group| group.as_str().expect("a group").to_owned()).collect();
                 (person["user"].as_str().expect("a user").to_owned(), groups)
             })
             .collect();

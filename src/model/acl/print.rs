@@ -27,11 +27,7 @@ impl Acl {
     /// As [`Acl::canonical`], but nobody is one blank: `YuniKorn`'s explicit form, which a reader does not take for a value
     /// that was forgotten.
     pub fn explicit(&self) -> String {
-        if self.is_nobody() {
-            " ".to_owned()
-        } else {
-            self.canonical()
-        }
+        if self.is_nobody() { " ".to_owned() } else { self.canonical() }
     }
 
     /// The explicit text as a YAML scalar to paste, always quoted: unquoted, `*` is an alias and a leading blank is lost.
@@ -62,12 +58,7 @@ mod tests {
             ("sue,bob,sue", "bob,sue", "bob,sue", "\"bob,sue\""),
             ("sue ", "sue", "sue", "\"sue\""),
             (" test,dev", " dev,test", " dev,test", "\" dev,test\""),
-            (
-                "svc$,a.b@c dev",
-                "a.b@c,svc$ dev",
-                "a.b@c,svc$ dev",
-                "\"a.b@c,svc$ dev\"",
-            ),
+            ("svc$,a.b@c dev", "a.b@c,svc$ dev", "a.b@c,svc$ dev", "\"a.b@c,svc$ dev\""),
             ("1,2 3", "", " ", "\" \""),
         ];
         for (text, canonical, explicit, yaml) in cases {

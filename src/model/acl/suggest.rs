@@ -35,12 +35,7 @@ fn lists(text: &str) -> Vec<String> {
     let joined = fields.replace(" ,", ",").replace(", ", ",");
     joined
         .split(' ')
-        .map(|list| {
-            list.split(',')
-                .filter(|name| !name.is_empty())
-                .collect::<Vec<_>>()
-                .join(",")
-        })
+        .map(|list| list.split(',').filter(|name| !name.is_empty()).collect::<Vec<_>>().join(","))
         .filter(|list| !list.is_empty())
         .collect()
 }
@@ -97,21 +92,14 @@ mod tests {
             ("sue  g.h", None),
         ];
         for (text, expected) in cases {
-            assert_eq!(
-                meant(text).map(|acl| acl.canonical()).as_deref(),
-                expected,
-                "{text:?}"
-            );
+            assert_eq!(meant(text).map(|acl| acl.canonical()).as_deref(), expected, "{text:?}");
         }
     }
 
     #[test]
     fn three_lists_have_two_readings() {
         let (users, user) = readings("a b c,d").expect("plain names");
-        assert_eq!(
-            (users.canonical().as_str(), user.canonical().as_str()),
-            ("a,b,c,d", "a b,c,d")
-        );
+        assert_eq!((users.canonical().as_str(), user.canonical().as_str()), ("a,b,c,d", "a b,c,d"));
         assert_eq!(readings("a b g.h"), None);
         assert_eq!(readings("a b"), None);
         assert_eq!(readings("a * c"), None);

@@ -72,16 +72,10 @@ impl fmt::Display for Hazard {
                 f.write_str("the text is empty, so the built-in configuration is in force")
             }
             Self::StartsWithoutRules { partition, reason } => {
-                write!(
-                    f,
-                    "partition {partition} would start without placement rules: {reason}"
-                )
+                write!(f, "partition {partition} would start without placement rules: {reason}")
             }
             Self::RulePanics { partition, rule } => {
-                write!(
-                    f,
-                    "placement rule no. #{rule} of partition {partition} would crash the scheduler"
-                )
+                write!(f, "placement rule no. #{rule} of partition {partition} would crash the scheduler")
             }
             Self::ChecksumMarker => f.write_str("the text contains `checksum: `"),
             Self::TextIgnored => f.write_str("text behind the first document is not read"),
@@ -109,10 +103,7 @@ pub fn reload(config: &SchedulerConfig, active: &[&str]) -> Result<(), ReloadErr
         let is_active = active.is_empty() || active.contains(&name);
         create(partition)
             .and_then(|()| if is_active { check_rules(partition) } else { Ok(()) })
-            .map_err(|error| ReloadError::Refused {
-                reason: error.message,
-                applied: applied.clone(),
-            })?;
+            .map_err(|error| ReloadError::Refused { reason: error.message, applied: applied.clone() })?;
         applied.push(name.to_owned());
     }
     let missing: Vec<String> = active
@@ -120,11 +111,7 @@ pub fn reload(config: &SchedulerConfig, active: &[&str]) -> Result<(), ReloadErr
         .filter(|name| !applied.iter().any(|has| has == **name))
         .map(|name| (*name).to_owned())
         .collect();
-    if missing.is_empty() {
-        Ok(())
-    } else {
-        Err(ReloadError::Hangs { missing })
-    }
+    if missing.is_empty() { Ok(()) } else { Err(ReloadError::Hangs { missing }) }
 }
 
 /// Every active partition that the configuration does not have, as diagnostics.
@@ -133,11 +120,9 @@ pub(super) fn missing_partitions(error: &ReloadError) -> Vec<Diagnostic> {
         return Vec::new();
     };
     let missing = missing.iter().map(|name| {
-        Diagnostic::error(
-            PARTITION_MISSING,
-            format!("the active partition `{name}` is missing"),
+        Diagnostic::error(PARTITION_MISSING, format!("the active partition `{name}` is missing")).help(
+            "keep it in the text: a scheduler that has to remove a partition hangs until it is restarted",
         )
-        .help("keep it in the text: a scheduler that has to remove a partition hangs until it is restarted")
     });
     missing.collect()
 }
@@ -159,34 +144,20 @@ fn create_queue(queue: &QueueConfig) -> Result<(), Diagnostic> {
     let is_parent = queue.parent || !queue.children().is_empty();
     check_acl(&queue.submit_acl)
         .and_then(|()| check_acl(&queue.admin_acl))
-        .and_then(|()| {
-            if is_parent {
-                check_template(&queue.child_template)
-            } else {
-                Ok(())
-            }
-        })
-        .map_err(|error| Diagnostic {
-            message: format!("{CREATION_FAILED}{}", error.message),
-            ..error
-        })?;
+        .and_then(|()| if is_parent { check_template(&queue.child_template) } else { Ok(()) })
+        .map_err(|error| Diagnostic { message: format!("{CREATION_FAILED}{}", error.message), ..error })?;
     queue.children().iter().try_for_each(create_queue)
 }
 
 fn check_acl(acl: &Spanned) -> Result<(), Diagnostic> {
     let activated = acl::parse(acl.as_str());
-    activated
-        .map(|_| ())
-        .map_err(|error| at(Diagnostic::error(ACL_STRICT, error.to_string()), acl))
+    activated.map(|_| ()).map_err(|error| at(Diagnostic::error(ACL_STRICT, error.to_string()), acl))
 }
 
 /// `template.FromConf` (`objects/template/template.go:38`).
 pub(super) fn check_template(template: &ChildTemplate) -> Result<(), Diagnostic> {
-    let is_empty = |map: &Map<Spanned>| {
-        map.iter()
-            .flatten()
-            .all(|(name, value)| name.is_empty() || value.is_empty())
-    };
+    let is_empty =
+        |map: &Map<Spanned>| map.iter().flatten().all(|(name, value)| name.is_empty() || value.is_empty());
     let resources = &template.resources;
     if template.max_applications == 0
         && is_empty(&template.properties)
@@ -195,15 +166,10 @@ pub(super) fn check_template(template: &ChildTemplate) -> Result<(), Diagnostic>
     {
         return Ok(());
     }
-    [&resources.max, &resources.guaranteed]
-        .into_iter()
-        .try_for_each(|quantities| {
-            let read = Amounts::read(quantities).map(|_| ());
-            read.map_err(|error| Diagnostic {
-                code: TEMPLATE,
-                ..error
-            })
-        })
+    [&resources.max, &resources.guaranteed].into_iter().try_for_each(|quantities| {
+        let read = Amounts::read(quantities).map(|_| ());
+        read.map_err(|error| Diagnostic { code: TEMPLATE, ..error })
+    })
 }
 
 /// `buildRules` (`placement/placement.go:223`).
@@ -285,9 +251,5 @@ pub(super) fn panics(rule: &PlacementRule) -> Option<Diagnostic> {
         ),
         _ => return None,
     };
-    Some(
-        Diagnostic::error(RULE_PANICS, message)
-            .at(rule.value.span.unwrap_or(rule.head()))
-            .help(help),
-    )
+    Some(Diagnostic::error(RULE_PANICS, message).at(rule.value.span.unwrap_or(rule.head())).help(help))
 }

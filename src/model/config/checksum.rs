@@ -34,9 +34,7 @@ fn hidden(text: &str) -> Option<&[u8]> {
     let behind = start.saturating_add(MARKER.len());
     let rest = text.get(behind..)?;
     let length = rest.find(MARKER).unwrap_or(rest.len());
-    let marked = text
-        .get(start..behind.saturating_add(length))?
-        .trim_end_matches('\n');
+    let marked = text.get(start..behind.saturating_add(length))?.trim_end_matches('\n');
     marked.as_bytes().get(..marked.len().min(MARKER.len() + HIDDEN))
 }
 

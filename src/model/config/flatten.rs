@@ -70,25 +70,10 @@ pub fn flatten(defaults: &ConfigMapData, configs: &ConfigMapData) -> Flattened {
     let mut flattened = Flattened::default();
     for (source, map) in [(Source::Defaults, defaults), (Source::Configs, configs)] {
         for (key, text) in &map.data {
-            flattened.put(
-                key,
-                text.clone(),
-                Origin {
-                    source,
-                    binary: false,
-                    key: key.clone(),
-                },
-            );
+            flattened.put(key, text.clone(), Origin { source, binary: false, key: key.clone() });
         }
         for (key, unpacked) in &map.binary_data {
-            flattened.put_binary(
-                unpacked.as_ref(),
-                Origin {
-                    source,
-                    binary: true,
-                    key: key.clone(),
-                },
-            );
+            flattened.put_binary(unpacked.as_ref(), Origin { source, binary: true, key: key.clone() });
         }
     }
     flattened
@@ -103,25 +88,16 @@ impl Flattened {
     /// `Decompress` (`schedulerconf.go:445`).
     fn put_binary(&mut self, unpacked: Option<&String>, origin: Origin) {
         let suffix = origin.key.rsplit('.').next().unwrap_or_default();
-        let stripped = origin
-            .key
-            .strip_suffix(suffix)
-            .and_then(|rest| rest.strip_suffix('.'));
+        let stripped = origin.key.strip_suffix(suffix).and_then(|rest| rest.strip_suffix('.'));
         let key = stripped.unwrap_or(&origin.key).to_owned();
-        let text = if suffix.eq_ignore_ascii_case("gz") {
-            unpacked.cloned()
-        } else {
-            Some(String::new())
-        };
+        let text = if suffix.eq_ignore_ascii_case("gz") { unpacked.cloned() } else { Some(String::new()) };
         let Some(text) = text else {
             // The shim sets the key "" instead, which nothing reads.
             self.corrupt.push(origin);
             return;
         };
-        let rival = self
-            .values
-            .get(&key)
-            .filter(|value| value.origin.binary && value.origin.source == origin.source);
+        let rival =
+            self.values.get(&key).filter(|value| value.origin.binary && value.origin.source == origin.source);
         let contested = rival.is_some_and(|rival| rival.text != text);
         self.put(&key, text, origin);
         if contested {
@@ -162,14 +138,8 @@ impl Flattened {
     /// The queues' text under this key.
     pub fn queues(&self, key: &str) -> Queues<'_> {
         match self.get(key) {
-            Some(value) => Queues {
-                text: &value.text,
-                origin: Some(&value.origin),
-            },
-            None => Queues {
-                text: "",
-                origin: None,
-            },
+            Some(value) => Queues { text: &value.text, origin: Some(&value.origin) },
+            None => Queues { text: "", origin: None },
         }
     }
 
@@ -184,9 +154,7 @@ impl Flattened {
     /// Whether a running scheduler takes over changes: `service.enableConfigHotRefresh`, on when not set. A scheduler that once saw
     /// it off stays so until it is restarted.
     pub fn hot_refresh(&self) -> bool {
-        self.get(HOT_REFRESH)
-            .and_then(|value| go_bool(&value.text))
-            .unwrap_or(true)
+        self.get(HOT_REFRESH).and_then(|value| go_bool(&value.text)).unwrap_or(true)
     }
 
     /// The settings that cannot be read. One of them makes the shim ignore all changes, and end when it starts
@@ -202,9 +170,7 @@ impl Flattened {
             }
             _ => true,
         };
-        self.values()
-            .filter(|(key, value)| !reads(key, &value.text))
-            .collect()
+        self.values().filter(|(key, value)| !reads(key, &value.text)).collect()
     }
 }
 
@@ -249,14 +215,9 @@ fn duration_part(text: &str) -> Option<(u64, &str)> {
     if whole.is_empty() && fraction.is_empty() {
         return None;
     }
-    let number: u64 = if whole.is_empty() {
-        0
-    } else {
-        whole.parse().ok().filter(|number| *number <= 1 << 63)?
-    };
-    let unit = rest
-        .find(|c: char| c == '.' || c.is_ascii_digit())
-        .unwrap_or(rest.len());
+    let number: u64 =
+        if whole.is_empty() { 0 } else { whole.parse().ok().filter(|number| *number <= 1 << 63)? };
+    let unit = rest.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(rest.len());
     let (unit, rest) = rest.split_at_checked(unit)?;
     let scale: u64 = match unit {
         "ns" => 1,
@@ -291,10 +252,7 @@ mod tests {
 
     fn map(data: &[(&str, &str)], binary: &[(&str, &str)]) -> ConfigMapData {
         ConfigMapData {
-            data: data
-                .iter()
-                .map(|(key, text)| ((*key).to_owned(), (*text).to_owned()))
-                .collect(),
+            data: data.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect(),
             binary_data: binary
                 .iter()
                 .map(|(key, bytes)| ((*key).to_owned(), bytes.strip_prefix('z').map(str::to_owned)))
@@ -309,10 +267,7 @@ mod tests {
 
     fn queues(flattened: &Flattened) -> (&str, Option<(Source, &str)>) {
         let queues = flattened.queues("queues.yaml");
-        (
-            queues.text,
-            queues.origin.map(|origin| (origin.source, origin.key.as_str())),
-        )
+        (queues.text, queues.origin.map(|origin| (origin.source, origin.key.as_str())))
     }
 
     #[test]
@@ -324,21 +279,9 @@ mod tests {
         for (defaults, configs, expected) in [
             (none.clone(), none.clone(), ("", None)),
             (map(&[(d, "a")], &[]), none.clone(), ("a", Some((Defaults, d)))),
-            (
-                map(&[(d, "a")], &[]),
-                map(&[(d, "b")], &[]),
-                ("b", Some((Configs, d))),
-            ),
-            (
-                map(&[], &[(gz, "za")]),
-                map(&[(d, "b")], &[]),
-                ("b", Some((Configs, d))),
-            ),
-            (
-                map(&[], &[]),
-                map(&[(d, "b")], &[(gz, "zc")]),
-                ("c", Some((Configs, gz))),
-            ),
+            (map(&[(d, "a")], &[]), map(&[(d, "b")], &[]), ("b", Some((Configs, d)))),
+            (map(&[], &[(gz, "za")]), map(&[(d, "b")], &[]), ("b", Some((Configs, d)))),
+            (map(&[], &[]), map(&[(d, "b")], &[(gz, "zc")]), ("c", Some((Configs, gz)))),
             (
                 map(&[], &[]),
                 map(&[(d, "b")], &[("queues.yaml.GZ", "zc")]),
@@ -349,22 +292,10 @@ mod tests {
                 map(&[(d, "b")], &[("queues.yaml.bak", "x")]),
                 ("", Some((Configs, "queues.yaml.bak"))),
             ),
-            (
-                map(&[], &[]),
-                map(&[(d, "b")], &[(d, "x")]),
-                ("b", Some((Configs, d))),
-            ),
-            (
-                map(&[(d, "a")], &[]),
-                map(&[], &[(gz, "broken")]),
-                ("a", Some((Defaults, d))),
-            ),
+            (map(&[], &[]), map(&[(d, "b")], &[(d, "x")]), ("b", Some((Configs, d)))),
+            (map(&[(d, "a")], &[]), map(&[], &[(gz, "broken")]), ("a", Some((Defaults, d)))),
         ] {
-            assert_eq!(
-                queues(&flat(&defaults, &configs)),
-                expected,
-                "{defaults:?} {configs:?}"
-            );
+            assert_eq!(queues(&flat(&defaults, &configs)), expected, "{defaults:?} {configs:?}");
         }
     }
 
@@ -382,22 +313,11 @@ mod tests {
 
     #[test]
     fn says_what_is_corrupt_or_left_to_chance() {
-        let two = map(
-            &[],
-            &[
-                ("queues.yaml.bak", ""),
-                ("queues.yaml.gz", "zc"),
-                ("x.gz", "broken"),
-            ],
-        );
+        let two = map(&[], &[("queues.yaml.bak", ""), ("queues.yaml.gz", "zc"), ("x.gz", "broken")]);
         let flattened = flat(&map(&[], &[]), &two);
         assert!(flattened.is_ambiguous("queues.yaml"));
         assert_eq!(
-            flattened
-                .corrupt()
-                .iter()
-                .map(|origin| origin.key.as_str())
-                .collect::<Vec<_>>(),
+            flattened.corrupt().iter().map(|origin| origin.key.as_str()).collect::<Vec<_>>(),
             ["x.gz"]
         );
         let settled = flat(&two, &map(&[("queues.yaml", "b")], &[]));
@@ -406,19 +326,11 @@ mod tests {
 
     #[test]
     fn reads_the_settings_of_the_service() {
-        let flattened = flat(
-            &map(&[("service.policyGroup", "prod"), (HOT_REFRESH, "F")], &[]),
-            &map(&[], &[]),
-        );
+        let flattened =
+            flat(&map(&[("service.policyGroup", "prod"), (HOT_REFRESH, "F")], &[]), &map(&[], &[]));
+        assert_eq!((flattened.queues_key().as_str(), flattened.hot_refresh()), ("prod.yaml", false));
         assert_eq!(
-            (flattened.queues_key().as_str(), flattened.hot_refresh()),
-            ("prod.yaml", false)
-        );
-        assert_eq!(
-            (
-                Flattened::default().queues_key().as_str(),
-                Flattened::default().hot_refresh()
-            ),
+            (Flattened::default().queues_key().as_str(), Flattened::default().hot_refresh()),
             ("queues.yaml", true)
         );
     }
@@ -431,11 +343,7 @@ mod tests {
             ("kubernetes.burst", "-1", "2147483648"),
             ("service.dispatchTimeout", "1h1.5m.5s", "5"),
             ("service.schedulingInterval", "0", ""),
-            (
-                "service.volumeBindTimeout",
-                "-9223372036854775808ns",
-                "9223372036854775808ns",
-            ),
+            ("service.volumeBindTimeout", "-9223372036854775808ns", "9223372036854775808ns"),
             ("service.volumeBindTimeout", "1.00000000000000000000001us", "1 s"),
             ("service.volumeBindTimeout", "5µs", ".s"),
         ] {

@@ -4,16 +4,12 @@
 /// `UserRegExp`: `^[_a-zA-Z][a-zA-Z0-9:#/_.@-]*[$]?$`. Wider than what an ACL may name.
 pub fn is_user(name: &str) -> bool {
     let name = name.strip_suffix('$').unwrap_or(name);
-    is_name(name, |byte| {
-        byte.is_ascii_alphanumeric() || b":#/_.@-".contains(&byte)
-    })
+    is_name(name, |byte| byte.is_ascii_alphanumeric() || b":#/_.@-".contains(&byte))
 }
 
 /// `GroupRegExp`: `^[_a-zA-Z][a-zA-Z0-9:_.-]*$`. Wider than what an ACL may name.
 pub fn is_group(name: &str) -> bool {
-    is_name(name, |byte| {
-        byte.is_ascii_alphanumeric() || b":_.-".contains(&byte)
-    })
+    is_name(name, |byte| byte.is_ascii_alphanumeric() || b":_.-".contains(&byte))
 }
 
 /// `RuleNameRegExp`: `^[_a-zA-Z][a-zA-Z0-9_]*$`.
@@ -38,9 +34,7 @@ fn is_name(name: &str, more: impl Fn(u8) -> bool) -> bool {
 
 /// Go's `strings.ToLower`: each character by itself.
 pub(super) fn to_lower(text: &str) -> String {
-    text.chars()
-        .map(|c| c.to_lowercase().next().unwrap_or(c))
-        .collect()
+    text.chars().map(|c| c.to_lowercase().next().unwrap_or(c)).collect()
 }
 
 #[cfg(test)]
@@ -55,12 +49,9 @@ mod tests {
         let group = expression(r"^[_a-zA-Z][a-zA-Z0-9:_.-]*$");
         let rule = expression(r"^[_a-zA-Z][a-zA-Z0-9_]*$");
         let special = expression(r"[\^$*+?()\[{}|]");
-        let ends = [
-            "", "a", "Z", "_", "9", "-", "$", "$$", "a$", "a$a", "*", "é", " ", "\n", "a\n",
-        ];
+        let ends = ["", "a", "Z", "_", "9", "-", "$", "$$", "a$", "a$a", "*", "é", " ", "\n", "a\n"];
         for (first, middle, last) in ends.iter().flat_map(|a| {
-            ends.iter()
-                .flat_map(move |b| (0..=127_u8).map(move |last| (a, b, char::from(last))))
+            ends.iter().flat_map(move |b| (0..=127_u8).map(move |last| (a, b, char::from(last))))
         }) {
             let name = format!("{first}{middle}{last}");
             assert_eq!(is_user(&name), user.is_match(&name), "{name:?}");

@@ -37,21 +37,14 @@ impl Amounts {
 
     /// Whether `smaller` fits, where what is not named here is unlimited (`resources.go:455`).
     pub(super) fn fits(&self, smaller: &Self) -> bool {
-        smaller
-            .0
-            .iter()
-            .all(|(name, amount)| self.0.get(name).is_none_or(|most| *amount <= (*most).max(0)))
+        smaller.0.iter().all(|(name, amount)| self.0.get(name).is_none_or(|most| *amount <= (*most).max(0)))
     }
 
     /// The smaller of each, and what only one of them names (`resources.go:999`).
     pub(super) fn least(&self, other: &Self) -> Self {
         let mut least = self.clone();
         for (name, amount) in &other.0 {
-            least
-                .0
-                .entry(name.clone())
-                .and_modify(|own| *own = (*own).min(*amount))
-                .or_insert(*amount);
+            least.0.entry(name.clone()).and_modify(|own| *own = (*own).min(*amount)).or_insert(*amount);
         }
         least
     }
@@ -171,21 +164,12 @@ mod tests {
             ("8Ei", OVERFLOW, OVERFLOW),
             ("9223372036854775807Ei", OVERFLOW, OVERFLOW),
         ] {
-            assert_eq!(
-                (parse(text, false), parse(text, true)),
-                (plain, milli),
-                "{text:?}"
-            );
+            assert_eq!((parse(text, false), parse(text, true)), (plain, milli), "{text:?}");
         }
     }
 
     fn amounts(pairs: &[(&str, i64)]) -> Amounts {
-        Amounts(
-            pairs
-                .iter()
-                .map(|(name, amount)| ((*name).to_owned(), *amount))
-                .collect(),
-        )
+        Amounts(pairs.iter().map(|(name, amount)| ((*name).to_owned(), *amount)).collect())
     }
 
     #[test]

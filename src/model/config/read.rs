@@ -25,10 +25,8 @@ pub(super) fn document(text: &str) -> Result<Document, ConfigError> {
         text: diagnostic.message.clone(),
         diagnostics: vec![diagnostic],
     })?;
-    let config = decode::decode(root.as_ref()).map_err(|error| ConfigError {
-        text: error.text,
-        diagnostics: error.diagnostics,
-    })?;
+    let config = decode::decode(root.as_ref())
+        .map_err(|error| ConfigError { text: error.text, diagnostics: error.diagnostics })?;
     let ignored = root.and_then(|root| ignored(text, root.span.end));
     Ok(Document { config, ignored })
 }
@@ -44,11 +42,7 @@ fn ignored(text: &str, end: usize) -> Option<Span> {
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
         });
         let is_marker = begins_line && marker;
-        let content = if is_marker {
-            line.get(3..).unwrap_or_default()
-        } else {
-            line
-        };
+        let content = if is_marker { line.get(3..).unwrap_or_default() } else { line };
         ended |= is_marker;
         let says_something = !content.trim().is_empty() && !content.trim_start().starts_with('#');
         if ended && says_something {

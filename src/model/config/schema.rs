@@ -202,21 +202,16 @@ impl Limit {
 
 fn same_texts(left: Option<&[Spanned]>, right: Option<&[Spanned]>) -> bool {
     match (left, right) {
-        (Some(left), Some(right)) => left
-            .iter()
-            .map(Spanned::as_str)
-            .eq(right.iter().map(Spanned::as_str)),
+        (Some(left), Some(right)) => left.iter().map(Spanned::as_str).eq(right.iter().map(Spanned::as_str)),
         (left, right) => left.is_none() && right.is_none(),
     }
 }
 
 fn same_quantities(left: &Quantities, right: &Quantities) -> bool {
     let texts = |quantities: &Quantities| -> Option<BTreeMap<String, String>> {
-        quantities.as_ref().map(|map| {
-            map.iter()
-                .map(|(name, text)| (name.clone(), text.value.clone()))
-                .collect()
-        })
+        quantities
+            .as_ref()
+            .map(|map| map.iter().map(|(name, text)| (name.clone(), text.value.clone())).collect())
     };
     texts(left) == texts(right)
 }

@@ -55,18 +55,14 @@ impl Config {
     /// The view of what [`super::validate()`] returned. `None` if it is something else.
     pub(super) fn of(validated: SchedulerConfig) -> Option<Self> {
         let partitions = validated.partitions.into_iter().flatten().map(Partition::of);
-        partitions
-            .collect::<Option<_>>()
-            .map(|partitions| Self { partitions })
+        partitions.collect::<Option<_>>().map(|partitions| Self { partitions })
     }
 
     /// The partition with this name, whatever its case; none is `default`. No two names differ in case only
     /// (yunikorn-core `configvalidator.go:764`).
     pub fn partition(&self, name: &str) -> Option<&Partition> {
         let name = if name.is_empty() { "default" } else { name };
-        self.partitions
-            .iter()
-            .find(|partition| partition.name.eq_ignore_ascii_case(name))
+        self.partitions.iter().find(|partition| partition.name.eq_ignore_ascii_case(name))
     }
 }
 
@@ -75,11 +71,7 @@ impl Partition {
         let root = written.queues?.into_iter().next()?;
         let mut below = Vec::new();
         let root = Queue::of(root, QueuePath::root(), &mut below)?;
-        let by_path = below
-            .iter()
-            .enumerate()
-            .map(|(index, queue)| (queue.path.clone(), index))
-            .collect();
+        let by_path = below.iter().enumerate().map(|(index, queue)| (queue.path.clone(), index)).collect();
         Some(Self {
             name: written.name.value,
             place: written.place,
@@ -106,9 +98,7 @@ impl Partition {
 
     /// The queue with this path, or the nearest one above it that exists.
     pub fn nearest(&self, path: &QueuePath) -> &Queue {
-        path.lineage()
-            .find_map(|path| self.queue(&path))
-            .unwrap_or(&self.root)
+        path.lineage().find_map(|path| self.queue(&path)).unwrap_or(&self.root)
     }
 
     /// All queues in the order of the text, each before its children.

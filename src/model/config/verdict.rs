@@ -47,9 +47,7 @@ impl Verdict {
     /// The first reason, in `YuniKorn`'s words, why the text does not validate, start or reload.
     pub fn refusal(&self) -> Option<String> {
         let first = self.validates.as_ref().err().or(self.starts.as_ref().err());
-        first
-            .cloned()
-            .or_else(|| self.reloads.as_ref().err().map(ToString::to_string))
+        first.cloned().or_else(|| self.reloads.as_ref().err().map(ToString::to_string))
     }
 }
 
@@ -66,9 +64,7 @@ pub fn verdict(text: &str, active: &[&str]) -> Verdict {
         DEFAULT_CONFIG,
         "the text is empty, so the built-in configuration is in force: everyone may submit everywhere",
     );
-    verdict
-        .diagnostics
-        .push(diagnostic.help("write the partition and its queues"));
+    verdict.diagnostics.push(diagnostic.help("write the partition and its queues"));
     verdict
 }
 
@@ -91,10 +87,7 @@ pub(super) fn judge(text: &str, active: &[&str]) -> Verdict {
         Err(error) => {
             let refused = error.message.clone();
             lint::add(&mut findings, error);
-            Verdict {
-                hazards,
-                ..Verdict::refused(&refused, findings)
-            }
+            Verdict { hazards, ..Verdict::refused(&refused, findings) }
         }
     }
 }
@@ -110,10 +103,7 @@ impl Verdict {
             config: None,
             validates: Err(reason.to_owned()),
             starts: Err(reason.to_owned()),
-            reloads: Err(ReloadError::Refused {
-                reason: reason.to_owned(),
-                applied: Vec::new(),
-            }),
+            reloads: Err(ReloadError::Refused { reason: reason.to_owned(), applied: Vec::new() }),
             hazards: Vec::new(),
             diagnostics: sorted(diagnostics),
         }
@@ -151,12 +141,9 @@ fn sorted(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
 }
 
 fn ignored(span: Span) -> Diagnostic {
-    Diagnostic::warning(
-        TEXT_IGNORED,
-        "YuniKorn reads the first document only, this is ignored",
-    )
-    .at(span)
-    .help("remove it, or move it into the first document")
+    Diagnostic::warning(TEXT_IGNORED, "YuniKorn reads the first document only, this is ignored")
+        .at(span)
+        .help("remove it, or move it into the first document")
 }
 
 fn checksum_marker(text: &str) -> Diagnostic {

@@ -120,6 +120,17 @@ impl ApiServer {
         self.lock().writes.clone()
     }
 
+    /// Every version of an object so far.
+    pub(super) fn versions(&self, path: &str) -> Vec<Value> {
+        let state = self.lock();
+        state
+            .history
+            .iter()
+            .filter(|change| change.path == path)
+            .map(|change| change.object.clone())
+            .collect()
+    }
+
     /// Watches begun so far.
     pub(super) fn watches(&self) -> usize {
         self.lock().watches
@@ -179,8 +190,14 @@ impl ApiServer {
 
     async fn answer(&self, request: Request<Body>) -> Answer {
         let (parts, body) = request.into_parts();
-        let query: HashMap<String, String> =
-            parts.uri.query().unwrap_or("").split('&').filter_map(|p| p.split_once('=')).map(|(k, v)| (k.into(), v.into())).collect();
+        let query: HashMap<String, String> = parts
+            .uri
+            .query()
+            .unwrap_or("")
+            .split('&')
+            .filter_map(|p| p.split_once('='))
+            .map(|(k, v)| (k.into(), v.into()))
+            .collect();
         let path = parts.uri.path().to_owned();
         let watch = query.contains_key("watch");
         let body = serde_json::from_slice(&body.collect_bytes().await.unwrap()).unwrap_or_default();
@@ -198,7 +215,7 @@ impl ApiServer {
             Method::GET if watch => self.watch(&path, &query),
             Method::GET => self.read(&path, &query),
             Method::POST => self.create(&path, body, manager),
-            Method::PATCH => self.patch(&path, &body, manager),
+            Method::PATCH => self.merge(&path, &body, manager),
             Method::PUT => self.replace(&path, body, manager),
             _ => refusal(405, "no such method"),
         }
@@ -222,10 +239,16 @@ impl ApiServer {
         if !is_collection(path) {
             return refusal(404, "not found");
         }
-        let items: Vec<_> =
-            state.objects.iter().filter(|(of, _)| selected(of, path, query)).map(|(_, object)| object).collect();
+        let items: Vec<_> = state
+            .objects
+            .iter()
+            .filter(|(of, _)| selected(of, path, query))
+            .map(|(_, object)| object)
+            .collect();
         let version = state.version.to_string();
-        success(&json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": version}, "items": items}))
+        success(
+            &json!({"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": version}, "items": items}),
+        )
     }
 
     /// What happened since the version that the query names, then what happens.
@@ -233,8 +256,10 @@ impl ApiServer {
         let mut state = self.lock();
         state.watches += 1;
         let since: u64 = query.get("resourceVersion").and_then(|version| version.parse().ok()).unwrap_or(0);
-        let missed: Vec<_> = state.history.iter().filter(|change| change.version > since).cloned().map(Some).collect();
-        let live = stream::unfold(self.live.subscribe(), async |mut live| Some((live.recv().await.ok()?, live)));
+        let missed: Vec<_> =
+            state.history.iter().filter(|change| change.version > since).cloned().map(Some).collect();
+        let live =
+            stream::unfold(self.live.subscribe(), async |mut live| Some((live.recv().await.ok()?, live)));
         let (path, query) = (path.to_owned(), query.clone());
         let frames = stream::iter(missed)
             .chain(live)
@@ -242,8 +267,8 @@ impl ApiServer {
             .filter_map(move |change| {
                 let change = change.filter(|change| selected(&change.path, &path, &query));
                 std::future::ready(change.map(|change| {
-                    let line = json!({"type": change.kind, "object": change.object}).to_string() + "\n";
-                    Ok::<_, Infallible>(Frame::data(Bytes::from(line)))
+                    let written = json!({"type": change.kind, "object": change.object}).to_string() + "\n";
+                    Ok::<_, Infallible>(Frame::data(Bytes::from(written)))
                 }))
             });
         Response::new(StreamBody::new(frames).boxed_unsync())
@@ -251,24 +276,25 @@ impl ApiServer {
 
     fn create(&self, collection: &str, object: Value, manager: &str) -> Answer {
         let mut state = self.lock();
-        let path = format!("{collection}/{}", field(&object, &["metadata", "name"]).as_str().unwrap_or("generated"));
+        let path =
+            format!("{collection}/{}", field(&object, &["metadata", "name"]).as_str().unwrap_or("generated"));
         if state.objects.contains_key(&path) {
             return refusal(409, "already exists");
         }
         success(&self.store(&mut state, &path, object, manager))
     }
 
-    fn patch(&self, path: &str, patch: &Value, manager: &str) -> Answer {
+    fn merge(&self, path: &str, body: &Value, manager: &str) -> Answer {
         let (path, status) = path.strip_suffix("/status").map_or((path, false), |path| (path, true));
         let mut state = self.lock();
         let Some(object) = state.objects.get(path).cloned() else { return refusal(404, "not found") };
         for precondition in ["resourceVersion", "uid"] {
-            let wanted = field(patch, &["metadata", precondition]);
+            let wanted = field(body, &["metadata", precondition]);
             if !wanted.is_null() && wanted != field(&object, &["metadata", precondition]) {
                 return refusal(409, "the object has been modified");
             }
         }
-        let change = if status { json!({"status": patch.get("status")}) } else { patch.clone() };
+        let change = if status { json!({"status": body.get("status")}) } else { body.clone() };
         success(&self.store(&mut state, path, merged(&object, &change), manager))
     }
 
@@ -284,12 +310,15 @@ impl ApiServer {
 }
 
 fn is_collection(path: &str) -> bool {
-    ["configmaps", "queueacls", "admissionpolicies", "yunikornconfigs"].iter().any(|plural| path.ends_with(plural))
+    ["configmaps", "queueacls", "admissionpolicies", "yunikornconfigs"]
+        .iter()
+        .any(|plural| path.ends_with(plural))
 }
 
 fn selected(object: &str, collection: &str, query: &HashMap<String, String>) -> bool {
     let name = object.strip_prefix(collection).and_then(|rest| rest.strip_prefix('/'));
-    let wanted = query.get("fieldSelector").map(|selector| selector.replace("%3D", "=").replace("metadata.name=", ""));
+    let wanted =
+        query.get("fieldSelector").map(|selector| selector.replace("%3D", "=").replace("metadata.name=", ""));
     name.is_some_and(|name| wanted.is_none_or(|wanted| wanted == name))
 }
 

@@ -18,7 +18,7 @@ use crate::operator::leader::election::Timing;
 use crate::operator::leader::{Candidate, Leadership};
 use crate::operator::observed::Memory;
 use crate::operator::read_back::Scheduler;
-use crate::operator::reconcile::Reconciler;
+use crate::operator::reconcile::{Pause, Reconciler};
 use crate::operator::world::World;
 
 pub(super) const MAPS: &str = "/api/v1/namespaces/yunikorn/configmaps";
@@ -29,7 +29,7 @@ const ACLS: &str = "/apis/queuewarden.dev/v1alpha1/queueacls";
 const TREE: &str = "partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n          - name: prod\n          - name: ml\n";
 
 /// Under a paused clock this is as long as it takes for everything to come to rest.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_mins(5);
 
 pub(super) struct Bed {
     pub(super) api: ApiServer,
@@ -92,7 +92,7 @@ impl Bed {
             events,
             health: Arc::clone(&health),
             memory: Memory::default(),
-            failures: 0,
+            pause: Pause::default(),
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(reconciler.run_until(async {
@@ -108,12 +108,17 @@ impl Bed {
                 sleep(Duration::from_millis(20)).await;
             }
         };
-        assert!(timeout(PATIENCE, waiting).await.is_ok(), "not so: {what}; ConfigMap: {}", self.api.get(OUTPUT));
+        assert!(
+            timeout(PATIENCE, waiting).await.is_ok(),
+            "not so: {what}; ConfigMap: {}",
+            self.api.get(OUTPUT)
+        );
     }
 
     /// Waits until the output grants to `user`, and its `QueueAcl` is Ready.
     pub(super) async fn until_granted(&self, acl: &str, user: &str) {
-        self.until(&format!("{acl} grants to {user}"), |api| text(api).contains(user) && is_ready(api, acl)).await;
+        self.until(&format!("{acl} grants to {user}"), |api| text(api).contains(user) && is_ready(api, acl))
+            .await;
     }
 
     /// The writes, events apart, that are made within `span` from now.

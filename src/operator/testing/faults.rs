@@ -41,7 +41,7 @@ async fn who_always_loses_the_race_pauses() {
         bed.api.fault(fault(Method::PATCH, OUTPUT, 1, Wrong::Race(OUTPUT, change)));
     }
     put_acl(&bed.api, "ml", &acl_spec("root.ml", "bob"));
-    let writes = bed.writes_within(Duration::from_secs(60)).await;
+    let writes = bed.writes_within(Duration::from_mins(1)).await;
     let attempts = writes.iter().filter(|write| write.contains("configmaps")).count();
     assert!((3..400).contains(&attempts), "{attempts}");
     bed.api.heal();
@@ -51,7 +51,12 @@ async fn who_always_loses_the_race_pauses() {
 #[tokio::test(start_paused = true)]
 async fn a_write_that_rbac_forbids_is_reported_and_made_once_it_is_allowed() {
     let api = cluster();
-    api.fault(fault(Method::POST, MAPS, usize::MAX, Wrong::Refuse(403, "configmaps is forbidden: User \"x\" cannot create")));
+    api.fault(fault(
+        Method::POST,
+        MAPS,
+        usize::MAX,
+        Wrong::Refuse(403, "configmaps is forbidden: User \"x\" cannot create"),
+    ));
     let bed = Bed::start(&api);
     bed.until("it is reported", applied("False/Forbidden")).await;
     let attempts = bed.writes_within(Duration::from_mins(10)).await;
@@ -115,7 +120,10 @@ async fn what_happens_while_the_watches_are_down_is_seen_afterwards() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_whose_version_is_too_old_begins_with_a_list() {
     let bed = running().await;
-    let gone = Fault { watch: true, ..fault(Method::GET, "/queueacls", 1, Wrong::Refuse(410, "too old resource version")) };
+    let gone = Fault {
+        watch: true,
+        ..fault(Method::GET, "/queueacls", 1, Wrong::Refuse(410, "too old resource version"))
+    };
     bed.api.fault(gone);
     bed.api.cut();
     bed.api.delete(&acl_path("prod"));
@@ -128,7 +136,7 @@ async fn an_idle_watch_that_is_cut_writes_nothing() {
     bed.writes_within(Duration::from_secs(5)).await;
     let watches = bed.api.watches();
     bed.api.cut();
-    assert_eq!(bed.writes_within(Duration::from_secs(60)).await, Vec::<String>::new());
+    assert_eq!(bed.writes_within(Duration::from_mins(1)).await, Vec::<String>::new());
     assert!(bed.api.watches() >= watches + 5, "all five began again");
 }
 
@@ -150,4 +158,39 @@ async fn a_config_map_that_may_not_be_read_is_not_taken_for_missing() {
     assert!(bed.api.writes().iter().all(|write| !write.contains("configmaps")));
     api.heal();
     bed.until_granted("prod", "sue").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_refused_for_a_while_is_over_when_it_begins_again() {
+    let bed = running().await;
+    let refused = |times| Fault {
+        watch: true,
+        ..fault(Method::GET, "/configmaps", times, Wrong::Refuse(403, "forbidden"))
+    };
+    bed.api.fault(refused(usize::MAX));
+    bed.api.cut();
+    bed.until("it is reported", |api| condition(api, CONFIG, "Ready") == "False/Invalid").await;
+    bed.api.heal();
+    bed.until_granted("prod", "sue").await;
+    assert_eq!(condition(&bed.api, CONFIG, "Ready"), "True/Ready");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_revision_is_used_twice_although_the_status_cannot_remember_it() {
+    let bed = running().await;
+    bed.api.fault(fault(
+        Method::PATCH,
+        "/yunikornconfigs/default/status",
+        usize::MAX,
+        Wrong::Refuse(500, "down"),
+    ));
+    for number in 0..2 {
+        bed.api.put(OUTPUT, &json!({"data": {"queues.yaml": format!("# {number}")}}), "rival");
+        bed.until("it is put back", |api| text(api).contains("sue")).await;
+    }
+    let ours: Vec<_> =
+        bed.api.versions(OUTPUT).iter().map(|map| map["data"]["queues.yaml"].to_string()).collect();
+    let ours: Vec<_> = ours.iter().filter(|text| text.contains("sue")).collect();
+    let distinct: std::collections::BTreeSet<_> = ours.iter().collect();
+    assert_eq!((ours.len(), distinct.len()), (3, 3), "{ours:?}");
 }

@@ -21,9 +21,7 @@ pub(in crate::plan) fn transitions(
         .filter(|finding| types.contains(&finding.type_))
         .filter(|finding| {
             let before = old.iter().find(|c| c.type_ == finding.type_.as_str());
-            before.map_or(true, |c| {
-                c.status != finding.status || c.reason != finding.reason.as_str()
-            })
+            before.map_or(true, |c| c.status != finding.status || c.reason != finding.reason.as_str())
         })
         .map(|finding| {
             let bad = (finding.status == Status::True) == (finding.type_ == Type::FailOpen);
@@ -37,14 +35,7 @@ pub(in crate::plan) fn closed(subject: &Subject, old: &[Condition], findings: &[
     let name = Type::FailOpen.as_str();
     let was = old.iter().any(|c| c.type_ == name && c.status == Status::True);
     let is = findings.iter().any(|finding| finding.type_ == Type::FailOpen);
-    (was && !is).then(|| {
-        event(
-            subject,
-            false,
-            "FailOpenEnded",
-            "no root queue admits everyone any more",
-        )
-    })
+    (was && !is).then(|| event(subject, false, "FailOpenEnded", "no root queue admits everyone any more"))
 }
 
 /// An event with a note that fits.
@@ -54,10 +45,5 @@ pub(in crate::plan) fn event(subject: &Subject, warning: bool, reason: &str, not
         end = end.saturating_sub(1);
     }
     let note = note.split_at_checked(end).map_or(note, |(head, _)| head);
-    Event {
-        subject: subject.clone(),
-        warning,
-        reason: reason.into(),
-        note: note.into(),
-    }
+    Event { subject: subject.clone(), warning, reason: reason.into(), note: note.into() }
 }

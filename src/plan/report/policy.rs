@@ -47,19 +47,13 @@ pub(in crate::plan) fn report(
 fn accepted(object: &ResolvedPolicy) -> Finding {
     match &object.outcome {
         Err(refusal) => Finding::no(Type::Accepted, refusal.reason, refusal.message.clone()),
-        Ok(keys) if keys.is_empty() => Finding::yes(
-            Type::Accepted,
-            Reason::Accepted,
-            "sets no key, so every key stays as it is",
-        ),
+        Ok(keys) if keys.is_empty() => {
+            Finding::yes(Type::Accepted, Reason::Accepted, "sets no key, so every key stays as it is")
+        }
         Ok(keys) => {
             let names: Vec<_> = keys.keys().copied().collect();
             let message = format!("sets {}", names.join(", "));
-            Finding::yes(
-                Type::Accepted,
-                Reason::Accepted,
-                with_warnings(message, &object.warnings),
-            )
+            Finding::yes(Type::Accepted, Reason::Accepted, with_warnings(message, &object.warnings))
         }
     }
 }
@@ -73,10 +67,7 @@ fn programmed(object: &ResolvedPolicy, keys: &Keys, facts: &Facts<'_>) -> Findin
             Err(_) => Finding::yes(
                 Type::Programmed,
                 Reason::LastValidKept,
-                format!(
-                    "the object is not valid now, so its last valid version stays in {}",
-                    facts.name
-                ),
+                format!("the object is not valid now, so its last valid version stays in {}", facts.name),
             ),
         };
     }
@@ -90,10 +81,7 @@ fn programmed(object: &ResolvedPolicy, keys: &Keys, facts: &Facts<'_>) -> Findin
         }
         _ => no(
             Reason::ConfigNotReady,
-            format!(
-                "YuniKornConfig `default` is not in order: {}",
-                facts.applied.message
-            ),
+            format!("YuniKornConfig `default` is not in order: {}", facts.applied.message),
         ),
     }
 }

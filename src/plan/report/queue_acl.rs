@@ -70,16 +70,8 @@ pub(in crate::plan) fn report(
     findings.push(ready);
     let text = |right| column(object.contribution().map(|c| c.grant(right)));
     Report {
-        status: QueueAclStatus {
-            submit: text(Right::Submit),
-            admin: text(Right::Admin),
-            in_force,
-        },
-        taken: object
-            .outcome
-            .as_ref()
-            .ok()
-            .and_then(|contribution| taken(contribution, facts.grants)),
+        status: QueueAclStatus { submit: text(Right::Submit), admin: text(Right::Admin), in_force },
+        taken: object.outcome.as_ref().ok().and_then(|contribution| taken(contribution, facts.grants)),
         findings,
     }
 }
@@ -102,9 +94,7 @@ fn accepted(object: &Resolved, facts: &Facts<'_>) -> Finding {
     let rights: Vec<_> = Right::ALL
         .into_iter()
         .filter_map(|right| {
-            contribution
-                .grant(right)
-                .map(|acl| format!("{} to {}", right.field(), people(acl)))
+            contribution.grant(right).map(|acl| format!("{} to {}", right.field(), people(acl)))
         })
         .collect();
     let mut message = format!("grants {} on queue `{}`", rights.join(", "), contribution.queue);
@@ -112,11 +102,7 @@ fn accepted(object: &Resolved, facts: &Facts<'_>) -> Finding {
         message.push_str("; ");
         message.push_str(&taken);
     }
-    Finding::yes(
-        Type::Accepted,
-        Reason::Accepted,
-        with_warnings(message, &object.warnings),
-    )
+    Finding::yes(Type::Accepted, Reason::Accepted, with_warnings(message, &object.warnings))
 }
 
 /// Who has access by the base's own ACL of the queue, and loses it.
@@ -139,13 +125,10 @@ fn decided<'a>(
     contribution: &'a Contribution,
     grants: &'a Grants,
 ) -> impl Iterator<Item = (Right, &'a Decided)> {
-    Right::ALL
-        .into_iter()
-        .filter(|right| contribution.grant(*right).is_some())
-        .filter_map(|right| {
-            let place = (contribution.partition.clone(), contribution.queue.clone(), right);
-            grants.get(&place).map(|decided| (right, decided))
-        })
+    Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some()).filter_map(|right| {
+        let place = (contribution.partition.clone(), contribution.queue.clone(), right);
+        grants.get(&place).map(|decided| (right, decided))
+    })
 }
 
 /// Whether `tree` says about the contribution's queue what was decided. When nothing could be rendered: whether it grants at least
@@ -169,18 +152,11 @@ fn programmed(object: &Resolved, contribution: &Contribution, facts: &Facts<'_>)
     let no = |reason, message: &str| Finding::no(Type::Programmed, reason, message);
     if holds(facts.written, contribution, facts) {
         return match object.outcome {
-            Ok(_) => Finding::yes(
-                Type::Programmed,
-                Reason::Programmed,
-                format!("in {}", facts.output),
-            ),
+            Ok(_) => Finding::yes(Type::Programmed, Reason::Programmed, format!("in {}", facts.output)),
             Err(_) => Finding::yes(
                 Type::Programmed,
                 Reason::LastValidKept,
-                format!(
-                    "the object is not valid now, so its last valid version stays in {}",
-                    facts.output
-                ),
+                format!("the object is not valid now, so its last valid version stays in {}", facts.output),
             ),
         };
     }
@@ -191,10 +167,7 @@ fn programmed(object: &Resolved, contribution: &Contribution, facts: &Facts<'_>)
         }
         _ => no(
             Reason::ConfigNotReady,
-            &format!(
-                "YuniKornConfig `default` is not in order: {}",
-                facts.applied.message
-            ),
+            &format!("YuniKornConfig `default` is not in order: {}", facts.applied.message),
         ),
     }
 }
@@ -207,11 +180,7 @@ fn unconfirmed<'a>(contribution: &Contribution, facts: &Facts<'a>) -> Option<&'a
 
 fn effective(contribution: &Contribution, facts: &Facts<'_>) -> Finding {
     if facts.env.source == Source::BuiltIn
-        && facts
-            .env
-            .tree
-            .as_ref()
-            .is_some_and(|tree| crate::plan::effect::open_root(tree).is_some())
+        && facts.env.tree.as_ref().is_some_and(|tree| crate::plan::effect::open_root(tree).is_some())
     {
         let message = "YuniKorn runs its built-in default now, which lets everyone submit to every queue";
         return Finding::no(Type::Effective, Reason::DefaultConfigActive, message);
@@ -223,10 +192,8 @@ fn effective(contribution: &Contribution, facts: &Facts<'_>) -> Finding {
             "there is no queue tree to judge by",
         );
     };
-    let rights: Vec<_> = Right::ALL
-        .into_iter()
-        .filter(|right| contribution.grant(*right).is_some())
-        .collect();
+    let rights: Vec<_> =
+        Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some()).collect();
     let moot: Vec<_> = rights
         .iter()
         .filter_map(|right| moot(tree, contribution, *right).map(|moot| (*right, moot)))

@@ -12,7 +12,10 @@ fn foreign(manager: &str, live: &str) -> Snapshot {
 
 #[test]
 fn someone_elses_key_is_left_alone_and_named() {
-    let snapshot = foreign("argocd-controller", "partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: '*'\n");
+    let snapshot = foreign(
+        "argocd-controller",
+        "partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: '*'\n",
+    );
     let settled = settled(&snapshot);
     assert_eq!(settled.snapshot.output, snapshot.output);
     assert_eq!(config_condition(&settled.plan, "Applied"), "False/FieldConflict");
@@ -66,7 +69,10 @@ fn force_copies_first_and_keeps_live_queues() {
     let message = config_message(&refused, "Applied");
     assert!(message.contains("`root.other`"), "{message}");
 
-    let mut snapshot = foreign("helm", "# theirs\npartitions: [{name: default, queues: [{name: root, queues: [{name: prod}]}]}]\n");
+    let mut snapshot = foreign(
+        "helm",
+        "# theirs\npartitions: [{name: default, queues: [{name: root, queues: [{name: prod}]}]}]\n",
+    );
     spec(&mut snapshot).adoption = Adoption::Force;
     let taken = plan(&snapshot);
     let backup = taken.backup.unwrap();
@@ -142,7 +148,11 @@ fn a_writer_that_does_not_give_up_is_told_and_rationed() {
     assert!(plan(&snapshot).write.unwrap().repair);
     let mut quiet = clean;
     quiet.observed.repairs = vec![now(); budget::BURST];
-    assert_eq!(config_condition(&plan(&quiet), "Applied"), "False/Contended", "until it has been quiet for a while");
+    assert_eq!(
+        config_condition(&plan(&quiet), "Applied"),
+        "False/Contended",
+        "until it has been quiet for a while"
+    );
     quiet.now = plan(&quiet).wake_at.unwrap();
     assert_eq!(config_condition(&plan(&quiet), "Applied"), "True/Applied");
 }

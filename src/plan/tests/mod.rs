@@ -97,7 +97,10 @@ fn submit(name: &str, queue: &str, acl: &str) -> Entry<QueueAclSpec, QueueAclInF
     )
 }
 
-fn with(mut object: Entry<QueueAclSpec, QueueAclInForce>, change: impl FnOnce(&mut QueueAclSpec)) -> Entry<QueueAclSpec, QueueAclInForce> {
+fn with(
+    mut object: Entry<QueueAclSpec, QueueAclInForce>,
+    change: impl FnOnce(&mut QueueAclSpec),
+) -> Entry<QueueAclSpec, QueueAclInForce> {
     change(object.spec.as_mut().unwrap());
     object
 }

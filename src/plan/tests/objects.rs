@@ -29,7 +29,8 @@ fn everything_else_of_the_base_stays_byte_for_byte() {
 
 #[test]
 fn extend_keeps_the_bases_own_only_if_all_say_so() {
-    let extend = |name: &str, acl: &str| with(submit(name, "root.prod", acl), |spec| spec.base_acl = BaseAcl::Extend);
+    let extend =
+        |name: &str, acl: &str| with(submit(name, "root.prod", acl), |spec| spec.base_acl = BaseAcl::Extend);
     let mut snapshot = cluster(BASE);
     snapshot.queue_acls = vec![extend("a", "ann")];
     assert_eq!(submit_of(&settled(&snapshot).snapshot, "root.prod"), "ann,sue dev");
@@ -73,7 +74,11 @@ fn windows_open_and_close_with_the_clock() {
     for at in [now(), start, end] {
         snapshot.now = at;
         let settled = settled(&snapshot);
-        seen.push((submit_of(&settled.snapshot, "root.prod"), acl_condition(&settled.plan, "a", "Ready"), settled.plan.wake_at));
+        seen.push((
+            submit_of(&settled.snapshot, "root.prod"),
+            acl_condition(&settled.plan, "a", "Ready"),
+            settled.plan.wake_at,
+        ));
         snapshot = settled.snapshot;
     }
     assert_eq!(
@@ -104,7 +109,8 @@ fn what_yunikorn_would_drop_or_refuse_makes_the_object_invalid() {
     ];
     for grant in grants {
         let mut snapshot = cluster(BASE);
-        snapshot.queue_acls = vec![with(submit("a", "root.prod", ""), |spec| spec.submit = Some(grant.clone()))];
+        snapshot.queue_acls =
+            vec![with(submit("a", "root.prod", ""), |spec| spec.submit = Some(grant.clone()))];
         let settled = settled(&snapshot);
         assert_eq!(acl_condition(&settled.plan, "a", "Accepted"), "False/Invalid", "{grant:?}");
         assert_eq!(acl_condition(&settled.plan, "a", "Ready"), "False/Invalid", "{grant:?}");
@@ -211,14 +217,20 @@ fn an_ancestor_that_allows_everyone_makes_a_grant_moot() {
     assert_eq!(acl_condition(&closed.plan, "moot", "Ready"), "True/Ready");
     assert_at_rest(&closed);
     let first = plan(&Snapshot { output: closed.snapshot.output.clone(), ..closing });
-    assert!(first.events.iter().any(|event| event.reason == "FailOpenEnded" && !event.warning), "{:?}", first.events);
+    assert!(
+        first.events.iter().any(|event| event.reason == "FailOpenEnded" && !event.warning),
+        "{:?}",
+        first.events
+    );
 }
 
 #[test]
 fn a_wildcard_beside_a_name_on_the_same_queue_makes_the_name_moot_but_not_itself() {
     let mut snapshot = cluster(BASE);
-    snapshot.queue_acls =
-        vec![with(submit("all", "root.test", ""), |spec| spec.submit = Some(Grant::Everyone)), submit("ann", "root.test", "ann")];
+    snapshot.queue_acls = vec![
+        with(submit("all", "root.test", ""), |spec| spec.submit = Some(Grant::Everyone)),
+        submit("ann", "root.test", "ann"),
+    ];
     let settled = settled(&snapshot);
     assert_eq!(acl_condition(&settled.plan, "all", "Ready"), "True/Ready");
     assert_eq!(acl_condition(&settled.plan, "ann", "Ready"), "False/AncestorAllowsEveryone");
@@ -240,8 +252,9 @@ fn events_tell_transitions_and_who_lost_access() {
 fn messages_are_bounded() {
     let mut snapshot = cluster(BASE);
     let users = (0..2000).map(|i| format!("user{i}")).collect();
-    snapshot.queue_acls =
-        vec![with(submit("a", "root.prod", ""), |spec| spec.submit = Some(Grant::Lists { users, groups: vec![] }))];
+    snapshot.queue_acls = vec![with(submit("a", "root.prod", ""), |spec| {
+        spec.submit = Some(Grant::Lists { users, groups: vec![] })
+    })];
     let plan = settled(&snapshot).plan;
     assert!(acl_message(&plan, "a", "Accepted").contains("and 1990 more"));
 }

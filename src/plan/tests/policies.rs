@@ -3,7 +3,11 @@
 use super::*;
 use crate::model::admission::{BYPASS_AUTH, EXTERNAL_USERS, TRUST_CONTROLLERS};
 
-fn policy(name: &str, created: i64, spec: AdmissionPolicySpec) -> Entry<AdmissionPolicySpec, AdmissionPolicySpec> {
+fn policy(
+    name: &str,
+    created: i64,
+    spec: AdmissionPolicySpec,
+) -> Entry<AdmissionPolicySpec, AdmissionPolicySpec> {
     let mut object = entry(name, spec);
     object.meta.created = Some(Timestamp::from_second(created).unwrap());
     object
@@ -30,7 +34,8 @@ fn value<'a>(snapshot: &'a Snapshot, key: &str) -> Option<&'a str> {
 fn set_fields_become_keys_and_others_are_left_alone() {
     let mut snapshot = cluster(BASE);
     snapshot.output = Some(owned_by(map(YUNIKORN_CONFIGS, &[(TRUST_CONTROLLERS, "false")]), "helm"));
-    snapshot.policies = vec![policy("p", 1, AdmissionPolicySpec { bypass_auth: Some(true), ..external(&["^a$", "^b$"]) })];
+    snapshot.policies =
+        vec![policy("p", 1, AdmissionPolicySpec { bypass_auth: Some(true), ..external(&["^a$", "^b$"]) })];
     let settled = settled(&snapshot);
     assert_eq!(value(&settled.snapshot, BYPASS_AUTH), Some("true"));
     assert_eq!(value(&settled.snapshot, EXTERNAL_USERS), Some("^a$,^b$"));
@@ -42,7 +47,8 @@ fn set_fields_become_keys_and_others_are_left_alone() {
 #[test]
 fn a_key_that_is_not_wanted_any_more_goes() {
     let mut snapshot = cluster(BASE);
-    snapshot.policies = vec![policy("p", 1, AdmissionPolicySpec { bypass_auth: Some(true), ..external(&["^a$"]) })];
+    snapshot.policies =
+        vec![policy("p", 1, AdmissionPolicySpec { bypass_auth: Some(true), ..external(&["^a$"]) })];
     let mut after = settled(&snapshot).snapshot;
     after.policies[0].spec = Ok(bypass(true));
     let after = settled(&after);
@@ -58,7 +64,8 @@ fn a_key_that_is_not_wanted_any_more_goes() {
 #[test]
 fn the_oldest_decides_then_the_first_by_name() {
     let mut snapshot = cluster(BASE);
-    snapshot.policies = vec![policy("b", 5, bypass(true)), policy("a", 9, bypass(false)), policy("c", 5, bypass(false))];
+    snapshot.policies =
+        vec![policy("b", 5, bypass(true)), policy("a", 9, bypass(false)), policy("c", 5, bypass(false))];
     let settled = settled(&snapshot);
     assert_eq!(value(&settled.snapshot, BYPASS_AUTH), Some("true"));
     let ready: Vec<_> = ["a", "b", "c"].map(|name| condition(&settled.plan, name, "Ready")).into();

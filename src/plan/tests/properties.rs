@@ -4,39 +4,54 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::model::acl::{self, Acl};
-use crate::plan::grants::acl_of;
 use crate::plan::Right;
+use crate::plan::grants::acl_of;
 
 const QUEUES: [&str; 5] = ["root", "root.prod", "root.prod.etl", "root.test", "root.gone"];
 
 fn grant() -> impl Strategy<Value = Grant> {
-    let name = || prop::sample::select(vec!["ann", "bob", "sue", "dev", "1bad", "a:b"]).prop_map(String::from);
+    let name =
+        || prop::sample::select(vec!["ann", "bob", "sue", "dev", "1bad", "a:b"]).prop_map(String::from);
     prop_oneof![
         Just(Grant::Everyone),
-        prop::sample::select(vec!["", " ", "*", "ann dev", "ann  dev", " ops", "sue,*", "ann, bob"]).prop_map(|acl| Grant::Raw(acl.into())),
+        prop::sample::select(vec!["", " ", "*", "ann dev", "ann  dev", " ops", "sue,*", "ann, bob"])
+            .prop_map(|acl| Grant::Raw(acl.into())),
         (prop::collection::vec(name(), 0..3), prop::collection::vec(name(), 0..3))
             .prop_map(|(users, groups)| Grant::Lists { users, groups }),
     ]
 }
 
 fn object() -> impl Strategy<Value = QueueAclSpec> {
-    let moment = || prop::option::weighted(0.2, (-2_i64..3).prop_map(|hours| now() + jiff::SignedDuration::from_hours(hours)));
-    let parts = (prop::sample::select(QUEUES.to_vec()), prop::option::of(grant()), prop::option::of(grant()), any::<bool>());
-    (parts, moment(), moment()).prop_map(|((queue, submit, admin, extend), not_before, expires_at)| QueueAclSpec {
-        partition: "default".into(),
-        queue: queue.into(),
-        submit,
-        admin,
-        base_acl: if extend { BaseAcl::Extend } else { BaseAcl::Replace },
-        not_before,
-        expires_at,
+    let moment = || {
+        prop::option::weighted(
+            0.2,
+            (-2_i64..3).prop_map(|hours| now() + jiff::SignedDuration::from_hours(hours)),
+        )
+    };
+    let parts = (
+        prop::sample::select(QUEUES.to_vec()),
+        prop::option::of(grant()),
+        prop::option::of(grant()),
+        any::<bool>(),
+    );
+    (parts, moment(), moment()).prop_map(|((queue, submit, admin, extend), not_before, expires_at)| {
+        QueueAclSpec {
+            partition: "default".into(),
+            queue: queue.into(),
+            submit,
+            admin,
+            base_acl: if extend { BaseAcl::Extend } else { BaseAcl::Replace },
+            not_before,
+            expires_at,
+        }
     })
 }
 
 fn random_cluster() -> impl Strategy<Value = Snapshot> {
     prop::collection::vec(object(), 0..6).prop_map(|specs| {
         let mut snapshot = cluster(BASE);
-        snapshot.queue_acls = specs.into_iter().enumerate().map(|(i, spec)| entry(&format!("o{i}"), spec)).collect();
+        snapshot.queue_acls =
+            specs.into_iter().enumerate().map(|(i, spec)| entry(&format!("o{i}"), spec)).collect();
         snapshot
     })
 }
@@ -53,7 +68,9 @@ fn most(grant: &Option<Grant>) -> Acl {
         Some(Grant::Everyone) => Acl::everyone(),
         Some(Grant::Raw(text)) => acl::parse(text).unwrap_or_default(),
         Some(Grant::Lists { users, groups }) => {
-            let fine = |names: &[String], ok: fn(&str) -> bool| names.iter().filter(|n| ok(n)).cloned().collect::<Vec<_>>();
+            let fine = |names: &[String], ok: fn(&str) -> bool| {
+                names.iter().filter(|n| ok(n)).cloned().collect::<Vec<_>>()
+            };
             Acl::named(&fine(users, acl::user_name_ok), &fine(groups, acl::group_name_ok)).unwrap()
         }
     }

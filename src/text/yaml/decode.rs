@@ -56,10 +56,7 @@ impl Spanned {
 impl From<&str> for Spanned {
     /// A text that stands nowhere.
     fn from(value: &str) -> Self {
-        Self {
-            value: value.to_owned(),
-            ..Self::default()
-        }
+        Self { value: value.to_owned(), ..Self::default() }
     }
 }
 
@@ -97,34 +94,22 @@ pub fn decode<T: Decode + Default>(document: Option<&Node>) -> Result<T, DecodeE
     let mut decoder = Decoder::default();
     decoder.unmarshal(root, &mut value).map_err(|failure| {
         let text = format!("yaml: {}", failure.message);
-        DecodeError {
-            diagnostics: vec![Diagnostic::error(DECODE, failure.message).at(failure.span)],
-            text,
-        }
+        DecodeError { diagnostics: vec![Diagnostic::error(DECODE, failure.message).at(failure.span)], text }
     })?;
     if decoder.issues.is_empty() {
         return Ok(value);
     }
-    let lines: Vec<String> = decoder
-        .issues
-        .iter()
-        .map(|issue| format!("line {}: {}", issue.line, issue.message))
-        .collect();
+    let lines: Vec<String> =
+        decoder.issues.iter().map(|issue| format!("line {}: {}", issue.line, issue.message)).collect();
     let diagnostics = decoder
         .issues
         .into_iter()
         .map(|issue| {
             let diagnostic = Diagnostic::error(DECODE, issue.message).at(issue.span);
-            Diagnostic {
-                help: issue.help,
-                ..diagnostic
-            }
+            Diagnostic { help: issue.help, ..diagnostic }
         })
         .collect();
-    Err(DecodeError {
-        text: format!("yaml: unmarshal errors:\n  {}", lines.join("\n  ")),
-        diagnostics,
-    })
+    Err(DecodeError { text: format!("yaml: unmarshal errors:\n  {}", lines.join("\n  ")), diagnostics })
 }
 
 /// A type that decodes as one Go type does.
@@ -163,10 +148,7 @@ pub struct Failure {
 
 impl Failure {
     fn new(message: impl Into<String>, node: &Node) -> Self {
-        Self {
-            message: message.into(),
-            span: node.span,
-        }
+        Self { message: message.into(), span: node.span }
     }
 }
 
@@ -219,31 +201,16 @@ impl Decoder {
             short => format!(" `{short}`"),
         };
         let message = format!("cannot unmarshal {tag}{value} into {go_type}");
-        self.issues.push(Issue {
-            line: node.line,
-            message,
-            span: node.span,
-            help: None,
-        });
+        self.issues.push(Issue { line: node.line, message, span: node.span, help: None });
     }
 
     /// Records what is wrong with a key, on the line where it is written.
     fn key_issue(&mut self, key: &Node, message: String, help: Option<String>) {
-        self.issues.push(Issue {
-            line: written_line(key),
-            message,
-            span: key.span,
-            help,
-        });
+        self.issues.push(Issue { line: written_line(key), message, span: key.span, help });
     }
 
     fn place(&self, node: &Node) -> Place {
-        Place {
-            path: self.path.clone(),
-            span: node.span,
-            line: node.line,
-            shared: self.shared > 0,
-        }
+        Place { path: self.path.clone(), span: node.span, line: node.line, shared: self.shared > 0 }
     }
 
     /// The value of a scalar node; `None` when it is a mapping or a list, which is then recorded as a mismatch.
@@ -313,11 +280,7 @@ impl Decoder {
             }
             match out.field(&name) {
                 Some(_) if !done.insert(name.clone()) => {
-                    self.key_issue(
-                        key,
-                        format!("field {name} already set in type {}", T::GO_TYPE),
-                        None,
-                    );
+                    self.key_issue(key, format!("field {name} already set in type {}", T::GO_TYPE), None);
                 }
                 Some(field) => {
                     let step = Step::Key(key.as_scalar().unwrap_or_default().to_owned());

@@ -16,10 +16,7 @@ use crate::text::diag::{Diagnostic, Span};
 /// [`super::SYNTAX`] or [`super::TOO_LARGE`], with the place.
 pub fn parse(text: &str) -> Result<Option<Node>, Diagnostic> {
     if text.len() > MAX_TEXT {
-        let message = format!(
-            "the text has {} bytes, more than the {MAX_TEXT} that are read",
-            text.len()
-        );
+        let message = format!("the text has {} bytes, more than the {MAX_TEXT} that are read", text.len());
         return Err(Diagnostic::error(TOO_LARGE, message));
     }
     if text.starts_with("\u{feff}\u{feff}") {
@@ -30,12 +27,8 @@ pub fn parse(text: &str) -> Result<Option<Node>, Diagnostic> {
     let Some(document) = compose(text)? else {
         return Ok(None);
     };
-    let mut resolver = Resolver {
-        document: &document,
-        open: vec![false; document.nodes.len()],
-        nodes: 0,
-        aliased: 0,
-    };
+    let mut resolver =
+        Resolver { document: &document, open: vec![false; document.nodes.len()], nodes: 0, aliased: 0 };
     Ok(Some(resolver.node(0, 0, None)?))
 }
 
@@ -62,25 +55,14 @@ impl Resolver<'_> {
         let kind = match &raw.kind {
             RawKind::Alias { name, to } => {
                 let node = self.alias(id, (name, *to), depth, span)?;
-                let alias = Alias {
-                    anchor: name.clone(),
-                    line: raw.line,
-                };
-                return Ok(Node {
-                    alias: Some(alias),
-                    ..node
-                });
+                let alias = Alias { anchor: name.clone(), line: raw.line };
+                return Ok(Node { alias: Some(alias), ..node });
             }
-            RawKind::Scalar { value, style } => Kind::Scalar {
-                value: value.clone(),
-                style: *style,
-            },
+            RawKind::Scalar { value, style } => Kind::Scalar { value: value.clone(), style: *style },
             RawKind::Sequence(items) => Kind::Sequence(self.items(items, depth + 1, alias)?),
             RawKind::Mapping(pairs) => Kind::Mapping(self.pairs(pairs, depth + 1, alias)?),
         };
-        let Raw {
-            tag, anchored, line, ..
-        } = raw;
+        let Raw { tag, anchored, line, .. } = raw;
         Ok(Node {
             kind,
             tag: tag.clone(),
@@ -114,9 +96,7 @@ impl Resolver<'_> {
 
     fn alias(&mut self, id: Id, (name, to): (&str, Id), depth: usize, span: Span) -> Result<Node, Problem> {
         if self.open.get(id).is_none_or(|open| *open) {
-            return Err(error(&format!("anchor '{name}' value contains itself"))
-                .at(span)
-                .into());
+            return Err(error(&format!("anchor '{name}' value contains itself")).at(span).into());
         }
         self.set_open(id, true);
         let node = self.node(to, depth + 1, Some(span))?;
@@ -166,21 +146,9 @@ mod tests {
         let text = "\u{feff}a: [1, 'ü', {x: \"y\"}] # c\nb: &k\n  - q: z\nc: *k\nd: |+\n  x\n\ne: !!str\nf: [g: h]\n";
         let node = parse(text).unwrap().unwrap();
         let pairs = node.as_mapping().unwrap();
-        let written: Vec<_> = pairs
-            .iter()
-            .map(|(_, v)| text.get(v.span.start..v.span.end).unwrap())
-            .collect();
-        assert_eq!(
-            written,
-            [
-                "[1, 'ü', {x: \"y\"}]",
-                "&k\n  - q: z",
-                "*k",
-                "|+\n  x",
-                "!!str",
-                "[g: h]"
-            ]
-        );
+        let written: Vec<_> =
+            pairs.iter().map(|(_, v)| text.get(v.span.start..v.span.end).unwrap()).collect();
+        assert_eq!(written, ["[1, 'ü', {x: \"y\"}]", "&k\n  - q: z", "*k", "|+\n  x", "!!str", "[g: h]"]);
         assert_eq!(
             pairs.iter().map(|(_, v)| v.shared).collect::<Vec<_>>(),
             [false, true, true, false, false, false]
@@ -203,16 +171,11 @@ mod tests {
                 };
                 json!(["scalar", node.line, tag, style, value])
             }
-            Kind::Sequence(items) => json!([
-                "list",
-                node.line,
-                tag,
-                items.iter().map(written).collect::<Value>()
-            ]),
+            Kind::Sequence(items) => {
+                json!(["list", node.line, tag, items.iter().map(written).collect::<Value>()])
+            }
             Kind::Mapping(pairs) => {
-                let nodes = pairs
-                    .iter()
-                    .flat_map(|(key, value)| [written(key), written(value)]);
+                let nodes = pairs.iter().flat_map(|(key, value)| [written(key), written(value)]);
                 json!(["mapping", node.line, tag, nodes.collect::<Value>()])
             }
         }
@@ -237,10 +200,7 @@ mod tests {
     #[test]
     fn is_stricter_than_go_about_two_byte_order_marks() {
         let error = parse("\u{feff}\u{feff}a: b").unwrap_err();
-        assert_eq!(
-            error.message,
-            "yaml: two byte order marks at the start of the text"
-        );
+        assert_eq!(error.message, "yaml: two byte order marks at the start of the text");
     }
 
     #[test]
@@ -261,20 +221,13 @@ mod tests {
         ];
         for (text, expected) in cases {
             let start = text.get(..text.len().min(40)).unwrap();
-            assert_eq!(
-                parse(&text).map(|_| ()).map_err(|error| error.code),
-                expected,
-                "{start}"
-            );
+            assert_eq!(parse(&text).map(|_| ()).map_err(|error| error.code), expected, "{start}");
         }
     }
 
     fn laughs(levels: usize, times: usize) -> String {
         let line = |level: usize| {
-            format!(
-                "a{level}: &a{level} [{}]\n",
-                vec![format!("*a{}", level - 1); times].join(", ")
-            )
+            format!("a{level}: &a{level} [{}]\n", vec![format!("*a{}", level - 1); times].join(", "))
         };
         "a0: &a0 x\n".to_owned() + &(1..levels).map(line).collect::<String>()
     }
@@ -332,11 +285,7 @@ mod tests {
                     read += 1;
                     check_spans(&text, &node, Span::new(0, text.len()));
                 }
-                Err(error) => assert!(
-                    error
-                        .span
-                        .is_none_or(|span| text.get(span.start..span.end).is_some())
-                ),
+                Err(error) => assert!(error.span.is_none_or(|span| text.get(span.start..span.end).is_some())),
             }
         }
         assert!(

@@ -49,14 +49,8 @@ pub(super) fn tag_of(node: &Node) -> Cow<'_, str> {
     Cow::Borrowed(match &node.kind {
         Kind::Mapping(_) => MAP,
         Kind::Sequence(_) => SEQ,
-        Kind::Scalar {
-            style: Style::Plain,
-            value,
-        } if value == "<<" => MERGE,
-        Kind::Scalar {
-            style: Style::Plain,
-            value,
-        } => plain(value, "").0,
+        Kind::Scalar { style: Style::Plain, value } if value == "<<" => MERGE,
+        Kind::Scalar { style: Style::Plain, value } => plain(value, "").0,
         Kind::Scalar { .. } => STR,
     })
 }
@@ -141,9 +135,7 @@ fn go_int(text: &str) -> Option<(&'static str, Value)> {
     if signed {
         return None;
     }
-    u64::from_str_radix(digits, base)
-        .ok()
-        .map(|number| (INT, Value::Uint(number)))
+    u64::from_str_radix(digits, base).ok().map(|number| (INT, Value::Uint(number)))
 }
 
 /// yaml.v3's own reading of `0b` and `0o`: only reached by what `ParseInt` refuses, such as a second sign (`0b-1`).
@@ -158,19 +150,14 @@ fn prefixed(text: &str, prefix: &str, base: u32) -> Option<(&'static str, Value)
     if negative || digits.starts_with('+') {
         return None;
     }
-    u64::from_str_radix(&digits, base)
-        .ok()
-        .map(|number| (INT, Value::Uint(number)))
+    u64::from_str_radix(&digits, base).ok().map(|number| (INT, Value::Uint(number)))
 }
 
 /// A float by yaml.v3's `yamlStyleFloat` (`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`) that is not too large.
 fn styled_float(text: &str) -> Option<f64> {
     let bare = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (mantissa, exponent) = match bare.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (
-            mantissa,
-            Some(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)),
-        ),
+        Some((mantissa, exponent)) => (mantissa, Some(exponent.strip_prefix(['+', '-']).unwrap_or(exponent))),
         None => (bare, None),
     };
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -195,11 +182,7 @@ fn dotted_float(text: &str) -> Option<f64> {
         before = byte;
     }
     let plain = text.replace('_', "");
-    if plain.as_bytes().get(1).is_some_and(u8::is_ascii_digit) {
-        styled_float(&plain)
-    } else {
-        None
-    }
+    if plain.as_bytes().get(1).is_some_and(u8::is_ascii_digit) { styled_float(&plain) } else { None }
 }
 
 /// A decimal float; `None` where Go reports that it is out of range.
@@ -210,11 +193,7 @@ fn finite(text: &str) -> Option<f64> {
 /// `resolve.go` `parseTimestamp`: a year, then one of four layouts by the rules of Go's `time.Parse`.
 fn is_timestamp(text: &str) -> bool {
     let year = text.bytes().take_while(u8::is_ascii_digit).count();
-    let Some(rest) = text
-        .get(4..)
-        .and_then(|rest| rest.strip_prefix('-'))
-        .filter(|_| year == 4)
-    else {
+    let Some(rest) = text.get(4..).and_then(|rest| rest.strip_prefix('-')).filter(|_| year == 4) else {
         return false;
     };
     let Some(date_end) = date(text.get(..4).unwrap_or_default(), rest) else {
@@ -249,9 +228,8 @@ fn clock(text: &str) -> Option<&str> {
     let (_, rest) = one_or_two(text, 0, 23)?;
     let (_, rest) = one_or_two(rest.strip_prefix(':')?, 0, 59)?;
     let (_, rest) = one_or_two(rest.strip_prefix(':')?, 0, 59)?;
-    let fraction = rest
-        .strip_prefix(['.', ','])
-        .filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let fraction =
+        rest.strip_prefix(['.', ',']).filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     Some(fraction.map_or(rest, |rest| rest.trim_start_matches(|c: char| c.is_ascii_digit())))
 }
 
@@ -260,9 +238,7 @@ fn zone(text: &str) -> bool {
     if text == "Z" {
         return true;
     }
-    let Some((hours, minutes)) = text
-        .strip_prefix(['+', '-'])
-        .and_then(|offset| offset.split_once(':'))
+    let Some((hours, minutes)) = text.strip_prefix(['+', '-']).and_then(|offset| offset.split_once(':'))
     else {
         return false;
     };
@@ -286,14 +262,9 @@ fn one_or_two(text: &str, least: u32, most: u32) -> Option<(u32, &str)> {
 /// become U+FFFD, which no name in a configuration may contain either.
 fn binary(text: &str) -> Result<String, String> {
     let refused = || "!!binary value contains invalid base64 data".to_owned();
-    let digits: Vec<u8> = text
-        .bytes()
-        .filter(|byte| !matches!(byte, b'\r' | b'\n'))
-        .collect();
+    let digits: Vec<u8> = text.bytes().filter(|byte| !matches!(byte, b'\r' | b'\n')).collect();
     let padding = digits.iter().rev().take_while(|byte| **byte == b'=').count();
-    let data = digits
-        .get(..digits.len().saturating_sub(padding))
-        .unwrap_or_default();
+    let data = digits.get(..digits.len().saturating_sub(padding)).unwrap_or_default();
     if padding > 2 || !digits.len().is_multiple_of(4) {
         return Err(refused());
     }

@@ -14,8 +14,5 @@ pub(super) fn samples() -> Vec<String> {
         .collect();
     files.sort();
     assert!(files.len() > 90, "the samples are missing");
-    files
-        .iter()
-        .map(|path| fs::read_to_string(path).unwrap())
-        .collect()
+    files.iter().map(|path| fs::read_to_string(path).unwrap()).collect()
 }

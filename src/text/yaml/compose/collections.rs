@@ -76,12 +76,7 @@ impl Composer<'_> {
             }
             let (start, _) = self.place()?;
             items.push(if *self.peek()? == TokenKind::Key {
-                let properties = Properties {
-                    anchor: None,
-                    tag: None,
-                    start,
-                    end: start,
-                };
+                let properties = Properties { anchor: None, tag: None, start, end: start };
                 let id = self.add(properties, RawKind::Mapping(Vec::new()), start)?;
                 self.children(id, start, Self::single_pair)?
             } else {
@@ -94,12 +89,8 @@ impl Composer<'_> {
     /// the next token out, whatever it is.
     fn single_pair(&mut self, _start: Mark) -> Composed<Children> {
         self.scanner.skip();
-        let is_next = |next: &_| {
-            matches!(
-                next,
-                TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowSequenceEnd
-            )
-        };
+        let is_next =
+            |next: &_| matches!(next, TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowSequenceEnd);
         let key = if is_next(self.peek()?) {
             let (_, end) = self.place()?;
             self.scanner.skip();
@@ -144,17 +135,9 @@ impl Composer<'_> {
         }
         let key = self.peek()?;
         let no_key = *key == TokenKind::Value || ends(key);
-        let key = if no_key {
-            self.empty_scalar_here()?
-        } else {
-            self.node(Context::Flow)?
-        };
+        let key = if no_key { self.empty_scalar_here()? } else { self.node(Context::Flow)? };
         let no_value = self.accept(&TokenKind::Value)?.is_none() || ends(self.peek()?);
-        let value = if no_value {
-            self.empty_scalar_here()?
-        } else {
-            self.node(Context::Flow)?
-        };
+        let value = if no_value { self.empty_scalar_here()? } else { self.node(Context::Flow)? };
         Ok((key, value))
     }
 }

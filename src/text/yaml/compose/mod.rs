@@ -48,22 +48,12 @@ pub(super) fn compose(text: &str) -> Result<Option<Document>, Diagnostic> {
         nodes: Vec::new(),
         depth: 0,
     };
-    Ok(if composer.document()? {
-        Some(Document {
-            nodes: composer.nodes,
-        })
-    } else {
-        None
-    })
+    Ok(if composer.document()? { Some(Document { nodes: composer.nodes }) } else { None })
 }
 
 /// The text nests too deeply at this place.
 pub(super) fn too_deep(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        TOO_LARGE,
-        format!("the text nests deeper than {MAX_DEPTH} levels"),
-    )
-    .at(span)
+    Diagnostic::error(TOO_LARGE, format!("the text nests deeper than {MAX_DEPTH} levels")).at(span)
 }
 
 /// The text has too many nodes, from this place on.
@@ -150,11 +140,7 @@ impl Composer<'_> {
         self.directives()?;
         if explicit && self.accept(&TokenKind::DocumentStart)?.is_none() {
             let (start, _) = self.place()?;
-            return Err(parser_error(
-                Mark::default(),
-                start,
-                "did not find expected <document start>",
-            ));
+            return Err(parser_error(Mark::default(), start, "did not find expected <document start>"));
         }
         let empty = explicit
             && matches!(
@@ -185,11 +171,7 @@ impl Composer<'_> {
             match &mut token.kind {
                 TokenKind::VersionDirective { major, minor } => {
                     if version {
-                        return Err(parser_error(
-                            Mark::default(),
-                            start,
-                            "found duplicate %YAML directive",
-                        ));
+                        return Err(parser_error(Mark::default(), start, "found duplicate %YAML directive"));
                     }
                     if (*major, *minor) != (1, 1) {
                         let error = parser_error(Mark::default(), start, "found incompatible YAML document");
@@ -201,11 +183,7 @@ impl Composer<'_> {
                 TokenKind::TagDirective { handle, prefix } => {
                     let directive = (std::mem::take(handle), std::mem::take(prefix));
                     if self.tags.iter().any(|(handle, _)| *handle == directive.0) {
-                        return Err(parser_error(
-                            Mark::default(),
-                            start,
-                            "found duplicate %TAG directive",
-                        ));
+                        return Err(parser_error(Mark::default(), start, "found duplicate %TAG directive"));
                     }
                     self.tags.push(directive);
                 }
@@ -248,27 +226,17 @@ impl Composer<'_> {
             TokenKind::BlockSequenceStart if block => Self::block_sequence,
             TokenKind::BlockMappingStart if block => Self::block_mapping,
             TokenKind::Scalar { value, style } => {
-                let kind = RawKind::Scalar {
-                    value: std::mem::take(value),
-                    style: *style,
-                };
+                let kind = RawKind::Scalar { value: std::mem::take(value), style: *style };
                 self.scanner.skip();
                 return self.add(properties, kind, end).map(Started::Leaf);
             }
             _ if properties.anchor.is_some() || properties.tag.is_some() => {
                 end = properties.end;
-                let kind = RawKind::Scalar {
-                    value: String::new(),
-                    style: Style::Plain,
-                };
+                let kind = RawKind::Scalar { value: String::new(), style: Style::Plain };
                 return self.add(properties, kind, end).map(Started::Leaf);
             }
             _ => {
-                return Err(parser_error(
-                    properties.start,
-                    start,
-                    "did not find expected node content",
-                ));
+                return Err(parser_error(properties.start, start, "did not find expected node content"));
             }
         };
         let id = self.add(properties, RawKind::Sequence(Vec::new()), start)?;
@@ -278,31 +246,15 @@ impl Composer<'_> {
     fn alias(&mut self, name: String, start: Mark, end: Mark) -> Composed<Id> {
         let Some(&to) = self.anchors.get(&name) else {
             let span = Span::new(start.index, end.index);
-            return Err(error(&format!("unknown anchor '{name}' referenced"))
-                .at(span)
-                .into());
+            return Err(error(&format!("unknown anchor '{name}' referenced")).at(span).into());
         };
-        self.add(
-            Properties {
-                anchor: None,
-                tag: None,
-                start,
-                end,
-            },
-            RawKind::Alias { name, to },
-            end,
-        )
+        self.add(Properties { anchor: None, tag: None, start, end }, RawKind::Alias { name, to }, end)
     }
 
     /// An anchor and a tag, in either order.
     fn properties(&mut self) -> Composed<Properties> {
         let (start, _) = self.place()?;
-        let mut properties = Properties {
-            anchor: None,
-            tag: None,
-            start,
-            end: start,
-        };
+        let mut properties = Properties { anchor: None, tag: None, start, end: start };
         self.anchor(&mut properties)?;
         let tag = self.tag(&mut properties)?;
         if properties.anchor.is_none() {
@@ -348,9 +300,7 @@ impl Composer<'_> {
 
     /// Adds a node, and makes its anchor known: from its start on, as in Go, where a node can then refer to itself.
     fn add(&mut self, properties: Properties, kind: RawKind, end: Mark) -> Composed<Id> {
-        let Properties {
-            anchor, tag, start, ..
-        } = properties;
+        let Properties { anchor, tag, start, .. } = properties;
         let span = Span::new(start.index, end.index);
         let id = self.nodes.len();
         if id >= MAX_NODES {
@@ -358,31 +308,13 @@ impl Composer<'_> {
         }
         let anchored = anchor.is_some();
         self.anchors.extend(anchor.map(|anchor| (anchor, id)));
-        self.nodes.push(Raw {
-            kind,
-            tag,
-            anchored,
-            span,
-            line: start.line + 1,
-        });
+        self.nodes.push(Raw { kind, tag, anchored, span, line: start.line + 1 });
         Ok(id)
     }
 
     fn empty_scalar(&mut self, at: Mark) -> Composed<Id> {
-        let properties = Properties {
-            anchor: None,
-            tag: None,
-            start: at,
-            end: at,
-        };
-        self.add(
-            properties,
-            RawKind::Scalar {
-                value: String::new(),
-                style: Style::Plain,
-            },
-            at,
-        )
+        let properties = Properties { anchor: None, tag: None, start: at, end: at };
+        self.add(properties, RawKind::Scalar { value: String::new(), style: Style::Plain }, at)
     }
 
     /// Reads the children of a node with `read`.
@@ -403,11 +335,7 @@ impl Composer<'_> {
             RawKind::Mapping(pairs) => pairs.last().map(|(key, value)| [*key, *value]),
             RawKind::Scalar { .. } | RawKind::Alias { .. } => None,
         };
-        let ends = last
-            .into_iter()
-            .flatten()
-            .filter_map(|id| self.nodes.get(id))
-            .map(|node| node.span.end);
+        let ends = last.into_iter().flatten().filter_map(|id| self.nodes.get(id)).map(|node| node.span.end);
         let end = end.map(|end| end.index).into_iter().chain(ends).max();
         if let Some(node) = self.nodes.get_mut(id) {
             node.kind = kind;
@@ -422,10 +350,6 @@ impl Composer<'_> {
         context: Context,
         is_next: fn(&TokenKind) -> bool,
     ) -> Composed<Id> {
-        if is_next(self.peek()?) {
-            self.empty_scalar(end)
-        } else {
-            self.node(context)
-        }
+        if is_next(self.peek()?) { self.empty_scalar(end) } else { self.node(context) }
     }
 }

@@ -52,10 +52,7 @@ impl Decoder {
             return true;
         }
         let repeated = pairs.iter().enumerate().flat_map(|(index, (first, _))| {
-            let same = places
-                .get(&as_written(first))
-                .map(Vec::as_slice)
-                .unwrap_or_default();
+            let same = places.get(&as_written(first)).map(Vec::as_slice).unwrap_or_default();
             same.iter()
                 .filter(move |other| **other > index)
                 .filter_map(|other| pairs.get(*other))
@@ -63,10 +60,7 @@ impl Decoder {
         });
         for (first, second) in repeated.take(MAX_REPEATED) {
             let name = go_quoted(as_written(second).1);
-            let message = format!(
-                "mapping key {name} already defined at line {}",
-                written_line(first)
-            );
+            let message = format!("mapping key {name} already defined at line {}", written_line(first));
             self.key_issue(second, message, Some("remove one of the two".to_owned()));
         }
         false
@@ -103,9 +97,7 @@ pub(in crate::text::yaml) fn is_merge(key: &Node) -> bool {
 
 /// Whether a key is set already by something that comes before what is being merged; remembers it otherwise.
 pub(super) fn merged_before(merged: &mut Option<HashSet<Key>>, name: &str) -> bool {
-    merged
-        .as_mut()
-        .is_some_and(|keys| !keys.insert(Key::Text(name.to_owned())))
+    merged.as_mut().is_some_and(|keys| !keys.insert(Key::Text(name.to_owned())))
 }
 
 /// A field of this name in another case, or all that there are.

@@ -59,33 +59,18 @@ impl Typed {
         put("acl", json!(self.acl.value), self.acl.is_empty());
         put("parent", json!(self.parent), !self.parent);
         put("maxapps", json!(self.maxapps), self.maxapps == 0);
-        put(
-            "props",
-            json!(self.props),
-            self.props.iter().flatten().count() == 0,
-        );
-        put(
-            "w",
-            json!(self.weights),
-            self.weights.iter().flatten().count() == 0,
-        );
+        put("props", json!(self.props), self.props.iter().flatten().count() == 0);
+        put("w", json!(self.weights), self.weights.iter().flatten().count() == 0);
         put("l", json!(self.list), items(&self.list).is_empty());
         put("p", json!(self.pointer), self.pointer.is_none());
         let children: Vec<_> = items(&self.children).iter().map(Self::json).collect();
         put("q", json!(children), children.is_empty());
-        put(
-            "s",
-            json!(self.nested.as_ref().map(|nested| nested.json())),
-            self.nested.is_none(),
-        );
+        put("s", json!(self.nested.as_ref().map(|nested| nested.json())), self.nested.is_none());
         Value::Object(fields)
     }
 
     fn has_infinite(&self) -> bool {
-        self.weights
-            .iter()
-            .flatten()
-            .any(|(_, weight)| !weight.is_finite())
+        self.weights.iter().flatten().any(|(_, weight)| !weight.is_finite())
     }
 }
 
@@ -99,9 +84,7 @@ fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Object(left), Value::Object(right)) => {
             left.len() == right.len()
-                && left
-                    .iter()
-                    .all(|(key, value)| right.get(key).is_some_and(|other| same(value, other)))
+                && left.iter().all(|(key, value)| right.get(key).is_some_and(|other| same(value, other)))
         }
         (Value::Array(left), Value::Array(right)) => {
             left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
@@ -126,19 +109,10 @@ fn decodes_as_go_does() {
             Err(error) => row["error"] == error,
         };
         if !agrees {
-            wrong.push(format!(
-                "{row} but here {:?}",
-                typed(text).map(|value| value.json().to_string())
-            ));
+            wrong.push(format!("{row} but here {:?}", typed(text).map(|value| value.json().to_string())));
         }
     }
-    assert!(
-        wrong.is_empty(),
-        "{} of {} differ:\n{}",
-        wrong.len(),
-        rows.len(),
-        wrong.join("\n")
-    );
+    assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
 }
 
 #[test]
@@ -148,15 +122,9 @@ fn places_lead_to_what_was_decoded() {
     let child = &items(&value.nested.as_ref().unwrap().children)[0];
     let key = |name: &str| Step::Key(name.to_owned());
     assert_eq!(child.place.path, [key("s"), key("q"), Step::Index(1)]);
-    assert_eq!(
-        text.get(child.place.span.start..child.place.span.end),
-        Some("{acl: 'x y'}")
-    );
+    assert_eq!(text.get(child.place.span.start..child.place.span.end), Some("{acl: 'x y'}"));
     let acl = child.acl.span.unwrap();
-    assert_eq!(
-        (text.get(acl.start..acl.end), child.acl.style),
-        (Some("'x y'"), Some(Style::SingleQuoted))
-    );
+    assert_eq!((text.get(acl.start..acl.end), child.acl.style), (Some("'x y'"), Some(Style::SingleQuoted)));
     assert!(!child.place.shared && !child.acl.shared);
 }
 
@@ -165,20 +133,9 @@ fn what_anchors_aliases_and_merges_touch_is_shared() {
     let value =
         typed("q:\n  - &m {name: m, acl: x}\n  - *m\n  - {<<: *m, name: n}\n  - {acl: &s y}\n  - {acl: z}\n")
             .unwrap();
-    let shared: Vec<_> = items(&value.children)
-        .iter()
-        .map(|child| (child.place.shared, child.acl.shared))
-        .collect();
-    assert_eq!(
-        shared,
-        [
-            (true, true),
-            (true, true),
-            (false, true),
-            (false, true),
-            (false, false)
-        ]
-    );
+    let shared: Vec<_> =
+        items(&value.children).iter().map(|child| (child.place.shared, child.acl.shared)).collect();
+    assert_eq!(shared, [(true, true), (true, true), (false, true), (false, true), (false, false)]);
     let merged = &items(&value.children)[2];
     assert_eq!((merged.name.as_str(), merged.acl.as_str()), ("n", "x"));
     assert_eq!(merged.place.path, [Step::Key("q".to_owned()), Step::Index(2)]);
@@ -188,12 +145,7 @@ fn what_anchors_aliases_and_merges_touch_is_shared() {
 fn an_unknown_field_says_what_to_write() {
     let document = parse("q: [{}, {Name: x}]\n").unwrap();
     let error = decode::<Typed>(document.as_ref()).unwrap_err();
-    let [diagnostic] = error.diagnostics.as_slice() else {
-        panic!("{error:?}")
-    };
-    assert_eq!(
-        diagnostic.help.as_deref(),
-        Some("write `name`: YuniKorn's keys are all lower case")
-    );
+    let [diagnostic] = error.diagnostics.as_slice() else { panic!("{error:?}") };
+    assert_eq!(diagnostic.help.as_deref(), Some("write `name`: YuniKorn's keys are all lower case"));
     assert_eq!(diagnostic.span, Some(Span::new(9, 13)));
 }

@@ -97,11 +97,7 @@ impl Decode for u64 {
 
 /// Go's `uint64(float)` on amd64, for what is not larger than the largest one as a float: fractions are cut, and what does not fit
 /// becomes 2^63 (negative ones the two's complement).
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the ranges are checked"
-)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the ranges are checked")]
 fn float_to_uint(number: f64) -> Option<u64> {
     const TWO_63: f64 = 9_223_372_036_854_775_808.0;
     const TWO_64: f64 = 18_446_744_073_709_551_616.0;

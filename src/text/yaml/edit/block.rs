@@ -35,9 +35,7 @@ pub(super) fn splice(
 /// What stands between two keys of the mapping: the text's line break and the keys' indentation.
 fn separator(change: &Change<'_, '_>, text: &str) -> String {
     let first = change.pairs.first().map_or(0, |(key, _)| key.span.start);
-    let behind = change
-        .added_behind()
-        .map_or(first, |(_, pair)| pair_end(text, pair));
+    let behind = change.added_behind().map_or(first, |(_, pair)| pair_end(text, pair));
     let behind = line_end(text, behind).unwrap_or(text.len());
     format!("{}{}", newline(text, behind), " ".repeat(column(text, first)))
 }
@@ -55,10 +53,7 @@ fn replace_all(
     let mut last = text.len();
     let written = if added.is_empty() { "{}" } else { added };
     let span = Span::new(first.0.span.start, pair_end(text, first));
-    splices.push(Splice {
-        span,
-        text: written.to_owned(),
-    });
+    splices.push(Splice { span, text: written.to_owned() });
     for pair in others.iter().rev() {
         splices.push(without_line(pair, None, &mut last, text)?);
     }
@@ -68,18 +63,12 @@ fn replace_all(
 /// The line of a removed pair goes with its comment; what stands above it stays.
 fn remove(change: &Change<'_, '_>, text: &str, splices: &mut Vec<Splice>) -> Result<(), Diagnostic> {
     let mut removed = change.removed();
-    let head = change
-        .pairs
-        .first()
-        .filter(|(key, _)| indentation(text, key.span.start).is_none());
+    let head = change.pairs.first().filter(|(key, _)| indentation(text, key.span.start).is_none());
     if let (Some(head), Some(Fate::Remove)) = (head, change.fates.first()) {
         // `- submitacl: a` is the item's first line: the next key moves up to the dash, unless a comment is in between.
         let (start, end) = match pulled_up(change, text) {
             Some(next) => (head.0.span.start, next),
-            None => (
-                skip_blanks_back(text, head.0.span.start),
-                end_of_line(text, pair_end(text, head))?,
-            ),
+            None => (skip_blanks_back(text, head.0.span.start), end_of_line(text, pair_end(text, head))?),
         };
         splices.push(Splice::delete(start, end));
         removed.next();
@@ -127,10 +116,7 @@ fn without_line(
         return Ok(Splice::delete(start, end + line_break(text, end).len()));
     }
     let above = text.get(..start).unwrap_or_default();
-    let kept = above
-        .strip_suffix("\r\n")
-        .or_else(|| above.strip_suffix(['\n', '\r']))
-        .unwrap_or(above);
+    let kept = above.strip_suffix("\r\n").or_else(|| above.strip_suffix(['\n', '\r'])).unwrap_or(above);
     *last = kept.len();
     Ok(Splice::delete(*last, end))
 }
@@ -139,18 +125,13 @@ fn without_line(
 fn block_scalar_header<'t>(text: &'t str, mut node: &Node) -> Option<&'t str> {
     loop {
         node = match &node.kind {
-            Kind::Scalar {
-                style: Style::Literal | Style::Folded,
-                ..
-            } => break,
+            Kind::Scalar { style: Style::Literal | Style::Folded, .. } => break,
             Kind::Scalar { .. } => return None,
             Kind::Sequence(items) => items.last()?,
             Kind::Mapping(pairs) => &pairs.last()?.1,
         };
     }
-    text.get(content(text, node.span)..)?
-        .split([' ', '\t', '\n', '\r'])
-        .next()
+    text.get(content(text, node.span)..)?.split([' ', '\t', '\n', '\r']).next()
 }
 
 fn end_of_line(text: &str, at: usize) -> Result<usize, Diagnostic> {

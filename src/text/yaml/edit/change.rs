@@ -69,32 +69,16 @@ pub(super) fn changes<'t, 'e>(
 impl<'t, 'e> Change<'t, 'e> {
     fn new(text: &str, path: &'e [Step], found: &Found<'t>) -> Self {
         let Found { pairs, open } = *found;
-        let double_quoted = |(key, _): &Pair| {
-            matches!(
-                key.kind,
-                Kind::Scalar {
-                    style: Style::DoubleQuoted,
-                    ..
-                }
-            )
-        };
+        let double_quoted =
+            |(key, _): &Pair| matches!(key.kind, Kind::Scalar { style: Style::DoubleQuoted, .. });
         let json = open.is_some()
             && if pairs.is_empty() {
-                text.trim_start_matches('\u{feff}')
-                    .trim_start()
-                    .starts_with(['{', '['])
+                text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '['])
             } else {
                 pairs.iter().all(double_quoted)
             };
         let quote = if json { Quote::Double } else { Quote::Single };
-        Self {
-            path,
-            pairs,
-            open,
-            quote,
-            fates: vec![Fate::Keep; pairs.len()],
-            added: Vec::new(),
-        }
+        Self { path, pairs, open, quote, fates: vec![Fate::Keep; pairs.len()], added: Vec::new() }
     }
 
     /// Notes what the edit does to this mapping.
@@ -102,10 +86,8 @@ impl<'t, 'e> Change<'t, 'e> {
         let key = edit.key.as_str();
         let index = position(self.pairs, key)?;
         if edit.value.is_none() && merges(self.pairs, key) {
-            let message = format!(
-                "`{key}` in {} comes through `<<` and cannot be removed here",
-                shown(self.path)
-            );
+            let message =
+                format!("`{key}` in {} comes through `<<` and cannot be removed here", shown(self.path));
             return Err(refuse(message).help("remove it where it is written, or set it to an own value here"));
         }
         let Some((index, pair)) = index.and_then(|index| Some((index, self.pairs.get(index)?))) else {
@@ -123,10 +105,7 @@ impl<'t, 'e> Change<'t, 'e> {
             Some(value) => Fate::Set(value, replaced_quote(&pair.1, self.quote).carrying(value)),
             None => Fate::Remove,
         };
-        self.fates
-            .get_mut(index)
-            .into_iter()
-            .for_each(|kept| *kept = fate);
+        self.fates.get_mut(index).into_iter().for_each(|kept| *kept = fate);
         Ok(())
     }
 
@@ -152,30 +131,19 @@ impl<'t, 'e> Change<'t, 'e> {
     /// The pairs that stay, with their index.
     pub(super) fn survivors(&self) -> impl Iterator<Item = (usize, &'t Pair)> {
         let stays = |(_, (_, fate)): &(usize, (&Pair, &Fate<'_>))| **fate != Fate::Remove;
-        self.pairs
-            .iter()
-            .zip(&self.fates)
-            .enumerate()
-            .filter(stays)
-            .map(|(index, (pair, _))| (index, pair))
+        self.pairs.iter().zip(&self.fates).enumerate().filter(stays).map(|(index, (pair, _))| (index, pair))
     }
 
     /// The pairs that go, each with the last pair in front of it that stays.
     pub(super) fn removed(&self) -> impl Iterator<Item = (&'t Pair, Option<&'t Pair>)> {
-        let pairs = self
-            .pairs
-            .iter()
-            .zip(&self.fates)
-            .scan(None, |last, (pair, fate)| {
-                let before = *last;
-                if *fate != Fate::Remove {
-                    *last = Some(pair);
-                }
-                Some((*fate == Fate::Remove, pair, before))
-            });
-        pairs
-            .filter(|(goes, ..)| *goes)
-            .map(|(_, pair, before)| (pair, before))
+        let pairs = self.pairs.iter().zip(&self.fates).scan(None, |last, (pair, fate)| {
+            let before = *last;
+            if *fate != Fate::Remove {
+                *last = Some(pair);
+            }
+            Some((*fate == Fate::Remove, pair, before))
+        });
+        pairs.filter(|(goes, ..)| *goes).map(|(_, pair, before)| (pair, before))
     }
 
     /// The pair behind which keys are added: the last one of the first run of scalars. A block scalar ends the run, because what
@@ -183,10 +151,7 @@ impl<'t, 'e> Change<'t, 'e> {
     pub(super) fn added_behind(&self) -> Option<(usize, &'t Pair)> {
         let is_inline = |(index, (_, value)): &(usize, &Pair)| match &value.kind {
             _ if value.alias.is_some() => true,
-            Kind::Scalar {
-                style: Style::Literal | Style::Folded,
-                ..
-            } => {
+            Kind::Scalar { style: Style::Literal | Style::Folded, .. } => {
                 matches!(self.fates.get(*index), Some(Fate::Set(..)))
             }
             Kind::Scalar { .. } => true,
@@ -198,11 +163,7 @@ impl<'t, 'e> Change<'t, 'e> {
     /// The added pairs as they are written.
     pub(super) fn written_pairs(&self) -> Vec<String> {
         let written = |(key, value): &(&str, &str)| {
-            format!(
-                "{}: {}",
-                quote::key(key, self.quote).0,
-                self.quote.carrying(value).write(value)
-            )
+            format!("{}: {}", quote::key(key, self.quote).0, self.quote.carrying(value).write(value))
         };
         self.added.iter().map(written).collect()
     }
@@ -227,11 +188,8 @@ impl<'t, 'e> Change<'t, 'e> {
             return;
         };
         let behind = self.added_behind().map(|(index, _)| index);
-        let mut added = self
-            .added
-            .iter()
-            .map(|(key, value)| self.expected_pair(key, value))
-            .collect::<Vec<_>>();
+        let mut added =
+            self.added.iter().map(|(key, value)| self.expected_pair(key, value)).collect::<Vec<_>>();
         let old = std::mem::take(pairs);
         if behind.is_none() {
             pairs.append(&mut added);
@@ -249,18 +207,13 @@ impl<'t, 'e> Change<'t, 'e> {
     }
 
     fn expected_pair(&self, key: &str, value: &str) -> Pair {
-        (
-            scalar(key, quote::key(key, self.quote).1),
-            scalar(value, self.quote.carrying(value).style()),
-        )
+        (scalar(key, quote::key(key, self.quote).1), scalar(value, self.quote.carrying(value).style()))
     }
 }
 
 fn refuse_explicit(text: &str, (key, _): &Pair) -> Result<(), Diagnostic> {
     if explicit_key(text, key) {
-        return Err(refuse("a key is written as `? key`")
-            .at(key.span)
-            .help("write it as `key: value`"));
+        return Err(refuse("a key is written as `? key`").at(key.span).help("write it as `key: value`"));
     }
     Ok(())
 }
@@ -277,10 +230,7 @@ fn reads_as(node: &Node, value: &str) -> bool {
 /// Values in double quotes keep them; and what is JSON stays JSON.
 fn replaced_quote(value: &Node, quote: Quote) -> Quote {
     match value.kind {
-        Kind::Scalar {
-            style: Style::DoubleQuoted,
-            ..
-        } => Quote::Double,
+        Kind::Scalar { style: Style::DoubleQuoted, .. } => Quote::Double,
         _ => quote,
     }
 }
@@ -294,43 +244,23 @@ fn set(text: &str, (key, value): &Pair, written: &str) -> Splice {
             None => Splice::insert(key.span.end, format!(": {written}")),
         };
     }
-    Splice {
-        span,
-        text: format!("{written}{}", header_comment(text, value)),
-    }
+    Splice { span, text: format!("{written}{}", header_comment(text, value)) }
 }
 
 /// The comment in the first line of a block scalar (`| # why`), which would go with the value.
 fn header_comment<'t>(text: &'t str, value: &Node) -> &'t str {
-    let Kind::Scalar {
-        style: Style::Literal | Style::Folded,
-        ..
-    } = value.kind
-    else {
+    let Kind::Scalar { style: Style::Literal | Style::Folded, .. } = value.kind else {
         return "";
     };
     let written = text.get(value.span.start..value.span.end).unwrap_or_default();
     let header = written.split(['\n', '\r']).next().unwrap_or_default();
-    let comment = header
-        .find('#')
-        .and_then(|at| header.get(..at))
-        .map(|before| before.trim_end().len());
+    let comment = header.find('#').and_then(|at| header.get(..at)).map(|before| before.trim_end().len());
     comment.and_then(|at| header.get(at..)).unwrap_or_default()
 }
 
 fn scalar(value: &str, style: Style) -> Node {
-    let kind = Kind::Scalar {
-        value: value.to_owned(),
-        style,
-    };
-    Node {
-        kind,
-        tag: None,
-        alias: None,
-        shared: false,
-        span: Span::default(),
-        line: 0,
-    }
+    let kind = Kind::Scalar { value: value.to_owned(), style };
+    Node { kind, tag: None, alias: None, shared: false, span: Span::default(), line: 0 }
 }
 
 /// The node that a path leads to which was followed before.
@@ -339,10 +269,7 @@ fn follow<'n>(mut node: &'n mut Node, path: &[Step]) -> Option<&'n mut Node> {
         node = match (step, &mut node.kind) {
             (Step::Index(index), Kind::Sequence(items)) => items.get_mut(*index)?,
             (Step::Key(key), Kind::Mapping(pairs)) => {
-                &mut pairs
-                    .iter_mut()
-                    .find(|(found, _)| found.as_scalar() == Some(key))?
-                    .1
+                &mut pairs.iter_mut().find(|(found, _)| found.as_scalar() == Some(key))?.1
             }
             _ => return None,
         };

@@ -26,11 +26,7 @@ pub(super) struct Finder<'t> {
 
 impl<'t> Finder<'t> {
     pub(super) fn new(text: &'t str, root: &'t Node) -> Self {
-        Self {
-            text,
-            root,
-            referred: None,
-        }
+        Self { text, root, referred: None }
     }
 
     /// The mapping at the end of `path`.
@@ -80,10 +76,7 @@ impl<'t> Finder<'t> {
         };
         let root = self.root;
         if self.referred.get_or_insert_with(|| referred(root)).contains(name) {
-            let message = format!(
-                "{} is also used in other places, through its anchor `&{name}`",
-                here()
-            );
+            let message = format!("{} is also used in other places, through its anchor `&{name}`", here());
             return Err(refuse(message).at(node.span).help(help));
         }
         Ok(())
@@ -96,9 +89,7 @@ fn anchor<'t>(text: &'t str, node: &Node) -> Option<&'t str> {
         return None;
     }
     let properties = text.get(node.span.start..content(text, node.span))?;
-    properties
-        .split_ascii_whitespace()
-        .find_map(|property| property.strip_prefix('&'))
+    properties.split_ascii_whitespace().find_map(|property| property.strip_prefix('&'))
 }
 
 /// The names that the aliases in `root` refer to.
@@ -138,19 +129,14 @@ fn child<'t>(node: &'t Node, step: &Step, here: impl Fn() -> String) -> Result<&
 fn missing(node: &Node, pairs: &[Pair], key: &str, here: impl Fn() -> String) -> Diagnostic {
     let refusal = refuse(format!("{} has no key `{key}`", here())).at(node.span);
     if merges(pairs, key) {
-        return refusal.help(format!(
-            "`{key}` comes through `<<`; write it out in this mapping"
-        ));
+        return refusal.help(format!("`{key}` comes through `<<`; write it out in this mapping"));
     }
     refusal
 }
 
 /// The pair with this key.
 pub(super) fn position(pairs: &[Pair], key: &str) -> Result<Option<usize>, Diagnostic> {
-    let mut found = pairs
-        .iter()
-        .enumerate()
-        .filter(|(_, (found, _))| found.as_scalar() == Some(key));
+    let mut found = pairs.iter().enumerate().filter(|(_, (found, _))| found.as_scalar() == Some(key));
     let first = found.next();
     match found.next() {
         Some((_, (again, _))) => Err(refuse(format!("the key `{key}` stands twice")).at(again.span)),
@@ -160,9 +146,7 @@ pub(super) fn position(pairs: &[Pair], key: &str) -> Result<Option<usize>, Diagn
 
 /// Whether a merge key (`<<`) brings this key into the mapping.
 pub(super) fn merges(pairs: &[Pair], key: &str) -> bool {
-    pairs
-        .iter()
-        .any(|(merge, source)| is_merge(merge) && brings(source, key))
+    pairs.iter().any(|(merge, source)| is_merge(merge) && brings(source, key))
 }
 
 fn brings(source: &Node, key: &str) -> bool {
@@ -185,9 +169,5 @@ pub(super) fn shown(path: &[Step]) -> String {
             Step::Index(index) => _ = write!(shown, "[{index}]"),
         }
     }
-    if shown.is_empty() {
-        "the document".to_owned()
-    } else {
-        format!("`{shown}`")
-    }
+    if shown.is_empty() { "the document".to_owned() } else { format!("`{shown}`") }
 }

@@ -29,10 +29,7 @@ fn removal(text: &str, pair: &Pair) -> Splice {
     let comma = comma(text, pair);
     let end = comma.map_or(pair_end(text, pair), |comma| comma + 1);
     if let (Some(indentation), Some(line_end)) = (indentation(text, start), line_end(text, end)) {
-        return Splice::delete(
-            start - indentation.len(),
-            line_end + line_break(text, line_end).len(),
-        );
+        return Splice::delete(start - indentation.len(), line_end + line_break(text, line_end).len());
     }
     match comma {
         Some(_) => Splice::delete(start, skip_blanks(text, end)),
@@ -45,11 +42,7 @@ fn dangling_comma(change: &Change<'_, '_>, text: &str) -> Option<(usize, usize)>
     let last = change.pairs.last()?;
     let (index, stays) = change.survivors().last()?;
     let gone = index + 1 < change.pairs.len();
-    if gone && comma(text, last).is_none() {
-        Some((index, comma(text, stays)?))
-    } else {
-        None
-    }
+    if gone && comma(text, last).is_none() { Some((index, comma(text, stays)?)) } else { None }
 }
 
 /// Writes the new pairs. Returns whether they follow the dangling comma, which then must stay.
@@ -73,11 +66,7 @@ fn add(
     };
     let end = pair_end(text, pair);
     // `key:,` would be one plain scalar.
-    let new_comma = if pair.1.span.start == pair.1.span.end {
-        " ,"
-    } else {
-        ","
-    };
+    let new_comma = if pair.1.span.start == pair.1.span.end { " ," } else { "," };
     let comma = comma(text, pair);
     let own_line =
         indentation(text, pair.0.span.start).zip(line_end(text, comma.map_or(end, |comma| comma + 1)));

@@ -94,17 +94,11 @@ struct Splice {
 
 impl Splice {
     fn insert(at: usize, text: String) -> Self {
-        Self {
-            span: Span::new(at, at),
-            text,
-        }
+        Self { span: Span::new(at, at), text }
     }
 
     fn delete(start: usize, end: usize) -> Self {
-        Self {
-            span: Span::new(start, end),
-            text: String::new(),
-        }
+        Self { span: Span::new(start, end), text: String::new() }
     }
 }
 
@@ -136,9 +130,7 @@ fn verify(expected: &Node, result: &str) -> Result<(), Diagnostic> {
         }
     };
     match difference(expected, &found) {
-        Some(place) => Err(refuse("the edit would change more than was asked for")
-            .at(place.span)
-            .help(help)),
+        Some(place) => Err(refuse("the edit would change more than was asked for").at(place.span).help(help)),
         None => Ok(()),
     }
 }
@@ -147,26 +139,16 @@ fn verify(expected: &Node, result: &str) -> Result<(), Diagnostic> {
 fn difference<'t>(expected: &'t Node, found: &Node) -> Option<&'t Node> {
     let differs = match (&expected.kind, &found.kind) {
         _ if expected.tag != found.tag => true,
-        (
-            Kind::Scalar { value, style },
-            Kind::Scalar {
-                value: other,
-                style: other_style,
-            },
-        ) => value != other || style != other_style,
+        (Kind::Scalar { value, style }, Kind::Scalar { value: other, style: other_style }) => {
+            value != other || style != other_style
+        }
         (Kind::Sequence(items), Kind::Sequence(others)) if items.len() == others.len() => {
-            return items
-                .iter()
-                .zip(others)
-                .find_map(|(item, other)| difference(item, other));
+            return items.iter().zip(others).find_map(|(item, other)| difference(item, other));
         }
         (Kind::Mapping(pairs), Kind::Mapping(others)) if pairs.len() == others.len() => {
-            return pairs
-                .iter()
-                .zip(others)
-                .find_map(|((key, value), (other_key, other_value))| {
-                    difference(key, other_key).or_else(|| difference(value, other_value))
-                });
+            return pairs.iter().zip(others).find_map(|((key, value), (other_key, other_value))| {
+                difference(key, other_key).or_else(|| difference(value, other_value))
+            });
         }
         _ => true,
     };
@@ -179,27 +161,15 @@ mod tests {
 
     fn path(path: &str) -> Vec<Step> {
         let steps = path.split('/').filter(|step| !step.is_empty());
-        steps
-            .map(|step| {
-                step.parse()
-                    .map_or_else(|_| Step::Key(step.to_owned()), Step::Index)
-            })
-            .collect()
+        steps.map(|step| step.parse().map_or_else(|_| Step::Key(step.to_owned()), Step::Index)).collect()
     }
 
     fn edit(path_to: &str, key: &str, value: Option<&str>) -> Edit {
-        Edit {
-            path: path(path_to),
-            key: key.to_owned(),
-            value: value.map(str::to_owned),
-        }
+        Edit { path: path(path_to), key: key.to_owned(), value: value.map(str::to_owned) }
     }
 
     fn edited(text: &str, edits: &[(&str, &str, Option<&str>)]) -> Result<String, String> {
-        let edits: Vec<_> = edits
-            .iter()
-            .map(|(path, key, value)| edit(path, key, *value))
-            .collect();
+        let edits: Vec<_> = edits.iter().map(|(path, key, value)| edit(path, key, *value)).collect();
         apply(text, &edits).map_err(|refusal| {
             assert!(refusal.code == EDIT || refusal.code == super::super::SYNTAX);
             refusal.message
@@ -221,10 +191,7 @@ mod tests {
             ("'a' : x", "'a' : 'n'"),
             ("a: multi\n  line\n  text # c\nb: 1\n", "a: 'n' # c\nb: 1\n"),
             ("a: 'multi\n\n  line'\nb: 1\n", "a: 'n'\nb: 1\n"),
-            (
-                "a: | # why\n  x\n  y\n\n# c\nb: 1\n",
-                "a: 'n' # why\n\n# c\nb: 1\n",
-            ),
+            ("a: | # why\n  x\n  y\n\n# c\nb: 1\n", "a: 'n' # why\n\n# c\nb: 1\n"),
             ("a: >-\n  x\n\n  y", "a: 'n'"),
             ("a: |+\n\n  x\n\nb: |\n  z", "a: 'n'\n\nb: |\n  z"),
             ("b: &b x\na: *b\nc: *b\n", "b: &b x\na: 'n'\nc: *b\n"),
@@ -241,11 +208,7 @@ mod tests {
             ("a: \"n\"\n", "a: \"n\"\n"),
             ("a: &x n\nb: *x\n", "a: &x n\nb: *x\n"),
         ] {
-            assert_eq!(
-                edited(text, &[("", "a", Some("n"))]).as_deref(),
-                Ok(expected),
-                "{text:?}"
-            );
+            assert_eq!(edited(text, &[("", "a", Some("n"))]).as_deref(), Ok(expected), "{text:?}");
         }
     }
 
@@ -254,80 +217,42 @@ mod tests {
         for (text, path, expected) in [
             ("name: x\n", "", "name: x\na: 'n'\n"),
             ("name: x", "", "name: x\na: 'n'"),
-            (
-                "name: x # c\r\nqueues: []\r\n",
-                "",
-                "name: x # c\r\na: 'n'\r\nqueues: []\r\n",
-            ),
+            ("name: x # c\r\nqueues: []\r\n", "", "name: x # c\r\na: 'n'\r\nqueues: []\r\n"),
             (
                 "q:\n- name: x\n  # about l\n  l: []\n- name: y\n",
                 "q/0",
                 "q:\n- name: x\n  a: 'n'\n  # about l\n  l: []\n- name: y\n",
             ),
-            (
-                "q:\n  - l: []\n    name: y\n",
-                "q/0",
-                "q:\n  - a: 'n'\n    l: []\n    name: y\n",
-            ),
-            (
-                "q:\n    -   name: y",
-                "q/0",
-                "q:\n    -   name: y\n        a: 'n'",
-            ),
+            ("q:\n  - l: []\n    name: y\n", "q/0", "q:\n  - a: 'n'\n    l: []\n    name: y\n"),
+            ("q:\n    -   name: y", "q/0", "q:\n    -   name: y\n        a: 'n'"),
             ("-\n  name: y\n  z:\n", "0", "-\n  name: y\n  z:\n  a: 'n'\n"),
             ("- - name: y\n", "0/0", "- - name: y\n    a: 'n'\n"),
             ("name: >\n  x\n\n", "", "a: 'n'\nname: >\n  x\n\n"),
-            (
-                "name: x\n   y\nb: 1\n...\nname: z\n",
-                "",
-                "name: x\n   y\nb: 1\na: 'n'\n...\nname: z\n",
-            ),
+            ("name: x\n   y\nb: 1\n...\nname: z\n", "", "name: x\n   y\nb: 1\na: 'n'\n...\nname: z\n"),
             ("<<: &m {b: x}\n", "", "a: 'n'\n<<: &m {b: x}\n"),
-            (
-                "m: &m {b: x}\nq:\n  <<: *m\n  l: []\n",
-                "q",
-                "m: &m {b: x}\nq:\n  <<: *m\n  a: 'n'\n  l: []\n",
-            ),
+            ("m: &m {b: x}\nq:\n  <<: *m\n  l: []\n", "q", "m: &m {b: x}\nq:\n  <<: *m\n  a: 'n'\n  l: []\n"),
             ("q: {}\n", "q", "q: {a: 'n'}\n"),
             ("q: {name: x}\n", "q", "q: {name: x, a: 'n'}\n"),
-            (
-                "q: {name: x, l: [], b: y}\n",
-                "q",
-                "q: {name: x, a: 'n', l: [], b: y}\n",
-            ),
+            ("q: {name: x, l: [], b: y}\n", "q", "q: {name: x, a: 'n', l: [], b: y}\n"),
             ("q: {l: [], b: y}\n", "q", "q: {a: 'n', l: [], b: y}\n"),
             (
                 "{\n  \"name\": \"x\", # c\n  \"l\": []\n}\n",
                 "",
                 "{\n  \"name\": \"x\", # c\n  \"a\": \"n\",\n  \"l\": []\n}\n",
             ),
-            (
-                "{\n  \"name\": \"x\" # c\n}\n",
-                "",
-                "{\n  \"name\": \"x\", # c\n  \"a\": \"n\"\n}\n",
-            ),
+            ("{\n  \"name\": \"x\" # c\n}\n", "", "{\n  \"name\": \"x\", # c\n  \"a\": \"n\"\n}\n"),
             ("{\"q\": {}}", "q", "{\"q\": {\"a\": \"n\"}}"),
         ] {
-            assert_eq!(
-                edited(text, &[(path, "a", Some("n"))]).as_deref(),
-                Ok(expected),
-                "{text:?}"
-            );
-            assert_eq!(
-                edited(expected, &[(path, "a", None)]).as_deref(),
-                Ok(text),
-                "{text:?} and back"
-            );
+            assert_eq!(edited(text, &[(path, "a", Some("n"))]).as_deref(), Ok(expected), "{text:?}");
+            assert_eq!(edited(expected, &[(path, "a", None)]).as_deref(), Ok(text), "{text:?} and back");
         }
     }
 
     #[test]
     fn adds_behind_an_empty_value_in_braces() {
-        for (text, expected) in [
-            ("{b: }", "{b: , a: 'n' }"),
-            ("{b}", "{b , a: 'n'}"),
-            ("{b: , l: []}", "{b: , a: 'n' , l: []}"),
-        ] {
+        for (text, expected) in
+            [("{b: }", "{b: , a: 'n' }"), ("{b}", "{b , a: 'n'}"), ("{b: , l: []}", "{b: , a: 'n' , l: []}")]
+        {
             assert_eq!(edited(text, &[("", "a", Some("n"))]).as_deref(), Ok(expected));
         }
     }
@@ -337,11 +262,7 @@ mod tests {
         for (text, path, expected) in [
             ("a: x\nb: 1\n", "", "b: 1\n"),
             ("b: 1\na: x # c\n", "", "b: 1\n"),
-            (
-                "b: 1\n# above\na: x\n# below\nc: 2\n",
-                "",
-                "b: 1\n# above\n# below\nc: 2\n",
-            ),
+            ("b: 1\n# above\na: x\n# below\nc: 2\n", "", "b: 1\n# above\n# below\nc: 2\n"),
             ("b: 1\na: |\n  x\n\n  y\nc: 2\n", "", "b: 1\nc: 2\n"),
             ("b: 1\na:\nc: 2\n", "", "b: 1\nc: 2\n"),
             ("b: 1\na: x\n  y\n  z", "", "b: 1"),
@@ -350,11 +271,7 @@ mod tests {
             ("b: |\n  1\n\na: x\n\nc: d", "", "b: |\n  1\n\n\nc: d"),
             ("- a: x\n  name: y\n", "0", "- name: y\n"),
             ("- a: x # c\n\n  name: y\n", "0", "- name: y\n"),
-            (
-                "- a: x # c\n  # the name\n  name: y\n",
-                "0",
-                "-\n  # the name\n  name: y\n",
-            ),
+            ("- a: x # c\n  # the name\n  name: y\n", "0", "-\n  # the name\n  name: y\n"),
             ("q:\n- a: x # c\n- a: y\n", "q/0", "q:\n- {} # c\n- a: y\n"),
             ("q:\n  a: x\n", "q", "q:\n  {}\n"),
             ("{a: x}", "", "{}"),
@@ -365,11 +282,7 @@ mod tests {
             ("{\n  b: 1, # one\n  a: x # two\n}", "", "{\n  b: 1 # one\n}"),
             ("b: 1\n", "", "b: 1\n"),
         ] {
-            assert_eq!(
-                edited(text, &[(path, "a", None)]).as_deref(),
-                Ok(expected),
-                "{text:?}"
-            );
+            assert_eq!(edited(text, &[(path, "a", None)]).as_deref(), Ok(expected), "{text:?}");
         }
     }
 
@@ -382,52 +295,24 @@ mod tests {
                 &[("", "a", Some("1")), ("", "b", Some("2"))],
                 "name: x\na: '1'\nb: '2'\nl: []\n",
             ),
-            (
-                "{}",
-                &[("", "a", Some("1")), ("", "b", Some("2"))],
-                r#"{"a": "1", "b": "2"}"#,
-            ),
-            (
-                "- a: 1\n  b: 2\n  c: 3\n",
-                &[("0", "a", None), ("0", "b", None)],
-                "- c: 3\n",
-            ),
-            (
-                "- a: 1\n  b: 2\n",
-                &[("0", "a", None), ("0", "b", None)],
-                "- {}\n",
-            ),
+            ("{}", &[("", "a", Some("1")), ("", "b", Some("2"))], r#"{"a": "1", "b": "2"}"#),
+            ("- a: 1\n  b: 2\n  c: 3\n", &[("0", "a", None), ("0", "b", None)], "- c: 3\n"),
+            ("- a: 1\n  b: 2\n", &[("0", "a", None), ("0", "b", None)], "- {}\n"),
             ("c: 3\na: 1\nb: 2", &[("", "a", None), ("", "b", None)], "c: 3"),
-            (
-                "a: 1\nb: 2",
-                &[("", "a", None), ("", "c", Some("3"))],
-                "b: 2\nc: '3'",
-            ),
-            (
-                "- a: 1\n  l: []\n",
-                &[("0", "a", None), ("0", "c", Some("3"))],
-                "- c: '3'\n  l: []\n",
-            ),
+            ("a: 1\nb: 2", &[("", "a", None), ("", "c", Some("3"))], "b: 2\nc: '3'"),
+            ("- a: 1\n  l: []\n", &[("0", "a", None), ("0", "c", Some("3"))], "- c: '3'\n  l: []\n"),
             (
                 "- a: 1 # c\n",
                 &[("0", "a", None), ("0", "c", Some("3")), ("0", "d", Some("4"))],
                 "- c: '3'\n  d: '4' # c\n",
             ),
-            (
-                "{a: 1, b: 2, c: 3}",
-                &[("", "b", None), ("", "c", None)],
-                "{a: 1}",
-            ),
+            ("{a: 1, b: 2, c: 3}", &[("", "b", None), ("", "c", None)], "{a: 1}"),
             (
                 "{a: 1, b: 2, c: 3}",
                 &[("", "b", None), ("", "c", None), ("", "d", Some("4"))],
                 "{a: 1, d: '4'}",
             ),
-            (
-                "{\n a: 1,\n b: 2\n}",
-                &[("", "b", None), ("", "c", Some("3"))],
-                "{\n a: 1,\n c: '3'\n}",
-            ),
+            ("{\n a: 1,\n b: 2\n}", &[("", "b", None), ("", "c", Some("3"))], "{\n a: 1,\n c: '3'\n}"),
             ("{\n a: 1, # x\n b: 2\n}", &[("", "b", None)], "{\n a: 1 # x\n}"),
             ("{a: 1}", &[("", "a", None), ("", "c", Some("3"))], "{c: '3'}"),
             ("a: 1", &[("", "a", Some("2")), ("", "a", Some("2"))], "a: '2'"),
@@ -441,20 +326,8 @@ mod tests {
     fn refuses_what_is_shared_or_unclear() {
         for (text, path, key, value, message) in [
             ("", "", "a", Some("n"), "the text holds no YAML document"),
-            (
-                "a: [",
-                "",
-                "a",
-                Some("n"),
-                "yaml: line 1: did not find expected node content",
-            ),
-            (
-                "a: [x]",
-                "",
-                "a",
-                Some("n"),
-                "`a` in the document is not a scalar",
-            ),
+            ("a: [", "", "a", Some("n"), "yaml: line 1: did not find expected node content"),
+            ("a: [x]", "", "a", Some("n"), "`a` in the document is not a scalar"),
             ("a: x\na: y", "", "a", Some("n"), "the key `a` stands twice"),
             ("b:", "b", "a", Some("n"), "`b` is not a mapping"),
             ("b: {}", "c", "a", Some("n"), "the document has no key `c`"),
@@ -462,20 +335,8 @@ mod tests {
             ("b: {}", "b/1", "a", Some("n"), "`b` is not a list"),
             ("? a\n: x", "", "a", Some("n"), "a key is written as `? key`"),
             ("? b\n: x", "", "a", Some("n"), "a key is written as `? key`"),
-            (
-                "[b: x]",
-                "0",
-                "a",
-                Some("n"),
-                "`[0]` is a single pair without braces in a list",
-            ),
-            (
-                "a: &x y\nb: *x",
-                "",
-                "a",
-                Some("n"),
-                "the value of `a` in the document carries an anchor",
-            ),
+            ("[b: x]", "0", "a", Some("n"), "`[0]` is a single pair without braces in a list"),
+            ("a: &x y\nb: *x", "", "a", Some("n"), "the value of `a` in the document carries an anchor"),
             (
                 "b: &x {c: d}\ne: *x",
                 "b",
@@ -484,13 +345,7 @@ mod tests {
                 "`b` is also used in other places, through its anchor `&x`",
             ),
             ("b: &x {c: d}\ne: *x", "e", "a", Some("n"), "`e` is an alias"),
-            (
-                "b: &x {c: {d: e}}\nf: {<<: *x}",
-                "f/c",
-                "a",
-                Some("n"),
-                "`f` has no key `c`",
-            ),
+            ("b: &x {c: {d: e}}\nf: {<<: *x}", "f/c", "a", Some("n"), "`f` has no key `c`"),
             (
                 "<<: {a: x}\na: y",
                 "",
@@ -506,11 +361,7 @@ mod tests {
                 "`a` in the document comes through `<<` and cannot be removed here",
             ),
         ] {
-            assert_eq!(
-                edited(text, &[(path, key, value)]).unwrap_err(),
-                message,
-                "{text:?}"
-            );
+            assert_eq!(edited(text, &[(path, key, value)]).unwrap_err(), message, "{text:?}");
         }
         let disagree = edited("a: x", &[("", "a", Some("1")), ("", "a", None)]).unwrap_err();
         assert_eq!(disagree, "two edits disagree about `a` in the document");

@@ -13,9 +13,7 @@ fn byte(text: &str, at: usize) -> Option<u8> {
 /// The first place from `at` on whose byte is not one that `skip` takes.
 fn skip_while(text: &str, at: usize, skip: impl Fn(u8) -> bool) -> usize {
     let rest = text.as_bytes().get(at..).unwrap_or_default();
-    rest.iter()
-        .position(|&byte| !skip(byte))
-        .map_or(text.len(), |count| at + count)
+    rest.iter().position(|&byte| !skip(byte)).map_or(text.len(), |count| at + count)
 }
 
 fn is_blank(byte: u8) -> bool {
@@ -33,8 +31,7 @@ pub(super) fn skip_blanks(text: &str, at: usize) -> usize {
 
 /// In front of the blanks before `at`.
 pub(super) fn skip_blanks_back(text: &str, at: usize) -> usize {
-    text.get(..at)
-        .map_or(at, |before| before.trim_end_matches([' ', '\t']).len())
+    text.get(..at).map_or(at, |before| before.trim_end_matches([' ', '\t']).len())
 }
 
 /// Behind the blanks, line ends and comments at `at`.
@@ -73,10 +70,7 @@ pub(super) fn comment_between(text: &str, start: usize, end: usize) -> bool {
 /// The line break at `at`, or nothing.
 pub(super) fn line_break(text: &str, at: usize) -> &str {
     let rest = text.get(at..).unwrap_or_default();
-    ["\r\n", "\n", "\r"]
-        .into_iter()
-        .find(|found| rest.starts_with(found))
-        .unwrap_or("")
+    ["\r\n", "\n", "\r"].into_iter().find(|found| rest.starts_with(found)).unwrap_or("")
 }
 
 /// Behind the break at `at` and the empty lines below it.
@@ -93,10 +87,7 @@ pub(super) fn skip_empty_lines(text: &str, mut at: usize) -> usize {
 
 /// What ends the lines of this text: the break at `at`, else the first one, else a newline.
 pub(super) fn newline(text: &str, at: usize) -> &str {
-    let first = || {
-        text.find(['\n', '\r'])
-            .map_or("\n", |first| line_break(text, first))
-    };
+    let first = || text.find(['\n', '\r']).map_or("\n", |first| line_break(text, first));
     match line_break(text, at) {
         "" => first(),
         found => found,
@@ -114,10 +105,7 @@ pub(super) fn indentation(text: &str, at: usize) -> Option<&str> {
 /// The column of `at`, in characters.
 pub(super) fn column(text: &str, at: usize) -> usize {
     let before = text.get(..at).unwrap_or_default();
-    let line = before
-        .rfind(['\n', '\r'])
-        .and_then(|end| before.get(end + 1..))
-        .unwrap_or(before);
+    let line = before.rfind(['\n', '\r']).and_then(|end| before.get(end + 1..)).unwrap_or(before);
     line.trim_start_matches('\u{feff}').chars().count()
 }
 
@@ -125,10 +113,7 @@ pub(super) fn column(text: &str, at: usize) -> usize {
 pub(super) fn content(text: &str, span: Span) -> usize {
     let mut at = span.start;
     while at < span.end && matches!(byte(text, at), Some(b'&' | b'!')) {
-        at = skip_space(
-            text,
-            skip_while(text, at, |byte| !is_blank(byte) && !is_break(byte)),
-        );
+        at = skip_space(text, skip_while(text, at, |byte| !is_blank(byte) && !is_break(byte)));
     }
     at
 }

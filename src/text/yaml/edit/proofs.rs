@@ -18,17 +18,10 @@ fn mappings(node: &Node) -> Vec<(Vec<Step>, &Node)> {
         match &node.kind {
             Kind::Scalar { .. } => {}
             Kind::Sequence(items) => {
-                open.extend(
-                    items
-                        .iter()
-                        .enumerate()
-                        .map(|(index, item)| (child(Step::Index(index)), item)),
-                );
+                open.extend(items.iter().enumerate().map(|(index, item)| (child(Step::Index(index)), item)));
             }
             Kind::Mapping(pairs) => {
-                let keyed = pairs
-                    .iter()
-                    .filter_map(|(key, value)| Some((key.as_scalar()?, value)));
+                let keyed = pairs.iter().filter_map(|(key, value)| Some((key.as_scalar()?, value)));
                 open.extend(keyed.map(|(key, value)| (child(Step::Key(key.to_owned())), value)));
                 found.push((path, node));
             }
@@ -51,11 +44,7 @@ fn leaves(node: &Node, path: &str, found: &mut Vec<(String, String)>) {
         Kind::Mapping(pairs) => {
             found.push((path.to_owned(), format!("mapping {tag:?}")));
             for (key, value) in pairs {
-                leaves(
-                    value,
-                    &format!("{path}/{}", key.as_scalar().unwrap_or("?")),
-                    found,
-                );
+                leaves(value, &format!("{path}/{}", key.as_scalar().unwrap_or("?")), found);
             }
         }
     }
@@ -74,22 +63,15 @@ fn check(text: &str, edits: &[Edit], result: &str) {
     let (mut before, mut after) = (Vec::new(), Vec::new());
     leaves(&parse(text).unwrap().unwrap(), "", &mut before);
     leaves(&parse(result).unwrap().unwrap(), "", &mut after);
-    let wanted: HashMap<_, _> = edits
-        .iter()
-        .map(|edit| (shown(&edit.path, &edit.key), &edit.value))
-        .collect();
+    let wanted: HashMap<_, _> =
+        edits.iter().map(|edit| (shown(&edit.path, &edit.key), &edit.value)).collect();
     for (path, value) in &wanted {
-        let found: Vec<_> = after
-            .iter()
-            .filter(|(found, _)| found == path)
-            .map(|(_, leaf)| leaf)
-            .collect();
+        let found: Vec<_> = after.iter().filter(|(found, _)| found == path).map(|(_, leaf)| leaf).collect();
         match (value, found.as_slice()) {
             (None, []) => {}
-            (Some(value), [leaf]) => assert!(
-                leaf.ends_with(&format!(" None {value}")),
-                "{path}: {leaf}\n{result}"
-            ),
+            (Some(value), [leaf]) => {
+                assert!(leaf.ends_with(&format!(" None {value}")), "{path}: {leaf}\n{result}")
+            }
             _ => panic!("{path} is {found:?}, and should be {value:?} in\n{result}"),
         }
     }
@@ -104,12 +86,7 @@ fn changed_lines(text: &str, result: &str) -> (usize, usize) {
         [text, result].map(|text| text.trim_start_matches('\u{feff}').lines().collect::<Vec<_>>());
     let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
     let (old, new) = (old.get(same..).unwrap(), new.get(same..).unwrap());
-    let same = old
-        .iter()
-        .rev()
-        .zip(new.iter().rev())
-        .take_while(|(old, new)| old == new)
-        .count();
+    let same = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
     (old.len() - same, new.len() - same)
 }
 
@@ -123,11 +100,7 @@ fn edit_everywhere(text: &str) -> usize {
     let mut made = 0;
     for (path, node) in mappings(&tree) {
         for key in ["submitacl", "adminacl"] {
-            let pair = node
-                .as_mapping()
-                .unwrap()
-                .iter()
-                .find(|(found, _)| found.as_scalar() == Some(key));
+            let pair = node.as_mapping().unwrap().iter().find(|(found, _)| found.as_scalar() == Some(key));
             let edit = |value: Option<&str>| Edit {
                 path: path.clone(),
                 key: key.to_owned(),
@@ -146,9 +119,8 @@ fn edit_everywhere(text: &str) -> usize {
             check(text, &set, &result);
             assert_eq!(apply(&result, &set).as_deref(), Ok(&*result), "twice is once");
             let flow = is(text, content(text, node.span), b'{');
-            let written = pair.map_or(0, |(key, value)| {
-                text.get(key.span.start..value.span.end).unwrap().lines().count()
-            });
+            let written = pair
+                .map_or(0, |(key, value)| text.get(key.span.start..value.span.end).unwrap().lines().count());
             let (lost, won) = changed_lines(text, &result);
             if flow {
                 assert!(lost <= 2 && won <= 2, "{text}\n--\n{result}");
@@ -178,11 +150,7 @@ fn samples_keep_all_but_the_edited_lines() {
     for text in samples() {
         let Ok(Some(tree)) = parse(&text) else { continue };
         made += edit_everywhere(&text);
-        for crlf in [
-            text.replace('\n', "\r\n"),
-            text.trim_end().to_owned(),
-            format!("\u{feff}{text}"),
-        ] {
+        for crlf in [text.replace('\n', "\r\n"), text.trim_end().to_owned(), format!("\u{feff}{text}")] {
             if parse(&crlf).is_ok_and(|tree| tree.is_some()) {
                 made += edit_everywhere(&crlf);
             }
@@ -190,9 +158,7 @@ fn samples_keep_all_but_the_edited_lines() {
         // A ConfigMap holds the configuration in a string.
         let mut found = Vec::new();
         leaves(&tree, "", &mut found);
-        let held = found
-            .iter()
-            .filter_map(|(_, leaf)| leaf.strip_prefix("Literal None "));
+        let held = found.iter().filter_map(|(_, leaf)| leaf.strip_prefix("Literal None "));
         for held in held.filter(|held| held.contains("partitions:")) {
             made += edit_everywhere(held);
         }
@@ -227,20 +193,10 @@ struct Writer {
     anchors: usize,
 }
 
-const KEYS: [&str; 9] = [
-    "name",
-    "submitacl",
-    "adminacl",
-    "queues",
-    "parent",
-    "'it''s'",
-    "\"d q\"",
-    "limits",
-    "properties",
-];
-const SCALARS: [&str; 12] = [
-    "x", "a b", "'s q'", "'it''s'", "\"d\\n\"", "1.50", "~", "!!str 5", "*none*x", "a#b", "a:b", "''",
-];
+const KEYS: [&str; 9] =
+    ["name", "submitacl", "adminacl", "queues", "parent", "'it''s'", "\"d q\"", "limits", "properties"];
+const SCALARS: [&str; 12] =
+    ["x", "a b", "'s q'", "'it''s'", "\"d\\n\"", "1.50", "~", "!!str 5", "*none*x", "a#b", "a:b", "''"];
 
 impl Writer {
     fn roll(&mut self, sides: usize) -> usize {
@@ -270,11 +226,7 @@ impl Writer {
         }
         self.push(self.newline);
         while self.one_in(10) {
-            let lines = [
-                " ".repeat(indent) + "# above: 'y",
-                String::new(),
-                "# left".to_owned(),
-            ];
+            let lines = [" ".repeat(indent) + "# above: 'y", String::new(), "# left".to_owned()];
             let line = self.roll(lines.len());
             self.push(lines.get(line).unwrap());
             self.push(self.newline);
@@ -355,11 +307,7 @@ impl Writer {
                 self.end_line(indent);
             }
             Shape::List(items) if !items.is_empty() && !self.one_in(4) => {
-                let indent = if behind_dash {
-                    indent + step
-                } else {
-                    indent + self.roll(3)
-                };
+                let indent = if behind_dash { indent + step } else { indent + self.roll(3) };
                 self.push(" ");
                 self.anchor();
                 self.end_line(indent);
@@ -436,14 +384,7 @@ impl Writer {
 fn texts(shared: bool) -> impl Strategy<Value = String> {
     (prop::collection::vec(shapes(), 0..5), 1_u64.., any::<bool>()).prop_map(move |(items, dice, crlf)| {
         let newline = if crlf { "\r\n" } else { "\n" };
-        Writer {
-            dice,
-            text: String::new(),
-            newline,
-            shared,
-            anchors: 0,
-        }
-        .document(&items)
+        Writer { dice, text: String::new(), newline, shared, anchors: 0 }.document(&items)
     })
 }
 
@@ -457,10 +398,7 @@ fn wishes() -> impl Strategy<Value = Vec<Wish>> {
         1 => any::<String>().prop_map(Some),
         3 => Just(None),
     ];
-    prop::collection::vec(
-        (any::<prop::sample::Index>(), any::<prop::sample::Index>(), value),
-        1..5,
-    )
+    prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), value), 1..5)
 }
 
 fn edits(tree: &Node, wishes: Vec<Wish>) -> Vec<Edit> {
@@ -475,11 +413,7 @@ fn edits(tree: &Node, wishes: Vec<Wish>) -> Vec<Edit> {
         keys.extend(["submitacl", "it's new: \u{2028}"]);
         let key = (*key.get(&keys)).to_owned();
         if edits.iter().all(|edit| edit.path != *path || edit.key != key) {
-            edits.push(Edit {
-                path: path.clone(),
-                key,
-                value,
-            });
+            edits.push(Edit { path: path.clone(), key, value });
         }
     }
     edits
@@ -488,11 +422,7 @@ fn edits(tree: &Node, wishes: Vec<Wish>) -> Vec<Edit> {
 fn is_scalar(tree: &Node, edit: &Edit) -> bool {
     let mappings = mappings(tree);
     let (_, node) = mappings.iter().find(|(path, _)| *path == edit.path).unwrap();
-    let pair = node
-        .as_mapping()
-        .unwrap()
-        .iter()
-        .find(|(key, _)| key.as_scalar() == Some(&edit.key));
+    let pair = node.as_mapping().unwrap().iter().find(|(key, _)| key.as_scalar() == Some(&edit.key));
     pair.is_none_or(|(_, value)| matches!(value.kind, Kind::Scalar { .. }))
 }
 
@@ -545,24 +475,12 @@ proptest! {
 
 #[test]
 fn the_style_of_what_is_replaced_is_kept_only_if_double() {
-    for (text, style) in [
-        ("a: \"x\"", Style::DoubleQuoted),
-        ("a: x", Style::SingleQuoted),
-        ("a: |\n  x", Style::SingleQuoted),
-    ] {
-        let edit = Edit {
-            path: vec![],
-            key: "a".to_owned(),
-            value: Some("y".to_owned()),
-        };
+    for (text, style) in
+        [("a: \"x\"", Style::DoubleQuoted), ("a: x", Style::SingleQuoted), ("a: |\n  x", Style::SingleQuoted)]
+    {
+        let edit = Edit { path: vec![], key: "a".to_owned(), value: Some("y".to_owned()) };
         let tree = parse(&apply(text, &[edit]).unwrap()).unwrap().unwrap();
         let kind = &tree.as_mapping().unwrap().first().unwrap().1.kind;
-        assert_eq!(
-            *kind,
-            Kind::Scalar {
-                value: "y".to_owned(),
-                style
-            }
-        );
+        assert_eq!(*kind, Kind::Scalar { value: "y".to_owned(), style });
     }
 }

@@ -14,11 +14,7 @@ pub(super) enum Quote {
 impl Quote {
     /// The wished quotes, or double ones where single ones cannot carry the text on one line.
     pub(super) fn carrying(self, text: &str) -> Self {
-        if text.chars().all(is_printable) {
-            self
-        } else {
-            Self::Double
-        }
+        if text.chars().all(is_printable) { self } else { Self::Double }
     }
 
     pub(super) fn style(self) -> Style {
@@ -38,11 +34,7 @@ impl Quote {
 
 /// What may stand in quotes as it is, and stays one line: no control character, no break of YAML 1.1, no byte order mark.
 fn is_printable(char: char) -> bool {
-    !char.is_control()
-        && !matches!(
-            char,
-            '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
-        )
+    !char.is_control() && !matches!(char, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
 /// The escapes that JSON and YAML share, so that a JSON text stays one.
@@ -67,9 +59,7 @@ fn double(text: &str) -> String {
 /// A key as it is written by hand: plain where that is certainly a string, else in single quotes.
 pub(super) fn key(key: &str, quote: Quote) -> (String, Style) {
     let plain = key.starts_with(|char: char| char.is_ascii_alphabetic())
-        && key
-            .chars()
-            .all(|char| char.is_ascii_alphanumeric() || matches!(char, '.' | '_' | '-' | '/'));
+        && key.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '.' | '_' | '-' | '/'));
     let word = ["null", "true", "false", "yes", "no", "on", "off", "y", "n"]
         .iter()
         .any(|word| key.eq_ignore_ascii_case(word));
@@ -104,11 +94,7 @@ mod tests {
     fn keys() {
         for (text, quote, written) in [
             ("submitacl", Quote::Single, "submitacl"),
-            (
-                "application.sort.policy",
-                Quote::Single,
-                "application.sort.policy",
-            ),
+            ("application.sort.policy", Quote::Single, "application.sort.policy"),
             ("true", Quote::Single, "'true'"),
             ("1", Quote::Single, "'1'"),
             ("a b", Quote::Single, "'a b'"),

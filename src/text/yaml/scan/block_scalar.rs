@@ -61,10 +61,7 @@ impl Scanner<'_> {
         }
         let style = if literal { Style::Literal } else { Style::Folded };
         self.push(TokenKind::Scalar { value, style }, start);
-        self.tokens
-            .back_mut()
-            .into_iter()
-            .for_each(|token| token.end = end);
+        self.tokens.back_mut().into_iter().for_each(|token| token.end = end);
         Ok(())
     }
 

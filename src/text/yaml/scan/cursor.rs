@@ -42,16 +42,8 @@ impl<'t> Cursor<'t> {
     /// At the start of the text, behind its byte order mark.
     pub(super) fn new(text: &'t str) -> Self {
         let start = if text.starts_with(BOM) { BOM.len() } else { 0 };
-        let mark = Mark {
-            index: start,
-            ..Mark::default()
-        };
-        Self {
-            text,
-            mark,
-            newlines: 0,
-            control: Control::first(text, start),
-        }
+        let mark = Mark { index: start, ..Mark::default() };
+        Self { text, mark, newlines: 0, control: Control::first(text, start) }
     }
 
     /// Makes sure that `length` characters can be looked at, or the text has ended before. A control character is an error as
@@ -62,22 +54,14 @@ impl<'t> Cursor<'t> {
         };
         let read = self.text.get(self.mark.index..control.chunk).unwrap_or_default();
         if read.chars().take(length).count() < length {
-            return Err(reader_error(
-                self.text,
-                control.at,
-                "control characters are not allowed",
-            ));
+            return Err(reader_error(self.text, control.at, "control characters are not allowed"));
         }
         Ok(())
     }
 
     /// The byte `offset` bytes ahead; NUL behind the end, which no text contains.
     pub(super) fn at(&self, offset: usize) -> u8 {
-        self.text
-            .as_bytes()
-            .get(self.mark.index + offset)
-            .copied()
-            .unwrap_or(0)
+        self.text.as_bytes().get(self.mark.index + offset).copied().unwrap_or(0)
     }
 
     /// Whether the next byte is this one.
@@ -130,9 +114,7 @@ impl<'t> Cursor<'t> {
     }
 
     fn next(&self) -> Option<char> {
-        self.text
-            .get(self.mark.index..)
-            .and_then(|rest| rest.chars().next())
+        self.text.get(self.mark.index..).and_then(|rest| rest.chars().next())
     }
 
     /// Moves over one character.
@@ -211,12 +193,7 @@ impl<'t> Cursor<'t> {
 impl Control {
     /// Go fills its buffer with 512 bytes and keeps back a character that is cut off at their end.
     fn first(text: &str, start: usize) -> Option<Self> {
-        let at = text
-            .get(start..)?
-            .char_indices()
-            .find(|(_, char)| !is_allowed(*char))?
-            .0
-            + start;
+        let at = text.get(start..)?.char_indices().find(|(_, char)| !is_allowed(*char))?.0 + start;
         let mut chunk = start;
         let mut end = text.floor_char_boundary(CHUNK);
         while end <= at {

@@ -51,11 +51,7 @@ impl Scanner<'_> {
     pub(super) fn fetch_flow_collection_start(&mut self, kind: TokenKind) -> Scanned {
         self.save_simple_key()?;
         let (token, mark) = (self.next_number(), self.cursor.mark);
-        self.simple_keys.push(SimpleKey {
-            token,
-            mark,
-            ..SimpleKey::default()
-        });
+        self.simple_keys.push(SimpleKey { token, mark, ..SimpleKey::default() });
         self.flow_level += 1;
         self.simple_key_allowed = true;
         self.take(kind);
@@ -104,10 +100,7 @@ impl Scanner<'_> {
     }
 
     pub(super) fn fetch_key(&mut self) -> Scanned {
-        self.roll_indent_here(
-            TokenKind::BlockMappingStart,
-            "mapping keys are not allowed in this context",
-        )?;
+        self.roll_indent_here(TokenKind::BlockMappingStart, "mapping keys are not allowed in this context")?;
         self.remove_simple_key()?;
         self.simple_key_allowed = self.flow_level == 0;
         self.take(TokenKind::Key);
@@ -121,10 +114,7 @@ impl Scanner<'_> {
             let key = self.simple_keys.get(index).copied().unwrap_or_default();
             self.insert(key.token, TokenKind::Key, key.mark);
             self.roll_indent(key.mark.column, key.token, TokenKind::BlockMappingStart, key.mark);
-            self.simple_keys
-                .last_mut()
-                .into_iter()
-                .for_each(|key| key.possible = false);
+            self.simple_keys.last_mut().into_iter().for_each(|key| key.possible = false);
             self.simple_keys_by_token.remove(&key.token);
             self.simple_key_allowed = false;
         } else {

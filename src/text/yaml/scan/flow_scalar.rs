@@ -64,10 +64,7 @@ impl Scanner<'_> {
             if self.cursor.is_end() {
                 return Err(self.error(start, "found unexpected end of stream"));
             }
-            let mut gap = Gap {
-                broken: self.scan_quoted_word(single, &mut value, start)?,
-                ..Gap::default()
-            };
+            let mut gap = Gap { broken: self.scan_quoted_word(single, &mut value, start)?, ..Gap::default() };
             self.cursor.cache(1)?;
             if self.cursor.is(quote) {
                 break;
@@ -78,11 +75,7 @@ impl Scanner<'_> {
             gap.fold(&mut value);
         }
         self.cursor.skip();
-        let style = if single {
-            Style::SingleQuoted
-        } else {
-            Style::DoubleQuoted
-        };
+        let style = if single { Style::SingleQuoted } else { Style::DoubleQuoted };
         self.push(TokenKind::Scalar { value, style }, start);
         Ok(())
     }
@@ -181,17 +174,8 @@ impl Scanner<'_> {
                 break;
             }
         }
-        self.push(
-            TokenKind::Scalar {
-                value,
-                style: Style::Plain,
-            },
-            start,
-        );
-        self.tokens
-            .back_mut()
-            .into_iter()
-            .for_each(|token| token.end = end);
+        self.push(TokenKind::Scalar { value, style: Style::Plain }, start);
+        self.tokens.back_mut().into_iter().for_each(|token| token.end = end);
         if gap.broken {
             self.simple_key_allowed = true;
         }

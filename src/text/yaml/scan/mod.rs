@@ -84,15 +84,9 @@ impl<'t> Scanner<'t> {
         let end = self.cursor.mark;
         // The queue is never empty here; behind the end of the stream there is more of the same.
         if self.tokens.is_empty() {
-            self.tokens.push_back(Token {
-                kind: TokenKind::StreamEnd,
-                start: end,
-                end,
-            });
+            self.tokens.push_back(Token { kind: TokenKind::StreamEnd, start: end, end });
         }
-        self.tokens
-            .front_mut()
-            .ok_or_else(|| error("unknown problem parsing YAML content").into())
+        self.tokens.front_mut().ok_or_else(|| error("unknown problem parsing YAML content").into())
     }
 
     /// Takes the next token out.
@@ -116,10 +110,7 @@ impl<'t> Scanner<'t> {
     /// may turn out to be a key.
     fn fetch_more_tokens(&mut self) -> Scanned {
         loop {
-            let ended = self
-                .tokens
-                .back()
-                .is_some_and(|token| token.kind == TokenKind::StreamEnd);
+            let ended = self.tokens.back().is_some_and(|token| token.kind == TokenKind::StreamEnd);
             if ended || self.tokens.len() > 2 {
                 let key = self.simple_keys_by_token.get(&self.parsed).copied();
                 let undecided = key.map_or(Ok(false), |key| self.simple_key_is_valid(key))?;
@@ -157,11 +148,7 @@ impl<'t> Scanner<'t> {
             return self.fetch_document_indicator(TokenKind::DocumentEnd);
         }
         self.fetch_content()?;
-        if self
-            .tokens
-            .back()
-            .is_some_and(|token| token.kind != TokenKind::BlockEntry)
-        {
+        if self.tokens.back().is_some_and(|token| token.kind != TokenKind::BlockEntry) {
             self.scan_line_comment()?;
         }
         Ok(())
@@ -220,12 +207,7 @@ impl<'t> Scanner<'t> {
         self.remove_simple_key()?;
         let index = self.simple_keys.len().saturating_sub(1);
         if let Some(last) = self.simple_keys.last_mut() {
-            *last = SimpleKey {
-                possible: true,
-                required,
-                token,
-                mark,
-            };
+            *last = SimpleKey { possible: true, required, token, mark };
             self.simple_keys_by_token.insert(token, index);
         }
         Ok(())
@@ -247,27 +229,14 @@ impl<'t> Scanner<'t> {
     }
 
     fn push(&mut self, kind: TokenKind, start: Mark) {
-        self.tokens.push_back(Token {
-            kind,
-            start,
-            end: self.cursor.mark,
-        });
+        self.tokens.push_back(Token { kind, start, end: self.cursor.mark });
     }
 
     /// Puts a token of no length in front of the token with this number, or last when that one was taken out already.
     fn insert(&mut self, number: usize, kind: TokenKind, mark: Mark) {
         let last = self.tokens.len();
-        let index = number
-            .checked_sub(self.parsed)
-            .map_or(last, |index| index.min(last));
-        self.tokens.insert(
-            index,
-            Token {
-                kind,
-                start: mark,
-                end: mark,
-            },
-        );
+        let index = number.checked_sub(self.parsed).map_or(last, |index| index.min(last));
+        self.tokens.insert(index, Token { kind, start: mark, end: mark });
     }
 
     /// `yaml_parser_roll_indent`: a block starts where something stands further right than its parent.
@@ -285,11 +254,7 @@ impl<'t> Scanner<'t> {
             return;
         }
         while self.inner > inner {
-            self.tokens.push_back(Token {
-                kind: TokenKind::BlockEnd,
-                start: mark,
-                end: mark,
-            });
+            self.tokens.push_back(Token { kind: TokenKind::BlockEnd, start: mark, end: mark });
             self.inner = self.outer.pop().unwrap_or(0);
         }
     }

@@ -28,15 +28,9 @@ pub(in crate::text::yaml) fn error(problem: &str) -> Diagnostic {
 
 /// A character the reader does not let through. Go names no line for it.
 pub(super) fn reader_error(text: &str, at: usize, problem: &str) -> Problem {
-    let char = text
-        .get(at..)
-        .and_then(|rest| rest.chars().next())
-        .unwrap_or_default();
+    let char = text.get(at..).and_then(|rest| rest.chars().next()).unwrap_or_default();
     let span = Span::new(at, at + char.len_utf8());
-    error(problem)
-        .at(span)
-        .help(format!("remove the character U+{:04X}", u32::from(char)))
-        .into()
+    error(problem).at(span).help(format!("remove the character U+{:04X}", u32::from(char))).into()
 }
 
 /// An error in the characters, found at `at` while reading what starts at `context`. Its line counts from one.
@@ -51,13 +45,8 @@ pub(in crate::text::yaml) fn parser_error(context: Mark, at: Mark, problem: &str
 
 /// The line of the context, else of the place, else none.
 fn in_line(context: Mark, at: Mark, first: usize, problem: &str) -> Problem {
-    let line = [context, at]
-        .into_iter()
-        .map(|mark| mark.line)
-        .find(|line| *line != 0);
-    let worded = line.map_or_else(
-        || error(problem),
-        |line| error(&format!("line {}: {problem}", line + first)),
-    );
+    let line = [context, at].into_iter().map(|mark| mark.line).find(|line| *line != 0);
+    let worded =
+        line.map_or_else(|| error(problem), |line| error(&format!("line {}: {problem}", line + first)));
     worded.at(Span::new(at.index, at.index)).into()
 }

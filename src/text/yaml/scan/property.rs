@@ -18,10 +18,7 @@ impl Scanner<'_> {
                     return Err(self.error(start, "did not find expected digit or '.' character"));
                 }
                 self.cursor.skip();
-                TokenKind::VersionDirective {
-                    major,
-                    minor: self.scan_version_number(start)?,
-                }
+                TokenKind::VersionDirective { major, minor: self.scan_version_number(start)? }
             }
             "TAG" => self.scan_tag_directive(start)?,
             _ => return Err(self.error(start, "found unknown directive name")),
@@ -101,21 +98,11 @@ impl Scanner<'_> {
         self.cursor.skip();
         let mut name = String::new();
         self.scan_alpha(&mut name)?;
-        let ends = matches!(
-            self.cursor.at(0),
-            b'?' | b':' | b',' | b']' | b'}' | b'%' | b'@' | b'`'
-        );
+        let ends = matches!(self.cursor.at(0), b'?' | b':' | b',' | b']' | b'}' | b'%' | b'@' | b'`');
         if name.is_empty() || !(ends || self.cursor.is_blankz(0)) {
             return Err(self.error(start, "did not find expected alphabetic or numeric character"));
         }
-        self.push(
-            if alias {
-                TokenKind::Alias(name)
-            } else {
-                TokenKind::Anchor(name)
-            },
-            start,
-        );
+        self.push(if alias { TokenKind::Alias(name) } else { TokenKind::Anchor(name) }, start);
         Ok(())
     }
 
@@ -155,11 +142,7 @@ impl Scanner<'_> {
         }
         let suffix = self.scan_tag_uri(&handle, start)?;
         // The tag `!` alone has no handle.
-        Ok(if suffix.is_empty() {
-            (String::new(), "!".to_owned())
-        } else {
-            ("!".to_owned(), suffix)
-        })
+        Ok(if suffix.is_empty() { (String::new(), "!".to_owned()) } else { ("!".to_owned(), suffix) })
     }
 
     fn scan_tag_handle(&mut self, directive: bool, start: Mark) -> Scanned<String> {

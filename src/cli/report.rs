@@ -1,0 +1,205 @@
+//! Diagnostics as rustc draws them, and as JSON.
+//!
+//! A diagnostic's place is only as good as who made it, and a text may be megabytes on one line: whatever they are, only the
+//! line around the place is drawn, and of a long line only what is near.
+
+use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
+use serde_json::{Map, Value, json};
+
+use super::input::source::Source;
+use crate::text::diag::{Diagnostic, Severity, Span};
+
+/// Longer lines are cut, in bytes.
+const MAX_LINE: usize = 1000;
+/// How much of a cut line is drawn on either side of the place, in bytes.
+const NEAR: usize = 200;
+
+/// Draws one diagnostic: the line with the place underlined, what it is about (`note`), and what to write instead. Without a
+/// source only the texts. Ends with an empty line.
+pub fn draw(diagnostic: &Diagnostic, source: Option<&Source>, note: Option<&str>, color: bool) -> String {
+    let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+    let mut elements: Vec<Element<'_>> = Vec::new();
+    if let Some(source) = source {
+        elements.extend(excerpt(source, diagnostic.span.unwrap_or_default()));
+    }
+    elements.extend(note.map(|note| Level::NOTE.message(note).into()));
+    elements.extend(diagnostic.help.as_deref().map(|help| Level::HELP.message(help).into()));
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let title = level.primary_title(diagnostic.message.trim_end()).id(diagnostic.code.to_string());
+    format!("{}\n\n", renderer.render(&[Group::with_title(title).elements(elements)]))
+}
+
+/// The line of the place, or what is near the place in a long one.
+fn excerpt(source: &Source, span: Span) -> Vec<Element<'_>> {
+    let text = source.text.as_str();
+    let (line, place) = first_line(text, span);
+    let (number, column) = source.position(place.start);
+    let (shown, place) = near(text, line, place);
+    let annotation = AnnotationKind::Primary.span(place.start - shown.start..place.end - shown.start);
+    let snippet = Snippet::source(text.get(shown.start..shown.end).unwrap_or_default())
+        .line_start(number)
+        .annotation(annotation);
+    if shown == line {
+        return vec![snippet.path(&source.name).into()];
+    }
+    // The renderer would count columns from where the line is cut.
+    let origin = Origin::path(&source.name).line(number).char_column(column);
+    vec![origin.into(), snippet.into()]
+}
+
+/// The line that a span begins in, and the span cut to it and to whole characters: a finding about twenty lines is shown at
+/// the first.
+fn first_line(text: &str, span: Span) -> (Span, Span) {
+    let start = text.floor_char_boundary(span.start);
+    let (written, rest) = text.split_at_checked(start).unwrap_or((text, ""));
+    let blank =
+        written.rsplit('\n').next().is_none_or(|line| line.trim().is_empty()) && rest.trim().is_empty();
+    // What is missing at the end is missing behind the last thing that was written, not on an empty line after it.
+    let start = if blank { written.trim_end().len() } else { start };
+    let (before, behind) = text.split_at_checked(start).unwrap_or((text, ""));
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    // A carriage return before the newline is no part of what is shown.
+    let line_end = start + behind.split('\n').next().unwrap_or(behind).trim_end_matches('\r').len();
+    let end = text.ceil_char_boundary(span.end).clamp(start, line_end);
+    (Span::new(line_start, line_end), Span::new(start, end))
+}
+
+/// The part of `line` to draw, and the place cut to it.
+fn near(text: &str, line: Span, place: Span) -> (Span, Span) {
+    if line.end - line.start <= MAX_LINE {
+        return (line, place);
+    }
+    let boundary = |at: usize| text.ceil_char_boundary(at).min(line.end);
+    let place = Span::new(place.start, boundary(place.end.min(place.start.saturating_add(NEAR))));
+    let start = boundary(place.start.saturating_sub(NEAR)).max(line.start);
+    (Span::new(start, boundary(place.end.saturating_add(NEAR))), place)
+}
+
+/// What every diagnostic has for programs: `code`, `title`, `severity`, `message` and `help` (or null).
+pub fn fields(diagnostic: &Diagnostic) -> Map<String, Value> {
+    let Diagnostic { code, severity, message, span: _, help } = diagnostic;
+    let severity = match severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    [
+        ("code", json!(code.to_string())),
+        ("title", json!(code.title)),
+        ("severity", json!(severity)),
+        ("message", json!(message)),
+        ("help", json!(help)),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into_iter()
+    .collect()
+}
+
+/// [`fields`], and `span`: `start` and `end` in bytes from zero, `line` and `column` of the start in characters from one; null
+/// for a diagnostic about the whole.
+pub fn to_json(diagnostic: &Diagnostic, source: &Source) -> Value {
+    let mut fields = fields(diagnostic);
+    let span = diagnostic.span.map(|Span { start, end }| {
+        let (line, column) = source.position(start);
+        json!({"start": start, "end": end, "line": line, "column": column})
+    });
+    fields.insert("span".to_owned(), json!(span));
+    Value::Object(fields)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::diag::Code;
+    use proptest::prelude::*;
+
+    fn source(text: &str) -> Source {
+        Source { name: "a.yaml".into(), file_name: "a.yaml".into(), text: text.into() }
+    }
+
+    fn diagnostic(span: Option<Span>) -> Diagnostic {
+        let wrong = Diagnostic::error(Code::new(9999, "test"), "it is wrong").help("write it right");
+        Diagnostic { span, ..wrong }
+    }
+
+    fn drawn(text: &str, start: usize, end: usize) -> String {
+        draw(&diagnostic(Some(Span::new(start, end))), Some(&source(text)), None, false)
+    }
+
+    #[test]
+    fn people_see_the_line() {
+        let shown = draw(
+            &diagnostic(Some(Span::new(8, 12))),
+            Some(&source("a: 1\nb: ü x\n")),
+            Some("in QueueAcl/a"),
+            false,
+        );
+        let expected = "error[QW9999]: it is wrong\n --> a.yaml:2:4\n  |\n2 | b: ü x\n  |    ^^^\n  |\n  = note: in QueueAcl/a\n  = help: write it right\n\n";
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn the_end_is_on_the_last_line() {
+        for text in ["a: [", "a: [\n", "a: [\r\n", "a: [\n\n  \n"] {
+            let shown = drawn(text, text.len(), text.len());
+            assert!(shown.contains(" --> a.yaml:1:5\n  |\n1 | a: [\n  |     ^\n"), "{text:?}: {shown}");
+        }
+    }
+
+    #[test]
+    fn without_a_text_it_is_the_message_and_the_help() {
+        let shown = draw(&diagnostic(None), None, None, false);
+        assert_eq!(shown, "error[QW9999]: it is wrong\n |\n = help: write it right\n\n");
+    }
+
+    #[test]
+    fn colours_come_only_when_asked_for() {
+        let warning = Diagnostic::warning(Code::new(9998, "test"), "look");
+        assert!(!draw(&warning, None, None, false).contains('\u{1b}'));
+        assert!(draw(&warning, None, None, true).contains('\u{1b}'));
+    }
+
+    /// A text must not steer the terminal it is shown on.
+    #[test]
+    fn control_characters_are_drawn_and_not_sent() {
+        let shown = drawn("a\u{1b}[2Jb\u{7}\u{202e}c", 0, 3);
+        assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{shown:?}");
+    }
+
+    #[test]
+    fn only_what_is_near_is_drawn_of_a_long_line() {
+        let text = format!("x\n{}WRONG{}\ny", "a".repeat(500_000), "é".repeat(300_000));
+        let shown = drawn(&text, 500_002, 500_007);
+        assert!(shown.contains(" --> a.yaml:2:500001\n"), "{shown}");
+        assert!(shown.contains("WRONG") && shown.len() < 2000, "{shown}");
+        let all = drawn(&text, 2, text.len());
+        assert!(all.contains(" --> a.yaml:2:1\n") && all.len() < 4000, "{all}");
+    }
+
+    #[test]
+    fn programs_get_the_place_in_bytes_and_in_lines() {
+        let value = to_json(&diagnostic(Some(Span::new(8, 12))), &source("a: 1\nb: ü x\n"));
+        let expected = json!({
+            "code": "QW9999", "title": "test", "severity": "error", "message": "it is wrong", "help": "write it right",
+            "span": {"start": 8, "end": 12, "line": 2, "column": 4},
+        });
+        assert_eq!(value, expected);
+        assert_eq!(to_json(&diagnostic(None), &source(""))["span"], Value::Null);
+    }
+
+    proptest! {
+        #[test]
+        fn no_place_in_no_text_breaks_the_drawing(
+            text in "[a\t\r\n é\u{200b}\u{1b}]{0,30}",
+            repeated in 0_usize..200,
+            start in 0_usize..5000,
+            length in 0_usize..5000,
+        ) {
+            let shown = drawn(&format!("{}{text}", text.repeat(repeated)), start, start + length);
+            prop_assert!(shown.starts_with("error[QW9999]: it is wrong\n"), "{}", shown);
+            prop_assert!(shown.contains("help: write it right") && shown.contains("a.yaml"), "{}", shown);
+        }
+    }
+}
