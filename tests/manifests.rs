@@ -15,7 +15,10 @@ fn files(dir: &str) -> BTreeSet<String> {
     fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(dir))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name.ends_with(".yaml") && name != "kustomization.yaml")
+        .filter(|name| {
+            Path::new(name).extension().is_some_and(|extension| extension == "yaml")
+                && name != "kustomization.yaml"
+        })
         .collect()
 }
 

@@ -1,5 +1,7 @@
 //! The base: the text with the queue tree, into which ACLs are rendered.
 
+use std::fmt::Write as _;
+
 use super::conditions::{Finding, Reason, Type};
 use super::environment::{Environment, config_map, text_in};
 use super::header;
@@ -81,17 +83,19 @@ fn read(text: String, source: String, reason: Reason) -> Result<Base, Finding> {
     }
     let verdict = verdict(&text, &[]);
     let refusal = verdict.refusal();
-    let (errors, warnings): (Vec<_>, Vec<_>) = verdict.diagnostics.iter().partition(|d| d.is_error());
-    let tree = match (verdict.config.as_ref(), refusal) {
-        (Some(tree), None) if errors.is_empty() => tree.clone(),
-        (_, refusal) if errors.is_empty() => {
-            return Err(invalid(format!(
-                "{source}: {}",
-                refusal.unwrap_or_else(|| "it has no queues".into())
-            )));
+    let findings =
+        |errors: bool| -> Vec<_> { verdict.diagnostics.iter().filter(|d| d.is_error() == errors).collect() };
+    let tree = match (&verdict.config, refusal) {
+        (Some(tree), None) => tree.clone(),
+        (_, refusal) => {
+            let errors = findings(true);
+            let why = if errors.is_empty() { refusal.unwrap_or_default() } else { shown(&errors) };
+            return Err(invalid(format!("{source}: {why}")));
         }
-        _ => return Err(invalid(format!("{source}: {}", shown(&errors)))),
     };
+    // Errors without a refusal are rules that crash the scheduler at the first application they place: told, but as they were there
+    // before us, no reason to stop revoking and granting.
+    let warnings = [findings(true), findings(false)].concat();
     let mut message = format!("the queue tree comes from {source}");
     if reason == Reason::BuiltInDefault {
         message.push_str(", because the base does not exist");
@@ -107,7 +111,7 @@ fn read(text: String, source: String, reason: Reason) -> Result<Base, Finding> {
 fn shown(diagnostics: &[&Diagnostic]) -> String {
     let mut text = diagnostics.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join("; ");
     if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-        text.push_str(&format!("; and {more} more (`queuewarden validate` shows all)"));
+        let _ = write!(text, "; and {more} more (`queuewarden validate` shows all)");
     }
     text
 }

@@ -43,10 +43,10 @@ pub(super) fn decide(objects: &[Resolved], tree: &Config) -> Grants {
             grouped.entry(place).or_default().push((&object.name, contribution, acl));
         }
     }
-    grouped.into_iter().map(|(place, parts)| (place.clone(), join(&base_acl(tree, &place), parts))).collect()
+    grouped.into_iter().map(|(place, parts)| (place.clone(), join(&base_acl(tree, &place), &parts))).collect()
 }
 
-fn join(base: &Acl, parts: Vec<(&str, &Contribution, &Acl)>) -> Decided {
+fn join(base: &Acl, parts: &[(&str, &Contribution, &Acl)]) -> Decided {
     let extend = parts.iter().all(|(_, contribution, _)| contribution.base_acl == BaseAcl::Extend);
     let start = if extend { base.clone() } else { Acl::nobody() };
     let acl = parts.iter().fold(start, |union, (_, _, acl)| union.union(acl));

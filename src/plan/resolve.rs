@@ -3,6 +3,8 @@
 //! The schema's CEL rules ask much of this at admission, with less to say; here it is asked again, because objects also come from
 //! files, from older schemas, and from API servers that skipped validation.
 
+use std::fmt::Write as _;
+
 use jiff::Timestamp;
 
 use super::conditions::Reason;
@@ -306,10 +308,11 @@ fn not_found(partition: &Partition, queue: &QueuePath, dynamic: bool) -> Refusal
         message.push_str(&near);
         message.push_str("`?");
     }
-    message.push_str(&format!(
+    let _ = write!(
+        message,
         "; access to a queue that is not configured is decided by the nearest one that is, here `{ancestor}`: \
          grant it there, or add the queue to the base"
-    ));
+    );
     Refusal { reason: Reason::QueueNotFound, message }
 }
 

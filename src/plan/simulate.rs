@@ -95,15 +95,12 @@ fn write(snapshot: &mut Snapshot, change: &Write) {
     let mut map = snapshot.output.take().unwrap_or_default();
     map.name.clone_from(&change.name);
     for (key, value) in &change.data {
-        match value {
-            Some(value) => {
-                map.data.insert(key.clone(), value.clone());
-                map.owners.insert(key.clone(), vec![us()]);
-            }
-            None => {
-                map.data.remove(key);
-                map.owners.remove(key);
-            }
+        if let Some(value) = value {
+            map.data.insert(key.clone(), value.clone());
+            map.owners.insert(key.clone(), vec![us()]);
+        } else {
+            map.data.remove(key);
+            map.owners.remove(key);
         }
     }
     map.annotations.extend(change.annotations.clone());

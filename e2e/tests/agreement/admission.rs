@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
-use queuewarden::model::admission::{self, AccessControl, KEYS, PatternList};
+use queuewarden::model::admission::{self, AccessControl, KEYS, PatternList, Verdict};
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{AdmissionAnswer, AdmissionQuestion, ConfigMapData, ConfigMaps, Subject};
 
@@ -94,7 +94,9 @@ fn hold(keys: &BTreeMap<String, String>, subjects: &[Subject]) -> AdmissionAnswe
     let (control, _) = AccessControl::from_keys(keys);
     let sources =
         |list: &PatternList| list.patterns().iter().map(|pattern| pattern.as_str().to_owned()).collect();
-    let allowed = |subject: &Subject| control.is_annotation_allowed(&subject.user, &subject.groups).is_some();
+    let allowed = |subject: &Subject| {
+        matches!(control.is_annotation_allowed(&subject.user, &subject.groups), Verdict::Allowed(_))
+    };
     AdmissionAnswer {
         bypass_auth: control.bypass_auth,
         trust_controllers: control.trust_controllers,

@@ -19,10 +19,7 @@ use super::samples::texts;
 const GRANTED: &str = "sue devs";
 
 /// Samples that `YuniKorn` accepts and queuewarden refuses to render from for a queue, loudly, with the diagnostic's code.
-const REFUSED: [(&str, &str, &str); 3] = [
-    // A placement rule that crashes the scheduler with the first application.
-    ("shim__test__e2e__configmap__configmap_test.go__L157.yaml", "root", "QW3025"),
-    ("shim__test__e2e__configmap__configmap_test.go__L214.yaml", "root", "QW3025"),
+const REFUSED: [(&str, &str, &str); 1] = [
     // The value to set is an anchor's, so it stands for other queues' values, too.
     ("yunikorn/anchor-merge.yaml", "root", "QW2004"),
 ];

@@ -14,7 +14,7 @@ use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Bed, Capability, Kind, Operator, operator, yunikorn};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::{KEY, acl, apply, configure, delete, running};
+use super::{KEY, acl, apply, configure, delete};
 
 /// The reasons seen so far.
 struct Seen<'bed> {
@@ -179,7 +179,10 @@ async fn bases(seen: &mut Seen<'_>) -> Result<()> {
     bed.set_base(&BASE.replace("name: prod", "name: prod\n            submitacl: 'a  b'")).await?;
     let message = seen.config("BaseResolved", "False", "BaseInvalid").await?;
     ensure!(message.contains("QW"), "{message}");
-    bed.set_base(&format!("{BASE}# {}\n", "x".repeat(1024 * 1024 - BASE.len() - 300))).await?;
+    // As large as a ConfigMap may be, so that there is no room for what is added.
+    let needed: usize = bed.needed_defaults().values().map(String::len).sum();
+    let padding = "x".repeat(1024 * 1024 - needed - BASE.len() - "# \n".len());
+    bed.set_base(&format!("{BASE}# {padding}\n")).await?;
     seen.config("Applied", "False", "TooLarge").await?;
     configure(bed, "  base: {configMap: nowhere}\n").await?;
     seen.config("BaseResolved", "False", "BaseNotFound").await?;
@@ -334,7 +337,7 @@ async fn other_owners(seen: &mut Seen<'_>) -> Result<()> {
     );
     let contend = async || -> Result<()> {
         let args = ["apply", "--server-side", "--force-conflicts", "--field-manager", "rival", "-f", "-"];
-        let rival = tokio::time::timeout(Duration::from_secs(60), async {
+        let rival = tokio::time::timeout(Duration::from_mins(1), async {
             loop {
                 bed.kubectl_with_input(&args, &theirs).await?;
                 let conditions = bed.conditions(Kind::YuniKornConfig, "default").await?;

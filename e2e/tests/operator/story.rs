@@ -65,8 +65,8 @@ async fn an_open_root_is_closed_by_a_queue_acl() -> Result<()> {
 async fn a_grant_ends_when_it_expires() -> Result<()> {
     Bed::with(async |bed| {
         let _operator = running(bed).await?;
-        let end = k8s_openapi::jiff::Timestamp::now() + Duration::from_secs(12);
-        let spec = format!("submit: {{users: [alice]}}, expiresAt: '{end:.0}'");
+        let end = in_seconds(12)?;
+        let spec = format!("submit: {{users: [alice]}}, expiresAt: '{end}'");
         grant(bed, "guest", "root.prod", &spec).await?;
         ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
         bed.wait_for(Kind::QueueAcl, "guest", is_false("Ready", "Expired"), LONG).await?;
@@ -113,7 +113,7 @@ async fn an_idle_operator_writes_nothing() -> Result<()> {
         config_is(bed, queuewarden_e2e::conditions::is_true("Loaded"), PATIENCE).await?;
         let mark = bed.audit()?.mark()?;
         // Idleness is a stretch of time, not a condition one could wait for.
-        tokio::time::sleep(Duration::from_secs(60)).await;
+        tokio::time::sleep(Duration::from_mins(1)).await;
         for (resource, subresource) in [
             ("configmaps", ""),
             ("queueacls", "status"),
@@ -131,4 +131,11 @@ async fn an_idle_operator_writes_nothing() -> Result<()> {
         Ok(())
     })
     .await
+}
+
+/// The moment so many seconds from now, to the second.
+#[expect(clippy::disallowed_methods, reason = "a test against a real clock must ask it")]
+fn in_seconds(seconds: i64) -> Result<k8s_openapi::jiff::Timestamp> {
+    let now = k8s_openapi::jiff::Timestamp::now().as_second();
+    Ok(k8s_openapi::jiff::Timestamp::from_second(now + seconds)?)
 }

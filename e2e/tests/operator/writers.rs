@@ -18,7 +18,7 @@ fn manifest(text: &str) -> String {
         yunikorn::NAMESPACE
     );
     for line in text.lines() {
-        yaml.push_str(&format!("    {line}\n"));
+        yaml.extend(["    ", line, "\n"]);
     }
     yaml
 }

@@ -52,13 +52,14 @@ fn blank_end(element: &str) -> Span {
 
 fn comma(element: &str) -> Diagnostic {
     let message = format!("the expression {} contains a comma, which would split it in two", quoted(element));
-    if let Some(count) = count_with_comma(element) {
-        let help = format!("write {} without a comma: `{}`", quoted(&count.written), count.instead);
-        return Diagnostic::error(COMMA, message).at(count.span).help(help);
-    }
-    let at = element.find(',').unwrap_or_default();
-    let help = "write two elements; a comma that is meant is `\\x2C`, also in `[…]`";
-    Diagnostic::error(COMMA, message).at(Span::new(at, at + 1)).help(help)
+    let (span, help) = if let Some(count) = count_with_comma(element) {
+        (count.span, format!("write {} without a comma: `{}`", quoted(&count.written), count.instead))
+    } else {
+        let at = element.find(',').unwrap_or_default();
+        let help = "write two elements; a comma that is meant is `\\x2C`, also in `[…]`".to_owned();
+        (Span::new(at, at + 1), help)
+    };
+    Diagnostic::error(COMMA, message).at(span).help(help)
 }
 
 /// A count that has a comma, with what it counts.

@@ -21,7 +21,7 @@ pub(in crate::plan) fn transitions(
         .filter(|finding| types.contains(&finding.type_))
         .filter(|finding| {
             let before = old.iter().find(|c| c.type_ == finding.type_.as_str());
-            before.map_or(true, |c| c.status != finding.status || c.reason != finding.reason.as_str())
+            before.is_none_or(|c| c.status != finding.status || c.reason != finding.reason.as_str())
         })
         .map(|finding| {
             let bad = (finding.status == Status::True) == (finding.type_ == Type::FailOpen);

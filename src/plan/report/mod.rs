@@ -5,6 +5,8 @@ pub(super) mod events;
 pub(super) mod policy;
 pub(super) mod queue_acl;
 
+use std::fmt::Write as _;
+
 use crate::model::acl::{Acl, Names};
 use crate::text::diag::Diagnostic;
 
@@ -32,7 +34,7 @@ fn names(kind: &str, names: &Names) -> Option<String> {
     };
     let mut text = format!("{kind}{plural} {}", names.iter().take(SHOWN).collect::<Vec<_>>().join(", "));
     if names.len() > SHOWN {
-        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+        let _ = write!(text, " and {} more", names.len() - SHOWN);
     }
     Some(text)
 }

@@ -68,7 +68,7 @@ pub(in crate::plan) fn report(
     let ready = Finding::ready(&findings, "in force");
     findings.retain(|finding| finding.type_ != Type::Loaded);
     findings.push(ready);
-    let text = |right| column(object.contribution().map(|c| c.grant(right)));
+    let text = |right| object.contribution().map_or_else(String::new, |c| column(c.grant(right)));
     Report {
         status: QueueAclStatus { submit: text(Right::Submit), admin: text(Right::Admin), in_force },
         taken: object.outcome.as_ref().ok().and_then(|contribution| taken(contribution, facts.grants)),
@@ -77,12 +77,11 @@ pub(in crate::plan) fn report(
 }
 
 /// A right as a column shows it.
-fn column(grant: Option<Option<&Acl>>) -> String {
+fn column(grant: Option<&Acl>) -> String {
     match grant {
-        None => String::new(),
-        Some(None) => "-".into(),
-        Some(Some(acl)) if acl.is_nobody() => "nobody".into(),
-        Some(Some(acl)) => acl.canonical(),
+        None => "-".into(),
+        Some(acl) if acl.is_nobody() => "nobody".into(),
+        Some(acl) => acl.canonical(),
     }
 }
 
@@ -111,7 +110,7 @@ fn taken(contribution: &Contribution, grants: &Grants) -> Option<String> {
         .filter(|(_, decided)| !decided.taken.is_nobody())
         .map(|(right, decided)| {
             format!(
-                "the base's {} of the queue gives way: {} lose it there",
+                "the base's own {} of the queue gives way, which takes it from {}",
                 right.key(),
                 people(&decided.taken)
             )

@@ -13,7 +13,7 @@ fn grants_of_a_queue_join_and_take_the_place_of_the_bases_own() {
     for name in ["a", "b"] {
         assert_eq!(acl_condition(&settled.plan, name, "Ready"), "True/Ready");
         let message = acl_message(&settled.plan, name, "Accepted");
-        assert!(message.contains("user sue and group dev lose it there"), "{message}");
+        assert!(message.contains("takes it from user sue and group dev"), "{message}");
     }
     assert_at_rest(&settled);
 }
@@ -253,7 +253,7 @@ fn messages_are_bounded() {
     let mut snapshot = cluster(BASE);
     let users = (0..2000).map(|i| format!("user{i}")).collect();
     snapshot.queue_acls = vec![with(submit("a", "root.prod", ""), |spec| {
-        spec.submit = Some(Grant::Lists { users, groups: vec![] })
+        spec.submit = Some(Grant::Lists { users, groups: vec![] });
     })];
     let plan = settled(&snapshot).plan;
     assert!(acl_message(&plan, "a", "Accepted").contains("and 1990 more"));

@@ -62,7 +62,7 @@ fn acl_at(tree: &Config, queue: &str, right: Right) -> Acl {
 }
 
 /// The most that an object can grant.
-fn most(grant: &Option<Grant>) -> Acl {
+fn most(grant: Option<&Grant>) -> Acl {
     match grant {
         None => Acl::nobody(),
         Some(Grant::Everyone) => Acl::everyone(),
@@ -99,8 +99,8 @@ proptest! {
             for right in Right::ALL {
                 let granted = snapshot.queue_acls.iter().filter_map(|entry| entry.spec.as_ref().ok()).filter(|spec| spec.queue == queue);
                 let limit = granted.fold(acl_at(&base, queue, right), |limit, spec| limit.union(&most(match right {
-                    Right::Submit => &spec.submit,
-                    Right::Admin => &spec.admin,
+                    Right::Submit => spec.submit.as_ref(),
+                    Right::Admin => spec.admin.as_ref(),
                 })));
                 let got = acl_at(&after, queue, right);
                 prop_assert!(limit.contains(&got), "{queue} {right:?}: {got:?} exceeds {limit:?}");
@@ -129,8 +129,8 @@ proptest! {
         for entry in &snapshot.queue_acls {
             let spec = entry.spec.as_ref().unwrap();
             if acl_condition(&settled.plan, &entry.meta.name, "Accepted") == "True/Accepted" {
-                prop_assert!(acl_at(&after, &spec.queue, Right::Submit).contains(&most(&spec.submit)));
-                prop_assert!(acl_at(&after, &spec.queue, Right::Admin).contains(&most(&spec.admin)));
+                prop_assert!(acl_at(&after, &spec.queue, Right::Submit).contains(&most(spec.submit.as_ref())));
+                prop_assert!(acl_at(&after, &spec.queue, Right::Admin).contains(&most(spec.admin.as_ref())));
             }
         }
     }

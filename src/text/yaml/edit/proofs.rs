@@ -70,7 +70,7 @@ fn check(text: &str, edits: &[Edit], result: &str) {
         match (value, found.as_slice()) {
             (None, []) => {}
             (Some(value), [leaf]) => {
-                assert!(leaf.ends_with(&format!(" None {value}")), "{path}: {leaf}\n{result}")
+                assert!(leaf.ends_with(&format!(" None {value}")), "{path}: {leaf}\n{result}");
             }
             _ => panic!("{path} is {found:?}, and should be {value:?} in\n{result}"),
         }
