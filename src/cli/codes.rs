@@ -21,7 +21,6 @@ pub fn all() -> Vec<Code> {
         api::convert::CODES,
         operator::world::CODES,
         plan::CODES,
-        operator::world::CODES,
         input::CODES,
         assemble::CODES,
         check::schema::CODES,
