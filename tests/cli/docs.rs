@@ -43,7 +43,7 @@ fn meanings() -> BTreeMap<u16, String> {
                     // Links are for rustdoc; an empty comment line is a paragraph there and nothing here.
                     let words: Vec<&str> =
                         comment.iter().copied().filter(|words| !words.is_empty()).collect();
-                    meanings.insert(number, words.join(" ").replace("[`", "`").replace("`]", "`"));
+                    meanings.insert(number, without_links(&words.join(" ")));
                 }
                 comment.clear();
             } else {
@@ -52,6 +52,14 @@ fn meanings() -> BTreeMap<u16, String> {
         }
     }
     meanings
+}
+
+/// The text with rustdoc's links as plain code.
+fn without_links(text: &str) -> String {
+    match text.split_once("[`").and_then(|(head, rest)| Some((head, rest.split_once("`]")?))) {
+        Some((head, (code, rest))) => format!("{head}`{code}`{}", without_links(rest)),
+        None => text.to_string(),
+    }
 }
 
 #[test]
