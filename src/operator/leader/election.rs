@@ -45,6 +45,15 @@ pub struct Record {
     pub transitions: i32,
 }
 
+/// A Lease as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// Its content.
+    pub record: Record,
+    /// `metadata.resourceVersion`: every renewal changes it, whatever the holder's clock shows.
+    pub version: String,
+}
+
 /// What to do now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
@@ -62,8 +71,8 @@ pub type Instant = Duration;
 pub struct Election {
     identity: String,
     timing: Timing,
-    /// The record as last seen, and when it was first seen like that.
-    seen: Option<(Record, Instant)>,
+    /// The Lease as last seen, and when it was first seen like that.
+    seen: Option<(Seen, Instant)>,
     /// When the last successful write of ours was sent.
     renewed: Option<Instant>,
 }
@@ -80,30 +89,30 @@ impl Election {
     }
 
     /// What to do about the Lease as it stands (`None`: there is none). `wall` goes into the record.
-    pub fn step(&mut self, now: Instant, wall: Timestamp, lease: Option<&Record>) -> Step {
+    pub fn step(&mut self, now: Instant, wall: Timestamp, lease: Option<&Seen>) -> Step {
         let Some(lease) = lease else {
             return Step::Write(self.claim(wall, 0));
         };
         self.observe(now, lease);
-        if self.is_ours(lease) {
+        if self.is_ours(&lease.record) {
             let seconds = whole_seconds(self.timing.lease);
             return Step::Write(Record {
                 renewed: Some(wall),
                 seconds,
-                ..lease.clone()
+                ..lease.record.clone()
             });
         }
         self.renewed = None;
-        if lease.holder.is_empty() || self.expired(now) {
-            return Step::Write(self.claim(wall, lease.transitions.saturating_add(1)));
+        if lease.record.holder.is_empty() || self.expired(now) {
+            return Step::Write(self.claim(wall, lease.record.transitions.saturating_add(1)));
         }
         Step::Wait
     }
 
-    /// Our write, sent at `sent`, succeeded.
-    pub fn written(&mut self, sent: Instant, record: Record) {
+    /// Our write, sent at `sent`, succeeded and made `lease` of it.
+    pub fn written(&mut self, sent: Instant, lease: Seen) {
         self.renewed = Some(sent);
-        self.seen = Some((record, sent));
+        self.seen = Some((lease, sent));
     }
 
     /// Until when this candidate leads; `None` when it does not lead at `now`.
@@ -126,7 +135,7 @@ impl Election {
             seconds: 1,
             renewed: Some(wall),
             acquired: Some(wall),
-            ..held
+            ..held.record
         })
     }
 
@@ -140,7 +149,7 @@ impl Election {
         }
     }
 
-    fn observe(&mut self, now: Instant, lease: &Record) {
+    fn observe(&mut self, now: Instant, lease: &Seen) {
         if self.seen.as_ref().is_none_or(|(seen, _)| seen != lease) {
             self.seen = Some((lease.clone(), now));
         }
@@ -148,8 +157,8 @@ impl Election {
 
     /// By the duration the holder asked for, as client-go has it.
     fn expired(&self, now: Instant) -> bool {
-        self.seen.as_ref().is_some_and(|(record, since)| {
-            let asked = u64::try_from(record.seconds).unwrap_or(0);
+        self.seen.as_ref().is_some_and(|(lease, since)| {
+            let asked = u64::try_from(lease.record.seconds).unwrap_or(0);
             now >= since.saturating_add(Duration::from_secs(asked))
         })
     }
@@ -170,17 +179,27 @@ mod tests {
     /// A Lease that candidates write one after the other, as an API server with preconditions makes them.
     #[derive(Default)]
     struct Server {
-        lease: Option<Record>,
+        lease: Option<Seen>,
+        writes: u32,
     }
 
     impl Server {
+        fn write(&mut self, record: Record) -> Seen {
+            self.writes += 1;
+            let lease = Seen {
+                record,
+                version: self.writes.to_string(),
+            };
+            self.lease = Some(lease.clone());
+            lease
+        }
+
         /// One attempt at `now`, with the candidate's wall clock off by `skew` seconds; whether it leads afterwards.
         fn attempt(&mut self, candidate: &mut Election, now: Instant, skew: i64) -> bool {
             let wall =
                 Timestamp::from_second(1_000_000 + i64::try_from(now.as_secs()).unwrap() + skew).unwrap();
             if let Step::Write(record) = candidate.step(now, wall, self.lease.as_ref()) {
-                self.lease = Some(record.clone());
-                candidate.written(now, record);
+                candidate.written(now, self.write(record));
             }
             candidate.leads_until(now).is_some()
         }
@@ -200,7 +219,10 @@ mod tests {
         assert!(!server.attempt(&mut b, s(23), 0), "14 s after b saw it change");
         assert!(server.attempt(&mut b, s(24), 0), "15 s after b saw it change");
         assert_eq!(
-            server.lease.as_ref().map(|l| (l.holder.as_str(), l.transitions)),
+            server
+                .lease
+                .as_ref()
+                .map(|l| (l.record.holder.as_str(), l.record.transitions)),
             Some(("b", 1))
         );
         assert!(!server.attempt(&mut a, s(25), 0), "a learns of it");
@@ -256,7 +278,8 @@ mod tests {
         let (mut server, mut a, mut b) = (Server::default(), candidate("a"), candidate("b"));
         server.attempt(&mut a, s(0), 0);
         server.attempt(&mut b, s(1), 0);
-        server.lease = a.release(Timestamp::UNIX_EPOCH);
+        let released = a.release(Timestamp::UNIX_EPOCH).unwrap();
+        server.write(released);
         assert!(a.leads_until(s(2)).is_none());
         assert!(server.attempt(&mut b, s(2), 0));
         assert_eq!(
@@ -279,6 +302,6 @@ mod tests {
         server.attempt(&mut a, s(0), 0);
         server.lease = None;
         assert!(server.attempt(&mut a, s(2), 0));
-        assert_eq!(server.lease.map(|l| l.holder), Some("a".into()));
+        assert_eq!(server.lease.map(|l| l.record.holder), Some("a".into()));
     }
 }
