@@ -1,2 +1,5 @@
 //! The `queuewarden` binary.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    queuewarden::cli::main()
+}

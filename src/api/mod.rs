@@ -1,1 +1,24 @@
-//! Custom resources.
+//! The custom resources: what people write, what the API server refuses for us, and the way into [`crate::plan`].
+//!
+//! * [`v1alpha1`]: the three kinds, their CEL rules and the descriptions `kubectl explain` shows.
+//! * [`crd`]: the `CustomResourceDefinition`s made of them, as objects and as the files under `crds/`.
+//! * [`convert`]: what the API server, or a file, holds, as the plan's input; nothing in there can fail, a bad object becomes
+//!   an entry that says what is wrong with it.
+//! * [`config_map`]: a `ConfigMap` as the plan's input, with the owners of its keys.
+//! * [`status`]: the plan's output as `status` of the objects.
+//!
+//! The API server checks structure (lengths, names, what excludes what). It is never the only guard: objects may be older than a
+//! rule or come from a file, so the conversion checks again and the plan judges meaning.
+
+pub mod config_map;
+pub mod convert;
+pub mod crd;
+pub mod status;
+pub mod v1alpha1;
+
+pub use crd::{crd_yaml, crds};
+
+/// The API group of all kinds.
+pub const GROUP: &str = "queuewarden.dev";
+/// The one served version.
+pub const VERSION: &str = "v1alpha1";

@@ -1,1 +1,218 @@
-//! Command line.
+//! The command line: the same plan as in the cluster, made from files; one file for each command.
+//!
+//! Exit codes: 0 no errors (warnings allowed, unless `--strict`), 1 errors or refused, 2 the command line is wrong or an input cannot be
+//! read. Results go to standard output, everything about them to standard error.
+
+pub mod assemble;
+mod atomic;
+pub mod check;
+pub mod codes;
+pub mod console;
+pub mod crds;
+pub mod findings;
+pub mod input;
+pub mod manifest;
+pub mod offline;
+pub mod render;
+pub mod statuses;
+pub mod validate;
+pub mod version;
+mod watch;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use jiff::Timestamp;
+
+use assemble::Base;
+use console::{Color, Console};
+use findings::Count;
+use input::Inputs;
+use input::source::{self, Request, Unreadable};
+
+/// Manages who may submit to, and who administers, the queues of Apache YuniKorn.
+#[derive(Debug, Parser)]
+#[command(name = "queuewarden", version, propagate_version = true, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    /// Colours in messages
+    #[arg(long, value_enum, default_value_t, global = true, value_name = "WHEN")]
+    color: Color,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print the ConfigMap that the operator would write, and the conditions it would report
+    Render(render::Args),
+    /// Check manifests and queues.yaml files
+    Validate(validate::Args),
+    /// Print the custom resource definitions
+    Crds(crds::Args),
+    /// List the codes of all diagnostics
+    Codes(codes::Args),
+    /// Print the version, and what it was tested with
+    Version(version::Args),
+}
+
+/// Which objects a command looks at.
+#[derive(Debug, Clone, clap::Args)]
+pub struct InputArgs {
+    /// Files or folders with manifests (.yaml, .yml, .json), or - for standard input
+    #[arg(short = 'f', long = "filename", value_name = "PATH", required = true, num_args = 1..)]
+    filename: Vec<PathBuf>,
+    /// Read folders below folders too
+    #[arg(short = 'R', long)]
+    recursive: bool,
+    /// A bare queues.yaml that stands in for the base ConfigMap's
+    #[arg(long, value_name = "FILE")]
+    base: Option<PathBuf>,
+    /// The moment to look at, instead of now; for objects with notBefore or expiresAt
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    now: Option<Timestamp>,
+}
+
+impl InputArgs {
+    fn reads_standard_input(&self) -> bool {
+        self.filename
+            .iter()
+            .chain(&self.base)
+            .any(|path| path.as_os_str() == "-")
+    }
+
+    fn watched(&self) -> (Vec<PathBuf>, bool) {
+        (
+            self.filename.iter().chain(&self.base).cloned().collect(),
+            self.recursive,
+        )
+    }
+
+    /// The inputs, and the queue tree that stands by itself: `--base`, or the one bare queues.yaml among the files.
+    fn read(&self, except: Option<&Path>) -> Result<(Inputs, Option<Base>), Failure> {
+        let request = Request {
+            paths: self.filename.clone(),
+            recursive: self.recursive,
+            except: except.map(Path::to_path_buf),
+        };
+        let mut inputs = Inputs::read(&request)?;
+        let base = match &self.base {
+            Some(path) => Some(inputs.add_base(source::read_one(path)?)),
+            None => inputs.only_bare(),
+        };
+        Ok((inputs, base))
+    }
+}
+
+/// `2026-12-01T00:00:00Z`, or a day, which begins at midnight UTC.
+fn moment(text: &str) -> Result<Timestamp, String> {
+    let day = || {
+        text.parse::<jiff::civil::Date>()
+            .ok()?
+            .to_zoned(jiff::tz::TimeZone::UTC)
+            .ok()
+            .map(|zoned| zoned.timestamp())
+    };
+    text.parse()
+        .ok()
+        .or_else(day)
+        .ok_or_else(|| "write it like 2026-12-01T00:00:00Z or 2026-12-01".to_string())
+}
+
+/// The time now, where `--now` does not say another.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where the command line reads the clock"
+)]
+fn clock() -> Timestamp {
+    Timestamp::now()
+}
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Nothing that counts was found.
+    Clean,
+    /// Errors were found, or what was asked for was refused.
+    Findings,
+}
+
+impl Exit {
+    /// By what was found; `strict` counts warnings.
+    pub fn of(count: Count, strict: bool) -> Self {
+        if count.errors > 0 || (strict && count.warnings > 0) {
+            Self::Findings
+        } else {
+            Self::Clean
+        }
+    }
+}
+
+/// Why a command could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The arguments do not go together.
+    #[error("{0}")]
+    Usage(String),
+    /// An input cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    /// A result cannot be written to where it should go.
+    #[error("{0}")]
+    Output(String),
+    /// Standard output does not take it.
+    #[error("cannot write to standard output: {0}")]
+    Stream(#[from] io::Error),
+}
+
+/// The process: reads the arguments, runs the command, tells the exit code.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are answers, not errors; clap knows where each goes. Nobody listening is no reason to fail.
+            drop(error.print());
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let console = Console::new(cli.color);
+    let ended = match &cli.command {
+        Command::Render(args) => render::run(args, console),
+        Command::Validate(args) => validate::run(args, console),
+        Command::Crds(args) => crds::run(args, console),
+        Command::Codes(args) => codes::run(args, console),
+        Command::Version(args) => version::run(args, console),
+    };
+    match ended {
+        Ok(Exit::Clean) => ExitCode::SUCCESS,
+        Ok(Exit::Findings) => ExitCode::from(1),
+        // Whoever read the output has seen enough.
+        Err(Failure::Stream(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(failure) => {
+            console.err(&format!("error: {failure}\n"));
+            ExitCode::from(match failure {
+                Failure::Usage(_) | Failure::Unreadable(_) => 2,
+                Failure::Output(_) | Failure::Stream(_) => 1,
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_fit_together() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn moments_are_times_or_days() {
+        assert_eq!(moment("2026-12-01"), moment("2026-12-01T00:00:00Z"));
+        assert!(moment("2026-12-01T01:00:00+01:00").is_ok());
+        assert!(moment("tomorrow").is_err());
+    }
+}

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::text::diag::{Code, Diagnostic, Span};
+use crate::text::diag::{Code, Diagnostic, Span, quoted};
 
 /// The characters and length of one queue name (yunikorn-core `configvalidator.go:81`).
 pub const QUEUE_NAME: &str = "^[a-zA-Z0-9_:#/@-]{1,64}$";
@@ -177,7 +177,7 @@ fn not_from_root(text: &str, part: &str, span: Span) -> Diagnostic {
     } else {
         Diagnostic::error(
             NOT_FROM_ROOT,
-            format!("the queue path begins with `{}`, not with `root`", quoted(part)),
+            format!("the queue path begins with {}, not with `root`", quoted(part)),
         )
     };
     let trimmed = text.trim().trim_matches('.');
@@ -201,7 +201,7 @@ fn bad_name(text: &str, part: &str, span: Span) -> Diagnostic {
         let help = "names are separated by single dots, with none at the end";
         return Diagnostic::error(
             BAD_NAME,
-            format!("the queue path `{}` has an empty part", quoted(text)),
+            format!("the queue path {} has an empty part", quoted(text)),
         )
         .at(span)
         .help(help);
@@ -211,7 +211,7 @@ fn bad_name(text: &str, part: &str, span: Span) -> Diagnostic {
         .find(|(_, c)| !c.is_ascii() || !name_byte(*c as u8))
     {
         Some((offset, c)) => {
-            let message = format!("`{}` cannot be part of a queue's name", c.escape_debug());
+            let message = format!("{} cannot be part of a queue's name", quoted(&c.to_string()));
             let start = span.start + offset;
             Diagnostic::error(BAD_NAME, message)
                 .at(Span::new(start, start + c.len_utf8()))
@@ -227,16 +227,6 @@ fn bad_name(text: &str, part: &str, span: Span) -> Diagnostic {
         .at(span)
         .help(format!("names match `{QUEUE_NAME}`")),
     }
-}
-
-/// `text` fit for a message: escaped, and not longer than a line.
-fn quoted(text: &str) -> String {
-    const MOST: usize = 80;
-    let mut shown: String = text.chars().take(MOST).flat_map(char::escape_debug).collect();
-    if text.chars().nth(MOST).is_some() {
-        shown.push('…');
-    }
-    shown
 }
 
 /// Longer texts are not compared: the distance costs the product of both lengths.

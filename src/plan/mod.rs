@@ -3,15 +3,53 @@
 //! Total and deterministic: the same snapshot gives the same plan, and the plan made from a snapshot to which a plan was
 //! applied writes nothing.
 
+mod adoption;
+mod base;
+mod budget;
 pub mod conditions;
+mod decide;
+mod effect;
+mod environment;
+mod grants;
+mod header;
+mod loaded;
+mod output;
+mod ownership;
+mod policy;
+mod render;
+mod report;
+mod resolve;
 pub mod snapshot;
+mod waiting;
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
 use conditions::Condition;
-use snapshot::{AdmissionPolicySpec, QueueAclInForce};
+use snapshot::{AdmissionPolicySpec, QueueAclInForce, Snapshot};
+
+use crate::text::diag::Code;
+
+pub use output::{MAX_BYTES, WARN_BYTES};
+pub use resolve::Right;
+
+/// All codes of this module.
+pub const CODES: &[Code] = &[resolve::EMPTY_WINDOW, resolve::NO_RIGHT, resolve::SHARED_QUEUE, render::NOT_AS_MEANT];
+
+/// Makes the plan.
+pub fn plan(snapshot: &Snapshot) -> Plan {
+    match &snapshot.config {
+        None => waiting::plan(snapshot, "there is no YuniKornConfig named `default`", None),
+        Some(config) => match &config.spec {
+            Ok(spec) => decide::plan(snapshot, config, spec),
+            Err(diagnostics) => {
+                let texts: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
+                waiting::plan(snapshot, &texts.join("; "), Some(config))
+            }
+        },
+    }
+}
 
 /// What is to be done, and what is to be said. Apply the steps in the order of the fields.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -209,6 +209,10 @@ pub struct ConfigMemory {
     pub config_hash: Option<String>,
     /// Checksum that the scheduler was last seen to run.
     pub loaded_hash: Option<String>,
+    /// Namespace of the ConfigMap that holds our keys.
+    pub output_namespace: String,
+    /// `metadata.name` of the ConfigMap that holds our keys.
+    pub output_name: String,
     /// `metadata.uid` of the ConfigMap that holds our keys.
     pub output_uid: Option<String>,
     /// The keys in it that are ours.

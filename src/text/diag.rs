@@ -129,6 +129,25 @@ impl Diagnostic {
     }
 }
 
+/// The user's input as messages show it: in backticks, what cannot be seen escaped, and cut where it is longer than a line.
+pub fn quoted(text: &str) -> String {
+    const MOST: usize = 80;
+    let mut shown = String::from("`");
+    for c in text.chars().take(MOST) {
+        match c {
+            // These would be escaped, and are plain to see.
+            '"' | '\'' | '\\' => shown.push(c),
+            _ => shown.extend(c.escape_debug()),
+        }
+    }
+    shown.push_str(if text.chars().nth(MOST).is_some() {
+        "…`"
+    } else {
+        "`"
+    });
+    shown
+}
+
 impl fmt::Display for Diagnostic {
     /// One line: `QW1003: message; help: …`. This is what conditions carry.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -137,5 +156,26 @@ impl fmt::Display for Diagnostic {
             Some(help) => write!(f, "; help: {help}"),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn input_is_shown_on_one_line_and_bounded() {
+        let cases = [
+            ("sue", "`sue`"),
+            ("\"*\" 'a' A\\b", "`\"*\" 'a' A\\b`"),
+            ("a\tb\n", "`a\\tb\\n`"),
+            ("a\u{200b}é", "`a\\u{200b}é`"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(quoted(text), expected);
+        }
+        assert_eq!(quoted(&"é".repeat(80)).chars().count(), 82);
+        let cut = quoted(&"é".repeat(81));
+        assert!(cut.ends_with("é…`") && cut.chars().count() == 83);
     }
 }

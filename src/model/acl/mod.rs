@@ -1,17 +1,24 @@
 //! `YuniKorn`'s access control list: a wildcard, or users and groups; nobody when both are empty.
 //!
 //! * [`parse`]: the string exactly as activation reads it, and as the validator judges it (the two disagree).
+//! * [`lint`](mod@lint): what a human should know about the difference between what was written and what is in force.
 //! * [`print`]: the canonical string.
 //! * [`eval`]: who gets access.
 //!
 //! There is no deny entry in `YuniKorn`: an ACL only ever adds access to what the queues above grant.
 
+mod blanks;
+pub mod codes;
+mod dropped;
 pub mod eval;
+pub mod lint;
 mod names;
 pub mod parse;
 pub mod print;
+mod suggest;
 
 pub use eval::Match;
+pub use lint::{Analysis, lint};
 pub use names::{GROUP_NAME, Names, USER_NAME, group_name_ok, user_name_ok};
 pub use parse::{AclError, parse, validates};
 

@@ -18,7 +18,7 @@ pub enum AclError {
 }
 
 /// Reads `text` as activation does: users, one blank, groups; each list separated by commas; `*` alone is everyone.
-/// Names that are not valid are dropped without a word, as activation drops them.
+/// Names that are not valid are dropped without a word, as activation drops them; [`super::lint()`] tells which.
 ///
 /// # Errors
 /// [`AclError::MultipleSpaces`] with the text as given, when it has more than one U+0020.
@@ -80,7 +80,7 @@ pub(super) mod tests {
         serde_json::from_str(include_str!("../../../tests/vectors/yunikorn-acl.json")).expect("JSON")
     }
 
-    /// The pieces that ACL texts are made of, including all that YuniKorn reads in a way of its own.
+    /// The pieces that ACL texts are made of, including all that `YuniKorn` reads in a way of its own.
     pub(in super::super) fn any_text() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             6 => "[a-c]{1,2}",

@@ -1,18 +1,24 @@
 //! YAML as yunikorn-core reads it (`go.yaml.in/yaml/v3`), and edits that leave every other byte alone.
 //!
-//! Three jobs, three files: [`parse`] turns text into [`Node`]s, [`decode`] gives scalars the value Go would give them,
-//! [`edit`] changes single scalars in the text and proves that nothing else changed.
+//! Three jobs: [`parse`] turns text into [`Node`]s, [`decode`] gives them the values Go would give its structs, [`edit`]
+//! changes single scalars in the text and proves that nothing else changed.
 
+mod compose;
 pub mod decode;
 pub mod edit;
 mod node;
 pub mod parse;
+mod resolve;
+#[cfg(test)]
+mod samples;
+mod scan;
 
-pub use node::{Kind, Node, Style};
+pub use node::{Alias, Kind, Node, Style};
 
 use super::diag::Code;
 
-/// Larger texts are refused before they are parsed: a ConfigMap cannot hold more than 1 MiB, a gzip'd one unpacks to more.
+/// Larger texts are refused before they are parsed: a `ConfigMap` cannot hold more than 1 MiB, and what
+/// it holds compressed unpacks to more.
 pub const MAX_TEXT: usize = 8 * 1024 * 1024;
 /// Deeper nesting is refused. A queue level costs two YAML levels.
 pub const MAX_DEPTH: usize = 256;

@@ -33,6 +33,15 @@ pub enum Kind {
     Mapping(Vec<(Node, Node)>),
 }
 
+/// The use of an anchor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alias {
+    /// The anchor's name.
+    pub anchor: String,
+    /// One-based line of the alias, where [`Node::line`] is that of what it stands for.
+    pub line: usize,
+}
+
 /// A node with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
@@ -40,6 +49,9 @@ pub struct Node {
     pub kind: Kind,
     /// The explicit tag in its long form (`tag:yaml.org,2002:str`), `!` for the non-specific one; `None` when there is none.
     pub tag: Option<String>,
+    /// The alias (`*name`) that this node came from, `None` for a node written where it stands: Go compares repeated keys and
+    /// reads merges by what is written, not by what it stands for.
+    pub alias: Option<Alias>,
     /// Whether an anchor stands on it, or it came from an alias: such a node is shared, and must not be edited in one place.
     pub shared: bool,
     /// Where in the text. For a node that came from an alias: the place of the alias.

@@ -1,0 +1,32 @@
+# syntax=docker/dockerfile:1
+#
+# glibc and distroless/cc rather than a static musl binary: this is the target that is built and tested everywhere else, and aws-lc-rs (TLS)
+# builds for it with the compiler that is in the image. Both stages are Debian 12, so the C library is the same in both.
+
+FROM rust:1.95-bookworm AS build
+WORKDIR /src
+
+# The dependencies, as a layer of their own: it is built anew only when a manifest or the lock file changes.
+COPY Cargo.toml Cargo.lock rust-toolchain.toml ./
+COPY e2e/Cargo.toml e2e/
+RUN mkdir -p src tests e2e/src e2e/tests \
+    && echo 'fn main() {}' > src/main.rs \
+    && touch src/lib.rs tests/all.rs e2e/src/lib.rs e2e/tests/e2e.rs \
+    && cargo build --release --locked --package queuewarden --bin queuewarden
+
+# Ours. cargo compares times, and COPY keeps those of the checkout, which may be older than the layer above.
+COPY src src
+RUN find src -name '*.rs' -exec touch {} + \
+    && cargo build --release --locked --package queuewarden --bin queuewarden
+
+FROM gcr.io/distroless/cc-debian12:nonroot
+LABEL org.opencontainers.image.title="queuewarden" \
+      org.opencontainers.image.description="Manages who may submit to and who administers the queues of Apache YuniKorn" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.source="https://github.com/queuewarden/queuewarden"
+COPY --from=build /src/target/release/queuewarden /usr/local/bin/queuewarden
+# By number, so that runAsNonRoot can be checked. Nothing is written: the root file system may be read-only.
+USER 65532:65532
+EXPOSE 8080
+ENTRYPOINT ["/usr/local/bin/queuewarden"]
+CMD ["run"]

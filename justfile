@@ -1,0 +1,67 @@
+# Shortcuts. Each recipe is the plain command one would type; nothing needs just.
+
+# List the recipes.
+default:
+    @just --list
+
+# Everything CI does.
+ci:
+    .ci/run
+
+# Type-check everything.
+check:
+    cargo check --workspace --all-targets --locked
+
+# All tests, the end-to-end tests on a local control plane among them (needs Go).
+test:
+    cargo test --workspace --locked
+
+# The tests that need no Go and no servers.
+test-fast:
+    cargo test --package queuewarden --locked
+
+# Format.
+fmt:
+    cargo fmt --all
+
+# Lints, as CI has them.
+lint:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets --locked -- -D warnings
+    shellcheck .ci/run e2e/kind.sh
+
+# The pure core without Kubernetes and without a runtime.
+pure:
+    cargo check --no-default-features --lib --locked
+
+# Licences, sources and banned crates (needs cargo-deny).
+deny:
+    cargo deny check
+
+# Write crds/ from the code.
+crds:
+    cargo run --locked -- crds --dir crds
+
+# The README's example: the ConfigMap and the conditions, without a cluster.
+demo:
+    cargo run --locked -- render -f examples/quickstart
+
+# The end-to-end tests alone.
+e2e *args:
+    cargo test --package queuewarden-e2e --locked -- {{ args }}
+
+# The end-to-end tests on a kind cluster with YuniKorn from Helm (needs docker, kind, kubectl, helm).
+kind-e2e:
+    e2e/kind.sh
+
+# API documentation.
+docs:
+    RUSTDOCFLAGS="-D warnings" cargo doc --package queuewarden --no-deps --locked
+
+# The container image.
+image tag="queuewarden:dev":
+    docker build --tag {{ tag }} .
+
+# What `kubectl apply -k manifests` installs.
+manifests:
+    kubectl kustomize manifests

@@ -1,0 +1,719 @@
+//! Objects of ours as the plan's input.
+//!
+//! Nothing here fails: an object that cannot be read, or that the CRD's rules would refuse (it is older than a rule, or comes
+//! from a file), becomes an [`Entry`] whose spec is the list of what is wrong, with its identity and what its status remembers. So one bad
+//! object stops neither a watch nor a plan, and its last valid version can stay in force.
+//!
+//! Checked here is what the plan's types cannot hold. What they can hold, the plan judges: names, queue paths, expressions, windows.
+
+use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
+use kube::core::DynamicObject;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::v1alpha1 as api;
+use crate::{
+    plan::{
+        conditions::{Condition, Status},
+        snapshot::{
+            AdmissionPolicySpec, Adoption, BaseAcl, ConfigMemory, ConfigSpec, Entry, Grant, Meta, Mode,
+            QueueAclInForce, QueueAclSpec,
+        },
+    },
+    text::diag::{Code, Diagnostic},
+};
+
+/// The spec is missing, has a field of the wrong type, or one that this version does not know.
+pub const UNREADABLE: Code = Code::new(5101, "unreadable-spec");
+/// More than one of lists, `everyone` and `acl` in one grant.
+pub const NOT_ONE_OF: Code = Code::new(5102, "grant-not-one-of");
+/// `everyone: false`, which says neither everyone nor nobody.
+pub const EVERYONE_FALSE: Code = Code::new(5103, "everyone-false");
+/// An `AdmissionPolicy` without any field.
+pub const EMPTY_POLICY: Code = Code::new(5104, "empty-policy");
+/// A `YuniKornConfig` of another name than `default`.
+pub const NOT_THE_SINGLETON: Code = Code::new(5105, "not-the-singleton");
+/// Base and output are the same `ConfigMap`.
+pub const BASE_IS_OUTPUT: Code = Code::new(5106, "base-is-output");
+
+/// All codes of this module.
+pub const CODES: &[Code] = &[
+    UNREADABLE,
+    NOT_ONE_OF,
+    EVERYONE_FALSE,
+    EMPTY_POLICY,
+    NOT_THE_SINGLETON,
+    BASE_IS_OUTPUT,
+];
+
+/// A `QueueAcl` for the plan.
+pub fn queue_acl(object: &DynamicObject) -> Entry<QueueAclSpec, QueueAclInForce> {
+    let memory: Option<api::GrantInForce> = status_field(object, "inForce");
+    Entry {
+        meta: meta(object),
+        spec: spec(object).and_then(queue_acl_spec),
+        in_force: memory.map(grant_in_force),
+    }
+}
+
+/// An `AdmissionPolicy` for the plan.
+pub fn admission_policy(object: &DynamicObject) -> Entry<AdmissionPolicySpec, AdmissionPolicySpec> {
+    let memory: Option<api::AccessControlInForce> = status_field(object, "inForce");
+    Entry {
+        meta: meta(object),
+        spec: spec(object).and_then(policy_spec),
+        in_force: memory.map(policy_in_force),
+    }
+}
+
+/// The `YuniKornConfig` for the plan.
+pub fn yunikorn_config(object: &DynamicObject) -> Entry<ConfigSpec, ConfigMemory> {
+    let meta = meta(object);
+    let spec = spec(object).and_then(|spec| config_spec(&meta.name, spec));
+    Entry {
+        meta,
+        spec,
+        in_force: Some(config_memory(object)),
+    }
+}
+
+fn meta(object: &DynamicObject) -> Meta {
+    let metadata = &object.metadata;
+    let conditions: Vec<Value> = status_field(object, "conditions").unwrap_or_default();
+    Meta {
+        name: metadata.name.clone().unwrap_or_default(),
+        uid: metadata.uid.clone().unwrap_or_default(),
+        generation: metadata.generation.unwrap_or_default(),
+        created: metadata.creation_timestamp.as_ref().map(|time| time.0),
+        conditions: conditions.into_iter().filter_map(condition).collect(),
+    }
+}
+
+/// A condition; one that is not readable is as good as absent, and is written anew.
+fn condition(value: Value) -> Option<Condition> {
+    let condition: meta::Condition = serde_json::from_value(value).ok()?;
+    Some(Condition {
+        type_: condition.type_,
+        status: Status::parse(&condition.status),
+        reason: condition.reason,
+        message: condition.message,
+        observed_generation: condition.observed_generation.unwrap_or_default(),
+        last_transition: condition.last_transition_time.0,
+    })
+}
+
+/// One field of `status`; `None` when absent or not readable.
+fn status_field<T: DeserializeOwned>(object: &DynamicObject, field: &str) -> Option<T> {
+    T::deserialize(object.data.get("status")?.get(field)?).ok()
+}
+
+/// The spec as its API type, with a field's `null` dropped as the API server drops it. An absent spec reads as an empty one.
+fn spec<T: DeserializeOwned>(object: &DynamicObject) -> Result<T, Vec<Diagnostic>> {
+    let mut spec = object
+        .data
+        .get("spec")
+        .cloned()
+        .unwrap_or_else(|| Value::Object(Map::new()));
+    drop_nulls(&mut spec);
+    serde_path_to_error::deserialize(spec).map_err(|error| {
+        let path = match error.path().to_string().as_str() {
+            "." => "spec".to_owned(),
+            path => path.to_owned(),
+        };
+        vec![Diagnostic::error(
+            UNREADABLE,
+            format!("{path}: {}", error.inner()),
+        )]
+    })
+}
+
+/// Recursion is bounded by the JSON and YAML readers, which refuse deep nesting.
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(drop_nulls),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn queue_acl_spec(spec: api::QueueAclSpec) -> Result<QueueAclSpec, Vec<Diagnostic>> {
+    let mut wrong = Vec::new();
+    let submit = spec
+        .submit
+        .and_then(|it| collect(grant("submit", it), &mut wrong));
+    let admin = spec.admin.and_then(|it| collect(grant("admin", it), &mut wrong));
+    let spec = QueueAclSpec {
+        partition: spec.partition,
+        queue: spec.queue,
+        submit,
+        admin,
+        base_acl: base_acl(spec.base_acl),
+        not_before: spec.not_before.map(|time| whole_second(time.0, RoundMode::Ceil)),
+        expires_at: spec.expires_at.map(|time| whole_second(time.0, RoundMode::Floor)),
+    };
+    if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
+}
+
+fn collect<T>(result: Result<T, Diagnostic>, wrong: &mut Vec<Diagnostic>) -> Option<T> {
+    result.map_err(|diagnostic| wrong.push(diagnostic)).ok()
+}
+
+/// The one of the three forms that was used. `path` is where the grant stands, for the message.
+fn grant(path: &str, grant: api::Grant) -> Result<Grant, Diagnostic> {
+    let api::Grant {
+        users,
+        groups,
+        everyone,
+        acl,
+    } = grant;
+    let lists = !users.is_empty() || !groups.is_empty();
+    match (lists, everyone, acl) {
+        (false, None, Some(acl)) => Ok(Grant::Raw(acl)),
+        (false, Some(true), None) => Ok(Grant::Everyone),
+        (_, None, None) => Ok(Grant::Lists { users, groups }),
+        (false, Some(false), None) => Err(Diagnostic::error(
+            EVERYONE_FALSE,
+            format!("{path}: `everyone: false` says neither everyone nor nobody"),
+        )
+        .help("remove it; an empty object, `{}`, means nobody")),
+        _ => Err(Diagnostic::error(
+            NOT_ONE_OF,
+            format!("{path}: `users` and `groups`, `everyone`, and `acl` exclude each other"),
+        )
+        .help("keep the lists, or `everyone: true`, or `acl`")),
+    }
+}
+
+/// Kubernetes stores times to the second. A window is never widened by that: its begin is rounded up, its end down.
+fn whole_second(time: Timestamp, mode: RoundMode) -> Timestamp {
+    // Rounding fails only where the result would lie outside jiff's range, that is in the last second of the year 9999.
+    time.round(TimestampRound::new().smallest(Unit::Second).mode(mode))
+        .unwrap_or(time)
+}
+
+fn base_acl(base_acl: api::BaseAcl) -> BaseAcl {
+    match base_acl {
+        api::BaseAcl::Replace => BaseAcl::Replace,
+        api::BaseAcl::Extend => BaseAcl::Extend,
+    }
+}
+
+fn grant_in_force(memory: api::GrantInForce) -> QueueAclInForce {
+    let api::GrantInForce {
+        partition,
+        queue,
+        submit,
+        admin,
+        base_acl: kept,
+        expires_at,
+    } = memory;
+    QueueAclInForce {
+        partition,
+        queue,
+        submit,
+        admin,
+        base_acl: base_acl(kept),
+        expires_at: expires_at.map(|time| time.0),
+    }
+}
+
+fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Vec<Diagnostic>> {
+    let api::AdmissionPolicySpec {
+        bypass_auth,
+        trust_controllers,
+        system_users,
+        external_users,
+        external_groups,
+    } = spec;
+    let spec = AdmissionPolicySpec {
+        bypass_auth,
+        trust_controllers,
+        system_users,
+        external_users,
+        external_groups,
+    };
+    if spec == AdmissionPolicySpec::default() {
+        return Err(vec![
+            Diagnostic::error(EMPTY_POLICY, "no field is set, so nothing would change").help(
+                "set one of `bypassAuth`, `trustControllers`, `systemUsers`, `externalUsers`, `externalGroups`",
+            ),
+        ]);
+    }
+    Ok(spec)
+}
+
+fn policy_in_force(memory: api::AccessControlInForce) -> AdmissionPolicySpec {
+    let api::AccessControlInForce {
+        bypass_auth,
+        trust_controllers,
+        system_users,
+        external_users,
+        external_groups,
+    } = memory;
+    AdmissionPolicySpec {
+        bypass_auth,
+        trust_controllers,
+        system_users,
+        external_users,
+        external_groups,
+    }
+}
+
+fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, Vec<Diagnostic>> {
+    let api::YuniKornConfigSpec {
+        namespace,
+        base,
+        output,
+        mode,
+        adoption,
+        scheduler_url,
+    } = spec;
+    let mut wrong = Vec::new();
+    if name != api::SINGLETON {
+        wrong.push(
+            Diagnostic::error(
+                NOT_THE_SINGLETON,
+                format!("the YuniKornConfig `{name}` is not looked at"),
+            )
+            .help(format!("name it `{}`: there is one in a cluster", api::SINGLETON)),
+        );
+    }
+    if base.config_map == output.config_map {
+        wrong.push(
+            Diagnostic::error(
+                BASE_IS_OUTPUT,
+                format!("base and output are both ConfigMap `{}`", base.config_map),
+            )
+            .help("the base is yours to write, the output is queuewarden's: name two ConfigMaps"),
+        );
+    }
+    let spec = ConfigSpec {
+        namespace,
+        base_config_map: base.config_map,
+        base_key: base.key,
+        output_config_map: output.config_map,
+        mode: match mode {
+            api::Mode::Enforce => Mode::Enforce,
+            api::Mode::Observe => Mode::Observe,
+        },
+        adoption: match adoption {
+            api::Adoption::IfUnowned => Adoption::IfUnowned,
+            api::Adoption::Import => Adoption::Import,
+            api::Adoption::Force => Adoption::Force,
+        },
+        scheduler_url,
+    };
+    if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
+}
+
+/// Each field by itself: one that is not readable does not take the others with it.
+fn config_memory(object: &DynamicObject) -> ConfigMemory {
+    let output: api::OutputIdentity = status_field(object, "output").unwrap_or_default();
+    ConfigMemory {
+        revision: status_field(object, "revision"),
+        config_hash: status_field(object, "configHash"),
+        loaded_hash: status_field(object, "loadedHash"),
+        output_namespace: output.namespace,
+        output_name: output.name,
+        output_uid: Some(output.uid).filter(|uid| !uid.is_empty()),
+        output_keys: output.keys.into_iter().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSON;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        api::{crds, status},
+        plan::{self, ObjectStatus, OutputRef},
+    };
+
+    fn object(value: Value) -> DynamicObject {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn with_spec(spec: &Value) -> DynamicObject {
+        object(json!({"metadata": {"name": "x"}, "spec": spec}))
+    }
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn lists(users: &[&str], groups: &[&str]) -> Grant {
+        let own = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        Grant::Lists {
+            users: own(users),
+            groups: own(groups),
+        }
+    }
+
+    #[test]
+    fn a_whole_object_is_read() {
+        let entry = queue_acl(&object(json!({
+            "apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl",
+            "metadata": {"name": "prod", "uid": "u1", "generation": 4, "creationTimestamp": "2026-01-02T03:04:05Z"},
+            "spec": {
+                "partition": "gpu", "queue": "root.prod", "baseAcl": "Extend",
+                "submit": {"users": ["sue"], "groups": ["devs"]}, "admin": {"acl": " ops"},
+                "notBefore": "2026-12-01T00:00:00Z", "expiresAt": "2027-01-01T01:00:00+01:00",
+            },
+            "status": {
+                "observedGeneration": 3, "submit": "sue devs",
+                "inForce": {"partition": "gpu", "queue": "root.prod", "submit": "sue", "expiresAt": "2027-01-01T00:00:00Z"},
+                "conditions": [
+                    {"type": "Ready", "status": "False", "reason": "Pending", "message": "m", "observedGeneration": 3,
+                     "lastTransitionTime": "2026-01-02T03:04:06Z"},
+                    {"type": "Half"},
+                ],
+            },
+        })));
+        assert_eq!(
+            entry.meta,
+            Meta {
+                name: "prod".into(),
+                uid: "u1".into(),
+                generation: 4,
+                created: Some(at("2026-01-02T03:04:05Z")),
+                conditions: vec![Condition {
+                    type_: "Ready".into(),
+                    status: Status::False,
+                    reason: "Pending".into(),
+                    message: "m".into(),
+                    observed_generation: 3,
+                    last_transition: at("2026-01-02T03:04:06Z"),
+                }],
+            }
+        );
+        assert_eq!(
+            entry.spec.unwrap(),
+            QueueAclSpec {
+                partition: "gpu".into(),
+                queue: "root.prod".into(),
+                submit: Some(lists(&["sue"], &["devs"])),
+                admin: Some(Grant::Raw(" ops".into())),
+                base_acl: BaseAcl::Extend,
+                not_before: Some(at("2026-12-01T00:00:00Z")),
+                expires_at: Some(at("2027-01-01T00:00:00Z")),
+            }
+        );
+        assert_eq!(
+            entry.in_force.unwrap(),
+            QueueAclInForce {
+                partition: "gpu".into(),
+                queue: "root.prod".into(),
+                submit: Some("sue".into()),
+                admin: None,
+                base_acl: BaseAcl::Replace,
+                expires_at: Some(at("2027-01-01T00:00:00Z")),
+            }
+        );
+    }
+
+    #[test]
+    fn grants_have_three_forms_and_an_empty_one() {
+        let cases = [
+            (json!({}), lists(&[], &[])),
+            (json!({"users": []}), lists(&[], &[])),
+            (json!({"users": null, "acl": null}), lists(&[], &[])),
+            (json!({"groups": ["g"]}), lists(&[], &["g"])),
+            (json!({"everyone": true}), Grant::Everyone),
+            (json!({"acl": ""}), Grant::Raw(String::new())),
+            (json!({"acl": "*"}), Grant::Raw("*".into())),
+        ];
+        for (written, expected) in cases {
+            let entry = queue_acl(&with_spec(&json!({"queue": "root.a", "submit": written})));
+            assert_eq!(entry.spec.unwrap().submit, Some(expected), "{written}");
+        }
+    }
+
+    /// What the CRD refuses, and what a file or an older object may still hold.
+    #[test]
+    fn wrong_queue_acls_say_where_and_why() {
+        let cases = [
+            (json!({}), UNREADABLE, "spec: missing field `queue`"),
+            (
+                json!({"queue": 5, "submit": {}}),
+                UNREADABLE,
+                "queue: invalid type: integer `5`, expected a string",
+            ),
+            (
+                json!({"queue": "root", "submits": {}}),
+                UNREADABLE,
+                "submits: unknown field `submits`",
+            ),
+            (
+                json!({"queue": "root", "submit": {"user": []}}),
+                UNREADABLE,
+                "submit.user: unknown field `user`",
+            ),
+            (
+                json!({"queue": "root", "submit": {"users": ["a", 5]}}),
+                UNREADABLE,
+                "submit.users[1]: invalid type",
+            ),
+            (
+                json!({"queue": "root", "submit": {"users": [null]}}),
+                UNREADABLE,
+                "submit.users[0]: invalid type: null",
+            ),
+            (
+                json!({"queue": "root", "submit": {"users": "sue"}}),
+                UNREADABLE,
+                "submit.users: invalid type: string",
+            ),
+            (
+                json!({"queue": "root", "submit": {}, "baseAcl": "Merge"}),
+                UNREADABLE,
+                "baseAcl: unknown variant `Merge`",
+            ),
+            (
+                json!({"queue": "root", "submit": {}, "expiresAt": "tomorrow"}),
+                UNREADABLE,
+                "expiresAt: ",
+            ),
+            (json!("root"), UNREADABLE, "spec: invalid type: string"),
+            (
+                json!({"queue": "root", "admin": {"everyone": false}}),
+                EVERYONE_FALSE,
+                "admin: `everyone: false`",
+            ),
+            (
+                json!({"queue": "root", "submit": {"acl": "a", "users": ["b"]}}),
+                NOT_ONE_OF,
+                "submit: ",
+            ),
+            (
+                json!({"queue": "root", "submit": {"acl": "a", "everyone": true}}),
+                NOT_ONE_OF,
+                "submit: ",
+            ),
+            (
+                json!({"queue": "root", "submit": {"groups": ["a"], "everyone": true}}),
+                NOT_ONE_OF,
+                "submit: ",
+            ),
+        ];
+        for (spec, code, message) in cases {
+            let wrong = queue_acl(&with_spec(&spec)).spec.unwrap_err();
+            let [diagnostic] = wrong.as_slice() else {
+                panic!("{spec}: {wrong:?}")
+            };
+            assert_eq!(diagnostic.code, code, "{spec}: {diagnostic}");
+            assert!(diagnostic.message.starts_with(message), "{spec}: {diagnostic}");
+            assert!(diagnostic.is_error());
+        }
+    }
+
+    #[test]
+    fn every_mistake_is_reported_at_once() {
+        let wrong = queue_acl(&with_spec(&json!({
+            "queue": "root", "submit": {"everyone": false}, "admin": {"acl": "a", "everyone": true},
+            "notBefore": "2027-01-01T00:00:00Z", "expiresAt": "2026-01-01T00:00:00Z",
+        })))
+        .spec
+        .unwrap_err();
+        let codes: Vec<Code> = wrong.iter().map(|diagnostic| diagnostic.code).collect();
+        assert_eq!(codes, [EVERYONE_FALSE, NOT_ONE_OF]);
+    }
+
+    #[test]
+    fn an_unreadable_object_keeps_its_identity_and_memory() {
+        let entry = queue_acl(&object(json!({
+            "metadata": {"name": "prod", "uid": "u1", "generation": 2},
+            "spec": {"queue": ["root"]},
+            "status": {"inForce": {"partition": "default", "queue": "root.a", "submit": "sue"}, "conditions": "none"},
+        })));
+        assert!(entry.spec.is_err());
+        assert_eq!(
+            (
+                entry.meta.name.as_str(),
+                entry.meta.uid.as_str(),
+                entry.meta.generation
+            ),
+            ("prod", "u1", 2)
+        );
+        assert_eq!(entry.in_force.unwrap().submit.as_deref(), Some("sue"));
+    }
+
+    #[test]
+    fn fractions_of_a_second_never_widen_a_window() {
+        let spec = queue_acl(&with_spec(&json!({
+            "queue": "root", "submit": {},
+            "notBefore": "2026-01-01T00:00:00.2Z", "expiresAt": "2026-01-01T00:00:09.9Z",
+        })))
+        .spec
+        .unwrap();
+        assert_eq!(spec.not_before, Some(at("2026-01-01T00:00:01Z")));
+        assert_eq!(spec.expires_at, Some(at("2026-01-01T00:00:09Z")));
+        for instant in [Timestamp::MIN, Timestamp::MAX] {
+            for mode in [RoundMode::Ceil, RoundMode::Floor] {
+                whole_second(instant, mode);
+            }
+        }
+    }
+
+    #[test]
+    fn policies_tell_absent_from_empty() {
+        let entry = admission_policy(&with_spec(
+            &json!({"bypassAuth": false, "externalUsers": [], "externalGroups": null}),
+        ));
+        let expected = AdmissionPolicySpec {
+            bypass_auth: Some(false),
+            external_users: Some(vec![]),
+            ..AdmissionPolicySpec::default()
+        };
+        assert_eq!(entry.spec.unwrap(), expected);
+        let wrong = admission_policy(&with_spec(&json!({}))).spec.unwrap_err();
+        assert_eq!(wrong.first().unwrap().code, EMPTY_POLICY);
+        let wrong = admission_policy(&with_spec(&json!({"bypassAuth": "no"})))
+            .spec
+            .unwrap_err();
+        assert!(
+            wrong
+                .first()
+                .unwrap()
+                .message
+                .starts_with("bypassAuth: invalid type"),
+            "{wrong:?}"
+        );
+    }
+
+    /// The defaults that the API server fills in are those of the plan's own type, with or without a server.
+    #[test]
+    fn an_empty_config_is_the_default_one() {
+        let entry = yunikorn_config(&object(json!({"metadata": {"name": "default"}, "spec": {}})));
+        assert_eq!(entry.spec.unwrap(), ConfigSpec::default());
+        let defaults = crds()
+            .into_iter()
+            .find(|crd| crd.spec.names.kind == "YuniKornConfig")
+            .unwrap();
+        let spec = &defaults.spec.versions[0]
+            .schema
+            .as_ref()
+            .unwrap()
+            .open_api_v3_schema
+            .as_ref()
+            .unwrap();
+        let fields = spec.properties.as_ref().unwrap()["spec"]
+            .properties
+            .clone()
+            .unwrap();
+        let filled: Map<String, Value> = fields
+            .into_iter()
+            .filter_map(|(name, field)| field.default.map(|JSON(default)| (name, default)))
+            .collect();
+        assert_eq!(
+            filled.keys().collect::<Vec<_>>(),
+            ["adoption", "base", "mode", "namespace", "output"]
+        );
+        let entry = yunikorn_config(&object(json!({"metadata": {"name": "default"}, "spec": filled})));
+        assert_eq!(entry.spec.unwrap(), ConfigSpec::default());
+    }
+
+    #[test]
+    fn configs_of_another_name_or_with_one_map_for_both_are_refused() {
+        let same = json!({"base": {"configMap": "c"}, "output": {"configMap": "c"}});
+        let wrong = yunikorn_config(&object(json!({"metadata": {"name": "other"}, "spec": same})))
+            .spec
+            .unwrap_err();
+        let codes: Vec<Code> = wrong.iter().map(|diagnostic| diagnostic.code).collect();
+        assert_eq!(codes, [NOT_THE_SINGLETON, BASE_IS_OUTPUT]);
+    }
+
+    #[test]
+    fn what_status_says_is_what_is_remembered() {
+        let in_force = QueueAclInForce {
+            partition: "default".into(),
+            queue: "root.a".into(),
+            submit: Some("sue".into()),
+            admin: None,
+            base_acl: BaseAcl::Extend,
+            expires_at: Some(at("2027-01-01T00:00:00Z")),
+        };
+        let condition = Condition {
+            type_: "Ready".into(),
+            status: Status::Unknown,
+            reason: "Pending".into(),
+            message: "é".into(),
+            observed_generation: 7,
+            last_transition: at("2026-01-02T03:04:05Z"),
+        };
+        let planned = ObjectStatus {
+            uid: "u".into(),
+            conditions: vec![condition.clone()],
+            rest: plan::QueueAclStatus {
+                submit: "sue".into(),
+                admin: "-".into(),
+                in_force: Some(in_force.clone()),
+            },
+        };
+        let entry = queue_acl(&object(
+            json!({"metadata": {"name": "x"}, "status": status::queue_acl(7, &planned)}),
+        ));
+        assert_eq!(
+            (entry.in_force, entry.meta.conditions),
+            (Some(in_force), vec![condition])
+        );
+
+        let policy = AdmissionPolicySpec {
+            system_users: Some(vec![]),
+            ..AdmissionPolicySpec::default()
+        };
+        let planned = ObjectStatus {
+            uid: "u".into(),
+            conditions: vec![],
+            rest: Some(policy.clone()),
+        };
+        let entry = admission_policy(&object(
+            json!({"metadata": {"name": "x"}, "status": status::admission_policy(1, &planned)}),
+        ));
+        assert_eq!(entry.in_force, Some(policy));
+
+        let rest = plan::ConfigStatus {
+            revision: Some(12),
+            config_hash: Some("A".into()),
+            loaded_hash: Some("B".into()),
+            output: Some(OutputRef {
+                namespace: "yunikorn".into(),
+                name: "yunikorn-configs".into(),
+                uid: "u9".into(),
+                keys: vec!["a".into(), "queues.yaml".into()],
+            }),
+        };
+        let planned = ObjectStatus {
+            uid: "u".into(),
+            conditions: vec![],
+            rest,
+        };
+        let entry = yunikorn_config(&object(
+            json!({"metadata": {"name": "x"}, "status": status::yunikorn_config(1, &planned)}),
+        ));
+        let expected = ConfigMemory {
+            revision: Some(12),
+            config_hash: Some("A".into()),
+            loaded_hash: Some("B".into()),
+            output_namespace: "yunikorn".into(),
+            output_name: "yunikorn-configs".into(),
+            output_uid: Some("u9".into()),
+            output_keys: BTreeSet::from(["a".into(), "queues.yaml".into()]),
+        };
+        assert_eq!(entry.in_force, Some(expected));
+    }
+
+    #[test]
+    fn codes_differ() {
+        let numbers: BTreeSet<u16> = CODES.iter().map(|code| code.number).collect();
+        assert_eq!(numbers.len(), CODES.len());
+        assert!(numbers.iter().all(|number| (5101..5200).contains(number)));
+    }
+}

@@ -1,0 +1,124 @@
+//! The plan's output as `status` of the objects.
+//!
+//! The types derive nothing on their own: what is written is exactly what the plan says, so that reading it back
+//! ([`super::convert`]) gives the plan the same memory.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
+
+use super::v1alpha1 as api;
+use crate::plan::{
+    ConfigStatus, ObjectStatus, OutputRef, QueueAclStatus,
+    conditions::Condition,
+    snapshot::{AdmissionPolicySpec, BaseAcl, QueueAclInForce},
+};
+
+/// The status of a `QueueAcl` whose spec was read at `generation`.
+pub fn queue_acl(generation: i64, status: &ObjectStatus<QueueAclStatus>) -> api::QueueAclStatus {
+    let QueueAclStatus {
+        submit,
+        admin,
+        in_force,
+    } = &status.rest;
+    api::QueueAclStatus {
+        observed_generation: Some(generation),
+        submit: Some(submit.clone()),
+        admin: Some(admin.clone()),
+        in_force: in_force.as_ref().map(grant_in_force),
+        conditions: conditions(&status.conditions),
+    }
+}
+
+/// The status of an `AdmissionPolicy` whose spec was read at `generation`.
+pub fn admission_policy(
+    generation: i64,
+    status: &ObjectStatus<Option<AdmissionPolicySpec>>,
+) -> api::AdmissionPolicyStatus {
+    api::AdmissionPolicyStatus {
+        observed_generation: Some(generation),
+        in_force: status.rest.clone().map(access_control_in_force),
+        conditions: conditions(&status.conditions),
+    }
+}
+
+/// The status of the `YuniKornConfig` whose spec was read at `generation`.
+pub fn yunikorn_config(generation: i64, status: &ObjectStatus<ConfigStatus>) -> api::YuniKornConfigStatus {
+    let ConfigStatus {
+        revision,
+        config_hash,
+        loaded_hash,
+        output,
+    } = status.rest.clone();
+    api::YuniKornConfigStatus {
+        observed_generation: Some(generation),
+        revision,
+        config_hash,
+        loaded_hash,
+        output: output.map(
+            |OutputRef {
+                 namespace,
+                 name,
+                 uid,
+                 keys,
+             }| api::OutputIdentity {
+                namespace,
+                name,
+                uid,
+                keys,
+            },
+        ),
+        conditions: conditions(&status.conditions),
+    }
+}
+
+fn conditions(conditions: &[Condition]) -> Vec<meta::Condition> {
+    conditions
+        .iter()
+        .map(|condition| meta::Condition {
+            type_: condition.type_.clone(),
+            status: condition.status.as_str().to_owned(),
+            reason: condition.reason.clone(),
+            message: condition.message.clone(),
+            observed_generation: Some(condition.observed_generation),
+            last_transition_time: meta::Time(condition.last_transition),
+        })
+        .collect()
+}
+
+fn grant_in_force(in_force: &QueueAclInForce) -> api::GrantInForce {
+    let QueueAclInForce {
+        partition,
+        queue,
+        submit,
+        admin,
+        base_acl,
+        expires_at,
+    } = in_force.clone();
+    api::GrantInForce {
+        partition,
+        queue,
+        submit,
+        admin,
+        base_acl: match base_acl {
+            BaseAcl::Replace => api::BaseAcl::Replace,
+            BaseAcl::Extend => api::BaseAcl::Extend,
+        },
+        expires_at: expires_at.map(meta::Time),
+    }
+}
+
+fn access_control_in_force(in_force: AdmissionPolicySpec) -> api::AccessControlInForce {
+    let AdmissionPolicySpec {
+        bypass_auth,
+        trust_controllers,
+        system_users,
+        external_users,
+        external_groups,
+    } = in_force;
+    api::AccessControlInForce {
+        bypass_auth,
+        trust_controllers,
+        system_users,
+        external_users,
+        external_groups,
+    }
+}

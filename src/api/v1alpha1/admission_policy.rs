@@ -1,0 +1,135 @@
+//! `AdmissionPolicy`: whom YuniKorn's admission controller trusts to say for which user a workload runs.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::schema;
+
+/// YuniKorn's admissionController.accessControl.* keys. A field left out leaves its key alone.
+///
+/// Of several AdmissionPolicies the oldest (creationTimestamp, then name) is in force; the others are reported as Conflicted.
+#[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[kube(
+    group = "queuewarden.dev",
+    version = "v1alpha1",
+    kind = "AdmissionPolicy",
+    plural = "admissionpolicies",
+    shortname = "admpol",
+    category = "yunikorn",
+    status = "AdmissionPolicyStatus",
+    derive = "PartialEq",
+    doc = "AdmissionPolicy says whom YuniKorn's admission controller trusts to set the user.info annotation of a workload.",
+    printcolumn(
+        name = "Bypass",
+        type_ = "boolean",
+        json_path = ".spec.bypassAuth",
+        description = "Whether all checks are off"
+    ),
+    printcolumn(
+        name = "Controllers",
+        type_ = "boolean",
+        json_path = ".spec.trustControllers",
+        description = "Whether systemUsers are trusted"
+    ),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Ready')].status"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Ready')].reason"
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Ready')].message",
+        priority = 1
+    )
+)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[x_kube(
+    validation = Rule::new(
+        "has(self.bypassAuth) || has(self.trustControllers) || has(self.systemUsers) || has(self.externalUsers) || has(self.externalGroups)"
+    )
+    .message("set at least one of bypassAuth, trustControllers, systemUsers, externalUsers, externalGroups: an empty policy changes nothing")
+)]
+pub struct AdmissionPolicySpec {
+    /// true switches the admission controller's identity checks off: anyone may set user.info on a workload and so submit as anyone,
+    /// and it is no longer filled in where it is missing. YuniKorn's default: false. Left out: the key is left alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bypass_auth: Option<bool>,
+
+    /// true trusts the controllers named in systemUsers to create pods for others. With false, pods of Deployments, Jobs and the like are refused
+    /// unless their controller is in externalUsers. YuniKorn's default: true. Left out: the key is left alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust_controllers: Option<bool>,
+
+    /// Regular expressions (Go's syntax) for users that create pods on behalf of others, e.g. ["^system:serviceaccount:kube-system:"].
+    /// Not anchored: write ^ and $ where the whole name is meant. No commas. An empty list trusts none. YuniKorn's default is the example.
+    /// Left out: the key is left alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::patterns")]
+    pub system_users: Option<Vec<String>>,
+
+    /// Regular expressions (Go's syntax) for users that may set user.info themselves, and so submit as anyone, e.g. ["^airflow$"].
+    /// Not anchored: write ^ and $ where the whole name is meant. No commas. YuniKorn's default: none. Left out: the key is left alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::patterns")]
+    pub external_users: Option<Vec<String>>,
+
+    /// Regular expressions (Go's syntax) for groups whose members may set user.info themselves, and so submit as anyone, e.g. ["^platform$"].
+    /// Not anchored: write ^ and $ where the whole name is meant. No commas. YuniKorn's default: none. Left out: the key is left alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::patterns")]
+    pub external_groups: Option<Vec<String>>,
+}
+
+/// What queuewarden reports about an AdmissionPolicy.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct AdmissionPolicyStatus {
+    /// The metadata.generation that this status speaks about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// The last version of this object that went into the ConfigMap. It stays in force while the object is Invalid. Absent when nothing of
+    /// this object is in force.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_force: Option<AccessControlInForce>,
+
+    /// Accepted: the object is valid and no older one takes its place. Programmed: it is in the ConfigMap. Effective: it changes a
+    /// decision. Ready: all of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+}
+
+/// The values of an AdmissionPolicy as they went into the ConfigMap; an absent one left its key alone.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct AccessControlInForce {
+    /// The value of bypassAuth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bypass_auth: Option<bool>,
+    /// The value of trustControllers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust_controllers: Option<bool>,
+    /// The elements of systemUsers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = schema::MAX_PATTERNS))]
+    pub system_users: Option<Vec<String>>,
+    /// The elements of externalUsers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = schema::MAX_PATTERNS))]
+    pub external_users: Option<Vec<String>>,
+    /// The elements of externalGroups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = schema::MAX_PATTERNS))]
+    pub external_groups: Option<Vec<String>>,
+}

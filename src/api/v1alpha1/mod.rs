@@ -1,0 +1,38 @@
+//! Version `v1alpha1` of the API: cluster-scoped kinds of group `queuewarden.dev`, category `yunikorn`.
+//!
+//! The doc comments of fields are their descriptions in the CRD, so they are written for readers of `kubectl explain`: what the field is,
+//! its default, an example, and what happens when it is left out. Every list and string has a bound, which keeps the API server's
+//! cost estimate of the CEL rules finite and the largest object below etcd's limit.
+
+#![expect(
+    clippy::doc_markdown,
+    clippy::doc_link_with_quotes,
+    reason = "doc comments are the CRD's descriptions: kubectl explain shows them as plain text, where backticks are noise"
+)]
+#![expect(
+    unreachable_pub,
+    clippy::duplicated_attributes,
+    reason = "kube's derive repeats each struct inside a function body"
+)]
+
+mod admission_policy;
+mod grant;
+mod queue_acl;
+mod schema;
+mod yunikorn_config;
+
+pub use admission_policy::{
+    AccessControlInForce, AdmissionPolicy, AdmissionPolicySpec, AdmissionPolicyStatus,
+};
+pub use grant::Grant;
+pub use queue_acl::{BaseAcl, GrantInForce, QueueAcl, QueueAclSpec, QueueAclStatus};
+pub use schema::{
+    MAX_NAME_LENGTH, MAX_NAMES, MAX_PATTERN_LENGTH, MAX_PATTERNS, MAX_QUEUE_LENGTH, MAX_RAW_ACL_LENGTH,
+};
+pub use yunikorn_config::{
+    Adoption, BaseConfigMap, Mode, OutputConfigMap, OutputIdentity, YuniKornConfig, YuniKornConfigSpec,
+    YuniKornConfigStatus,
+};
+
+/// The only name a [`YuniKornConfig`] may have.
+pub const SINGLETON: &str = "default";

@@ -1,0 +1,234 @@
+//! `YuniKornConfig`: which YuniKorn, and how its configuration is owned. One per cluster.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::{CustomResource, KubeSchema};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::schema;
+
+/// Where the base configuration is read, where the result is written, and under which conditions.
+#[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[kube(
+    group = "queuewarden.dev",
+    version = "v1alpha1",
+    kind = "YuniKornConfig",
+    plural = "yunikornconfigs",
+    shortname = "ykc",
+    category = "yunikorn",
+    status = "YuniKornConfigStatus",
+    derive = "PartialEq",
+    doc = "YuniKornConfig names the YuniKorn that queuewarden manages and says how its configuration is owned. There is one, named \"default\".",
+    validation = Rule::new("self.metadata.name == 'default'").message(
+        "there is one YuniKornConfig in a cluster, and its name must be \"default\""
+    ),
+    printcolumn(name = "Mode", type_ = "string", json_path = ".spec.mode"),
+    printcolumn(name = "Applied", type_ = "string", json_path = ".status.conditions[?(@.type=='Applied')].status"),
+    printcolumn(name = "Loaded", type_ = "string", json_path = ".status.conditions[?(@.type=='Loaded')].status"),
+    printcolumn(name = "Revision", type_ = "integer", json_path = ".status.revision", description = "Grows with each write"),
+    printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type=='Ready')].status"),
+    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type=='Ready')].reason"),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Fail-Open",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='FailOpen')].status",
+        description = "True when everyone may submit everywhere",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type=='Ready')].message",
+        priority = 1
+    )
+)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[x_kube(
+    validation = Rule::new("self.base.configMap != self.output.configMap").message(
+        "base.configMap and output.configMap must differ: the base is yours to write, the output is queuewarden's"
+    )
+)]
+pub struct YuniKornConfigSpec {
+    /// The namespace YuniKorn runs in and reads its ConfigMaps from. It cannot be changed. Default: "yunikorn".
+    #[serde(default = "default_namespace")]
+    #[schemars(schema_with = "schema::namespace_name")]
+    #[x_kube(
+        validation = Rule::new("self == oldSelf").message(
+            "namespace cannot be changed: the ConfigMap written so far would stay behind. Delete this object and create it anew"
+        )
+    )]
+    pub namespace: String,
+
+    /// The configuration queuewarden starts from: yours to write, never written by queuewarden except once with adoption: Import.
+    /// Default: ConfigMap "yunikorn-defaults", which YuniKorn's Helm chart creates.
+    #[serde(default)]
+    pub base: BaseConfigMap,
+
+    /// The configuration queuewarden writes. Default: ConfigMap "yunikorn-configs", the one that YuniKorn merges over yunikorn-defaults.
+    #[serde(default)]
+    pub output: OutputConfigMap,
+
+    /// Enforce: write. Observe: compute and report everything in status, write nothing to the ConfigMap. Default: Enforce.
+    #[serde(default)]
+    pub mode: Mode,
+
+    /// What to do when someone else wrote the output key. IfUnowned: write only when the key is absent or ours, else report the owner.
+    /// Import: when the base does not exist and the output has a text, make that text the base first, then own the output.
+    /// Force: take the key over after a backup copy, but not while the base lacks queues that are live. Default: IfUnowned.
+    #[serde(default)]
+    pub adoption: Adoption,
+
+    /// The scheduler's REST address, read only, e.g. "http://yunikorn-service.yunikorn:9080". With it queuewarden proves that the scheduler
+    /// runs what was written (condition Loaded). Left out: there is no such proof, and no condition Loaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 512))]
+    #[x_kube(
+        validation = Rule::new(r"self.matches('^http://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?/?$')").message(
+            "must be http://HOST or http://HOST:PORT, without a path: YuniKorn serves its REST API in plain HTTP, usually on port 9080, \
+             e.g. http://yunikorn-service.yunikorn:9080"
+        )
+    )]
+    pub scheduler_url: Option<String>,
+}
+
+fn default_namespace() -> String {
+    "yunikorn".to_owned()
+}
+
+/// The ConfigMap with the base configuration.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct BaseConfigMap {
+    /// Name of the ConfigMap in the namespace of YuniKorn. It need not exist: then YuniKorn's built-in configuration is the base,
+    /// in which everyone may submit everywhere. Default: "yunikorn-defaults".
+    #[serde(default = "default_base")]
+    #[schemars(schema_with = "schema::config_map_name")]
+    pub config_map: String,
+
+    /// The key that holds the queues. Default: the key YuniKorn reads, which is "queues.yaml", or "<service.policyGroup>.yaml" where
+    /// that setting exists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    #[x_kube(
+        validation = Rule::new("self.matches('^[-._a-zA-Z0-9]+[.]yaml$')").message(
+            "must be a ConfigMap key that ends in .yaml, e.g. \"queues.yaml\": YuniKorn reads its queues from no other"
+        )
+    )]
+    pub key: Option<String>,
+}
+
+fn default_base() -> String {
+    "yunikorn-defaults".to_owned()
+}
+
+impl Default for BaseConfigMap {
+    fn default() -> Self {
+        Self {
+            config_map: default_base(),
+            key: None,
+        }
+    }
+}
+
+/// The ConfigMap queuewarden writes.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct OutputConfigMap {
+    /// Name of the ConfigMap in the namespace of YuniKorn. It is created when it does not exist. It cannot be changed. YuniKorn reads only
+    /// "yunikorn-configs" (and yunikorn-defaults below it). Default: "yunikorn-configs".
+    #[serde(default = "default_output")]
+    #[schemars(schema_with = "schema::config_map_name")]
+    #[x_kube(
+        validation = Rule::new("self == oldSelf").message(
+            "output.configMap cannot be changed: the one written so far would stay behind. Delete this object and create it anew"
+        )
+    )]
+    pub config_map: String,
+}
+
+fn default_output() -> String {
+    "yunikorn-configs".to_owned()
+}
+
+impl Default for OutputConfigMap {
+    fn default() -> Self {
+        Self {
+            config_map: default_output(),
+        }
+    }
+}
+
+/// Whether queuewarden writes.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[schemars(inline)]
+pub enum Mode {
+    /// Write the ConfigMap.
+    #[default]
+    Enforce,
+    /// Compute and report only.
+    Observe,
+}
+
+/// What to do about an output key that someone else wrote.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[schemars(inline)]
+pub enum Adoption {
+    /// Leave it, and report the owner.
+    #[default]
+    IfUnowned,
+    /// Make it the base where there is none, then own the output.
+    Import,
+    /// Take it over after a backup copy.
+    Force,
+}
+
+/// What queuewarden reports about the configuration as a whole.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct YuniKornConfigStatus {
+    /// The metadata.generation that this status speaks about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// Number in the header of the text that was last written; it grows with each write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::counter")]
+    pub revision: Option<u64>,
+
+    /// SHA-256 of the queue configuration in the output ConfigMap, in upper-case hexadecimal, as YuniKorn shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_hash: Option<String>,
+
+    /// SHA-256 of the queue configuration that the scheduler runs, as it reported it last. Equal to configHash when Loaded is True.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loaded_hash: Option<String>,
+
+    /// The ConfigMap that is written, and the keys in it that are queuewarden's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<OutputIdentity>,
+
+    /// BaseResolved: the base was found and understood. Applied: the ConfigMap holds the computed text. Loaded: the scheduler runs it.
+    /// FailOpen: present and True when everyone may submit everywhere. Ready: all is well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+}
+
+/// Which object and keys were written.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+#[schemars(inline)]
+pub struct OutputIdentity {
+    /// Namespace of the ConfigMap.
+    pub namespace: String,
+    /// Name of the ConfigMap.
+    pub name: String,
+    /// Its uid: another one means that it was deleted and created again.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    /// The keys in its data that queuewarden wrote; all others are left alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "set"))]
+    pub keys: Vec<String>,
+}

@@ -1,0 +1,210 @@
+//! From what was read to what the plan looks at: the same snapshot the operator takes of a cluster.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::input::object::{Kind, Object, path};
+use super::input::{Finding, Inputs};
+use crate::api::{config_map, convert, v1alpha1};
+use crate::model::config::flatten::{ConfigMapData, flatten};
+use crate::plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Observed, Snapshot, YUNIKORN_DEFAULTS};
+use crate::text::diag::{Code, Diagnostic};
+
+/// The object's `metadata`, or a ConfigMap's `data`, is not what Kubernetes takes.
+pub const MALFORMED: Code = Code::new(6007, "malformed-object");
+
+/// All codes of this module.
+pub const CODES: &[Code] = &[MALFORMED];
+
+/// A queue tree given by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Base {
+    /// Index of its text among the sources.
+    pub source: usize,
+    /// The text.
+    pub text: String,
+}
+
+/// A snapshot made of files.
+#[derive(Debug)]
+pub struct Assembled {
+    /// What the plan looks at.
+    pub snapshot: Snapshot,
+    /// The settings of the `YuniKornConfig`, or the defaults.
+    pub spec: ConfigSpec,
+    /// Whether anything was given that holds a queue tree; else it is `YuniKorn`'s built-in default that stands in.
+    pub has_tree: bool,
+    /// The output ConfigMap as it was written.
+    pub output: Option<Value>,
+    /// Objects that Kubernetes itself would not take.
+    pub findings: Vec<Finding>,
+    /// ConfigMaps that `YuniKorn` does not read, by name.
+    pub unused: Vec<String>,
+}
+
+/// Puts the objects where the plan expects them. `base` takes the place of the base ConfigMap's queue tree.
+pub fn assemble(inputs: &Inputs, base: Option<Base>, now: Timestamp) -> Assembled {
+    let mut findings = Vec::new();
+    let config = inputs
+        .of_kind(Kind::YuniKornConfig)
+        .find(|object| object.name == v1alpha1::SINGLETON)
+        .and_then(|object| typed(object, &mut findings))
+        .map(|object| offline(convert::yunikorn_config(&object)))
+        .unwrap_or_else(assumed);
+    let spec = config.spec.clone().unwrap_or_default();
+    let maps = ConfigMaps::of(inputs, &spec, &mut findings);
+    let queue_acls = inputs
+        .of_kind(Kind::QueueAcl)
+        .filter_map(|object| typed(object, &mut findings));
+    let queue_acls = queue_acls.map(|object| convert::queue_acl(&object)).collect();
+    let policies = inputs
+        .of_kind(Kind::AdmissionPolicy)
+        .filter_map(|object| typed(object, &mut findings));
+    let policies = policies
+        .map(|object| convert::admission_policy(&object))
+        .collect();
+    let mut snapshot = Snapshot {
+        now,
+        config: Some(config),
+        queue_acls,
+        policies,
+        defaults: maps.state(YUNIKORN_DEFAULTS),
+        base: maps.state(&spec.base_config_map),
+        output: maps.state(&spec.output_config_map),
+        observed: Observed::default(),
+    };
+    let has_tree = base.is_some()
+        || [&snapshot.defaults, &snapshot.base, &snapshot.output]
+            .into_iter()
+            .any(Option::is_some);
+    if let Some(base) = base {
+        replace_base(&mut snapshot, &spec, base.text);
+    }
+    let output = maps.written(&spec.output_config_map).cloned();
+    Assembled {
+        snapshot,
+        output,
+        has_tree,
+        unused: maps.unused(&spec),
+        spec,
+        findings,
+    }
+}
+
+/// The settings when no `YuniKornConfig` is given.
+fn assumed() -> Entry<ConfigSpec, crate::plan::snapshot::ConfigMemory> {
+    let meta = Meta {
+        name: v1alpha1::SINGLETON.to_string(),
+        ..Meta::default()
+    };
+    Entry {
+        meta,
+        spec: Ok(ConfigSpec::default()),
+        in_force: None,
+    }
+}
+
+/// Without a cluster there is no scheduler to ask.
+fn offline<M>(mut config: Entry<ConfigSpec, M>) -> Entry<ConfigSpec, M> {
+    if let Ok(spec) = &mut config.spec {
+        spec.scheduler_url = None;
+    }
+    config
+}
+
+/// The key that holds the queue tree in the merged ConfigMaps.
+fn queues_key(snapshot: &Snapshot) -> String {
+    let layer = |map: &Option<ConfigMapState>| {
+        map.as_ref().map_or_else(ConfigMapData::default, |map| ConfigMapData {
+            data: map.data.clone(),
+            binary_data: map.binary.iter().map(|(key, value)| (key.clone(), value.gunzipped.clone())).collect(),
+        })
+    };
+    flatten(&layer(&snapshot.defaults), &layer(&snapshot.output)).queues_key()
+}
+
+fn replace_base(snapshot: &mut Snapshot, spec: &ConfigSpec, text: String) {
+    let key = spec.base_key.clone().unwrap_or_else(|| queues_key(snapshot));
+    let mut map = snapshot.base.take().unwrap_or_else(|| ConfigMapState {
+        name: spec.base_config_map.clone(),
+        ..ConfigMapState::default()
+    });
+    map.binary.remove(&format!("{key}.gz"));
+    map.data.insert(key, text);
+    if map.name == YUNIKORN_DEFAULTS {
+        snapshot.defaults = Some(map.clone());
+    }
+    snapshot.base = Some(map);
+}
+
+/// An object as its type, or a finding that says why it is none.
+fn typed<T: DeserializeOwned>(object: &Object, findings: &mut Vec<Finding>) -> Option<T> {
+    match serde_path_to_error::deserialize(&object.document.value) {
+        Ok(typed) => Some(typed),
+        Err(error) => {
+            let message = format!("{} in `{}`", error.inner(), error.path());
+            let segments: Vec<String> = error.path().iter().map(ToString::to_string).collect();
+            let steps: Vec<&str> = segments.iter().map(String::as_str).collect();
+            let at = object.document.place(&path(&steps));
+            findings.push(Finding {
+                source: Some(object.document.source),
+                object: Some(object.label()),
+                diagnostic: Diagnostic::error(MALFORMED, message).at(at),
+            });
+            None
+        }
+    }
+}
+
+/// The ConfigMaps that were read and belong to this `YuniKorn`.
+struct ConfigMaps<'a> {
+    found: Vec<(&'a Object, ConfigMapState)>,
+    elsewhere: Vec<&'a Object>,
+}
+
+impl<'a> ConfigMaps<'a> {
+    fn of(inputs: &'a Inputs, spec: &ConfigSpec, findings: &mut Vec<Finding>) -> Self {
+        let mut maps = Self {
+            found: Vec::new(),
+            elsewhere: Vec::new(),
+        };
+        for object in inputs.of_kind(Kind::ConfigMap) {
+            // A manifest without a namespace goes wherever it is applied.
+            if !object.namespace.is_empty() && object.namespace != spec.namespace {
+                maps.elsewhere.push(object);
+            } else if let Some(map) = typed::<ConfigMap>(object, findings) {
+                maps.found.push((object, config_map::state(&map)));
+            }
+        }
+        maps
+    }
+
+    fn find(&self, name: &str) -> Option<&(&'a Object, ConfigMapState)> {
+        self.found.iter().find(|(object, _)| object.name == name)
+    }
+
+    fn state(&self, name: &str) -> Option<ConfigMapState> {
+        self.find(name).map(|(_, state)| state.clone())
+    }
+
+    fn written(&self, name: &str) -> Option<&'a Value> {
+        self.find(name).map(|(object, _)| &object.document.value)
+    }
+
+    fn unused(&self, spec: &ConfigSpec) -> Vec<String> {
+        let read = [YUNIKORN_DEFAULTS, &spec.base_config_map, &spec.output_config_map];
+        let here = self
+            .found
+            .iter()
+            .map(|(object, _)| *object)
+            .filter(|object| !read.contains(&object.name.as_str()));
+        here.chain(self.elsewhere.iter().copied())
+            .map(|object| match object.namespace.as_str() {
+                "" => object.name.clone(),
+                namespace => format!("{namespace}/{}", object.name),
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,89 @@
+//! Files that are replaced as a whole: a reader sees the old content or the new, never a part.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Writes `content` to `path` unless it holds just that. An existing file keeps its permissions; a symbolic link stays one, and
+/// what it points to is replaced.
+///
+/// # Errors
+/// When the folder does not take a file, or the path is a folder.
+pub(super) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    if fs::read(&target).is_ok_and(|old| old == content) {
+        return Ok(());
+    }
+    let folder = match target.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut file = new_file(folder, &target)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    file.persist(&target).map_err(|error| error.error)?;
+    // The rename itself is on disk once the folder is.
+    File::open(folder)?.sync_all()
+}
+
+/// A file next to `target` with its permissions, or with those any new file gets.
+fn new_file(folder: &Path, target: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".queuewarden-");
+    match fs::metadata(target) {
+        Ok(meta) => {
+            let file = builder.tempfile_in(folder)?;
+            file.as_file().set_permissions(meta.permissions())?;
+            Ok(file)
+        }
+        Err(_) => {
+            #[cfg(unix)]
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+            builder.tempfile_in(folder)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replaces_whole_and_leaves_nothing_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out.yaml");
+        write(&path, b"one").unwrap();
+        write(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+        assert!(write(dir.path(), b"x").is_err());
+        assert!(write(&dir.path().join("none/out.yaml"), b"x").is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn keeps_permissions_and_links() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let dir = tempfile::tempdir().unwrap();
+        let (path, link) = (dir.path().join("out.yaml"), dir.path().join("link"));
+        fs::write(&path, "one").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink(&path, &link).unwrap();
+        write(&link, b"two").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_unchanged_file_is_not_touched() {
+        use std::os::unix::fs::MetadataExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out.yaml");
+        write(&path, b"one").unwrap();
+        let before = fs::metadata(&path).unwrap().ino();
+        write(&path, b"one").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().ino(), before);
+    }
+}

@@ -1,0 +1,106 @@
+//! Objects of ours: their schema, what the conversion asks, and what `YuniKorn` would make of the names in them.
+
+use kube::core::DynamicObject;
+use serde_json::Value;
+
+use super::config_maps::within;
+use super::schema;
+use crate::api::convert;
+use crate::cli::input::Inputs;
+use crate::cli::input::object::{Kind, Object, Step, path};
+use crate::model::acl::{self, Acl};
+use crate::model::queue::QueuePath;
+use crate::text::diag::{Diagnostic, Severity};
+
+/// Everything wrong with an object, and everything in it that does not do what it seems to say.
+pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
+    let mut found = schema::check(object);
+    let readable = found.is_empty();
+    // The conversion stops at what the schema has told better.
+    found.extend(
+        refusals(object)
+            .into_iter()
+            .filter(|diagnostic| readable || diagnostic.code != convert::UNREADABLE),
+    );
+    if object.kind == Kind::QueueAcl {
+        found.extend(queue(inputs, object));
+        found.extend(["submit", "admin"].into_iter().flat_map(|right| grant(inputs, object, right)));
+    }
+    found
+}
+
+/// What the conversion refuses, at the field it names.
+fn refusals(object: &Object) -> Vec<Diagnostic> {
+    let Ok(dynamic) = serde_json::from_value::<DynamicObject>(object.document.value.clone()) else {
+        return Vec::new();
+    };
+    let refused = match object.kind {
+        Kind::QueueAcl => convert::queue_acl(&dynamic).spec.err(),
+        Kind::AdmissionPolicy => convert::admission_policy(&dynamic).spec.err(),
+        Kind::YuniKornConfig => convert::yunikorn_config(&dynamic).spec.err(),
+        Kind::ConfigMap => None,
+    };
+    let placed = |diagnostic: Diagnostic| {
+        let at = object.document.place(&place_of(&diagnostic));
+        diagnostic.at(at)
+    };
+    refused.into_iter().flatten().map(placed).collect()
+}
+
+/// The field that a finding of the conversion is about: the one its message starts with, or the one its rule is about.
+fn place_of(diagnostic: &Diagnostic) -> Vec<Step> {
+    let field = match diagnostic.code {
+        convert::NOT_THE_SINGLETON => "metadata.name",
+        convert::BASE_IS_OUTPUT => "spec.output.configMap",
+        _ => diagnostic
+            .message
+            .split_once(": ")
+            .map_or("spec", |(field, _)| field),
+    };
+    if field != "spec" && !field.starts_with("spec.") && !field.starts_with("metadata.") {
+        return path(&["spec"]);
+    }
+    field
+        .split(['.', '[', ']'])
+        .filter(|part| !part.is_empty())
+        .map(|part| {
+            part.parse()
+                .map_or_else(|_| Step::Key(part.to_string()), Step::Index)
+        })
+        .collect()
+}
+
+/// Whether the queue's path can be one.
+fn queue(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
+    let steps = path(&["spec", "queue"]);
+    let text = object.document.value.pointer("/spec/queue").and_then(Value::as_str);
+    let wrong = text.and_then(|text| QueuePath::parse(text).err());
+    within(inputs, &object.document, &steps, wrong.into_iter().collect())
+}
+
+/// Everything there is to say about the names of one right.
+fn grant(inputs: &Inputs, object: &Object, right: &str) -> Vec<Diagnostic> {
+    let Some(grant) = object.document.value.pointer(&format!("/spec/{right}")) else { return Vec::new() };
+    let mut found = Vec::new();
+    if let Some(text) = grant.get("acl").and_then(Value::as_str) {
+        let diagnostics = acl::lint::lint(text).diagnostics.into_iter().map(binding).collect();
+        found.extend(within(inputs, &object.document, &path(&["spec", right, "acl"]), diagnostics));
+    }
+    for list in ["users", "groups"] {
+        for (index, name) in grant.get(list).and_then(Value::as_array).into_iter().flatten().enumerate() {
+            let Some(name) = name.as_str() else { continue };
+            let named = if list == "users" { Acl::named(&[name], &[""; 0]) } else { Acl::named(&[""; 0], &[name]) };
+            let mut steps = path(&["spec", right, list]);
+            steps.push(Step::Index(index));
+            let at = object.document.place(&steps);
+            found.extend(named.err().into_iter().flatten().map(|diagnostic| diagnostic.at(at)));
+        }
+    }
+    found
+}
+
+/// What `YuniKorn` accepts and drops is a warning in its own configuration. An object must not promise it.
+fn binding(diagnostic: Diagnostic) -> Diagnostic {
+    let drops = acl::codes::DROPS.contains(&diagnostic.code);
+    Diagnostic { severity: if drops { Severity::Error } else { diagnostic.severity }, ..diagnostic }
+}

@@ -1,0 +1,437 @@
+//! Objects of ours against the schema that the API server holds them to, with the place of every mistake.
+//!
+//! The schema is the generated one (`api::crds`), so nothing is said twice. Its CEL rules are not evaluated here: what they ask, the conversion
+//! (`api::convert`) and `model` ask again, with more to say.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use serde_json::Value;
+
+use crate::api;
+use crate::cli::input::object::{Object, Step};
+use crate::model::queue::nearest;
+use crate::text::diag::{Code, Diagnostic};
+
+/// The kind has no such field.
+pub const UNKNOWN_FIELD: Code = Code::new(6101, "unknown-field");
+/// A field that must be there is not.
+pub const MISSING_FIELD: Code = Code::new(6102, "missing-field");
+/// A value of another type than the field has.
+pub const WRONG_TYPE: Code = Code::new(6103, "wrong-type");
+/// A value of the right type that the field does not take.
+pub const BAD_VALUE: Code = Code::new(6104, "bad-value");
+
+/// All codes of this module.
+pub const CODES: &[Code] = &[UNKNOWN_FIELD, MISSING_FIELD, WRONG_TYPE, BAD_VALUE];
+
+/// What the API server keeps besides what the schema names.
+const ENVELOPE: &[&str] = &["apiVersion", "kind", "metadata"];
+
+/// Everything in `object` that the schema of its kind refuses. `status` is not looked at: a manifest does not set it.
+pub fn check(object: &Object) -> Vec<Diagnostic> {
+    let Some(schema) = schema(object.kind.as_str()) else {
+        return Vec::new();
+    };
+    let mut walk = Walk {
+        object,
+        path: Vec::new(),
+        found: Vec::new(),
+    };
+    walk.value(&schema, &object.document.value);
+    walk.found
+}
+
+fn schema(kind: &str) -> Option<JSONSchemaProps> {
+    let crd = api::crds().into_iter().find(|crd| crd.spec.names.kind == kind)?;
+    let version = crd
+        .spec
+        .versions
+        .into_iter()
+        .find(|version| version.name == api::VERSION)?;
+    let mut schema = version.schema?.open_api_v3_schema?;
+    if let Some(properties) = &mut schema.properties {
+        properties.remove("status");
+        // Known, and unchecked.
+        properties.insert("status".to_string(), JSONSchemaProps::default());
+        for name in ENVELOPE {
+            properties.entry((*name).to_string()).or_default();
+        }
+    }
+    Some(schema)
+}
+
+struct Walk<'a> {
+    object: &'a Object,
+    path: Vec<Step>,
+    found: Vec<Diagnostic>,
+}
+
+impl Walk<'_> {
+    fn report(&mut self, code: Code, message: String, help: Option<String>) {
+        let at = self.object.document.place(&self.path);
+        self.found.push(Diagnostic {
+            help,
+            ..Diagnostic::error(code, message).at(at)
+        });
+    }
+
+    /// The path as people write it: `spec.submit.users[0]`.
+    fn name(&self) -> String {
+        let mut name = String::new();
+        for step in &self.path {
+            match step {
+                Step::Key(key) if name.is_empty() => name.push_str(key),
+                Step::Key(key) => name.extend([".", key]),
+                Step::Index(index) => name.push_str(&format!("[{index}]")),
+            }
+        }
+        name
+    }
+
+    fn inside(&mut self, step: Step, look: impl FnOnce(&mut Self)) {
+        self.path.push(step);
+        look(self);
+        self.path.pop();
+    }
+
+    fn value(&mut self, schema: &JSONSchemaProps, value: &Value) {
+        if let Some(wanted) = &schema.type_
+            && !is_of_type(value, wanted)
+        {
+            return self.wrong_type(wanted, value);
+        }
+        match value {
+            Value::Object(fields) => self.object(schema, fields),
+            Value::Array(items) => self.array(schema, items),
+            Value::String(text) => self.string(schema, text),
+            Value::Number(number) => self.number(schema, number.as_f64()),
+            Value::Null | Value::Bool(_) => {}
+        }
+        self.choice(schema, value);
+    }
+
+    fn wrong_type(&mut self, wanted: &str, value: &Value) {
+        let message = format!(
+            "`{}` must be {}, this is {}",
+            self.name(),
+            article(wanted),
+            describe(value)
+        );
+        let help = match (wanted, value) {
+            ("string", Value::Number(_) | Value::Bool(_)) => Some("put it in quotes".to_string()),
+            ("array", Value::String(_)) => Some("write it as a list: `[...]`".to_string()),
+            ("boolean", Value::String(_)) => Some("write `true` or `false` without quotes".to_string()),
+            _ => None,
+        };
+        self.report(WRONG_TYPE, message, help);
+    }
+
+    fn object(&mut self, schema: &JSONSchemaProps, fields: &serde_json::Map<String, Value>) {
+        for name in schema.required.iter().flatten() {
+            if fields.get(name).is_none_or(Value::is_null) {
+                let parent = if self.path.is_empty() {
+                    "the object".to_string()
+                } else {
+                    format!("`{}`", self.name())
+                };
+                self.report(
+                    MISSING_FIELD,
+                    format!("{parent} has no field `{name}`, which it needs"),
+                    None,
+                );
+            }
+        }
+        let open = schema.x_kubernetes_preserve_unknown_fields == Some(true) || schema.type_.is_none();
+        for (name, value) in fields {
+            let known = schema
+                .properties
+                .as_ref()
+                .and_then(|properties| properties.get(name));
+            match (known, &schema.additional_properties) {
+                // The API server drops a field that is null, except from lists.
+                _ if value.is_null() && known.is_some() => {}
+                (Some(known), _) => self.inside(Step::Key(name.clone()), |walk| walk.value(known, value)),
+                (None, Some(JSONSchemaPropsOrBool::Schema(rest))) => {
+                    self.inside(Step::Key(name.clone()), |walk| walk.value(rest, value));
+                }
+                (None, Some(JSONSchemaPropsOrBool::Bool(true))) => {}
+                (None, _) if open => {}
+                (None, _) => self.unknown(schema, name),
+            }
+        }
+    }
+
+    fn unknown(&mut self, schema: &JSONSchemaProps, name: &str) {
+        let known: Vec<&String> = schema.properties.iter().flatten().map(|(name, _)| name).collect();
+        let parent = if self.path.is_empty() {
+            self.object.kind.as_str().to_string()
+        } else {
+            self.name()
+        };
+        let help = match nearest(known.iter().map(|known| known.as_str()), name) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!(
+                "its fields are {}",
+                known
+                    .iter()
+                    .map(|name| format!("`{name}`"))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+        };
+        let mut path = self.path.clone();
+        path.push(Step::Key(name.to_string()));
+        let at = self.object.document.place_of_key(&path);
+        self.found.push(
+            Diagnostic::error(UNKNOWN_FIELD, format!("`{parent}` has no field `{name}`"))
+                .at(at)
+                .help(help),
+        );
+    }
+
+    fn array(&mut self, schema: &JSONSchemaProps, items: &[Value]) {
+        let count = i64::try_from(items.len()).unwrap_or(i64::MAX);
+        if let Some(most) = schema.max_items.filter(|most| count > *most) {
+            let message = format!(
+                "`{}` has {count} items, more than the {most} that are allowed",
+                self.name()
+            );
+            self.report(BAD_VALUE, message, None);
+        }
+        if let Some(least) = schema.min_items.filter(|least| count < *least) {
+            let message = format!("`{}` has {count} items, it needs at least {least}", self.name());
+            self.report(BAD_VALUE, message, None);
+        }
+        let set = schema.x_kubernetes_list_type.as_deref() == Some("set");
+        let mut seen = BTreeSet::new();
+        for (index, item) in items.iter().enumerate() {
+            self.inside(Step::Index(index), |walk| {
+                if let Some(JSONSchemaPropsOrArray::Schema(schema)) = &schema.items {
+                    walk.value(schema, item);
+                }
+                if set && !seen.insert(item.to_string()) {
+                    let message = format!("{item} stands twice in this list");
+                    walk.report(BAD_VALUE, message, Some("remove one of them".to_string()));
+                }
+            });
+        }
+    }
+
+    fn string(&mut self, schema: &JSONSchemaProps, text: &str) {
+        // The API server counts characters.
+        let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+        if let Some(most) = schema.max_length.filter(|most| length > *most) {
+            let message = format!(
+                "`{}` has {length} characters, more than the {most} that are allowed",
+                self.name()
+            );
+            self.report(BAD_VALUE, message, None);
+        }
+        if let Some(least) = schema.min_length.filter(|least| length < *least) {
+            let message = if text.is_empty() {
+                format!("`{}` must not be empty", self.name())
+            } else {
+                format!(
+                    "`{}` has {length} characters, it needs at least {least}",
+                    self.name()
+                )
+            };
+            self.report(BAD_VALUE, message, None);
+        }
+        if schema.format.as_deref() == Some("date-time") && text.parse::<jiff::Timestamp>().is_err() {
+            let message = format!("`{}` must be a time, `{text}` is none", self.name());
+            self.report(
+                BAD_VALUE,
+                message,
+                Some("write it like `2026-12-01T00:00:00Z`".to_string()),
+            );
+        }
+    }
+
+    fn number(&mut self, schema: &JSONSchemaProps, number: Option<f64>) {
+        let Some(number) = number else { return };
+        let low = schema.minimum.is_some_and(|least| number < least);
+        let high = schema.maximum.is_some_and(|most| number > most);
+        if low || high {
+            let message = format!("`{}` does not take {number}", self.name());
+            self.report(BAD_VALUE, message, None);
+        }
+    }
+
+    fn choice(&mut self, schema: &JSONSchemaProps, value: &Value) {
+        let Some(choices) = &schema.enum_ else { return };
+        if choices.iter().any(|choice| choice.0 == *value) {
+            return;
+        }
+        let texts: Vec<&str> = choices.iter().filter_map(|choice| choice.0.as_str()).collect();
+        let near = value
+            .as_str()
+            .and_then(|text| nearest(texts.iter().copied(), text));
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!(
+                "write one of {}",
+                texts
+                    .iter()
+                    .map(|text| format!("`{text}`"))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            ),
+        };
+        self.report(
+            BAD_VALUE,
+            format!("`{}` does not take {value}", self.name()),
+            Some(help),
+        );
+    }
+}
+
+fn is_of_type(value: &Value, wanted: &str) -> bool {
+    match wanted {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "number" => value.is_number(),
+        _ => true,
+    }
+}
+
+fn article(wanted: &str) -> String {
+    match wanted {
+        "object" => "a mapping".to_string(),
+        "array" => "a list".to_string(),
+        "integer" => "a whole number".to_string(),
+        other => format!("a {other}"),
+    }
+}
+
+fn describe(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing (null)".to_string(),
+        Value::Bool(truth) => format!("the boolean `{truth}`"),
+        Value::Number(number) => format!("the number `{number}`"),
+        Value::String(_) => "a string".to_string(),
+        Value::Array(_) => "a list".to_string(),
+        Value::Object(_) => "a mapping".to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::input::Inputs;
+    use crate::cli::input::source::Source;
+
+    /// Code, the text it points at, and whether the help holds a word, for each finding.
+    fn found(spec: &str) -> Vec<(u16, String, String)> {
+        let text =
+            format!("apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: a}}\n{spec}");
+        let inputs = Inputs::of(vec![Source {
+            name: "x".into(),
+            file_name: "x".into(),
+            text: text.clone(),
+        }]);
+        let object = inputs.objects.first().unwrap();
+        let shown = |d: &Diagnostic| {
+            d.span
+                .map(|span| text[span.start..span.end].to_string())
+                .unwrap_or_default()
+        };
+        check(object)
+            .iter()
+            .map(|d| (d.code.number, shown(d), d.help.clone().unwrap_or_default()))
+            .collect()
+    }
+
+    #[test]
+    fn a_good_object_passes() {
+        let spec = "spec: {queue: root.a, submit: {users: [sue], groups: null}, baseAcl: Extend, notBefore: 2026-12-01T00:00:00Z}\nstatus: {x: 1}\n";
+        assert_eq!(found(spec), []);
+    }
+
+    #[test]
+    fn each_mistake_is_found_where_it_is() {
+        let cases = [
+            (
+                "spec: {queue: root.a, sumbit: {}}\n",
+                UNKNOWN_FIELD,
+                "sumbit",
+                "did you mean `submit`?",
+            ),
+            (
+                "spec: {queue: root.a, submit: {user: [sue]}}\n",
+                UNKNOWN_FIELD,
+                "user",
+                "did you mean `users`?",
+            ),
+            (
+                "spek: {}\nspec: {queue: root}\n",
+                UNKNOWN_FIELD,
+                "spek",
+                "did you mean `spec`?",
+            ),
+            ("spec: {submit: {}}\n", MISSING_FIELD, "{submit: {}}", ""),
+            ("spec: {queue: 5}\n", WRONG_TYPE, "5", "put it in quotes"),
+            (
+                "spec: {queue: root, submit: {users: sue}}\n",
+                WRONG_TYPE,
+                "sue",
+                "write it as a list: `[...]`",
+            ),
+            (
+                "spec: {queue: root, submit: {users: [yes]}}\n",
+                WRONG_TYPE,
+                "yes",
+                "put it in quotes",
+            ),
+            (
+                "spec: {queue: root, submit: {everyone: 'true'}}\n",
+                WRONG_TYPE,
+                "'true'",
+                "write `true` or `false` without quotes",
+            ),
+            ("spec: {queue: root, submit: {users: [~]}}\n", WRONG_TYPE, "~", ""),
+            (
+                "spec: {queue: root, submit: {users: [sue, bob, sue]}}\n",
+                BAD_VALUE,
+                "sue",
+                "remove one of them",
+            ),
+            (
+                "spec: {queue: root, baseAcl: extend}\n",
+                BAD_VALUE,
+                "extend",
+                "did you mean `Extend`?",
+            ),
+            (
+                "spec: {queue: root, expiresAt: tomorrow}\n",
+                BAD_VALUE,
+                "tomorrow",
+                "write it like `2026-12-01T00:00:00Z`",
+            ),
+            ("spec: {queue: root, partition: ''}\n", BAD_VALUE, "''", ""),
+        ];
+        for (spec, code, place, help) in cases {
+            assert_eq!(
+                found(spec),
+                [(code.number, place.to_string(), help.to_string())],
+                "{spec}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_kind_has_a_schema() {
+        for kind in crate::cli::input::object::Kind::OURS {
+            assert!(
+                schema(kind.as_str()).is_some_and(|schema| schema.properties.is_some()),
+                "{kind:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Where results and messages go: standard output for what the command is for, standard error for everything about it.
+
+use std::io::{self, IsTerminal, Write};
+
+use clap::ValueEnum;
+
+/// Lines are wrapped here where no terminal says how wide it is, in columns.
+const WIDTH: usize = 120;
+
+/// Whether output is coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Color {
+    /// On terminals, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The two streams of the process.
+#[derive(Debug, Clone, Copy)]
+pub struct Console {
+    color: Color,
+}
+
+impl Console {
+    /// The streams of this process.
+    pub fn new(color: Color) -> Self {
+        Self { color }
+    }
+
+    /// Whether standard output takes colours.
+    pub fn color_out(self) -> bool {
+        self.colored(io::stdout().is_terminal())
+    }
+
+    /// Whether standard error takes colours.
+    pub fn color_err(self) -> bool {
+        self.colored(io::stderr().is_terminal())
+    }
+
+    fn colored(self, terminal: bool) -> bool {
+        match self.color {
+            Color::Always => true,
+            Color::Never => false,
+            // https://no-color.org: set and not empty.
+            Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        }
+    }
+
+    /// Columns of standard error: `COLUMNS`, else the terminal's, else 120.
+    pub fn width(self) -> usize {
+        let set = std::env::var("COLUMNS")
+            .ok()
+            .and_then(|columns| columns.parse().ok());
+        let columns = set.or_else(|| io::stderr().is_terminal().then(terminal_width).flatten());
+        columns.unwrap_or(WIDTH).max(40)
+    }
+
+    /// Writes to standard output.
+    ///
+    /// # Errors
+    /// When that fails; a closed pipe is an error of kind `BrokenPipe`, which `main` keeps quiet about.
+    pub fn out(self, text: &str) -> io::Result<()> {
+        let mut stream = io::stdout().lock();
+        stream.write_all(text.as_bytes())?;
+        stream.flush()
+    }
+
+    /// Writes to standard error, as far as anyone listens: what is said there must not stop what is done.
+    pub fn err(self, text: &str) {
+        let mut stream = io::stderr().lock();
+        drop(stream.write_all(text.as_bytes()).and_then(|()| stream.flush()));
+    }
+
+    /// A line on standard error that is neither error nor warning.
+    pub fn note(self, text: &str) {
+        self.err(&format!("note: {text}\n"));
+    }
+}
+
+fn terminal_width() -> Option<usize> {
+    let mut table = comfy_table::Table::new();
+    table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic);
+    table.width().map(usize::from)
+}

@@ -1,0 +1,36 @@
+//! `queuewarden crds`: the custom resource definitions, for `kubectl apply` or into the folder that a kustomization refers to.
+
+use std::fs;
+use std::path::PathBuf;
+
+use super::console::Console;
+use super::{Exit, Failure, atomic};
+use crate::api::crd_yaml;
+
+/// Prints the custom resource definitions.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// Write one file for each definition into DIR instead
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the folder or standard output does not take them.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let files = crd_yaml().map_err(|error| Failure::Output(error.to_string()))?;
+    let Some(dir) = &args.dir else {
+        let texts: Vec<String> = files.into_iter().map(|(_, text)| text).collect();
+        console.out(&texts.join("---\n"))?;
+        return Ok(Exit::Clean);
+    };
+    let failed =
+        |error: std::io::Error| Failure::Output(format!("cannot write to `{}`: {error}", dir.display()));
+    fs::create_dir_all(dir).map_err(failed)?;
+    for (name, text) in files {
+        atomic::write(&dir.join(name), text.as_bytes()).map_err(failed)?;
+    }
+    Ok(Exit::Clean)
+}

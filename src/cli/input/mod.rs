@@ -1,0 +1,141 @@
+//! From paths on the command line to objects with places: files, folders and standard input, split into documents, decoded as
+//! kubectl decodes them, every field still knowing where in its file it was written.
+//!
+//! * [`source`]: which files, and their text.
+//! * [`split`]: where each document of a text starts and ends.
+//! * [`value`]: a YAML tree as the JSON that kubectl would send.
+//! * [`scalar`]: places inside a string as places in the file, for texts within texts (an ACL, a queues.yaml).
+//! * [`object`]: Kubernetes objects out of documents, lists taken apart.
+
+pub mod object;
+pub mod scalar;
+pub mod source;
+pub mod split;
+pub mod value;
+
+use super::assemble::Base;
+use crate::text::diag::{Code, Diagnostic, Span};
+
+use object::{Document, Object};
+use source::{Request, Source, Unreadable};
+
+/// The document is no Kubernetes object and no queues.yaml.
+pub const NOT_AN_OBJECT: Code = Code::new(6001, "not-an-object");
+/// The API group is ours, but it has no such kind or version.
+pub const UNKNOWN_KIND: Code = Code::new(6002, "unknown-kind");
+/// `metadata.name` is missing or not a Kubernetes name.
+pub const BAD_NAME: Code = Code::new(6003, "bad-object-name");
+/// The same object stands twice in what was read.
+pub const DUPLICATE_OBJECT: Code = Code::new(6004, "duplicate-object");
+/// A key stands twice in one mapping.
+pub const DUPLICATE_KEY: Code = Code::new(6005, "duplicate-key");
+/// YAML that has no JSON counterpart, so that kubectl refuses it.
+pub const NOT_JSON: Code = Code::new(6006, "not-json");
+
+/// All codes of this module.
+pub const CODES: &[Code] = &[
+    NOT_AN_OBJECT,
+    UNKNOWN_KIND,
+    BAD_NAME,
+    DUPLICATE_OBJECT,
+    DUPLICATE_KEY,
+    NOT_JSON,
+];
+
+/// A diagnostic with the text it is about. Its span counts in that text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Index into [`Inputs::sources`]; `None` when it is about no text in particular.
+    pub source: Option<usize>,
+    /// `Kind/name` of the object it is about, where there is one.
+    pub object: Option<String>,
+    /// What was found.
+    pub diagnostic: Diagnostic,
+}
+
+/// Everything that was read.
+#[derive(Debug, Default)]
+pub struct Inputs {
+    /// The texts, in the order they were read.
+    pub sources: Vec<Source>,
+    /// The objects, in the order of the texts.
+    pub objects: Vec<Object>,
+    /// Documents that are a bare queues.yaml.
+    pub bare: Vec<Document>,
+    /// Objects of kinds that are none of our business.
+    pub ignored: usize,
+    /// What is wrong with the texts as such.
+    pub findings: Vec<Finding>,
+}
+
+impl Inputs {
+    /// Reads and decodes what `request` names.
+    ///
+    /// # Errors
+    /// When a path cannot be read at all; what is wrong inside a text becomes a finding.
+    pub fn read(request: &Request) -> Result<Self, Unreadable> {
+        Ok(Self::of(source::read(request)?))
+    }
+
+    /// Decodes texts that were read.
+    pub fn of(sources: Vec<Source>) -> Self {
+        let mut inputs = Self {
+            sources,
+            ..Self::default()
+        };
+        for index in 0..inputs.sources.len() {
+            object::collect(&mut inputs, index);
+        }
+        object::refuse_duplicates(&mut inputs);
+        inputs
+    }
+
+    /// The objects of one kind, in the order of the texts.
+    pub fn of_kind(&self, kind: object::Kind) -> impl Iterator<Item = &Object> {
+        self.objects.iter().filter(move |object| object.kind == kind)
+    }
+
+    /// Takes a text that is a queues.yaml, whatever it looks like. If it is among the texts already, it counts once.
+    pub fn add_base(&mut self, source: Source) -> Base {
+        let text = source.text.clone();
+        let index = self
+            .sources
+            .iter()
+            .position(|known| *known == source)
+            .unwrap_or(self.sources.len());
+        if index == self.sources.len() {
+            let range = Span::new(0, text.len());
+            self.bare.push(Document {
+                source: index,
+                range,
+                value: serde_json::Value::Null,
+                node: None,
+            });
+            self.sources.push(source);
+        }
+        Base { source: index, text }
+    }
+
+    /// The bare queues.yaml, if there is one and no ConfigMap beside it could be the base. Several are told apart by nobody.
+    pub fn only_bare(&self) -> Option<Base> {
+        match self.bare.as_slice() {
+            [document] if self.of_kind(object::Kind::ConfigMap).next().is_none() => {
+                let text = self.sources.get(document.source)?.text.clone();
+                Some(Base {
+                    source: document.source,
+                    text,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Notes something about a text.
+    pub fn report(&mut self, source: usize, object: Option<String>, diagnostic: Diagnostic) {
+        self.findings.push(Finding {
+            source: Some(source),
+            object,
+            diagnostic,
+        });
+    }
+}

@@ -1,0 +1,558 @@
+//! Kubernetes objects out of documents, each still knowing where its fields were written.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::split::{Documents, split};
+use super::{BAD_NAME, DUPLICATE_OBJECT, Inputs, NOT_AN_OBJECT, UNKNOWN_KIND, value};
+use crate::api;
+use crate::model::queue::nearest;
+use crate::text::diag::{Diagnostic, Span};
+use crate::text::yaml::{self, Node};
+
+/// One step from a value to a value inside it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// The field of a mapping.
+    Key(String),
+    /// The item of a list.
+    Index(usize),
+}
+
+/// `spec.submit.users[0]` as steps, for paths written in code.
+pub fn path(steps: &[&str]) -> Vec<Step> {
+    steps.iter().map(|step| Step::Key((*step).to_string())).collect()
+}
+
+/// One document: its value, and the tree it was made from.
+#[derive(Debug, Clone)]
+pub struct Document {
+    /// Index of the text in [`Inputs::sources`].
+    pub source: usize,
+    /// The bytes of the text that `node` was parsed from; places in `node` count from its start.
+    pub range: Span,
+    /// The value as JSON; `null` for a bare queues.yaml, which is read by other rules.
+    pub value: Value,
+    /// The tree; `None` where JSON was written that YAML does not take.
+    pub node: Option<Node>,
+}
+
+impl Document {
+    /// The node at `steps`.
+    pub fn node_at(&self, steps: &[Step]) -> Option<&Node> {
+        steps.iter().try_fold(self.node.as_ref()?, child)
+    }
+
+    /// Where the value at `steps` was written, in the text: the deepest part of the way that exists.
+    pub fn place(&self, steps: &[Step]) -> Span {
+        let Some(root) = &self.node else { return self.range };
+        let mut node = root;
+        for step in steps {
+            match child(node, step) {
+                Some(next) => node = next,
+                None => break,
+            }
+        }
+        self.in_text(node.span)
+    }
+
+    /// Where the name of the field at `steps` was written; as [`Document::place`] when that is no field.
+    pub fn place_of_key(&self, steps: &[Step]) -> Span {
+        let name = match steps.split_last() {
+            Some((Step::Key(name), parents)) => self.node_at(parents).and_then(|parent| pair(parent, name)),
+            _ => None,
+        };
+        name.map_or_else(|| self.place(steps), |(name, _)| self.in_text(name.span))
+    }
+
+    /// A place in the tree as a place in the text.
+    pub fn in_text(&self, span: Span) -> Span {
+        span.shifted(self.range.start)
+    }
+}
+
+fn child<'a>(node: &'a Node, step: &Step) -> Option<&'a Node> {
+    match step {
+        Step::Key(name) => pair(node, name).map(|(_, value)| value),
+        Step::Index(index) => node.as_sequence()?.get(*index),
+    }
+}
+
+fn pair<'a>(node: &'a Node, name: &str) -> Option<&'a (Node, Node)> {
+    node.as_mapping()?
+        .iter()
+        .find(|(key, _)| value::key(key).is_ok_and(|key| key == name))
+}
+
+/// The kinds that are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// `v1` `ConfigMap`
+    ConfigMap,
+    /// `queuewarden.dev/v1alpha1` `YuniKornConfig`
+    YuniKornConfig,
+    /// `queuewarden.dev/v1alpha1` `QueueAcl`
+    QueueAcl,
+    /// `queuewarden.dev/v1alpha1` `AdmissionPolicy`
+    AdmissionPolicy,
+}
+
+impl Kind {
+    /// The kinds of our API group.
+    pub const OURS: [Self; 3] = [Self::YuniKornConfig, Self::QueueAcl, Self::AdmissionPolicy];
+
+    /// As it stands in `kind`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ConfigMap => "ConfigMap",
+            Self::YuniKornConfig => "YuniKornConfig",
+            Self::QueueAcl => "QueueAcl",
+            Self::AdmissionPolicy => "AdmissionPolicy",
+        }
+    }
+}
+
+/// One object.
+#[derive(Debug, Clone)]
+pub struct Object {
+    /// Which kind.
+    pub kind: Kind,
+    /// `metadata.name`
+    pub name: String,
+    /// `metadata.namespace`; empty when it is not given.
+    pub namespace: String,
+    /// The whole object.
+    pub document: Document,
+}
+
+impl Object {
+    /// `Kind/name`, as messages call it.
+    pub fn label(&self) -> String {
+        format!("{}/{}", self.kind.as_str(), self.name)
+    }
+}
+
+/// Takes the text with this index apart.
+pub(super) fn collect(inputs: &mut Inputs, source: usize) {
+    let Some(text) = inputs.sources.get(source).map(|source| source.text.clone()) else {
+        return;
+    };
+    match split(&text) {
+        Documents::Json(ranges) => {
+            for range in ranges {
+                let document = json(&text, source, range);
+                sort(inputs, document);
+            }
+        }
+        Documents::Yaml(ranges) => {
+            for (index, range) in ranges.into_iter().enumerate() {
+                match yaml(&text, source, range) {
+                    Ok(Some(document)) if index == 0 && is_bare(&document) => {
+                        // The file is a queues.yaml: YuniKorn gets all of it, and decides itself what it reads.
+                        inputs.bare.push(Document {
+                            range: Span::new(0, text.len()),
+                            ..document
+                        });
+                        return;
+                    }
+                    Ok(Some(document)) => decode(inputs, document),
+                    Ok(None) => {}
+                    Err(diagnostic) => inputs.report(source, None, diagnostic),
+                }
+            }
+        }
+    }
+}
+
+fn json(text: &str, source: usize, range: Span) -> Document {
+    let part = text.get(range.start..range.end).unwrap_or_default();
+    let value = serde_json::from_str(part).unwrap_or(Value::Null);
+    // For the places only: most JSON is YAML.
+    let node = yaml::parse::parse(part).ok().flatten();
+    Document {
+        source,
+        range,
+        value,
+        node,
+    }
+}
+
+fn yaml(text: &str, source: usize, range: Span) -> Result<Option<Document>, Diagnostic> {
+    let part = text.get(range.start..range.end).unwrap_or_default();
+    let node = yaml::parse::parse(part).map_err(|diagnostic| in_file(diagnostic, range))?;
+    Ok(node.map(|node| Document {
+        source,
+        range,
+        value: Value::Null,
+        node: Some(node),
+    }))
+}
+
+/// The parser counts lines from the start of the document; the place says it better.
+fn in_file(mut diagnostic: Diagnostic, range: Span) -> Diagnostic {
+    diagnostic.span = diagnostic.span.map(|span| span.shifted(range.start));
+    if diagnostic.span.is_some() {
+        let message = diagnostic
+            .message
+            .strip_prefix("yaml: ")
+            .unwrap_or(&diagnostic.message);
+        let counted = message
+            .strip_prefix("line ")
+            .and_then(|rest| rest.split_once(": "));
+        diagnostic.message = counted.map_or(message, |(_, rest)| rest).to_string();
+    }
+    diagnostic
+}
+
+/// Whether the document is a queues.yaml by itself: no object, but `partitions`.
+fn is_bare(document: &Document) -> bool {
+    let has = |name: &str| {
+        document
+            .node
+            .as_ref()
+            .is_some_and(|node| pair(node, name).is_some())
+    };
+    has("partitions") && !has("kind") && !has("apiVersion")
+}
+
+fn decode(inputs: &mut Inputs, mut document: Document) {
+    let Some(node) = &document.node else { return };
+    match value::to_json(node) {
+        Ok(value) => {
+            document.value = value;
+            sort(inputs, document);
+        }
+        Err(diagnostic) => {
+            let diagnostic = Diagnostic {
+                span: diagnostic.span.map(|span| document.in_text(span)),
+                ..diagnostic
+            };
+            inputs.report(document.source, None, diagnostic);
+        }
+    }
+}
+
+/// Puts a document where it belongs by what it says it is.
+fn sort(inputs: &mut Inputs, document: Document) {
+    let text = |field: &str| {
+        document
+            .value
+            .get(field)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+    };
+    let (api_version, kind) = match (&document.value, text("apiVersion"), text("kind")) {
+        (Value::Null, _, _) => return,
+        (Value::Object(_), Some(api_version), Some(kind)) => (api_version, kind),
+        _ => return no_object(inputs, &document),
+    };
+    if document.value.get("items").is_some_and(Value::is_array) && kind.ends_with("List") {
+        return items(inputs, document);
+    }
+    let kind = match (api_version.split_once('/'), kind) {
+        (None, "ConfigMap") if api_version == "v1" => Kind::ConfigMap,
+        (Some((api::GROUP, version)), kind) => {
+            match Kind::OURS.into_iter().find(|known| known.as_str() == kind) {
+                Some(known) if version == api::VERSION => known,
+                Some(_) => {
+                    let message = format!("`{api_version}` is not a version that is served");
+                    let help = format!("write `{}/{}`", api::GROUP, api::VERSION);
+                    let span = document.place(&path(&["apiVersion"]));
+                    return inputs.report(
+                        document.source,
+                        None,
+                        Diagnostic::error(UNKNOWN_KIND, message).at(span).help(help),
+                    );
+                }
+                None => return unknown_kind(inputs, &document, kind),
+            }
+        }
+        _ => {
+            inputs.ignored = inputs.ignored.saturating_add(1);
+            return;
+        }
+    };
+    named(inputs, kind, document);
+}
+
+fn items(inputs: &mut Inputs, document: Document) {
+    let Document {
+        source,
+        range,
+        value,
+        node,
+    } = document;
+    let nodes = node
+        .as_ref()
+        .and_then(|node| child(node, &Step::Key("items".to_string())));
+    let Some(Value::Array(values)) = value.get("items") else {
+        return;
+    };
+    for (index, value) in values.iter().enumerate() {
+        let node = nodes.and_then(|nodes| child(nodes, &Step::Index(index))).cloned();
+        sort(
+            inputs,
+            Document {
+                source,
+                range,
+                value: value.clone(),
+                node,
+            },
+        );
+    }
+}
+
+fn no_object(inputs: &mut Inputs, document: &Document) {
+    // Kustomize does not ask for apiVersion and kind in its own file.
+    let file = inputs
+        .sources
+        .get(document.source)
+        .map_or("", |source| source.file_name.as_str());
+    if matches!(file, "kustomization.yaml" | "kustomization.yml") {
+        inputs.ignored = inputs.ignored.saturating_add(1);
+        return;
+    }
+    let message = "this is no Kubernetes object: it has no `apiVersion` and `kind`";
+    let help = "a bare queues.yaml starts with `partitions:`; everything else needs both fields";
+    let span = document.place(&[]);
+    inputs.report(
+        document.source,
+        None,
+        Diagnostic::error(NOT_AN_OBJECT, message).at(span).help(help),
+    );
+}
+
+fn unknown_kind(inputs: &mut Inputs, document: &Document, kind: &str) {
+    let known = Kind::OURS.map(Kind::as_str);
+    let message = format!("the API group `{}` has no kind `{kind}`", api::GROUP);
+    let help = match nearest(known, kind) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("its kinds are {}", known.join(", ")),
+    };
+    let span = document.place(&path(&["kind"]));
+    inputs.report(
+        document.source,
+        None,
+        Diagnostic::error(UNKNOWN_KIND, message).at(span).help(help),
+    );
+}
+
+fn named(inputs: &mut Inputs, kind: Kind, document: Document) {
+    let meta = |field: &str| {
+        document
+            .value
+            .pointer(&format!("/metadata/{field}"))
+            .and_then(Value::as_str)
+    };
+    let name = meta("name").unwrap_or_default().to_string();
+    let namespace = meta("namespace").unwrap_or_default().to_string();
+    if is_name(&name) {
+        inputs.objects.push(Object {
+            kind,
+            name,
+            namespace,
+            document,
+        });
+        return;
+    }
+    let diagnostic = if name.is_empty() {
+        let message = format!("this {} has no `metadata.name`", kind.as_str());
+        Diagnostic::error(BAD_NAME, message).at(document.place(&path(&["metadata"])))
+    } else {
+        let message = format!("`{name}` is not a name that Kubernetes takes");
+        let help =
+            "write lower-case letters, digits, `-` and `.`, at most 253, with a letter or digit at both ends";
+        Diagnostic::error(BAD_NAME, message)
+            .at(document.place(&path(&["metadata", "name"])))
+            .help(help)
+    };
+    inputs.report(document.source, None, diagnostic);
+}
+
+/// RFC 1123 subdomain, as Kubernetes asks for names of objects.
+fn is_name(name: &str) -> bool {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let part = |part: &str| {
+        !part.is_empty() && !part.starts_with('-') && !part.ends_with('-') && part.chars().all(inner)
+    };
+    name.len() <= 253 && name.split('.').all(part)
+}
+
+/// Reports every object that was met before, and keeps the first.
+pub(super) fn refuse_duplicates(inputs: &mut Inputs) {
+    let mut first: BTreeMap<(Kind, String, String), (usize, usize)> = BTreeMap::new();
+    let mut kept = Vec::with_capacity(inputs.objects.len());
+    for object in std::mem::take(&mut inputs.objects) {
+        // Objects of ours are cluster-scoped: a namespace in the manifest makes no other object of them.
+        let namespace = if object.kind == Kind::ConfigMap {
+            object.namespace.clone()
+        } else {
+            String::new()
+        };
+        let place = (
+            object.document.source,
+            object.document.place(&path(&["metadata", "name"])).start,
+        );
+        let key = (object.kind, namespace, object.name.clone());
+        match first.get(&key) {
+            None => {
+                first.insert(key, place);
+                kept.push(object);
+            }
+            Some((source, offset)) => {
+                let before = inputs
+                    .sources
+                    .get(*source)
+                    .map_or_else(String::new, |source| source.at(*offset));
+                let message = format!("`{}` was defined before, in {before}", object.label());
+                let help = "remove one of them, or give it another name";
+                let span = object.document.place(&path(&["metadata", "name"]));
+                let diagnostic = Diagnostic::error(DUPLICATE_OBJECT, message).at(span).help(help);
+                inputs.report(object.document.source, Some(object.label()), diagnostic);
+            }
+        }
+    }
+    inputs.objects = kept;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::source::Source;
+    use super::*;
+
+    fn read(text: &str) -> Inputs {
+        let source = Source {
+            name: "x.yaml".into(),
+            file_name: "x.yaml".into(),
+            text: text.into(),
+        };
+        Inputs::of(vec![source])
+    }
+
+    fn labels(inputs: &Inputs) -> Vec<String> {
+        inputs.objects.iter().map(Object::label).collect()
+    }
+
+    fn codes(inputs: &Inputs) -> Vec<u16> {
+        inputs
+            .findings
+            .iter()
+            .map(|finding| finding.diagnostic.code.number)
+            .collect()
+    }
+
+    const ACL: &str =
+        "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {name: a}\nspec: {queue: root.a}\n";
+
+    #[test]
+    fn documents_lists_and_foreign_kinds() {
+        let text = format!(
+            "{ACL}---\napiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {{name: c, namespace: n}}\n\
+             - apiVersion: apps/v1\n  kind: Deployment\n  metadata: {{name: d}}\n---\n# nothing\n"
+        );
+        let inputs = read(&text);
+        assert_eq!(labels(&inputs), ["QueueAcl/a", "ConfigMap/c"]);
+        assert_eq!((inputs.ignored, codes(&inputs)), (1, vec![]));
+        let place = inputs.objects[1].document.place(&path(&["metadata", "name"]));
+        assert_eq!(&text[place.start..place.end], "c");
+    }
+
+    #[test]
+    fn json_objects_have_places_too() {
+        let text = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"}}"#;
+        let inputs = read(text);
+        assert_eq!(labels(&inputs), ["ConfigMap/c"]);
+        let place = inputs.objects[0].document.place(&path(&["metadata", "name"]));
+        assert_eq!(&text[place.start..place.end], "\"c\"");
+    }
+
+    #[test]
+    fn a_bare_queues_yaml_is_taken_whole() {
+        let inputs = read("# x\npartitions:\n  - name: default\n---\nrest\n");
+        assert_eq!((inputs.bare.len(), codes(&inputs)), (1, vec![]));
+        assert_eq!(inputs.bare[0].range, Span::new(0, inputs.sources[0].text.len()));
+    }
+
+    #[test]
+    fn mistakes_are_told_where_they_are() {
+        let cases = [
+            ("a: [", yaml::SYNTAX.number, ""),
+            ("- 1\n", NOT_AN_OBJECT.number, "- 1"),
+            ("x: 1\n", NOT_AN_OBJECT.number, "x: 1"),
+            (
+                "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueACL\n",
+                UNKNOWN_KIND.number,
+                "QueueACL",
+            ),
+            (
+                "apiVersion: queuewarden.dev/v1\nkind: QueueAcl\n",
+                UNKNOWN_KIND.number,
+                "queuewarden.dev/v1",
+            ),
+            (
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: A_B}\n",
+                BAD_NAME.number,
+                "A_B",
+            ),
+            (
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {}\n",
+                BAD_NAME.number,
+                "{}",
+            ),
+        ];
+        for (text, code, place) in cases {
+            let prefix = "# first\n---\nz: {kind: x}\napiVersion: apps/v1\nkind: D\n---\n";
+            let inputs = read(&format!("{prefix}{text}"));
+            assert_eq!(codes(&inputs), [code], "{text:?}");
+            let span = inputs.findings[0].diagnostic.span.unwrap();
+            let shown = &inputs.sources[0].text[span.start..span.end];
+            assert!(
+                span.start >= prefix.len() && shown.trim_end() == place,
+                "{text:?} shows {shown:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_syntax_error_spares_the_other_documents() {
+        let inputs = read(&format!(
+            "{ACL}---\na: [\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c}}\n"
+        ));
+        assert_eq!(labels(&inputs), ["QueueAcl/a", "ConfigMap/c"]);
+        assert_eq!(codes(&inputs), [yaml::SYNTAX.number]);
+        assert!(
+            !inputs.findings[0].diagnostic.message.contains("line"),
+            "{:?}",
+            inputs.findings
+        );
+    }
+
+    #[test]
+    fn the_second_of_the_same_name_is_refused() {
+        let inputs = read(&format!("{ACL}---\n{ACL}"));
+        assert_eq!(
+            (labels(&inputs).len(), codes(&inputs)),
+            (1, vec![DUPLICATE_OBJECT.number])
+        );
+        assert!(
+            inputs.findings[0].diagnostic.message.ends_with("x.yaml:3:18"),
+            "{:?}",
+            inputs.findings
+        );
+    }
+
+    #[test]
+    fn names_are_rfc_1123_subdomains() {
+        for (name, ok) in [
+            ("a", true),
+            ("a-b.c9", true),
+            ("A", false),
+            ("-a", false),
+            ("a..b", false),
+            ("", false),
+        ] {
+            assert_eq!(is_name(name), ok, "{name:?}");
+        }
+    }
+}

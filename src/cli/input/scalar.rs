@@ -1,0 +1,217 @@
+//! Places inside a string as places in the file that holds it.
+//!
+//! An ACL is a string in a manifest, a queues.yaml is a block scalar in a ConfigMap: what is wrong inside is shown where it was
+//! written, through quotes, escapes and indentation. Where that cannot be traced (folded text), the whole scalar is the place.
+
+use crate::text::diag::Span;
+use crate::text::yaml::{Kind, Node, Style};
+
+/// Where each byte of a scalar's content stands in the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// Per byte of the content the bytes of the text it came from, and one empty span for the end. Empty when it cannot be traced.
+    bytes: Vec<Span>,
+    whole: Span,
+}
+
+impl Places {
+    /// Traces the content of `node`, which was read from `text`; a node that is no scalar is one place.
+    pub fn trace(text: &str, node: &Node) -> Self {
+        let bytes = match &node.kind {
+            Kind::Scalar { value, style } if !node.shared => trace(text, node.span, value, *style),
+            _ => None,
+        };
+        Self {
+            bytes: bytes.unwrap_or_default(),
+            whole: node.span,
+        }
+    }
+
+    /// The place of a part of the content.
+    pub fn span(&self, part: Span) -> Span {
+        let first = self.bytes.get(part.start);
+        // The last byte, not the next one: the next may stand on another line, behind its indentation.
+        let last = part
+            .end
+            .checked_sub(1)
+            .filter(|last| *last >= part.start)
+            .map(|last| self.bytes.get(last));
+        match (first, last) {
+            (Some(first), None) => Span::new(first.start, first.start),
+            (Some(first), Some(Some(last))) => Span::new(first.start, last.end),
+            _ => self.whole,
+        }
+    }
+}
+
+fn trace(text: &str, span: Span, value: &str, style: Style) -> Option<Vec<Span>> {
+    let raw = text.get(span.start..span.end)?;
+    let bytes = match style {
+        Style::Plain => plain(raw, value),
+        Style::SingleQuoted => quoted(raw, value, '\'', single),
+        Style::DoubleQuoted => quoted(raw, value, '"', double),
+        // The text goes on behind the node: the last line may lack its newline.
+        Style::Literal => literal(text.get(span.start..)?, value),
+        Style::Folded => None,
+    }?;
+    Some(bytes.into_iter().map(|byte| byte.shifted(span.start)).collect())
+}
+
+/// The bytes from `start` to `end`, each for itself.
+fn each(start: usize, end: usize) -> impl Iterator<Item = Span> {
+    (start..end).map(|at| Span::new(at, at.saturating_add(1)))
+}
+
+fn plain(raw: &str, value: &str) -> Option<Vec<Span>> {
+    let start = raw.strip_suffix(value)?.len();
+    Some(
+        each(start, raw.len())
+            .chain([Span::new(raw.len(), raw.len())])
+            .collect(),
+    )
+}
+
+/// One step of reading a quoted scalar: the character meant, and how many bytes of the text it took.
+type Step = fn(&str) -> Option<(char, usize)>;
+
+fn quoted(raw: &str, value: &str, quote: char, step: Step) -> Option<Vec<Span>> {
+    let mut at = raw.find(quote)?.saturating_add(quote.len_utf8());
+    let mut bytes = Vec::with_capacity(value.len().saturating_add(1));
+    for meant in value.chars() {
+        let (read, length) = step(raw.get(at..)?)?;
+        // Another character than meant: the scalar spans lines, which are folded.
+        if read != meant {
+            return None;
+        }
+        let place = Span::new(at, at.saturating_add(length));
+        bytes.extend(std::iter::repeat_n(place, meant.len_utf8()));
+        at = place.end;
+    }
+    bytes.push(Span::new(at, at));
+    Some(bytes)
+}
+
+fn single(raw: &str) -> Option<(char, usize)> {
+    if raw.starts_with("''") {
+        return Some(('\'', 2));
+    }
+    raw.chars().next().map(|next| (next, next.len_utf8()))
+}
+
+/// Escapes as libyaml reads them, and JSON's surrogate pairs are not among them.
+fn double(raw: &str) -> Option<(char, usize)> {
+    let mut chars = raw.chars();
+    let first = chars.next()?;
+    if first != '\\' {
+        return Some((first, first.len_utf8()));
+    }
+    let digits = |count: usize| {
+        let digits = raw.get(2..count.saturating_add(2))?;
+        Some((
+            char::from_u32(u32::from_str_radix(digits, 16).ok()?)?,
+            count.saturating_add(2),
+        ))
+    };
+    let letter = chars.next()?;
+    let meant = match letter {
+        '0' => '\0',
+        'a' => '\x07',
+        'b' => '\x08',
+        't' | '\t' => '\t',
+        'n' => '\n',
+        'v' => '\x0b',
+        'f' => '\x0c',
+        'r' => '\r',
+        'e' => '\x1b',
+        'N' => '\u{85}',
+        '_' => '\u{a0}',
+        'L' => '\u{2028}',
+        'P' => '\u{2029}',
+        'x' => return digits(2),
+        'u' => return digits(4),
+        'U' => return digits(8),
+        other => other,
+    };
+    Some((meant, letter.len_utf8().saturating_add(1)))
+}
+
+/// Each line of the content is the end of a line of the text.
+fn literal(raw: &str, value: &str) -> Option<Vec<Span>> {
+    let header = raw.split_inclusive('\n').next()?;
+    let mut at = header.len();
+    let mut lines = raw.get(at..)?.split_inclusive('\n');
+    let mut bytes = Vec::with_capacity(value.len().saturating_add(1));
+    for content in value.split_inclusive('\n') {
+        let bare = content.strip_suffix('\n').unwrap_or(content);
+        let line = lines.next().unwrap_or("");
+        let shown = line.trim_end_matches(['\n', '\r']);
+        let indent = shown.strip_suffix(bare)?;
+        if indent.contains(|c| c != ' ') {
+            return None;
+        }
+        let start = at.saturating_add(indent.len());
+        let end = start.saturating_add(bare.len());
+        bytes.extend(each(start, end));
+        at = at.saturating_add(line.len());
+        if content.len() > bare.len() {
+            bytes.push(Span::new(end, at));
+        }
+    }
+    bytes.push(Span::new(at, at));
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::yaml::parse::parse;
+
+    /// The text at the place of `part` of the value behind the first key.
+    fn found<'a>(text: &'a str, part: &str) -> &'a str {
+        let root = parse(text).unwrap().unwrap();
+        let node = &root.as_mapping().unwrap()[0].1;
+        let start = node.as_scalar().unwrap().find(part).expect(part);
+        let span = Places::trace(text, node).span(Span::new(start, start + part.len()));
+        &text[span.start..span.end]
+    }
+
+    #[test]
+    fn parts_are_found_through_every_style() {
+        let cases = [
+            ("a: sue dev # x\n", "dev", "dev"),
+            ("a: !!str sue dev\n", "dev", "dev"),
+            ("a: 'it''s ok'\n", "ok", "ok"),
+            ("a: \"sue\\tdev\"\n", "dev", "dev"),
+            ("a: \"\\u00fcx\\x41b\"\n", "b", "b"),
+            ("a: |\n  x: 1\n    y: ü\n\n  z: 3\n", "z: 3", "z: 3"),
+            ("a: |\n  x: 1\n    y: ü\n\n  z: 3\n", "y: ü", "y: ü"),
+            ("a: |2-\n    x: 1\r\n    z: 3", "z", "z"),
+            ("{\"a\": \"p:\\n- q\"}", "q", "q"),
+        ];
+        for (text, part, expected) in cases {
+            assert_eq!(found(text, part), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_traced_is_one_place() {
+        for text in ["a: >\n  sue\n  dev\n", "a: sue\n  dev\n", "a: \"sue\n  dev\"\n"] {
+            let shown = found(text, "dev");
+            assert!(shown.contains("sue"), "{text:?} gives {shown:?}");
+        }
+    }
+
+    #[test]
+    fn places_stay_inside_the_text() {
+        let text = "a: |\n  x";
+        let root = parse(text).unwrap().unwrap();
+        let node = &root.as_mapping().unwrap()[0].1;
+        let places = Places::trace(text, node);
+        for start in 0..5 {
+            for end in start..5 {
+                let span = places.span(Span::new(start, end));
+                assert!(span.end <= text.len() && text.get(span.start..span.end).is_some());
+            }
+        }
+    }
+}

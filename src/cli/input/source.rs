@@ -1,0 +1,275 @@
+//! Which files are meant, and their text.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::text::yaml;
+
+/// Files of a folder that are read: kubectl's choice.
+const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];
+/// More files than this are refused: it is a wrong path rather than a configuration.
+const MAX_FILES: usize = 20_000;
+/// Deeper folders are not followed; also ends cycles of symbolic links.
+const MAX_DEPTH: usize = 32;
+
+/// What to read.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// Files, folders, and `-` for standard input.
+    pub paths: Vec<PathBuf>,
+    /// Whether folders below folders are read too.
+    pub recursive: bool,
+    /// A file in one of the folders that is not an input, because it is where the output goes.
+    pub except: Option<PathBuf>,
+}
+
+/// One text that was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// As people call it: the path as given, `<stdin>` for standard input.
+    pub name: String,
+    /// The last part of the path, empty for standard input.
+    pub file_name: String,
+    /// The text.
+    pub text: String,
+}
+
+impl Source {
+    /// One-based line and column of a byte; columns count characters.
+    pub fn position(&self, offset: usize) -> (usize, usize) {
+        let offset = self.text.floor_char_boundary(offset);
+        let before = self.text.get(..offset).unwrap_or_default();
+        let line = before
+            .bytes()
+            .filter(|byte| *byte == b'\n')
+            .count()
+            .saturating_add(1);
+        let start = before.rfind('\n').map_or(0, |newline| newline.saturating_add(1));
+        let column = before
+            .get(start..)
+            .unwrap_or_default()
+            .chars()
+            .count()
+            .saturating_add(1);
+        (line, column)
+    }
+
+    /// `name:line:column` of a byte, as editors and compilers write it.
+    pub fn at(&self, offset: usize) -> String {
+        let (line, column) = self.position(offset);
+        format!("{}:{line}:{column}", self.name)
+    }
+}
+
+/// A path that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read `{path}`: {why}")]
+pub struct Unreadable {
+    path: String,
+    why: String,
+}
+
+impl Unreadable {
+    fn new(path: &Path, why: impl ToString) -> Self {
+        Self {
+            path: path.display().to_string(),
+            why: why.to_string(),
+        }
+    }
+}
+
+/// Reads every file that `request` names, each once, folders in the order of their names.
+///
+/// # Errors
+/// When a path does not exist, cannot be read, is not UTF-8 or is larger than what YAML is read from.
+pub fn read(request: &Request) -> Result<Vec<Source>, Unreadable> {
+    let mut seen = BTreeSet::new();
+    let mut sources = Vec::new();
+    for path in &request.paths {
+        if path.as_os_str() == "-" {
+            if seen.insert(path.clone()) {
+                sources.push(read_one(path)?);
+            }
+            continue;
+        }
+        for file in files(path, request)? {
+            let identity = fs::canonicalize(&file).map_err(|error| Unreadable::new(&file, error))?;
+            if seen.insert(identity) {
+                sources.push(read_file(&file)?);
+            }
+        }
+    }
+    Ok(sources)
+}
+
+/// The text of one file, or of standard input for `-`.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_one(path: &Path) -> Result<Source, Unreadable> {
+    if path.as_os_str() == "-" {
+        standard_input()
+    } else {
+        read_file(path)
+    }
+}
+
+fn read_file(path: &Path) -> Result<Source, Unreadable> {
+    let file = fs::File::open(path).map_err(|error| Unreadable::new(path, error))?;
+    let text = text(file).map_err(|error| Unreadable::new(path, error))?;
+    let file_name = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    Ok(Source {
+        name: path.display().to_string(),
+        file_name,
+        text,
+    })
+}
+
+fn standard_input() -> Result<Source, Unreadable> {
+    let text = text(io::stdin().lock()).map_err(|error| Unreadable::new(Path::new("<stdin>"), error))?;
+    Ok(Source {
+        name: "<stdin>".to_string(),
+        file_name: String::new(),
+        text,
+    })
+}
+
+fn text(from: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    let limit = u64::try_from(yaml::MAX_TEXT).unwrap_or(u64::MAX);
+    from.take(limit.saturating_add(1)).read_to_string(&mut text)?;
+    if text.len() > yaml::MAX_TEXT {
+        return Err(io::Error::other(format!("more than {} bytes", yaml::MAX_TEXT)));
+    }
+    Ok(text)
+}
+
+/// The files behind a path: itself, or what a folder holds.
+fn files(path: &Path, request: &Request) -> Result<Vec<PathBuf>, Unreadable> {
+    let meta = fs::metadata(path).map_err(|error| Unreadable::new(path, error))?;
+    if !meta.is_dir() {
+        return Ok(vec![path.to_path_buf()]);
+    }
+    let except = request
+        .except
+        .as_ref()
+        .and_then(|path| fs::canonicalize(path).ok());
+    let mut found = Vec::new();
+    walk(path, request.recursive, 0, &mut found)?;
+    found.retain(|file| except.is_none() || fs::canonicalize(file).ok() != except);
+    Ok(found)
+}
+
+fn walk(folder: &Path, recursive: bool, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Unreadable> {
+    let list =
+        || -> io::Result<Vec<PathBuf>> { fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect() };
+    let mut entries = list().map_err(|error| Unreadable::new(folder, error))?;
+    entries.sort();
+    for path in entries {
+        // Hidden names are no manifests, and in a mounted ConfigMap they are the same files once more.
+        if path
+            .file_name()
+            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+        {
+            continue;
+        }
+        if path.is_dir() {
+            if recursive && depth < MAX_DEPTH {
+                walk(&path, recursive, depth + 1, found)?;
+            }
+        } else if path
+            .extension()
+            .and_then(|ext| ext.to_str())
+            .is_some_and(|ext| EXTENSIONS.contains(&ext))
+        {
+            found.push(path);
+        }
+        if found.len() > MAX_FILES {
+            return Err(Unreadable::new(folder, format!("more than {MAX_FILES} files")));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(request: &Request) -> Vec<String> {
+        read(request)
+            .unwrap()
+            .into_iter()
+            .map(|source| source.file_name)
+            .collect()
+    }
+
+    #[test]
+    fn folders_give_their_manifests_in_order_and_each_file_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir_all(at("sub")).unwrap();
+        for name in [
+            "b.yaml",
+            "a.yml",
+            "c.json",
+            "notes.txt",
+            ".hidden.yaml",
+            "out.yaml",
+            "sub/d.yaml",
+        ] {
+            fs::write(at(name), "x: 1\n").unwrap();
+        }
+        let mut request = Request {
+            paths: vec![dir.path().to_path_buf(), at("b.yaml")],
+            except: Some(at("out.yaml")),
+            ..Request::default()
+        };
+        assert_eq!(names(&request), ["a.yml", "b.yaml", "c.json"]);
+        request.recursive = true;
+        assert_eq!(names(&request), ["a.yml", "b.yaml", "c.json", "d.yaml"]);
+        // Named by itself, a file is read whatever its name.
+        request.paths = vec![at("notes.txt")];
+        assert_eq!(names(&request), ["notes.txt"]);
+    }
+
+    #[test]
+    fn unreadable_paths_say_which_and_why() {
+        let dir = tempfile::tempdir().unwrap();
+        let missing = dir.path().join("none.yaml");
+        let binary = dir.path().join("binary.yaml");
+        fs::write(&binary, [0xff, 0xfe]).unwrap();
+        for path in [missing, binary] {
+            let error = read(&Request {
+                paths: vec![path.clone()],
+                ..Request::default()
+            })
+            .unwrap_err();
+            assert!(
+                error
+                    .to_string()
+                    .starts_with(&format!("cannot read `{}`: ", path.display())),
+                "{error}"
+            );
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_cycle_of_links_ends() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a.yaml"), "").unwrap();
+        std::os::unix::fs::symlink(dir.path(), dir.path().join("again")).unwrap();
+        let request = Request {
+            paths: vec![dir.path().to_path_buf()],
+            recursive: true,
+            except: None,
+        };
+        assert_eq!(names(&request), ["a.yaml"]);
+    }
+}

@@ -1,0 +1,267 @@
+//! A YAML tree as the JSON that kubectl sends for it.
+//!
+//! kubectl reads manifests with `sigs.k8s.io/yaml` (v1.6.0), which resolves scalars by `go.yaml.in/yaml/v2` (v2.4.2, `resolve.go`): YAML
+//! 1.1, where `yes`, `on` and `y` are booleans and `010` is eight. That differs from the v3 rules by which `YuniKorn` reads queues.yaml
+//! (`text::yaml::decode`), so both exist. One thing is stricter than kubectl: a key that stands twice is refused, not overwritten.
+
+use serde_json::{Map, Number, Value};
+
+use super::{DUPLICATE_KEY, NOT_JSON};
+use crate::text::diag::Diagnostic;
+use crate::text::yaml::{Kind, Node, Style};
+
+const TAG: &str = "tag:yaml.org,2002:";
+
+/// The JSON value of a tree, or the first thing that keeps it from being one.
+///
+/// # Errors
+/// [`DUPLICATE_KEY`] and [`NOT_JSON`].
+pub fn to_json(node: &Node) -> Result<Value, Diagnostic> {
+    match &node.kind {
+        Kind::Scalar { value, style } => scalar(node, value, *style),
+        Kind::Sequence(items) => items.iter().map(to_json).collect(),
+        Kind::Mapping(pairs) => mapping(pairs).map(Value::Object),
+    }
+}
+
+/// The key of a pair as JSON's object key.
+///
+/// # Errors
+/// [`NOT_JSON`] when it is no string, number or boolean.
+pub fn key(node: &Node) -> Result<String, Diagnostic> {
+    let value = match &node.kind {
+        Kind::Scalar { value, style } => scalar(node, value, *style)?,
+        _ => Value::Null,
+    };
+    match value {
+        Value::String(text) => Ok(text),
+        Value::Number(number) => Ok(number.to_string()),
+        Value::Bool(truth) => Ok(truth.to_string()),
+        _ => {
+            let message = "this cannot be the name of a field: names are strings";
+            Err(Diagnostic::error(NOT_JSON, message)
+                .at(node.span)
+                .help("put it in quotes"))
+        }
+    }
+}
+
+fn mapping(pairs: &[(Node, Node)]) -> Result<Map<String, Value>, Diagnostic> {
+    let mut map = Map::new();
+    let mut written = std::collections::BTreeSet::new();
+    for (name, node) in pairs {
+        if is_merge(name) {
+            merge(node, &mut map)?;
+            continue;
+        }
+        let name_text = key(name)?;
+        let value = to_json(node)?;
+        if !written.insert(name_text.clone()) {
+            let message = format!("`{name_text}` stands twice in this mapping");
+            let help = "remove one of them: readers disagree on which of the two counts";
+            return Err(Diagnostic::error(DUPLICATE_KEY, message).at(name.span).help(help));
+        }
+        map.insert(name_text, value);
+    }
+    Ok(map)
+}
+
+fn is_merge(name: &Node) -> bool {
+    let merge = matches!(&name.kind, Kind::Scalar { value, style: Style::Plain } if value == "<<");
+    merge && name.tag.is_none()
+}
+
+/// `<<: *map` and `<<: [*map, *other]`; of a list the earlier mapping wins (v2 `decode.go`, `merge`).
+fn merge(node: &Node, into: &mut Map<String, Value>) -> Result<(), Diagnostic> {
+    match &node.kind {
+        Kind::Mapping(pairs) => {
+            into.extend(mapping(pairs)?);
+            Ok(())
+        }
+        Kind::Sequence(items) => items.iter().rev().try_for_each(|item| match &item.kind {
+            Kind::Mapping(pairs) => {
+                into.extend(mapping(pairs)?);
+                Ok(())
+            }
+            _ => Err(no_merge(item)),
+        }),
+        Kind::Scalar { .. } => Err(no_merge(node)),
+    }
+}
+
+fn no_merge(node: &Node) -> Diagnostic {
+    Diagnostic::error(NOT_JSON, "only mappings can be merged with `<<`").at(node.span)
+}
+
+fn scalar(node: &Node, text: &str, style: Style) -> Result<Value, Diagnostic> {
+    let tag = node
+        .tag
+        .as_deref()
+        .map(|tag| tag.strip_prefix(TAG).unwrap_or(tag));
+    let resolved = match tag {
+        None if style != Style::Plain => return Ok(Value::String(text.to_string())),
+        None => resolve(text),
+        Some("binary") => {
+            let message = "`!!binary` has no counterpart in a manifest";
+            return Err(Diagnostic::error(NOT_JSON, message)
+                .at(node.span)
+                .help("write the base64 text itself"));
+        }
+        Some("bool" | "int" | "float" | "null") => resolve(text),
+        Some(_) => return Ok(Value::String(text.to_string())),
+    };
+    match resolved {
+        Some(value) => Ok(value),
+        None => {
+            let message = format!("`{text}` is a number that JSON cannot hold");
+            Err(Diagnostic::error(NOT_JSON, message)
+                .at(node.span)
+                .help("put it in quotes if it is meant as text"))
+        }
+    }
+}
+
+/// A plain scalar's value (v2 `resolve.go:85`); `None` for the numbers that JSON has no way to write.
+fn resolve(text: &str) -> Option<Value> {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Some(Value::Null),
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            return Some(Value::Bool(true));
+        }
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            return Some(Value::Bool(false));
+        }
+        ".nan" | ".NaN" | ".NAN" | ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | "-.inf"
+        | "-.Inf" | "-.INF" => return None,
+        _ => {}
+    }
+    let number = match text.as_bytes().first() {
+        Some(b'.') => float(text),
+        Some(b'0'..=b'9' | b'+' | b'-') => {
+            let plain = text.replace('_', "");
+            integer(&plain).map(Some).or_else(|| float(&plain))
+        }
+        _ => None,
+    };
+    match number {
+        Some(number) => number.map(Value::Number),
+        None => Some(Value::String(text.to_string())),
+    }
+}
+
+/// Go's `ParseInt` and `ParseUint` with base 0.
+fn integer(text: &str) -> Option<Number> {
+    let (negative, digits) = match text.split_at_checked(1) {
+        Some(("-", rest)) => (true, rest),
+        Some(("+", rest)) => (false, rest),
+        _ => (false, text),
+    };
+    let lower = digits.to_ascii_lowercase();
+    let (radix, digits) = match lower.split_at_checked(2) {
+        Some(("0x", rest)) => (16, rest),
+        Some(("0o", rest)) => (8, rest),
+        Some(("0b", rest)) => (2, rest),
+        _ => match lower.strip_prefix('0') {
+            Some(rest) if !rest.is_empty() => (8, rest),
+            _ => (10, lower.as_str()),
+        },
+    };
+    if digits.starts_with(['+', '-']) {
+        return None;
+    }
+    let value = i128::from_str_radix(digits, radix).ok()?;
+    if negative {
+        return i64::try_from(value.checked_neg()?).ok().map(Number::from);
+    }
+    u64::try_from(value).ok().map(Number::from)
+}
+
+/// `^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`; the outer `None` is no float, the inner one a float out of range.
+fn float(text: &str) -> Option<Option<Number>> {
+    let looks_right = text
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'));
+    let value = looks_right.then(|| text.parse::<f64>().ok()).flatten()?;
+    if value.is_infinite() {
+        // Out of range is an error of ParseFloat, so the text stays a string.
+        return None;
+    }
+    Some(Number::from_f64(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::yaml::parse::parse;
+    use serde_json::json;
+
+    fn read(text: &str) -> Result<Value, Diagnostic> {
+        to_json(&parse(text).unwrap().unwrap())
+    }
+
+    #[test]
+    fn scalars_are_what_kubectl_makes_of_them() {
+        // Checked against sigs.k8s.io/yaml v1.6.0.
+        let cases = [
+            ("yes", json!(true)),
+            ("Off", json!(false)),
+            ("y", json!(true)),
+            ("'yes'", json!("yes")),
+            ("~", json!(null)),
+            ("010", json!(8)),
+            ("08", json!(8.0)),
+            ("0x1F", json!(31)),
+            ("1_000", json!(1000)),
+            ("1e3", json!(1000.0)),
+            ("-0b11", json!(-3)),
+            ("18446744073709551615", json!(18_446_744_073_709_551_615_u64)),
+            (".5", json!(0.5)),
+            ("1.2.3", json!("1.2.3")),
+            ("+", json!("+")),
+            ("-", json!([null])),
+            ("2026-12-01T00:00:00Z", json!("2026-12-01T00:00:00Z")),
+            ("!!str 5", json!("5")),
+            ("!!int \"5\"", json!(5)),
+            ("\"*\"", json!("*")),
+            ("1e999", json!("1e999")),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(read(text), Ok(expected), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn keys_become_strings() {
+        assert_eq!(
+            read("{1: a, true: b, c: d}"),
+            Ok(json!({"1": "a", "true": "b", "c": "d"}))
+        );
+        assert_eq!(read("{~: a}").unwrap_err().code, NOT_JSON);
+        assert_eq!(read("{[a]: b}").unwrap_err().code, NOT_JSON);
+    }
+
+    #[test]
+    fn merges_give_way_to_what_is_written_behind_them() {
+        let text = "a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\nc: {<<: [*a, {x: 9, z: 8}]}\n";
+        let expected = json!({"a": {"x": 1, "y": 2}, "b": {"x": 1, "y": 3}, "c": {"x": 1, "y": 2, "z": 8}});
+        let text = text.replace("y: 2", "'y': 2").replace("y: 3", "'y': 3");
+        assert_eq!(read(&text), Ok(expected));
+        assert_eq!(read("<<: 1").unwrap_err().code, NOT_JSON);
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_refused_at_its_second_place() {
+        let error = read("a: 1\nb: 2\na: 3\n").unwrap_err();
+        assert_eq!(
+            (error.code, error.span.map(|span| span.start)),
+            (DUPLICATE_KEY, Some(10))
+        );
+    }
+
+    #[test]
+    fn what_json_cannot_say_is_refused() {
+        for text in [".inf", "[.NaN]", "!!binary aGk="] {
+            assert_eq!(read(text).unwrap_err().code, NOT_JSON, "{text:?}");
+        }
+    }
+}

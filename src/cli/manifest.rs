@@ -1,0 +1,268 @@
+//! A ConfigMap as a manifest for people: YAML with texts as block scalars, so that a diff shows the lines of a queues.yaml.
+
+use serde_json::{Map, Value, json};
+
+use crate::text::yaml::{self, Kind};
+
+/// What the API server adds and a manifest does not hold.
+const SERVER_FIELDS: &[&str] = &[
+    "creationTimestamp",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// The manifest of a ConfigMap: as `written`, without what the API server added, and with these annotations and this data.
+pub fn config_map(
+    written: Option<&Value>,
+    (namespace, name): (&str, &str),
+    annotations: impl IntoIterator<Item = (String, String)>,
+    data: impl IntoIterator<Item = (String, String)>,
+) -> Value {
+    let mut meta = written
+        .and_then(|value| value.get("metadata")?.as_object().cloned())
+        .unwrap_or_default();
+    meta.retain(|field, _| !SERVER_FIELDS.contains(&field.as_str()));
+    meta.insert("name".into(), name.into());
+    meta.insert("namespace".into(), namespace.into());
+    let annotations: Map<String, Value> = annotations
+        .into_iter()
+        .map(|(key, value)| (key, value.into()))
+        .collect();
+    if annotations.is_empty() {
+        meta.remove("annotations");
+    } else {
+        meta.insert("annotations".into(), annotations.into());
+    }
+    let data: Map<String, Value> = data.into_iter().map(|(key, value)| (key, value.into())).collect();
+    let mut manifest = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data});
+    for field in ["binaryData", "immutable"] {
+        if let (Some(value), Some(fields)) = (
+            written.and_then(|value| value.get(field)),
+            manifest.as_object_mut(),
+        ) {
+            fields.insert(field.into(), value.clone());
+        }
+    }
+    manifest
+}
+
+/// A manifest as YAML: the usual fields first, texts of several lines as `|` blocks.
+pub fn to_yaml(manifest: &Value) -> String {
+    let mut out = String::new();
+    mapping(manifest, 0, &mut out);
+    out
+}
+
+fn mapping(value: &Value, depth: usize, out: &mut String) {
+    for (name, value) in ordered(value, depth) {
+        indent(depth, out);
+        out.push_str(&plain_or_quoted(name));
+        out.push(':');
+        entry(value, depth, out);
+    }
+}
+
+/// The fields of an object; at the top in the order in which manifests are written.
+fn ordered(value: &Value, depth: usize) -> Vec<(&String, &Value)> {
+    const FIRST: [&str; 3] = ["apiVersion", "kind", "metadata"];
+    let mut fields: Vec<_> = value.as_object().into_iter().flatten().collect();
+    if depth == 0 {
+        fields.sort_by_key(|(name, _)| {
+            (
+                FIRST
+                    .iter()
+                    .position(|first| first == name)
+                    .unwrap_or(FIRST.len()),
+                name.as_str(),
+            )
+        });
+    }
+    fields
+}
+
+/// What stands behind `name:` or `-`.
+fn entry(value: &Value, depth: usize, out: &mut String) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            out.push('\n');
+            mapping(value, depth + 1, out);
+        }
+        Value::Array(items) if !items.is_empty() => {
+            out.push('\n');
+            for item in items {
+                indent(depth, out);
+                // JSON is YAML: nested structures in lists (owner references) are rare, and correct this way.
+                out.push_str(&format!("- {item}\n"));
+            }
+        }
+        Value::String(text) => {
+            out.push(' ');
+            out.push_str(&string(text, depth + 1));
+            if !out.ends_with('\n') {
+                out.push('\n');
+            }
+        }
+        other => out.push_str(&format!(" {other}\n")),
+    }
+}
+
+fn indent(depth: usize, out: &mut String) {
+    out.extend(std::iter::repeat_n("  ", depth));
+}
+
+/// A string in the most readable way that reads back as the same string.
+fn string(text: &str, depth: usize) -> String {
+    if text.contains('\n')
+        && let Some(block) = block(text, depth)
+    {
+        return block;
+    }
+    plain_or_quoted(text)
+}
+
+/// A `|` block, or `None` if the text cannot stand in one.
+fn block(text: &str, depth: usize) -> Option<String> {
+    let body = text.trim_end_matches('\n');
+    let chomp = match text.len().saturating_sub(body.len()) {
+        0 => "-",
+        1 => "",
+        _ => "+",
+    };
+    // Blocks cannot begin with a blank without saying how deep they are indented.
+    let hint = if body.starts_with([' ', '\n']) { "2" } else { "" };
+    let mut out = format!("|{hint}{chomp}\n");
+    for line in text.split_terminator('\n') {
+        if !line.is_empty() {
+            indent(depth, &mut out);
+            out.push_str(line);
+        }
+        out.push('\n');
+    }
+    // The depth in front of the block matters for the hint, so it is read back at its depth.
+    let mut nested = String::new();
+    for level in 0..depth.saturating_sub(1) {
+        indent(level, &mut nested);
+        nested.push_str("k:\n");
+    }
+    indent(depth.saturating_sub(1), &mut nested);
+    nested.push_str(&format!("k: {out}"));
+    reads_as(&nested, depth, text).then_some(out)
+}
+
+/// Whether `yaml`, mappings `depth` deep, holds `text` at the bottom.
+fn reads_as(yaml: &str, depth: usize, text: &str) -> bool {
+    let Ok(Some(mut node)) = yaml::parse::parse(yaml) else {
+        return false;
+    };
+    for _ in 0..depth {
+        let Kind::Mapping(pairs) = node.kind else {
+            return false;
+        };
+        let Some((_, value)) = pairs.into_iter().next() else {
+            return false;
+        };
+        node = value;
+    }
+    node.as_scalar() == Some(text)
+}
+
+/// A string on one line. JSON's quotes are YAML's, except where YAML's parser is stricter about what it lets through.
+fn plain_or_quoted(text: &str) -> String {
+    let simple = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ',');
+    let starts = text.starts_with(|c: char| c.is_ascii_alphabetic());
+    let word = text
+        .split(['-', '_', '.', '/', ','])
+        .next()
+        .unwrap_or(text)
+        .to_ascii_lowercase();
+    let reserved = matches!(
+        word.as_str(),
+        "y" | "n" | "yes" | "no" | "on" | "off" | "true" | "false" | "null"
+    );
+    if starts && !reserved && text.chars().all(simple) {
+        return text.to_string();
+    }
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            // Line separators and a byte order mark would be taken for layout.
+            '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => {
+                out.push_str(&format!("\\u{:04x}", u32::from(c)))
+            }
+            c if c.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&c) => {
+                out.push_str(&format!("\\u{:04x}", u32::from(c)));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::input::value::to_json;
+    use crate::text::yaml::parse::parse;
+    use proptest::prelude::*;
+
+    fn of(text: &str) -> Value {
+        config_map(
+            None,
+            ("yunikorn", "yunikorn-configs"),
+            [("a/b".into(), "c,d".into())],
+            [("queues.yaml".into(), text.into())],
+        )
+    }
+
+    #[test]
+    fn a_queues_yaml_stands_as_a_block() {
+        let expected = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  annotations:\n    a/b: c,d\n  name: yunikorn-configs\n  \
+                        namespace: yunikorn\ndata:\n  queues.yaml: |\n    partitions:\n      - name: \"x\"\n\n    # end\n";
+        assert_eq!(to_yaml(&of("partitions:\n  - name: \"x\"\n\n# end\n")), expected);
+    }
+
+    #[test]
+    fn what_the_server_added_and_nothing_else_goes() {
+        let written = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "binaryData": {"x.gz": "aGk="},
+            "metadata": {"name": "c", "namespace": "ns", "uid": "u", "resourceVersion": "7", "labels": {"on": "true"}, "annotations": {"x": "y"}},
+            "data": {"old": "1"},
+        });
+        let map = config_map(
+            Some(&written),
+            ("ns", "c"),
+            [],
+            [("new".to_string(), "2".to_string())],
+        );
+        let expected = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  labels:\n    \"on\": \"true\"\n  name: c\n  namespace: ns\n\
+                        binaryData:\n  x.gz: \"aGk=\"\ndata:\n  new: \"2\"\n";
+        assert_eq!(to_yaml(&map), expected);
+    }
+
+    fn any_text() -> impl Strategy<Value = String> {
+        prop_oneof![
+            any::<String>(),
+            "[ \\n\\t\\r#:\\-a|>'\"{}&*!%@\u{85}\u{feff}\u{2028}\u{7f}]{0,12}",
+            "( {0,3}[a-z:# -]{0,6}\\n){0,5}",
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_reads_back(text in any_text(), key in "[A-Za-z0-9_.-]{1,12}") {
+            let map = config_map(None, ("n", "c"), [], [(key, text)]);
+            let yaml = to_yaml(&map);
+            let node = parse(&yaml).map_err(|error| TestCaseError::fail(format!("{error}\n{yaml}")))?;
+            prop_assert_eq!(node.map(|node| to_json(&node)), Some(Ok(map)), "{}", yaml);
+        }
+    }
+}

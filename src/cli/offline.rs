@@ -1,0 +1,164 @@
+//! Plans without a cluster: what the operator would do, done in memory until nothing is left to do, and what every status says then.
+
+use crate::plan::conditions::{Reason, Status, Type};
+use crate::plan::snapshot::{
+    ConfigMapState, ConfigMemory, Entry, FIELD_MANAGER, Mode, Owner, Snapshot, YUNIKORN_DEFAULTS,
+};
+use crate::plan::{ConfigStatus, NewConfigMap, ObjectStatus, Plan, Write, plan};
+
+/// The plan writes once, and once more where an import came first; more would be a plan that does not come to rest.
+const MAX_ROUNDS: usize = 4;
+
+/// The state in which everything has been done.
+#[derive(Debug, Clone)]
+pub struct Settled {
+    /// The snapshot with everything applied.
+    pub snapshot: Snapshot,
+    /// The plan for it: its statuses are the ones the objects would have.
+    pub plan: Plan,
+    /// ConfigMaps that were created on the way.
+    pub created: Vec<NewConfigMap>,
+    /// Whether the output ConfigMap was written.
+    pub written: bool,
+}
+
+impl Settled {
+    /// Whether the output holds what was rendered.
+    pub fn applied(&self) -> bool {
+        let config = self.plan.config.iter().flat_map(|status| &status.conditions);
+        config
+            .into_iter()
+            .any(|c| c.type_ == Type::Applied.as_str() && c.status == Status::True)
+    }
+
+    /// Whether all that keeps the output from being written is `mode: Observe`.
+    pub fn only_observes(&self) -> bool {
+        let config = self.plan.config.iter().flat_map(|status| &status.conditions);
+        config
+            .into_iter()
+            .any(|c| c.type_ == Type::Applied.as_str() && c.reason == Reason::ObserveMode.as_str())
+    }
+}
+
+/// Plans and applies until there is nothing to do.
+pub fn settle(mut snapshot: Snapshot) -> Settled {
+    let mut created = Vec::new();
+    let mut written = false;
+    let mut made = plan(&snapshot);
+    for _ in 0..MAX_ROUNDS {
+        if made.import.is_none() && made.write.is_none() {
+            break;
+        }
+        created.extend(made.import.clone());
+        created.extend(made.backup.clone());
+        written |= made.write.is_some();
+        apply(&mut snapshot, &made);
+        made = plan(&snapshot);
+    }
+    remember(&mut snapshot, &made);
+    Settled {
+        snapshot,
+        plan: made,
+        created,
+        written,
+    }
+}
+
+/// The snapshot as if its mode were Enforce, to see what Observe only announces.
+pub fn enforced(snapshot: &Snapshot) -> Snapshot {
+    let mut snapshot = snapshot.clone();
+    if let Some(Ok(spec)) = snapshot.config.as_mut().map(|config| config.spec.as_mut()) {
+        spec.mode = Mode::Enforce;
+    }
+    snapshot
+}
+
+/// Does to the snapshot what the operator does to the cluster.
+fn apply(snapshot: &mut Snapshot, plan: &Plan) {
+    if let Some(new) = &plan.import {
+        import(snapshot, new);
+    }
+    if let Some(change) = &plan.write {
+        write(snapshot, change);
+    }
+    remember(snapshot, plan);
+}
+
+fn import(snapshot: &mut Snapshot, new: &NewConfigMap) {
+    let map = ConfigMapState {
+        name: new.name.clone(),
+        annotations: new.annotations.clone(),
+        data: new.data.clone(),
+        owners: new.data.keys().map(|key| (key.clone(), vec![us()])).collect(),
+        ..ConfigMapState::default()
+    };
+    if map.name == YUNIKORN_DEFAULTS {
+        snapshot.defaults = Some(map.clone());
+    }
+    snapshot.base = Some(map);
+}
+
+fn write(snapshot: &mut Snapshot, change: &Write) {
+    let mut map = snapshot.output.take().unwrap_or_default();
+    map.name.clone_from(&change.name);
+    for (key, value) in &change.data {
+        match value {
+            Some(value) => {
+                map.data.insert(key.clone(), value.clone());
+                map.owners.insert(key.clone(), vec![us()]);
+            }
+            None => {
+                map.data.remove(key);
+                map.owners.remove(key);
+            }
+        }
+    }
+    map.annotations.extend(change.annotations.clone());
+    snapshot.output = Some(map);
+}
+
+fn us() -> Owner {
+    Owner {
+        manager: FIELD_MANAGER.to_string(),
+        operation: "Update".to_string(),
+    }
+}
+
+/// Statuses become what the objects remember.
+fn remember(snapshot: &mut Snapshot, plan: &Plan) {
+    for entry in &mut snapshot.queue_acls {
+        if let Some(status) = plan.queue_acls.get(&entry.meta.name) {
+            entry.meta.conditions.clone_from(&status.conditions);
+            entry.in_force.clone_from(&status.rest.in_force);
+        }
+    }
+    for entry in &mut snapshot.policies {
+        if let Some(status) = plan.policies.get(&entry.meta.name) {
+            entry.meta.conditions.clone_from(&status.conditions);
+            entry.in_force.clone_from(&status.rest);
+        }
+    }
+    if let (Some(entry), Some(status)) = (&mut snapshot.config, &plan.config) {
+        remember_config(entry, status);
+    }
+}
+
+fn remember_config<S>(entry: &mut Entry<S, ConfigMemory>, status: &ObjectStatus<ConfigStatus>) {
+    entry.meta.conditions.clone_from(&status.conditions);
+    let ConfigStatus {
+        revision,
+        config_hash,
+        loaded_hash,
+        output,
+    } = status.rest.clone();
+    let output = output.unwrap_or_default();
+    entry.in_force = Some(ConfigMemory {
+        revision,
+        config_hash,
+        loaded_hash,
+        output_namespace: output.namespace,
+        output_name: output.name,
+        output_uid: Some(output.uid).filter(|uid| !uid.is_empty()),
+        output_keys: output.keys.into_iter().collect(),
+    });
+}

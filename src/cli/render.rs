@@ -1,0 +1,268 @@
+//! `queuewarden render`: the ConfigMap that the operator would write, and the conditions it would report.
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::assemble::{Assembled, assemble};
+use super::check::{self, schema};
+use super::console::Console;
+use super::findings::{self, Count, plural};
+use super::input::object::Kind;
+use super::input::{Finding, Inputs};
+use super::offline::{Settled, enforced, settle};
+use super::{Exit, Failure, InputArgs, atomic, clock, manifest, statuses, watch};
+
+/// What is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Format {
+    /// The ConfigMap as YAML.
+    #[default]
+    Yaml,
+    /// The ConfigMap as JSON.
+    Json,
+    /// The text of its queues.yaml alone.
+    Queues,
+}
+
+/// Prints the ConfigMap that the operator would write, and on standard error the conditions it would report.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    input: InputArgs,
+    /// What to print
+    #[arg(short = 'o', long, value_enum, default_value_t)]
+    format: Format,
+    /// How to show the conditions on standard error
+    #[arg(long, value_enum, default_value_t)]
+    status: statuses::Format,
+    /// Write to FILE instead of standard output, replacing it as a whole
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Render again whenever an input changes or a time window opens or closes, until interrupted
+    #[arg(short, long)]
+    watch: bool,
+    /// Exit with 1 on warnings too
+    #[arg(long)]
+    strict: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When an input cannot be read, or the output not be written.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let read = || Read::now(args);
+    if !args.watch {
+        return Ok(print(args, console, &read()?, false)?.exit);
+    }
+    if args.input.reads_standard_input() {
+        return Err(Failure::Usage(
+            "standard input cannot be watched: give files or folders to --watch".to_string(),
+        ));
+    }
+    watch::run(args, console, read)
+}
+
+/// What one rendering starts from.
+#[derive(Debug)]
+pub(super) struct Read {
+    inputs: Inputs,
+    base: Option<super::assemble::Base>,
+}
+
+impl Read {
+    fn now(args: &Args) -> Result<Self, Failure> {
+        let (inputs, base) = args.input.read(args.output.as_deref())?;
+        Ok(Self { inputs, base })
+    }
+
+    /// Whether the texts are the same.
+    pub(super) fn same_texts(&self, other: &Self) -> bool {
+        self.inputs.sources == other.inputs.sources
+    }
+}
+
+/// How a rendering ended.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Printed {
+    /// The exit code it asks for.
+    pub(super) exit: Exit,
+    /// When it should be made again because of a time window.
+    pub(super) wake_at: Option<Timestamp>,
+}
+
+impl Args {
+    /// The paths whose changes matter, and whether folders count with all below them.
+    pub(super) fn watched(&self) -> (Vec<PathBuf>, bool) {
+        self.input.watched()
+    }
+
+    /// Whether the moment is fixed by `--now`.
+    pub(super) fn fixed_time(&self) -> bool {
+        self.input.now.is_some()
+    }
+}
+
+/// Renders and prints once. `again` separates the output from that of the time before.
+pub(super) fn print(args: &Args, console: Console, read: &Read, again: bool) -> Result<Printed, Failure> {
+    let Read { inputs, base } = read;
+    let assembled = assemble(inputs, base.clone(), args.input.now.unwrap_or_else(clock));
+    let found = unreadable(inputs, &assembled);
+    console.err(&findings::text(inputs, &found, console.color_err()));
+    notes(read, &assembled, console);
+    let settled = settle(assembled.snapshot.clone());
+    console.err(&statuses::show(&settled.plan, args.status, console.width()));
+    let count = statuses::objects(&settled.plan)
+        .iter()
+        .flat_map(|object| {
+            object
+                .problems()
+                .map(|(_, severity)| severity)
+                .collect::<Vec<_>>()
+        })
+        .fold(Count::of(&found), Count::with);
+    let exit = Exit::of(count, args.strict);
+    let wake_at = settled.plan.wake_at;
+    let broken = inputs
+        .findings
+        .iter()
+        .chain(&assembled.findings)
+        .any(|finding| finding.diagnostic.is_error());
+    match rendered(&settled) {
+        _ if broken => console.note("nothing is rendered: some of the input cannot be read"),
+        None => console
+            .note("nothing is rendered: the operator would not write the ConfigMap, see the conditions"),
+        Some(rendered) => {
+            if settled.only_observes() {
+                console.note("mode Observe: the operator would not write this");
+            }
+            emit(args, console, &content(args.format, &assembled, &rendered), again)?;
+            return Ok(Printed { exit, wake_at });
+        }
+    }
+    Ok(Printed {
+        exit: Exit::Findings,
+        wake_at,
+    })
+}
+
+/// What is wrong with the files as such; what the objects mean is told by their conditions.
+fn unreadable(inputs: &Inputs, assembled: &Assembled) -> Vec<Finding> {
+    let mut found: Vec<Finding> = inputs
+        .findings
+        .iter()
+        .chain(&assembled.findings)
+        .cloned()
+        .collect();
+    for object in inputs
+        .objects
+        .iter()
+        .filter(|object| object.kind != Kind::ConfigMap)
+    {
+        found.extend(schema::check(object).into_iter().map(|diagnostic| Finding {
+            source: Some(object.document.source),
+            object: Some(object.label()),
+            diagnostic,
+        }));
+    }
+    check::sort(&mut found);
+    found
+}
+
+fn notes(read: &Read, assembled: &Assembled, console: Console) {
+    let Read { inputs, base } = read;
+    for document in inputs
+        .bare
+        .iter()
+        .filter(|document| base.as_ref().is_none_or(|base| base.source != document.source))
+    {
+        let name = inputs
+            .sources
+            .get(document.source)
+            .map_or("", |source| source.name.as_str());
+        console.note(&format!(
+            "{name} is a bare queues.yaml and not used: to make it the base, give it with --base"
+        ));
+    }
+    if inputs.ignored > 0 {
+        console.note(&format!(
+            "{} of other kinds ignored",
+            plural(inputs.ignored, "object")
+        ));
+    }
+    if !assembled.unused.is_empty() {
+        let verb = if assembled.unused.len() == 1 { "is" } else { "are" };
+        console.note(&format!(
+            "ConfigMap {} {verb} not read by YuniKorn here",
+            assembled.unused.join(", ")
+        ));
+    }
+}
+
+/// The state to print; `None` when the operator would not write it.
+fn rendered(settled: &Settled) -> Option<Settled> {
+    let settled = if settled.only_observes() {
+        settle(enforced(&settled.snapshot))
+    } else {
+        settled.clone()
+    };
+    settled.applied().then_some(settled)
+}
+
+/// The text to print.
+fn content(format: Format, assembled: &Assembled, settled: &Settled) -> String {
+    if format == Format::Queues {
+        return settled
+            .plan
+            .rendered
+            .as_ref()
+            .map(|rendered| rendered.text.clone())
+            .unwrap_or_default();
+    }
+    let manifests = manifests(assembled, settled);
+    match (format, manifests.as_slice()) {
+        (Format::Json, [one]) => format!("{one:#}\n"),
+        (Format::Json, _) => format!(
+            "{:#}\n",
+            json!({"apiVersion": "v1", "kind": "List", "items": manifests})
+        ),
+        _ => manifests
+            .iter()
+            .map(manifest::to_yaml)
+            .collect::<Vec<_>>()
+            .join("---\n"),
+    }
+}
+
+/// The ConfigMaps that were created on the way, and the output.
+fn manifests(assembled: &Assembled, settled: &Settled) -> Vec<Value> {
+    let namespace = assembled.spec.namespace.as_str();
+    let created = settled.created.iter().map(|map| {
+        manifest::config_map(
+            None,
+            (namespace, &map.name),
+            map.annotations.clone(),
+            map.data.clone(),
+        )
+    });
+    let output = settled.snapshot.output.iter().map(|map| {
+        manifest::config_map(
+            assembled.output.as_ref(),
+            (namespace, &map.name),
+            map.annotations.clone(),
+            map.data.clone(),
+        )
+    });
+    created.chain(output).collect()
+}
+
+fn emit(args: &Args, console: Console, content: &str, again: bool) -> Result<(), Failure> {
+    match &args.output {
+        Some(path) => atomic::write(path, content.as_bytes())
+            .map_err(|error| Failure::Output(format!("cannot write `{}`: {error}", path.display()))),
+        None if again && args.format == Format::Yaml => Ok(console.out(&format!("---\n{content}"))?),
+        None => Ok(console.out(content)?),
+    }
+}

@@ -1,0 +1,164 @@
+//! The conditions that every object would get, as a table for people and as JSON for programs.
+
+use comfy_table::{Cell, ColumnConstraint, ContentArrangement, Table, presets};
+use serde_json::{Value, json};
+
+use super::input::object::Kind;
+use crate::plan::Plan;
+use crate::plan::conditions::{Condition, Reason, Status, Type};
+use crate::text::diag::Severity;
+
+/// The version of the JSON below; raised when a field changes its meaning or goes.
+pub const VERSION: u32 = 1;
+
+/// How statuses are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Format {
+    /// A line for each object, and one more for each condition worth a look.
+    #[default]
+    Table,
+    /// All conditions.
+    Json,
+    /// Not at all.
+    None,
+}
+
+/// The status of one object.
+#[derive(Debug, Clone, Copy)]
+pub struct ObjectConditions<'a> {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its name.
+    pub name: &'a str,
+    /// Its conditions.
+    pub conditions: &'a [Condition],
+}
+
+impl ObjectConditions<'_> {
+    /// `Kind/name`, as messages call it.
+    pub fn label(&self) -> String {
+        format!("{}/{}", self.kind.as_str(), self.name)
+    }
+
+    /// The condition of a type.
+    pub fn get(&self, type_: Type) -> Option<&Condition> {
+        self.conditions
+            .iter()
+            .find(|condition| condition.type_ == type_.as_str())
+    }
+
+    /// What is wrong, by condition: what `YuniKorn` or Kubernetes refuses is an error, what is accepted and does not do what it seems
+    /// to say is a warning. The summary counts only where it stands alone: a `YuniKornConfig` that cannot be read has no other condition.
+    pub fn problems(&self) -> impl Iterator<Item = (&Condition, Severity)> {
+        let accepted = [Type::Accepted, Type::BaseResolved];
+        let judged = accepted.iter().any(|type_| self.get(*type_).is_some());
+        let summary = self.get(Type::Ready).filter(|ready| !judged && ready.status != Status::True);
+        let single = self.conditions.iter().filter_map(|condition| Some((condition, severity(condition)?)));
+        single.chain(summary.map(|ready| (ready, Severity::Error)))
+    }
+}
+
+/// How bad a condition is.
+fn severity(condition: &Condition) -> Option<Severity> {
+    let type_ = Type::ALL.iter().find(|type_| type_.as_str() == condition.type_)?;
+    let is = |reason: Reason| condition.reason == reason.as_str();
+    match (type_, condition.status) {
+        (Type::FailOpen, Status::True) => Some(Severity::Warning),
+        (Type::FailOpen | Type::Loaded | Type::Ready, _) | (_, Status::True) => None,
+        // It comes into force by itself.
+        (Type::Accepted, _) if is(Reason::NotYetValid) => None,
+        (Type::Accepted, _) if is(Reason::Expired) => Some(Severity::Warning),
+        // Asked for.
+        (Type::Applied | Type::Programmed, _) if is(Reason::ObserveMode) => None,
+        (Type::Effective, Status::False) => Some(Severity::Warning),
+        // A consequence: what is not in order says so itself.
+        _ if is(Reason::ConfigNotReady) => None,
+        _ => Some(Severity::Error),
+    }
+}
+
+/// Every object with its conditions: the `YuniKornConfig` first, then by kind and name.
+pub fn objects(plan: &Plan) -> Vec<ObjectConditions<'_>> {
+    let config = plan.config.iter().map(|status| {
+        (
+            Kind::YuniKornConfig,
+            crate::api::v1alpha1::SINGLETON,
+            &status.conditions,
+        )
+    });
+    let acls = plan
+        .queue_acls
+        .iter()
+        .map(|(name, status)| (Kind::QueueAcl, name.as_str(), &status.conditions));
+    let policies = plan
+        .policies
+        .iter()
+        .map(|(name, status)| (Kind::AdmissionPolicy, name.as_str(), &status.conditions));
+    config
+        .chain(acls)
+        .chain(policies)
+        .map(|(kind, name, conditions)| ObjectConditions {
+            kind,
+            name,
+            conditions,
+        })
+        .collect()
+}
+
+/// The statuses of a plan in the chosen form; `width` in columns.
+pub fn show(plan: &Plan, format: Format, width: usize) -> String {
+    match format {
+        Format::None => String::new(),
+        Format::Table => table(&objects(plan), width),
+        Format::Json => format!("{:#}\n", to_json(plan)),
+    }
+}
+
+fn table(objects: &[ObjectConditions<'_>], width: usize) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::try_from(width).unwrap_or(u16::MAX))
+        .set_header(["KIND", "NAME", "READY", "REASON", "MESSAGE"]);
+    for object in objects {
+        let ready = object.get(Type::Ready);
+        let first = ready.map_or(["", "", ""], |c| [c.status.as_str(), &c.reason, &c.message]);
+        let row = [object.kind.as_str(), object.name].into_iter().chain(first);
+        table.add_row(row.map(Cell::new));
+        for (condition, _) in object.problems() {
+            let told = ready.is_some_and(|ready| {
+                (&ready.reason, &ready.message) == (&condition.reason, &condition.message)
+            });
+            if !told {
+                table.add_row(["", "", "", &condition.reason, &condition.message]);
+            }
+        }
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if index < 4 {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
+    table
+        .lines()
+        .map(|line| format!("{}\n", line.trim_end()))
+        .collect()
+}
+
+/// `{version, objects: [{kind, name, conditions: [{type, status, reason, message}]}]}`
+fn to_json(plan: &Plan) -> Value {
+    let objects: Vec<Value> = objects(plan)
+        .iter()
+        .map(|object| {
+            let conditions: Vec<Value> = object
+                .conditions
+                .iter()
+                .map(|c| json!({"type": c.type_, "status": c.status.as_str(), "reason": c.reason, "message": c.message}))
+                .collect();
+            json!({"kind": object.kind.as_str(), "name": object.name, "conditions": conditions})
+        })
+        .collect();
+    json!({"version": VERSION, "objects": objects})
+}

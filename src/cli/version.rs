@@ -1,0 +1,26 @@
+//! `queuewarden version`: what a bug report should say.
+
+use super::console::Console;
+use super::{Exit, Failure};
+use crate::api;
+
+/// The release whose behaviour `model` reproduces.
+const YUNIKORN: &str = "1.8.0";
+
+/// Prints the version, and what it was tested with.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {}
+
+/// Runs the command.
+///
+/// # Errors
+/// When nobody takes the output.
+pub fn run(_: &Args, console: Console) -> Result<Exit, Failure> {
+    let version = env!("CARGO_PKG_VERSION");
+    console.out(&format!(
+        "queuewarden {version}\napi {}/{}\nyunikorn {YUNIKORN}\n",
+        api::GROUP,
+        api::VERSION
+    ))?;
+    Ok(Exit::Clean)
+}

@@ -1,0 +1,121 @@
+//! `render --watch`: once more whenever an input changes or a time window opens or closes.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use notify::{RecursiveMode, Watcher};
+
+use super::console::Console;
+use super::render::{Args, Read, print};
+use super::{Exit, Failure, clock};
+
+/// Editors write a file in several steps: nothing is read before it has been quiet this long.
+const QUIET: Duration = Duration::from_millis(50);
+/// However busy the folder is, after this many quiet spells that did not come it is read anyway.
+const MOST_SPELLS: usize = 20;
+/// Timers longer than this are set again: a laptop may sleep, and clocks are corrected.
+const LONGEST_WAIT: Duration = Duration::from_mins(1);
+
+/// Renders until the process is interrupted, or nobody reads the output any more.
+pub(super) fn run(
+    args: &Args,
+    console: Console,
+    read: impl Fn() -> Result<Read, Failure>,
+) -> Result<Exit, Failure> {
+    let (sender, changes) = channel();
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        if event.map_or(true, |event| !event.kind.is_access()) {
+            // Without a receiver the process is about to end.
+            _ = sender.send(());
+        }
+    })
+    .map_err(unwatchable)?;
+    // Watched before it is read: a change in between is seen.
+    for (path, mode) in places(args) {
+        watcher.watch(&path, mode).map_err(unwatchable)?;
+    }
+    let mut last = read()?;
+    let mut printed = print(args, console, &last, false)?;
+    console.note("watching for changes");
+    loop {
+        let due = printed.wake_at.filter(|_| !args.fixed_time());
+        match next(&changes, due) {
+            Next::Gone => return Ok(printed.exit),
+            Next::Changed => match read() {
+                Ok(now) if now.same_texts(&last) => {}
+                Ok(now) => {
+                    last = now;
+                    printed = print(args, console, &last, true)?;
+                }
+                // A file that is just being replaced; it comes back with another event.
+                Err(failure) => console.err(&format!("error: {failure}\n")),
+            },
+            Next::Due => printed = print(args, console, &last, true)?,
+        }
+    }
+}
+
+fn unwatchable(error: notify::Error) -> Failure {
+    Failure::Output(format!("cannot watch the inputs: {error}"))
+}
+
+/// What to watch: folders themselves, and the folders of files, because editors replace files.
+fn places(args: &Args) -> Vec<(PathBuf, RecursiveMode)> {
+    let (paths, recursive) = args.watched();
+    let below = if recursive {
+        RecursiveMode::Recursive
+    } else {
+        RecursiveMode::NonRecursive
+    };
+    paths
+        .into_iter()
+        .map(|path| {
+            if path.is_dir() {
+                return (path, below);
+            }
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            (
+                folder.unwrap_or(Path::new(".")).to_path_buf(),
+                RecursiveMode::NonRecursive,
+            )
+        })
+        .collect()
+}
+
+enum Next {
+    Changed,
+    Due,
+    Gone,
+}
+
+/// Waits for a change, and for the quiet behind it, or for the time that is due.
+fn next(changes: &Receiver<()>, due: Option<Timestamp>) -> Next {
+    loop {
+        let Some(due) = due else {
+            return changes.recv().map_or(Next::Gone, |()| settle(changes));
+        };
+        let left = Duration::try_from(due.duration_since(clock())).unwrap_or_default();
+        if left.is_zero() {
+            return Next::Due;
+        }
+        match changes.recv_timeout(left.min(LONGEST_WAIT)) {
+            Ok(()) => return settle(changes),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Next::Gone,
+        }
+    }
+}
+
+fn settle(changes: &Receiver<()>) -> Next {
+    for _ in 0..MOST_SPELLS {
+        match changes.recv_timeout(QUIET) {
+            // Everything that came at once counts as one.
+            Ok(()) => changes.try_iter().for_each(drop),
+            Err(RecvTimeoutError::Timeout) => return Next::Changed,
+            Err(RecvTimeoutError::Disconnected) => return Next::Gone,
+        }
+    }
+    Next::Changed
+}

@@ -1,0 +1,139 @@
+//! Resource quantities: yunikorn-core `pkg/common/resources/quantity.go` and the comparisons of `resources.go` that validation
+//! needs, with Go's way to print them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::codes::QUANTITY;
+use super::schema::Quantities;
+use crate::text::diag::Diagnostic;
+
+/// The resource that counts in thousandths (scheduler interface `constants.go:66`).
+const CPU: &str = "vcore";
+
+/// Amounts by resource name. What is missing is not zero: in a maximum it is unlimited.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Amounts(BTreeMap<String, i64>);
+
+impl Amounts {
+    /// Reads quantities (`resources.go:85`). Go reads them in random order; the error here is the first one by name.
+    pub(super) fn read(quantities: &Quantities) -> Result<Self, Diagnostic> {
+        let mut amounts = BTreeMap::new();
+        for (name, quantity) in quantities.iter().flatten() {
+            let amount = parse(quantity.as_str(), name == CPU).map_err(|text| {
+                let diagnostic = Diagnostic::error(QUANTITY, text).help(format!(
+                    "write `{name}` as a whole number with one of k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei behind it or nothing{}",
+                    if name == CPU { "; m is a thousandth" } else { "" }
+                ));
+                match quantity.span {
+                    Some(span) => diagnostic.at(span),
+                    None => diagnostic,
+                }
+            })?;
+            amounts.insert(name.clone(), amount);
+        }
+        Ok(Self(amounts))
+    }
+
+    /// Whether `smaller` fits, where what is not named here is unlimited (`resources.go:455`).
+    pub(super) fn fits(&self, smaller: &Self) -> bool {
+        smaller
+            .0
+            .iter()
+            .all(|(name, amount)| self.0.get(name).is_none_or(|most| *amount <= (*most).max(0)))
+    }
+
+    /// The smaller of each, and what only one of them names (`resources.go:999`).
+    pub(super) fn least(&self, other: &Self) -> Self {
+        let mut least = self.clone();
+        for (name, amount) in &other.0 {
+            least
+                .0
+                .entry(name.clone())
+                .and_modify(|own| *own = (*own).min(*amount))
+                .or_insert(*amount);
+        }
+        least
+    }
+
+    /// Adds, stopping at the largest number (`resources.go:165`, `addVal`).
+    pub(super) fn add(&mut self, other: &Self) {
+        for (name, amount) in &other.0 {
+            self.0
+                .entry(name.clone())
+                .and_modify(|own| *own = own.saturating_add(*amount))
+                .or_insert(*amount);
+        }
+    }
+
+    /// Whether nothing is above or below zero (`resources.go:1107`).
+    pub(super) fn is_zero(&self) -> bool {
+        self.0.values().all(|amount| *amount == 0)
+    }
+
+    /// Whether something is above zero and nothing below (`resources.go:980`).
+    pub(super) fn is_positive(&self) -> bool {
+        self.0.values().all(|amount| *amount >= 0) && !self.is_zero()
+    }
+}
+
+impl fmt::Display for Amounts {
+    /// Go's `%v` of a map: `map[memory:10 vcore:1000]`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_map(f, self.0.iter())
+    }
+}
+
+/// Go's `%v` of a map whose keys are in order.
+pub(super) fn write_map<K: fmt::Display, V: fmt::Display>(
+    f: &mut impl fmt::Write,
+    entries: impl Iterator<Item = (K, V)>,
+) -> fmt::Result {
+    f.write_str("map[")?;
+    for (index, (name, value)) in entries.enumerate() {
+        let blank = if index == 0 { "" } else { " " };
+        write!(f, "{blank}{name}:{value}")?;
+    }
+    f.write_str("]")
+}
+
+/// One quantity (`quantity.go:78`); `milli` is for [`CPU`]: thousandths, and the suffix `m` for one of them.
+fn parse(text: &str, milli: bool) -> Result<i64, &'static str> {
+    let text = text.trim();
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, suffix) = text.split_at_checked(digits).unwrap_or((text, ""));
+    let suffix = suffix.trim_start_matches(['\t', '\n', '\u{c}', '\r', ' ']);
+    if number.is_empty() || !is_suffix(suffix) {
+        return Err("invalid quantity");
+    }
+    let number: i64 = number.parse().map_err(|_| "invalid quantity: overflow")?;
+    let scale: i128 = match suffix {
+        "" => 1,
+        "m" if milli => 1,
+        "k" => 1_000,
+        "M" => 1_000_000,
+        "G" => 1_000_000_000,
+        "T" => 1_000_000_000_000,
+        "P" => 1_000_000_000_000_000,
+        "E" => 1_000_000_000_000_000_000,
+        "Ki" => 1 << 10,
+        "Mi" => 1 << 20,
+        "Gi" => 1 << 30,
+        "Ti" => 1 << 40,
+        "Pi" => 1 << 50,
+        "Ei" => 1 << 60,
+        _ => return Err("invalid suffix"),
+    };
+    let thousandths = if milli && suffix != "m" { 1000 } else { 1 };
+    i128::from(number)
+        .checked_mul(scale)
+        .and_then(|amount| amount.checked_mul(thousandths))
+        .and_then(|amount| i64::try_from(amount).ok())
+        .ok_or("invalid quantity: overflow")
+}
+
+/// The suffixes of the expression in `quantity.go:41`: more than have a meaning.
+fn is_suffix(suffix: &str) -> bool {
+    let letter = suffix.strip_suffix('i').unwrap_or(suffix);
+    suffix.is_empty() || matches!(letter, "m" | "k" | "K" | "M" | "G" | "T" | "P" | "E")
+}

@@ -1,0 +1,173 @@
+//! The configuration as the scheduler runs it: partitions, and in each a tree of queues under one root.
+//!
+//! Only a text that the validator accepts becomes a [`Config`], so every name in it is one that a queue can have.
+
+use std::collections::HashMap;
+
+use super::schema::{Limit, PartitionConfig, PlacementRule, QueueConfig, SchedulerConfig, UserGroupResolver};
+use crate::model::queue::QueuePath;
+use crate::text::yaml::decode::{Place, Spanned};
+
+/// A validated configuration.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Config {
+    /// The partitions in the order of the text.
+    pub partitions: Vec<Partition>,
+}
+
+/// One partition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Partition {
+    /// Its name; `default` for the one that has none, whatever its case.
+    pub name: String,
+    /// Where it stands.
+    pub place: Place,
+    /// Its placement rules in order; none means that applications name their queue (`placement.go:223`).
+    pub placement_rules: Vec<PlacementRule>,
+    /// Who resolves a user's groups. The scheduler asks the first partition only (`usergroup.go:79`).
+    pub user_group_resolver: UserGroupResolver,
+    root: Queue,
+    below: Vec<Queue>,
+    by_path: HashMap<QueuePath, usize>,
+}
+
+/// One queue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Queue {
+    /// Its full path in lower case.
+    pub path: QueuePath,
+    /// Its name as written.
+    pub name: String,
+    /// Who may submit to it, as written; empty when nothing was.
+    pub submit_acl: Spanned,
+    /// Who administers it, as written; empty when nothing was.
+    pub admin_acl: Spanned,
+    /// Whether applications run in it: it is not declared a parent, and has no children (`queue.go:345`).
+    pub is_leaf: bool,
+    /// Limits of users and groups.
+    pub limits: Vec<Limit>,
+    /// Where its mapping stands; `None` for a root that `YuniKorn` inserts because the text has none.
+    pub place: Option<Place>,
+    children: Vec<usize>,
+}
+
+impl Config {
+    /// The view of what [`super::validate()`] returned. `None` if it is something else.
+    pub(super) fn of(validated: SchedulerConfig) -> Option<Self> {
+        let partitions = validated.partitions.into_iter().flatten().map(Partition::of);
+        partitions
+            .collect::<Option<_>>()
+            .map(|partitions| Self { partitions })
+    }
+
+    /// The partition with this name, whatever its case; none is `default`. No two names differ in case only
+    /// (yunikorn-core `configvalidator.go:764`).
+    pub fn partition(&self, name: &str) -> Option<&Partition> {
+        let name = if name.is_empty() { "default" } else { name };
+        self.partitions.iter().find(|partition| partition.name.eq_ignore_ascii_case(name))
+    }
+}
+
+impl Partition {
+    fn of(written: PartitionConfig) -> Option<Self> {
+        let root = written.queues?.into_iter().next()?;
+        let mut below = Vec::new();
+        let root = Queue::of(root, QueuePath::root(), &mut below)?;
+        let by_path = below
+            .iter()
+            .enumerate()
+            .map(|(index, queue)| (queue.path.clone(), index))
+            .collect();
+        Some(Self {
+            name: written.name.value,
+            place: written.place,
+            placement_rules: written.placement_rules.unwrap_or_default(),
+            user_group_resolver: written.user_group_resolver,
+            root,
+            below,
+            by_path,
+        })
+    }
+
+    /// The root queue. There always is one; [`Queue::inserted`] tells whether it is in the text.
+    pub fn root(&self) -> &Queue {
+        &self.root
+    }
+
+    /// The queue with exactly this path.
+    pub fn queue(&self, path: &QueuePath) -> Option<&Queue> {
+        if path.is_root() {
+            return Some(&self.root);
+        }
+        self.by_path.get(path).and_then(|index| self.below.get(*index))
+    }
+
+    /// The queue with this path, or the nearest one above it that exists.
+    pub fn nearest(&self, path: &QueuePath) -> &Queue {
+        path.lineage()
+            .find_map(|path| self.queue(&path))
+            .unwrap_or(&self.root)
+    }
+
+    /// All queues in the order of the text, each before its children.
+    pub fn queues(&self) -> impl Iterator<Item = &Queue> {
+        std::iter::once(&self.root).chain(&self.below)
+    }
+
+    /// The children of a queue of this partition in the order of the text.
+    pub fn children<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = &'a Queue> {
+        queue.children.iter().filter_map(|index| self.below.get(*index))
+    }
+
+    /// The queue above a queue of this partition; `None` for the root.
+    pub fn parent(&self, queue: &Queue) -> Option<&Queue> {
+        queue.path.parent().and_then(|path| self.queue(&path))
+    }
+}
+
+impl Queue {
+    /// The queue, with those below it put behind the others.
+    fn of(written: QueueConfig, path: QueuePath, below: &mut Vec<Queue>) -> Option<Self> {
+        let nested = written.queues.unwrap_or_default();
+        let is_leaf = !written.parent && nested.is_empty();
+        let mut children = Vec::with_capacity(nested.len());
+        for child in nested {
+            let path = path.child(child.name.as_str())?;
+            // Keeps the place in front of the child's own children.
+            let index = below.len();
+            children.push(index);
+            below.push(Self::empty(&path));
+            let child = Self::of(child, path, below)?;
+            *below.get_mut(index)? = child;
+        }
+        let inserted = written.place.path.is_empty();
+        Some(Self {
+            path,
+            name: written.name.value,
+            submit_acl: written.submit_acl,
+            admin_acl: written.admin_acl,
+            is_leaf,
+            limits: written.limits.unwrap_or_default(),
+            place: (!inserted).then_some(written.place),
+            children,
+        })
+    }
+
+    fn empty(path: &QueuePath) -> Self {
+        Self {
+            path: path.clone(),
+            name: String::new(),
+            submit_acl: Spanned::default(),
+            admin_acl: Spanned::default(),
+            is_leaf: true,
+            limits: Vec::new(),
+            place: None,
+            children: Vec::new(),
+        }
+    }
+
+    /// Whether `YuniKorn` inserts this root because the text has none: then it has no ACL, and no place to write one.
+    pub fn inserted(&self) -> bool {
+        self.place.is_none()
+    }
+}

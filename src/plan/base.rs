@@ -1,0 +1,103 @@
+//! The base: the text with the queue tree, into which ACLs are rendered.
+
+use super::conditions::{Finding, Reason, Type};
+use super::environment::{Environment, config_map, text_in};
+use super::header;
+use super::snapshot::{ConfigSpec, Snapshot, YUNIKORN_DEFAULTS};
+use crate::model::config::{BUILT_IN, Config, contains_checksum_marker, verdict};
+use crate::text::diag::Diagnostic;
+
+/// How many diagnostics of a base a condition shows.
+const SHOWN: usize = 3;
+
+/// A base that ACLs can be rendered into.
+#[derive(Debug, Clone)]
+pub(super) struct Base {
+    /// Its text, without a header of ours.
+    pub text: String,
+    /// Where it comes from, for the header: `ConfigMap yunikorn/yunikorn-defaults, key queues.yaml`.
+    pub source: String,
+    /// Its queues.
+    pub tree: Config,
+    /// Condition `BaseResolved`.
+    pub finding: Finding,
+}
+
+/// Finds and reads the base; the error is condition `BaseResolved`.
+pub(super) fn resolve(snapshot: &Snapshot, spec: &ConfigSpec, env: &Environment) -> Result<Base, Finding> {
+    let key = spec.base_key.as_deref().unwrap_or(&env.key);
+    let map = config_map(spec, &spec.base_config_map);
+    let (text, source, reason) = match snapshot.base.as_ref().and_then(|base| text_in(base, key)) {
+        Some(text) => (header::strip(&text).to_string(), format!("{map}, key {key}"), Reason::BaseResolved),
+        None => (stand_in(snapshot, spec, env, &map, key)?, "YuniKorn's built-in default".into(), Reason::BuiltInDefault),
+    };
+    read(text, source, reason)
+}
+
+/// The built-in default stands in for a base that was never there. For one that has gone it must not: the default has no queues
+/// and lets everyone in.
+fn stand_in(
+    snapshot: &Snapshot,
+    spec: &ConfigSpec,
+    env: &Environment,
+    map: &str,
+    key: &str,
+) -> Result<String, Finding> {
+    let missing = match &snapshot.base {
+        None => format!("{map} does not exist"),
+        Some(_) => format!("{map} has no key `{key}`"),
+    };
+    let no = |why: &str| Err(Finding::no(Type::BaseResolved, Reason::BaseNotFound, format!("{missing}; {why}")));
+    if spec.base_config_map != YUNIKORN_DEFAULTS {
+        return no("create it, or set spec.base to where the queue tree is");
+    }
+    let written_from_a_base = snapshot
+        .output
+        .as_ref()
+        .and_then(|output| output.data.get(&env.key))
+        .and_then(|text| header::split(text))
+        .is_some_and(|parts| parts.origin != header::origin("YuniKorn's built-in default"));
+    if written_from_a_base {
+        return no("it was there before, so what is live stays; bring it back, or write the tree you want into it");
+    }
+    Ok(BUILT_IN.to_string())
+}
+
+fn read(text: String, source: String, reason: Reason) -> Result<Base, Finding> {
+    let invalid = |message: String| Finding::no(Type::BaseResolved, Reason::BaseInvalid, message);
+    if contains_checksum_marker(&text) {
+        let message = format!(
+            "{source} contains the text `checksum: `, which hides what follows it from the scheduler's comparison of \
+             configurations; remove it, also from comments"
+        );
+        return Err(invalid(message));
+    }
+    let verdict = verdict(&text, &[]);
+    let refusal = verdict.refusal();
+    let (errors, warnings): (Vec<_>, Vec<_>) = verdict.diagnostics.iter().partition(|d| d.is_error());
+    let tree = match (verdict.config.as_ref(), refusal) {
+        (Some(tree), None) if errors.is_empty() => tree.clone(),
+        (_, refusal) if errors.is_empty() => {
+            return Err(invalid(format!("{source}: {}", refusal.unwrap_or_else(|| "it has no queues".into()))));
+        }
+        _ => return Err(invalid(format!("{source}: {}", shown(&errors)))),
+    };
+    let mut message = format!("the queue tree comes from {source}");
+    if reason == Reason::BuiltInDefault {
+        message.push_str(", because the base does not exist");
+    }
+    if !warnings.is_empty() {
+        message.push_str("; ");
+        message.push_str(&shown(&warnings));
+    }
+    Ok(Base { text, source, tree, finding: Finding::yes(Type::BaseResolved, reason, message) })
+}
+
+/// The first few diagnostics in one line.
+fn shown(diagnostics: &[&Diagnostic]) -> String {
+    let mut text = diagnostics.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        text.push_str(&format!("; and {more} more (`queuewarden validate` shows all)"));
+    }
+    text
+}

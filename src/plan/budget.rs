@@ -1,0 +1,112 @@
+//! How often someone else's edit is put back.
+//!
+//! Two controllers that each insist on their own text can rewrite a ConfigMap in a hot loop, and every rewrite is a reload of the
+//! scheduler. The first repairs come at once, so that a slip is healed before anyone notices; then they slow down.
+
+use jiff::{SignedDuration, Timestamp};
+
+/// Repairs within [`WINDOW`] that are free of delay.
+pub const BURST: usize = 3;
+/// Repairs older than this are forgotten.
+pub const WINDOW: SignedDuration = SignedDuration::from_mins(10);
+/// Delay after the first repair beyond the burst; doubled for each further one.
+const FIRST_DELAY: SignedDuration = SignedDuration::from_secs(30);
+/// The longest delay.
+const LONGEST_DELAY: SignedDuration = SignedDuration::from_mins(10);
+/// A contention is over when nobody edited for this long after our last repair.
+const QUIET: SignedDuration = SignedDuration::from_secs(30);
+
+/// Whether a repair may be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Permit {
+    /// Now.
+    Now,
+    /// Not before this moment.
+    At(Timestamp),
+}
+
+/// The repairs that still count at `now`.
+fn recent(repairs: &[Timestamp], now: Timestamp) -> impl DoubleEndedIterator<Item = Timestamp> {
+    repairs.iter().copied().filter(move |at| now.duration_since(*at) < WINDOW)
+}
+
+/// Whether one more repair may be made at `now`, given the earlier ones.
+pub(super) fn permit(repairs: &[Timestamp], now: Timestamp) -> Permit {
+    let count = recent(repairs, now).count();
+    let (Some(beyond), Some(last)) = (count.checked_sub(BURST), recent(repairs, now).max()) else {
+        return Permit::Now;
+    };
+    let delay = doubled(FIRST_DELAY, beyond, LONGEST_DELAY);
+    match last.checked_add(delay) {
+        Ok(due) if due > now => Permit::At(due),
+        _ => Permit::Now,
+    }
+}
+
+/// Until when the contention lasts, if there is one at `now` and nobody edits any more.
+pub(super) fn contended_until(repairs: &[Timestamp], now: Timestamp) -> Option<Timestamp> {
+    if recent(repairs, now).count() < BURST {
+        return None;
+    }
+    let until = recent(repairs, now).max()?.checked_add(QUIET).ok()?;
+    (until > now).then_some(until)
+}
+
+/// `first` doubled `times` times, at most `longest`.
+pub(super) fn doubled(first: SignedDuration, times: usize, longest: SignedDuration) -> SignedDuration {
+    let factor = u32::try_from(times).ok().and_then(|times| 2_i32.checked_pow(times));
+    factor.and_then(|factor| first.checked_mul(factor)).map_or(longest, |delay| delay.min(longest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_000_000 + second).unwrap()
+    }
+
+    #[test]
+    fn a_burst_is_free_and_then_delays_double() {
+        let mut repairs = Vec::new();
+        let mut clock = 0;
+        let mut waits = Vec::new();
+        for _ in 0..8 {
+            let wait = match permit(&repairs, at(clock)) {
+                Permit::Now => 0,
+                Permit::At(due) => due.duration_since(at(clock)).as_secs(),
+            };
+            waits.push(wait);
+            clock += wait;
+            repairs.push(at(clock));
+        }
+        assert_eq!(waits, [0, 0, 0, 30, 60, 120, 240, 240], "the first repairs leave the window by then");
+    }
+
+    #[test]
+    fn old_repairs_are_forgotten() {
+        let repairs: Vec<_> = (0..50).map(at).collect();
+        assert!(matches!(permit(&repairs, at(60)), Permit::At(_)));
+        assert_eq!(permit(&repairs, at(50 + 600)), Permit::Now);
+    }
+
+    #[test]
+    fn contention_ends_after_a_quiet_time() {
+        let repairs = [at(0), at(1), at(2)];
+        assert_eq!(contended_until(&repairs[..2], at(2)), None);
+        assert_eq!(contended_until(&repairs, at(3)), Some(at(32)));
+        assert_eq!(contended_until(&repairs, at(32)), None);
+    }
+
+    #[test]
+    fn in_any_ten_minutes_of_a_hostile_writer_few_repairs_are_made() {
+        let mut repairs: Vec<Timestamp> = Vec::new();
+        for second in 0..3600 {
+            if permit(&repairs, at(second)) == Permit::Now {
+                repairs.push(at(second));
+            }
+        }
+        let most = (0..3000).map(|from| repairs.iter().filter(|r| **r >= at(from) && **r < at(from + 600)).count());
+        assert!(most.max().unwrap() <= 8, "{repairs:?}");
+    }
+}

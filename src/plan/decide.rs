@@ -1,0 +1,227 @@
+//! The plan itself, step by step: what `YuniKorn` sees, the base, the objects, the text, the write, the statuses.
+
+use jiff::Timestamp;
+
+use super::base::{self, Base};
+use super::conditions::{Finding, Reason, Status, Type, merge};
+use super::environment::{Environment, Source, config_map};
+use super::grants::{self, Grants};
+use super::loaded;
+use super::output::{self, Decision, Question};
+use super::policy::{self, ResolvedPolicy};
+use super::render;
+use super::report::{self, events};
+use super::resolve::{self, Resolved};
+use super::snapshot::{ConfigMemory, ConfigSpec, Entry, Meta, Mode, Snapshot};
+use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject};
+use crate::model::config::{Config, verdict};
+use crate::model::queue::QueuePath;
+
+/// Everything that was decided before anything is said.
+struct Decided<'a> {
+    snapshot: &'a Snapshot,
+    config: &'a Entry<ConfigSpec, ConfigMemory>,
+    spec: &'a ConfigSpec,
+    env: Environment,
+    base: Finding,
+    objects: Vec<Resolved>,
+    policies: Vec<ResolvedPolicy>,
+    grants: Grants,
+    wanted: Option<Config>,
+    output: Decision,
+    loaded: Option<loaded::Answer>,
+}
+
+/// Plans with a readable `YuniKornConfig`.
+pub(super) fn plan(snapshot: &Snapshot, config: &Entry<ConfigSpec, ConfigMemory>, spec: &ConfigSpec) -> Plan {
+    decided(snapshot, config, spec).into_plan()
+}
+
+fn decided<'a>(
+    snapshot: &'a Snapshot,
+    config: &'a Entry<ConfigSpec, ConfigMemory>,
+    spec: &'a ConfigSpec,
+) -> Decided<'a> {
+    let env = Environment::of(snapshot);
+    let mut base = base::resolve(snapshot, spec, &env);
+    let objects = objects(snapshot, base.as_ref().ok(), &env);
+    let tree = base.as_ref().ok().map(|base| &base.tree).or(env.tree.as_ref());
+    let grants = tree.map(|tree| grants::decide(&objects, tree)).unwrap_or_default();
+    let (body, wanted) = match rendered(base.as_ref().ok(), &grants) {
+        Some(Ok((body, tree))) => (Some(body), Some(tree)),
+        Some(Err(finding)) => {
+            base = Err(finding);
+            (None, None)
+        }
+        None => (None, None),
+    };
+    let policies = policy::resolve(&snapshot.policies);
+    let loaded = spec.scheduler_url.as_ref().map(|_| {
+        loaded::answer(&loaded::Question {
+            expected: &env.checksum,
+            hot_refresh: env.hot_refresh,
+            observed: &snapshot.observed,
+            now: snapshot.now,
+        })
+    });
+    let reassert_at = loaded.as_ref().and_then(|answer| answer.reassert_at).filter(|_| env.source == Source::Output);
+    let output = output::decide(&Question {
+        snapshot,
+        spec,
+        memory: config.in_force.as_ref(),
+        env: &env,
+        base: base.as_ref(),
+        body: body.as_deref(),
+        policy: policies.iter().find_map(ResolvedPolicy::keys),
+        reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
+    });
+    let base = base.map_or_else(|finding| finding, |base| base.finding);
+    Decided { snapshot, config, spec, env, base, objects, policies, grants, wanted, output, loaded }
+}
+
+/// Resolves all objects: against the base, or against what is live while the base is not in order, or by themselves when there is
+/// no queue tree at all.
+fn objects(snapshot: &Snapshot, base: Option<&Base>, env: &Environment) -> Vec<Resolved> {
+    let dynamic = |partition: &str, queue: &QueuePath| {
+        snapshot.observed.live_queues.get(partition).and_then(|queues| queues.get(queue.as_str())) == Some(&false)
+    };
+    let empty = Config::default();
+    let tree = base.map(|base| &base.tree).or(env.tree.as_ref()).unwrap_or(&empty);
+    snapshot.queue_acls.iter().map(|entry| resolve::resolve(entry, tree, snapshot.now, &dynamic)).collect()
+}
+
+/// The base with the grants in it, and its queues; the error is condition `BaseResolved`.
+fn rendered(base: Option<&Base>, grants: &Grants) -> Option<Result<(String, Config), Finding>> {
+    let base = base?;
+    Some(render::body(base, grants).map_err(|diagnostic| {
+        let message = format!("the ACLs cannot be rendered into {}: {diagnostic}", base.source);
+        Finding::no(Type::BaseResolved, Reason::BaseInvalid, message)
+    }))
+}
+
+impl Decided<'_> {
+    fn into_plan(self) -> Plan {
+        let mut events = Vec::new();
+        let queue_acls = self.queue_acl_statuses(&mut events);
+        let policies = self.policy_statuses(&mut events);
+        let config = self.config_status(&mut events);
+        let wake_at = self.wake_at();
+        events.sort();
+        let Decision { import, backup, write, rendered, .. } = self.output;
+        Plan {
+            import,
+            backup,
+            write,
+            rendered,
+            queue_acls: queue_acls.into_iter().collect(),
+            policies: policies.into_iter().collect(),
+            config: Some(config),
+            events,
+            wake_at,
+        }
+    }
+
+    fn status<S>(&self, meta: &Meta, findings: &[Finding], rest: S) -> ObjectStatus<S> {
+        let conditions = merge(&meta.conditions, findings, meta.generation, self.snapshot.now);
+        ObjectStatus { uid: meta.uid.clone(), conditions, rest }
+    }
+
+    fn queue_acl_statuses(&self, events: &mut Vec<Event>) -> Vec<(String, ObjectStatus<QueueAclStatus>)> {
+        let text = self.snapshot.output.as_ref().and_then(|output| output.data.get(&self.env.key));
+        let as_wanted = text.is_some() && text == self.output.rendered.as_ref().map(|rendered| &rendered.text);
+        let written = if as_wanted { None } else { text.and_then(|text| verdict(text, &[]).config) };
+        let written = if as_wanted { self.wanted.as_ref() } else { written.as_ref() };
+        let proven = self.proven();
+        let name = config_map(self.spec, &self.spec.output_config_map);
+        let facts = report::queue_acl::Facts {
+            mode: self.spec.mode,
+            env: &self.env,
+            grants: &self.grants,
+            wanted: self.wanted.as_ref(),
+            written,
+            proven: proven.as_ref(),
+            applied: &self.output.applied,
+            loaded: self.loaded.as_ref().map(|answer| &answer.finding),
+            output: &name,
+        };
+        let objects = self.snapshot.queue_acls.iter().zip(&self.objects);
+        objects
+            .map(|(entry, object)| {
+                let found = report::queue_acl::report(object, entry.in_force.as_ref(), &facts);
+                let subject = Subject::QueueAcl(entry.meta.name.clone());
+                events.extend(events::transitions(&subject, &entry.meta.conditions, &found.findings, &[Type::Ready]));
+                let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
+                if let Some(taken) = found.taken.filter(|_| newly) {
+                    events.push(events::event(&subject, true, events::ACCESS_REMOVED, &taken));
+                }
+                (entry.meta.name.clone(), self.status(&entry.meta, &found.findings, found.status))
+            })
+            .collect()
+    }
+
+    /// The queues of the text that the scheduler was last proven to run; read only when that is in doubt now.
+    fn proven(&self) -> Option<Config> {
+        let loaded = &self.loaded.as_ref()?.finding;
+        if loaded.status == Status::True {
+            return None;
+        }
+        let memory = self.config.in_force.as_ref().and_then(|memory| memory.loaded_hash.as_ref());
+        // A scheduler that cannot be asked is taken to run what it was last seen to run.
+        let unasked = loaded.status == Status::Unknown && memory == Some(&self.env.checksum);
+        let text = if unasked { Some(&self.env.text) } else { self.snapshot.observed.loaded_text.as_ref() };
+        verdict(text?, &[]).config
+    }
+
+    fn policy_statuses(
+        &self,
+        events: &mut Vec<Event>,
+    ) -> Vec<(String, ObjectStatus<Option<super::snapshot::AdmissionPolicySpec>>)> {
+        let name = config_map(self.spec, &self.spec.output_config_map);
+        let facts = report::policy::Facts {
+            mode: self.spec.mode,
+            output: self.snapshot.output.as_ref(),
+            applied: &self.output.applied,
+            name: &name,
+        };
+        let objects = self.snapshot.policies.iter().zip(&self.policies);
+        objects
+            .map(|(entry, object)| {
+                let spec = entry.spec.as_ref().ok();
+                let (findings, in_force) = report::policy::report(object, spec, entry.in_force.as_ref(), &facts);
+                let subject = Subject::AdmissionPolicy(entry.meta.name.clone());
+                events.extend(events::transitions(&subject, &entry.meta.conditions, &findings, &[Type::Ready]));
+                (entry.meta.name.clone(), self.status(&entry.meta, &findings, in_force))
+            })
+            .collect()
+    }
+
+    fn config_status(&self, events: &mut Vec<Event>) -> ObjectStatus<ConfigStatus> {
+        let meta = &self.config.meta;
+        let fail_open = report::config::fail_open(&self.env, self.output.keys.contains(&self.env.key));
+        let loaded = self.loaded.as_ref().map(|answer| answer.finding.clone());
+        let findings = report::config::findings(self.base.clone(), self.output.applied.clone(), loaded, fail_open);
+        let subject = Subject::Config(meta.name.clone());
+        let types = [Type::BaseResolved, Type::Applied, Type::Loaded, Type::FailOpen];
+        events.extend(events::transitions(&subject, &meta.conditions, &findings, &types));
+        events.extend(events::closed(&subject, &meta.conditions, &findings));
+        let rest = report::config::status(self.snapshot, self.spec, self.config.in_force.as_ref(), &self.env);
+        self.status(meta, &findings, rest)
+    }
+
+    /// The next moment at which the same snapshot would give another plan.
+    fn wake_at(&self) -> Option<Timestamp> {
+        let now = self.snapshot.now;
+        let specs = self.snapshot.queue_acls.iter().filter_map(|entry| entry.spec.as_ref().ok());
+        let windows = specs.flat_map(|spec| [spec.not_before, spec.expires_at]).flatten();
+        let kept = self.objects.iter().filter_map(|object| object.kept.as_ref()?.expires_at);
+        let load = self.loaded.iter().filter_map(|answer| answer.reassert_at);
+        let patience = self
+            .snapshot
+            .observed
+            .pending_since
+            .filter(|_| load.clone().next().is_some())
+            .and_then(|since| since.checked_add(loaded::PATIENCE).ok());
+        let load = load.filter(|_| self.spec.mode == Mode::Enforce && self.env.source == Source::Output);
+        windows.chain(kept).chain(load).chain(patience).chain(self.output.wake_at).filter(|at| *at > now).min()
+    }
+}

@@ -1,0 +1,91 @@
+//! What `YuniKorn` sees now: both of its ConfigMaps merged as the shim merges them, and where the queue tree in force comes from.
+
+use super::snapshot::{ConfigMapState, ConfigSpec, Snapshot};
+use crate::model::config::flatten::{self, ConfigMapData, Flattened, flatten};
+use crate::model::config::{BUILT_IN, Config, checksum, verdict};
+
+/// Where the queue tree in force comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    /// `data` of the output ConfigMap.
+    Output,
+    /// `binaryData` of the output ConfigMap, which beats its `data`.
+    OutputBinary,
+    /// `yunikorn-defaults`.
+    Defaults,
+    /// Nowhere: the built-in default.
+    BuiltIn,
+}
+
+/// What `YuniKorn` sees.
+#[derive(Debug, Clone)]
+pub(super) struct Environment {
+    /// The key with the queue tree: `<service.policyGroup>.yaml`.
+    pub key: String,
+    /// Whether a new text is taken without a restart.
+    pub hot_refresh: bool,
+    /// Where the tree in force comes from.
+    pub source: Source,
+    /// A `binaryData` key of the output that hides or blanks `key`.
+    pub shadow: Option<String>,
+    /// The text in force; the built-in default where there is none.
+    pub text: String,
+    /// Its checksum.
+    pub checksum: String,
+    /// Its queues, if it can be read.
+    pub tree: Option<Config>,
+}
+
+impl Environment {
+    /// Merges the ConfigMaps of the snapshot.
+    pub(super) fn of(snapshot: &Snapshot) -> Self {
+        let flat = flatten(&data(snapshot.defaults.as_ref()), &data(snapshot.output.as_ref()));
+        let key = flat.queues_key();
+        let shadow = flat.shadows(flatten::Source::Configs, &key).map(|origin| origin.key.clone());
+        let queues = flat.queues(&key);
+        let source = match queues.origin {
+            None => Source::BuiltIn,
+            Some(_) if queues.text.is_empty() => Source::BuiltIn,
+            Some(origin) => match (origin.source, origin.binary) {
+                (flatten::Source::Configs, false) => Source::Output,
+                (flatten::Source::Configs, true) => Source::OutputBinary,
+                (flatten::Source::Defaults, _) => Source::Defaults,
+            },
+        };
+        let text = if queues.text.is_empty() { BUILT_IN } else { queues.text }.to_string();
+        Self {
+            hot_refresh: flat.hot_refresh(),
+            source,
+            shadow,
+            checksum: checksum(&text),
+            tree: verdict(&text, &[]).config,
+            text,
+            key,
+        }
+    }
+
+    /// The partitions that the scheduler has now: a text without one of them hangs it (yunikorn-core `partition_manager.go:168`).
+    pub(super) fn active_partitions(&self) -> Vec<String> {
+        let names: Vec<String> = self.tree.iter().flat_map(|tree| &tree.partitions).map(|p| p.name.clone()).collect();
+        if names.is_empty() { vec!["default".into()] } else { names }
+    }
+}
+
+/// The text of `key` in one ConfigMap alone, `binaryData` considered.
+pub(super) fn text_in(map: &ConfigMapState, key: &str) -> Option<String> {
+    let flat: Flattened = flatten(&ConfigMapData::default(), &data(Some(map)));
+    flat.get(key).map(|value| value.text.clone()).filter(|text| !text.is_empty())
+}
+
+fn data(map: Option<&ConfigMapState>) -> ConfigMapData {
+    let Some(map) = map else { return ConfigMapData::default() };
+    ConfigMapData {
+        data: map.data.clone(),
+        binary_data: map.binary.iter().map(|(key, value)| (key.clone(), value.gunzipped.clone())).collect(),
+    }
+}
+
+/// `namespace/name`, as messages name a ConfigMap.
+pub(super) fn config_map(spec: &ConfigSpec, name: &str) -> String {
+    format!("ConfigMap {}/{name}", spec.namespace)
+}

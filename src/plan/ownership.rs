@@ -1,0 +1,113 @@
+//! Whose is a key of the output ConfigMap, and may it be taken over?
+//!
+//! `managedFields` alone cannot answer: one `kubectl edit` moves a key to another manager. So what we wrote is remembered in an
+//! annotation next to it, and in the status of the `YuniKornConfig` together with the ConfigMap's uid.
+
+use std::collections::BTreeSet;
+
+use super::snapshot::{ConfigMapState, ConfigMemory, FIELD_MANAGER, MANAGED_KEYS, Owner};
+
+/// Whose a key is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// It is not there: whoever writes it has it.
+    Free,
+    /// We wrote it, even if someone changed it since.
+    Ours,
+    /// Someone else wrote it.
+    Foreign(Vec<Owner>),
+}
+
+/// Whose `key` is.
+pub(super) fn claim(output: Option<&ConfigMapState>, memory: Option<&ConfigMemory>, key: &str) -> Claim {
+    let Some(output) = output.filter(|output| output.data.contains_key(key)) else {
+        return Claim::Free;
+    };
+    let owners = output.owners.get(key).cloned().unwrap_or_default();
+    if ledger(output).contains(key)
+        || memory.is_some_and(|memory| remembers(memory, output, key))
+        || owners.iter().any(|owner| owner.manager == FIELD_MANAGER)
+    {
+        return Claim::Ours;
+    }
+    Claim::Foreign(owners)
+}
+
+fn remembers(memory: &ConfigMemory, output: &ConfigMapState, key: &str) -> bool {
+    !output.uid.is_empty() && memory.output_uid.as_deref() == Some(output.uid.as_str()) && memory.output_keys.contains(key)
+}
+
+/// The keys that the output's annotation says are ours.
+pub(super) fn ledger(output: &ConfigMapState) -> BTreeSet<&str> {
+    let text = output.annotations.get(MANAGED_KEYS).map(String::as_str).unwrap_or_default();
+    text.split(',').map(str::trim).filter(|key| !key.is_empty()).collect()
+}
+
+/// The annotation for these keys.
+pub(super) fn ledger_text<'a>(keys: impl IntoIterator<Item = &'a str>) -> String {
+    keys.into_iter().collect::<Vec<_>>().join(",")
+}
+
+/// Who owns a key, for a message: `"helm" (Apply), "kubectl-edit" (Update)`, or `another writer` when nothing tells.
+pub(super) fn names(owners: &[Owner]) -> String {
+    if owners.is_empty() {
+        return "another writer".into();
+    }
+    let sorted: BTreeSet<_> = owners.iter().collect();
+    sorted.iter().map(|o| format!("\"{}\" ({})", o.manager, o.operation)).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "queues.yaml";
+
+    fn output(annotation: Option<&str>, managers: &[&str]) -> ConfigMapState {
+        let owner = |name: &&str| Owner { manager: (*name).into(), operation: "Update".into() };
+        ConfigMapState {
+            uid: "u1".into(),
+            data: [(KEY.to_string(), "x".to_string())].into(),
+            annotations: annotation.map(|text| (MANAGED_KEYS.to_string(), text.to_string())).into_iter().collect(),
+            owners: [(KEY.to_string(), managers.iter().map(owner).collect())].into(),
+            ..ConfigMapState::default()
+        }
+    }
+
+    fn memory(uid: &str) -> ConfigMemory {
+        ConfigMemory {
+            output_uid: Some(uid.into()),
+            output_keys: [KEY.to_string()].into(),
+            ..ConfigMemory::default()
+        }
+    }
+
+    #[test]
+    fn a_missing_object_or_key_is_free() {
+        assert_eq!(claim(None, None, KEY), Claim::Free);
+        assert_eq!(claim(Some(&output(None, &[])), None, "other"), Claim::Free);
+    }
+
+    #[test]
+    fn annotation_memory_or_field_manager_make_it_ours() {
+        let edited = ["kubectl-edit"];
+        assert_eq!(claim(Some(&output(Some("a, queues.yaml"), &edited)), None, KEY), Claim::Ours);
+        assert_eq!(claim(Some(&output(None, &edited)), Some(&memory("u1")), KEY), Claim::Ours);
+        assert_eq!(claim(Some(&output(None, &["helm", FIELD_MANAGER])), None, KEY), Claim::Ours);
+    }
+
+    #[test]
+    fn a_recreated_object_is_not_ours_by_memory() {
+        let state = output(None, &["helm"]);
+        let expected = Claim::Foreign(state.owners[KEY].clone());
+        assert_eq!(claim(Some(&state), Some(&memory("another")), KEY), expected);
+        assert_eq!(claim(Some(&output(Some("queues.yaml.old"), &["helm"])), None, KEY), expected);
+    }
+
+    #[test]
+    fn owners_read_sorted() {
+        let owner = |manager: &str, operation: &str| Owner { manager: manager.into(), operation: operation.into() };
+        assert_eq!(names(&[owner("z", "Update"), owner("a", "Apply")]), "\"a\" (Apply), \"z\" (Update)");
+        assert_eq!(names(&[]), "another writer");
+    }
+}

@@ -1,0 +1,80 @@
+//! Conditions and status of the `YuniKornConfig`.
+
+use crate::model::config::checksum;
+use crate::plan::conditions::{Finding, Reason, Type};
+use crate::plan::effect::open_root;
+use crate::plan::environment::{Environment, Source};
+use crate::plan::resolve::Right;
+use crate::plan::snapshot::{ConfigMemory, ConfigSpec, Snapshot};
+use crate::plan::{ConfigStatus, OutputRef, header, ownership};
+
+/// All conditions of the object.
+pub(in crate::plan) fn findings(
+    base: Finding,
+    applied: Finding,
+    loaded: Option<Finding>,
+    fail_open: Option<Finding>,
+) -> Vec<Finding> {
+    let mut findings = vec![base, applied];
+    findings.extend(loaded);
+    let ready = Finding::ready(&findings, "the scheduler's configuration is in order");
+    findings.extend(fail_open);
+    findings.push(ready);
+    findings
+}
+
+/// Condition `FailOpen`: told only while everyone may submit to, or administers, every queue of a partition.
+pub(in crate::plan) fn fail_open(env: &Environment, key_written: bool) -> Option<Finding> {
+    let (partition, right) = open_root(env.tree.as_ref()?)?;
+    let what = match right {
+        Right::Submit => "everyone may submit to every queue",
+        Right::Admin => "everyone administers, and may submit to, every queue",
+    };
+    let (reason, why) = match (&env.source, &env.shadow) {
+        (Source::Output, _) => (Reason::RootAllowsEveryone, "the root queue's ACL is `*`; close it in the base, or with a QueueAcl for `root`".into()),
+        (_, Some(shadow)) => (
+            Reason::ShadowedByBinaryData,
+            format!("binaryData key `{shadow}` hides key `{}`; remove it", env.key),
+        ),
+        _ if key_written => (Reason::RootAllowsEveryone, "the root queue's ACL is `*`".into()),
+        (Source::Defaults, _) => (
+            Reason::OutputMissing,
+            format!("the output has no key `{}`, and in yunikorn-defaults the root queue's ACL is `*`", env.key),
+        ),
+        _ => (
+            Reason::OutputMissing,
+            format!("no ConfigMap has a key `{}`, so YuniKorn runs its built-in default", env.key),
+        ),
+    };
+    Some(Finding::yes(Type::FailOpen, reason, format!("{what} of partition `{partition}`: {why}")))
+}
+
+/// The rest of the status.
+pub(in crate::plan) fn status(
+    snapshot: &Snapshot,
+    spec: &ConfigSpec,
+    memory: Option<&ConfigMemory>,
+    env: &Environment,
+) -> ConfigStatus {
+    let text = snapshot.output.as_ref().and_then(|output| output.data.get(&env.key));
+    let seen = snapshot.observed.read_back.as_ref().and_then(|read| read.checksum.as_ref().ok());
+    let remembered = memory.and_then(|memory| memory.loaded_hash.as_ref());
+    let revision = text.and_then(|text| header::split(text)).map(|parts| parts.revision);
+    ConfigStatus {
+        // A foreign edit may have taken the header away; the number must not be used again.
+        revision: revision.max(memory.and_then(|memory| memory.revision)),
+        config_hash: text.map(|text| checksum(text)),
+        loaded_hash: spec.scheduler_url.as_ref().and(seen.or(remembered)).cloned(),
+        output: snapshot.output.as_ref().map(|output| OutputRef {
+            namespace: spec.namespace.clone(),
+            name: spec.output_config_map.clone(),
+            uid: output.uid.clone(),
+            keys: output
+                .data
+                .keys()
+                .filter(|key| ownership::claim(Some(output), memory, key) == ownership::Claim::Ours)
+                .cloned()
+                .collect(),
+        }),
+    }
+}

@@ -1,0 +1,187 @@
+//! Conditions and status of a `QueueAcl`.
+
+use super::{people, with_warnings};
+use crate::model::acl::Acl;
+use crate::model::config::Config;
+use crate::plan::conditions::{Finding, Reason, Status, Type};
+use crate::plan::effect::moot;
+use crate::plan::environment::{Environment, Source};
+use crate::plan::grants::{Decided, Grants, acl_of};
+use crate::plan::resolve::{Contribution, Resolved, Right};
+use crate::plan::snapshot::{Mode, QueueAclInForce};
+use crate::plan::QueueAclStatus;
+
+/// What the conditions depend on besides the object.
+pub(in crate::plan) struct Facts<'a> {
+    /// Whether the operator writes.
+    pub mode: Mode,
+    /// What `YuniKorn` sees.
+    pub env: &'a Environment,
+    /// What was decided.
+    pub grants: &'a Grants,
+    /// The queues of the text that should be in force.
+    pub wanted: Option<&'a Config>,
+    /// The queues of the text in the output ConfigMap.
+    pub written: Option<&'a Config>,
+    /// The queues of the text that the scheduler was last proven to run.
+    pub proven: Option<&'a Config>,
+    /// Condition `Applied`.
+    pub applied: &'a Finding,
+    /// Condition `Loaded`, if the scheduler is asked.
+    pub loaded: Option<&'a Finding>,
+    /// `ConfigMap namespace/name` of the output.
+    pub output: &'a str,
+}
+
+/// What is found about one object.
+pub(in crate::plan) struct Report {
+    /// Its conditions.
+    pub findings: Vec<Finding>,
+    /// The rest of its status.
+    pub status: QueueAclStatus,
+    /// Who lost access through it, if anyone did.
+    pub taken: Option<String>,
+}
+
+/// Reports one object; `before` is what its status remembers.
+pub(in crate::plan) fn report(object: &Resolved, before: Option<&QueueAclInForce>, facts: &Facts<'_>) -> Report {
+    let mut findings = vec![accepted(object, facts)];
+    let mut in_force = None;
+    if let Some(contribution) = object.contribution() {
+        let programmed = programmed(object, contribution, facts);
+        in_force = match (&object.outcome, programmed.status) {
+            (Ok(contribution), Status::True) => Some(contribution.in_force()),
+            _ => before.cloned(),
+        };
+        let written = programmed.status == Status::True;
+        findings.push(programmed);
+        findings.push(effective(contribution, facts));
+        if written && let Some(loaded) = unconfirmed(contribution, facts) {
+            // Not a condition of its own: what the scheduler runs stands on the YuniKornConfig. But without it the object is not ready.
+            findings.push(loaded.clone());
+        }
+    }
+    let ready = Finding::ready(&findings, "in force");
+    findings.retain(|finding| finding.type_ != Type::Loaded);
+    findings.push(ready);
+    let text = |right| column(object.contribution().map(|c| c.grant(right)));
+    Report {
+        status: QueueAclStatus { submit: text(Right::Submit), admin: text(Right::Admin), in_force },
+        taken: object.outcome.as_ref().ok().and_then(|contribution| taken(contribution, facts.grants)),
+        findings,
+    }
+}
+
+/// A right as a column shows it.
+fn column(grant: Option<Option<&Acl>>) -> String {
+    match grant {
+        None => String::new(),
+        Some(None) => "-".into(),
+        Some(Some(acl)) if acl.is_nobody() => "nobody".into(),
+        Some(Some(acl)) => acl.canonical(),
+    }
+}
+
+fn accepted(object: &Resolved, facts: &Facts<'_>) -> Finding {
+    let contribution = match &object.outcome {
+        Err(refusal) => return Finding::no(Type::Accepted, refusal.reason, refusal.message.clone()),
+        Ok(contribution) => contribution,
+    };
+    let rights: Vec<_> = Right::ALL
+        .into_iter()
+        .filter_map(|right| contribution.grant(right).map(|acl| format!("{} to {}", right.field(), people(acl))))
+        .collect();
+    let mut message = format!("grants {} on queue `{}`", rights.join(", "), contribution.queue);
+    if let Some(taken) = taken(contribution, facts.grants) {
+        message.push_str("; ");
+        message.push_str(&taken);
+    }
+    Finding::yes(Type::Accepted, Reason::Accepted, with_warnings(message, &object.warnings))
+}
+
+/// Who has access by the base's own ACL of the queue, and loses it.
+fn taken(contribution: &Contribution, grants: &Grants) -> Option<String> {
+    let parts: Vec<_> = decided(contribution, grants)
+        .filter(|(_, decided)| !decided.taken.is_nobody())
+        .map(|(right, decided)| format!("the base's {} of the queue gives way: {} lose it there", right.key(), people(&decided.taken)))
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// What was decided for the rights that a contribution sets.
+fn decided<'a>(contribution: &'a Contribution, grants: &'a Grants) -> impl Iterator<Item = (Right, &'a Decided)> {
+    Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some()).filter_map(|right| {
+        let place = (contribution.partition.clone(), contribution.queue.clone(), right);
+        grants.get(&place).map(|decided| (right, decided))
+    })
+}
+
+/// Whether `tree` says about the contribution's queue what was decided. When nothing could be rendered: whether it grants at least
+/// what the object grants.
+fn holds(tree: Option<&Config>, contribution: &Contribution, facts: &Facts<'_>) -> bool {
+    let queue = tree.and_then(|tree| tree.partition(&contribution.partition)).and_then(|p| p.queue(&contribution.queue));
+    let Some(queue) = queue else { return false };
+    decided(contribution, facts.grants).all(|(right, decided)| {
+        let there = acl_of(queue, right);
+        match (facts.wanted, contribution.grant(right)) {
+            (Some(_), _) => there == decided.acl,
+            (None, Some(grant)) => there.contains(grant),
+            (None, None) => true,
+        }
+    })
+}
+
+fn programmed(object: &Resolved, contribution: &Contribution, facts: &Facts<'_>) -> Finding {
+    let no = |reason, message: &str| Finding::no(Type::Programmed, reason, message);
+    if holds(facts.written, contribution, facts) {
+        return match object.outcome {
+            Ok(_) => Finding::yes(Type::Programmed, Reason::Programmed, format!("in {}", facts.output)),
+            Err(_) => Finding::yes(
+                Type::Programmed,
+                Reason::LastValidKept,
+                format!("the object is not valid now, so its last valid version stays in {}", facts.output),
+            ),
+        };
+    }
+    match facts.applied.reason {
+        _ if facts.mode == Mode::Observe => no(Reason::ObserveMode, "nothing is written in mode Observe"),
+        Reason::Pending | Reason::Applied | Reason::ShadowedByBinaryData => {
+            no(Reason::Pending, &format!("{} is being written", facts.output))
+        }
+        _ => no(Reason::ConfigNotReady, &format!("YuniKornConfig `default` is not in order: {}", facts.applied.message)),
+    }
+}
+
+/// Condition `Loaded`, if what the object grants was not yet seen to run.
+fn unconfirmed<'a>(contribution: &Contribution, facts: &Facts<'a>) -> Option<&'a Finding> {
+    let loaded = facts.loaded.filter(|finding| finding.status != Status::True)?;
+    (!holds(facts.proven, contribution, facts)).then_some(loaded)
+}
+
+fn effective(contribution: &Contribution, facts: &Facts<'_>) -> Finding {
+    if facts.env.source == Source::BuiltIn && facts.env.tree.as_ref().is_some_and(|tree| crate::plan::effect::open_root(tree).is_some())
+    {
+        let message = "YuniKorn runs its built-in default now, which lets everyone submit to every queue";
+        return Finding::no(Type::Effective, Reason::DefaultConfigActive, message);
+    }
+    let Some(tree) = facts.wanted.or(facts.written) else {
+        return Finding::unknown(Type::Effective, Reason::ConfigNotReady, "there is no queue tree to judge by");
+    };
+    let rights: Vec<_> = Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some()).collect();
+    let moot: Vec<_> = rights.iter().filter_map(|right| moot(tree, contribution, *right).map(|moot| (*right, moot))).collect();
+    let texts: Vec<_> = moot
+        .iter()
+        .map(|(right, moot)| {
+            format!("{} changes nothing, because {} of queue `{}` lets everyone in", right.field(), moot.through.key(), moot.by)
+        })
+        .collect();
+    if !moot.is_empty() && moot.len() == rights.len() {
+        return Finding::no(Type::Effective, Reason::AncestorAllowsEveryone, texts.join("; "));
+    }
+    let mut message = "it decides access to the queue and those below".to_string();
+    if !texts.is_empty() {
+        message.push_str("; but ");
+        message.push_str(&texts.join("; "));
+    }
+    Finding::yes(Type::Effective, Reason::Effective, message)
+}

@@ -1,0 +1,330 @@
+//! Each `QueueAcl` on its own: is it valid, in its time, does its queue exist, and what does it grant?
+//!
+//! The schema's CEL rules ask much of this at admission, with less to say; here it is asked again, because objects also come from
+//! files, from older schemas, and from API servers that skipped validation.
+
+use jiff::Timestamp;
+
+use super::conditions::Reason;
+use super::snapshot::{BaseAcl, Entry, Grant, QueueAclInForce, QueueAclSpec};
+use crate::model::acl::{self, Acl};
+use crate::model::config::{Config, Partition, Queue};
+use crate::model::queue::{self, QueuePath};
+use crate::text::diag::{Code, Diagnostic};
+
+/// The object is not valid before `notBefore`, or no longer from `expiresAt` on, or its window is empty.
+pub const EMPTY_WINDOW: Code = Code::new(5301, "empty-window");
+/// The object grants nothing, because it sets neither `submit` nor `admin`.
+pub const NO_RIGHT: Code = Code::new(5302, "no-right");
+/// The queue is written through a YAML anchor or alias, so that changing it would change other queues.
+pub const SHARED_QUEUE: Code = Code::new(5303, "shared-queue");
+
+/// One of the two rights `YuniKorn` knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Right {
+    /// May run applications in the queue.
+    Submit,
+    /// Administers the queue; also may submit.
+    Admin,
+}
+
+impl Right {
+    /// Both, in the order in which they are reported.
+    pub const ALL: [Self; 2] = [Self::Submit, Self::Admin];
+
+    /// The key in queues.yaml.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Submit => "submitacl",
+            Self::Admin => "adminacl",
+        }
+    }
+
+    /// The field of a `QueueAcl`.
+    pub fn field(self) -> &'static str {
+        match self {
+            Self::Submit => "submit",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// What one object adds to one queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Contribution {
+    /// Normalised partition name.
+    pub partition: String,
+    /// The queue, which exists.
+    pub queue: QueuePath,
+    /// Who may submit, if the object says.
+    pub submit: Option<Acl>,
+    /// Who administers, if the object says.
+    pub admin: Option<Acl>,
+    /// Whether the base's own ACL stays.
+    pub base_acl: BaseAcl,
+    /// When it ends.
+    pub expires_at: Option<Timestamp>,
+}
+
+impl Contribution {
+    /// What it grants for `right`.
+    pub(super) fn grant(&self, right: Right) -> Option<&Acl> {
+        match right {
+            Right::Submit => self.submit.as_ref(),
+            Right::Admin => self.admin.as_ref(),
+        }
+    }
+
+    /// The form in which status remembers it.
+    pub(super) fn in_force(&self) -> QueueAclInForce {
+        QueueAclInForce {
+            partition: self.partition.clone(),
+            queue: self.queue.to_string(),
+            submit: self.submit.as_ref().map(Acl::explicit),
+            admin: self.admin.as_ref().map(Acl::explicit),
+            base_acl: self.base_acl,
+            expires_at: self.expires_at,
+        }
+    }
+}
+
+/// Why an object is not accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// The reason of `Accepted=False`.
+    pub reason: Reason,
+    /// What to do about it.
+    pub message: String,
+}
+
+/// What became of one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Resolved {
+    /// `metadata.name`
+    pub name: String,
+    /// What it wants, or why it is refused.
+    pub outcome: Result<Contribution, Refusal>,
+    /// The last valid version, kept in force because the object is invalid now.
+    pub kept: Option<Contribution>,
+    /// Things worth saying although the object is accepted.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl Resolved {
+    /// What it puts into the plan.
+    pub(super) fn contribution(&self) -> Option<&Contribution> {
+        self.outcome.as_ref().ok().or(self.kept.as_ref())
+    }
+}
+
+/// What an object wants, as far as it can be told without the queue tree.
+struct Intent {
+    queue: QueuePath,
+    submit: Option<Acl>,
+    admin: Option<Acl>,
+    warnings: Vec<Diagnostic>,
+}
+
+/// Resolves one object against the base's queues. `dynamic` tells whether the scheduler has a queue that is not configured.
+pub(super) fn resolve(
+    entry: &Entry<QueueAclSpec, QueueAclInForce>,
+    tree: &Config,
+    now: Timestamp,
+    dynamic: &dyn Fn(&str, &QueuePath) -> bool,
+) -> Resolved {
+    let mut warnings = Vec::new();
+    let outcome = entry.spec.as_ref().map_err(|diagnostics| invalid(diagnostics)).and_then(|spec| {
+        let intent = read(spec).map_err(|diagnostics| invalid(&diagnostics))?;
+        warnings.clone_from(&intent.warnings);
+        in_time(spec, now)?;
+        place(spec, intent, tree, dynamic)
+    });
+    let kept = match &outcome {
+        Err(refusal) if freezes(refusal.reason) => entry.in_force.as_ref().and_then(|old| keep(old, tree, now)),
+        _ => None,
+    };
+    Resolved { name: entry.meta.name.clone(), outcome, kept, warnings }
+}
+
+/// What is wrong with an object's own content, whatever the queue tree.
+pub(super) fn content(entry: &Entry<QueueAclSpec, QueueAclInForce>) -> Option<Refusal> {
+    match &entry.spec {
+        Err(diagnostics) => Some(invalid(diagnostics)),
+        Ok(spec) => read(spec).err().map(|diagnostics| invalid(&diagnostics)),
+    }
+}
+
+/// Whether an object that is refused for this reason keeps its last valid version in force: a slip must not lock people out,
+/// while an end that was asked for must come.
+fn freezes(reason: Reason) -> bool {
+    matches!(reason, Reason::Invalid | Reason::QueueNotFound | Reason::PartitionNotFound)
+}
+
+fn invalid(diagnostics: &[Diagnostic]) -> Refusal {
+    let texts: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
+    Refusal { reason: Reason::Invalid, message: texts.join("; ") }
+}
+
+/// The object's own content: everything that is wrong with it, not only the first thing.
+fn read(spec: &QueueAclSpec) -> Result<Intent, Vec<Diagnostic>> {
+    let mut errors = Vec::new();
+    let mut warnings = Vec::new();
+    let queue = QueuePath::parse(&spec.queue).map_err(|diagnostic| errors.push(within("queue", diagnostic))).ok();
+    let mut right = |right: Right, grant: Option<&Grant>| {
+        grant.and_then(|grant| {
+            let (acl, findings) = grant_acl(grant);
+            let (bad, fine): (Vec<_>, Vec<_>) = findings.into_iter().partition(refuses);
+            warnings.extend(fine.into_iter().map(|d| within(right.field(), d)));
+            let acl = acl.filter(|_| bad.is_empty());
+            errors.extend(bad.into_iter().map(|d| within(right.field(), d)));
+            acl
+        })
+    };
+    let submit = right(Right::Submit, spec.submit.as_ref());
+    let admin = right(Right::Admin, spec.admin.as_ref());
+    if spec.submit.is_none() && spec.admin.is_none() {
+        let message = "the object sets neither `submit` nor `admin`, so it would change nothing";
+        errors.push(Diagnostic::error(NO_RIGHT, message).help("set `submit: {}` to admit nobody"));
+    }
+    if let (Some(from), Some(to)) = (spec.not_before, spec.expires_at)
+        && to <= from
+    {
+        let message = format!("`expiresAt` {to} is not after `notBefore` {from}");
+        errors.push(Diagnostic::error(EMPTY_WINDOW, message).help("the object would never be in force"));
+    }
+    match queue {
+        Some(queue) if errors.is_empty() => Ok(Intent { queue, submit, admin, warnings }),
+        _ => Err(errors),
+    }
+}
+
+/// The diagnostic with the field it is about in front of its message.
+fn within(field: &str, mut diagnostic: Diagnostic) -> Diagnostic {
+    diagnostic.message = format!("{field}: {}", diagnostic.message);
+    diagnostic
+}
+
+/// What is merely odd in a raw ACL is told; what would be dropped or refused is not taken, because then the object would
+/// promise more than the scheduler does.
+fn refuses(diagnostic: &Diagnostic) -> bool {
+    diagnostic.is_error() || acl::codes::DROPS.contains(&diagnostic.code)
+}
+
+/// The ACL of a grant, and what there is to say about it.
+fn grant_acl(grant: &Grant) -> (Option<Acl>, Vec<Diagnostic>) {
+    match grant {
+        Grant::Everyone => (Some(Acl::everyone()), Vec::new()),
+        Grant::Raw(text) => {
+            let analysis = acl::lint::lint(text);
+            (analysis.acl, analysis.diagnostics)
+        }
+        Grant::Lists { users, groups } => {
+            match Acl::named(users, groups) {
+                Ok(acl) => (Some(acl), Vec::new()),
+                Err(findings) => (None, findings),
+            }
+        }
+    }
+}
+
+fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), Refusal> {
+    match (spec.not_before, spec.expires_at) {
+        (_, Some(end)) if end <= now => {
+            Err(Refusal { reason: Reason::Expired, message: format!("expired at {end}: it grants nothing any more") })
+        }
+        (Some(start), _) if start > now => {
+            Err(Refusal { reason: Reason::NotYetValid, message: format!("grants nothing before {start}") })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Finds the queue, or says why there is none and which one may have been meant.
+fn place(
+    spec: &QueueAclSpec,
+    intent: Intent,
+    tree: &Config,
+    dynamic: &dyn Fn(&str, &QueuePath) -> bool,
+) -> Result<Contribution, Refusal> {
+    let Some(partition) = tree.partition(&spec.partition) else {
+        let names: Vec<_> = tree.partitions.iter().map(|p| format!("`{}`", p.name)).collect();
+        let message = format!(
+            "the base has no partition `{}`; it has {}",
+            spec.partition,
+            if names.is_empty() { "none".into() } else { names.join(", ") }
+        );
+        return Err(Refusal { reason: Reason::PartitionNotFound, message });
+    };
+    match partition.queue(&intent.queue) {
+        Some(queue) if queue.inserted() => Err(not_written(&intent.queue)),
+        Some(queue) if is_shared(queue) => {
+            let message = format!(
+                "queue `{}` is written through a YAML anchor, alias or merge key: changing its ACL would change every place that shares it",
+                intent.queue
+            );
+            let help = "write the queue out in the base";
+            Err(invalid(&[Diagnostic::error(SHARED_QUEUE, message).help(help)]))
+        }
+        Some(_) => Ok(Contribution {
+            partition: partition.name.clone(),
+            queue: intent.queue,
+            submit: intent.submit,
+            admin: intent.admin,
+            base_acl: spec.base_acl,
+            expires_at: spec.expires_at,
+        }),
+        None => Err(not_found(partition, &intent.queue, dynamic(&partition.name, &intent.queue))),
+    }
+}
+
+/// Whether the queue's text stands for more than this queue.
+fn is_shared(queue: &Queue) -> bool {
+    queue.place.as_ref().is_some_and(|place| place.shared)
+}
+
+/// The root that `YuniKorn` adds above a tree without one cannot carry an ACL, because nothing in the text stands for it.
+fn not_written(queue: &QueuePath) -> Refusal {
+    Refusal {
+        reason: Reason::QueueNotFound,
+        message: format!(
+            "the base does not write queue `{queue}`: YuniKorn adds it above the queues it finds, with no ACL; \
+             write `- name: root` in the base and put its queues below it"
+        ),
+    }
+}
+
+fn not_found(partition: &Partition, queue: &QueuePath, dynamic: bool) -> Refusal {
+    let ancestor = partition.nearest(queue).path.clone();
+    let mut message = format!("partition `{}` has no queue `{queue}` in the base", partition.name);
+    if dynamic {
+        message.push_str("; the scheduler has it at run time only, made by a placement rule, and such a queue has no ACL of its own");
+    } else if let Some(near) = queue::nearest(partition.queues().map(|q| q.path.to_string()), queue.as_str()) {
+        message.push_str("; did you mean `");
+        message.push_str(&near);
+        message.push_str("`?");
+    }
+    message.push_str(&format!(
+        "; access to a queue that is not configured is decided by the nearest one that is, here `{ancestor}`: \
+         grant it there, or add the queue to the base"
+    ));
+    Refusal { reason: Reason::QueueNotFound, message }
+}
+
+/// The last valid version of an object that has become invalid, if its queue still exists and its time has not passed.
+fn keep(old: &QueueAclInForce, tree: &Config, now: Timestamp) -> Option<Contribution> {
+    if old.expires_at.is_some_and(|end| end <= now) {
+        return None;
+    }
+    let partition = tree.partition(&old.partition)?;
+    let queue = QueuePath::parse(&old.queue).ok()?;
+    partition.queue(&queue).filter(|queue| !queue.inserted() && !is_shared(queue))?;
+    let read = |text: &Option<String>| text.as_deref().and_then(|text| acl::parse(text).ok());
+    Some(Contribution {
+        partition: partition.name.clone(),
+        queue,
+        submit: read(&old.submit),
+        admin: read(&old.admin),
+        base_acl: old.base_acl,
+        expires_at: old.expires_at,
+    })
+}

@@ -1,0 +1,64 @@
+//! The plan while there is no usable `YuniKornConfig`: nothing is written, and every object is told why.
+
+use super::conditions::{Finding, Reason, Type, merge};
+use super::snapshot::{ConfigMemory, ConfigSpec, Entry, Meta, Snapshot};
+use super::{ConfigStatus, ObjectStatus, OutputRef, Plan, QueueAclStatus, policy, resolve};
+
+/// Tells everyone that `why`.
+pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&Entry<ConfigSpec, ConfigMemory>>) -> Plan {
+    let status = |meta: &Meta, findings: &[Finding]| merge(&meta.conditions, findings, meta.generation, snapshot.now);
+    let queue_acls = snapshot.queue_acls.iter().map(|entry| {
+        let conditions = status(&entry.meta, &findings(resolve::content(entry), why));
+        let rest = QueueAclStatus { in_force: entry.in_force.clone(), ..QueueAclStatus::default() };
+        (entry.meta.name.clone(), ObjectStatus { uid: entry.meta.uid.clone(), conditions, rest })
+    });
+    let resolved = policy::resolve(&snapshot.policies);
+    let policies = snapshot.policies.iter().zip(resolved).map(|(entry, policy)| {
+        let conditions = status(&entry.meta, &findings(policy.outcome.err(), why));
+        let rest = entry.in_force.clone();
+        (entry.meta.name.clone(), ObjectStatus { uid: entry.meta.uid.clone(), conditions, rest })
+    });
+    Plan {
+        import: None,
+        backup: None,
+        write: None,
+        rendered: None,
+        queue_acls: queue_acls.collect(),
+        policies: policies.collect(),
+        config: config.map(|entry| ObjectStatus {
+            uid: entry.meta.uid.clone(),
+            conditions: status(&entry.meta, &[Finding::no(Type::Ready, Reason::Invalid, why)]),
+            rest: remembered(entry),
+        }),
+        events: Vec::new(),
+        wake_at: None,
+    }
+}
+
+/// What can be said about an object without a configuration.
+fn findings(refusal: Option<resolve::Refusal>, why: &str) -> Vec<Finding> {
+    let mut findings = vec![match refusal {
+        Some(refusal) => Finding::no(Type::Accepted, refusal.reason, refusal.message),
+        None => Finding::unknown(Type::Accepted, Reason::ConfigNotReady, why),
+    }];
+    findings.push(Finding::no(Type::Programmed, Reason::ConfigNotReady, why));
+    let ready = Finding::ready(&findings, "");
+    findings.push(ready);
+    findings
+}
+
+/// The status keeps what it knew.
+fn remembered(entry: &Entry<ConfigSpec, ConfigMemory>) -> ConfigStatus {
+    let Some(memory) = &entry.in_force else { return ConfigStatus::default() };
+    ConfigStatus {
+        revision: memory.revision,
+        config_hash: memory.config_hash.clone(),
+        loaded_hash: memory.loaded_hash.clone(),
+        output: memory.output_uid.as_ref().map(|uid| OutputRef {
+            namespace: memory.output_namespace.clone(),
+            name: memory.output_name.clone(),
+            uid: uid.clone(),
+            keys: memory.output_keys.iter().cloned().collect(),
+        }),
+    }
+}

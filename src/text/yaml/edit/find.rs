@@ -1,0 +1,204 @@
+//! From a path to the mapping it leads to, as long as nothing on the way is shared with another place of the text.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use super::place::{content, is};
+use super::{Pair, Step, refuse};
+use crate::text::diag::Diagnostic;
+use crate::text::yaml::{Kind, Node, Style};
+
+/// A mapping that may be edited.
+pub(super) struct Found<'t> {
+    pub(super) pairs: &'t [Pair],
+    /// The place of its opening brace, if it is written in braces.
+    pub(super) open: Option<usize>,
+}
+
+/// Follows paths in one tree.
+pub(super) struct Finder<'t> {
+    text: &'t str,
+    root: &'t Node,
+    /// The names of all anchors that an alias refers to; gathered when the first anchor is met on a path.
+    referred: Option<HashSet<&'t str>>,
+}
+
+impl<'t> Finder<'t> {
+    pub(super) fn new(text: &'t str, root: &'t Node) -> Self {
+        Self {
+            text,
+            root,
+            referred: None,
+        }
+    }
+
+    /// The mapping at the end of `path`.
+    pub(super) fn find(&mut self, path: &[Step]) -> Result<Found<'t>, Diagnostic> {
+        let mut node = self.root;
+        let mut in_flow = false;
+        for (index, step) in path.iter().enumerate() {
+            let here = || shown(path.get(..index).unwrap_or_default());
+            self.refuse_shared(node, here)?;
+            in_flow |= self.bracket(node).is_some();
+            node = child(node, step, here)?;
+        }
+        let here = || shown(path);
+        self.refuse_shared(node, here)?;
+        let Kind::Mapping(pairs) = &node.kind else {
+            return Err(refuse(format!("{} is not a mapping", here())).at(node.span));
+        };
+        let open = self.bracket(node);
+        if in_flow && open.is_none() {
+            let message = format!("{} is a single pair without braces in a list", here());
+            return Err(refuse(message).at(node.span).help("write it as `[{key: value}]`"));
+        }
+        Ok(Found { pairs, open })
+    }
+
+    /// The place of the bracket that opens the list or mapping, if it is not written in lines.
+    fn bracket(&self, node: &Node) -> Option<usize> {
+        let start = content(self.text, node.span);
+        let (bracket, first) = match &node.kind {
+            Kind::Scalar { .. } => return None,
+            Kind::Sequence(items) => (b'[', items.first()),
+            Kind::Mapping(pairs) => (b'{', pairs.first().map(|(key, _)| key)),
+        };
+        // In a block, the first key may itself be a `{mapping}`.
+        let opens = is(self.text, start, bracket) && first.is_none_or(|first| first.span.start > start);
+        opens.then_some(start)
+    }
+
+    /// An alias shows another place's text, and an anchored text is shown in other places.
+    fn refuse_shared(&mut self, node: &Node, here: impl Fn() -> String) -> Result<(), Diagnostic> {
+        if !node.shared {
+            return Ok(());
+        }
+        let help = "write the mapping out in each place, without anchor and alias";
+        let Some(name) = anchor(self.text, node) else {
+            return Err(refuse(format!("{} is an alias", here())).at(node.span).help(help));
+        };
+        let (text, root) = (self.text, self.root);
+        if self
+            .referred
+            .get_or_insert_with(|| referred(text, root))
+            .contains(name)
+        {
+            let message = format!(
+                "{} is also used in other places, through its anchor `&{name}`",
+                here()
+            );
+            return Err(refuse(message).at(node.span).help(help));
+        }
+        Ok(())
+    }
+}
+
+/// Whether the node came from an alias.
+pub(super) fn is_alias(text: &str, node: &Node) -> bool {
+    node.shared && is(text, node.span.start, b'*')
+}
+
+/// The anchor's name, if one stands on the node.
+fn anchor<'t>(text: &'t str, node: &Node) -> Option<&'t str> {
+    if is_alias(text, node) {
+        return None;
+    }
+    let properties = text.get(node.span.start..content(text, node.span))?;
+    properties
+        .split_ascii_whitespace()
+        .find_map(|property| property.strip_prefix('&'))
+}
+
+/// The names that the aliases in `root` refer to.
+fn referred<'t>(text: &'t str, root: &'t Node) -> HashSet<&'t str> {
+    let mut names = HashSet::new();
+    let mut open = vec![root];
+    while let Some(node) = open.pop() {
+        if is_alias(text, node) {
+            names.extend(text.get(node.span.start + 1..node.span.end));
+            continue;
+        }
+        match &node.kind {
+            Kind::Scalar { .. } => {}
+            Kind::Sequence(items) => open.extend(items),
+            Kind::Mapping(pairs) => open.extend(pairs.iter().flat_map(|(key, value)| [key, value])),
+        }
+    }
+    names
+}
+
+fn child<'t>(node: &'t Node, step: &Step, here: impl Fn() -> String) -> Result<&'t Node, Diagnostic> {
+    match (step, &node.kind) {
+        (Step::Index(index), Kind::Sequence(items)) => match items.get(*index) {
+            Some(item) => Ok(item),
+            None => Err(refuse(format!("{} has no item {index}", here())).at(node.span)),
+        },
+        (Step::Index(_), _) => Err(refuse(format!("{} is not a list", here())).at(node.span)),
+        (Step::Key(key), Kind::Mapping(pairs)) => match position(pairs, key)? {
+            Some(index) => pairs.get(index).map(|(_, value)| value),
+            None => None,
+        }
+        .ok_or_else(|| missing(node, pairs, key, here)),
+        (Step::Key(_), _) => Err(refuse(format!("{} is not a mapping", here())).at(node.span)),
+    }
+}
+
+fn missing(node: &Node, pairs: &[Pair], key: &str, here: impl Fn() -> String) -> Diagnostic {
+    let refusal = refuse(format!("{} has no key `{key}`", here())).at(node.span);
+    if merges(pairs, key) {
+        return refusal.help(format!(
+            "`{key}` comes through `<<`; write it out in this mapping"
+        ));
+    }
+    refusal
+}
+
+/// The pair with this key.
+pub(super) fn position(pairs: &[Pair], key: &str) -> Result<Option<usize>, Diagnostic> {
+    let mut found = pairs
+        .iter()
+        .enumerate()
+        .filter(|(_, (found, _))| found.as_scalar() == Some(key));
+    let first = found.next();
+    match found.next() {
+        Some((_, (again, _))) => Err(refuse(format!("the key `{key}` stands twice")).at(again.span)),
+        None => Ok(first.map(|(index, _)| index)),
+    }
+}
+
+/// Whether a merge key (`<<`) brings this key into the mapping (`decode.go`, `isMerge` and `merge`).
+pub(super) fn merges(pairs: &[Pair], key: &str) -> bool {
+    let is_merge =
+        |key: &Node| matches!(&key.kind, Kind::Scalar { value, style: Style::Plain } if value == "<<");
+    pairs
+        .iter()
+        .filter(|(key, _)| is_merge(key))
+        .any(|(_, source)| brings(source, key))
+}
+
+fn brings(source: &Node, key: &str) -> bool {
+    match &source.kind {
+        Kind::Scalar { .. } => false,
+        Kind::Sequence(sources) => sources.iter().any(|source| brings(source, key)),
+        Kind::Mapping(pairs) => {
+            pairs.iter().any(|(found, _)| found.as_scalar() == Some(key)) || merges(pairs, key)
+        }
+    }
+}
+
+/// The path as people write it: `partitions[0].queues[1]`.
+pub(super) fn shown(path: &[Step]) -> String {
+    let mut shown = String::new();
+    for step in path {
+        match step {
+            Step::Key(key) if shown.is_empty() => shown.push_str(key),
+            Step::Key(key) => _ = write!(shown, ".{key}"),
+            Step::Index(index) => _ = write!(shown, "[{index}]"),
+        }
+    }
+    if shown.is_empty() {
+        "the document".to_owned()
+    } else {
+        format!("`{shown}`")
+    }
+}

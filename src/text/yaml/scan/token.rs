@@ -1,0 +1,38 @@
+//! What the scanner finds in the text (`yamlh.go`, `yaml_token_t`).
+
+use super::cursor::Mark;
+use crate::text::yaml::Style;
+
+/// A token with its place.
+#[derive(Debug)]
+pub(in crate::text::yaml) struct Token {
+    pub(in crate::text::yaml) kind: TokenKind,
+    pub(in crate::text::yaml) start: Mark,
+    pub(in crate::text::yaml) end: Mark,
+}
+
+/// What a token is, by libyaml's names.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::text::yaml) enum TokenKind {
+    StreamStart,
+    StreamEnd,
+    VersionDirective { major: u8, minor: u8 },
+    TagDirective { handle: String, prefix: String },
+    DocumentStart,
+    DocumentEnd,
+    BlockSequenceStart,
+    BlockMappingStart,
+    BlockEnd,
+    FlowSequenceStart,
+    FlowSequenceEnd,
+    FlowMappingStart,
+    FlowMappingEnd,
+    BlockEntry,
+    FlowEntry,
+    Key,
+    Value,
+    Alias(String),
+    Anchor(String),
+    Tag { handle: String, suffix: String },
+    Scalar { value: String, style: Style },
+}

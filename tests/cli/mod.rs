@@ -1,0 +1,20 @@
+//! The command line as people and programs meet it: the built binary, its streams, files and exit codes.
+
+mod docs;
+mod output;
+mod pipe;
+mod readme;
+mod run;
+mod watch;
+
+/// `cases/*.trycmd` show what is printed; regenerate with `TRYCMD=overwrite cargo test --test all cli::cases`, and read the difference.
+#[test]
+fn cases() {
+    trycmd::TestCases::new()
+        .default_bin_name("queuewarden")
+        .env("COLUMNS", "120")
+        .env("NO_COLOR", "1")
+        .case("tests/cli/cases/*.trycmd")
+        .case("tests/cli/cases/*.toml")
+        .case("README.md");
+}

@@ -1,0 +1,49 @@
+//! `render --output`.
+
+use std::fs;
+
+use super::run::{BASE, acl, err, out, run};
+
+#[test]
+fn the_file_is_what_standard_output_would_get() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("base.yaml"), BASE).unwrap();
+    let args = ["render", "-f", "-", "--base", "base.yaml"];
+    let printed = run(&args, dir.path(), &acl("sue"));
+    let written = run(&[&args[..], &["--output", "out.yaml"]].concat(), dir.path(), &acl("sue"));
+    assert_eq!((written.status.code(), out(&written).as_str()), (Some(0), ""), "{}", err(&written));
+    assert_eq!(fs::read_to_string(dir.path().join("out.yaml")).unwrap(), out(&printed));
+    assert!(out(&printed).contains("submitacl: 'sue'") || out(&printed).contains("submitacl: \"sue\""), "{}", out(&printed));
+}
+
+/// The output lies in the folder that is read, as in a GitOps repository: it is no input, and rendering again changes nothing.
+#[test]
+fn rendering_into_the_folder_that_is_read_comes_to_rest() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("base.yaml"), BASE).unwrap();
+    fs::write(dir.path().join("acl.yaml"), acl("sue")).unwrap();
+    let args = ["render", "-f", ".", "--base", "base.yaml", "--output", "out.yaml"];
+    assert_eq!(run(&args, dir.path(), "").status.code(), Some(0));
+    let first = fs::read_to_string(dir.path().join("out.yaml")).unwrap();
+    assert_eq!(run(&args, dir.path(), "").status.code(), Some(0));
+    assert_eq!(fs::read_to_string(dir.path().join("out.yaml")).unwrap(), first);
+}
+
+#[test]
+fn what_is_refused_leaves_the_file_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("base.yaml"), "partitions: [").unwrap();
+    fs::write(dir.path().join("out.yaml"), "old").unwrap();
+    let ended = run(&["render", "-f", "-", "--base", "base.yaml", "--output", "out.yaml"], dir.path(), &acl("sue"));
+    assert_eq!(ended.status.code(), Some(1), "{}", err(&ended));
+    assert_eq!(fs::read_to_string(dir.path().join("out.yaml")).unwrap(), "old");
+}
+
+#[test]
+fn a_place_that_takes_no_file_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("base.yaml"), BASE).unwrap();
+    let ended = run(&["render", "-f", "-", "--base", "base.yaml", "--output", "none/out.yaml"], dir.path(), &acl("sue"));
+    assert_eq!(ended.status.code(), Some(1));
+    assert!(err(&ended).contains("error: cannot write `none/out.yaml`"), "{}", err(&ended));
+}

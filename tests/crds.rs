@@ -1,0 +1,96 @@
+//! `crds/` is generated: it must say what the code says, and hold nothing else. What the API server accepts can be read.
+
+use std::{collections::BTreeMap, env, fs, path::Path};
+
+use kube::core::DynamicObject;
+use queuewarden::{
+    api::{convert, crd_yaml},
+    text::diag::Diagnostic,
+};
+use serde_json::{Value, json};
+
+#[test]
+fn files_are_what_the_code_generates() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("crds");
+    let generated: BTreeMap<String, String> = crd_yaml().unwrap().into_iter().collect();
+    if env::var_os("UPDATE").is_some() {
+        for (name, text) in &generated {
+            fs::write(dir.join(name), text).unwrap();
+        }
+    }
+    let found: BTreeMap<String, String> = fs::read_dir(&dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.file_name().is_some_and(|name| name != "kustomization.yaml"))
+        .map(|path| {
+            (
+                path.file_name().unwrap().to_string_lossy().into_owned(),
+                fs::read_to_string(&path).unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        found.keys().collect::<Vec<_>>(),
+        generated.keys().collect::<Vec<_>>(),
+        "files in crds/ (regenerate with `cargo run -- crds --dir crds`)"
+    );
+    for (name, text) in &generated {
+        assert!(
+            found.get(name) == Some(text),
+            "crds/{name} is out of date: run `cargo run -- crds --dir crds`"
+        );
+    }
+}
+
+/// The cases are checked against a real API server by the end-to-end tests. Here: what it accepts, the conversion accepts, and the
+/// conversion finds the mistakes between fields without a server, in files.
+#[test]
+fn conversion_agrees_with_the_api_server() {
+    type Convert = fn(&DynamicObject) -> Result<(), Vec<Diagnostic>>;
+    let kinds: [(&str, Convert); 3] = [
+        ("queueacls", |object| convert::queue_acl(object).spec.map(drop)),
+        ("admissionpolicies", |object| {
+            convert::admission_policy(object).spec.map(drop)
+        }),
+        ("yunikornconfigs", |object| {
+            convert::yunikorn_config(object).spec.map(drop)
+        }),
+    ];
+    let between_fields = [
+        "acl stands alone",
+        "everyone stands alone",
+        "everyone can only be true",
+        "set at least one of",
+        "there is one YuniKornConfig",
+        "must differ",
+        "Required value",
+        "Unsupported value",
+        "must be of type",
+    ];
+    let mut seen = vec![0; between_fields.len()];
+    for (kind, convert) in kinds {
+        for case in cases(kind) {
+            let spec = case.get("update").unwrap_or(&case["create"]);
+            let name = case["object"].as_str().unwrap_or("default");
+            let object = serde_json::from_value(json!({"metadata": {"name": name}, "spec": spec})).unwrap();
+            let result = convert(&object);
+            let Some(refused) = case["refused"].as_str() else {
+                assert_eq!(result, Ok(()), "{kind}: {}", case["name"]);
+                continue;
+            };
+            if let Some(rule) = between_fields.iter().position(|text| refused.contains(text)) {
+                seen[rule] += 1;
+                assert!(result.is_err(), "{kind}: {}", case["name"]);
+            }
+        }
+    }
+    assert!(
+        seen.iter().all(|&count| count > 0),
+        "a rule without a case: {seen:?} of {between_fields:?}"
+    );
+}
+
+fn cases(kind: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("e2e/tests/cases/crds/{kind}.yaml"));
+    serde_saphyr::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}

@@ -1,0 +1,105 @@
+//! What is installed and shown must fit the code it is shipped with.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use kube::core::DynamicObject;
+use queuewarden::api::convert;
+use serde_json::Value;
+
+fn read(path: &str) -> Vec<Value> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    serde_saphyr::from_multiple(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn files(dir: &str) -> BTreeSet<String> {
+    fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(dir))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".yaml") && name != "kustomization.yaml")
+        .collect()
+}
+
+fn kustomization(dir: &str) -> Value {
+    read(&format!("{dir}/kustomization.yaml")).remove(0)
+}
+
+#[test]
+fn every_file_is_installed() {
+    for dir in ["manifests", "manifests/config", "crds"] {
+        let kustomization = kustomization(dir);
+        let listed = kustomization["resources"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(Value::as_str);
+        let listed: BTreeSet<String> = listed
+            .filter(|name| !name.starts_with("../"))
+            .map(str::to_owned)
+            .collect();
+        assert_eq!(listed, files(dir), "{dir}");
+    }
+}
+
+#[test]
+fn the_image_is_this_version() {
+    assert_eq!(
+        kustomization("manifests")["images"][0]["newTag"],
+        env!("CARGO_PKG_VERSION")
+    );
+}
+
+/// The rights are what the comments in the file say: nothing by wildcard, no Secrets, writes by name wherever RBAC can tell names.
+#[test]
+fn rights_are_narrow() {
+    let rules: Vec<Value> = read("manifests/rbac.yaml")
+        .into_iter()
+        .filter_map(|object| object.get("rules").and_then(Value::as_array).cloned())
+        .flatten()
+        .collect();
+    assert!(!rules.is_empty());
+    for rule in rules {
+        let words = |field: &str| -> Vec<String> {
+            let list = rule[field].as_array().cloned().unwrap_or_default();
+            list.iter()
+                .map(|word| word.as_str().unwrap().to_owned())
+                .collect()
+        };
+        let (resources, verbs) = (words("resources"), words("verbs"));
+        let all = [words("apiGroups"), resources.clone(), verbs.clone()].concat();
+        assert!(
+            !all.iter()
+                .any(|word| word == "*" || word == "secrets" || word.starts_with("delete")),
+            "{rule}"
+        );
+        let own = resources
+            .iter()
+            .all(|resource| resource.ends_with("/status") || resource == "events");
+        let writes = verbs.iter().any(|verb| verb == "update" || verb == "patch");
+        assert!(!writes || own || !words("resourceNames").is_empty(), "{rule}");
+    }
+}
+
+/// The kinds of the examples and of the installed default are valid, and no field is misspelled.
+#[test]
+fn examples_are_valid() {
+    let shipped = files("examples/quickstart")
+        .into_iter()
+        .map(|name| format!("examples/quickstart/{name}"));
+    let mut kinds = BTreeSet::new();
+    for path in shipped.chain(["manifests/config/yunikornconfig.yaml".to_owned()]) {
+        for object in read(&path) {
+            let object: DynamicObject = serde_json::from_value(object).unwrap();
+            let kind = object.types.as_ref().unwrap().kind.clone();
+            let result = match kind.as_str() {
+                "QueueAcl" => convert::queue_acl(&object).spec.map(drop),
+                "AdmissionPolicy" => convert::admission_policy(&object).spec.map(drop),
+                "YuniKornConfig" => convert::yunikorn_config(&object).spec.map(drop),
+                "ConfigMap" => Ok(()),
+                other => panic!("{path}: a {other} among the examples"),
+            };
+            assert_eq!(result, Ok(()), "{path}: {:?}", object.metadata.name);
+            kinds.insert(kind);
+        }
+    }
+    assert_eq!(kinds.len(), 4, "{kinds:?}");
+}
