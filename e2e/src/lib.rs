@@ -1,1 +1,37 @@
-//! The bed: a real cluster out of local processes.
+//! The bed: a real cluster out of local processes, and the oracle: the real `YuniKorn` as a library that answers questions.
+//!
+//! Unit tests prove what the code says; this crate proves that the cluster agrees. [`Bed`] runs etcd, kube-apiserver and
+//! `YuniKorn`'s scheduler (on request also its admission controller and kube-controller-manager) as child processes on
+//! loopback and answers in the terms a user has: a pod by *this* user into *that* queue is allowed or rejected. With
+//! `QUEUEWARDEN_E2E=existing` the same calls go to whatever cluster `KUBECONFIG` names. [`oracle::Oracle`] is a Go program
+//! around yunikorn-core that answers for one input what `YuniKorn` would answer.
+//!
+//! Nothing here panics: calls return [`anyhow::Result`], so that a test reads as a story of `?`. Nothing sleeps in place of a
+//! condition: see [`wait::eventually`].
+
+pub mod assets;
+pub mod audit;
+pub mod bed;
+pub mod conditions;
+mod control_plane;
+mod diagnostics;
+mod existing;
+mod forward;
+mod furniture;
+pub mod kubeconfig;
+mod objects;
+pub mod operator;
+pub mod oracle;
+pub mod pods;
+pub mod process;
+mod servers;
+mod session;
+pub mod wait;
+pub mod yunikorn;
+
+pub use bed::{Bed, BedGuard, Capability};
+pub use conditions::Kind;
+pub use operator::Operator;
+pub use oracle::Oracle;
+pub use pods::Outcome;
+pub use wait::eventually;

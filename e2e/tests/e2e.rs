@@ -1,1 +1,5 @@
-//! End-to-end tests.
+//! End-to-end tests: the operator in a real cluster. One binary, so that all tests share one bed.
+
+mod agreement;
+mod oracle;
+mod smoke;

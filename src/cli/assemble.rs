@@ -51,20 +51,13 @@ pub fn assemble(inputs: &Inputs, base: Option<Base>, now: Timestamp) -> Assemble
         .of_kind(Kind::YuniKornConfig)
         .find(|object| object.name == v1alpha1::SINGLETON)
         .and_then(|object| typed(object, &mut findings))
-        .map(|object| offline(convert::yunikorn_config(&object)))
-        .unwrap_or_else(assumed);
+        .map_or_else(assumed, |object| offline(convert::yunikorn_config(&object)));
     let spec = config.spec.clone().unwrap_or_default();
     let maps = ConfigMaps::of(inputs, &spec, &mut findings);
-    let queue_acls = inputs
-        .of_kind(Kind::QueueAcl)
-        .filter_map(|object| typed(object, &mut findings));
+    let queue_acls = inputs.of_kind(Kind::QueueAcl).filter_map(|object| typed(object, &mut findings));
     let queue_acls = queue_acls.map(|object| convert::queue_acl(&object)).collect();
-    let policies = inputs
-        .of_kind(Kind::AdmissionPolicy)
-        .filter_map(|object| typed(object, &mut findings));
-    let policies = policies
-        .map(|object| convert::admission_policy(&object))
-        .collect();
+    let policies = inputs.of_kind(Kind::AdmissionPolicy).filter_map(|object| typed(object, &mut findings));
+    let policies = policies.map(|object| convert::admission_policy(&object)).collect();
     let mut snapshot = Snapshot {
         now,
         config: Some(config),
@@ -76,34 +69,18 @@ pub fn assemble(inputs: &Inputs, base: Option<Base>, now: Timestamp) -> Assemble
         observed: Observed::default(),
     };
     let has_tree = base.is_some()
-        || [&snapshot.defaults, &snapshot.base, &snapshot.output]
-            .into_iter()
-            .any(Option::is_some);
+        || [&snapshot.defaults, &snapshot.base, &snapshot.output].into_iter().any(Option::is_some);
     if let Some(base) = base {
         replace_base(&mut snapshot, &spec, base.text);
     }
     let output = maps.written(&spec.output_config_map).cloned();
-    Assembled {
-        snapshot,
-        output,
-        has_tree,
-        unused: maps.unused(&spec),
-        spec,
-        findings,
-    }
+    Assembled { snapshot, output, has_tree, unused: maps.unused(&spec), spec, findings }
 }
 
 /// The settings when no `YuniKornConfig` is given.
 fn assumed() -> Entry<ConfigSpec, crate::plan::snapshot::ConfigMemory> {
-    let meta = Meta {
-        name: v1alpha1::SINGLETON.to_string(),
-        ..Meta::default()
-    };
-    Entry {
-        meta,
-        spec: Ok(ConfigSpec::default()),
-        in_force: None,
-    }
+    let meta = Meta { name: v1alpha1::SINGLETON.to_string(), ..Meta::default() };
+    Entry { meta, spec: Ok(ConfigSpec::default()), in_force: None }
 }
 
 /// Without a cluster there is no scheduler to ask.
@@ -119,7 +96,11 @@ fn queues_key(snapshot: &Snapshot) -> String {
     let layer = |map: &Option<ConfigMapState>| {
         map.as_ref().map_or_else(ConfigMapData::default, |map| ConfigMapData {
             data: map.data.clone(),
-            binary_data: map.binary.iter().map(|(key, value)| (key.clone(), value.gunzipped.clone())).collect(),
+            binary_data: map
+                .binary
+                .iter()
+                .map(|(key, value)| (key.clone(), value.gunzipped.clone()))
+                .collect(),
         })
     };
     flatten(&layer(&snapshot.defaults), &layer(&snapshot.output)).queues_key()
@@ -166,10 +147,7 @@ struct ConfigMaps<'a> {
 
 impl<'a> ConfigMaps<'a> {
     fn of(inputs: &'a Inputs, spec: &ConfigSpec, findings: &mut Vec<Finding>) -> Self {
-        let mut maps = Self {
-            found: Vec::new(),
-            elsewhere: Vec::new(),
-        };
+        let mut maps = Self { found: Vec::new(), elsewhere: Vec::new() };
         for object in inputs.of_kind(Kind::ConfigMap) {
             // A manifest without a namespace goes wherever it is applied.
             if !object.namespace.is_empty() && object.namespace != spec.namespace {

@@ -30,18 +30,14 @@ pub(super) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
 fn new_file(folder: &Path, target: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(".queuewarden-");
-    match fs::metadata(target) {
-        Ok(meta) => {
-            let file = builder.tempfile_in(folder)?;
-            file.as_file().set_permissions(meta.permissions())?;
-            Ok(file)
-        }
-        Err(_) => {
-            #[cfg(unix)]
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-            builder.tempfile_in(folder)
-        }
+    if let Ok(meta) = fs::metadata(target) {
+        let file = builder.tempfile_in(folder)?;
+        file.as_file().set_permissions(meta.permissions())?;
+        return Ok(file);
     }
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
 }
 
 #[cfg(test)]

@@ -15,6 +15,8 @@ pub fn all() -> Vec<Code> {
         model::acl::codes::CODES,
         text::yaml::CODES,
         model::config::CODES,
+        text::go_regex::CODES,
+        model::admission::CODES,
         model::queue::CODES,
         api::convert::CODES,
         plan::CODES,
@@ -33,11 +35,8 @@ pub fn all() -> Vec<Code> {
 /// # Errors
 /// When nobody takes the output.
 pub fn run(_: &Args, console: Console) -> Result<Exit, Failure> {
-    let lines: String = all()
-        .iter()
-        .map(|code| format!("{code} {}\n", code.title))
-        .collect();
-    console.out(&lines)?;
+    let lines = all().iter().map(|code| format!("{code} {}", code.title)).collect::<Vec<_>>().join("\n");
+    console.out(&format!("{lines}\n"))?;
     Ok(Exit::Clean)
 }
 
@@ -49,11 +48,7 @@ mod tests {
     fn numbers_and_titles_are_used_once() {
         let codes = all();
         for pair in codes.windows(2) {
-            assert_ne!(
-                pair[0].number, pair[1].number,
-                "{} and {}",
-                pair[0].title, pair[1].title
-            );
+            assert_ne!(pair[0].number, pair[1].number, "{} and {}", pair[0].title, pair[1].title);
         }
         let titles: std::collections::BTreeSet<_> = codes.iter().map(|code| code.title).collect();
         assert_eq!(titles.len(), codes.len());

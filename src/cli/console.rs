@@ -52,9 +52,7 @@ impl Console {
 
     /// Columns of standard error: `COLUMNS`, else the terminal's, else 120.
     pub fn width(self) -> usize {
-        let set = std::env::var("COLUMNS")
-            .ok()
-            .and_then(|columns| columns.parse().ok());
+        let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
         let columns = set.or_else(|| io::stderr().is_terminal().then(terminal_width).flatten());
         columns.unwrap_or(WIDTH).max(40)
     }

@@ -22,9 +22,7 @@ pub struct Count {
 impl Count {
     /// Counts findings.
     pub fn of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
-        findings.into_iter().fold(Self::default(), |count, finding| {
-            count.with(finding.diagnostic.severity)
-        })
+        findings.into_iter().fold(Self::default(), |count, finding| count.with(finding.diagnostic.severity))
     }
 
     /// One more of this severity.
@@ -39,38 +37,26 @@ impl Count {
 
     /// `1 error, 2 warnings`
     pub fn text(self) -> String {
-        format!(
-            "{}, {}",
-            plural(self.errors, "error"),
-            plural(self.warnings, "warning")
-        )
+        format!("{}, {}", plural(self.errors, "error"), plural(self.warnings, "warning"))
     }
 }
 
 /// `1 file`, `2 files`
 pub fn plural(count: usize, word: &str) -> String {
-    if count == 1 {
-        format!("1 {word}")
-    } else {
-        format!("{count} {word}s")
-    }
+    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
 /// All findings for people, each with its line and what to write instead.
 pub fn text(inputs: &Inputs, findings: &[Finding], color: bool) -> String {
-    let renderer = if color {
-        Renderer::styled()
-    } else {
-        Renderer::plain()
-    };
-    findings
-        .iter()
-        .map(|finding| {
-            let source = finding.source.and_then(|index| inputs.sources.get(index));
-            let groups = groups(&finding.diagnostic, source, finding.object.as_deref());
-            format!("{}\n\n", renderer.render(&groups))
-        })
-        .collect()
+    let renderer = if color { Renderer::styled() } else { Renderer::plain() };
+    let mut out = String::new();
+    for finding in findings {
+        let source = finding.source.and_then(|index| inputs.sources.get(index));
+        let groups = groups(&finding.diagnostic, source, finding.object.as_deref());
+        out.push_str(&renderer.render(&groups));
+        out.push_str("\n\n");
+    }
+    out
 }
 
 fn groups<'a>(
@@ -82,20 +68,13 @@ fn groups<'a>(
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let title = level
-        .primary_title(&diagnostic.message)
-        .id(diagnostic.code.to_string());
+    let title = level.primary_title(diagnostic.message.trim_end()).id(diagnostic.code.to_string());
     let mut elements: Vec<Element<'a>> = Vec::new();
     if let Some(source) = source {
-        let span = diagnostic.span.unwrap_or_default();
-        let span = inside(&source.text, span);
-        let annotation = AnnotationKind::Primary.span(span.start..span.end);
-        elements.push(
-            Snippet::source(&source.text)
-                .path(&source.name)
-                .annotation(annotation)
-                .into(),
-        );
+        let line = Line::of(source, diagnostic.span.unwrap_or_default());
+        let annotation = AnnotationKind::Primary.span(line.marked.start..line.marked.end);
+        let snippet = Snippet::source(line.text).path(&source.name).line_start(line.number);
+        elements.push(snippet.annotation(annotation).into());
     }
     if let Some(object) = object {
         elements.push(Level::NOTE.message(format!("in {object}")).into());
@@ -106,15 +85,32 @@ fn groups<'a>(
     vec![Group::with_title(title).elements(elements)]
 }
 
-/// The span cut to whole characters of the text, and to its first line: a finding about twenty lines is shown at the first.
-fn inside(text: &str, span: Span) -> Span {
-    let start = text.floor_char_boundary(span.start);
-    let end = text.ceil_char_boundary(span.end).max(start);
-    let line = text
-        .get(start..end)
-        .and_then(|part| part.find('\n'))
-        .map_or(end, |newline| start.saturating_add(newline));
-    Span::new(start, line)
+/// The line of a text that a span starts in: a finding about twenty lines is shown at the first.
+struct Line<'a> {
+    text: &'a str,
+    /// One-based.
+    number: usize,
+    /// The part of the line, in whole characters.
+    marked: Span,
+}
+
+impl<'a> Line<'a> {
+    fn of(source: &'a Source, span: Span) -> Self {
+        let text = source.text.as_str();
+        let start = text.floor_char_boundary(span.start);
+        // What is missing at the end is missing behind the last thing that was written.
+        let (written, rest) = text.split_at_checked(start).unwrap_or((text, ""));
+        let start = if rest.trim().is_empty() { written.trim_end().len() } else { start };
+        let end = text.ceil_char_boundary(span.end).max(start);
+        let (before, after) = text.split_at_checked(start).unwrap_or((text, ""));
+        let begin = before.rfind('\n').map_or(0, |newline| newline.saturating_add(1));
+        let rest = after.find('\n').map_or(text.len(), |newline| start.saturating_add(newline));
+        Self {
+            text: text.get(begin..rest).unwrap_or_default().trim_end_matches('\r'),
+            number: source.position(start).0,
+            marked: Span::new(start.saturating_sub(begin), end.min(rest).saturating_sub(begin)),
+        }
+    }
 }
 
 /// `{version, diagnostics: [...], summary}`; README.md describes every field.
@@ -122,13 +118,7 @@ pub fn to_json(inputs: &Inputs, findings: &[Finding]) -> Value {
     let diagnostics: Vec<Value> = findings
         .iter()
         .map(|finding| {
-            let Diagnostic {
-                code,
-                severity,
-                message,
-                span,
-                help,
-            } = &finding.diagnostic;
+            let Diagnostic { code, severity, message, span, help } = &finding.diagnostic;
             let source = finding.source.and_then(|index| inputs.sources.get(index));
             json!({
                 "code": code.to_string(),
@@ -179,11 +169,7 @@ mod tests {
 
     fn inputs(text: &str) -> Inputs {
         Inputs {
-            sources: vec![Source {
-                name: "a.yaml".into(),
-                file_name: "a.yaml".into(),
-                text: text.into(),
-            }],
+            sources: vec![Source { name: "a.yaml".into(), file_name: "a.yaml".into(), text: text.into() }],
             ..Inputs::default()
         }
     }
@@ -193,20 +179,12 @@ mod tests {
             span,
             ..Diagnostic::error(Code::new(9999, "test"), "it is wrong").help("write it right")
         };
-        Finding {
-            source: Some(0),
-            object: Some("QueueAcl/a".into()),
-            diagnostic,
-        }
+        Finding { source: Some(0), object: Some("QueueAcl/a".into()), diagnostic }
     }
 
     #[test]
     fn people_see_the_line() {
-        let shown = text(
-            &inputs("a: 1\nb: ü x\n"),
-            &[finding(Some(Span::new(8, 12)))],
-            false,
-        );
+        let shown = text(&inputs("a: 1\nb: ü x\n"), &[finding(Some(Span::new(8, 12)))], false);
         let expected = "error[QW9999]: it is wrong\n --> a.yaml:2:4\n  |\n2 | b: ü x\n  |    ^^^\n  |\n  = note: in QueueAcl/a\n  = help: write it right\n\n";
         assert_eq!(shown, expected);
     }
@@ -217,10 +195,7 @@ mod tests {
         for start in 0..=10 {
             for end in start..=10 {
                 let shown = text(&inputs(words), &[finding(Some(Span::new(start, end)))], false);
-                assert!(
-                    shown.starts_with("error[QW9999]: it is wrong\n"),
-                    "{start}..{end}: {shown}"
-                );
+                assert!(shown.starts_with("error[QW9999]: it is wrong\n"), "{start}..{end}: {shown}");
             }
         }
         assert!(text(&inputs(""), &[finding(None)], false).contains("a.yaml"));

@@ -5,14 +5,8 @@ use serde_json::{Map, Value, json};
 use crate::text::yaml::{self, Kind};
 
 /// What the API server adds and a manifest does not hold.
-const SERVER_FIELDS: &[&str] = &[
-    "creationTimestamp",
-    "generation",
-    "managedFields",
-    "resourceVersion",
-    "selfLink",
-    "uid",
-];
+const SERVER_FIELDS: &[&str] =
+    &["creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"];
 
 /// The manifest of a ConfigMap: as `written`, without what the API server added, and with these annotations and this data.
 pub fn config_map(
@@ -21,16 +15,12 @@ pub fn config_map(
     annotations: impl IntoIterator<Item = (String, String)>,
     data: impl IntoIterator<Item = (String, String)>,
 ) -> Value {
-    let mut meta = written
-        .and_then(|value| value.get("metadata")?.as_object().cloned())
-        .unwrap_or_default();
+    let mut meta = written.and_then(|value| value.get("metadata")?.as_object().cloned()).unwrap_or_default();
     meta.retain(|field, _| !SERVER_FIELDS.contains(&field.as_str()));
     meta.insert("name".into(), name.into());
     meta.insert("namespace".into(), namespace.into());
-    let annotations: Map<String, Value> = annotations
-        .into_iter()
-        .map(|(key, value)| (key, value.into()))
-        .collect();
+    let annotations: Map<String, Value> =
+        annotations.into_iter().map(|(key, value)| (key, value.into())).collect();
     if annotations.is_empty() {
         meta.remove("annotations");
     } else {
@@ -39,10 +29,9 @@ pub fn config_map(
     let data: Map<String, Value> = data.into_iter().map(|(key, value)| (key, value.into())).collect();
     let mut manifest = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data});
     for field in ["binaryData", "immutable"] {
-        if let (Some(value), Some(fields)) = (
-            written.and_then(|value| value.get(field)),
-            manifest.as_object_mut(),
-        ) {
+        if let (Some(value), Some(fields)) =
+            (written.and_then(|value| value.get(field)), manifest.as_object_mut())
+        {
             fields.insert(field.into(), value.clone());
         }
     }
@@ -71,13 +60,7 @@ fn ordered(value: &Value, depth: usize) -> Vec<(&String, &Value)> {
     let mut fields: Vec<_> = value.as_object().into_iter().flatten().collect();
     if depth == 0 {
         fields.sort_by_key(|(name, _)| {
-            (
-                FIRST
-                    .iter()
-                    .position(|first| first == name)
-                    .unwrap_or(FIRST.len()),
-                name.as_str(),
-            )
+            (FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()), name.as_str())
         });
     }
     fields
@@ -95,7 +78,7 @@ fn entry(value: &Value, depth: usize, out: &mut String) {
             for item in items {
                 indent(depth, out);
                 // JSON is YAML: nested structures in lists (owner references) are rare, and correct this way.
-                out.push_str(&format!("- {item}\n"));
+                out.extend(["- ", &item.to_string(), "\n"]);
             }
         }
         Value::String(text) => {
@@ -105,7 +88,7 @@ fn entry(value: &Value, depth: usize, out: &mut String) {
                 out.push('\n');
             }
         }
-        other => out.push_str(&format!(" {other}\n")),
+        other => out.extend([" ", &other.to_string(), "\n"]),
     }
 }
 
@@ -148,7 +131,7 @@ fn block(text: &str, depth: usize) -> Option<String> {
         nested.push_str("k:\n");
     }
     indent(depth.saturating_sub(1), &mut nested);
-    nested.push_str(&format!("k: {out}"));
+    nested.extend(["k: ", &out]);
     reads_as(&nested, depth, text).then_some(out)
 }
 
@@ -173,15 +156,9 @@ fn reads_as(yaml: &str, depth: usize, text: &str) -> bool {
 fn plain_or_quoted(text: &str) -> String {
     let simple = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ',');
     let starts = text.starts_with(|c: char| c.is_ascii_alphabetic());
-    let word = text
-        .split(['-', '_', '.', '/', ','])
-        .next()
-        .unwrap_or(text)
-        .to_ascii_lowercase();
-    let reserved = matches!(
-        word.as_str(),
-        "y" | "n" | "yes" | "no" | "on" | "off" | "true" | "false" | "null"
-    );
+    let word = text.split(['-', '_', '.', '/', ',']).next().unwrap_or(text).to_ascii_lowercase();
+    let reserved =
+        matches!(word.as_str(), "y" | "n" | "yes" | "no" | "on" | "off" | "true" | "false" | "null");
     if starts && !reserved && text.chars().all(simple) {
         return text.to_string();
     }
@@ -193,18 +170,21 @@ fn plain_or_quoted(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
-            // Line separators and a byte order mark would be taken for layout.
-            '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}' => {
-                out.push_str(&format!("\\u{:04x}", u32::from(c)))
-            }
-            c if c.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&c) => {
-                out.push_str(&format!("\\u{:04x}", u32::from(c)));
+            // Line separators and a byte order mark would be taken for layout, noncharacters be refused.
+            c if c.is_control()
+                || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') =>
+            {
+                out.push_str(&escape(c));
             }
             c => out.push(c),
         }
     }
     out.push('"');
     out
+}
+
+fn escape(c: char) -> String {
+    format!("\\u{:04x}", u32::from(c))
 }
 
 #[cfg(test)]
@@ -237,12 +217,7 @@ mod tests {
             "metadata": {"name": "c", "namespace": "ns", "uid": "u", "resourceVersion": "7", "labels": {"on": "true"}, "annotations": {"x": "y"}},
             "data": {"old": "1"},
         });
-        let map = config_map(
-            Some(&written),
-            ("ns", "c"),
-            [],
-            [("new".to_string(), "2".to_string())],
-        );
+        let map = config_map(Some(&written), ("ns", "c"), [], [("new".to_string(), "2".to_string())]);
         let expected = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  labels:\n    \"on\": \"true\"\n  name: c\n  namespace: ns\n\
                         binaryData:\n  x.gz: \"aGk=\"\ndata:\n  new: \"2\"\n";
         assert_eq!(to_yaml(&map), expected);

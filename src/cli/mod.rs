@@ -12,8 +12,9 @@ pub mod crds;
 pub mod findings;
 pub mod input;
 pub mod manifest;
-pub mod offline;
+
 pub mod render;
+pub mod run;
 pub mod statuses;
 pub mod validate;
 pub mod version;
@@ -53,6 +54,8 @@ enum Command {
     Crds(crds::Args),
     /// List the codes of all diagnostics
     Codes(codes::Args),
+    /// Run the operator
+    Run(run::Args),
     /// Print the version, and what it was tested with
     Version(version::Args),
 }
@@ -76,17 +79,11 @@ pub struct InputArgs {
 
 impl InputArgs {
     fn reads_standard_input(&self) -> bool {
-        self.filename
-            .iter()
-            .chain(&self.base)
-            .any(|path| path.as_os_str() == "-")
+        self.filename.iter().chain(&self.base).any(|path| path.as_os_str() == "-")
     }
 
     fn watched(&self) -> (Vec<PathBuf>, bool) {
-        (
-            self.filename.iter().chain(&self.base).cloned().collect(),
-            self.recursive,
-        )
+        (self.filename.iter().chain(&self.base).cloned().collect(), self.recursive)
     }
 
     /// The inputs, and the queue tree that stands by itself: `--base`, or the one bare queues.yaml among the files.
@@ -96,7 +93,18 @@ impl InputArgs {
             recursive: self.recursive,
             except: except.map(Path::to_path_buf),
         };
+        if self.filename.iter().chain(&self.base).filter(|path| path.as_os_str() == "-").count() > 1 {
+            return Err(Failure::Usage("standard input can be read once: `-` is given twice".to_string()));
+        }
         let mut inputs = Inputs::read(&request)?;
+        if inputs.sources.is_empty() {
+            let paths: Vec<_> = self.filename.iter().map(|path| path.display().to_string()).collect();
+            let hint = if self.recursive { "" } else { "; -R looks into folders below" };
+            return Err(Failure::Usage(format!(
+                "no .yaml, .yml or .json file in {}{hint}",
+                paths.join(", ")
+            )));
+        }
         let base = match &self.base {
             Some(path) => Some(inputs.add_base(source::read_one(path)?)),
             None => inputs.only_bare(),
@@ -121,10 +129,7 @@ fn moment(text: &str) -> Result<Timestamp, String> {
 }
 
 /// The time now, where `--now` does not say another.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one place where the command line reads the clock"
-)]
+#[expect(clippy::disallowed_methods, reason = "the one place where the command line reads the clock")]
 fn clock() -> Timestamp {
     Timestamp::now()
 }
@@ -141,11 +146,7 @@ pub enum Exit {
 impl Exit {
     /// By what was found; `strict` counts warnings.
     pub fn of(count: Count, strict: bool) -> Self {
-        if count.errors > 0 || (strict && count.warnings > 0) {
-            Self::Findings
-        } else {
-            Self::Clean
-        }
+        if count.errors > 0 || (strict && count.warnings > 0) { Self::Findings } else { Self::Clean }
     }
 }
 
@@ -161,6 +162,9 @@ pub enum Failure {
     /// A result cannot be written to where it should go.
     #[error("{0}")]
     Output(String),
+    /// The operator cannot begin.
+    #[error("{0}")]
+    Operator(String),
     /// Standard output does not take it.
     #[error("cannot write to standard output: {0}")]
     Stream(#[from] io::Error),
@@ -182,6 +186,7 @@ pub fn main() -> ExitCode {
         Command::Validate(args) => validate::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::Codes(args) => codes::run(args, console),
+        Command::Run(args) => run::run(args),
         Command::Version(args) => version::run(args, console),
     };
     match ended {
@@ -193,7 +198,7 @@ pub fn main() -> ExitCode {
             console.err(&format!("error: {failure}\n"));
             ExitCode::from(match failure {
                 Failure::Usage(_) | Failure::Unreadable(_) => 2,
-                Failure::Output(_) | Failure::Stream(_) => 1,
+                Failure::Output(_) | Failure::Operator(_) | Failure::Stream(_) => 1,
             })
         }
     }

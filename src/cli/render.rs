@@ -11,8 +11,8 @@ use super::console::Console;
 use super::findings::{self, Count, plural};
 use super::input::object::Kind;
 use super::input::{Finding, Inputs};
-use super::offline::{Settled, enforced, settle};
 use super::{Exit, Failure, InputArgs, atomic, clock, manifest, statuses, watch};
+use crate::plan::simulate::{Settled, enforced, settle};
 
 /// What is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -112,55 +112,59 @@ pub(super) fn print(args: &Args, console: Console, read: &Read, again: bool) -> 
     let found = unreadable(inputs, &assembled);
     console.err(&findings::text(inputs, &found, console.color_err()));
     notes(read, &assembled, console);
+    if inputs.objects.is_empty() && base.is_none() {
+        // YuniKorn's built-in default, which lets everyone in, must not come out of a wrong path.
+        console.note("nothing is rendered: there is no object and no base in the input");
+        return Ok(Printed { exit: Exit::Findings, wake_at: None });
+    }
     let settled = settle(assembled.snapshot.clone());
     console.err(&statuses::show(&settled.plan, args.status, console.width()));
-    let count = statuses::objects(&settled.plan)
-        .iter()
-        .flat_map(|object| {
-            object
-                .problems()
-                .map(|(_, severity)| severity)
-                .collect::<Vec<_>>()
-        })
-        .fold(Count::of(&found), Count::with);
-    let exit = Exit::of(count, args.strict);
     let wake_at = settled.plan.wake_at;
-    let broken = inputs
-        .findings
-        .iter()
-        .chain(&assembled.findings)
-        .any(|finding| finding.diagnostic.is_error());
-    match rendered(&settled) {
-        _ if broken => console.note("nothing is rendered: some of the input cannot be read"),
-        None => console
-            .note("nothing is rendered: the operator would not write the ConfigMap, see the conditions"),
-        Some(rendered) => {
+    match rendered(&settled, inputs.findings.iter().chain(&assembled.findings)) {
+        Ok(rendered) => {
             if settled.only_observes() {
                 console.note("mode Observe: the operator would not write this");
             }
             emit(args, console, &content(args.format, &assembled, &rendered), again)?;
-            return Ok(Printed { exit, wake_at });
+            Ok(Printed { exit: Exit::of(count(&found, &settled), args.strict), wake_at })
+        }
+        Err(why) => {
+            console.note(&format!("nothing is rendered: {why}"));
+            Ok(Printed { exit: Exit::Findings, wake_at })
         }
     }
-    Ok(Printed {
-        exit: Exit::Findings,
-        wake_at,
-    })
+}
+
+/// The state to print, or why there is none.
+fn rendered<'a>(
+    settled: &Settled,
+    mut lost: impl Iterator<Item = &'a Finding>,
+) -> Result<Settled, &'static str> {
+    // An object that cannot be read could grant anything, or be the base.
+    if lost.any(|finding| finding.diagnostic.is_error()) {
+        return Err("some of the input cannot be read");
+    }
+    let settled = if settled.only_observes() { settle(enforced(&settled.snapshot)) } else { settled.clone() };
+    if settled.applied() {
+        Ok(settled)
+    } else {
+        Err("the operator would not write the ConfigMap, see the conditions")
+    }
+}
+
+/// All there is to count: findings in the files, and problems of the objects.
+fn count(found: &[Finding], settled: &Settled) -> Count {
+    let mut count = Count::of(found);
+    for object in statuses::objects(&settled.plan) {
+        count = object.problems().fold(count, |count, (_, severity)| count.with(severity));
+    }
+    count
 }
 
 /// What is wrong with the files as such; what the objects mean is told by their conditions.
 fn unreadable(inputs: &Inputs, assembled: &Assembled) -> Vec<Finding> {
-    let mut found: Vec<Finding> = inputs
-        .findings
-        .iter()
-        .chain(&assembled.findings)
-        .cloned()
-        .collect();
-    for object in inputs
-        .objects
-        .iter()
-        .filter(|object| object.kind != Kind::ConfigMap)
-    {
+    let mut found: Vec<Finding> = inputs.findings.iter().chain(&assembled.findings).cloned().collect();
+    for object in inputs.objects.iter().filter(|object| object.kind != Kind::ConfigMap) {
         found.extend(schema::check(object).into_iter().map(|diagnostic| Finding {
             source: Some(object.document.source),
             object: Some(object.label()),
@@ -173,66 +177,35 @@ fn unreadable(inputs: &Inputs, assembled: &Assembled) -> Vec<Finding> {
 
 fn notes(read: &Read, assembled: &Assembled, console: Console) {
     let Read { inputs, base } = read;
-    for document in inputs
-        .bare
-        .iter()
-        .filter(|document| base.as_ref().is_none_or(|base| base.source != document.source))
+    for document in
+        inputs.bare.iter().filter(|document| base.as_ref().is_none_or(|base| base.source != document.source))
     {
-        let name = inputs
-            .sources
-            .get(document.source)
-            .map_or("", |source| source.name.as_str());
+        let name = inputs.sources.get(document.source).map_or("", |source| source.name.as_str());
         console.note(&format!(
             "{name} is a bare queues.yaml and not used: to make it the base, give it with --base"
         ));
     }
     if inputs.ignored > 0 {
-        console.note(&format!(
-            "{} of other kinds ignored",
-            plural(inputs.ignored, "object")
-        ));
+        console.note(&format!("{} of other kinds ignored", plural(inputs.ignored, "object")));
     }
     if !assembled.unused.is_empty() {
         let verb = if assembled.unused.len() == 1 { "is" } else { "are" };
-        console.note(&format!(
-            "ConfigMap {} {verb} not read by YuniKorn here",
-            assembled.unused.join(", ")
-        ));
+        console.note(&format!("ConfigMap {} {verb} not read by YuniKorn here", assembled.unused.join(", ")));
     }
-}
-
-/// The state to print; `None` when the operator would not write it.
-fn rendered(settled: &Settled) -> Option<Settled> {
-    let settled = if settled.only_observes() {
-        settle(enforced(&settled.snapshot))
-    } else {
-        settled.clone()
-    };
-    settled.applied().then_some(settled)
 }
 
 /// The text to print.
 fn content(format: Format, assembled: &Assembled, settled: &Settled) -> String {
     if format == Format::Queues {
-        return settled
-            .plan
-            .rendered
-            .as_ref()
-            .map(|rendered| rendered.text.clone())
-            .unwrap_or_default();
+        return settled.plan.rendered.as_ref().map(|rendered| rendered.text.clone()).unwrap_or_default();
     }
     let manifests = manifests(assembled, settled);
     match (format, manifests.as_slice()) {
         (Format::Json, [one]) => format!("{one:#}\n"),
-        (Format::Json, _) => format!(
-            "{:#}\n",
-            json!({"apiVersion": "v1", "kind": "List", "items": manifests})
-        ),
-        _ => manifests
-            .iter()
-            .map(manifest::to_yaml)
-            .collect::<Vec<_>>()
-            .join("---\n"),
+        (Format::Json, _) => {
+            format!("{:#}\n", json!({"apiVersion": "v1", "kind": "List", "items": manifests}))
+        }
+        _ => manifests.iter().map(manifest::to_yaml).collect::<Vec<_>>().join("---\n"),
     }
 }
 
@@ -240,12 +213,7 @@ fn content(format: Format, assembled: &Assembled, settled: &Settled) -> String {
 fn manifests(assembled: &Assembled, settled: &Settled) -> Vec<Value> {
     let namespace = assembled.spec.namespace.as_str();
     let created = settled.created.iter().map(|map| {
-        manifest::config_map(
-            None,
-            (namespace, &map.name),
-            map.annotations.clone(),
-            map.data.clone(),
-        )
+        manifest::config_map(None, (namespace, &map.name), map.annotations.clone(), map.data.clone())
     });
     let output = settled.snapshot.output.iter().map(|map| {
         manifest::config_map(

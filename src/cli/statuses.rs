@@ -42,9 +42,16 @@ impl ObjectConditions<'_> {
 
     /// The condition of a type.
     pub fn get(&self, type_: Type) -> Option<&Condition> {
-        self.conditions
-            .iter()
-            .find(|condition| condition.type_ == type_.as_str())
+        self.conditions.iter().find(|condition| condition.type_ == type_.as_str())
+    }
+
+    /// What a line about the object says: why it is not ready, or what it does.
+    fn summary<'a>(&'a self, ready: &'a Condition) -> &'a str {
+        let does = [Type::Accepted, Type::BaseResolved].into_iter().find_map(|type_| self.get(type_));
+        match does {
+            Some(does) if ready.status == Status::True => &does.message,
+            _ => &ready.message,
+        }
     }
 
     /// What is wrong, by condition: what `YuniKorn` or Kubernetes refuses is an error, what is accepted and does not do what it seems
@@ -63,14 +70,13 @@ fn severity(condition: &Condition) -> Option<Severity> {
     let type_ = Type::ALL.iter().find(|type_| type_.as_str() == condition.type_)?;
     let is = |reason: Reason| condition.reason == reason.as_str();
     match (type_, condition.status) {
-        (Type::FailOpen, Status::True) => Some(Severity::Warning),
+        (Type::FailOpen, Status::True) | (Type::Effective, Status::False) => Some(Severity::Warning),
         (Type::FailOpen | Type::Loaded | Type::Ready, _) | (_, Status::True) => None,
         // It comes into force by itself.
         (Type::Accepted, _) if is(Reason::NotYetValid) => None,
         (Type::Accepted, _) if is(Reason::Expired) => Some(Severity::Warning),
         // Asked for.
         (Type::Applied | Type::Programmed, _) if is(Reason::ObserveMode) => None,
-        (Type::Effective, Status::False) => Some(Severity::Warning),
         // A consequence: what is not in order says so itself.
         _ if is(Reason::ConfigNotReady) => None,
         _ => Some(Severity::Error),
@@ -79,29 +85,18 @@ fn severity(condition: &Condition) -> Option<Severity> {
 
 /// Every object with its conditions: the `YuniKornConfig` first, then by kind and name.
 pub fn objects(plan: &Plan) -> Vec<ObjectConditions<'_>> {
-    let config = plan.config.iter().map(|status| {
-        (
-            Kind::YuniKornConfig,
-            crate::api::v1alpha1::SINGLETON,
-            &status.conditions,
-        )
-    });
-    let acls = plan
-        .queue_acls
+    let config = plan
+        .config
         .iter()
-        .map(|(name, status)| (Kind::QueueAcl, name.as_str(), &status.conditions));
-    let policies = plan
-        .policies
-        .iter()
-        .map(|(name, status)| (Kind::AdmissionPolicy, name.as_str(), &status.conditions));
+        .map(|status| (Kind::YuniKornConfig, crate::api::v1alpha1::SINGLETON, &status.conditions));
+    let acls =
+        plan.queue_acls.iter().map(|(name, status)| (Kind::QueueAcl, name.as_str(), &status.conditions));
+    let policies =
+        plan.policies.iter().map(|(name, status)| (Kind::AdmissionPolicy, name.as_str(), &status.conditions));
     config
         .chain(acls)
         .chain(policies)
-        .map(|(kind, name, conditions)| ObjectConditions {
-            kind,
-            name,
-            conditions,
-        })
+        .map(|(kind, name, conditions)| ObjectConditions { kind, name, conditions })
         .collect()
 }
 
@@ -123,7 +118,7 @@ fn table(objects: &[ObjectConditions<'_>], width: usize) -> String {
         .set_header(["KIND", "NAME", "READY", "REASON", "MESSAGE"]);
     for object in objects {
         let ready = object.get(Type::Ready);
-        let first = ready.map_or(["", "", ""], |c| [c.status.as_str(), &c.reason, &c.message]);
+        let first = ready.map_or(["", "", ""], |c| [c.status.as_str(), &c.reason, object.summary(c)]);
         let row = [object.kind.as_str(), object.name].into_iter().chain(first);
         table.add_row(row.map(Cell::new));
         for (condition, _) in object.problems() {
@@ -141,10 +136,8 @@ fn table(objects: &[ObjectConditions<'_>], width: usize) -> String {
             column.set_constraint(ColumnConstraint::ContentWidth);
         }
     }
-    table
-        .lines()
-        .map(|line| format!("{}\n", line.trim_end()))
-        .collect()
+    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_string()).collect();
+    lines.join("\n") + "\n"
 }
 
 /// `{version, objects: [{kind, name, conditions: [{type, status, reason, message}]}]}`

@@ -5,8 +5,8 @@ use super::check::{self, cross};
 use super::console::Console;
 use super::findings::{self, Count, plural};
 use super::input::object::Kind;
-use super::offline::settle;
 use super::{Exit, Failure, InputArgs, clock};
+use crate::plan::simulate::settle;
 
 /// How findings are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -38,28 +38,22 @@ pub struct Args {
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let (inputs, base) = args.input.read(None)?;
     let assembled = assemble(&inputs, base, args.input.now.unwrap_or_else(clock));
-    let mut found: Vec<_> = inputs
-        .findings
-        .iter()
-        .chain(&assembled.findings)
-        .cloned()
-        .collect();
+    let mut found: Vec<_> = inputs.findings.iter().chain(&assembled.findings).cloned().collect();
     found.extend(check::each(&inputs));
     let ours = Kind::OURS.into_iter().any(|kind| inputs.of_kind(kind).next().is_some());
     if ours && !assembled.has_tree {
         console.note("no queues were given, so it is not checked whether they exist: add the ConfigMap with queues.yaml, or --base FILE");
     }
-    let settled = settle(assembled.snapshot);
-    found.extend(cross::check(&inputs, &settled, assembled.has_tree, &found));
+    if ours {
+        let settled = settle(assembled.snapshot);
+        found.extend(cross::check(&inputs, &settled, assembled.has_tree, &found));
+    }
     check::sort(&mut found);
     let count = Count::of(&found);
     match args.format {
         Format::Text => {
             console.out(&findings::text(&inputs, &found, console.color_out()))?;
-            let read = [
-                plural(inputs.objects.len(), "object"),
-                plural(inputs.sources.len(), "file"),
-            ];
+            let read = [plural(inputs.objects.len(), "object"), plural(inputs.sources.len(), "file")];
             console.err(&format!("{}; {} in {} checked", count.text(), read[0], read[1]));
             let ignored = if inputs.ignored > 0 {
                 format!(", {} of other kinds ignored", inputs.ignored)

@@ -31,10 +31,10 @@ pub(super) fn run(
             _ = sender.send(());
         }
     })
-    .map_err(unwatchable)?;
+    .map_err(|error| unwatchable(&error))?;
     // Watched before it is read: a change in between is seen.
     for (path, mode) in places(args) {
-        watcher.watch(&path, mode).map_err(unwatchable)?;
+        watcher.watch(&path, mode).map_err(|error| unwatchable(&error))?;
     }
     let mut last = read()?;
     let mut printed = print(args, console, &last, false)?;
@@ -57,18 +57,14 @@ pub(super) fn run(
     }
 }
 
-fn unwatchable(error: notify::Error) -> Failure {
+fn unwatchable(error: &notify::Error) -> Failure {
     Failure::Output(format!("cannot watch the inputs: {error}"))
 }
 
 /// What to watch: folders themselves, and the folders of files, because editors replace files.
 fn places(args: &Args) -> Vec<(PathBuf, RecursiveMode)> {
     let (paths, recursive) = args.watched();
-    let below = if recursive {
-        RecursiveMode::Recursive
-    } else {
-        RecursiveMode::NonRecursive
-    };
+    let below = if recursive { RecursiveMode::Recursive } else { RecursiveMode::NonRecursive };
     paths
         .into_iter()
         .map(|path| {
@@ -76,10 +72,7 @@ fn places(args: &Args) -> Vec<(PathBuf, RecursiveMode)> {
                 return (path, below);
             }
             let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-            (
-                folder.unwrap_or(Path::new(".")).to_path_buf(),
-                RecursiveMode::NonRecursive,
-            )
+            (folder.unwrap_or(Path::new(".")).to_path_buf(), RecursiveMode::NonRecursive)
         })
         .collect()
 }

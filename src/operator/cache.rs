@@ -44,12 +44,7 @@ pub struct Cache<T> {
 
 impl<T> Default for Cache<T> {
     fn default() -> Self {
-        Self {
-            objects: BTreeMap::new(),
-            listing: BTreeMap::new(),
-            written: BTreeMap::new(),
-            synced: false,
-        }
+        Self { objects: BTreeMap::new(), listing: BTreeMap::new(), written: BTreeMap::new(), synced: false }
     }
 }
 
@@ -104,11 +99,7 @@ impl<T> Cache<T> {
     }
 
     fn remove(&mut self, deleted: &Kept<T>) -> bool {
-        if self
-            .objects
-            .get(&deleted.name)
-            .is_some_and(|known| older(deleted, known))
-        {
+        if self.objects.get(&deleted.name).is_some_and(|known| older(deleted, known)) {
             return false;
         }
         self.written.remove(&deleted.name);
@@ -185,15 +176,9 @@ mod tests {
     #[test]
     fn only_changes_of_the_stamp_matter_and_deletes_always_do() {
         let mut cache = listed(&[object("a", 1, "gen1")]);
-        assert!(
-            !cache.observe(Event::Apply(object("a", 2, "gen1"))),
-            "a status patch"
-        );
+        assert!(!cache.observe(Event::Apply(object("a", 2, "gen1"))), "a status patch");
         assert!(cache.observe(Event::Apply(object("a", 3, "gen2"))));
-        assert!(
-            cache.observe(Event::Delete(object("a", 4, "gen2"))),
-            "a delete carries the same generation"
-        );
+        assert!(cache.observe(Event::Delete(object("a", 4, "gen2"))), "a delete carries the same generation");
         assert!(versions(&cache).is_empty());
         assert!(!cache.observe(Event::Delete(object("a", 4, "gen2"))));
     }
@@ -207,10 +192,7 @@ mod tests {
         assert!(!cache.observe(Event::InitDone));
         cache.observe(Event::Init);
         cache.observe(Event::InitApply(object("a", 1, "x")));
-        assert!(
-            cache.observe(Event::InitDone),
-            "b was deleted while nobody watched"
-        );
+        assert!(cache.observe(Event::InitDone), "b was deleted while nobody watched");
         assert_eq!(versions(&cache), [1]);
     }
 
@@ -219,14 +201,8 @@ mod tests {
         let mut cache = listed(&[object("a", 5, "5")]);
         cache.learn(object("a", 10, "10"));
         assert!(!cache.observe(Event::Apply(object("a", 9, "9"))));
-        assert!(
-            !cache.observe(Event::Delete(object("a", 8, "8"))),
-            "deleted before we created it again"
-        );
-        assert!(
-            !cache.observe(Event::Apply(object("a", 10, "10"))),
-            "our own write comes by"
-        );
+        assert!(!cache.observe(Event::Delete(object("a", 8, "8"))), "deleted before we created it again");
+        assert!(!cache.observe(Event::Apply(object("a", 10, "10"))), "our own write comes by");
         assert_eq!(versions(&cache), [10]);
         assert!(cache.observe(Event::Apply(object("a", 11, "11"))));
     }
@@ -242,19 +218,13 @@ mod tests {
         assert_eq!(versions(&cache), [10, 11]);
         cache.observe(Event::Init);
         cache.observe(Event::InitDone);
-        assert!(
-            versions(&cache).is_empty(),
-            "a list that began later is the truth"
-        );
+        assert!(versions(&cache).is_empty(), "a list that began later is the truth");
     }
 
     #[test]
     fn versions_are_compared_as_numbers_of_any_length_or_not_at_all() {
         assert_eq!(compare("9", "10"), Some(Ordering::Less));
-        assert_eq!(
-            compare("18446744073709551616", "18446744073709551615"),
-            Some(Ordering::Greater)
-        );
+        assert_eq!(compare("18446744073709551616", "18446744073709551615"), Some(Ordering::Greater));
         assert_eq!(compare("7", "7"), Some(Ordering::Equal));
         assert_eq!(compare("abc", "10"), None);
         assert_eq!(compare("", "10"), None);

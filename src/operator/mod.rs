@@ -1,4 +1,183 @@
-//! The operator.
+//! The operator: the thin shell around [`crate::plan`] that gathers a snapshot and carries a plan out.
+//!
+//! * [`world`], [`watch`], [`cache`]: what the API server holds.
+//! * [`reconcile`]: the loop.
+//! * [`apply`], [`status`], [`events`]: the writes, bounded by [`call`].
+//! * [`read_back`], [`asking`], [`observed`]: what the scheduler runs, and the memory of what was seen.
+//! * [`leader`]: which replica writes.
+//! * [`health`], [`metrics`]: what is told about it.
+
+pub mod apply;
+pub mod asking;
 pub mod cache;
+pub mod call;
+pub mod clock;
+pub mod events;
+pub mod health;
 pub mod leader;
+pub mod metrics;
+pub mod observed;
 pub mod read_back;
+pub mod reconcile;
+pub mod status;
+#[cfg(test)]
+mod testing;
+pub mod watch;
+pub mod world;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{Api, Client};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Notify, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use asking::Asking;
+use events::Events;
+use health::Health;
+use leader::election::Timing;
+use leader::{Candidate, Leadership};
+use observed::Memory;
+use read_back::Scheduler;
+use reconcile::{Pause, Reconciler};
+use world::World;
+
+/// Name of the Lease.
+const LEASE: &str = "queuewarden";
+/// How long what comes after the last run may take: the last events, and the Lease.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// How to run.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Address of `/livez`, `/readyz` and `/metrics`.
+    pub listen: SocketAddr,
+    /// Whether a Lease decides which replica writes.
+    pub leader_elect: bool,
+    /// Name of this replica, which differs from that of every other.
+    pub identity: String,
+    /// Namespace of the Lease; `None`: the client's own.
+    pub namespace: Option<String>,
+}
+
+/// Why the operator cannot run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Neither a kubeconfig nor a service account.
+    #[error("no way to the API server: {0}")]
+    Client(#[source] Box<kube::Error>),
+    /// As above.
+    #[error("no way to the API server: {0}")]
+    Config(#[from] kube::config::InferConfigError),
+    /// The address is taken.
+    #[error("cannot listen on {0}: {1}")]
+    Listen(SocketAddr, #[source] std::io::Error),
+    /// No HTTP client for the scheduler.
+    #[error("cannot make an HTTP client: {0}")]
+    Http(#[from] reqwest::Error),
+    /// No signals.
+    #[error("cannot wait for signals: {0}")]
+    Signal(#[source] std::io::Error),
+}
+
+/// Runs until the process is told to end.
+///
+/// # Errors
+/// When it cannot begin; later problems are logged and tried again.
+pub async fn run(options: Options) -> Result<(), Error> {
+    // Two crates bring rustls; one of them must say with which cryptography. It was said already when this fails.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let client = kube::Config::infer().await?;
+    let client = Client::try_from(client).map_err(|error| Error::Client(Box::new(error)))?;
+    let listener =
+        TcpListener::bind(options.listen).await.map_err(|error| Error::Listen(options.listen, error))?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(Error::Signal)?;
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(Error::Signal)?;
+    let stop = async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    };
+    serve(client, listener, options, stop).await
+}
+
+/// Runs until `stop` completes.
+///
+/// # Errors
+/// When no HTTP client can be made.
+pub async fn serve(
+    client: Client,
+    listener: TcpListener,
+    options: Options,
+    stop: impl Future<Output = ()>,
+) -> Result<(), Error> {
+    let version = env!("CARGO_PKG_VERSION");
+    tracing::info!(version, identity = options.identity, listen = %options.listen, "Starting");
+    let asking = Asking::new(Scheduler::new()?);
+    let health = Arc::new(Health::default());
+    let endpoints = axum::serve(listener, health::router(Arc::clone(&health)));
+    let endpoints = tokio::spawn(endpoints.into_future());
+    let (leadership, election) = elect(&client, &options);
+    let (events, publishing) = Events::start(client.clone(), options.identity);
+    let changed = Arc::new(Notify::new());
+    let reconciler = Reconciler {
+        world: World::start(client.clone(), Arc::clone(&changed)),
+        client,
+        changed,
+        leadership,
+        asking,
+        events,
+        health: Arc::clone(&health),
+        memory: Memory::default(),
+        pause: Pause::default(),
+    };
+    reconciler.run_until(stop).await;
+    let farewell = async {
+        if let Some(candidacy) = election {
+            candidacy.end().await;
+        }
+        let _ = publishing.await;
+    };
+    if timeout(FAREWELL, farewell).await.is_err() {
+        tracing::warn!("The last events were not published in time");
+    }
+    endpoints.abort();
+    tracing::info!("Stopped");
+    Ok(())
+}
+
+/// A candidacy that is running.
+struct Candidacy {
+    resign: oneshot::Sender<()>,
+    task: JoinHandle<()>,
+}
+
+impl Candidacy {
+    /// Ends it, and gives the Lease up.
+    async fn end(self) {
+        drop(self.resign);
+        // A task that panicked holds nothing any more.
+        let _ = self.task.await;
+    }
+}
+
+/// Begins to compete for the Lease, where that decides who writes.
+fn elect(client: &Client, options: &Options) -> (Leadership, Option<Candidacy>) {
+    if !options.leader_elect {
+        return (Leadership::unconditional(), None);
+    }
+    let namespace = options.namespace.as_deref().unwrap_or(client.default_namespace());
+    let leases: Api<Lease> = Api::namespaced(client.clone(), namespace);
+    let (candidate, leadership) = Candidate::new(leases, LEASE, &options.identity, Timing::default());
+    let (resign, resigned) = oneshot::channel::<()>();
+    let task = tokio::spawn(candidate.run(async {
+        let _ = resigned.await;
+    }));
+    (leadership, Some(Candidacy { resign, task }))
+}

@@ -79,10 +79,7 @@ impl Scheduler {
     pub async fn checksum(&self, base: &str) -> Result<String, Error> {
         let url = join(base, "ws/v1/config");
         let config: Config = self.get(&url).await?;
-        config
-            .checksum
-            .filter(|sum| !sum.is_empty())
-            .ok_or(Error::NoConfiguration(url))
+        config.checksum.filter(|sum| !sum.is_empty()).ok_or(Error::NoConfiguration(url))
     }
 
     /// The queues of a partition as they are now: path, and whether the configuration (not a placement rule) made it.
@@ -98,11 +95,7 @@ impl Scheduler {
 
     async fn get<T: DeserializeOwned>(&self, url: &str) -> Result<T, Error> {
         let failed = |error: &reqwest::Error| {
-            if error.is_timeout() {
-                Error::Timeout(url.into())
-            } else {
-                Error::Unreachable(url.into())
-            }
+            if error.is_timeout() { Error::Timeout(url.into()) } else { Error::Unreachable(url.into()) }
         };
         let request = self.http.get(url).header(header::ACCEPT, "application/json");
         let mut response = request.send().await.map_err(|error| failed(&error))?;
@@ -185,10 +178,7 @@ mod tests {
 
     async fn config(answer: &'static str) -> Result<String, Error> {
         let handler = move |headers: HeaderMap| async move {
-            assert_eq!(
-                headers.get_all("accept").iter().collect::<Vec<_>>(),
-                ["application/json"]
-            );
+            assert_eq!(headers.get_all("accept").iter().collect::<Vec<_>>(), ["application/json"]);
             answer
         };
         let base = serve(Router::new().route("/ws/v1/config", get(handler))).await;
@@ -219,10 +209,7 @@ mod tests {
         let scheduler = Scheduler::new().unwrap();
         let first = scheduler.checksum(&base).await.unwrap_err();
         assert_eq!(first, Error::Unreachable(format!("{base}ws/v1/config")));
-        assert_eq!(
-            scheduler.checksum(&base).await.unwrap_err().to_string(),
-            first.to_string()
-        );
+        assert_eq!(scheduler.checksum(&base).await.unwrap_err().to_string(), first.to_string());
     }
 
     #[tokio::test]
@@ -250,21 +237,11 @@ mod tests {
         let answer = r#"{"queuename":"root","isManaged":true,"children":[
             {"queuename":"root.a","isManaged":true,"children":[{"queuename":"root.a.dyn","isManaged":false,"children":[]}]},
             {"queuename":"root.b","isManaged":true,"children":null}]}"#;
-        let base = serve(Router::new().route(
-            "/ws/v1/partition/gpu%2Fa/queues",
-            get(move || async move { answer }),
-        ))
-        .await;
+        let base =
+            serve(Router::new().route("/ws/v1/partition/gpu%2Fa/queues", get(move || async move { answer })))
+                .await;
         let queues = Scheduler::new().unwrap().queues(&base, "gpu/a").await.unwrap();
-        let expected = [
-            ("root", true),
-            ("root.a", true),
-            ("root.a.dyn", false),
-            ("root.b", true),
-        ];
-        assert_eq!(
-            queues,
-            expected.map(|(path, managed)| (path.to_owned(), managed)).into()
-        );
+        let expected = [("root", true), ("root.a", true), ("root.a.dyn", false), ("root.b", true)];
+        assert_eq!(queues, expected.map(|(path, managed)| (path.to_owned(), managed)).into());
     }
 }

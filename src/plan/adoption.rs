@@ -32,7 +32,12 @@ enum Verdict {
 /// Sorts the wanted keys by whether they may be written.
 pub(super) fn adopt(question: &Question<'_>, wants: BTreeMap<String, String>) -> Adopted {
     let output = question.snapshot.output.as_ref();
-    let mut adopted = Adopted { wants: BTreeMap::new(), replaced: BTreeMap::new(), conflict: None, import: None };
+    let mut adopted = Adopted {
+        wants: BTreeMap::new(),
+        replaced: BTreeMap::new(),
+        conflict: None,
+        import: None,
+    };
     for (key, value) in wants {
         let current = output.and_then(|output| output.data.get(&key));
         let Claim::Foreign(owners) = claim(output, question.memory, &key) else {
@@ -44,7 +49,9 @@ pub(super) fn adopt(question: &Question<'_>, wants: BTreeMap<String, String>) ->
         }
         match judge(question, &key, &owners) {
             Verdict::Replace => {
-                adopted.replaced.insert(key.clone(), current.cloned().unwrap_or_default());
+                adopted
+                    .replaced
+                    .insert(key.clone(), current.cloned().unwrap_or_default());
                 adopted.wants.insert(key, value);
             }
             Verdict::Leave(finding) => drop(adopted.conflict.get_or_insert(finding)),
@@ -84,7 +91,12 @@ fn conflict(question: &Question<'_>, key: &str, owners: &[Owner], why: &str) -> 
 
 /// Whether the base was made from this output by an earlier import.
 fn imported(question: &Question<'_>) -> bool {
-    question.snapshot.base.as_ref().and_then(|base| base.annotations.get(IMPORTED_FROM)) == Some(&origin(question))
+    question
+        .snapshot
+        .base
+        .as_ref()
+        .and_then(|base| base.annotations.get(IMPORTED_FROM))
+        == Some(&origin(question))
 }
 
 fn origin(question: &Question<'_>) -> String {
@@ -97,22 +109,37 @@ fn import(question: &Question<'_>) -> Result<Verdict, String> {
     let map = config_map(spec, &spec.base_config_map);
     let text = live_text(question).ok_or("there is no text to import")?;
     if question.snapshot.base.is_some() {
-        return Err(format!("Import would have to overwrite {map}; set spec.base.configMap to a name that does not exist yet"));
+        return Err(format!(
+            "Import would have to overwrite {map}; set spec.base.configMap to a name that does not exist yet"
+        ));
     }
     if let Some(refusal) = verdict(text, &[]).refusal() {
-        return Err(format!("it cannot be imported, because YuniKorn would not take it: {refusal}"));
+        return Err(format!(
+            "it cannot be imported, because YuniKorn would not take it: {refusal}"
+        ));
     }
     if spec.mode == Mode::Observe {
         let message = format!("in mode Enforce the live queue tree would be copied to {map}");
-        return Ok(Verdict::Leave(Finding::no(Type::Applied, Reason::ObserveMode, message)));
+        return Ok(Verdict::Leave(Finding::no(
+            Type::Applied,
+            Reason::ObserveMode,
+            message,
+        )));
     }
     let base = NewConfigMap {
         name: spec.base_config_map.clone(),
         annotations: [(IMPORTED_FROM.to_string(), origin(question))].into(),
-        data: [(spec.base_key.clone().unwrap_or_else(|| question.env.key.clone()), text.to_string())].into(),
+        data: [(
+            spec.base_key.clone().unwrap_or_else(|| question.env.key.clone()),
+            text.to_string(),
+        )]
+        .into(),
     };
     let message = format!("the live queue tree is being copied to {map}");
-    Ok(Verdict::Import(base, Finding::no(Type::Applied, Reason::Pending, message)))
+    Ok(Verdict::Import(
+        base,
+        Finding::no(Type::Applied, Reason::Pending, message),
+    ))
 }
 
 /// The configured queues of the live text that the base does not have, as a list for a message.
@@ -135,5 +162,9 @@ fn lacking(question: &Question<'_>) -> Option<String> {
         return None;
     }
     let text = lost.join(", ");
-    Some(if more > 0 { format!("{text} and {more} more") } else { text })
+    Some(if more > 0 {
+        format!("{text} and {more} more")
+    } else {
+        text
+    })
 }

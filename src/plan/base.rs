@@ -28,8 +28,16 @@ pub(super) fn resolve(snapshot: &Snapshot, spec: &ConfigSpec, env: &Environment)
     let key = spec.base_key.as_deref().unwrap_or(&env.key);
     let map = config_map(spec, &spec.base_config_map);
     let (text, source, reason) = match snapshot.base.as_ref().and_then(|base| text_in(base, key)) {
-        Some(text) => (header::strip(&text).to_string(), format!("{map}, key {key}"), Reason::BaseResolved),
-        None => (stand_in(snapshot, spec, env, &map, key)?, "YuniKorn's built-in default".into(), Reason::BuiltInDefault),
+        Some(text) => (
+            header::strip(&text).to_string(),
+            format!("{map}, key {key}"),
+            Reason::BaseResolved,
+        ),
+        None => (
+            stand_in(snapshot, spec, env, &map, key)?,
+            "YuniKorn's built-in default".into(),
+            Reason::BuiltInDefault,
+        ),
     };
     read(text, source, reason)
 }
@@ -47,7 +55,13 @@ fn stand_in(
         None => format!("{map} does not exist"),
         Some(_) => format!("{map} has no key `{key}`"),
     };
-    let no = |why: &str| Err(Finding::no(Type::BaseResolved, Reason::BaseNotFound, format!("{missing}; {why}")));
+    let no = |why: &str| {
+        Err(Finding::no(
+            Type::BaseResolved,
+            Reason::BaseNotFound,
+            format!("{missing}; {why}"),
+        ))
+    };
     if spec.base_config_map != YUNIKORN_DEFAULTS {
         return no("create it, or set spec.base to where the queue tree is");
     }
@@ -58,7 +72,9 @@ fn stand_in(
         .and_then(|text| header::split(text))
         .is_some_and(|parts| parts.origin != header::origin("YuniKorn's built-in default"));
     if written_from_a_base {
-        return no("it was there before, so what is live stays; bring it back, or write the tree you want into it");
+        return no(
+            "it was there before, so what is live stays; bring it back, or write the tree you want into it",
+        );
     }
     Ok(BUILT_IN.to_string())
 }
@@ -78,7 +94,10 @@ fn read(text: String, source: String, reason: Reason) -> Result<Base, Finding> {
     let tree = match (verdict.config.as_ref(), refusal) {
         (Some(tree), None) if errors.is_empty() => tree.clone(),
         (_, refusal) if errors.is_empty() => {
-            return Err(invalid(format!("{source}: {}", refusal.unwrap_or_else(|| "it has no queues".into()))));
+            return Err(invalid(format!(
+                "{source}: {}",
+                refusal.unwrap_or_else(|| "it has no queues".into())
+            )));
         }
         _ => return Err(invalid(format!("{source}: {}", shown(&errors)))),
     };
@@ -90,12 +109,22 @@ fn read(text: String, source: String, reason: Reason) -> Result<Base, Finding> {
         message.push_str("; ");
         message.push_str(&shown(&warnings));
     }
-    Ok(Base { text, source, tree, finding: Finding::yes(Type::BaseResolved, reason, message) })
+    Ok(Base {
+        text,
+        source,
+        tree,
+        finding: Finding::yes(Type::BaseResolved, reason, message),
+    })
 }
 
 /// The first few diagnostics in one line.
 fn shown(diagnostics: &[&Diagnostic]) -> String {
-    let mut text = diagnostics.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    let mut text = diagnostics
+        .iter()
+        .take(SHOWN)
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ");
     if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|more| *more > 0) {
         text.push_str(&format!("; and {more} more (`queuewarden validate` shows all)"));
     }

@@ -46,7 +46,9 @@ fn decided<'a>(
     let mut base = base::resolve(snapshot, spec, &env);
     let objects = objects(snapshot, base.as_ref().ok(), &env);
     let tree = base.as_ref().ok().map(|base| &base.tree).or(env.tree.as_ref());
-    let grants = tree.map(|tree| grants::decide(&objects, tree)).unwrap_or_default();
+    let grants = tree
+        .map(|tree| grants::decide(&objects, tree))
+        .unwrap_or_default();
     let (body, wanted) = match rendered(base.as_ref().ok(), &grants) {
         Some(Ok((body, tree))) => (Some(body), Some(tree)),
         Some(Err(finding)) => {
@@ -64,7 +66,10 @@ fn decided<'a>(
             now: snapshot.now,
         })
     });
-    let reassert_at = loaded.as_ref().and_then(|answer| answer.reassert_at).filter(|_| env.source == Source::Output);
+    let reassert_at = loaded
+        .as_ref()
+        .and_then(|answer| answer.reassert_at)
+        .filter(|_| env.source == Source::Output);
     let output = output::decide(&Question {
         snapshot,
         spec,
@@ -76,18 +81,42 @@ fn decided<'a>(
         reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
     });
     let base = base.map_or_else(|finding| finding, |base| base.finding);
-    Decided { snapshot, config, spec, env, base, objects, policies, grants, wanted, output, loaded }
+    Decided {
+        snapshot,
+        config,
+        spec,
+        env,
+        base,
+        objects,
+        policies,
+        grants,
+        wanted,
+        output,
+        loaded,
+    }
 }
 
 /// Resolves all objects: against the base, or against what is live while the base is not in order, or by themselves when there is
 /// no queue tree at all.
 fn objects(snapshot: &Snapshot, base: Option<&Base>, env: &Environment) -> Vec<Resolved> {
     let dynamic = |partition: &str, queue: &QueuePath| {
-        snapshot.observed.live_queues.get(partition).and_then(|queues| queues.get(queue.as_str())) == Some(&false)
+        snapshot
+            .observed
+            .live_queues
+            .get(partition)
+            .and_then(|queues| queues.get(queue.as_str()))
+            == Some(&false)
     };
     let empty = Config::default();
-    let tree = base.map(|base| &base.tree).or(env.tree.as_ref()).unwrap_or(&empty);
-    snapshot.queue_acls.iter().map(|entry| resolve::resolve(entry, tree, snapshot.now, &dynamic)).collect()
+    let tree = base
+        .map(|base| &base.tree)
+        .or(env.tree.as_ref())
+        .unwrap_or(&empty);
+    snapshot
+        .queue_acls
+        .iter()
+        .map(|entry| resolve::resolve(entry, tree, snapshot.now, &dynamic))
+        .collect()
 }
 
 /// The base with the grants in it, and its queues; the error is condition `BaseResolved`.
@@ -107,7 +136,13 @@ impl Decided<'_> {
         let config = self.config_status(&mut events);
         let wake_at = self.wake_at();
         events.sort();
-        let Decision { import, backup, write, rendered, .. } = self.output;
+        let Decision {
+            import,
+            backup,
+            write,
+            rendered,
+            ..
+        } = self.output;
         Plan {
             import,
             backup,
@@ -123,14 +158,31 @@ impl Decided<'_> {
 
     fn status<S>(&self, meta: &Meta, findings: &[Finding], rest: S) -> ObjectStatus<S> {
         let conditions = merge(&meta.conditions, findings, meta.generation, self.snapshot.now);
-        ObjectStatus { uid: meta.uid.clone(), conditions, rest }
+        ObjectStatus {
+            uid: meta.uid.clone(),
+            conditions,
+            rest,
+        }
     }
 
     fn queue_acl_statuses(&self, events: &mut Vec<Event>) -> Vec<(String, ObjectStatus<QueueAclStatus>)> {
-        let text = self.snapshot.output.as_ref().and_then(|output| output.data.get(&self.env.key));
-        let as_wanted = text.is_some() && text == self.output.rendered.as_ref().map(|rendered| &rendered.text);
-        let written = if as_wanted { None } else { text.and_then(|text| verdict(text, &[]).config) };
-        let written = if as_wanted { self.wanted.as_ref() } else { written.as_ref() };
+        let text = self
+            .snapshot
+            .output
+            .as_ref()
+            .and_then(|output| output.data.get(&self.env.key));
+        let as_wanted =
+            text.is_some() && text == self.output.rendered.as_ref().map(|rendered| &rendered.text);
+        let written = if as_wanted {
+            None
+        } else {
+            text.and_then(|text| verdict(text, &[]).config)
+        };
+        let written = if as_wanted {
+            self.wanted.as_ref()
+        } else {
+            written.as_ref()
+        };
         let proven = self.proven();
         let name = config_map(self.spec, &self.spec.output_config_map);
         let facts = report::queue_acl::Facts {
@@ -149,12 +201,20 @@ impl Decided<'_> {
             .map(|(entry, object)| {
                 let found = report::queue_acl::report(object, entry.in_force.as_ref(), &facts);
                 let subject = Subject::QueueAcl(entry.meta.name.clone());
-                events.extend(events::transitions(&subject, &entry.meta.conditions, &found.findings, &[Type::Ready]));
+                events.extend(events::transitions(
+                    &subject,
+                    &entry.meta.conditions,
+                    &found.findings,
+                    &[Type::Ready],
+                ));
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
                 if let Some(taken) = found.taken.filter(|_| newly) {
                     events.push(events::event(&subject, true, events::ACCESS_REMOVED, &taken));
                 }
-                (entry.meta.name.clone(), self.status(&entry.meta, &found.findings, found.status))
+                (
+                    entry.meta.name.clone(),
+                    self.status(&entry.meta, &found.findings, found.status),
+                )
             })
             .collect()
     }
@@ -165,10 +225,18 @@ impl Decided<'_> {
         if loaded.status == Status::True {
             return None;
         }
-        let memory = self.config.in_force.as_ref().and_then(|memory| memory.loaded_hash.as_ref());
+        let memory = self
+            .config
+            .in_force
+            .as_ref()
+            .and_then(|memory| memory.loaded_hash.as_ref());
         // A scheduler that cannot be asked is taken to run what it was last seen to run.
         let unasked = loaded.status == Status::Unknown && memory == Some(&self.env.checksum);
-        let text = if unasked { Some(&self.env.text) } else { self.snapshot.observed.loaded_text.as_ref() };
+        let text = if unasked {
+            Some(&self.env.text)
+        } else {
+            self.snapshot.observed.loaded_text.as_ref()
+        };
         verdict(text?, &[]).config
     }
 
@@ -187,19 +255,30 @@ impl Decided<'_> {
         objects
             .map(|(entry, object)| {
                 let spec = entry.spec.as_ref().ok();
-                let (findings, in_force) = report::policy::report(object, spec, entry.in_force.as_ref(), &facts);
+                let (findings, in_force) =
+                    report::policy::report(object, spec, entry.in_force.as_ref(), &facts);
                 let subject = Subject::AdmissionPolicy(entry.meta.name.clone());
-                events.extend(events::transitions(&subject, &entry.meta.conditions, &findings, &[Type::Ready]));
-                (entry.meta.name.clone(), self.status(&entry.meta, &findings, in_force))
+                events.extend(events::transitions(
+                    &subject,
+                    &entry.meta.conditions,
+                    &findings,
+                    &[Type::Ready],
+                ));
+                (
+                    entry.meta.name.clone(),
+                    self.status(&entry.meta, &findings, in_force),
+                )
             })
             .collect()
     }
 
     fn config_status(&self, events: &mut Vec<Event>) -> ObjectStatus<ConfigStatus> {
         let meta = &self.config.meta;
-        let fail_open = report::config::fail_open(&self.env, self.output.keys.contains(&self.env.key));
+        let key_written = self.snapshot.output.as_ref().is_some_and(|output| output.data.contains_key(&self.env.key));
+        let fail_open = report::config::fail_open(&self.env, key_written);
         let loaded = self.loaded.as_ref().map(|answer| answer.finding.clone());
-        let findings = report::config::findings(self.base.clone(), self.output.applied.clone(), loaded, fail_open);
+        let findings =
+            report::config::findings(self.base.clone(), self.output.applied.clone(), loaded, fail_open);
         let subject = Subject::Config(meta.name.clone());
         let types = [Type::BaseResolved, Type::Applied, Type::Loaded, Type::FailOpen];
         events.extend(events::transitions(&subject, &meta.conditions, &findings, &types));
@@ -211,9 +290,18 @@ impl Decided<'_> {
     /// The next moment at which the same snapshot would give another plan.
     fn wake_at(&self) -> Option<Timestamp> {
         let now = self.snapshot.now;
-        let specs = self.snapshot.queue_acls.iter().filter_map(|entry| entry.spec.as_ref().ok());
-        let windows = specs.flat_map(|spec| [spec.not_before, spec.expires_at]).flatten();
-        let kept = self.objects.iter().filter_map(|object| object.kept.as_ref()?.expires_at);
+        let specs = self
+            .snapshot
+            .queue_acls
+            .iter()
+            .filter_map(|entry| entry.spec.as_ref().ok());
+        let windows = specs
+            .flat_map(|spec| [spec.not_before, spec.expires_at])
+            .flatten();
+        let kept = self
+            .objects
+            .iter()
+            .filter_map(|object| object.kept.as_ref()?.expires_at);
         let load = self.loaded.iter().filter_map(|answer| answer.reassert_at);
         let patience = self
             .snapshot
@@ -222,6 +310,12 @@ impl Decided<'_> {
             .filter(|_| load.clone().next().is_some())
             .and_then(|since| since.checked_add(loaded::PATIENCE).ok());
         let load = load.filter(|_| self.spec.mode == Mode::Enforce && self.env.source == Source::Output);
-        windows.chain(kept).chain(load).chain(patience).chain(self.output.wake_at).filter(|at| *at > now).min()
+        windows
+            .chain(kept)
+            .chain(load)
+            .chain(patience)
+            .chain(self.output.wake_at)
+            .filter(|at| *at > now)
+            .min()
     }
 }

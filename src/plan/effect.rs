@@ -22,25 +22,34 @@ pub(super) fn moot(tree: &Config, contribution: &Contribution, right: Right) -> 
         Right::Submit => &Right::ALL,
         Right::Admin => &[Right::Admin],
     };
-    let own_everyone = contribution.grant(right).is_some_and(crate::model::acl::Acl::is_everyone);
+    let own_everyone = contribution
+        .grant(right)
+        .is_some_and(crate::model::acl::Acl::is_everyone);
     contribution.queue.lineage().find_map(|path| {
         through
             .iter()
             .copied()
             .filter(|by| !(own_everyone && path == contribution.queue && *by == right))
             .find(|by| everyone(partition, &path, *by))
-            .map(|through| Moot { by: path.clone(), through })
+            .map(|through| Moot {
+                by: path.clone(),
+                through,
+            })
     })
 }
 
 fn everyone(partition: &Partition, path: &QueuePath, right: Right) -> bool {
-    partition.queue(path).is_some_and(|queue| acl_of(queue, right).is_everyone())
+    partition
+        .queue(path)
+        .is_some_and(|queue| acl_of(queue, right).is_everyone())
 }
 
 /// Whether the root of any partition admits everyone, and through which ACL.
 pub(super) fn open_root(tree: &Config) -> Option<(&str, Right)> {
     tree.partitions.iter().find_map(|partition| {
-        let right = Right::ALL.into_iter().find(|right| everyone(partition, &QueuePath::root(), *right))?;
+        let right = Right::ALL
+            .into_iter()
+            .find(|right| everyone(partition, &QueuePath::root(), *right))?;
         Some((partition.name.as_str(), right))
     })
 }

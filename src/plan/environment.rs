@@ -41,7 +41,9 @@ impl Environment {
     pub(super) fn of(snapshot: &Snapshot) -> Self {
         let flat = flatten(&data(snapshot.defaults.as_ref()), &data(snapshot.output.as_ref()));
         let key = flat.queues_key();
-        let shadow = flat.shadows(flatten::Source::Configs, &key).map(|origin| origin.key.clone());
+        let shadow = flat
+            .shadows(flatten::Source::Configs, &key)
+            .map(|origin| origin.key.clone());
         let queues = flat.queues(&key);
         let source = match queues.origin {
             None => Source::BuiltIn,
@@ -52,7 +54,7 @@ impl Environment {
                 (flatten::Source::Defaults, _) => Source::Defaults,
             },
         };
-        let text = if queues.text.is_empty() { BUILT_IN } else { queues.text }.to_string();
+        let text = or_built_in(queues.text);
         Self {
             hot_refresh: flat.hot_refresh(),
             source,
@@ -66,22 +68,49 @@ impl Environment {
 
     /// The partitions that the scheduler has now: a text without one of them hangs it (yunikorn-core `partition_manager.go:168`).
     pub(super) fn active_partitions(&self) -> Vec<String> {
-        let names: Vec<String> = self.tree.iter().flat_map(|tree| &tree.partitions).map(|p| p.name.clone()).collect();
-        if names.is_empty() { vec!["default".into()] } else { names }
+        let names: Vec<String> = self
+            .tree
+            .iter()
+            .flat_map(|tree| &tree.partitions)
+            .map(|p| p.name.clone())
+            .collect();
+        if names.is_empty() {
+            vec!["default".into()]
+        } else {
+            names
+        }
     }
+}
+
+/// The queue tree that `YuniKorn` should run now, whoever wrote it.
+pub fn text_in_force(snapshot: &Snapshot) -> String {
+    let flat = flatten(&data(snapshot.defaults.as_ref()), &data(snapshot.output.as_ref()));
+    or_built_in(flat.queues(&flat.queues_key()).text)
+}
+
+fn or_built_in(text: &str) -> String {
+    if text.is_empty() { BUILT_IN } else { text }.to_string()
 }
 
 /// The text of `key` in one ConfigMap alone, `binaryData` considered.
 pub(super) fn text_in(map: &ConfigMapState, key: &str) -> Option<String> {
     let flat: Flattened = flatten(&ConfigMapData::default(), &data(Some(map)));
-    flat.get(key).map(|value| value.text.clone()).filter(|text| !text.is_empty())
+    flat.get(key)
+        .map(|value| value.text.clone())
+        .filter(|text| !text.is_empty())
 }
 
 fn data(map: Option<&ConfigMapState>) -> ConfigMapData {
-    let Some(map) = map else { return ConfigMapData::default() };
+    let Some(map) = map else {
+        return ConfigMapData::default();
+    };
     ConfigMapData {
         data: map.data.clone(),
-        binary_data: map.binary.iter().map(|(key, value)| (key.clone(), value.gunzipped.clone())).collect(),
+        binary_data: map
+            .binary
+            .iter()
+            .map(|(key, value)| (key.clone(), value.gunzipped.clone()))
+            .collect(),
     }
 }
 

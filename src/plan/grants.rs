@@ -32,33 +32,53 @@ pub(super) type Grants = BTreeMap<Place, Decided>;
 pub(super) fn decide(objects: &[Resolved], tree: &Config) -> Grants {
     let mut grouped: BTreeMap<Place, Vec<(&str, &Contribution, &Acl)>> = BTreeMap::new();
     for object in objects {
-        let Some(contribution) = object.contribution() else { continue };
+        let Some(contribution) = object.contribution() else {
+            continue;
+        };
         for right in Right::ALL {
-            let Some(acl) = contribution.grant(right) else { continue };
+            let Some(acl) = contribution.grant(right) else {
+                continue;
+            };
             let place = (contribution.partition.clone(), contribution.queue.clone(), right);
-            grouped.entry(place).or_default().push((&object.name, contribution, acl));
+            grouped
+                .entry(place)
+                .or_default()
+                .push((&object.name, contribution, acl));
         }
     }
-    grouped.into_iter().map(|(place, parts)| (place.clone(), join(&base_acl(tree, &place), parts))).collect()
+    grouped
+        .into_iter()
+        .map(|(place, parts)| (place.clone(), join(&base_acl(tree, &place), parts)))
+        .collect()
 }
 
 fn join(base: &Acl, parts: Vec<(&str, &Contribution, &Acl)>) -> Decided {
-    let extend = parts.iter().all(|(_, contribution, _)| contribution.base_acl == BaseAcl::Extend);
+    let extend = parts
+        .iter()
+        .all(|(_, contribution, _)| contribution.base_acl == BaseAcl::Extend);
     let start = if extend { base.clone() } else { Acl::nobody() };
     let acl = parts.iter().fold(start, |union, (_, _, acl)| union.union(acl));
     let mut objects: Vec<_> = parts.iter().map(|(name, _, _)| (*name).to_string()).collect();
     objects.sort_unstable();
-    Decided { taken: base.lost(&acl), acl, objects }
+    Decided {
+        taken: base.lost(&acl),
+        acl,
+        objects,
+    }
 }
 
 /// The base's own ACL at a place: nobody where there is none.
 fn base_acl(tree: &Config, (partition, queue, right): &Place) -> Acl {
-    tree.partition(partition).and_then(|p| p.queue(queue)).map_or_else(Acl::nobody, |queue| acl_of(queue, *right))
+    tree.partition(partition)
+        .and_then(|p| p.queue(queue))
+        .map_or_else(Acl::nobody, |queue| acl_of(queue, *right))
 }
 
 /// A queue's own ACL as activation reads it; a text that does not activate grants nothing.
 pub(super) fn acl_of(queue: &Queue, right: Right) -> Acl {
-    text_of(queue, right).and_then(|text| acl::parse(text).ok()).unwrap_or_default()
+    text_of(queue, right)
+        .and_then(|text| acl::parse(text).ok())
+        .unwrap_or_default()
 }
 
 /// A queue's own ACL as written.

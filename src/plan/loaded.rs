@@ -7,7 +7,7 @@ use super::conditions::{Finding, Reason, Type};
 use super::snapshot::{Observed, ReadBack};
 
 /// How long a reload may take before something is wrong.
-pub const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
+pub(super) const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
 /// The longest time between two attempts to make the scheduler take the text.
 const LONGEST: SignedDuration = SignedDuration::from_mins(10);
 
@@ -33,17 +33,39 @@ pub(super) struct Answer {
 
 /// Compares what the scheduler reports with what it should run.
 pub(super) fn answer(question: &Question<'_>) -> Answer {
-    let Question { expected, hot_refresh, observed, now } = *question;
-    let told = |finding| Answer { finding, reassert_at: None };
+    let Question {
+        expected,
+        hot_refresh,
+        observed,
+        now,
+    } = *question;
+    let told = |finding| Answer {
+        finding,
+        reassert_at: None,
+    };
     match &observed.read_back {
-        None => told(Finding::unknown(Type::Loaded, Reason::LoadPending, "the scheduler has not been asked yet")),
-        Some(ReadBack { checksum: Err(error), .. }) => {
+        None => told(Finding::unknown(
+            Type::Loaded,
+            Reason::LoadPending,
+            "the scheduler has not been asked yet",
+        )),
+        Some(ReadBack {
+            checksum: Err(error), ..
+        }) => {
             let message = format!("the scheduler does not answer: {error}");
-            told(Finding::unknown(Type::Loaded, Reason::SchedulerUnreachable, message))
+            told(Finding::unknown(
+                Type::Loaded,
+                Reason::SchedulerUnreachable,
+                message,
+            ))
         }
-        Some(ReadBack { checksum: Ok(actual), .. }) if actual == expected => {
-            told(Finding::yes(Type::Loaded, Reason::Loaded, "the scheduler runs the configuration of the ConfigMaps"))
-        }
+        Some(ReadBack {
+            checksum: Ok(actual), ..
+        }) if actual == expected => told(Finding::yes(
+            Type::Loaded,
+            Reason::Loaded,
+            "the scheduler runs the configuration of the ConfigMaps",
+        )),
         Some(_) if !hot_refresh => told(Finding::no(
             Type::Loaded,
             Reason::HotRefreshDisabled,
@@ -59,9 +81,14 @@ fn not_taken(observed: &Observed, now: Timestamp) -> Answer {
     let since = observed.pending_since.unwrap_or(now);
     let times = usize::try_from(observed.reasserts).unwrap_or(usize::MAX);
     let reassert_at = since.checked_add(doubled(PATIENCE, times, LONGEST)).ok();
-    let patient = observed.reasserts == 0 || (observed.reasserts == 1 && now.duration_since(since) < PATIENCE);
+    let patient =
+        observed.reasserts == 0 || (observed.reasserts == 1 && now.duration_since(since) < PATIENCE);
     let finding = if patient {
-        Finding::no(Type::Loaded, Reason::LoadPending, "written, and not yet loaded by the scheduler")
+        Finding::no(
+            Type::Loaded,
+            Reason::LoadPending,
+            "written, and not yet loaded by the scheduler",
+        )
     } else {
         Finding::no(
             Type::Loaded,
@@ -83,7 +110,12 @@ mod tests {
     }
 
     fn ask(observed: &Observed, hot_refresh: bool, second: i64) -> (Status, Reason, Option<i64>) {
-        let found = answer(&Question { expected: "AA", hot_refresh, observed, now: at(second) });
+        let found = answer(&Question {
+            expected: "AA",
+            hot_refresh,
+            observed,
+            now: at(second),
+        });
         let due = found.reassert_at.map(|due| due.duration_since(at(0)).as_secs());
         (found.finding.status, found.finding.reason, due)
     }
@@ -99,21 +131,48 @@ mod tests {
 
     #[test]
     fn only_the_same_checksum_is_loaded() {
-        assert_eq!(ask(&Observed::default(), true, 0), (Status::Unknown, Reason::LoadPending, None));
-        assert_eq!(ask(&seen(Err("connection refused")), true, 0), (Status::Unknown, Reason::SchedulerUnreachable, None));
-        assert_eq!(ask(&seen(Ok("AA")), true, 0), (Status::True, Reason::Loaded, None));
-        assert_eq!(ask(&seen(Ok("AA")), false, 0), (Status::True, Reason::Loaded, None));
-        assert_eq!(ask(&seen(Ok("BB")), false, 0), (Status::False, Reason::HotRefreshDisabled, None));
-        assert_eq!(ask(&seen(Ok("BB")), true, 5), (Status::False, Reason::LoadPending, Some(30)));
+        assert_eq!(
+            ask(&Observed::default(), true, 0),
+            (Status::Unknown, Reason::LoadPending, None)
+        );
+        assert_eq!(
+            ask(&seen(Err("connection refused")), true, 0),
+            (Status::Unknown, Reason::SchedulerUnreachable, None)
+        );
+        assert_eq!(
+            ask(&seen(Ok("AA")), true, 0),
+            (Status::True, Reason::Loaded, None)
+        );
+        assert_eq!(
+            ask(&seen(Ok("AA")), false, 0),
+            (Status::True, Reason::Loaded, None)
+        );
+        assert_eq!(
+            ask(&seen(Ok("BB")), false, 0),
+            (Status::False, Reason::HotRefreshDisabled, None)
+        );
+        assert_eq!(
+            ask(&seen(Ok("BB")), true, 5),
+            (Status::False, Reason::LoadPending, Some(30))
+        );
     }
 
     #[test]
     fn one_reassertion_is_waited_for_and_then_it_is_a_refusal() {
         let mut observed = seen(Ok("BB"));
         observed.reasserts = 1;
-        assert_eq!(ask(&observed, true, 29), (Status::False, Reason::LoadPending, Some(60)));
-        assert_eq!(ask(&observed, true, 30), (Status::False, Reason::SchedulerRejected, Some(60)));
+        assert_eq!(
+            ask(&observed, true, 29),
+            (Status::False, Reason::LoadPending, Some(60))
+        );
+        assert_eq!(
+            ask(&observed, true, 30),
+            (Status::False, Reason::SchedulerRejected, Some(60))
+        );
         observed.reasserts = 40;
-        assert_eq!(ask(&observed, true, 0), (Status::False, Reason::SchedulerRejected, Some(600)));
+        assert_eq!(
+            ask(&observed, true, 0),
+            (Status::False, Reason::SchedulerRejected, Some(600))
+        );
     }
 }

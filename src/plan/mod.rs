@@ -19,6 +19,7 @@ mod policy;
 mod render;
 mod report;
 mod resolve;
+pub mod simulate;
 pub mod snapshot;
 mod waiting;
 
@@ -31,11 +32,17 @@ use snapshot::{AdmissionPolicySpec, QueueAclInForce, Snapshot};
 
 use crate::text::diag::Code;
 
+pub use environment::text_in_force;
 pub use output::{MAX_BYTES, WARN_BYTES};
 pub use resolve::Right;
 
 /// All codes of this module.
-pub const CODES: &[Code] = &[resolve::EMPTY_WINDOW, resolve::NO_RIGHT, resolve::SHARED_QUEUE, render::NOT_AS_MEANT];
+pub const CODES: &[Code] = &[
+    resolve::EMPTY_WINDOW,
+    resolve::NO_RIGHT,
+    resolve::SHARED_QUEUE,
+    render::NOT_AS_MEANT,
+];
 
 /// Makes the plan.
 pub fn plan(snapshot: &Snapshot) -> Plan {
@@ -186,3 +193,6 @@ pub struct Event {
     /// `note`, at most 1 KiB.
     pub note: String,
 }
+
+#[cfg(test)]
+mod tests;

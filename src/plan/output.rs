@@ -83,7 +83,12 @@ pub(super) fn decide(question: &Question<'_>) -> Decision {
     let wants = adopted.wants;
     let changes = changes(question, &wants);
     let keys = owned_after(question, &wants, &changes);
-    let mut decision = Decision { rendered, keys, import: adopted.import, ..Decision::nothing(applied(question)) };
+    let mut decision = Decision {
+        rendered,
+        keys,
+        import: adopted.import,
+        ..Decision::nothing(applied(question))
+    };
     if let Some(finding) = oversized(question, &changes) {
         decision.applied = finding;
         return decision;
@@ -94,7 +99,9 @@ pub(super) fn decide(question: &Question<'_>) -> Decision {
         } else {
             hand_out(question, changes, adopted.replaced, &mut decision);
         }
-    } else if let Some(until) = budget::contended_until(&question.snapshot.observed.repairs, question.snapshot.now) {
+    } else if let Some(until) =
+        budget::contended_until(&question.snapshot.observed.repairs, question.snapshot.now)
+    {
         decision.applied = contended(question);
         decision.wake_at = Some(until);
     }
@@ -109,24 +116,42 @@ fn revise(question: &Question<'_>, body: &str) -> Option<Rendered> {
     let origin = header::origin(&question.base.ok()?.source);
     let live = live_text(question).and_then(header::split);
     let wanted = header::join(&origin, 0, body);
-    let same = live.filter(|live| header::split(&wanted).is_some_and(|w| w.body == live.body && w.origin == live.origin));
-    let known = live.map(|live| live.revision).max(question.memory.and_then(|memory| memory.revision)).unwrap_or(0);
+    let same = live.filter(|live| {
+        header::split(&wanted).is_some_and(|w| w.body == live.body && w.origin == live.origin)
+    });
+    let known = live
+        .map(|live| live.revision)
+        .max(question.memory.and_then(|memory| memory.revision))
+        .unwrap_or(0);
     let revision = match same {
         Some(live) if !question.reassert => live.revision,
         _ => known.saturating_add(1),
     };
     let text = header::join(&origin, revision, body);
-    Some(Rendered { key: question.env.key.clone(), checksum: checksum(&text), revision, text })
+    Some(Rendered {
+        key: question.env.key.clone(),
+        checksum: checksum(&text),
+        revision,
+        text,
+    })
 }
 
 pub(super) fn live_text<'a>(question: &'a Question<'_>) -> Option<&'a str> {
-    question.snapshot.output.as_ref()?.data.get(&question.env.key).map(String::as_str)
+    question
+        .snapshot
+        .output
+        .as_ref()?
+        .data
+        .get(&question.env.key)
+        .map(String::as_str)
 }
 
 fn not_rendered(question: &Question<'_>) -> Finding {
     let message = match question.base {
         Err(finding) => format!("nothing is written, what is live stays: {}", finding.message),
-        Ok(_) => "nothing is written, what is live stays: the ACLs cannot be rendered into the base".to_string(),
+        Ok(_) => {
+            "nothing is written, what is live stays: the ACLs cannot be rendered into the base".to_string()
+        }
     };
     Finding::no(Type::Applied, Reason::ConfigNotReady, message)
 }
@@ -135,7 +160,11 @@ fn not_rendered(question: &Question<'_>) -> Finding {
 fn missing_partition(question: &Question<'_>) -> Option<Finding> {
     let tree = &question.base.ok()?.tree;
     let active = question.env.active_partitions();
-    let missing: Vec<_> = active.iter().filter(|name| tree.partition(name).is_none()).map(|n| format!("`{n}`")).collect();
+    let missing: Vec<_> = active
+        .iter()
+        .filter(|name| tree.partition(name).is_none())
+        .map(|n| format!("`{n}`"))
+        .collect();
     if missing.is_empty() {
         return None;
     }
@@ -151,7 +180,8 @@ fn missing_partition(question: &Question<'_>) -> Option<Finding> {
 fn ours<'a>(question: &'a Question<'_>) -> impl Iterator<Item = &'a str> {
     let output = question.snapshot.output.as_ref();
     let keys = output.into_iter().flat_map(|output| output.data.keys());
-    keys.map(String::as_str).filter(move |key| claim(output, question.memory, key) == Claim::Ours)
+    keys.map(String::as_str)
+        .filter(move |key| claim(output, question.memory, key) == Claim::Ours)
 }
 
 /// What has to change: wanted values that differ, and keys of ours that nobody wants any more. A key with a queue tree is never
@@ -159,7 +189,10 @@ fn ours<'a>(question: &'a Question<'_>) -> impl Iterator<Item = &'a str> {
 fn changes(question: &Question<'_>, wants: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
     let output = question.snapshot.output.as_ref();
     let current = |key: &str| output.and_then(|output| output.data.get(key));
-    let set = wants.iter().filter(|(key, value)| current(key) != Some(value)).map(|(k, v)| (k.clone(), Some(v.clone())));
+    let set = wants
+        .iter()
+        .filter(|(key, value)| current(key) != Some(value))
+        .map(|(k, v)| (k.clone(), Some(v.clone())));
     let unset = ours(question)
         .filter(|key| admission::KEYS.contains(key) && !wants.contains_key(*key))
         .map(|key| (key.to_string(), None));
@@ -172,7 +205,10 @@ fn owned_after(
     wants: &BTreeMap<String, String>,
     changes: &BTreeMap<String, Option<String>>,
 ) -> BTreeSet<String> {
-    let set = wants.keys().filter(|key| changes.contains_key(*key)).map(String::as_str);
+    let set = wants
+        .keys()
+        .filter(|key| changes.contains_key(*key))
+        .map(String::as_str);
     ours(question)
         .filter(|key| changes.get(*key) != Some(&None))
         .chain(set)
@@ -194,8 +230,15 @@ fn oversized(question: &Question<'_>, changes: &BTreeMap<String, Option<String>>
 
 /// Bytes of all values when `changes` are made.
 fn size_after(output: Option<&ConfigMapState>, changes: &BTreeMap<String, Option<String>>) -> usize {
-    let kept = output.into_iter().flat_map(|o| &o.data).filter(|(key, _)| !changes.contains_key(*key)).map(|(_, v)| v.len());
-    let binary = output.into_iter().flat_map(|o| o.binary.values()).map(|value| value.len);
+    let kept = output
+        .into_iter()
+        .flat_map(|o| &o.data)
+        .filter(|(key, _)| !changes.contains_key(*key))
+        .map(|(_, v)| v.len());
+    let binary = output
+        .into_iter()
+        .flat_map(|o| o.binary.values())
+        .map(|value| value.len);
     let new = changes.values().flatten().map(String::len);
     kept.chain(binary).chain(new).sum()
 }
@@ -207,7 +250,9 @@ fn hand_out(
     taken: BTreeMap<String, String>,
     decision: &mut Decision,
 ) {
-    let Question { snapshot, spec, env, .. } = question;
+    let Question {
+        snapshot, spec, env, ..
+    } = question;
     let queue_tree = changes.contains_key(&env.key);
     let repair = queue_tree && repairs(question);
     decision.applied = pending(question);
@@ -221,14 +266,24 @@ fn hand_out(
     }
     let ledger_after = ledger_text(decision.keys.iter().map(String::as_str));
     let annotations = match snapshot.output.as_ref() {
-        Some(output) if ledger(output).iter().eq(decision.keys.iter().map(String::as_str).collect::<BTreeSet<_>>().iter()) => {
+        Some(output)
+            if ledger(output).iter().eq(decision
+                .keys
+                .iter()
+                .map(String::as_str)
+                .collect::<BTreeSet<_>>()
+                .iter()) =>
+        {
             BTreeMap::new()
         }
         _ => [(MANAGED_KEYS.to_string(), ledger_after)].into(),
     };
     decision.write = Some(Write {
         name: spec.output_config_map.clone(),
-        resource_version: snapshot.output.as_ref().map(|output| output.resource_version.clone()),
+        resource_version: snapshot
+            .output
+            .as_ref()
+            .map(|output| output.resource_version.clone()),
         data: changes,
         annotations,
         repair,
@@ -252,7 +307,11 @@ fn backup(spec: &ConfigSpec, data: BTreeMap<String, String>) -> NewConfigMap {
     let all: Vec<_> = data.iter().map(|(key, text)| format!("{key}\n{text}")).collect();
     let hash = checksum(&all.join("\n")).to_ascii_lowercase();
     let short = hash.get(..12).unwrap_or(&hash);
-    NewConfigMap { name: format!("{}-backup-{short}", spec.output_config_map), annotations: BTreeMap::new(), data }
+    NewConfigMap {
+        name: format!("{}-backup-{short}", spec.output_config_map),
+        annotations: BTreeMap::new(),
+        data,
+    }
 }
 
 fn applied(question: &Question<'_>) -> Finding {
@@ -268,15 +327,21 @@ fn applied(question: &Question<'_>) -> Finding {
 fn pending(question: &Question<'_>) -> Finding {
     let map = config_map(question.spec, &question.spec.output_config_map);
     match &question.snapshot.observed.write_failure {
-        Some(WriteFailure::Forbidden(message)) => {
-            Finding::no(Type::Applied, Reason::Forbidden, format!("the API server does not let queuewarden write {map}: {message}"))
-        }
-        Some(WriteFailure::Rejected(message)) => {
-            Finding::no(Type::Applied, Reason::RejectedByAdmission, format!("an admission webhook refused the write of {map}: {message}"))
-        }
-        Some(WriteFailure::Transient(message)) => {
-            Finding::no(Type::Applied, Reason::Pending, format!("{map} could not be written, and is tried again: {message}"))
-        }
+        Some(WriteFailure::Forbidden(message)) => Finding::no(
+            Type::Applied,
+            Reason::Forbidden,
+            format!("the API server does not let queuewarden write {map}: {message}"),
+        ),
+        Some(WriteFailure::Rejected(message)) => Finding::no(
+            Type::Applied,
+            Reason::RejectedByAdmission,
+            format!("an admission webhook refused the write of {map}: {message}"),
+        ),
+        Some(WriteFailure::Transient(message)) => Finding::no(
+            Type::Applied,
+            Reason::Pending,
+            format!("{map} could not be written, and is tried again: {message}"),
+        ),
         None => Finding::no(Type::Applied, Reason::Pending, format!("{map} is being written")),
     }
 }
@@ -284,12 +349,20 @@ fn pending(question: &Question<'_>) -> Finding {
 fn observed_only(question: &Question<'_>, changes: &BTreeMap<String, Option<String>>) -> Finding {
     let keys: Vec<_> = changes.keys().map(|key| format!("`{key}`")).collect();
     let map = config_map(question.spec, &question.spec.output_config_map);
-    let message = format!("in mode Enforce these keys of {map} would change: {}", keys.join(", "));
+    let message = format!(
+        "in mode Enforce these keys of {map} would change: {}",
+        keys.join(", ")
+    );
     Finding::no(Type::Applied, Reason::ObserveMode, message)
 }
 
 fn contended(question: &Question<'_>) -> Finding {
-    let rival = question.snapshot.observed.rival.as_deref().map_or("another writer".to_string(), |name| format!("\"{name}\""));
+    let rival = question
+        .snapshot
+        .observed
+        .rival
+        .as_deref()
+        .map_or("another writer".to_string(), |name| format!("\"{name}\""));
     let message = format!(
         "{rival} keeps changing key `{}` of {}; it is put back at growing intervals, so what is live may not be what is wanted. \
          Take the key out of what that writer applies",

@@ -34,13 +34,22 @@ pub(super) fn claim(output: Option<&ConfigMapState>, memory: Option<&ConfigMemor
 }
 
 fn remembers(memory: &ConfigMemory, output: &ConfigMapState, key: &str) -> bool {
-    !output.uid.is_empty() && memory.output_uid.as_deref() == Some(output.uid.as_str()) && memory.output_keys.contains(key)
+    !output.uid.is_empty()
+        && memory.output_uid.as_deref() == Some(output.uid.as_str())
+        && memory.output_keys.contains(key)
 }
 
 /// The keys that the output's annotation says are ours.
 pub(super) fn ledger(output: &ConfigMapState) -> BTreeSet<&str> {
-    let text = output.annotations.get(MANAGED_KEYS).map(String::as_str).unwrap_or_default();
-    text.split(',').map(str::trim).filter(|key| !key.is_empty()).collect()
+    let text = output
+        .annotations
+        .get(MANAGED_KEYS)
+        .map(String::as_str)
+        .unwrap_or_default();
+    text.split(',')
+        .map(str::trim)
+        .filter(|key| !key.is_empty())
+        .collect()
 }
 
 /// The annotation for these keys.
@@ -54,7 +63,11 @@ pub(super) fn names(owners: &[Owner]) -> String {
         return "another writer".into();
     }
     let sorted: BTreeSet<_> = owners.iter().collect();
-    sorted.iter().map(|o| format!("\"{}\" ({})", o.manager, o.operation)).collect::<Vec<_>>().join(", ")
+    sorted
+        .iter()
+        .map(|o| format!("\"{}\" ({})", o.manager, o.operation))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 #[cfg(test)]
@@ -64,11 +77,17 @@ mod tests {
     const KEY: &str = "queues.yaml";
 
     fn output(annotation: Option<&str>, managers: &[&str]) -> ConfigMapState {
-        let owner = |name: &&str| Owner { manager: (*name).into(), operation: "Update".into() };
+        let owner = |name: &&str| Owner {
+            manager: (*name).into(),
+            operation: "Update".into(),
+        };
         ConfigMapState {
             uid: "u1".into(),
             data: [(KEY.to_string(), "x".to_string())].into(),
-            annotations: annotation.map(|text| (MANAGED_KEYS.to_string(), text.to_string())).into_iter().collect(),
+            annotations: annotation
+                .map(|text| (MANAGED_KEYS.to_string(), text.to_string()))
+                .into_iter()
+                .collect(),
             owners: [(KEY.to_string(), managers.iter().map(owner).collect())].into(),
             ..ConfigMapState::default()
         }
@@ -91,9 +110,18 @@ mod tests {
     #[test]
     fn annotation_memory_or_field_manager_make_it_ours() {
         let edited = ["kubectl-edit"];
-        assert_eq!(claim(Some(&output(Some("a, queues.yaml"), &edited)), None, KEY), Claim::Ours);
-        assert_eq!(claim(Some(&output(None, &edited)), Some(&memory("u1")), KEY), Claim::Ours);
-        assert_eq!(claim(Some(&output(None, &["helm", FIELD_MANAGER])), None, KEY), Claim::Ours);
+        assert_eq!(
+            claim(Some(&output(Some("a, queues.yaml"), &edited)), None, KEY),
+            Claim::Ours
+        );
+        assert_eq!(
+            claim(Some(&output(None, &edited)), Some(&memory("u1")), KEY),
+            Claim::Ours
+        );
+        assert_eq!(
+            claim(Some(&output(None, &["helm", FIELD_MANAGER])), None, KEY),
+            Claim::Ours
+        );
     }
 
     #[test]
@@ -101,13 +129,22 @@ mod tests {
         let state = output(None, &["helm"]);
         let expected = Claim::Foreign(state.owners[KEY].clone());
         assert_eq!(claim(Some(&state), Some(&memory("another")), KEY), expected);
-        assert_eq!(claim(Some(&output(Some("queues.yaml.old"), &["helm"])), None, KEY), expected);
+        assert_eq!(
+            claim(Some(&output(Some("queues.yaml.old"), &["helm"])), None, KEY),
+            expected
+        );
     }
 
     #[test]
     fn owners_read_sorted() {
-        let owner = |manager: &str, operation: &str| Owner { manager: manager.into(), operation: operation.into() };
-        assert_eq!(names(&[owner("z", "Update"), owner("a", "Apply")]), "\"a\" (Apply), \"z\" (Update)");
+        let owner = |manager: &str, operation: &str| Owner {
+            manager: manager.into(),
+            operation: operation.into(),
+        };
+        assert_eq!(
+            names(&[owner("z", "Update"), owner("a", "Apply")]),
+            "\"a\" (Apply), \"z\" (Update)"
+        );
         assert_eq!(names(&[]), "another writer");
     }
 }

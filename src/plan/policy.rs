@@ -38,17 +38,29 @@ pub(super) fn resolve(entries: &[Entry<AdmissionPolicySpec, AdmissionPolicySpec>
     let mut resolved: Vec<_> = entries.iter().map(alone).collect();
     let winner = (0..entries.len())
         .filter(|index| resolved.get(*index).is_some_and(|r| r.keys().is_some()))
-        .min_by_key(|index| entries.get(*index).map(|e| (e.meta.created.is_none(), e.meta.created, &e.meta.name)));
+        .min_by_key(|index| {
+            entries
+                .get(*index)
+                .map(|e| (e.meta.created.is_none(), e.meta.created, &e.meta.name))
+        });
     let Some(winner) = winner else { return resolved };
-    let name = entries.get(winner).map(|e| e.meta.name.clone()).unwrap_or_default();
+    let name = entries
+        .get(winner)
+        .map(|e| e.meta.name.clone())
+        .unwrap_or_default();
     for (index, policy) in resolved.iter_mut().enumerate() {
         if index == winner {
             continue;
         }
         policy.kept = None;
         if policy.outcome.is_ok() {
-            let message = format!("AdmissionPolicy `{name}` is older and decides; merge this one into it, or delete one of them");
-            policy.outcome = Err(Refusal { reason: Reason::Conflicted, message });
+            let message = format!(
+                "AdmissionPolicy `{name}` is older and decides; merge this one into it, or delete one of them"
+            );
+            policy.outcome = Err(Refusal {
+                reason: Reason::Conflicted,
+                message,
+            });
         }
     }
     resolved
@@ -64,14 +76,26 @@ fn alone(entry: &Entry<AdmissionPolicySpec, AdmissionPolicySpec>) -> ResolvedPol
         }),
     };
     let kept = match &outcome {
-        Err(_) => entry.in_force.as_ref().and_then(|old| keys(old).ok()).map(|(keys, _)| keys),
+        Err(_) => entry
+            .in_force
+            .as_ref()
+            .and_then(|old| keys(old).ok())
+            .map(|(keys, _)| keys),
         Ok(_) => None,
     };
     let outcome = outcome.map_err(|diagnostics| {
         let texts: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
-        Refusal { reason: Reason::Invalid, message: texts.join("; ") }
+        Refusal {
+            reason: Reason::Invalid,
+            message: texts.join("; "),
+        }
     });
-    ResolvedPolicy { name: entry.meta.name.clone(), outcome, kept, warnings }
+    ResolvedPolicy {
+        name: entry.meta.name.clone(),
+        outcome,
+        kept,
+        warnings,
+    }
 }
 
 /// The keys that a spec sets, and the warnings about them; all errors when there is one.
@@ -91,18 +115,30 @@ fn keys(spec: &AdmissionPolicySpec) -> Result<(Keys, Vec<Diagnostic>), Vec<Diagn
     let lists = [
         ("systemUsers", admission::SYSTEM_USERS, &spec.system_users),
         ("externalUsers", admission::EXTERNAL_USERS, &spec.external_users),
-        ("externalGroups", admission::EXTERNAL_GROUPS, &spec.external_groups),
+        (
+            "externalGroups",
+            admission::EXTERNAL_GROUPS,
+            &spec.external_groups,
+        ),
     ];
     for (field, key, list) in lists {
         let Some(list) = list else { continue };
         let (text, found) = admission::render_list(list);
         for mut diagnostic in found {
             diagnostic.message = format!("{field}: {}", diagnostic.message);
-            if diagnostic.is_error() { errors.push(diagnostic) } else { warnings.push(diagnostic) }
+            if diagnostic.is_error() {
+                errors.push(diagnostic)
+            } else {
+                warnings.push(diagnostic)
+            }
         }
         if let Some(text) = text {
             keys.insert(key, text);
         }
     }
-    if errors.is_empty() { Ok((keys, warnings)) } else { Err(errors) }
+    if errors.is_empty() {
+        Ok((keys, warnings))
+    } else {
+        Err(errors)
+    }
 }

@@ -8,7 +8,7 @@ use crate::text::diag::{Code, Diagnostic};
 use crate::text::yaml::edit::{self, Edit};
 
 /// The text that would be written is not what was meant. It is not written.
-pub const NOT_AS_MEANT: Code = Code::new(5401, "render-not-as-meant");
+pub(super) const NOT_AS_MEANT: Code = Code::new(5401, "render-not-as-meant");
 
 /// Renders the ACLs into the base's text (without a header); gives its queues as well.
 ///
@@ -24,7 +24,9 @@ pub(super) fn body(base: &Base, grants: &Grants) -> Result<(String, Config), Dia
 fn edits(base: &Base, grants: &Grants) -> Vec<Edit> {
     let mut edits = Vec::new();
     for ((partition, path, right), decided) in grants {
-        let Some(queue) = base.tree.partition(partition).and_then(|p| p.queue(path)) else { continue };
+        let Some(queue) = base.tree.partition(partition).and_then(|p| p.queue(path)) else {
+            continue;
+        };
         let Some(place) = &queue.place else { continue };
         let same = match text_of(queue, *right) {
             None => decided.acl.is_nobody(),
@@ -48,11 +50,19 @@ fn prove(text: &str, grants: &Grants) -> Result<Config, Diagnostic> {
     if let Some(refusal) = verdict.refusal() {
         return refused(format!("YuniKorn would not take the rendered text: {refusal}"));
     }
-    let Some(tree) = verdict.config else { return refused("the rendered text has no queues".into()) };
+    let Some(tree) = verdict.config else {
+        return refused("the rendered text has no queues".into());
+    };
     for ((partition, path, right), decided) in grants {
-        let in_text = tree.partition(partition).and_then(|p| p.queue(path)).map(|queue| acl_of(queue, *right));
+        let in_text = tree
+            .partition(partition)
+            .and_then(|p| p.queue(path))
+            .map(|queue| acl_of(queue, *right));
         if in_text.as_ref() != Some(&decided.acl) {
-            return refused(format!("queue `{path}` would not get the {} that was decided", right.key()));
+            return refused(format!(
+                "queue `{path}` would not get the {} that was decided",
+                right.key()
+            ));
         }
     }
     Ok(tree)

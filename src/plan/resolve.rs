@@ -13,11 +13,11 @@ use crate::model::queue::{self, QueuePath};
 use crate::text::diag::{Code, Diagnostic};
 
 /// The object is not valid before `notBefore`, or no longer from `expiresAt` on, or its window is empty.
-pub const EMPTY_WINDOW: Code = Code::new(5301, "empty-window");
+pub(super) const EMPTY_WINDOW: Code = Code::new(5301, "empty-window");
 /// The object grants nothing, because it sets neither `submit` nor `admin`.
-pub const NO_RIGHT: Code = Code::new(5302, "no-right");
+pub(super) const NO_RIGHT: Code = Code::new(5302, "no-right");
 /// The queue is written through a YAML anchor or alias, so that changing it would change other queues.
-pub const SHARED_QUEUE: Code = Code::new(5303, "shared-queue");
+pub(super) const SHARED_QUEUE: Code = Code::new(5303, "shared-queue");
 
 /// One of the two rights `YuniKorn` knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -133,17 +133,28 @@ pub(super) fn resolve(
     dynamic: &dyn Fn(&str, &QueuePath) -> bool,
 ) -> Resolved {
     let mut warnings = Vec::new();
-    let outcome = entry.spec.as_ref().map_err(|diagnostics| invalid(diagnostics)).and_then(|spec| {
-        let intent = read(spec).map_err(|diagnostics| invalid(&diagnostics))?;
-        warnings.clone_from(&intent.warnings);
-        in_time(spec, now)?;
-        place(spec, intent, tree, dynamic)
-    });
+    let outcome = entry
+        .spec
+        .as_ref()
+        .map_err(|diagnostics| invalid(diagnostics))
+        .and_then(|spec| {
+            let intent = read(spec).map_err(|diagnostics| invalid(&diagnostics))?;
+            warnings.clone_from(&intent.warnings);
+            in_time(spec, now)?;
+            place(spec, intent, tree, dynamic)
+        });
     let kept = match &outcome {
-        Err(refusal) if freezes(refusal.reason) => entry.in_force.as_ref().and_then(|old| keep(old, tree, now)),
+        Err(refusal) if freezes(refusal.reason) => {
+            entry.in_force.as_ref().and_then(|old| keep(old, tree, now))
+        }
         _ => None,
     };
-    Resolved { name: entry.meta.name.clone(), outcome, kept, warnings }
+    Resolved {
+        name: entry.meta.name.clone(),
+        outcome,
+        kept,
+        warnings,
+    }
 }
 
 /// What is wrong with an object's own content, whatever the queue tree.
@@ -157,19 +168,27 @@ pub(super) fn content(entry: &Entry<QueueAclSpec, QueueAclInForce>) -> Option<Re
 /// Whether an object that is refused for this reason keeps its last valid version in force: a slip must not lock people out,
 /// while an end that was asked for must come.
 fn freezes(reason: Reason) -> bool {
-    matches!(reason, Reason::Invalid | Reason::QueueNotFound | Reason::PartitionNotFound)
+    matches!(
+        reason,
+        Reason::Invalid | Reason::QueueNotFound | Reason::PartitionNotFound
+    )
 }
 
 fn invalid(diagnostics: &[Diagnostic]) -> Refusal {
     let texts: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
-    Refusal { reason: Reason::Invalid, message: texts.join("; ") }
+    Refusal {
+        reason: Reason::Invalid,
+        message: texts.join("; "),
+    }
 }
 
 /// The object's own content: everything that is wrong with it, not only the first thing.
 fn read(spec: &QueueAclSpec) -> Result<Intent, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut warnings = Vec::new();
-    let queue = QueuePath::parse(&spec.queue).map_err(|diagnostic| errors.push(within("queue", diagnostic))).ok();
+    let queue = QueuePath::parse(&spec.queue)
+        .map_err(|diagnostic| errors.push(within("queue", diagnostic)))
+        .ok();
     let mut right = |right: Right, grant: Option<&Grant>| {
         grant.and_then(|grant| {
             let (acl, findings) = grant_acl(grant);
@@ -193,7 +212,12 @@ fn read(spec: &QueueAclSpec) -> Result<Intent, Vec<Diagnostic>> {
         errors.push(Diagnostic::error(EMPTY_WINDOW, message).help("the object would never be in force"));
     }
     match queue {
-        Some(queue) if errors.is_empty() => Ok(Intent { queue, submit, admin, warnings }),
+        Some(queue) if errors.is_empty() => Ok(Intent {
+            queue,
+            submit,
+            admin,
+            warnings,
+        }),
         _ => Err(errors),
     }
 }
@@ -218,23 +242,23 @@ fn grant_acl(grant: &Grant) -> (Option<Acl>, Vec<Diagnostic>) {
             let analysis = acl::lint::lint(text);
             (analysis.acl, analysis.diagnostics)
         }
-        Grant::Lists { users, groups } => {
-            match Acl::named(users, groups) {
-                Ok(acl) => (Some(acl), Vec::new()),
-                Err(findings) => (None, findings),
-            }
-        }
+        Grant::Lists { users, groups } => match Acl::named(users, groups) {
+            Ok(acl) => (Some(acl), Vec::new()),
+            Err(findings) => (None, findings),
+        },
     }
 }
 
 fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), Refusal> {
     match (spec.not_before, spec.expires_at) {
-        (_, Some(end)) if end <= now => {
-            Err(Refusal { reason: Reason::Expired, message: format!("expired at {end}: it grants nothing any more") })
-        }
-        (Some(start), _) if start > now => {
-            Err(Refusal { reason: Reason::NotYetValid, message: format!("grants nothing before {start}") })
-        }
+        (_, Some(end)) if end <= now => Err(Refusal {
+            reason: Reason::Expired,
+            message: format!("expired at {end}: it grants nothing any more"),
+        }),
+        (Some(start), _) if start > now => Err(Refusal {
+            reason: Reason::NotYetValid,
+            message: format!("grants nothing before {start}"),
+        }),
         _ => Ok(()),
     }
 }
@@ -251,9 +275,16 @@ fn place(
         let message = format!(
             "the base has no partition `{}`; it has {}",
             spec.partition,
-            if names.is_empty() { "none".into() } else { names.join(", ") }
+            if names.is_empty() {
+                "none".into()
+            } else {
+                names.join(", ")
+            }
         );
-        return Err(Refusal { reason: Reason::PartitionNotFound, message });
+        return Err(Refusal {
+            reason: Reason::PartitionNotFound,
+            message,
+        });
     };
     match partition.queue(&intent.queue) {
         Some(queue) if queue.inserted() => Err(not_written(&intent.queue)),
@@ -273,7 +304,11 @@ fn place(
             base_acl: spec.base_acl,
             expires_at: spec.expires_at,
         }),
-        None => Err(not_found(partition, &intent.queue, dynamic(&partition.name, &intent.queue))),
+        None => Err(not_found(
+            partition,
+            &intent.queue,
+            dynamic(&partition.name, &intent.queue),
+        )),
     }
 }
 
@@ -295,10 +330,14 @@ fn not_written(queue: &QueuePath) -> Refusal {
 
 fn not_found(partition: &Partition, queue: &QueuePath, dynamic: bool) -> Refusal {
     let ancestor = partition.nearest(queue).path.clone();
-    let mut message = format!("partition `{}` has no queue `{queue}` in the base", partition.name);
+    let mut message = format!(
+        "partition `{}` has no queue `{queue}` in the base",
+        partition.name
+    );
     if dynamic {
         message.push_str("; the scheduler has it at run time only, made by a placement rule, and such a queue has no ACL of its own");
-    } else if let Some(near) = queue::nearest(partition.queues().map(|q| q.path.to_string()), queue.as_str()) {
+    } else if let Some(near) = queue::nearest(partition.queues().map(|q| q.path.to_string()), queue.as_str())
+    {
         message.push_str("; did you mean `");
         message.push_str(&near);
         message.push_str("`?");
@@ -307,7 +346,10 @@ fn not_found(partition: &Partition, queue: &QueuePath, dynamic: bool) -> Refusal
         "; access to a queue that is not configured is decided by the nearest one that is, here `{ancestor}`: \
          grant it there, or add the queue to the base"
     ));
-    Refusal { reason: Reason::QueueNotFound, message }
+    Refusal {
+        reason: Reason::QueueNotFound,
+        message,
+    }
 }
 
 /// The last valid version of an object that has become invalid, if its queue still exists and its time has not passed.
@@ -317,7 +359,9 @@ fn keep(old: &QueueAclInForce, tree: &Config, now: Timestamp) -> Option<Contribu
     }
     let partition = tree.partition(&old.partition)?;
     let queue = QueuePath::parse(&old.queue).ok()?;
-    partition.queue(&queue).filter(|queue| !queue.inserted() && !is_shared(queue))?;
+    partition
+        .queue(&queue)
+        .filter(|queue| !queue.inserted() && !is_shared(queue))?;
     let read = |text: &Option<String>| text.as_deref().and_then(|text| acl::parse(text).ok());
     Some(Contribution {
         partition: partition.name.clone(),

@@ -6,17 +6,35 @@ use super::{ConfigStatus, ObjectStatus, OutputRef, Plan, QueueAclStatus, policy,
 
 /// Tells everyone that `why`.
 pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&Entry<ConfigSpec, ConfigMemory>>) -> Plan {
-    let status = |meta: &Meta, findings: &[Finding]| merge(&meta.conditions, findings, meta.generation, snapshot.now);
+    let status =
+        |meta: &Meta, findings: &[Finding]| merge(&meta.conditions, findings, meta.generation, snapshot.now);
     let queue_acls = snapshot.queue_acls.iter().map(|entry| {
         let conditions = status(&entry.meta, &findings(resolve::content(entry), why));
-        let rest = QueueAclStatus { in_force: entry.in_force.clone(), ..QueueAclStatus::default() };
-        (entry.meta.name.clone(), ObjectStatus { uid: entry.meta.uid.clone(), conditions, rest })
+        let rest = QueueAclStatus {
+            in_force: entry.in_force.clone(),
+            ..QueueAclStatus::default()
+        };
+        (
+            entry.meta.name.clone(),
+            ObjectStatus {
+                uid: entry.meta.uid.clone(),
+                conditions,
+                rest,
+            },
+        )
     });
     let resolved = policy::resolve(&snapshot.policies);
     let policies = snapshot.policies.iter().zip(resolved).map(|(entry, policy)| {
         let conditions = status(&entry.meta, &findings(policy.outcome.err(), why));
         let rest = entry.in_force.clone();
-        (entry.meta.name.clone(), ObjectStatus { uid: entry.meta.uid.clone(), conditions, rest })
+        (
+            entry.meta.name.clone(),
+            ObjectStatus {
+                uid: entry.meta.uid.clone(),
+                conditions,
+                rest,
+            },
+        )
     });
     Plan {
         import: None,
@@ -49,7 +67,9 @@ fn findings(refusal: Option<resolve::Refusal>, why: &str) -> Vec<Finding> {
 
 /// The status keeps what it knew.
 fn remembered(entry: &Entry<ConfigSpec, ConfigMemory>) -> ConfigStatus {
-    let Some(memory) = &entry.in_force else { return ConfigStatus::default() };
+    let Some(memory) = &entry.in_force else {
+        return ConfigStatus::default();
+    };
     ConfigStatus {
         revision: memory.revision,
         config_hash: memory.config_hash.clone(),

@@ -1,5 +1,6 @@
 //! Text as the systems around us read it: the lowest layer, which knows nothing of queues or ACLs.
 
 pub mod diag;
+pub mod go_bool;
 pub mod go_regex;
 pub mod yaml;

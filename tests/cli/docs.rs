@@ -36,10 +36,14 @@ fn meanings() -> BTreeMap<u16, String> {
         for line in text.lines().map(str::trim) {
             if let Some(words) = line.strip_prefix("///") {
                 comment.push(words.trim());
-            } else if let Some((_, rest)) = line.split_once("Code::new(").filter(|_| line.contains("const ")) {
+            } else if let Some((_, rest)) = line.split_once("Code::new(").filter(|_| line.contains("const "))
+            {
                 let number = rest.split(',').next().unwrap().trim().replace('_', "");
                 if let Ok(number) = number.parse() {
-                    meanings.insert(number, comment.join(" "));
+                    // Links are for rustdoc; an empty comment line is a paragraph there and nothing here.
+                    let words: Vec<&str> =
+                        comment.iter().copied().filter(|words| !words.is_empty()).collect();
+                    meanings.insert(number, words.join(" ").replace("[`", "`").replace("`]", "`"));
                 }
                 comment.clear();
             } else {
@@ -59,7 +63,8 @@ fn codes_are_documented() {
         assert!(!meaning.is_empty(), "{code} has no comment that says what it means");
         text.push_str(&format!("| {code} | {} | {} |\n", code.title, meaning.replace('|', "\\|")));
     }
-    let declared: Vec<u16> = meanings.keys().copied().filter(|number| (1000..7000).contains(number)).collect();
+    let declared: Vec<u16> =
+        meanings.keys().copied().filter(|number| (1000..7000).contains(number)).collect();
     let listed: Vec<u16> = codes::all().iter().map(|code| code.number).collect();
     assert_eq!(declared, listed, "every declared code is listed by `queuewarden codes`");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/codes.md");

@@ -11,7 +11,9 @@ fn a_closed_pipe_is_quiet() {
     let dir = tempfile::tempdir().unwrap();
     // More than any pipe holds, so that the writer meets the closed end.
     let queues: String = (0..20_000).map(|n| format!("          - name: queue-number-{n}\n")).collect();
-    let base = format!("partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n          - name: a\n{queues}");
+    let base = format!(
+        "partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n          - name: a\n{queues}"
+    );
     std::fs::write(dir.path().join("base.yaml"), base).unwrap();
     std::fs::write(dir.path().join("acl.yaml"), acl("sue")).unwrap();
     let args = ["render", "-f", "acl.yaml", "--base", "base.yaml", "--status", "none"];

@@ -37,7 +37,8 @@ fn command_one_runs() {
 fn manifests_are_valid_together() {
     let manifests = blocks(&readme(), "yaml");
     assert!(manifests.len() >= 4, "{manifests:?}");
-    let ended = run(&["validate", "--strict", "-f", "-", "--now", "2026-12-24"], root(), &manifests.join("---\n"));
+    let ended =
+        run(&["validate", "--strict", "-f", "-", "--now", "2026-12-24"], root(), &manifests.join("---\n"));
     assert_eq!(ended.status.code(), Some(0), "{}{}", out(&ended), err(&ended));
     assert!(err(&ended).contains(&format!("{} objects", manifests.len())), "{}", err(&ended));
 }
@@ -68,10 +69,16 @@ fn the_conditions_are_all_there_and_nothing_else() {
 fn every_command_is_named() {
     let help = out(&run(&["--help"], root(), ""));
     let commands = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
-    let names = commands.lines().filter_map(|line| line.trim().split_whitespace().next()).filter(|name| *name != "help");
+    let names = commands
+        .lines()
+        .filter_map(|line| line.trim().split_whitespace().next())
+        .filter(|name| *name != "help");
     let text = readme();
     for name in names {
-        assert!(text.contains(&format!("queuewarden {name}")), "README.md does not mention `queuewarden {name}`");
+        assert!(
+            text.contains(&format!("queuewarden {name}")),
+            "README.md does not mention `queuewarden {name}`"
+        );
     }
 }
 
@@ -80,9 +87,10 @@ fn links_lead_somewhere() {
     let text = readme();
     for link in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {
         if let Some(anchor) = link.strip_prefix('#') {
-            let found = text.lines().filter_map(|line| line.strip_prefix("## ")).any(|title| {
-                title.to_lowercase().replace(' ', "-") == anchor
-            });
+            let found = text
+                .lines()
+                .filter_map(|line| line.strip_prefix("## "))
+                .any(|title| title.to_lowercase().replace(' ', "-") == anchor);
             assert!(found, "no section #{anchor}");
         } else if !link.starts_with("https://") {
             assert!(root().join(link).exists(), "no file {link}");

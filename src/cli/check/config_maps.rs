@@ -1,10 +1,13 @@
 //! ConfigMaps of `YuniKorn`: the queue tree inside, and the admission controller's keys.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use crate::cli::input::Inputs;
 use crate::cli::input::object::{Document, Object, Step, path};
 use crate::cli::input::scalar::Places;
+use crate::model::admission::{self, AccessControl};
 use crate::model::config::verdict;
 use crate::plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use crate::text::diag::Diagnostic;
@@ -18,13 +21,13 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
     for (key, value) in data.into_iter().flatten() {
         let Some(text) = value.as_str() else { continue };
         let steps = path(&["data", key]);
-        if key.ends_with(".yaml") && (known || has_partitions(text)) {
-            found.extend(within(
-                inputs,
-                &object.document,
-                &steps,
-                verdict(text, &[]).diagnostics,
-            ));
+        if known && admission::KEYS.contains(&key.as_str()) {
+            let keys = BTreeMap::from([(key.clone(), text.to_string())]);
+            let (_, diagnostics) = AccessControl::from_keys(&keys);
+            found.extend(within(inputs, &object.document, &steps, diagnostics));
+        }
+        if key.strip_suffix(".yaml").is_some() && (known || has_partitions(text)) {
+            found.extend(within(inputs, &object.document, &steps, verdict(text, &[]).diagnostics));
         }
     }
     found
@@ -32,10 +35,7 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
 
 /// Everything wrong with a file that is a queues.yaml.
 pub fn check_bare(inputs: &Inputs, document: &Document) -> Vec<Diagnostic> {
-    let text = inputs
-        .sources
-        .get(document.source)
-        .map_or("", |source| source.text.as_str());
+    let text = inputs.sources.get(document.source).map_or("", |source| source.text.as_str());
     verdict(text, &[]).diagnostics
 }
 
@@ -53,13 +53,8 @@ pub(super) fn within(
     if diagnostics.is_empty() {
         return diagnostics;
     }
-    let text = inputs
-        .sources
-        .get(document.source)
-        .map_or("", |source| source.text.as_str());
-    let part = text
-        .get(document.range.start..document.range.end)
-        .unwrap_or_default();
+    let text = inputs.sources.get(document.source).map_or("", |source| source.text.as_str());
+    let part = text.get(document.range.start..document.range.end).unwrap_or_default();
     let places = document.node_at(steps).map(|node| Places::trace(part, node));
     let key = document.place_of_key(steps);
     diagnostics
@@ -70,10 +65,7 @@ pub(super) fn within(
                 (Some(span), Some(places)) => document.in_text(places.span(span)),
                 _ => key,
             };
-            Diagnostic {
-                span: Some(at),
-                ..diagnostic
-            }
+            Diagnostic { span: Some(at), ..diagnostic }
         })
         .collect()
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::cli::input::object::{Kind, Object, Step, path};
 use crate::cli::input::{Finding, Inputs};
-use crate::cli::offline::Settled;
 use crate::cli::statuses::{ObjectConditions, objects};
-use crate::plan::conditions::{Condition, Reason, Type};
+use crate::plan::conditions::{Condition, Reason, Status, Type};
+use crate::plan::simulate::Settled;
 use crate::text::diag::{Code, Diagnostic, Severity};
 
 /// The object is not accepted, for a reason that only the other objects give.
@@ -27,32 +27,53 @@ pub const CODES: &[Code] = &[NOT_ACCEPTED, CONFIG_NOT_READY, WITHOUT_EFFECT, EXP
 const BY_THEMSELVES: [Reason; 3] = [Reason::Invalid, Reason::Conflicted, Reason::Expired];
 
 /// The problems that the plan found, but for those that `told` names already: an object with an error of its own is not accepted
-/// because of it. Without a queue tree only what does not depend on one counts.
+/// because of it. Without a base that is in order, only what does not depend on one counts.
 pub fn check(inputs: &Inputs, settled: &Settled, has_tree: bool, told: &[Finding]) -> Vec<Finding> {
-    let errors = told.iter().filter(|finding| finding.diagnostic.is_error());
-    let told: BTreeSet<&str> = errors
-        .clone()
-        .filter_map(|finding| finding.object.as_deref())
-        .collect();
-    let texts: BTreeSet<usize> = errors.filter_map(|finding| finding.source).collect();
+    let told = Told::of(told);
+    let statuses = objects(&settled.plan);
+    let base_resolved = statuses
+        .iter()
+        .filter_map(|status| status.get(Type::BaseResolved))
+        .all(|condition| condition.status == Status::True);
+    let counts = |condition: &Condition| {
+        let is = |reason: &Reason| condition.reason == reason.as_str();
+        BY_THEMSELVES.iter().any(is)
+            || (has_tree && (base_resolved || condition.type_ == Type::BaseResolved.as_str()))
+    };
     let mut found = Vec::new();
-    for status in objects(&settled.plan) {
-        let object = inputs
-            .of_kind(status.kind)
-            .find(|object| object.name == status.name);
+    for status in &statuses {
+        let object = inputs.of_kind(status.kind).find(|object| object.name == status.name);
         for (condition, severity) in status.problems() {
-            let invalid = condition.reason == Reason::Invalid.as_str();
-            let base = condition.type_ == Type::BaseResolved.as_str()
-                && condition.reason == Reason::BaseInvalid.as_str();
-            let known = object.is_some_and(|object| told.contains(object.label().as_str()));
-            let blind = !has_tree && !BY_THEMSELVES.iter().any(|reason| condition.reason == reason.as_str());
-            if blind || (invalid && known) || (base && !texts.is_empty()) {
-                continue;
+            if counts(condition) && !told.explains(condition, object) {
+                found.push(finding(status, object, condition, severity));
             }
-            found.push(finding(&status, object, condition, severity));
         }
     }
     found
+}
+
+/// The errors that were told before.
+struct Told<'a> {
+    objects: BTreeSet<&'a str>,
+    any: bool,
+}
+
+impl<'a> Told<'a> {
+    fn of(findings: &'a [Finding]) -> Self {
+        let errors = || findings.iter().filter(|finding| finding.diagnostic.is_error());
+        Self {
+            objects: errors().filter_map(|finding| finding.object.as_deref()).collect(),
+            any: errors().next().is_some(),
+        }
+    }
+
+    /// Whether the condition only repeats them.
+    fn explains(&self, condition: &Condition, object: Option<&Object>) -> bool {
+        let invalid = condition.reason == Reason::Invalid.as_str();
+        let base_invalid = condition.reason == Reason::BaseInvalid.as_str();
+        (invalid && object.is_some_and(|object| self.objects.contains(object.label().as_str())))
+            || (base_invalid && self.any)
+    }
 }
 
 fn finding(
@@ -75,13 +96,7 @@ fn finding(
     Finding {
         source: object.map(|object| object.document.source),
         object: None,
-        diagnostic: Diagnostic {
-            code,
-            severity,
-            message,
-            span: at,
-            help: None,
-        },
+        diagnostic: Diagnostic { code, severity, message, span: at, help: None },
     }
 }
 

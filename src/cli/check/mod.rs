@@ -48,3 +48,58 @@ pub fn sort(findings: &mut Vec<Finding>) {
     findings.sort_by_key(place);
     findings.dedup();
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::assemble::assemble;
+    use crate::cli::input::source::Source;
+    use crate::cli::{findings, statuses};
+    use crate::plan::simulate::settle;
+    use proptest::prelude::*;
+
+    const SEED: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: yunikorn-defaults}\ndata:\n  queues.yaml: |\n    partitions:\n      - name: default\n        queues:\n          - name: root\n            submitacl: 'sue dev'\n---\napiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {name: a}\nspec:\n  queue: root\n  submit: {acl: \"bob\\tops\"}\n  admin: {users: [sue], groups: ['a''b']}\n  expiresAt: 2030-01-01\n---\n{\"apiVersion\": \"queuewarden.dev/v1alpha1\", \"kind\": \"AdmissionPolicy\", \"metadata\": {\"name\": \"b\"}, \"spec\": {\"externalUsers\": [\"^a$\"]}}\n";
+
+    fn any_text() -> impl Strategy<Value = String> {
+        let change = (
+            0..SEED.len(),
+            0_usize..4,
+            "[ \\n\\t:#'\"{}\\[\\],*&!|>?%@-]{0,3}|ü|\u{feff}|---\\n|null|1e3|<<",
+        );
+        prop_oneof![
+            any::<String>(),
+            prop::collection::vec(change, 1..6).prop_map(|changes| {
+                changes.into_iter().fold(SEED.to_string(), |text, (at, cut, put)| {
+                    let at = text.floor_char_boundary(at);
+                    let end = text.ceil_char_boundary(at.saturating_add(cut));
+                    let (head, rest) = text.split_at(at);
+                    format!("{head}{put}{}", rest.split_at(end - at).1)
+                })
+            }),
+        ]
+    }
+
+    proptest! {
+        /// Whatever is read, something is said about it: nothing panics, every place is in its text, and no error is without words.
+        #[test]
+        fn every_text_is_answered(text in any_text()) {
+            let source = Source { name: "x.yaml".into(), file_name: "x.yaml".into(), text };
+            let inputs = Inputs::of(vec![source]);
+            let base = inputs.only_bare();
+            let assembled = assemble(&inputs, base, jiff::Timestamp::UNIX_EPOCH);
+            let mut found: Vec<Finding> = inputs.findings.iter().chain(&assembled.findings).cloned().collect();
+            found.extend(each(&inputs));
+            let settled = settle(assembled.snapshot);
+            found.extend(cross::check(&inputs, &settled, assembled.has_tree, &found));
+            sort(&mut found);
+            for finding in &found {
+                let text = finding.source.and_then(|index| inputs.sources.get(index)).map_or("", |source| &source.text);
+                let place = finding.diagnostic.span.unwrap_or_default();
+                prop_assert!(text.get(place.start..place.end).is_some(), "{finding:?}");
+                prop_assert!(!finding.diagnostic.message.is_empty());
+            }
+            findings::text(&inputs, &found, true);
+            statuses::show(&settled.plan, statuses::Format::Table, 80);
+        }
+    }
+}

@@ -9,8 +9,12 @@ use crate::api::convert;
 use crate::cli::input::Inputs;
 use crate::cli::input::object::{Kind, Object, Step, path};
 use crate::model::acl::{self, Acl};
+use crate::model::admission;
 use crate::model::queue::QueuePath;
 use crate::text::diag::{Diagnostic, Severity};
+
+/// The fields of an `AdmissionPolicy` that hold regular expressions.
+const LISTS: [&str; 3] = ["systemUsers", "externalUsers", "externalGroups"];
 
 /// Everything wrong with an object, and everything in it that does not do what it seems to say.
 pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
@@ -18,13 +22,17 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
     let readable = found.is_empty();
     // The conversion stops at what the schema has told better.
     found.extend(
-        refusals(object)
-            .into_iter()
-            .filter(|diagnostic| readable || diagnostic.code != convert::UNREADABLE),
+        refusals(object).into_iter().filter(|diagnostic| readable || diagnostic.code != convert::UNREADABLE),
     );
-    if object.kind == Kind::QueueAcl {
-        found.extend(queue(inputs, object));
-        found.extend(["submit", "admin"].into_iter().flat_map(|right| grant(inputs, object, right)));
+    match object.kind {
+        Kind::QueueAcl => {
+            found.extend(queue(inputs, object));
+            found.extend(["submit", "admin"].into_iter().flat_map(|right| grant(inputs, object, right)));
+        }
+        Kind::AdmissionPolicy => {
+            found.extend(LISTS.into_iter().flat_map(|list| expressions(inputs, object, list)));
+        }
+        Kind::YuniKornConfig | Kind::ConfigMap => {}
     }
     found
 }
@@ -52,10 +60,7 @@ fn place_of(diagnostic: &Diagnostic) -> Vec<Step> {
     let field = match diagnostic.code {
         convert::NOT_THE_SINGLETON => "metadata.name",
         convert::BASE_IS_OUTPUT => "spec.output.configMap",
-        _ => diagnostic
-            .message
-            .split_once(": ")
-            .map_or("spec", |(field, _)| field),
+        _ => diagnostic.message.split_once(": ").map_or("spec", |(field, _)| field),
     };
     if field != "spec" && !field.starts_with("spec.") && !field.starts_with("metadata.") {
         return path(&["spec"]);
@@ -63,10 +68,7 @@ fn place_of(diagnostic: &Diagnostic) -> Vec<Step> {
     field
         .split(['.', '[', ']'])
         .filter(|part| !part.is_empty())
-        .map(|part| {
-            part.parse()
-                .map_or_else(|_| Step::Key(part.to_string()), Step::Index)
-        })
+        .map(|part| part.parse().map_or_else(|_| Step::Key(part.to_string()), Step::Index))
         .collect()
 }
 
@@ -80,7 +82,9 @@ fn queue(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
 
 /// Everything there is to say about the names of one right.
 fn grant(inputs: &Inputs, object: &Object, right: &str) -> Vec<Diagnostic> {
-    let Some(grant) = object.document.value.pointer(&format!("/spec/{right}")) else { return Vec::new() };
+    let Some(grant) = object.document.value.pointer(&format!("/spec/{right}")) else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
     if let Some(text) = grant.get("acl").and_then(Value::as_str) {
         let diagnostics = acl::lint::lint(text).diagnostics.into_iter().map(binding).collect();
@@ -89,7 +93,8 @@ fn grant(inputs: &Inputs, object: &Object, right: &str) -> Vec<Diagnostic> {
     for list in ["users", "groups"] {
         for (index, name) in grant.get(list).and_then(Value::as_array).into_iter().flatten().enumerate() {
             let Some(name) = name.as_str() else { continue };
-            let named = if list == "users" { Acl::named(&[name], &[""; 0]) } else { Acl::named(&[""; 0], &[name]) };
+            let named =
+                if list == "users" { Acl::named(&[name], &[""; 0]) } else { Acl::named(&[""; 0], &[name]) };
             let mut steps = path(&["spec", right, list]);
             steps.push(Step::Index(index));
             let at = object.document.place(&steps);
@@ -103,4 +108,18 @@ fn grant(inputs: &Inputs, object: &Object, right: &str) -> Vec<Diagnostic> {
 fn binding(diagnostic: Diagnostic) -> Diagnostic {
     let drops = acl::codes::DROPS.contains(&diagnostic.code);
     Diagnostic { severity: if drops { Severity::Error } else { diagnostic.severity }, ..diagnostic }
+}
+
+/// Everything there is to say about the regular expressions of one field.
+fn expressions(inputs: &Inputs, object: &Object, field: &str) -> Vec<Diagnostic> {
+    let list = object.document.value.pointer(&format!("/spec/{field}")).and_then(Value::as_array);
+    let mut found = Vec::new();
+    for (index, element) in list.into_iter().flatten().enumerate() {
+        let Some(element) = element.as_str() else { continue };
+        let (_, diagnostics) = admission::render_list(&[element.to_string()]);
+        let mut steps = path(&["spec", field]);
+        steps.push(Step::Index(index));
+        found.extend(within(inputs, &object.document, &steps, diagnostics));
+    }
+    found
 }

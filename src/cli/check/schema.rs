@@ -4,6 +4,7 @@
 //! (`api::convert`) and `model` ask again, with more to say.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
@@ -11,7 +12,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use serde_json::Value;
 
 use crate::api;
-use crate::cli::input::object::{Object, Step};
+use crate::cli::input::object::{Kind, Object, Step};
 use crate::model::queue::nearest;
 use crate::text::diag::{Code, Diagnostic};
 
@@ -32,25 +33,22 @@ const ENVELOPE: &[&str] = &["apiVersion", "kind", "metadata"];
 
 /// Everything in `object` that the schema of its kind refuses. `status` is not looked at: a manifest does not set it.
 pub fn check(object: &Object) -> Vec<Diagnostic> {
-    let Some(schema) = schema(object.kind.as_str()) else {
+    let Some((_, schema)) = SCHEMAS.iter().find(|(kind, _)| *kind == object.kind) else {
         return Vec::new();
     };
-    let mut walk = Walk {
-        object,
-        path: Vec::new(),
-        found: Vec::new(),
-    };
-    walk.value(&schema, &object.document.value);
+    let mut walk = Walk { object, path: Vec::new(), found: Vec::new() };
+    walk.value(schema, &object.document.value);
     walk.found
 }
 
+/// The schema of each kind; making them costs more than using them.
+static SCHEMAS: LazyLock<Vec<(Kind, JSONSchemaProps)>> = LazyLock::new(|| {
+    Kind::OURS.into_iter().filter_map(|kind| Some((kind, schema(kind.as_str())?))).collect()
+});
+
 fn schema(kind: &str) -> Option<JSONSchemaProps> {
     let crd = api::crds().into_iter().find(|crd| crd.spec.names.kind == kind)?;
-    let version = crd
-        .spec
-        .versions
-        .into_iter()
-        .find(|version| version.name == api::VERSION)?;
+    let version = crd.spec.versions.into_iter().find(|version| version.name == api::VERSION)?;
     let mut schema = version.schema?.open_api_v3_schema?;
     if let Some(properties) = &mut schema.properties {
         properties.remove("status");
@@ -72,10 +70,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn report(&mut self, code: Code, message: String, help: Option<String>) {
         let at = self.object.document.place(&self.path);
-        self.found.push(Diagnostic {
-            help,
-            ..Diagnostic::error(code, message).at(at)
-        });
+        self.found.push(Diagnostic { help, ..Diagnostic::error(code, message).at(at) });
     }
 
     /// The path as people write it: `spec.submit.users[0]`.
@@ -85,7 +80,7 @@ impl Walk<'_> {
             match step {
                 Step::Key(key) if name.is_empty() => name.push_str(key),
                 Step::Key(key) => name.extend([".", key]),
-                Step::Index(index) => name.push_str(&format!("[{index}]")),
+                Step::Index(index) => name.extend(["[", &index.to_string(), "]"]),
             }
         }
         name
@@ -114,12 +109,7 @@ impl Walk<'_> {
     }
 
     fn wrong_type(&mut self, wanted: &str, value: &Value) {
-        let message = format!(
-            "`{}` must be {}, this is {}",
-            self.name(),
-            article(wanted),
-            describe(value)
-        );
+        let message = format!("`{}` must be {}, this is {}", self.name(), article(wanted), describe(value));
         let help = match (wanted, value) {
             ("string", Value::Number(_) | Value::Bool(_)) => Some("put it in quotes".to_string()),
             ("array", Value::String(_)) => Some("write it as a list: `[...]`".to_string()),
@@ -137,19 +127,14 @@ impl Walk<'_> {
                 } else {
                     format!("`{}`", self.name())
                 };
-                self.report(
-                    MISSING_FIELD,
-                    format!("{parent} has no field `{name}`, which it needs"),
-                    None,
-                );
+                let message = format!("{parent} has no field `{name}`, which it needs");
+                let at = self.object.document.place_of_key(&self.path);
+                self.found.push(Diagnostic::error(MISSING_FIELD, message).at(at));
             }
         }
         let open = schema.x_kubernetes_preserve_unknown_fields == Some(true) || schema.type_.is_none();
         for (name, value) in fields {
-            let known = schema
-                .properties
-                .as_ref()
-                .and_then(|properties| properties.get(name));
+            let known = schema.properties.as_ref().and_then(|properties| properties.get(name));
             match (known, &schema.additional_properties) {
                 // The API server drops a field that is null, except from lists.
                 _ if value.is_null() && known.is_some() => {}
@@ -166,39 +151,27 @@ impl Walk<'_> {
 
     fn unknown(&mut self, schema: &JSONSchemaProps, name: &str) {
         let known: Vec<&String> = schema.properties.iter().flatten().map(|(name, _)| name).collect();
-        let parent = if self.path.is_empty() {
-            self.object.kind.as_str().to_string()
-        } else {
-            self.name()
-        };
+        let parent = if self.path.is_empty() { self.object.kind.as_str().to_string() } else { self.name() };
         let help = match nearest(known.iter().map(|known| known.as_str()), name) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!(
                 "its fields are {}",
-                known
-                    .iter()
-                    .map(|name| format!("`{name}`"))
-                    .collect::<Vec<_>>()
-                    .join(", ")
+                known.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
             ),
         };
         let mut path = self.path.clone();
         path.push(Step::Key(name.to_string()));
         let at = self.object.document.place_of_key(&path);
         self.found.push(
-            Diagnostic::error(UNKNOWN_FIELD, format!("`{parent}` has no field `{name}`"))
-                .at(at)
-                .help(help),
+            Diagnostic::error(UNKNOWN_FIELD, format!("`{parent}` has no field `{name}`")).at(at).help(help),
         );
     }
 
     fn array(&mut self, schema: &JSONSchemaProps, items: &[Value]) {
         let count = i64::try_from(items.len()).unwrap_or(i64::MAX);
         if let Some(most) = schema.max_items.filter(|most| count > *most) {
-            let message = format!(
-                "`{}` has {count} items, more than the {most} that are allowed",
-                self.name()
-            );
+            let message =
+                format!("`{}` has {count} items, more than the {most} that are allowed", self.name());
             self.report(BAD_VALUE, message, None);
         }
         if let Some(least) = schema.min_items.filter(|least| count < *least) {
@@ -224,30 +197,21 @@ impl Walk<'_> {
         // The API server counts characters.
         let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
         if let Some(most) = schema.max_length.filter(|most| length > *most) {
-            let message = format!(
-                "`{}` has {length} characters, more than the {most} that are allowed",
-                self.name()
-            );
+            let message =
+                format!("`{}` has {length} characters, more than the {most} that are allowed", self.name());
             self.report(BAD_VALUE, message, None);
         }
         if let Some(least) = schema.min_length.filter(|least| length < *least) {
             let message = if text.is_empty() {
                 format!("`{}` must not be empty", self.name())
             } else {
-                format!(
-                    "`{}` has {length} characters, it needs at least {least}",
-                    self.name()
-                )
+                format!("`{}` has {length} characters, it needs at least {least}", self.name())
             };
             self.report(BAD_VALUE, message, None);
         }
         if schema.format.as_deref() == Some("date-time") && text.parse::<jiff::Timestamp>().is_err() {
             let message = format!("`{}` must be a time, `{text}` is none", self.name());
-            self.report(
-                BAD_VALUE,
-                message,
-                Some("write it like `2026-12-01T00:00:00Z`".to_string()),
-            );
+            self.report(BAD_VALUE, message, Some("write it like `2026-12-01T00:00:00Z`".to_string()));
         }
     }
 
@@ -267,25 +231,15 @@ impl Walk<'_> {
             return;
         }
         let texts: Vec<&str> = choices.iter().filter_map(|choice| choice.0.as_str()).collect();
-        let near = value
-            .as_str()
-            .and_then(|text| nearest(texts.iter().copied(), text));
+        let near = value.as_str().and_then(|text| nearest(texts.iter().copied(), text));
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!(
                 "write one of {}",
-                texts
-                    .iter()
-                    .map(|text| format!("`{text}`"))
-                    .collect::<Vec<_>>()
-                    .join(", ")
+                texts.iter().map(|text| format!("`{text}`")).collect::<Vec<_>>().join(", ")
             ),
         };
-        self.report(
-            BAD_VALUE,
-            format!("`{}` does not take {value}", self.name()),
-            Some(help),
-        );
+        self.report(BAD_VALUE, format!("`{}` does not take {value}", self.name()), Some(help));
     }
 }
 
@@ -331,21 +285,12 @@ mod tests {
     fn found(spec: &str) -> Vec<(u16, String, String)> {
         let text =
             format!("apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: a}}\n{spec}");
-        let inputs = Inputs::of(vec![Source {
-            name: "x".into(),
-            file_name: "x".into(),
-            text: text.clone(),
-        }]);
+        let inputs = Inputs::of(vec![Source { name: "x".into(), file_name: "x".into(), text: text.clone() }]);
         let object = inputs.objects.first().unwrap();
         let shown = |d: &Diagnostic| {
-            d.span
-                .map(|span| text[span.start..span.end].to_string())
-                .unwrap_or_default()
+            d.span.map(|span| text.get(span.start..span.end).unwrap().to_string()).unwrap_or_default()
         };
-        check(object)
-            .iter()
-            .map(|d| (d.code.number, shown(d), d.help.clone().unwrap_or_default()))
-            .collect()
+        check(object).iter().map(|d| (d.code.number, shown(d), d.help.clone().unwrap_or_default())).collect()
     }
 
     #[test]
@@ -357,38 +302,18 @@ mod tests {
     #[test]
     fn each_mistake_is_found_where_it_is() {
         let cases = [
-            (
-                "spec: {queue: root.a, sumbit: {}}\n",
-                UNKNOWN_FIELD,
-                "sumbit",
-                "did you mean `submit`?",
-            ),
+            ("spec: {queue: root.a, sumbit: {}}\n", UNKNOWN_FIELD, "sumbit", "did you mean `submit`?"),
             (
                 "spec: {queue: root.a, submit: {user: [sue]}}\n",
                 UNKNOWN_FIELD,
                 "user",
                 "did you mean `users`?",
             ),
-            (
-                "spek: {}\nspec: {queue: root}\n",
-                UNKNOWN_FIELD,
-                "spek",
-                "did you mean `spec`?",
-            ),
-            ("spec: {submit: {}}\n", MISSING_FIELD, "{submit: {}}", ""),
+            ("spek: {}\nspec: {queue: root}\n", UNKNOWN_FIELD, "spek", "did you mean `spec`?"),
+            ("spec: {submit: {}}\n", MISSING_FIELD, "spec", ""),
             ("spec: {queue: 5}\n", WRONG_TYPE, "5", "put it in quotes"),
-            (
-                "spec: {queue: root, submit: {users: sue}}\n",
-                WRONG_TYPE,
-                "sue",
-                "write it as a list: `[...]`",
-            ),
-            (
-                "spec: {queue: root, submit: {users: [yes]}}\n",
-                WRONG_TYPE,
-                "yes",
-                "put it in quotes",
-            ),
+            ("spec: {queue: root, submit: {users: sue}}\n", WRONG_TYPE, "sue", "write it as a list: `[...]`"),
+            ("spec: {queue: root, submit: {users: [yes]}}\n", WRONG_TYPE, "yes", "put it in quotes"),
             (
                 "spec: {queue: root, submit: {everyone: 'true'}}\n",
                 WRONG_TYPE,
@@ -402,12 +327,7 @@ mod tests {
                 "sue",
                 "remove one of them",
             ),
-            (
-                "spec: {queue: root, baseAcl: extend}\n",
-                BAD_VALUE,
-                "extend",
-                "did you mean `Extend`?",
-            ),
+            ("spec: {queue: root, baseAcl: extend}\n", BAD_VALUE, "extend", "did you mean `Extend`?"),
             (
                 "spec: {queue: root, expiresAt: tomorrow}\n",
                 BAD_VALUE,
@@ -417,21 +337,14 @@ mod tests {
             ("spec: {queue: root, partition: ''}\n", BAD_VALUE, "''", ""),
         ];
         for (spec, code, place, help) in cases {
-            assert_eq!(
-                found(spec),
-                [(code.number, place.to_string(), help.to_string())],
-                "{spec}"
-            );
+            assert_eq!(found(spec), [(code.number, place.to_string(), help.to_string())], "{spec}");
         }
     }
 
     #[test]
     fn every_kind_has_a_schema() {
-        for kind in crate::cli::input::object::Kind::OURS {
-            assert!(
-                schema(kind.as_str()).is_some_and(|schema| schema.properties.is_some()),
-                "{kind:?}"
-            );
+        for kind in Kind::OURS {
+            assert!(schema(kind.as_str()).is_some_and(|schema| schema.properties.is_some()), "{kind:?}");
         }
     }
 }

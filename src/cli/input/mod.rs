@@ -33,14 +33,8 @@ pub const DUPLICATE_KEY: Code = Code::new(6005, "duplicate-key");
 pub const NOT_JSON: Code = Code::new(6006, "not-json");
 
 /// All codes of this module.
-pub const CODES: &[Code] = &[
-    NOT_AN_OBJECT,
-    UNKNOWN_KIND,
-    BAD_NAME,
-    DUPLICATE_OBJECT,
-    DUPLICATE_KEY,
-    NOT_JSON,
-];
+pub const CODES: &[Code] =
+    &[NOT_AN_OBJECT, UNKNOWN_KIND, BAD_NAME, DUPLICATE_OBJECT, DUPLICATE_KEY, NOT_JSON];
 
 /// A diagnostic with the text it is about. Its span counts in that text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,10 +73,7 @@ impl Inputs {
 
     /// Decodes texts that were read.
     pub fn of(sources: Vec<Source>) -> Self {
-        let mut inputs = Self {
-            sources,
-            ..Self::default()
-        };
+        let mut inputs = Self { sources, ..Self::default() };
         for index in 0..inputs.sources.len() {
             object::collect(&mut inputs, index);
         }
@@ -98,19 +89,10 @@ impl Inputs {
     /// Takes a text that is a queues.yaml, whatever it looks like. If it is among the texts already, it counts once.
     pub fn add_base(&mut self, source: Source) -> Base {
         let text = source.text.clone();
-        let index = self
-            .sources
-            .iter()
-            .position(|known| *known == source)
-            .unwrap_or(self.sources.len());
+        let index = self.sources.iter().position(|known| *known == source).unwrap_or(self.sources.len());
         if index == self.sources.len() {
             let range = Span::new(0, text.len());
-            self.bare.push(Document {
-                source: index,
-                range,
-                value: serde_json::Value::Null,
-                node: None,
-            });
+            self.bare.push(Document { source: index, range, value: serde_json::Value::Null, node: None });
             self.sources.push(source);
         }
         Base { source: index, text }
@@ -121,10 +103,7 @@ impl Inputs {
         match self.bare.as_slice() {
             [document] if self.of_kind(object::Kind::ConfigMap).next().is_none() => {
                 let text = self.sources.get(document.source)?.text.clone();
-                Some(Base {
-                    source: document.source,
-                    text,
-                })
+                Some(Base { source: document.source, text })
             }
             _ => None,
         }
@@ -132,10 +111,6 @@ impl Inputs {
 
     /// Notes something about a text.
     pub fn report(&mut self, source: usize, object: Option<String>, diagnostic: Diagnostic) {
-        self.findings.push(Finding {
-            source: Some(source),
-            object,
-            diagnostic,
-        });
+        self.findings.push(Finding { source: Some(source), object, diagnostic });
     }
 }

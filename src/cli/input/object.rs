@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::split::{Documents, split};
-use super::{BAD_NAME, DUPLICATE_OBJECT, Inputs, NOT_AN_OBJECT, UNKNOWN_KIND, value};
+use super::{BAD_NAME, DUPLICATE_KEY, DUPLICATE_OBJECT, Inputs, NOT_AN_OBJECT, UNKNOWN_KIND, value};
 use crate::api;
 use crate::model::queue::nearest;
 use crate::text::diag::{Diagnostic, Span};
@@ -80,9 +80,7 @@ fn child<'a>(node: &'a Node, step: &Step) -> Option<&'a Node> {
 }
 
 fn pair<'a>(node: &'a Node, name: &str) -> Option<&'a (Node, Node)> {
-    node.as_mapping()?
-        .iter()
-        .find(|(key, _)| value::key(key).is_ok_and(|key| key == name))
+    node.as_mapping()?.iter().find(|(key, _)| value::key(key).is_ok_and(|key| key == name))
 }
 
 /// The kinds that are read.
@@ -142,7 +140,10 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
         Documents::Json(ranges) => {
             for range in ranges {
                 let document = json(&text, source, range);
-                sort(inputs, document);
+                match repeated(&document) {
+                    Some(diagnostic) => inputs.report(source, None, diagnostic),
+                    None => sort(inputs, document),
+                }
             }
         }
         Documents::Yaml(ranges) => {
@@ -150,10 +151,7 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
                 match yaml(&text, source, range) {
                     Ok(Some(document)) if index == 0 && is_bare(&document) => {
                         // The file is a queues.yaml: YuniKorn gets all of it, and decides itself what it reads.
-                        inputs.bare.push(Document {
-                            range: Span::new(0, text.len()),
-                            ..document
-                        });
+                        inputs.bare.push(Document { range: Span::new(0, text.len()), ..document });
                         return;
                     }
                     Ok(Some(document)) => decode(inputs, document),
@@ -170,36 +168,28 @@ fn json(text: &str, source: usize, range: Span) -> Document {
     let value = serde_json::from_str(part).unwrap_or(Value::Null);
     // For the places only: most JSON is YAML.
     let node = yaml::parse::parse(part).ok().flatten();
-    Document {
-        source,
-        range,
-        value,
-        node,
-    }
+    Document { source, range, value, node }
+}
+
+/// A key that stands twice, which JSON readers let through and disagree about.
+fn repeated(document: &Document) -> Option<Diagnostic> {
+    let diagnostic = value::to_json(document.node.as_ref()?).err()?;
+    let span = diagnostic.span.map(|span| document.in_text(span));
+    (diagnostic.code == DUPLICATE_KEY).then_some(Diagnostic { span, ..diagnostic })
 }
 
 fn yaml(text: &str, source: usize, range: Span) -> Result<Option<Document>, Diagnostic> {
     let part = text.get(range.start..range.end).unwrap_or_default();
     let node = yaml::parse::parse(part).map_err(|diagnostic| in_file(diagnostic, range))?;
-    Ok(node.map(|node| Document {
-        source,
-        range,
-        value: Value::Null,
-        node: Some(node),
-    }))
+    Ok(node.map(|node| Document { source, range, value: Value::Null, node: Some(node) }))
 }
 
 /// The parser counts lines from the start of the document; the place says it better.
 fn in_file(mut diagnostic: Diagnostic, range: Span) -> Diagnostic {
     diagnostic.span = diagnostic.span.map(|span| span.shifted(range.start));
     if diagnostic.span.is_some() {
-        let message = diagnostic
-            .message
-            .strip_prefix("yaml: ")
-            .unwrap_or(&diagnostic.message);
-        let counted = message
-            .strip_prefix("line ")
-            .and_then(|rest| rest.split_once(": "));
+        let message = diagnostic.message.strip_prefix("yaml: ").unwrap_or(&diagnostic.message);
+        let counted = message.strip_prefix("line ").and_then(|rest| rest.split_once(": "));
         diagnostic.message = counted.map_or(message, |(_, rest)| rest).to_string();
     }
     diagnostic
@@ -207,12 +197,7 @@ fn in_file(mut diagnostic: Diagnostic, range: Span) -> Diagnostic {
 
 /// Whether the document is a queues.yaml by itself: no object, but `partitions`.
 fn is_bare(document: &Document) -> bool {
-    let has = |name: &str| {
-        document
-            .node
-            .as_ref()
-            .is_some_and(|node| pair(node, name).is_some())
-    };
+    let has = |name: &str| document.node.as_ref().is_some_and(|node| pair(node, name).is_some());
     has("partitions") && !has("kind") && !has("apiVersion")
 }
 
@@ -224,10 +209,8 @@ fn decode(inputs: &mut Inputs, mut document: Document) {
             sort(inputs, document);
         }
         Err(diagnostic) => {
-            let diagnostic = Diagnostic {
-                span: diagnostic.span.map(|span| document.in_text(span)),
-                ..diagnostic
-            };
+            let diagnostic =
+                Diagnostic { span: diagnostic.span.map(|span| document.in_text(span)), ..diagnostic };
             inputs.report(document.source, None, diagnostic);
         }
     }
@@ -235,13 +218,8 @@ fn decode(inputs: &mut Inputs, mut document: Document) {
 
 /// Puts a document where it belongs by what it says it is.
 fn sort(inputs: &mut Inputs, document: Document) {
-    let text = |field: &str| {
-        document
-            .value
-            .get(field)
-            .and_then(Value::as_str)
-            .filter(|text| !text.is_empty())
-    };
+    let text =
+        |field: &str| document.value.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
     let (api_version, kind) = match (&document.value, text("apiVersion"), text("kind")) {
         (Value::Null, _, _) => return,
         (Value::Object(_), Some(api_version), Some(kind)) => (api_version, kind),
@@ -277,38 +255,20 @@ fn sort(inputs: &mut Inputs, document: Document) {
 }
 
 fn items(inputs: &mut Inputs, document: Document) {
-    let Document {
-        source,
-        range,
-        value,
-        node,
-    } = document;
-    let nodes = node
-        .as_ref()
-        .and_then(|node| child(node, &Step::Key("items".to_string())));
+    let Document { source, range, value, node } = document;
+    let nodes = node.as_ref().and_then(|node| child(node, &Step::Key("items".to_string())));
     let Some(Value::Array(values)) = value.get("items") else {
         return;
     };
     for (index, value) in values.iter().enumerate() {
         let node = nodes.and_then(|nodes| child(nodes, &Step::Index(index))).cloned();
-        sort(
-            inputs,
-            Document {
-                source,
-                range,
-                value: value.clone(),
-                node,
-            },
-        );
+        sort(inputs, Document { source, range, value: value.clone(), node });
     }
 }
 
 fn no_object(inputs: &mut Inputs, document: &Document) {
     // Kustomize does not ask for apiVersion and kind in its own file.
-    let file = inputs
-        .sources
-        .get(document.source)
-        .map_or("", |source| source.file_name.as_str());
+    let file = inputs.sources.get(document.source).map_or("", |source| source.file_name.as_str());
     if matches!(file, "kustomization.yaml" | "kustomization.yml") {
         inputs.ignored = inputs.ignored.saturating_add(1);
         return;
@@ -316,11 +276,7 @@ fn no_object(inputs: &mut Inputs, document: &Document) {
     let message = "this is no Kubernetes object: it has no `apiVersion` and `kind`";
     let help = "a bare queues.yaml starts with `partitions:`; everything else needs both fields";
     let span = document.place(&[]);
-    inputs.report(
-        document.source,
-        None,
-        Diagnostic::error(NOT_AN_OBJECT, message).at(span).help(help),
-    );
+    inputs.report(document.source, None, Diagnostic::error(NOT_AN_OBJECT, message).at(span).help(help));
 }
 
 fn unknown_kind(inputs: &mut Inputs, document: &Document, kind: &str) {
@@ -331,29 +287,15 @@ fn unknown_kind(inputs: &mut Inputs, document: &Document, kind: &str) {
         None => format!("its kinds are {}", known.join(", ")),
     };
     let span = document.place(&path(&["kind"]));
-    inputs.report(
-        document.source,
-        None,
-        Diagnostic::error(UNKNOWN_KIND, message).at(span).help(help),
-    );
+    inputs.report(document.source, None, Diagnostic::error(UNKNOWN_KIND, message).at(span).help(help));
 }
 
 fn named(inputs: &mut Inputs, kind: Kind, document: Document) {
-    let meta = |field: &str| {
-        document
-            .value
-            .pointer(&format!("/metadata/{field}"))
-            .and_then(Value::as_str)
-    };
+    let meta = |field: &str| document.value.pointer(&format!("/metadata/{field}")).and_then(Value::as_str);
     let name = meta("name").unwrap_or_default().to_string();
     let namespace = meta("namespace").unwrap_or_default().to_string();
     if is_name(&name) {
-        inputs.objects.push(Object {
-            kind,
-            name,
-            namespace,
-            document,
-        });
+        inputs.objects.push(Object { kind, name, namespace, document });
         return;
     }
     let diagnostic = if name.is_empty() {
@@ -363,9 +305,7 @@ fn named(inputs: &mut Inputs, kind: Kind, document: Document) {
         let message = format!("`{name}` is not a name that Kubernetes takes");
         let help =
             "write lower-case letters, digits, `-` and `.`, at most 253, with a letter or digit at both ends";
-        Diagnostic::error(BAD_NAME, message)
-            .at(document.place(&path(&["metadata", "name"])))
-            .help(help)
+        Diagnostic::error(BAD_NAME, message).at(document.place(&path(&["metadata", "name"]))).help(help)
     };
     inputs.report(document.source, None, diagnostic);
 }
@@ -385,15 +325,8 @@ pub(super) fn refuse_duplicates(inputs: &mut Inputs) {
     let mut kept = Vec::with_capacity(inputs.objects.len());
     for object in std::mem::take(&mut inputs.objects) {
         // Objects of ours are cluster-scoped: a namespace in the manifest makes no other object of them.
-        let namespace = if object.kind == Kind::ConfigMap {
-            object.namespace.clone()
-        } else {
-            String::new()
-        };
-        let place = (
-            object.document.source,
-            object.document.place(&path(&["metadata", "name"])).start,
-        );
+        let namespace = if object.kind == Kind::ConfigMap { object.namespace.clone() } else { String::new() };
+        let place = (object.document.source, object.document.place(&path(&["metadata", "name"])).start);
         let key = (object.kind, namespace, object.name.clone());
         match first.get(&key) {
             None => {
@@ -401,10 +334,8 @@ pub(super) fn refuse_duplicates(inputs: &mut Inputs) {
                 kept.push(object);
             }
             Some((source, offset)) => {
-                let before = inputs
-                    .sources
-                    .get(*source)
-                    .map_or_else(String::new, |source| source.at(*offset));
+                let before =
+                    inputs.sources.get(*source).map_or_else(String::new, |source| source.at(*offset));
                 let message = format!("`{}` was defined before, in {before}", object.label());
                 let help = "remove one of them, or give it another name";
                 let span = object.document.place(&path(&["metadata", "name"]));
@@ -422,11 +353,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Inputs {
-        let source = Source {
-            name: "x.yaml".into(),
-            file_name: "x.yaml".into(),
-            text: text.into(),
-        };
+        let source = Source { name: "x.yaml".into(), file_name: "x.yaml".into(), text: text.into() };
         Inputs::of(vec![source])
     }
 
@@ -435,11 +362,7 @@ mod tests {
     }
 
     fn codes(inputs: &Inputs) -> Vec<u16> {
-        inputs
-            .findings
-            .iter()
-            .map(|finding| finding.diagnostic.code.number)
-            .collect()
+        inputs.findings.iter().map(|finding| finding.diagnostic.code.number).collect()
     }
 
     const ACL: &str =
@@ -455,7 +378,7 @@ mod tests {
         assert_eq!(labels(&inputs), ["QueueAcl/a", "ConfigMap/c"]);
         assert_eq!((inputs.ignored, codes(&inputs)), (1, vec![]));
         let place = inputs.objects[1].document.place(&path(&["metadata", "name"]));
-        assert_eq!(&text[place.start..place.end], "c");
+        assert_eq!(text.get(place.start..place.end).unwrap(), "c");
     }
 
     #[test]
@@ -464,7 +387,19 @@ mod tests {
         let inputs = read(text);
         assert_eq!(labels(&inputs), ["ConfigMap/c"]);
         let place = inputs.objects[0].document.place(&path(&["metadata", "name"]));
-        assert_eq!(&text[place.start..place.end], "\"c\"");
+        assert_eq!(text.get(place.start..place.end).unwrap(), "\"c\"");
+    }
+
+    #[test]
+    fn a_json_key_that_stands_twice_is_refused() {
+        let text =
+            r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"c"},"data":{"a":"1","a":"2"}}"#;
+        let inputs = read(text);
+        assert_eq!((labels(&inputs).len(), codes(&inputs)), (0, vec![DUPLICATE_KEY.number]));
+        // Surrogate pairs are JSON only: such a text has a value, and no places.
+        let inputs = read(&text.replace(r#""a":"2""#, r#""b":"\ud83d\ude00""#));
+        assert_eq!(labels(&inputs), ["ConfigMap/c"]);
+        assert_eq!(inputs.objects[0].document.value["data"]["b"], "\u{1f600}");
     }
 
     #[test]
@@ -480,78 +415,42 @@ mod tests {
             ("a: [", yaml::SYNTAX.number, ""),
             ("- 1\n", NOT_AN_OBJECT.number, "- 1"),
             ("x: 1\n", NOT_AN_OBJECT.number, "x: 1"),
-            (
-                "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueACL\n",
-                UNKNOWN_KIND.number,
-                "QueueACL",
-            ),
-            (
-                "apiVersion: queuewarden.dev/v1\nkind: QueueAcl\n",
-                UNKNOWN_KIND.number,
-                "queuewarden.dev/v1",
-            ),
-            (
-                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: A_B}\n",
-                BAD_NAME.number,
-                "A_B",
-            ),
-            (
-                "apiVersion: v1\nkind: ConfigMap\nmetadata: {}\n",
-                BAD_NAME.number,
-                "{}",
-            ),
+            ("apiVersion: queuewarden.dev/v1alpha1\nkind: QueueACL\n", UNKNOWN_KIND.number, "QueueACL"),
+            ("apiVersion: queuewarden.dev/v1\nkind: QueueAcl\n", UNKNOWN_KIND.number, "queuewarden.dev/v1"),
+            ("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: A_B}\n", BAD_NAME.number, "A_B"),
+            ("apiVersion: v1\nkind: ConfigMap\nmetadata: {}\n", BAD_NAME.number, "{}"),
         ];
         for (text, code, place) in cases {
             let prefix = "# first\n---\nz: {kind: x}\napiVersion: apps/v1\nkind: D\n---\n";
             let inputs = read(&format!("{prefix}{text}"));
             assert_eq!(codes(&inputs), [code], "{text:?}");
             let span = inputs.findings[0].diagnostic.span.unwrap();
-            let shown = &inputs.sources[0].text[span.start..span.end];
-            assert!(
-                span.start >= prefix.len() && shown.trim_end() == place,
-                "{text:?} shows {shown:?}"
-            );
+            let shown = inputs.sources[0].text.get(span.start..span.end).unwrap();
+            assert!(span.start >= prefix.len() && shown.trim_end() == place, "{text:?} shows {shown:?}");
         }
     }
 
     #[test]
     fn a_syntax_error_spares_the_other_documents() {
-        let inputs = read(&format!(
-            "{ACL}---\na: [\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c}}\n"
-        ));
+        let inputs =
+            read(&format!("{ACL}---\na: [\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c}}\n"));
         assert_eq!(labels(&inputs), ["QueueAcl/a", "ConfigMap/c"]);
         assert_eq!(codes(&inputs), [yaml::SYNTAX.number]);
-        assert!(
-            !inputs.findings[0].diagnostic.message.contains("line"),
-            "{:?}",
-            inputs.findings
-        );
+        assert!(!inputs.findings[0].diagnostic.message.contains("line"), "{:?}", inputs.findings);
     }
 
     #[test]
     fn the_second_of_the_same_name_is_refused() {
         let inputs = read(&format!("{ACL}---\n{ACL}"));
-        assert_eq!(
-            (labels(&inputs).len(), codes(&inputs)),
-            (1, vec![DUPLICATE_OBJECT.number])
-        );
-        assert!(
-            inputs.findings[0].diagnostic.message.ends_with("x.yaml:3:18"),
-            "{:?}",
-            inputs.findings
-        );
+        assert_eq!((labels(&inputs).len(), codes(&inputs)), (1, vec![DUPLICATE_OBJECT.number]));
+        assert!(inputs.findings[0].diagnostic.message.ends_with("x.yaml:3:18"), "{:?}", inputs.findings);
     }
 
     #[test]
     fn names_are_rfc_1123_subdomains() {
-        for (name, ok) in [
-            ("a", true),
-            ("a-b.c9", true),
-            ("A", false),
-            ("-a", false),
-            ("a..b", false),
-            ("", false),
-        ] {
+        for (name, ok) in
+            [("a", true), ("a-b.c9", true), ("A", false), ("-a", false), ("a..b", false), ("", false)]
+        {
             assert_eq!(is_name(name), ok, "{name:?}");
         }
     }

@@ -21,21 +21,15 @@ impl Places {
             Kind::Scalar { value, style } if !node.shared => trace(text, node.span, value, *style),
             _ => None,
         };
-        Self {
-            bytes: bytes.unwrap_or_default(),
-            whole: node.span,
-        }
+        Self { bytes: bytes.unwrap_or_default(), whole: node.span }
     }
 
     /// The place of a part of the content.
     pub fn span(&self, part: Span) -> Span {
         let first = self.bytes.get(part.start);
         // The last byte, not the next one: the next may stand on another line, behind its indentation.
-        let last = part
-            .end
-            .checked_sub(1)
-            .filter(|last| *last >= part.start)
-            .map(|last| self.bytes.get(last));
+        let last =
+            part.end.checked_sub(1).filter(|last| *last >= part.start).map(|last| self.bytes.get(last));
         match (first, last) {
             (Some(first), None) => Span::new(first.start, first.start),
             (Some(first), Some(Some(last))) => Span::new(first.start, last.end),
@@ -64,11 +58,7 @@ fn each(start: usize, end: usize) -> impl Iterator<Item = Span> {
 
 fn plain(raw: &str, value: &str) -> Option<Vec<Span>> {
     let start = raw.strip_suffix(value)?.len();
-    Some(
-        each(start, raw.len())
-            .chain([Span::new(raw.len(), raw.len())])
-            .collect(),
-    )
+    Some(each(start, raw.len()).chain([Span::new(raw.len(), raw.len())]).collect())
 }
 
 /// One step of reading a quoted scalar: the character meant, and how many bytes of the text it took.
@@ -107,10 +97,7 @@ fn double(raw: &str) -> Option<(char, usize)> {
     }
     let digits = |count: usize| {
         let digits = raw.get(2..count.saturating_add(2))?;
-        Some((
-            char::from_u32(u32::from_str_radix(digits, 16).ok()?)?,
-            count.saturating_add(2),
-        ))
+        Some((char::from_u32(u32::from_str_radix(digits, 16).ok()?)?, count.saturating_add(2)))
     };
     let letter = chars.next()?;
     let meant = match letter {
@@ -172,7 +159,7 @@ mod tests {
         let node = &root.as_mapping().unwrap()[0].1;
         let start = node.as_scalar().unwrap().find(part).expect(part);
         let span = Places::trace(text, node).span(Span::new(start, start + part.len()));
-        &text[span.start..span.end]
+        text.get(span.start..span.end).unwrap()
     }
 
     #[test]

@@ -41,18 +41,9 @@ impl Source {
     pub fn position(&self, offset: usize) -> (usize, usize) {
         let offset = self.text.floor_char_boundary(offset);
         let before = self.text.get(..offset).unwrap_or_default();
-        let line = before
-            .bytes()
-            .filter(|byte| *byte == b'\n')
-            .count()
-            .saturating_add(1);
+        let line = before.bytes().filter(|byte| *byte == b'\n').count().saturating_add(1);
         let start = before.rfind('\n').map_or(0, |newline| newline.saturating_add(1));
-        let column = before
-            .get(start..)
-            .unwrap_or_default()
-            .chars()
-            .count()
-            .saturating_add(1);
+        let column = before.get(start..).unwrap_or_default().chars().count().saturating_add(1);
         (line, column)
     }
 
@@ -72,11 +63,8 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    fn new(path: &Path, why: impl ToString) -> Self {
-        Self {
-            path: path.display().to_string(),
-            why: why.to_string(),
-        }
+    fn new(path: &Path, why: &dyn std::fmt::Display) -> Self {
+        Self { path: path.display().to_string(), why: why.to_string() }
     }
 }
 
@@ -95,7 +83,7 @@ pub fn read(request: &Request) -> Result<Vec<Source>, Unreadable> {
             continue;
         }
         for file in files(path, request)? {
-            let identity = fs::canonicalize(&file).map_err(|error| Unreadable::new(&file, error))?;
+            let identity = fs::canonicalize(&file).map_err(|error| Unreadable::new(&file, &error))?;
             if seen.insert(identity) {
                 sources.push(read_file(&file)?);
             }
@@ -109,35 +97,19 @@ pub fn read(request: &Request) -> Result<Vec<Source>, Unreadable> {
 /// # Errors
 /// As [`read`].
 pub fn read_one(path: &Path) -> Result<Source, Unreadable> {
-    if path.as_os_str() == "-" {
-        standard_input()
-    } else {
-        read_file(path)
-    }
+    if path.as_os_str() == "-" { standard_input() } else { read_file(path) }
 }
 
 fn read_file(path: &Path) -> Result<Source, Unreadable> {
-    let file = fs::File::open(path).map_err(|error| Unreadable::new(path, error))?;
-    let text = text(file).map_err(|error| Unreadable::new(path, error))?;
-    let file_name = path
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    Ok(Source {
-        name: path.display().to_string(),
-        file_name,
-        text,
-    })
+    let file = fs::File::open(path).map_err(|error| Unreadable::new(path, &error))?;
+    let text = text(file).map_err(|error| Unreadable::new(path, &error))?;
+    let file_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    Ok(Source { name: path.display().to_string(), file_name, text })
 }
 
 fn standard_input() -> Result<Source, Unreadable> {
-    let text = text(io::stdin().lock()).map_err(|error| Unreadable::new(Path::new("<stdin>"), error))?;
-    Ok(Source {
-        name: "<stdin>".to_string(),
-        file_name: String::new(),
-        text,
-    })
+    let text = text(io::stdin().lock()).map_err(|error| Unreadable::new(Path::new("<stdin>"), &error))?;
+    Ok(Source { name: "<stdin>".to_string(), file_name: String::new(), text })
 }
 
 fn text(from: impl Read) -> io::Result<String> {
@@ -152,14 +124,11 @@ fn text(from: impl Read) -> io::Result<String> {
 
 /// The files behind a path: itself, or what a folder holds.
 fn files(path: &Path, request: &Request) -> Result<Vec<PathBuf>, Unreadable> {
-    let meta = fs::metadata(path).map_err(|error| Unreadable::new(path, error))?;
+    let meta = fs::metadata(path).map_err(|error| Unreadable::new(path, &error))?;
     if !meta.is_dir() {
         return Ok(vec![path.to_path_buf()]);
     }
-    let except = request
-        .except
-        .as_ref()
-        .and_then(|path| fs::canonicalize(path).ok());
+    let except = request.except.as_ref().and_then(|path| fs::canonicalize(path).ok());
     let mut found = Vec::new();
     walk(path, request.recursive, 0, &mut found)?;
     found.retain(|file| except.is_none() || fs::canonicalize(file).ok() != except);
@@ -169,29 +138,22 @@ fn files(path: &Path, request: &Request) -> Result<Vec<PathBuf>, Unreadable> {
 fn walk(folder: &Path, recursive: bool, depth: usize, found: &mut Vec<PathBuf>) -> Result<(), Unreadable> {
     let list =
         || -> io::Result<Vec<PathBuf>> { fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect() };
-    let mut entries = list().map_err(|error| Unreadable::new(folder, error))?;
+    let mut entries = list().map_err(|error| Unreadable::new(folder, &error))?;
     entries.sort();
     for path in entries {
         // Hidden names are no manifests, and in a mounted ConfigMap they are the same files once more.
-        if path
-            .file_name()
-            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
-        {
+        if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")) {
             continue;
         }
         if path.is_dir() {
             if recursive && depth < MAX_DEPTH {
                 walk(&path, recursive, depth + 1, found)?;
             }
-        } else if path
-            .extension()
-            .and_then(|ext| ext.to_str())
-            .is_some_and(|ext| EXTENSIONS.contains(&ext))
-        {
+        } else if path.extension().and_then(|ext| ext.to_str()).is_some_and(|ext| EXTENSIONS.contains(&ext)) {
             found.push(path);
         }
         if found.len() > MAX_FILES {
-            return Err(Unreadable::new(folder, format!("more than {MAX_FILES} files")));
+            return Err(Unreadable::new(folder, &format!("more than {MAX_FILES} files")));
         }
     }
     Ok(())
@@ -202,11 +164,7 @@ mod tests {
     use super::*;
 
     fn names(request: &Request) -> Vec<String> {
-        read(request)
-            .unwrap()
-            .into_iter()
-            .map(|source| source.file_name)
-            .collect()
+        read(request).unwrap().into_iter().map(|source| source.file_name).collect()
     }
 
     #[test]
@@ -214,15 +172,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let at = |name: &str| dir.path().join(name);
         fs::create_dir_all(at("sub")).unwrap();
-        for name in [
-            "b.yaml",
-            "a.yml",
-            "c.json",
-            "notes.txt",
-            ".hidden.yaml",
-            "out.yaml",
-            "sub/d.yaml",
-        ] {
+        for name in ["b.yaml", "a.yml", "c.json", "notes.txt", ".hidden.yaml", "out.yaml", "sub/d.yaml"] {
             fs::write(at(name), "x: 1\n").unwrap();
         }
         let mut request = Request {
@@ -245,17 +195,8 @@ mod tests {
         let binary = dir.path().join("binary.yaml");
         fs::write(&binary, [0xff, 0xfe]).unwrap();
         for path in [missing, binary] {
-            let error = read(&Request {
-                paths: vec![path.clone()],
-                ..Request::default()
-            })
-            .unwrap_err();
-            assert!(
-                error
-                    .to_string()
-                    .starts_with(&format!("cannot read `{}`: ", path.display())),
-                "{error}"
-            );
+            let error = read(&Request { paths: vec![path.clone()], ..Request::default() }).unwrap_err();
+            assert!(error.to_string().starts_with(&format!("cannot read `{}`: ", path.display())), "{error}");
         }
     }
 
@@ -265,11 +206,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a.yaml"), "").unwrap();
         std::os::unix::fs::symlink(dir.path(), dir.path().join("again")).unwrap();
-        let request = Request {
-            paths: vec![dir.path().to_path_buf()],
-            recursive: true,
-            except: None,
-        };
+        let request = Request { paths: vec![dir.path().to_path_buf()], recursive: true, except: None };
         assert_eq!(names(&request), ["a.yaml"]);
     }
 }

@@ -34,9 +34,7 @@ fn json(text: &str) -> Option<Vec<Span>> {
     while let Some(value) = values.next() {
         value.ok()?;
         let end = values.byte_offset();
-        let blank = text
-            .get(from..end)
-            .map_or(0, |part| part.len() - part.trim_start().len());
+        let blank = text.get(from..end).map_or(0, |part| part.len() - part.trim_start().len());
         spans.push(Span::new(from.saturating_add(blank), end));
         from = end;
     }
@@ -73,8 +71,7 @@ fn yaml(text: &str) -> Vec<Span> {
 }
 
 fn is_marker(line: &str, marker: &str) -> bool {
-    line.strip_prefix(marker)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
+    line.strip_prefix(marker).is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))
 }
 
 #[cfg(test)]
@@ -83,7 +80,7 @@ mod tests {
 
     fn parts(text: &str) -> Vec<&str> {
         let (Documents::Json(spans) | Documents::Yaml(spans)) = split(text);
-        spans.iter().map(|span| &text[span.start..span.end]).collect()
+        spans.iter().map(|span| text.get(span.start..span.end).unwrap()).collect()
     }
 
     #[test]
@@ -91,19 +88,10 @@ mod tests {
         let cases: [(&str, &[&str]); 9] = [
             ("a: 1\n---\nb: 2\n", &["a: 1\n", "---\nb: 2\n"]),
             ("# first\n---\na: 1\n", &["# first\n---\na: 1\n"]),
-            (
-                "%YAML 1.1\n---\na: 1\n...\n# x\n",
-                &["%YAML 1.1\n---\na: 1\n...\n"],
-            ),
-            (
-                "a: |\n  ---\n  x\n--- # two\nb: 1",
-                &["a: |\n  ---\n  x\n", "--- # two\nb: 1"],
-            ),
+            ("%YAML 1.1\n---\na: 1\n...\n# x\n", &["%YAML 1.1\n---\na: 1\n...\n"]),
+            ("a: |\n  ---\n  x\n--- # two\nb: 1", &["a: |\n  ---\n  x\n", "--- # two\nb: 1"]),
             ("a: ----\n----\n", &["a: ----\n----\n"]),
-            (
-                "\u{feff}---\r\na: 1\r\n---\r\nb: 2\r\n",
-                &["\u{feff}---\r\na: 1\r\n", "---\r\nb: 2\r\n"],
-            ),
+            ("\u{feff}---\r\na: 1\r\n---\r\nb: 2\r\n", &["\u{feff}---\r\na: 1\r\n", "---\r\nb: 2\r\n"]),
             ("---\n---\n", &["---\n", "---\n"]),
             ("# nothing\n\n", &[]),
             ("", &[]),

@@ -39,9 +39,7 @@ pub fn key(node: &Node) -> Result<String, Diagnostic> {
         Value::Bool(truth) => Ok(truth.to_string()),
         _ => {
             let message = "this cannot be the name of a field: names are strings";
-            Err(Diagnostic::error(NOT_JSON, message)
-                .at(node.span)
-                .help("put it in quotes"))
+            Err(Diagnostic::error(NOT_JSON, message).at(node.span).help("put it in quotes"))
         }
     }
 }
@@ -94,31 +92,22 @@ fn no_merge(node: &Node) -> Diagnostic {
 }
 
 fn scalar(node: &Node, text: &str, style: Style) -> Result<Value, Diagnostic> {
-    let tag = node
-        .tag
-        .as_deref()
-        .map(|tag| tag.strip_prefix(TAG).unwrap_or(tag));
+    let tag = node.tag.as_deref().map(|tag| tag.strip_prefix(TAG).unwrap_or(tag));
     let resolved = match tag {
         None if style != Style::Plain => return Ok(Value::String(text.to_string())),
-        None => resolve(text),
+        None | Some("bool" | "int" | "float" | "null") => resolve(text),
         Some("binary") => {
             let message = "`!!binary` has no counterpart in a manifest";
             return Err(Diagnostic::error(NOT_JSON, message)
                 .at(node.span)
                 .help("write the base64 text itself"));
         }
-        Some("bool" | "int" | "float" | "null") => resolve(text),
         Some(_) => return Ok(Value::String(text.to_string())),
     };
-    match resolved {
-        Some(value) => Ok(value),
-        None => {
-            let message = format!("`{text}` is a number that JSON cannot hold");
-            Err(Diagnostic::error(NOT_JSON, message)
-                .at(node.span)
-                .help("put it in quotes if it is meant as text"))
-        }
-    }
+    resolved.ok_or_else(|| {
+        let message = format!("`{text}` is a number that JSON cannot hold");
+        Diagnostic::error(NOT_JSON, message).at(node.span).help("put it in quotes if it is meant as text")
+    })
 }
 
 /// A plain scalar's value (v2 `resolve.go:85`); `None` for the numbers that JSON has no way to write.
@@ -139,14 +128,11 @@ fn resolve(text: &str) -> Option<Value> {
         Some(b'.') => float(text),
         Some(b'0'..=b'9' | b'+' | b'-') => {
             let plain = text.replace('_', "");
-            integer(&plain).map(Some).or_else(|| float(&plain))
+            integer(&plain).or_else(|| float(&plain))
         }
         _ => None,
     };
-    match number {
-        Some(number) => number.map(Value::Number),
-        None => Some(Value::String(text.to_string())),
-    }
+    Some(number.map_or_else(|| Value::String(text.to_string()), Value::Number))
 }
 
 /// Go's `ParseInt` and `ParseUint` with base 0.
@@ -176,17 +162,11 @@ fn integer(text: &str) -> Option<Number> {
     u64::try_from(value).ok().map(Number::from)
 }
 
-/// `^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`; the outer `None` is no float, the inner one a float out of range.
-fn float(text: &str) -> Option<Option<Number>> {
-    let looks_right = text
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'));
-    let value = looks_right.then(|| text.parse::<f64>().ok()).flatten()?;
-    if value.is_infinite() {
-        // Out of range is an error of ParseFloat, so the text stays a string.
-        return None;
-    }
-    Some(Number::from_f64(value))
+/// `^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`; a number out of range is an error of Go's `ParseFloat`, and so no number.
+fn float(text: &str) -> Option<Number> {
+    let looks_right =
+        text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'));
+    looks_right.then(|| text.parse().ok()).flatten().and_then(Number::from_f64)
 }
 
 #[cfg(test)]
@@ -232,10 +212,7 @@ mod tests {
 
     #[test]
     fn keys_become_strings() {
-        assert_eq!(
-            read("{1: a, true: b, c: d}"),
-            Ok(json!({"1": "a", "true": "b", "c": "d"}))
-        );
+        assert_eq!(read("{1: a, true: b, c: d}"), Ok(json!({"1": "a", "true": "b", "c": "d"})));
         assert_eq!(read("{~: a}").unwrap_err().code, NOT_JSON);
         assert_eq!(read("{[a]: b}").unwrap_err().code, NOT_JSON);
     }
@@ -252,10 +229,7 @@ mod tests {
     #[test]
     fn a_key_that_stands_twice_is_refused_at_its_second_place() {
         let error = read("a: 1\nb: 2\na: 3\n").unwrap_err();
-        assert_eq!(
-            (error.code, error.span.map(|span| span.start)),
-            (DUPLICATE_KEY, Some(10))
-        );
+        assert_eq!((error.code, error.span.map(|span| span.start)), (DUPLICATE_KEY, Some(10)));
     }
 
     #[test]

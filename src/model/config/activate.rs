@@ -9,9 +9,7 @@
 
 use std::fmt;
 
-use super::codes::{
-    ACL_STRICT, PARTITION_MISSING, QUANTITY, ROOT_CASE, RULE_INACTIVE, RULE_PANICS, TEMPLATE,
-};
+use super::codes::{ACL_STRICT, PARTITION_MISSING, ROOT_CASE, RULE_INACTIVE, RULE_PANICS, TEMPLATE};
 use super::names::to_lower;
 use super::quantity::Amounts;
 use super::schema::{ChildTemplate, PartitionConfig, PlacementRule, QueueConfig, SchedulerConfig};
@@ -158,19 +156,28 @@ fn create(partition: &PartitionConfig) -> Result<(), Diagnostic> {
 
 /// `NewConfiguredQueue` (`objects/queue.go:118`) for the queue, then for those below it.
 fn create_queue(queue: &QueueConfig) -> Result<(), Diagnostic> {
-    check_acl(&queue.submit_acl)?;
-    check_acl(&queue.admin_acl)?;
-    if queue.parent || !queue.children().is_empty() {
-        check_template(&queue.child_template)?;
-    }
+    let is_parent = queue.parent || !queue.children().is_empty();
+    check_acl(&queue.submit_acl)
+        .and_then(|()| check_acl(&queue.admin_acl))
+        .and_then(|()| {
+            if is_parent {
+                check_template(&queue.child_template)
+            } else {
+                Ok(())
+            }
+        })
+        .map_err(|error| Diagnostic {
+            message: format!("{CREATION_FAILED}{}", error.message),
+            ..error
+        })?;
     queue.children().iter().try_for_each(create_queue)
 }
 
 fn check_acl(acl: &Spanned) -> Result<(), Diagnostic> {
-    acl::parse(acl.as_str()).map(|_| ()).map_err(|error| {
-        let diagnostic = Diagnostic::error(ACL_STRICT, format!("{CREATION_FAILED}{error}"));
-        at(diagnostic, acl)
-    })
+    let activated = acl::parse(acl.as_str());
+    activated
+        .map(|_| ())
+        .map_err(|error| at(Diagnostic::error(ACL_STRICT, error.to_string()), acl))
 }
 
 /// `template.FromConf` (`objects/template/template.go:38`).
@@ -191,13 +198,10 @@ pub(super) fn check_template(template: &ChildTemplate) -> Result<(), Diagnostic>
     [&resources.max, &resources.guaranteed]
         .into_iter()
         .try_for_each(|quantities| {
-            Amounts::read(quantities).map(|_| ()).map_err(|error| {
-                debug_assert_eq!(error.code, QUANTITY);
-                Diagnostic {
-                    code: TEMPLATE,
-                    message: format!("{CREATION_FAILED}{}", error.message),
-                    ..error
-                }
+            let read = Amounts::read(quantities).map(|_| ());
+            read.map_err(|error| Diagnostic {
+                code: TEMPLATE,
+                ..error
             })
         })
 }

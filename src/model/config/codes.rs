@@ -64,6 +64,8 @@ pub const RESOLVER: Code = Code::new(3034, "resolver-unknown");
 pub const DEFAULT_CONFIG: Code = Code::new(3035, "default-config");
 /// Resources of a queue named `root` below the root are not read (`queue.go:364`).
 pub const NESTED_ROOT: Code = Code::new(3036, "nested-root");
+/// The only name in a filter's list ends in `$`, which makes it a regular expression (`filter.go:145`).
+pub const FILTER_EXPRESSION: Code = Code::new(3037, "filter-expression");
 
 /// All codes of this module.
 pub const CODES: &[Code] = &[
@@ -96,4 +98,5 @@ pub const CODES: &[Code] = &[
     RESOLVER,
     DEFAULT_CONFIG,
     NESTED_ROOT,
+    FILTER_EXPRESSION,
 ];

@@ -7,12 +7,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::text::go_bool::go_bool;
+
 /// What a `ConfigMap` holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ConfigMapData {
     /// `data`.
     pub data: BTreeMap<String, String>,
-    /// `binaryData`: the text inside, or `None` where it is not gzip. Unpacked by whoever read the ConfigMap, within bounds, so that
+    /// `binaryData`: the text inside, or `None` where it is not gzip. Unpacked by whoever read the `ConfigMap`, within bounds, so that
     /// this layer needs no decompressor.
     pub binary_data: BTreeMap<String, Option<String>>,
 }
@@ -208,15 +210,6 @@ impl Flattened {
 
 const POLICY_GROUP: &str = "service.policyGroup";
 const HOT_REFRESH: &str = "service.enableConfigHotRefresh";
-
-/// Go's `strconv.ParseBool`.
-fn go_bool(text: &str) -> Option<bool> {
-    match text {
-        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
-        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
-        _ => None,
-    }
-}
 
 /// Whether Go's `strconv.ParseInt(text, 10, 32)` reads it; Rust's accepts the same.
 fn go_int32(text: &str) -> bool {

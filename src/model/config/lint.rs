@@ -1,28 +1,28 @@
 //! What a reader should know about a configuration, beyond the one error `YuniKorn` tells.
 
 use super::activate::{self, Hazard};
-use super::codes::{ACL_PARTS, ACL_STRICT, FILTER_NAME, FILTER_TYPE, NESTED_ROOT, RESOLVER};
+use super::codes::{
+    ACL_PARTS, ACL_STRICT, FILTER_EXPRESSION, FILTER_NAME, FILTER_TYPE, NESTED_ROOT, RESOLVER,
+};
 use super::names::{is_expression, is_group, is_user, to_lower};
 use super::schema::{Filter, PartitionConfig, PlacementRule, QueueConfig, SchedulerConfig};
-use super::validate::{ROOT, at};
+use super::validate::{ROOT, at, is_unjudged};
 use crate::model::acl;
-use crate::text::diag::{Diagnostic, Span};
+use crate::text::diag::{Diagnostic, Severity, Span};
+use crate::text::go_regex::GoRegex;
 use crate::text::yaml::decode::{Spanned, items};
 
-/// Adds a finding, unless the same is there already in other words: an ACL's own findings say more than the validator's.
-pub(super) fn add(findings: &mut Vec<Diagnostic>, finding: Diagnostic) {
-    let about_acl = finding.code == ACL_PARTS || finding.code == ACL_STRICT;
-    let within = |other: &Diagnostic| match (finding.span, other.span) {
+/// Adds the one error that `YuniKorn` tells, unless it is among the findings already: with less around it, or, about an ACL, in
+/// better words.
+pub(super) fn add(findings: &mut Vec<Diagnostic>, error: Diagnostic) {
+    let about_acl = error.code == ACL_PARTS || error.code == ACL_STRICT;
+    let within = |other: &Diagnostic| match (error.span, other.span) {
         (Some(whole), Some(part)) => whole.start <= part.start && part.end <= whole.end,
         _ => false,
     };
-    let told = findings.iter().any(|other| {
-        other.is_error()
-            && within(other)
-            && (about_acl || (other.code, &other.message) == (finding.code, &finding.message))
-    });
-    if !told {
-        findings.push(finding);
+    let same = |other: &Diagnostic| other.code == error.code && error.message.ends_with(&other.message);
+    if !findings.iter().any(|other| other.is_error() && within(other) && (about_acl || same(other))) {
+        findings.push(error);
     }
 }
 
@@ -38,10 +38,7 @@ pub(super) fn findings(text: &str, config: &SchedulerConfig) -> Vec<Diagnostic> 
 fn partition_findings(text: &str, partition: &PartitionConfig, findings: &mut Vec<Diagnostic>) {
     let resolver = &partition.user_group_resolver.kind;
     if !matches!(resolver.as_str(), "" | "os" | "ldap" | "test") {
-        let message = format!(
-            "the user group resolver `{}` is not known, so there is none",
-            resolver.value
-        );
+        let message = format!("the user group resolver `{}` is not known, so there is none", resolver.value);
         let diagnostic = Diagnostic::warning(RESOLVER, message).help("write `os` or `ldap`, or remove it");
         findings.push(at(diagnostic, resolver));
     }
@@ -61,44 +58,58 @@ fn filter_findings(filter: &Filter, findings: &mut Vec<Diagnostic>) {
     let kind = &filter.kind;
     if kind.as_str() != "deny" && kind.as_str().eq_ignore_ascii_case("deny") {
         let message = format!("the filter type `{}` acts as `allow`", kind.value);
-        findings.push(at(
-            Diagnostic::warning(FILTER_TYPE, message).help("write `deny` in lower case"),
-            kind,
-        ));
+        findings.push(at(Diagnostic::warning(FILTER_TYPE, message).help("write `deny` in lower case"), kind));
     }
     list_findings(items(&filter.users), "user", is_user, findings);
     list_findings(items(&filter.groups), "group", is_group, findings);
 }
 
-/// Of several names, those that are none are ignored: also regular expressions (`filter.go:160`).
 fn list_findings(
     names: &[Spanned],
     kind: &str,
     is_name: impl Fn(&str) -> bool,
     findings: &mut Vec<Diagnostic>,
 ) {
-    if names.len() < 2 {
-        return;
+    match names {
+        [] => {}
+        [only] => findings.extend(only_finding(only, is_name).map(|finding| at(finding, only))),
+        names => {
+            let ignored = names.iter().filter(|name| !is_name(name.as_str()));
+            findings.extend(ignored.map(|name| at(ignored_finding(name.as_str(), kind), name)));
+        }
     }
-    for name in names.iter().filter(|name| !is_name(name.as_str())) {
-        let message = format!("the filter ignores `{}`, which is no {kind} name", name.value);
-        let diagnostic = Diagnostic::warning(FILTER_NAME, message);
-        let diagnostic = if is_expression(name.as_str()) {
-            diagnostic.help("a regular expression works only when it is alone in the list")
-        } else {
-            diagnostic
-        };
-        findings.push(at(diagnostic, name));
+}
+
+/// A name by itself is an expression if it has one of the characters that make one (`filter.go:145`).
+fn only_finding(only: &Spanned, is_name: impl Fn(&str) -> bool) -> Option<Diagnostic> {
+    let text = only.as_str();
+    if !is_expression(text) {
+        return None;
+    }
+    if is_name(text) {
+        let message = format!("`{text}` is read as a regular expression, which does not match this name");
+        let help = format!("write `^{}[$]$`", text.trim_end_matches('$'));
+        return Some(Diagnostic::warning(FILTER_EXPRESSION, message).help(help));
+    }
+    let error = GoRegex::new(text).err().filter(is_unjudged)?;
+    Some(Diagnostic { severity: Severity::Warning, span: None, ..error })
+}
+
+/// Of several names, those that are none are ignored: also regular expressions (`filter.go:160`).
+fn ignored_finding(name: &str, kind: &str) -> Diagnostic {
+    let diagnostic =
+        Diagnostic::warning(FILTER_NAME, format!("the filter ignores `{name}`, which is no {kind} name"));
+    if is_expression(name) {
+        diagnostic.help("a regular expression works only when it is alone in the list")
+    } else {
+        diagnostic
     }
 }
 
 fn queue_findings(text: &str, queue: &QueueConfig, is_top: bool, findings: &mut Vec<Diagnostic>) {
     for acl in [&queue.submit_acl, &queue.admin_acl] {
-        findings.extend(
-            acl::parse(acl.as_str())
-                .err()
-                .map(|error| inside(text, acl, Diagnostic::error(ACL_STRICT, error.to_string()))),
-        );
+        let found = acl::lint(acl.as_str()).diagnostics;
+        findings.extend(found.into_iter().map(|finding| inside(text, acl, finding)));
     }
     if queue.parent || !queue.children().is_empty() {
         findings.extend(activate::check_template(&queue.child_template).err());
@@ -106,11 +117,7 @@ fn queue_findings(text: &str, queue: &QueueConfig, is_top: bool, findings: &mut 
     let has_resources = queue.resources.guaranteed.is_some() || queue.resources.max.is_some();
     if !is_top && has_resources && to_lower(queue.name.as_str()) == ROOT {
         let message = "the resources of a queue named `root` are not read, wherever it stands";
-        findings.push(
-            Diagnostic::warning(NESTED_ROOT, message)
-                .at(queue.head())
-                .help("rename the queue"),
-        );
+        findings.push(Diagnostic::warning(NESTED_ROOT, message).at(queue.head()).help("rename the queue"));
     }
     for child in queue.children() {
         queue_findings(text, child, false, findings);
@@ -139,30 +146,16 @@ fn inside(text: &str, acl: &Spanned, mut finding: Diagnostic) -> Diagnostic {
 
 /// What hurts without being refused.
 pub(super) fn hazards(config: &SchedulerConfig) -> Vec<Hazard> {
-    items(&config.partitions)
-        .iter()
-        .flat_map(partition_hazards)
-        .collect()
+    items(&config.partitions).iter().flat_map(partition_hazards).collect()
 }
 
 fn partition_hazards(partition: &PartitionConfig) -> Vec<Hazard> {
     let name = &partition.name.value;
     // Without rules none of them can crash anything.
     if let Err(error) = activate::check_rules(partition) {
-        return vec![Hazard::StartsWithoutRules {
-            partition: name.clone(),
-            reason: error.message,
-        }];
+        return vec![Hazard::StartsWithoutRules { partition: name.clone(), reason: error.message }];
     }
     let rules: &[PlacementRule] = items(&partition.placement_rules);
-    let panicking = rules
-        .iter()
-        .enumerate()
-        .filter(|(_, rule)| activate::panics(rule).is_some());
-    panicking
-        .map(|(rule, _)| Hazard::RulePanics {
-            partition: name.clone(),
-            rule,
-        })
-        .collect()
+    let panicking = rules.iter().enumerate().filter(|(_, rule)| activate::panics(rule).is_some());
+    panicking.map(|(rule, _)| Hazard::RulePanics { partition: name.clone(), rule }).collect()
 }

@@ -42,3 +42,31 @@ pub(super) fn to_lower(text: &str) -> String {
         .map(|c| c.to_lowercase().next().unwrap_or(c))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The expressions themselves, whose `$` means the same here and in Go.
+    #[test]
+    fn names_are_judged_as_the_expressions_say() {
+        let expression = |text| regex::Regex::new(text).unwrap();
+        let user = expression(r"^[_a-zA-Z][a-zA-Z0-9:#/_.@-]*[$]?$");
+        let group = expression(r"^[_a-zA-Z][a-zA-Z0-9:_.-]*$");
+        let rule = expression(r"^[_a-zA-Z][a-zA-Z0-9_]*$");
+        let special = expression(r"[\^$*+?()\[{}|]");
+        let ends = [
+            "", "a", "Z", "_", "9", "-", "$", "$$", "a$", "a$a", "*", "é", " ", "\n", "a\n",
+        ];
+        for (first, middle, last) in ends.iter().flat_map(|a| {
+            ends.iter()
+                .flat_map(move |b| (0..=127_u8).map(move |last| (a, b, char::from(last))))
+        }) {
+            let name = format!("{first}{middle}{last}");
+            assert_eq!(is_user(&name), user.is_match(&name), "{name:?}");
+            assert_eq!(is_group(&name), group.is_match(&name), "{name:?}");
+            assert_eq!(is_rule(&name), rule.is_match(&name), "{name:?}");
+            assert_eq!(is_expression(&name), special.is_match(&name), "{name:?}");
+        }
+    }
+}

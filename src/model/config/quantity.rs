@@ -137,3 +137,80 @@ fn is_suffix(suffix: &str) -> bool {
     let letter = suffix.strip_suffix('i').unwrap_or(suffix);
     suffix.is_empty() || matches!(letter, "m" | "k" | "K" | "M" | "G" | "T" | "P" | "E")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_read_as_yunikorn_reads_them() {
+        const INVALID: Result<i64, &str> = Err("invalid quantity");
+        const SUFFIX: Result<i64, &str> = Err("invalid suffix");
+        const OVERFLOW: Result<i64, &str> = Err("invalid quantity: overflow");
+        for (text, plain, milli) in [
+            ("10", Ok(10), Ok(10_000)),
+            ("500m", SUFFIX, Ok(500)),
+            ("007k", Ok(7_000), Ok(7_000_000)),
+            (" 1 \tGi\n", Ok(1 << 30), Ok(1000 << 30)),
+            ("\u{a0}1", Ok(1), Ok(1000)),
+            ("1\u{a0}k", INVALID, INVALID),
+            ("1K", SUFFIX, SUFFIX),
+            ("1mi", SUFFIX, SUFFIX),
+            ("1ki", SUFFIX, SUFFIX),
+            ("1.5", INVALID, INVALID),
+            ("-1", INVALID, INVALID),
+            ("+1", INVALID, INVALID),
+            ("", INVALID, INVALID),
+            ("k", INVALID, INVALID),
+            ("1 G B", INVALID, INVALID),
+            ("9223372036854775807", Ok(i64::MAX), OVERFLOW),
+            ("9223372036854775808", OVERFLOW, OVERFLOW),
+            ("9223372036854775808x", INVALID, INVALID),
+            ("9223372036854775808K", OVERFLOW, OVERFLOW),
+            ("7Ei", Ok(7 << 60), OVERFLOW),
+            ("8Ei", OVERFLOW, OVERFLOW),
+            ("9223372036854775807Ei", OVERFLOW, OVERFLOW),
+        ] {
+            assert_eq!(
+                (parse(text, false), parse(text, true)),
+                (plain, milli),
+                "{text:?}"
+            );
+        }
+    }
+
+    fn amounts(pairs: &[(&str, i64)]) -> Amounts {
+        Amounts(
+            pairs
+                .iter()
+                .map(|(name, amount)| ((*name).to_owned(), *amount))
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn what_a_maximum_does_not_name_is_unlimited() {
+        let max = amounts(&[("memory", 10), ("gpu", 0)]);
+        for (wanted, fits) in [
+            (amounts(&[]), true),
+            (amounts(&[("memory", 10)]), true),
+            (amounts(&[("memory", 11)]), false),
+            (amounts(&[("vcore", 1000)]), true),
+            (amounts(&[("gpu", 1)]), false),
+        ] {
+            assert_eq!(max.fits(&wanted), fits, "{wanted}");
+        }
+        assert_eq!(
+            max.least(&amounts(&[("memory", 5), ("vcore", 7)])),
+            amounts(&[("memory", 5), ("gpu", 0), ("vcore", 7)])
+        );
+    }
+
+    #[test]
+    fn sums_stop_at_the_largest_number() {
+        let mut sum = amounts(&[("memory", i64::MAX)]);
+        sum.add(&amounts(&[("memory", 1), ("vcore", 2)]));
+        assert_eq!(sum.to_string(), "map[memory:9223372036854775807 vcore:2]");
+        assert_eq!(Amounts::default().to_string(), "map[]");
+    }
+}

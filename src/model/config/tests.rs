@@ -28,12 +28,7 @@ fn answers(verdict: &Verdict) -> [String; 3] {
 }
 
 fn expected(row: &Value, names: [&str; 3]) -> [String; 3] {
-    names.map(|name| {
-        row[name]
-            .as_str()
-            .unwrap()
-            .replace("!!! DEADLOCK (no return in 2s)", "HANG")
-    })
+    names.map(|name| row[name].as_str().unwrap().replace("!!! DEADLOCK (no return in 2s)", "HANG"))
 }
 
 #[test]
@@ -41,17 +36,7 @@ fn judges_as_yunikorn_does() {
     let config = vectors(include_str!("../../../tests/vectors/yunikorn-config.json"));
     let verdicts = vectors(include_str!("../../../tests/vectors/yunikorn-verdicts.json"));
     let first = config.as_array().unwrap().iter().map(|row| {
-        (
-            row,
-            expected(
-                row,
-                [
-                    "validate_error",
-                    "initial_activation_error",
-                    "update_activation_error",
-                ],
-            ),
-        )
+        (row, expected(row, ["validate_error", "initial_activation_error", "update_activation_error"]))
     });
     let second = verdicts["rows"]
         .as_array()
@@ -70,11 +55,7 @@ fn judges_as_yunikorn_does() {
         }
         if let Some(acl) = row["root_submitacl"].as_str() {
             let config = verdict.config.unwrap();
-            assert_eq!(
-                config.partition("default").unwrap().root().submit_acl.value,
-                acl,
-                "{text}"
-            );
+            assert_eq!(config.partition("default").unwrap().root().submit_acl.value, acl, "{text}");
         }
     }
 }
@@ -86,19 +67,14 @@ fn errors_are_diagnosed_if_and_only_if_something_is_wrong() {
         let text = row["yaml"].as_str().unwrap();
         let verdict = judge(text, ACTIVE);
         let refused = answers(&verdict).iter().any(|answer| !answer.is_empty());
-        let hurts = verdict.hazards.iter().any(|hazard| {
-            matches!(
-                hazard,
-                Hazard::RulePanics { .. } | Hazard::StartsWithoutRules { .. }
-            )
-        });
+        let hurts = verdict
+            .hazards
+            .iter()
+            .any(|hazard| matches!(hazard, Hazard::RulePanics { .. } | Hazard::StartsWithoutRules { .. }));
         assert_eq!(verdict.has_errors(), refused || hurts, "{text}\n{verdict:#?}");
         for diagnostic in &verdict.diagnostics {
             if let Some(span) = diagnostic.span {
-                assert!(
-                    text.get(span.start..span.end).is_some(),
-                    "{diagnostic:?} in {text}"
-                );
+                assert!(text.get(span.start..span.end).is_some(), "{diagnostic:?} in {text}");
             }
         }
     }
@@ -123,11 +99,7 @@ fn samples() -> Vec<(String, String, Value)> {
         .iter()
         .map(|row| {
             let name = row["file"].as_str().unwrap();
-            (
-                name.to_owned(),
-                std::fs::read_to_string(folder.join(name)).expect(name),
-                row.clone(),
-            )
+            (name.to_owned(), std::fs::read_to_string(folder.join(name)).expect(name), row.clone())
         })
         .collect()
 }
@@ -135,11 +107,7 @@ fn samples() -> Vec<(String, String, Value)> {
 #[test]
 fn judges_the_samples_as_yunikorn_does() {
     for (name, text, row) in samples() {
-        assert_eq!(
-            answers(&judge(&text, ACTIVE)),
-            expected(&row, ["validate", "start", "reload"]),
-            "{name}"
-        );
+        assert_eq!(answers(&judge(&text, ACTIVE)), expected(&row, ["validate", "start", "reload"]), "{name}");
         assert_eq!(checksum(&text), row["checksum"].as_str().unwrap(), "{name}");
     }
 }
@@ -165,16 +133,9 @@ fn the_place_of_a_queue_is_where_its_acl_can_be_edited() {
                     .unwrap_or_else(|error| panic!("{name} {}: {error}", queue.path));
                 let changed = verdict(&changed, ACTIVE).config.expect(&name);
                 for (before, after) in partition.queues().zip(changed.partitions[index].queues()) {
-                    let expected = if before.path == queue.path {
-                        "sue devs"
-                    } else {
-                        before.submit_acl.as_str()
-                    };
-                    assert_eq!(
-                        (&before.path, expected),
-                        (&after.path, after.submit_acl.as_str()),
-                        "{name}"
-                    );
+                    let expected =
+                        if before.path == queue.path { "sue devs" } else { before.submit_acl.as_str() };
+                    assert_eq!((&before.path, expected), (&after.path, after.submit_acl.as_str()), "{name}");
                 }
                 edited += 1;
             }
@@ -186,19 +147,10 @@ fn the_place_of_a_queue_is_where_its_acl_can_be_edited() {
 #[test]
 fn an_empty_text_is_the_built_in_configuration() {
     let verdict = verdict("", ACTIVE);
-    let root = verdict
-        .config
-        .as_ref()
-        .unwrap()
-        .partition("default")
-        .unwrap()
-        .root();
+    let root = verdict.config.as_ref().unwrap().partition("default").unwrap().root();
     assert_eq!(root.submit_acl.value, "*");
     assert_eq!(verdict.hazards, [Hazard::DefaultConfig]);
-    assert_eq!(
-        (verdict.validates, verdict.starts, verdict.reloads),
-        (Ok(()), Ok(()), Ok(()))
-    );
+    assert_eq!((verdict.validates, verdict.starts, verdict.reloads), (Ok(()), Ok(()), Ok(())));
 }
 
 #[test]
@@ -208,10 +160,7 @@ fn a_reload_keeps_what_came_before_the_wrong_partition() {
     let Err(ReloadError::Refused { reason, applied }) = verdict(text, &["default", "gpu"]).reloads else {
         panic!()
     };
-    assert_eq!(
-        reason,
-        "configured queue creation failed: \nmultiple spaces found in ACL: 'a  b'"
-    );
+    assert_eq!(reason, "configured queue creation failed: \nmultiple spaces found in ACL: 'a  b'");
     assert_eq!(applied, ["default"]);
 }
 
@@ -219,28 +168,18 @@ fn a_reload_keeps_what_came_before_the_wrong_partition() {
 fn a_reload_without_an_active_partition_hangs() {
     let text = "partitions: [{name: default, queues: []}]\n";
     let verdict = verdict(text, &["default", "gpu"]);
-    assert_eq!(
-        verdict.reloads,
-        Err(ReloadError::Hangs {
-            missing: vec!["gpu".to_owned()]
-        })
-    );
+    assert_eq!(verdict.reloads, Err(ReloadError::Hangs { missing: vec!["gpu".to_owned()] }));
     assert_eq!(verdict.diagnostics[0].code, codes::PARTITION_MISSING);
 }
 
 #[test]
 fn partitions_that_are_not_known_are_those_of_the_text() {
-    assert_eq!(
-        verdict("partitions: [{name: gpu, queues: []}]\n", &[]).reloads,
-        Ok(())
-    );
+    assert_eq!(verdict("partitions: [{name: gpu, queues: []}]\n", &[]).reloads, Ok(()));
     let text = "partitions: [{name: gpu, queues: [], placementrules: [{name: tag}]}]\n";
     assert!(verdict(text, &[]).reloads.is_err());
     assert_eq!(
         verdict(text, &["default"]).reloads,
-        Err(ReloadError::Hangs {
-            missing: vec!["default".to_owned()]
-        })
+        Err(ReloadError::Hangs { missing: vec!["default".to_owned()] })
     );
 }
 
@@ -260,20 +199,14 @@ fn warns_of_what_is_accepted_but_does_not_do_what_it_says() {
     let rule = |rule: &str| with(&format!("placementrules: [{{{rule}}}]"));
     for (text, expected) in [
         (rule("name: user, filter: {type: Deny}"), (3030, Warning)),
-        (
-            rule("name: user, parent: {name: user, filter: {users: [a, 'b.*']}}"),
-            (3031, Warning),
-        ),
+        (rule("name: user, parent: {name: user, filter: {users: [a, 'b.*']}}"), (3031, Warning)),
+        (rule("name: user, filter: {users: ['svc$']}"), (3037, Warning)),
+        (rule("name: user, filter: {users: ['[']}"), (3012, Error)),
+        (rule("name: user, filter: {groups: ['g h']}"), (3012, Error)),
         (rule("name: user, filter: {groups: [a, a b]}"), (3031, Warning)),
         (with("usergroupresolver: {type: LDAP}"), (3034, Warning)),
-        (
-            "partitions: [{queues: []}]\n---\nfoo: bar\n".to_owned(),
-            (3032, Warning),
-        ),
-        (
-            "partitions: [{queues: []}] # checksum: x\n".to_owned(),
-            (3033, Warning),
-        ),
+        ("partitions: [{queues: []}]\n---\nfoo: bar\n".to_owned(), (3032, Warning)),
+        ("partitions: [{queues: []}] # checksum: x\n".to_owned(), (3033, Warning)),
         (
             "partitions: [{queues: [{name: root, queues: [{name: ROOT, resources: {max: {a: 1}}}]}]}]\n"
                 .to_owned(),
@@ -285,10 +218,7 @@ fn warns_of_what_is_accepted_but_does_not_do_what_it_says() {
         (rule("name: nonsense"), (3023, Error)),
         (rule("name: tag"), (3023, Error)),
         (rule("name: recovery"), (3023, Error)),
-        (
-            "partitions: [{queues: [{name: Root}]}]\n".to_owned(),
-            (3020, Error),
-        ),
+        ("partitions: [{queues: [{name: Root}]}]\n".to_owned(), (3020, Error)),
         (
             "partitions: [{queues: [{name: root, childtemplate: {resources: {max: {a: x}}}}]}]\n".to_owned(),
             (3022, Error),
@@ -299,12 +229,30 @@ fn warns_of_what_is_accepted_but_does_not_do_what_it_says() {
 }
 
 #[test]
+fn findings_about_an_acl_point_into_its_text() {
+    for (acl, place) in [
+        ("a,sue:x", "sue:x"),
+        ("'a,sue:x'", "sue:x"),
+        ("\"a,sue:x\"", "sue:x"),
+        // Where an escape hides which character is which, the whole value.
+        ("\"a,sue\\x3ax\"", "\"a,sue\\x3ax\""),
+        ("&anchor 'a,sue:x'", "&anchor 'a,sue:x'"),
+    ] {
+        let text = format!("partitions: [{{queues: [{{name: root, submitacl: {acl}}}]}}]\n");
+        let findings = verdict(&text, ACTIVE).diagnostics;
+        let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+        let span = finding.span.unwrap();
+        assert_eq!(text.get(span.start..span.end), Some(place), "{text}");
+    }
+}
+
+#[test]
 fn what_is_fine_has_no_finding() {
     for text in [
         BUILT_IN,
         "partitions: [{queues: []}]\n---\n# only a comment\n",
         "partitions: [{queues: []}]\n...\n",
-        "# ---\npartitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: |-\n          ---x\n",
+        "# ---\npartitions:\n  - name: default\n    queues:\n      - name: root\n        properties:\n          a: |-\n            --- x\n",
         "partitions: [{queues: [{name: root, queues: [{name: rootfoo}]}], placementrules: [{name: fixed, value: root.rootfoo, create: true}]}]\n",
     ] {
         assert_eq!(codes_of(text), [], "{text}");
@@ -330,27 +278,13 @@ fn the_deepest_text_fits_the_stack() {
     let verdict = verdict(&text, ACTIVE);
     assert_eq!(verdict.validates, Ok(()), "{text}");
     let config = verdict.config.unwrap();
-    assert_eq!(
-        config.partitions[0]
-            .queues()
-            .map(|queue| queue.path.depth())
-            .max(),
-        Some(123)
-    );
+    assert_eq!(config.partitions[0].queues().map(|queue| queue.path.depth()).max(), Some(123));
 }
 
 #[test]
 fn work_is_bounded() {
-    let names = |count: usize| {
-        (0..count)
-            .map(|n| format!("r{n}: 1"))
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    let queues = (0..8000)
-        .map(|n| format!("{{name: q{n}}}"))
-        .collect::<Vec<_>>()
-        .join(", ");
+    let names = |count: usize| (0..count).map(|n| format!("r{n}: 1")).collect::<Vec<_>>().join(", ");
+    let queues = (0..8000).map(|n| format!("{{name: q{n}}}")).collect::<Vec<_>>().join(", ");
     let text = format!(
         "partitions: [{{queues: [{queues}, {{name: x, resources: {{max: {{{}}}}}}}]}}]\n",
         names(8000)
@@ -362,11 +296,8 @@ fn work_is_bounded() {
 
 /// A text with pieces of others in it, cut anywhere.
 fn mutated() -> impl Strategy<Value = String> {
-    let texts: Vec<String> = samples()
-        .into_iter()
-        .map(|(_, text, _)| text)
-        .filter(|text| !text.is_empty())
-        .collect();
+    let texts: Vec<String> =
+        samples().into_iter().map(|(_, text, _)| text).filter(|text| !text.is_empty()).collect();
     let pieces = prop::sample::select(vec![
         "*",
         "&a ",

@@ -64,7 +64,9 @@ impl Config {
     /// (yunikorn-core `configvalidator.go:764`).
     pub fn partition(&self, name: &str) -> Option<&Partition> {
         let name = if name.is_empty() { "default" } else { name };
-        self.partitions.iter().find(|partition| partition.name.eq_ignore_ascii_case(name))
+        self.partitions
+            .iter()
+            .find(|partition| partition.name.eq_ignore_ascii_case(name))
     }
 }
 

@@ -46,13 +46,16 @@ impl Verdict {
 
     /// The first reason, in `YuniKorn`'s words, why the text does not validate, start or reload.
     pub fn refusal(&self) -> Option<String> {
-        let first = [self.validates.as_ref().err(), self.starts.as_ref().err()].into_iter().flatten().next().cloned();
-        first.or_else(|| self.reloads.as_ref().err().map(ToString::to_string))
+        let first = self.validates.as_ref().err().or(self.starts.as_ref().err());
+        first
+            .cloned()
+            .or_else(|| self.reloads.as_ref().err().map(ToString::to_string))
     }
 }
 
-/// Judges the text of `queues.yaml`. `active` are the names of the partitions that run; the scheduler hangs on a reload without
-/// one of them. An empty text is the built-in configuration, as the scheduler has it (`context.go:177`, `context.go:223`).
+/// Judges the text of `queues.yaml`. `active` are the names of the partitions that run, and the scheduler hangs on a reload
+/// without one of them; none at all means that they are not known, and taken to be those of the text. An empty text is the built-in
+/// configuration, as the scheduler has it (`context.go:177`, `context.go:223`); the places in it are those in [`BUILT_IN`].
 pub fn verdict(text: &str, active: &[&str]) -> Verdict {
     if !text.is_empty() {
         return judge(text, active);

@@ -113,10 +113,7 @@ impl Candidate {
             }
             Err(_) => {
                 self.held = None;
-                tracing::warn!(
-                    lease = self.name,
-                    "The API server did not answer in time about the lease"
-                );
+                tracing::warn!(lease = self.name, "The API server did not answer in time about the lease");
             }
         }
         self.publish();
@@ -141,37 +138,12 @@ impl Candidate {
     }
 
     async fn write(&self, lease: Option<Lease>, record: &Record) -> Result<Lease, kube::Error> {
-        let params = PostParams {
-            field_manager: Some(FIELD_MANAGER.into()),
-            ..PostParams::default()
-        };
-        let metadata = ObjectMeta {
-            name: Some(self.name.clone()),
-            ..ObjectMeta::default()
-        };
+        let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
+        let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
         match lease {
-            None => {
-                self.api
-                    .create(
-                        &params,
-                        &Lease {
-                            metadata,
-                            spec: Some(spec(record)),
-                        },
-                    )
-                    .await
-            }
+            None => self.api.create(&params, &Lease { metadata, spec: Some(spec(record)) }).await,
             Some(lease) => {
-                self.api
-                    .replace(
-                        &self.name,
-                        &params,
-                        &Lease {
-                            spec: Some(spec(record)),
-                            ..lease
-                        },
-                    )
-                    .await
+                self.api.replace(&self.name, &params, &Lease { spec: Some(spec(record)), ..lease }).await
             }
         }
     }
@@ -179,10 +151,7 @@ impl Candidate {
     /// How long an attempt may take: never past the moment we have to stop leading.
     fn patience(&self) -> Duration {
         let now = self.origin.elapsed();
-        let left = self
-            .election
-            .leads_until(now)
-            .map(|until| until.saturating_sub(now));
+        let left = self.election.leads_until(now).map(|until| until.saturating_sub(now));
         left.map_or(CALL_TIMEOUT, |left| left.min(CALL_TIMEOUT))
     }
 
@@ -190,18 +159,12 @@ impl Candidate {
     fn pause(&self) -> Duration {
         let retry = self.timing.retry.mul_f64(1.0 + 0.2 * fastrand::f64());
         let now = self.origin.elapsed();
-        let left = self
-            .election
-            .leads_until(now)
-            .map(|until| until.saturating_sub(now));
+        let left = self.election.leads_until(now).map(|until| until.saturating_sub(now));
         left.map_or(retry, |left| left.min(retry))
     }
 
     fn publish(&self) {
-        let until = self
-            .election
-            .leads_until(self.origin.elapsed())
-            .map(|until| self.origin + until);
+        let until = self.election.leads_until(self.origin.elapsed()).map(|until| self.origin + until);
         let before = self.until.send_replace(until);
         match (before.is_some(), until.is_some()) {
             (false, true) => tracing::info!(lease = self.name, "This replica leads"),

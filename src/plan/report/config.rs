@@ -31,7 +31,10 @@ pub(in crate::plan) fn fail_open(env: &Environment, key_written: bool) -> Option
         Right::Admin => "everyone administers, and may submit to, every queue",
     };
     let (reason, why) = match (&env.source, &env.shadow) {
-        (Source::Output, _) => (Reason::RootAllowsEveryone, "the root queue's ACL is `*`; close it in the base, or with a QueueAcl for `root`".into()),
+        (Source::Output, _) => (
+            Reason::RootAllowsEveryone,
+            "the root queue's ACL is `*`; close it in the base, or with a QueueAcl for `root`".into(),
+        ),
         (_, Some(shadow)) => (
             Reason::ShadowedByBinaryData,
             format!("binaryData key `{shadow}` hides key `{}`; remove it", env.key),
@@ -39,14 +42,24 @@ pub(in crate::plan) fn fail_open(env: &Environment, key_written: bool) -> Option
         _ if key_written => (Reason::RootAllowsEveryone, "the root queue's ACL is `*`".into()),
         (Source::Defaults, _) => (
             Reason::OutputMissing,
-            format!("the output has no key `{}`, and in yunikorn-defaults the root queue's ACL is `*`", env.key),
+            format!(
+                "the output has no key `{}`, and in yunikorn-defaults the root queue's ACL is `*`",
+                env.key
+            ),
         ),
         _ => (
             Reason::OutputMissing,
-            format!("no ConfigMap has a key `{}`, so YuniKorn runs its built-in default", env.key),
+            format!(
+                "no ConfigMap has a key `{}`, so YuniKorn runs its built-in default",
+                env.key
+            ),
         ),
     };
-    Some(Finding::yes(Type::FailOpen, reason, format!("{what} of partition `{partition}`: {why}")))
+    Some(Finding::yes(
+        Type::FailOpen,
+        reason,
+        format!("{what} of partition `{partition}`: {why}"),
+    ))
 }
 
 /// The rest of the status.
@@ -56,10 +69,19 @@ pub(in crate::plan) fn status(
     memory: Option<&ConfigMemory>,
     env: &Environment,
 ) -> ConfigStatus {
-    let text = snapshot.output.as_ref().and_then(|output| output.data.get(&env.key));
-    let seen = snapshot.observed.read_back.as_ref().and_then(|read| read.checksum.as_ref().ok());
+    let text = snapshot
+        .output
+        .as_ref()
+        .and_then(|output| output.data.get(&env.key));
+    let seen = snapshot
+        .observed
+        .read_back
+        .as_ref()
+        .and_then(|read| read.checksum.as_ref().ok());
     let remembered = memory.and_then(|memory| memory.loaded_hash.as_ref());
-    let revision = text.and_then(|text| header::split(text)).map(|parts| parts.revision);
+    let revision = text
+        .and_then(|text| header::split(text))
+        .map(|parts| parts.revision);
     ConfigStatus {
         // A foreign edit may have taken the header away; the number must not be used again.
         revision: revision.max(memory.and_then(|memory| memory.revision)),

@@ -30,7 +30,10 @@ fn names(kind: &str, names: &Names) -> Option<String> {
         1 => "",
         _ => "s",
     };
-    let mut text = format!("{kind}{plural} {}", names.iter().take(SHOWN).collect::<Vec<_>>().join(", "));
+    let mut text = format!(
+        "{kind}{plural} {}",
+        names.iter().take(SHOWN).collect::<Vec<_>>().join(", ")
+    );
     if names.len() > SHOWN {
         text.push_str(&format!(" and {} more", names.len() - SHOWN));
     }

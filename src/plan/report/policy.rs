@@ -47,35 +47,53 @@ pub(in crate::plan) fn report(
 fn accepted(object: &ResolvedPolicy) -> Finding {
     match &object.outcome {
         Err(refusal) => Finding::no(Type::Accepted, refusal.reason, refusal.message.clone()),
-        Ok(keys) if keys.is_empty() => {
-            Finding::yes(Type::Accepted, Reason::Accepted, "sets no key, so every key stays as it is")
-        }
+        Ok(keys) if keys.is_empty() => Finding::yes(
+            Type::Accepted,
+            Reason::Accepted,
+            "sets no key, so every key stays as it is",
+        ),
         Ok(keys) => {
             let names: Vec<_> = keys.keys().copied().collect();
             let message = format!("sets {}", names.join(", "));
-            Finding::yes(Type::Accepted, Reason::Accepted, with_warnings(message, &object.warnings))
+            Finding::yes(
+                Type::Accepted,
+                Reason::Accepted,
+                with_warnings(message, &object.warnings),
+            )
         }
     }
 }
 
 fn programmed(object: &ResolvedPolicy, keys: &Keys, facts: &Facts<'_>) -> Finding {
-    let written = |key: &str, value: &String| facts.output.and_then(|output| output.data.get(key)) == Some(value);
+    let written =
+        |key: &str, value: &String| facts.output.and_then(|output| output.data.get(key)) == Some(value);
     if keys.iter().all(|(key, value)| written(key, value)) {
         return match object.outcome {
             Ok(_) => Finding::yes(Type::Programmed, Reason::Programmed, format!("in {}", facts.name)),
             Err(_) => Finding::yes(
                 Type::Programmed,
                 Reason::LastValidKept,
-                format!("the object is not valid now, so its last valid version stays in {}", facts.name),
+                format!(
+                    "the object is not valid now, so its last valid version stays in {}",
+                    facts.name
+                ),
             ),
         };
     }
     let no = |reason, message: String| Finding::no(Type::Programmed, reason, message);
     match facts.applied.reason {
-        _ if facts.mode == Mode::Observe => no(Reason::ObserveMode, "nothing is written in mode Observe".into()),
+        _ if facts.mode == Mode::Observe => {
+            no(Reason::ObserveMode, "nothing is written in mode Observe".into())
+        }
         Reason::Pending | Reason::Applied | Reason::ShadowedByBinaryData => {
             no(Reason::Pending, format!("{} is being written", facts.name))
         }
-        _ => no(Reason::ConfigNotReady, format!("YuniKornConfig `default` is not in order: {}", facts.applied.message)),
+        _ => no(
+            Reason::ConfigNotReady,
+            format!(
+                "YuniKornConfig `default` is not in order: {}",
+                facts.applied.message
+            ),
+        ),
     }
 }

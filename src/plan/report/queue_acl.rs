@@ -3,13 +3,13 @@
 use super::{people, with_warnings};
 use crate::model::acl::Acl;
 use crate::model::config::Config;
+use crate::plan::QueueAclStatus;
 use crate::plan::conditions::{Finding, Reason, Status, Type};
 use crate::plan::effect::moot;
 use crate::plan::environment::{Environment, Source};
 use crate::plan::grants::{Decided, Grants, acl_of};
 use crate::plan::resolve::{Contribution, Resolved, Right};
 use crate::plan::snapshot::{Mode, QueueAclInForce};
-use crate::plan::QueueAclStatus;
 
 /// What the conditions depend on besides the object.
 pub(in crate::plan) struct Facts<'a> {
@@ -44,7 +44,11 @@ pub(in crate::plan) struct Report {
 }
 
 /// Reports one object; `before` is what its status remembers.
-pub(in crate::plan) fn report(object: &Resolved, before: Option<&QueueAclInForce>, facts: &Facts<'_>) -> Report {
+pub(in crate::plan) fn report(
+    object: &Resolved,
+    before: Option<&QueueAclInForce>,
+    facts: &Facts<'_>,
+) -> Report {
     let mut findings = vec![accepted(object, facts)];
     let mut in_force = None;
     if let Some(contribution) = object.contribution() {
@@ -66,8 +70,16 @@ pub(in crate::plan) fn report(object: &Resolved, before: Option<&QueueAclInForce
     findings.push(ready);
     let text = |right| column(object.contribution().map(|c| c.grant(right)));
     Report {
-        status: QueueAclStatus { submit: text(Right::Submit), admin: text(Right::Admin), in_force },
-        taken: object.outcome.as_ref().ok().and_then(|contribution| taken(contribution, facts.grants)),
+        status: QueueAclStatus {
+            submit: text(Right::Submit),
+            admin: text(Right::Admin),
+            in_force,
+        },
+        taken: object
+            .outcome
+            .as_ref()
+            .ok()
+            .and_then(|contribution| taken(contribution, facts.grants)),
         findings,
     }
 }
@@ -89,37 +101,59 @@ fn accepted(object: &Resolved, facts: &Facts<'_>) -> Finding {
     };
     let rights: Vec<_> = Right::ALL
         .into_iter()
-        .filter_map(|right| contribution.grant(right).map(|acl| format!("{} to {}", right.field(), people(acl))))
+        .filter_map(|right| {
+            contribution
+                .grant(right)
+                .map(|acl| format!("{} to {}", right.field(), people(acl)))
+        })
         .collect();
     let mut message = format!("grants {} on queue `{}`", rights.join(", "), contribution.queue);
     if let Some(taken) = taken(contribution, facts.grants) {
         message.push_str("; ");
         message.push_str(&taken);
     }
-    Finding::yes(Type::Accepted, Reason::Accepted, with_warnings(message, &object.warnings))
+    Finding::yes(
+        Type::Accepted,
+        Reason::Accepted,
+        with_warnings(message, &object.warnings),
+    )
 }
 
 /// Who has access by the base's own ACL of the queue, and loses it.
 fn taken(contribution: &Contribution, grants: &Grants) -> Option<String> {
     let parts: Vec<_> = decided(contribution, grants)
         .filter(|(_, decided)| !decided.taken.is_nobody())
-        .map(|(right, decided)| format!("the base's {} of the queue gives way: {} lose it there", right.key(), people(&decided.taken)))
+        .map(|(right, decided)| {
+            format!(
+                "the base's {} of the queue gives way: {} lose it there",
+                right.key(),
+                people(&decided.taken)
+            )
+        })
         .collect();
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// What was decided for the rights that a contribution sets.
-fn decided<'a>(contribution: &'a Contribution, grants: &'a Grants) -> impl Iterator<Item = (Right, &'a Decided)> {
-    Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some()).filter_map(|right| {
-        let place = (contribution.partition.clone(), contribution.queue.clone(), right);
-        grants.get(&place).map(|decided| (right, decided))
-    })
+fn decided<'a>(
+    contribution: &'a Contribution,
+    grants: &'a Grants,
+) -> impl Iterator<Item = (Right, &'a Decided)> {
+    Right::ALL
+        .into_iter()
+        .filter(|right| contribution.grant(*right).is_some())
+        .filter_map(|right| {
+            let place = (contribution.partition.clone(), contribution.queue.clone(), right);
+            grants.get(&place).map(|decided| (right, decided))
+        })
 }
 
 /// Whether `tree` says about the contribution's queue what was decided. When nothing could be rendered: whether it grants at least
 /// what the object grants.
 fn holds(tree: Option<&Config>, contribution: &Contribution, facts: &Facts<'_>) -> bool {
-    let queue = tree.and_then(|tree| tree.partition(&contribution.partition)).and_then(|p| p.queue(&contribution.queue));
+    let queue = tree
+        .and_then(|tree| tree.partition(&contribution.partition))
+        .and_then(|p| p.queue(&contribution.queue));
     let Some(queue) = queue else { return false };
     decided(contribution, facts.grants).all(|(right, decided)| {
         let there = acl_of(queue, right);
@@ -135,11 +169,18 @@ fn programmed(object: &Resolved, contribution: &Contribution, facts: &Facts<'_>)
     let no = |reason, message: &str| Finding::no(Type::Programmed, reason, message);
     if holds(facts.written, contribution, facts) {
         return match object.outcome {
-            Ok(_) => Finding::yes(Type::Programmed, Reason::Programmed, format!("in {}", facts.output)),
+            Ok(_) => Finding::yes(
+                Type::Programmed,
+                Reason::Programmed,
+                format!("in {}", facts.output),
+            ),
             Err(_) => Finding::yes(
                 Type::Programmed,
                 Reason::LastValidKept,
-                format!("the object is not valid now, so its last valid version stays in {}", facts.output),
+                format!(
+                    "the object is not valid now, so its last valid version stays in {}",
+                    facts.output
+                ),
             ),
         };
     }
@@ -148,7 +189,13 @@ fn programmed(object: &Resolved, contribution: &Contribution, facts: &Facts<'_>)
         Reason::Pending | Reason::Applied | Reason::ShadowedByBinaryData => {
             no(Reason::Pending, &format!("{} is being written", facts.output))
         }
-        _ => no(Reason::ConfigNotReady, &format!("YuniKornConfig `default` is not in order: {}", facts.applied.message)),
+        _ => no(
+            Reason::ConfigNotReady,
+            &format!(
+                "YuniKornConfig `default` is not in order: {}",
+                facts.applied.message
+            ),
+        ),
     }
 }
 
@@ -159,20 +206,40 @@ fn unconfirmed<'a>(contribution: &Contribution, facts: &Facts<'a>) -> Option<&'a
 }
 
 fn effective(contribution: &Contribution, facts: &Facts<'_>) -> Finding {
-    if facts.env.source == Source::BuiltIn && facts.env.tree.as_ref().is_some_and(|tree| crate::plan::effect::open_root(tree).is_some())
+    if facts.env.source == Source::BuiltIn
+        && facts
+            .env
+            .tree
+            .as_ref()
+            .is_some_and(|tree| crate::plan::effect::open_root(tree).is_some())
     {
         let message = "YuniKorn runs its built-in default now, which lets everyone submit to every queue";
         return Finding::no(Type::Effective, Reason::DefaultConfigActive, message);
     }
     let Some(tree) = facts.wanted.or(facts.written) else {
-        return Finding::unknown(Type::Effective, Reason::ConfigNotReady, "there is no queue tree to judge by");
+        return Finding::unknown(
+            Type::Effective,
+            Reason::ConfigNotReady,
+            "there is no queue tree to judge by",
+        );
     };
-    let rights: Vec<_> = Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some()).collect();
-    let moot: Vec<_> = rights.iter().filter_map(|right| moot(tree, contribution, *right).map(|moot| (*right, moot))).collect();
+    let rights: Vec<_> = Right::ALL
+        .into_iter()
+        .filter(|right| contribution.grant(*right).is_some())
+        .collect();
+    let moot: Vec<_> = rights
+        .iter()
+        .filter_map(|right| moot(tree, contribution, *right).map(|moot| (*right, moot)))
+        .collect();
     let texts: Vec<_> = moot
         .iter()
         .map(|(right, moot)| {
-            format!("{} changes nothing, because {} of queue `{}` lets everyone in", right.field(), moot.through.key(), moot.by)
+            format!(
+                "{} changes nothing, because {} of queue `{}` lets everyone in",
+                right.field(),
+                moot.through.key(),
+                moot.by
+            )
         })
         .collect();
     if !moot.is_empty() && moot.len() == rights.len() {

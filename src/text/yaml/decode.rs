@@ -15,7 +15,8 @@ use super::edit::Step;
 use super::resolve::{self, Value};
 use super::{DECODE, Kind, Node, Style};
 use crate::text::diag::{Diagnostic, Span};
-use keys::{Key, is_merge, merged_before, suggestion, written_line};
+pub(super) use keys::is_merge;
+use keys::{Key, merged_before, suggestion, written_line};
 
 /// A Go slice: `None` is nil.
 pub type List<T> = Option<Vec<T>>;

@@ -35,28 +35,20 @@ pub(super) fn move_to_root(partition: &mut PartitionConfig) -> Result<(), Diagno
         return Ok(());
     }
     let equal = of_partition.len() == of_root.len()
-        && of_partition
-            .iter()
-            .zip(of_root)
-            .all(|(left, right)| left.deep_equal(right));
+        && of_partition.iter().zip(of_root).all(|(left, right)| left.deep_equal(right));
     if equal {
         return Ok(());
     }
-    Err(Diagnostic::error(
-        LIMITS_DIFFER,
-        "partition limits and root queue limits are not equivalent",
-    )
-    .at(root.head())
-    .help("write them in one of the two places only"))
+    Err(Diagnostic::error(LIMITS_DIFFER, "partition limits and root queue limits are not equivalent")
+        .at(root.head())
+        .help("write them in one of the two places only"))
 }
 
 /// `checkLimits` (`configvalidator.go:575`).
 pub(super) fn check(queue: &QueueConfig) -> Result<(), Diagnostic> {
     let mut users = HashSet::new();
     let mut groups = HashSet::new();
-    items(&queue.limits)
-        .iter()
-        .try_for_each(|limit| check_limit(limit, &mut users, &mut groups, queue))
+    items(&queue.limits).iter().try_for_each(|limit| check_limit(limit, &mut users, &mut groups, queue))
 }
 
 /// `checkLimit` (`configvalidator.go:501`). `users` and `groups` are those of the limits before it.
@@ -69,10 +61,7 @@ fn check_limit<'a>(
     let name = &limit.limit.value;
     let refused = |message: String| Err(Diagnostic::error(LIMIT, message).at(limit.head()));
     if items(&limit.users).is_empty() && items(&limit.groups).is_empty() {
-        return refused(format!(
-            "empty user and group lists defined in limit '{}'",
-            go_value(limit)
-        ));
+        return refused(format!("empty user and group lists defined in limit '{}'", go_value(limit)));
     }
     for user in items(&limit.users) {
         check_name(user, users, is_user, "user", ", already exists")?;
@@ -86,15 +75,10 @@ fn check_limit<'a>(
                 .to_owned(),
         );
     }
-    let quantities = limit
-        .max_resources
-        .as_ref()
-        .filter(|quantities| !quantities.is_empty());
+    let quantities = limit.max_resources.as_ref().filter(|quantities| !quantities.is_empty());
     let amounts = Amounts::read(&limit.max_resources)?;
     if quantities.is_some() && !amounts.is_positive() {
-        return refused(format!(
-            "MaxResources should be greater than zero in '{name}' limit"
-        ));
+        return refused(format!("MaxResources should be greater than zero in '{name}' limit"));
     }
     if limit.max_applications == 0 && quantities.is_none() {
         return refused(format!(
@@ -126,9 +110,7 @@ fn check_name<'a>(
         return refused(format!("duplicated {kind} name '{text}'{duplicated}"));
     }
     if seen.contains(WILDCARD) && text != WILDCARD {
-        return refused(format!(
-            "should not set no wildcard {kind} {text} after wildcard {kind} limit"
-        ));
+        return refused(format!("should not set no wildcard {kind} {text} after wildcard {kind} limit"));
     }
     Ok(())
 }
@@ -139,10 +121,7 @@ fn check_against_queue(limit: &Limit, amounts: &Amounts, queue: &QueueConfig) ->
         return Ok(());
     }
     let max = Amounts::read(&queue.resources.max).map_err(|error| {
-        let message = format!(
-            "parse queue {} max resource failed: {}",
-            queue.name.value, error.message
-        );
+        let message = format!("parse queue {} max resource failed: {}", queue.name.value, error.message);
         Diagnostic { message, ..error }
     })?;
     if max.fits(amounts) {
@@ -157,24 +136,9 @@ fn check_against_queue(limit: &Limit, amounts: &Amounts, queue: &QueueConfig) ->
 
 /// Go's `%v` of a limit.
 fn go_value(limit: &Limit) -> String {
-    let list = |names: &List<Spanned>| {
-        items(names)
-            .iter()
-            .map(Spanned::as_str)
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
-    let mut text = format!(
-        "{{{} [{}] [{}] ",
-        limit.limit.value,
-        list(&limit.users),
-        list(&limit.groups)
-    );
-    let quantities = limit
-        .max_resources
-        .iter()
-        .flatten()
-        .map(|(name, quantity)| (name, quantity.as_str()));
+    let list = |names: &List<Spanned>| items(names).iter().map(Spanned::as_str).collect::<Vec<_>>().join(" ");
+    let mut text = format!("{{{} [{}] [{}] ", limit.limit.value, list(&limit.users), list(&limit.groups));
+    let quantities = limit.max_resources.iter().flatten().map(|(name, quantity)| (name, quantity.as_str()));
     _ = write_map(&mut text, quantities);
     _ = write!(text, " {}}}", limit.max_applications);
     text
@@ -261,21 +225,11 @@ fn check_hierarchy<T: Bound>(
     above: &str,
 ) -> Result<(), Diagnostic> {
     let name = queue.name.as_str();
-    let path = if name == ROOT {
-        ROOT.to_owned()
-    } else {
-        format!("{above}.{name}")
-    };
+    let path = if name == ROOT { ROOT.to_owned() } else { format!("{above}.{name}") };
     // A queue `root` below the root has the path of its parent, whose limits it has just replaced.
     let inherited = |in_force: &InForce<T>| in_force.get(above).filter(|_| path != above).cloned();
-    let mut of_users = Frame {
-        own: BTreeMap::new(),
-        above: inherited(users),
-    };
-    let mut of_groups = Frame {
-        own: BTreeMap::new(),
-        above: inherited(groups),
-    };
+    let mut of_users = Frame { own: BTreeMap::new(), above: inherited(users) };
+    let mut of_groups = Frame { own: BTreeMap::new(), above: inherited(groups) };
     for limit in items(&queue.limits) {
         let bound = Rc::new(T::of(limit)?);
         for user in items(&limit.users) {
@@ -287,10 +241,7 @@ fn check_hierarchy<T: Bound>(
     }
     users.insert(path.clone(), Rc::new(of_users));
     groups.insert(path.clone(), Rc::new(of_groups));
-    queue
-        .children()
-        .iter()
-        .try_for_each(|child| check_hierarchy(child, users, groups, &path))
+    queue.children().iter().try_for_each(|child| check_hierarchy(child, users, groups, &path))
 }
 
 impl<T: Bound> Frame<T> {
@@ -303,20 +254,12 @@ impl<T: Bound> Frame<T> {
         is_above: bool,
     ) -> Result<(), Diagnostic> {
         let name = who.as_str();
-        let above = if is_above {
-            Some(&*self)
-        } else {
-            self.above.as_deref()
-        };
+        let above = if is_above { Some(&*self) } else { self.above.as_deref() };
         let own = above.and_then(|bounds| bounds.get(name));
-        let wildcard = above
-            .and_then(|bounds| bounds.get(WILDCARD))
-            .filter(|_| name != WILDCARD);
+        let wildcard = above.and_then(|bounds| bounds.get(WILDCARD)).filter(|_| name != WILDCARD);
         let refused = |relation: String| {
-            let message = format!(
-                "{kind} {name} {} {bound} of queue {queue} is greater than {relation}",
-                T::WHAT
-            );
+            let message =
+                format!("{kind} {name} {} {bound} of queue {queue} is greater than {relation}", T::WHAT);
             Err(at(Diagnostic::error(LIMIT_HIERARCHY, message), who))
         };
         let bound = match (own, wildcard) {

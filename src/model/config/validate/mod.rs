@@ -9,6 +9,7 @@ mod queues;
 mod resources;
 mod size;
 
+pub(super) use placement::is_unjudged;
 pub(super) use queues::NAME_REFUSED;
 
 use std::collections::HashSet;
@@ -38,10 +39,7 @@ pub fn validate(config: &SchedulerConfig) -> Result<SchedulerConfig, Diagnostic>
             DEFAULT_PARTITION.clone_into(&mut partition.name.value);
         }
         if !seen.insert(to_lower(partition.name.as_str())) {
-            let message = format!(
-                "duplicate partition name found with name {}",
-                partition.name.value
-            );
+            let message = format!("duplicate partition name found with name {}", partition.name.value);
             return Err(Diagnostic::error(PARTITION_DUPLICATE, message).at(partition.head()));
         }
         check_partition(partition)?;
@@ -74,15 +72,8 @@ fn check_node_sort_policy(policy: &NodeSortPolicy) -> Result<(), Diagnostic> {
     if !matches!(policy.kind.as_str(), "" | "fair" | "binpacking") {
         return Err(refused(format!("undefined policy: {}", policy.kind.value)));
     }
-    match policy
-        .resource_weights
-        .iter()
-        .flatten()
-        .find(|(_, weight)| **weight < 0.0)
-    {
-        Some((name, _)) => Err(refused(format!(
-            "negative resource weight for {name} is not allowed"
-        ))),
+    match policy.resource_weights.iter().flatten().find(|(_, weight)| **weight < 0.0) {
+        Some((name, _)) => Err(refused(format!("negative resource weight for {name} is not allowed"))),
         None => Ok(()),
     }
 }

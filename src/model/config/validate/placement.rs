@@ -14,11 +14,7 @@ pub(super) fn check(partition: &PartitionConfig) -> Result<(), Diagnostic> {
     rules.iter().try_for_each(check_rule)?;
     // Go collects the paths of all rules before it looks the first one up.
     let paths = rules.iter().map(StaticPath::of).collect::<Result<Vec<_>, _>>()?;
-    for (number, path) in paths
-        .iter()
-        .enumerate()
-        .filter(|(_, path)| path.path.starts_with(ROOT))
-    {
+    for (number, path) in paths.iter().enumerate().filter(|(_, path)| path.path.starts_with(ROOT)) {
         let lower = to_lower(&path.path);
         let parts: Vec<&str> = lower.split('.').collect();
         check_path(path, &parts, items(&partition.queues), None)
@@ -58,16 +54,22 @@ fn check_filter(filter: &Filter) -> Result<(), Diagnostic> {
 fn check_filter_list(list: &[Spanned], kind: &str, is_name: impl Fn(&str) -> bool) -> Result<(), Diagnostic> {
     let [only] = list else { return Ok(()) };
     let text = only.as_str();
-    if is_name(text) || (is_expression(text) && go_compiles(text)) {
-        return Ok(());
-    }
+    let help = match GoRegex::new(text) {
+        _ if is_name(text) => return Ok(()),
+        _ if !is_expression(text) => format!("write the name of a {kind}, or a regular expression"),
+        Err(error) if !is_unjudged(&error) => error.message,
+        _ => return Ok(()),
+    };
     let message = format!("invalid rule filter {kind} list is not a proper list or regexp: [{text}]");
-    Err(at(Diagnostic::error(FILTER, message), only))
+    Err(at(Diagnostic::error(FILTER, message).help(help), only))
 }
 
-/// Whether Go compiles the expression. What only we refuse, Go compiles.
-pub(in super::super) fn go_compiles(pattern: &str) -> bool {
-    GoRegex::new(pattern).map_or_else(|error| error.code.number > 4050, |_| true)
+/// Whether only we refuse the expression, because we cannot tell what it means to Go. Go is then taken to compile it: the validator's
+/// verdict is not ours to tighten.
+pub(in super::super) fn is_unjudged(error: &Diagnostic) -> bool {
+    /// Go's own refusals have lower numbers.
+    const FIRST: u16 = 4051;
+    error.code.number >= FIRST
 }
 
 /// The part of a rule's queue that is known before any application is (`configvalidator.go:817-889`).
@@ -88,11 +90,7 @@ impl StaticPath {
         let mut rules: Vec<&PlacementRule> =
             std::iter::successors(Some(rule), |rule| rule.parent.as_deref()).collect();
         rules.reverse();
-        let chain = rules
-            .iter()
-            .map(|rule| rule.name.as_str())
-            .collect::<Vec<_>>()
-            .join("->");
+        let chain = rules.iter().map(|rule| rule.name.as_str()).collect::<Vec<_>>().join("->");
         let (mut path, mut dynamic) = (String::new(), false);
         for step in rules {
             if step.name.as_str() != "fixed" {
@@ -114,13 +112,7 @@ impl StaticPath {
                     .help("only the topmost parent rule may name a queue from `root`"));
             }
         }
-        Ok(Self {
-            path,
-            chain,
-            create: rule.create,
-            dynamic,
-            span: rule.head(),
-        })
+        Ok(Self { path, chain, create: rule.create, dynamic, span: rule.head() })
     }
 
     fn refusal(&self, number: usize, reason: &Unplaceable) -> Diagnostic {
@@ -158,11 +150,7 @@ fn check_path(
     parent: Option<&QueueConfig>,
 ) -> Result<(), Unplaceable> {
     let missing = || {
-        if rule.create {
-            Ok(())
-        } else {
-            Err(Unplaceable::Missing)
-        }
+        if rule.create { Ok(()) } else { Err(Unplaceable::Missing) }
     };
     let Some((name, rest)) = path.split_first() else {
         return Ok(());
@@ -178,11 +166,7 @@ fn check_path(
     };
     if rest.is_empty() {
         // With rules behind it the queue must be a parent, without any it must not.
-        return if queue.parent == rule.dynamic {
-            Ok(())
-        } else {
-            Err(Unplaceable::NotLeaf)
-        };
+        return if queue.parent == rule.dynamic { Ok(()) } else { Err(Unplaceable::NotLeaf) };
     }
     check_path(rule, rest, queue.children(), Some(queue))
 }

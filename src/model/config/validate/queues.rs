@@ -35,11 +35,11 @@ pub(super) fn insert_root(partition: &mut PartitionConfig) -> Result<(), Diagnos
         }
     }
     match items(&partition.queues).first() {
-        Some(root) if root.resources.guaranteed.is_some() || root.resources.max.is_some() => Err(
-            Diagnostic::error(ROOT_RESOURCES, "root queue must not have resource limits set")
+        Some(root) if root.resources.guaranteed.is_some() || root.resources.max.is_some() => {
+            Err(Diagnostic::error(ROOT_RESOURCES, "root queue must not have resource limits set")
                 .at(root.head())
-                .help("remove `resources` from the root queue: it has what the nodes have"),
-        ),
+                .help("remove `resources` from the root queue: it has what the nodes have"))
+        }
         _ => Ok(()),
     }
 }
@@ -62,10 +62,7 @@ pub(super) fn check(queue: &QueueConfig, level: usize) -> Result<(), Diagnostic>
                 .help("rename one of the two: queue names are compared without case"));
         }
     }
-    queue
-        .children()
-        .iter()
-        .try_for_each(|child| check(child, level + 1))
+    queue.children().iter().try_for_each(|child| check(child, level + 1))
 }
 
 /// `checkACL` (`configvalidator.go:109`).

@@ -25,10 +25,7 @@ pub(super) fn check(config: &SchedulerConfig) -> Result<(), Diagnostic> {
     for partition in items(&config.partitions) {
         counts.partition(partition);
     }
-    let amounts = counts
-        .queues
-        .saturating_add(counts.limited)
-        .saturating_mul(counts.resources.len());
+    let amounts = counts.queues.saturating_add(counts.limited).saturating_mul(counts.resources.len());
     let placements = counts.rules.saturating_mul(counts.queues);
     if amounts.saturating_add(placements) <= MAX_WORK {
         return Ok(());
@@ -65,7 +62,6 @@ impl<'a> Counts<'a> {
     }
 
     fn quantities(&mut self, quantities: &'a Quantities) {
-        self.resources
-            .extend(quantities.iter().flatten().map(|(name, _)| name.as_str()));
+        self.resources.extend(quantities.iter().flatten().map(|(name, _)| name.as_str()));
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn compose(text: &str) -> Result<Option<Document>, Diagnostic> {
         nodes: Vec::new(),
         depth: 0,
     };
-    Ok(if composer.document().map_err(|problem| *problem)? {
+    Ok(if composer.document()? {
         Some(Document {
             nodes: composer.nodes,
         })
@@ -192,11 +192,9 @@ impl Composer<'_> {
                         ));
                     }
                     if (*major, *minor) != (1, 1) {
-                        return Err(
-                            parser_error(Mark::default(), start, "found incompatible YAML document")
-                                .help("write `%YAML 1.1`, or leave the directive out")
-                                .into(),
-                        );
+                        let error = parser_error(Mark::default(), start, "found incompatible YAML document");
+                        let help = "write `%YAML 1.1`, or leave the directive out";
+                        return Err(Diagnostic::from(error).help(help).into());
                     }
                     version = true;
                 }

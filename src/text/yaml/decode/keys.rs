@@ -97,7 +97,7 @@ fn is_text(key: &Node) -> bool {
 }
 
 /// `decode.go` `isMerge`: a plain `<<`, or one with the tag `!!merge`.
-pub(super) fn is_merge(key: &Node) -> bool {
+pub(in crate::text::yaml) fn is_merge(key: &Node) -> bool {
     key.alias.is_none() && key.as_scalar() == Some("<<") && resolve::tag_of(key) == resolve::MERGE
 }
 
@@ -117,6 +117,11 @@ pub(super) fn suggestion(name: &str, fields: &[&str]) -> String {
     }
 }
 
+/// Go's `strconv.IsPrint`: Rust's judgement of what needs no escape, combining marks included.
+fn is_print(c: char) -> bool {
+    c.is_ascii_graphic() || format!("_{c}").escape_debug().count() == 2
+}
+
 /// Go's `%#v` of a string.
 fn go_quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
@@ -132,9 +137,8 @@ fn go_quoted(text: &str) -> String {
             '\t' => quoted.push_str("\\t"),
             '\u{b}' => quoted.push_str("\\v"),
             '\u{0}'..='\u{1f}' | '\u{7f}' => _ = write!(quoted, "\\x{:02x}", u32::from(c)),
-            c if c != ' ' && (c.is_control() || c.is_whitespace()) => {
-                _ = write!(quoted, "\\u{:04x}", u32::from(c));
-            }
+            c if !is_print(c) && c > '\u{ffff}' => _ = write!(quoted, "\\U{:08x}", u32::from(c)),
+            c if !is_print(c) => _ = write!(quoted, "\\u{:04x}", u32::from(c)),
             _ => quoted.push(c),
         }
     }

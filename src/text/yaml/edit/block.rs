@@ -2,10 +2,12 @@
 
 use super::change::{Change, Fate};
 use super::place::{
-    column, comment_between, indentation, line_break, line_end, newline, pair_end, skip_blanks_back,
+    column, comment_between, content, indentation, line_break, line_end, newline, pair_end, skip_blanks_back,
+    skip_empty_lines,
 };
 use super::{Pair, Splice, refuse};
 use crate::text::diag::{Diagnostic, Span};
+use crate::text::yaml::{Kind, Node, Style};
 
 /// Splices what `change` removes and adds.
 pub(super) fn splice(
@@ -23,7 +25,7 @@ pub(super) fn splice(
         return Ok(());
     }
     let added = added.join(&between);
-    splices.push(match change.added_behind(text) {
+    splices.push(match change.added_behind() {
         Some((_, pair)) => Splice::insert(end_of_line(text, pair_end(text, pair))?, between + &added),
         None => Splice::insert(first.0.span.start, added + &between),
     });
@@ -34,7 +36,7 @@ pub(super) fn splice(
 fn separator(change: &Change<'_, '_>, text: &str) -> String {
     let first = change.pairs.first().map_or(0, |(key, _)| key.span.start);
     let behind = change
-        .added_behind(text)
+        .added_behind()
         .map_or(first, |(_, pair)| pair_end(text, pair));
     let behind = line_end(text, behind).unwrap_or(text.len());
     format!("{}{}", newline(text, behind), " ".repeat(column(text, first)))
@@ -50,18 +52,22 @@ fn replace_all(
     let Some((first, others)) = change.pairs.split_first() else {
         return Ok(());
     };
+    let mut last = text.len();
     let written = if added.is_empty() { "{}" } else { added };
     let span = Span::new(first.0.span.start, pair_end(text, first));
     splices.push(Splice {
         span,
         text: written.to_owned(),
     });
-    remove_lines(others.iter(), text, splices)
+    for pair in others.iter().rev() {
+        splices.push(without_line(pair, None, &mut last, text)?);
+    }
+    Ok(())
 }
 
 /// The line of a removed pair goes with its comment; what stands above it stays.
 fn remove(change: &Change<'_, '_>, text: &str, splices: &mut Vec<Splice>) -> Result<(), Diagnostic> {
-    let mut removed = change.removed().peekable();
+    let mut removed = change.removed();
     let head = change
         .pairs
         .first()
@@ -78,7 +84,11 @@ fn remove(change: &Change<'_, '_>, text: &str, splices: &mut Vec<Splice>) -> Res
         splices.push(Splice::delete(start, end));
         removed.next();
     }
-    remove_lines(removed.collect::<Vec<_>>().into_iter(), text, splices)
+    let mut last = text.len();
+    for (pair, before) in removed.collect::<Vec<_>>().into_iter().rev() {
+        splices.push(without_line(pair, before, &mut last, text)?);
+    }
+    Ok(())
 }
 
 /// Where the first key that stays starts, if only removed pairs and the comments in their lines are in front of it.
@@ -96,31 +106,51 @@ fn pulled_up(change: &Change<'_, '_>, text: &str) -> Option<usize> {
     None
 }
 
-/// Deletes the pairs' lines with their breaks. Where the text's last line goes and has no break, the break in front of it goes,
-/// so that the text ends without one as before.
-fn remove_lines<'t>(
-    pairs: impl DoubleEndedIterator<Item = &'t Pair>,
+/// Deletes the pair's line with its break, where `before` is the pair that then stands above. If it is the `last` line of the text
+/// and has no break, the break in front of it goes, so that the text ends without one as before; then `last` moves up.
+///
+/// A block scalar above owns the line breaks behind it: they stay, and it gets no more of them.
+fn without_line(
+    pair: &Pair,
+    before: Option<&Pair>,
+    last: &mut usize,
     text: &str,
-    splices: &mut Vec<Splice>,
-) -> Result<(), Diagnostic> {
-    let mut last = text.len();
-    for pair in pairs.rev() {
-        let start = pair.0.span.start;
-        let start = start.saturating_sub(indentation(text, start).map_or(0, str::len));
-        let end = end_of_line(text, pair_end(text, pair))?;
-        if end < last {
-            splices.push(Splice::delete(start, end + line_break(text, end).len()));
-            continue;
-        }
-        let before = text.get(..start).unwrap_or_default();
-        let kept = before
-            .strip_suffix("\r\n")
-            .or_else(|| before.strip_suffix(['\n', '\r']))
-            .unwrap_or(before);
-        last = kept.len();
-        splices.push(Splice::delete(last, end));
+) -> Result<Splice, Diagnostic> {
+    let start = pair.0.span.start;
+    let start = start.saturating_sub(indentation(text, start).map_or(0, str::len));
+    let end = end_of_line(text, pair_end(text, pair))?;
+    let header = before.and_then(|(_, value)| block_scalar_header(text, value));
+    if header.is_some_and(|header| header.contains('+')) {
+        return Ok(Splice::delete(start, skip_empty_lines(text, end)));
     }
-    Ok(())
+    if end < *last || header.is_some() {
+        return Ok(Splice::delete(start, end + line_break(text, end).len()));
+    }
+    let above = text.get(..start).unwrap_or_default();
+    let kept = above
+        .strip_suffix("\r\n")
+        .or_else(|| above.strip_suffix(['\n', '\r']))
+        .unwrap_or(above);
+    *last = kept.len();
+    Ok(Splice::delete(*last, end))
+}
+
+/// The indicators (`|+`) of the block scalar that the node ends with.
+fn block_scalar_header<'t>(text: &'t str, mut node: &Node) -> Option<&'t str> {
+    loop {
+        node = match &node.kind {
+            Kind::Scalar {
+                style: Style::Literal | Style::Folded,
+                ..
+            } => break,
+            Kind::Scalar { .. } => return None,
+            Kind::Sequence(items) => items.last()?,
+            Kind::Mapping(pairs) => &pairs.last()?.1,
+        };
+    }
+    text.get(content(text, node.span)..)?
+        .split([' ', '\t', '\n', '\r'])
+        .next()
 }
 
 fn end_of_line(text: &str, at: usize) -> Result<usize, Diagnostic> {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::find::{Finder, Found, is_alias, merges, position, shown};
+use super::find::{Finder, Found, merges, position, shown};
 use super::place::{explicit_key, indicator};
 use super::quote::{self, Quote};
 use super::{Edit, Pair, Splice, Step, block, flow, refuse};
@@ -115,11 +115,7 @@ impl<'t, 'e> Change<'t, 'e> {
             }
             return Ok(());
         };
-        if edit
-            .value
-            .as_ref()
-            .is_some_and(|value| reads_as(text, &pair.1, value))
-        {
+        if edit.value.as_ref().is_some_and(|value| reads_as(&pair.1, value)) {
             return Ok(());
         }
         self.refuse_pair(text, key, pair)?;
@@ -139,7 +135,7 @@ impl<'t, 'e> Change<'t, 'e> {
         if !matches!(value.kind, Kind::Scalar { .. }) {
             return Err(refuse(format!("`{key}` in {} is not a scalar", shown(self.path))).at(value.span));
         }
-        if value.shared && !is_alias(text, value) {
+        if value.shared && value.alias.is_none() {
             let message = format!("the value of `{key}` in {} carries an anchor", shown(self.path));
             return Err(refuse(message)
                 .at(value.span)
@@ -164,20 +160,29 @@ impl<'t, 'e> Change<'t, 'e> {
             .map(|(index, (pair, _))| (index, pair))
     }
 
-    /// The pairs that go.
-    pub(super) fn removed(&self) -> impl DoubleEndedIterator<Item = &'t Pair> {
-        self.pairs
+    /// The pairs that go, each with the last pair in front of it that stays.
+    pub(super) fn removed(&self) -> impl Iterator<Item = (&'t Pair, Option<&'t Pair>)> {
+        let pairs = self
+            .pairs
             .iter()
             .zip(&self.fates)
-            .filter(|(_, fate)| **fate == Fate::Remove)
-            .map(|(pair, _)| pair)
+            .scan(None, |last, (pair, fate)| {
+                let before = *last;
+                if *fate != Fate::Remove {
+                    *last = Some(pair);
+                }
+                Some((*fate == Fate::Remove, pair, before))
+            });
+        pairs
+            .filter(|(goes, ..)| *goes)
+            .map(|(_, pair, before)| (pair, before))
     }
 
     /// The pair behind which keys are added: the last one of the first run of scalars. A block scalar ends the run, because what
     /// follows it can change what it holds. `None`: in front of all.
-    pub(super) fn added_behind(&self, text: &str) -> Option<(usize, &'t Pair)> {
+    pub(super) fn added_behind(&self) -> Option<(usize, &'t Pair)> {
         let is_inline = |(index, (_, value)): &(usize, &Pair)| match &value.kind {
-            _ if is_alias(text, value) => true,
+            _ if value.alias.is_some() => true,
             Kind::Scalar {
                 style: Style::Literal | Style::Folded,
                 ..
@@ -217,11 +222,11 @@ impl<'t, 'e> Change<'t, 'e> {
     }
 
     /// Makes this change in the tree of the text.
-    pub(super) fn expect(&self, text: &str, tree: &mut Node) {
+    pub(super) fn expect(&self, tree: &mut Node) {
         let Some(Kind::Mapping(pairs)) = follow(tree, self.path).map(|node| &mut node.kind) else {
             return;
         };
-        let behind = self.added_behind(text).map(|(index, _)| index);
+        let behind = self.added_behind().map(|(index, _)| index);
         let mut added = self
             .added
             .iter()
@@ -261,12 +266,12 @@ fn refuse_explicit(text: &str, (key, _): &Pair) -> Result<(), Diagnostic> {
 }
 
 /// Whether Go reads the value as this string already: a plain null is none.
-fn reads_as(text: &str, node: &Node, value: &str) -> bool {
+fn reads_as(node: &Node, value: &str) -> bool {
     let Kind::Scalar { value: found, style } = &node.kind else {
         return false;
     };
     let is_null = *style == Style::Plain && matches!(value, "" | "~" | "null" | "Null" | "NULL");
-    found == value && node.tag.is_none() && !is_null && !is_alias(text, node)
+    found == value && node.tag.is_none() && !is_null && node.alias.is_none()
 }
 
 /// Values in double quotes keep them; and what is JSON stays JSON.

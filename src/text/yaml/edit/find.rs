@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use super::place::{content, is};
 use super::{Pair, Step, refuse};
 use crate::text::diag::Diagnostic;
-use crate::text::yaml::{Kind, Node, Style};
+use crate::text::yaml::decode::is_merge;
+use crate::text::yaml::{Kind, Node};
 
 /// A mapping that may be edited.
 pub(super) struct Found<'t> {
@@ -77,12 +78,8 @@ impl<'t> Finder<'t> {
         let Some(name) = anchor(self.text, node) else {
             return Err(refuse(format!("{} is an alias", here())).at(node.span).help(help));
         };
-        let (text, root) = (self.text, self.root);
-        if self
-            .referred
-            .get_or_insert_with(|| referred(text, root))
-            .contains(name)
-        {
+        let root = self.root;
+        if self.referred.get_or_insert_with(|| referred(root)).contains(name) {
             let message = format!(
                 "{} is also used in other places, through its anchor `&{name}`",
                 here()
@@ -93,14 +90,9 @@ impl<'t> Finder<'t> {
     }
 }
 
-/// Whether the node came from an alias.
-pub(super) fn is_alias(text: &str, node: &Node) -> bool {
-    node.shared && is(text, node.span.start, b'*')
-}
-
 /// The anchor's name, if one stands on the node.
 fn anchor<'t>(text: &'t str, node: &Node) -> Option<&'t str> {
-    if is_alias(text, node) {
+    if node.alias.is_some() {
         return None;
     }
     let properties = text.get(node.span.start..content(text, node.span))?;
@@ -110,12 +102,12 @@ fn anchor<'t>(text: &'t str, node: &Node) -> Option<&'t str> {
 }
 
 /// The names that the aliases in `root` refer to.
-fn referred<'t>(text: &'t str, root: &'t Node) -> HashSet<&'t str> {
+fn referred(root: &Node) -> HashSet<&str> {
     let mut names = HashSet::new();
     let mut open = vec![root];
     while let Some(node) = open.pop() {
-        if is_alias(text, node) {
-            names.extend(text.get(node.span.start + 1..node.span.end));
+        if let Some(alias) = &node.alias {
+            names.insert(alias.anchor.as_str());
             continue;
         }
         match &node.kind {
@@ -166,14 +158,11 @@ pub(super) fn position(pairs: &[Pair], key: &str) -> Result<Option<usize>, Diagn
     }
 }
 
-/// Whether a merge key (`<<`) brings this key into the mapping (`decode.go`, `isMerge` and `merge`).
+/// Whether a merge key (`<<`) brings this key into the mapping.
 pub(super) fn merges(pairs: &[Pair], key: &str) -> bool {
-    let is_merge =
-        |key: &Node| matches!(&key.kind, Kind::Scalar { value, style: Style::Plain } if value == "<<");
     pairs
         .iter()
-        .filter(|(key, _)| is_merge(key))
-        .any(|(_, source)| brings(source, key))
+        .any(|(merge, source)| is_merge(merge) && brings(source, key))
 }
 
 fn brings(source: &Node, key: &str) -> bool {

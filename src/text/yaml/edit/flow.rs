@@ -7,9 +7,7 @@ use super::{Change, Pair, Splice};
 
 /// Splices what `change` removes and adds in the braces that open at `open`.
 pub(super) fn splice(change: &Change<'_, '_>, text: &str, open: usize, splices: &mut Vec<Splice>) {
-    change
-        .removed()
-        .for_each(|pair| splices.push(removal(text, pair)));
+    splices.extend(change.removed().map(|(pair, _)| removal(text, pair)));
     let dangling = dangling_comma(change, text);
     let comma_used = add(change, text, open, dangling, splices);
     if let Some((_, comma)) = dangling.filter(|_| !comma_used) {
@@ -66,7 +64,7 @@ fn add(
     if added.is_empty() {
         return false;
     }
-    let Some((index, pair)) = change.added_behind(text) else {
+    let Some((index, pair)) = change.added_behind() else {
         splices.push(match change.survivors().next() {
             Some((_, first)) => Splice::insert(first.0.span.start, added.join(", ") + ", "),
             None => Splice::insert(open + 1, added.join(", ")),

@@ -79,6 +79,18 @@ pub(super) fn line_break(text: &str, at: usize) -> &str {
         .unwrap_or("")
 }
 
+/// Behind the break at `at` and the empty lines below it.
+pub(super) fn skip_empty_lines(text: &str, mut at: usize) -> usize {
+    loop {
+        let end = skip_blanks(text, at);
+        let found = line_break(text, end).len();
+        if found == 0 {
+            return if end == text.len() { end } else { at };
+        }
+        at = end + found;
+    }
+}
+
 /// What ends the lines of this text: the break at `at`, else the first one, else a newline.
 pub(super) fn newline(text: &str, at: usize) -> &str {
     let first = || {

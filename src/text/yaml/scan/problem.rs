@@ -6,7 +6,20 @@ use crate::text::yaml::SYNTAX;
 
 /// A diagnostic on its way up. Boxed, because the functions it passes through call each other once for each level of nesting,
 /// and each keeps room for it on the stack.
-pub(in crate::text::yaml) type Problem = Box<Diagnostic>;
+#[derive(Debug)]
+pub(in crate::text::yaml) struct Problem(Box<Diagnostic>);
+
+impl From<Diagnostic> for Problem {
+    fn from(diagnostic: Diagnostic) -> Self {
+        Self(Box::new(diagnostic))
+    }
+}
+
+impl From<Problem> for Diagnostic {
+    fn from(problem: Problem) -> Self {
+        *problem.0
+    }
+}
 
 /// An error as Go prints it, without a line.
 pub(in crate::text::yaml) fn error(problem: &str) -> Diagnostic {

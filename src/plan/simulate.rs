@@ -1,10 +1,10 @@
 //! Plans without a cluster: what the operator would do, done in memory until nothing is left to do, and what every status says then.
 
-use crate::plan::conditions::{Reason, Status, Type};
-use crate::plan::snapshot::{
+use super::conditions::{Reason, Status, Type};
+use super::snapshot::{
     ConfigMapState, ConfigMemory, Entry, FIELD_MANAGER, Mode, Owner, Snapshot, YUNIKORN_DEFAULTS,
 };
-use crate::plan::{ConfigStatus, NewConfigMap, ObjectStatus, Plan, Write, plan};
+use super::{ConfigStatus, NewConfigMap, ObjectStatus, Plan, Write, plan};
 
 /// The plan writes once, and once more where an import came first; more would be a plan that does not come to rest.
 const MAX_ROUNDS: usize = 4;

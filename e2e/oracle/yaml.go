@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/apache/yunikorn-core/pkg/common/configs"
+)
+
+type yamlQuestion struct {
+	Text string `json:"text"`
+	// "nodes": the first document as a tree; "config": configs.SchedulerConfig, "queue": configs.QueueConfig, both decoded
+	// strictly and not validated.
+	Into string `json:"into"`
+}
+
+type yamlAnswer struct {
+	Error string `json:"error"`
+	// There is no document.
+	Empty bool `json:"empty"`
+	Value any  `json:"value"`
+}
+
+func answerYAML(question yamlQuestion) yamlAnswer {
+	decoder := yaml.NewDecoder(strings.NewReader(question.Text))
+	decoder.KnownFields(true) // as yunikorn-core config.go:180
+	var target any
+	switch question.Into {
+	case "nodes":
+		target = &yaml.Node{}
+	case "config":
+		target = &configs.SchedulerConfig{}
+	case "queue":
+		target = &configs.QueueConfig{}
+	default:
+		panic("unknown target " + question.Into)
+	}
+	err := decoder.Decode(target)
+	result := yamlAnswer{Empty: errors.Is(err, io.EOF)}
+	if err != nil && !result.Empty {
+		result.Error = err.Error()
+	}
+	if err != nil {
+		// A failed decode leaves what it got so far; YuniKorn throws that away.
+		return result
+	}
+	if tree, isTree := target.(*yaml.Node); isTree {
+		result.Value = describe(tree)
+	} else {
+		result.Value = speakable(target)
+	}
+	return result
+}
+
+type node struct {
+	// document, mapping, sequence, scalar, alias
+	Kind string `json:"kind"`
+	// Resolved, short: !!str, !!int, ...
+	Tag    string `json:"tag,omitempty"`
+	Value  string `json:"value,omitempty"`
+	Anchor string `json:"anchor,omitempty"`
+	// plain, single, double, literal, folded; flow for collections
+	Style    string `json:"style,omitempty"`
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+	Children []node `json:"children,omitempty"`
+}
+
+var kinds = map[yaml.Kind]string{
+	yaml.DocumentNode: "document", yaml.MappingNode: "mapping", yaml.SequenceNode: "sequence",
+	yaml.ScalarNode: "scalar", yaml.AliasNode: "alias",
+}
+
+func describe(tree *yaml.Node) node {
+	result := node{
+		Kind: kinds[tree.Kind], Tag: tree.ShortTag(), Value: tree.Value, Anchor: tree.Anchor,
+		Style: style(tree), Line: tree.Line, Column: tree.Column,
+	}
+	for _, child := range tree.Content {
+		result.Children = append(result.Children, describe(child))
+	}
+	return result
+}
+
+func style(tree *yaml.Node) string {
+	switch {
+	case tree.Style&yaml.DoubleQuotedStyle != 0:
+		return "double"
+	case tree.Style&yaml.SingleQuotedStyle != 0:
+		return "single"
+	case tree.Style&yaml.LiteralStyle != 0:
+		return "literal"
+	case tree.Style&yaml.FoldedStyle != 0:
+		return "folded"
+	case tree.Style&yaml.FlowStyle != 0:
+		return "flow"
+	case tree.Kind == yaml.ScalarNode:
+		return "plain"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,268 @@
+//! The programs a test needs: built once, kept under the workspace's `target` directory, shared by all test processes.
+//!
+//! The servers are Go `tool` dependencies of `e2e/bed/go.mod`, the oracle is the project's own Go module `e2e/oracle`, the
+//! operator is the workspace's binary. A directory is named after a hash of everything that decides its content, so that a
+//! changed version is built anew and an unchanged one never.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use crate::session::announce;
+use crate::yunikorn::checksum;
+
+/// A directory with the built servers, instead of building them.
+pub const ASSETS: &str = "QUEUEWARDEN_E2E_ASSETS";
+/// A built `queuewarden` binary, instead of asking cargo for it.
+pub const OPERATOR: &str = "QUEUEWARDEN_E2E_OPERATOR";
+
+/// The Kubernetes version of `e2e/bed/go.mod`. Without the stamp the servers call themselves v0.0.0-master, and kubectl
+/// refuses to speak to them.
+const LDFLAGS: &str = "-s -X k8s.io/component-base/version.gitVersion=v1.34.2 \
+                       -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=34";
+const GO_WANTED: &str = "the end-to-end tests build etcd, Kubernetes and YuniKorn from source: install Go 1.24 or newer \
+                         (https://go.dev/dl) and put it into PATH, or set QUEUEWARDEN_E2E_ASSETS to a directory of built servers";
+
+/// The servers of the bed.
+#[derive(Debug, Clone)]
+pub struct Servers {
+    directory: PathBuf,
+}
+
+impl Servers {
+    /// The servers, built if need be (some minutes, once). Blocks the calling thread meanwhile.
+    ///
+    /// # Errors
+    /// When they are neither there nor can be built.
+    pub fn get() -> Result<Self> {
+        static BUILT: OnceLock<PathBuf> = OnceLock::new();
+        let directory = once(&BUILT, || match std::env::var_os(ASSETS) {
+            Some(directory) => Ok(PathBuf::from(directory)),
+            None => go_build(
+                "bin",
+                &package_dir("bed"),
+                &["install", "-p", "2", "-ldflags", LDFLAGS, "tool"],
+            ),
+        })?;
+        let servers = Self { directory };
+        for program in [
+            servers.etcd(),
+            servers.apiserver(),
+            servers.scheduler(),
+            servers.admission_controller(),
+            servers.kubectl(),
+        ] {
+            ensure!(program.is_file(), "{} is missing", program.display());
+        }
+        Ok(servers)
+    }
+
+    /// etcd; its Go package is called `server`.
+    pub fn etcd(&self) -> PathBuf {
+        self.directory.join("server")
+    }
+
+    /// kube-apiserver.
+    pub fn apiserver(&self) -> PathBuf {
+        self.directory.join("kube-apiserver")
+    }
+
+    /// kube-controller-manager.
+    pub fn controller_manager(&self) -> PathBuf {
+        self.directory.join("kube-controller-manager")
+    }
+
+    /// kubectl.
+    pub fn kubectl(&self) -> PathBuf {
+        self.directory.join("kubectl")
+    }
+
+    /// `YuniKorn`'s scheduler.
+    pub fn scheduler(&self) -> PathBuf {
+        self.directory.join("shim")
+    }
+
+    /// `YuniKorn`'s admission controller.
+    pub fn admission_controller(&self) -> PathBuf {
+        self.directory.join("admissioncontroller")
+    }
+}
+
+/// The oracle, built if need be.
+///
+/// # Errors
+/// When it cannot be built.
+pub fn oracle() -> Result<PathBuf> {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let directory = once(&BUILT, || {
+        go_build("oracle", &package_dir("oracle"), &["install", "-p", "2", "."])
+    })?;
+    Ok(directory.join("oracle"))
+}
+
+/// The operator's binary as the current sources make it.
+///
+/// The binary of another package is no dependency that cargo would build for a test, so cargo is asked here: for the bin as
+/// `cargo test --workspace` builds it, with the same features, which makes it a look-up in that run.
+///
+/// # Errors
+/// When it does not compile.
+pub fn operator() -> Result<PathBuf> {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    once(&BUILT, || match std::env::var_os(OPERATOR) {
+        Some(program) => Ok(PathBuf::from(program)),
+        None => cargo_build(),
+    })
+}
+
+fn cargo_build() -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command
+        .current_dir(package_dir(".."))
+        .args([
+            "test",
+            "--workspace",
+            "--test",
+            "all",
+            "--no-run",
+            "--message-format=json-render-diagnostics",
+        ])
+        .stderr(Stdio::inherit());
+    if profile_dir()?.file_name().is_some_and(|name| name == "release") {
+        command.arg("--release");
+    }
+    let output = command.output().context("cannot run cargo")?;
+    ensure!(
+        output.status.success(),
+        "cargo could not build queuewarden ({})",
+        output.status
+    );
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter(|message| {
+            message
+                .pointer("/target/name")
+                .is_some_and(|name| name == "queuewarden")
+        })
+        .filter(|message| {
+            message
+                .pointer("/target/kind/0")
+                .is_some_and(|kind| kind == "bin")
+        })
+        .find_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
+        .context("cargo named no binary queuewarden")
+}
+
+/// Builds a Go module into `target/e2e/<what>-<hash>` with `GOBIN` set, unless that is there. Behind a lock on a file, since
+/// test processes start together.
+fn go_build(what: &str, module: &Path, args: &[&str]) -> Result<PathBuf> {
+    let root = target_dir()?.join("e2e");
+    fs::create_dir_all(&root)?;
+    let done = root.join(format!("{what}-{}", fingerprint(module, args)?));
+    let lock = File::create(root.join(format!("{what}.lock")))?;
+    lock.lock()?;
+    if done.is_dir() {
+        return Ok(done);
+    }
+    announce(&format!(
+        "building {} with Go, once; for the servers this takes minutes",
+        module.display()
+    ));
+    let building = root.join(format!("{what}.building"));
+    if building.exists() {
+        fs::remove_dir_all(&building)?;
+    }
+    fs::create_dir_all(&building)?;
+    let status = Command::new("go")
+        .current_dir(module)
+        .args(args)
+        .env("GOBIN", &building)
+        .env("GOFLAGS", "-mod=readonly")
+        .env("GOWORK", "off")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status();
+    match status {
+        Ok(status) => ensure!(
+            status.success(),
+            "`go {}` failed in {} ({status})",
+            args.join(" "),
+            module.display()
+        ),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!("there is no `go`: {GO_WANTED}"),
+        Err(error) => return Err(error).context("cannot run go"),
+    }
+    remove_older(&root, what)?;
+    fs::rename(&building, &done)?;
+    Ok(done)
+}
+
+/// The servers are 400 MB; those of older versions are not wanted again.
+fn remove_older(root: &Path, what: &str) -> Result<()> {
+    for entry in fs::read_dir(root)? {
+        let path = entry?.path();
+        let hash = path
+            .file_name()
+            .and_then(|name| name.to_str()?.strip_prefix(what)?.strip_prefix('-'));
+        if hash.is_some() {
+            fs::remove_dir_all(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Hex digits of a hash over the module's files (not its directories: both modules are flat) and the command.
+fn fingerprint(module: &Path, args: &[&str]) -> Result<String> {
+    let mut files: Vec<PathBuf> = fs::read_dir(module)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<std::io::Result<_>>()?;
+    files.sort();
+    let mut content = args.join("\n");
+    for file in files.iter().filter(|file| file.is_file()) {
+        let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        content.extend(["\n", &name, "\n", &text]);
+    }
+    Ok(checksum(&content).to_lowercase().chars().take(16).collect())
+}
+
+/// Computes a value at most once per process; a failure is not remembered as a value, but each caller gets it.
+fn once(cell: &OnceLock<PathBuf>, make: impl FnOnce() -> Result<PathBuf>) -> Result<PathBuf> {
+    static MAKING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(path) = cell.get() {
+        return Ok(path.clone());
+    }
+    let path = make()?;
+    Ok(cell.get_or_init(|| path).clone())
+}
+
+/// A directory of this package's sources.
+fn package_dir(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// `target/<profile>`: where cargo put the running test.
+fn profile_dir() -> Result<PathBuf> {
+    let test = std::env::current_exe()?;
+    let deps = test
+        .ancestors()
+        .find(|path| path.file_name().is_some_and(|name| name == "deps"));
+    let profile = deps
+        .and_then(Path::parent)
+        .context("the test does not run from cargo's target directory")?;
+    Ok(profile.to_owned())
+}
+
+fn target_dir() -> Result<PathBuf> {
+    let profile = profile_dir()?;
+    Ok(profile
+        .parent()
+        .context("the profile's directory has no parent")?
+        .to_owned())
+}

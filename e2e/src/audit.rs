@@ -1,0 +1,172 @@
+//! What was really asked of the API server: its audit log.
+//!
+//! "No write while idle" or "few writes for 500 objects" cannot be proven by looking at objects; the audit log has every
+//! write, whoever made it.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use serde::Deserialize;
+
+/// The policy: every write (reads are noise), its metadata only, once it is answered.
+pub(crate) const POLICY: &str = r#"{
+  "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "omitManagedFields": true,
+  "rules": [
+    {"level": "Metadata", "verbs": ["create", "update", "patch", "delete", "deletecollection"],
+     "resources": [{"group": "queuewarden.dev"}, {"group": "", "resources": ["configmaps", "events", "pods"]},
+                   {"group": "events.k8s.io"}, {"group": "coordination.k8s.io"}]},
+    {"level": "None"}
+  ]
+}"#;
+
+/// A place in the audit log.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark(u64);
+
+/// The audit log of the bed's API server.
+#[derive(Debug, Clone)]
+pub struct Audit {
+    path: PathBuf,
+}
+
+/// One answered write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Write {
+    /// Who: `system:serviceaccount:<namespace>:<name>`, `admin`, a user.
+    pub user: String,
+    /// `create`, `update`, `patch`, `delete`, `deletecollection`.
+    pub verb: String,
+    /// API group, empty for core.
+    pub group: String,
+    /// Plural name, e.g. `configmaps`, `queueacls`.
+    pub resource: String,
+    /// `status`, or empty.
+    pub subresource: String,
+    /// Empty for cluster-scoped objects.
+    pub namespace: String,
+    /// Empty where the server generated it.
+    pub name: String,
+    /// HTTP status.
+    pub code: u16,
+    /// The client's User-Agent.
+    pub agent: String,
+    /// Request path with query: tells a dry run and the field manager.
+    pub uri: String,
+    /// When the answer was given, RFC 3339 with microseconds: sorts as text.
+    pub answered: String,
+}
+
+impl Write {
+    /// Whether it was accepted.
+    pub fn accepted(&self) -> bool {
+        (200..300).contains(&self.code)
+    }
+
+    /// Whether it was a dry run, which changes nothing.
+    pub fn dry_run(&self) -> bool {
+        self.uri.contains("dryRun=")
+    }
+}
+
+impl Audit {
+    pub(crate) fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+        }
+    }
+
+    /// The current end of the log.
+    ///
+    /// # Errors
+    /// When the log is not there.
+    pub fn mark(&self) -> Result<Mark> {
+        Ok(Mark(self.path.metadata().context("no audit log")?.len()))
+    }
+
+    /// All writes answered since `mark`.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn since(&self, mark: Mark) -> Result<Vec<Write>> {
+        let mut file = File::open(&self.path).context("no audit log")?;
+        file.seek(SeekFrom::Start(mark.0))?;
+        let mut writes = Vec::new();
+        for line in BufReader::new(file).lines() {
+            // The last line may be half written.
+            if let Ok(event) = serde_json::from_str::<Event>(&line?) {
+                writes.push(event.into());
+            }
+        }
+        Ok(writes)
+    }
+
+    /// How many writes since `mark` satisfy `wanted`.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn count(&self, mark: Mark, wanted: impl Fn(&Write) -> bool) -> Result<usize> {
+        Ok(self.since(mark)?.iter().filter(|write| wanted(write)).count())
+    }
+}
+
+/// The part of `audit.k8s.io/v1` Event that is read here.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Event {
+    user: User,
+    impersonated_user: Option<User>,
+    verb: String,
+    #[serde(rename = "requestURI")]
+    request_uri: String,
+    #[serde(default)]
+    user_agent: String,
+    #[serde(default)]
+    object_ref: ObjectRef,
+    #[serde(default)]
+    response_status: Status,
+    #[serde(default)]
+    stage_timestamp: String,
+}
+
+#[derive(Deserialize)]
+struct User {
+    #[serde(default)]
+    username: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct ObjectRef {
+    resource: String,
+    namespace: String,
+    name: String,
+    api_group: String,
+    subresource: String,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Status {
+    code: u16,
+}
+
+impl From<Event> for Write {
+    fn from(event: Event) -> Self {
+        let object = event.object_ref;
+        Self {
+            user: event.impersonated_user.unwrap_or(event.user).username,
+            verb: event.verb,
+            group: object.api_group,
+            resource: object.resource,
+            subresource: object.subresource,
+            namespace: object.namespace,
+            name: object.name,
+            code: event.response_status.code,
+            agent: event.user_agent,
+            uri: event.request_uri,
+            answered: event.stage_timestamp,
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What queuewarden says: the conditions of its objects.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::api::{Api, ApiResource, DynamicObject};
+use serde_json::Value;
+
+use crate::bed::Bed;
+use crate::wait::eventually;
+
+/// A kind of group `queuewarden.dev`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `queueacls`.
+    QueueAcl,
+    /// `admissionpolicies`.
+    AdmissionPolicy,
+    /// `yunikornconfigs`.
+    YuniKornConfig,
+}
+
+/// What a test waits for: type, status (`True`, `False`, `Unknown`) and reason of a condition.
+#[derive(Debug, Clone, Copy)]
+pub struct Expected<'a> {
+    /// `Ready`, `Accepted`, …
+    pub r#type: &'a str,
+    /// `True`, `False` or `Unknown`.
+    pub status: &'a str,
+    /// Any if `None`.
+    pub reason: Option<&'a str>,
+}
+
+/// [`Expected`] for the usual case.
+pub fn is_true(r#type: &str) -> Expected<'_> {
+    Expected {
+        r#type,
+        status: "True",
+        reason: None,
+    }
+}
+
+/// [`Expected`] with status `False`.
+pub fn is_false<'a>(r#type: &'a str, reason: &'a str) -> Expected<'a> {
+    Expected {
+        r#type,
+        status: "False",
+        reason: Some(reason),
+    }
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::QueueAcl, Self::AdmissionPolicy, Self::YuniKornConfig];
+
+    fn resource(self) -> ApiResource {
+        let (kind, plural) = match self {
+            Self::QueueAcl => ("QueueAcl", "queueacls"),
+            Self::AdmissionPolicy => ("AdmissionPolicy", "admissionpolicies"),
+            Self::YuniKornConfig => ("YuniKornConfig", "yunikornconfigs"),
+        };
+        ApiResource {
+            group: "queuewarden.dev".to_owned(),
+            version: "v1alpha1".to_owned(),
+            api_version: "queuewarden.dev/v1alpha1".to_owned(),
+            kind: kind.to_owned(),
+            plural: plural.to_owned(),
+        }
+    }
+}
+
+impl Bed {
+    /// The objects of a kind, untyped: what the API server stores, not what our types make of it.
+    ///
+    /// # Errors
+    /// When no client can be made.
+    pub fn objects(&self, kind: Kind) -> Result<Api<DynamicObject>> {
+        Ok(Api::all_with(self.client()?, &kind.resource()))
+    }
+
+    /// All conditions of an object; none before the operator has seen it.
+    ///
+    /// # Errors
+    /// When there is no such object.
+    pub async fn conditions(&self, kind: Kind, name: &str) -> Result<Vec<Condition>> {
+        let object = self.objects(kind)?.get(name).await?;
+        conditions(&object)
+    }
+
+    /// Waits for a condition that is about the object's present generation, and returns it.
+    ///
+    /// # Errors
+    /// When it does not come within `timeout`; says what the conditions are instead.
+    pub async fn wait_for(
+        &self,
+        kind: Kind,
+        name: &str,
+        expected: Expected<'_>,
+        timeout: Duration,
+    ) -> Result<Condition> {
+        let objects = self.objects(kind)?;
+        eventually(
+            &format!("{kind:?}/{name} to be {expected:?}"),
+            timeout,
+            || async {
+                let object = objects.get(name).await?;
+                let all = conditions(&object)?;
+                let found = all.iter().find(|condition| {
+                    condition.type_ == expected.r#type
+                        && condition.status == expected.status
+                        && expected.reason.is_none_or(|reason| condition.reason == reason)
+                        && condition.observed_generation == object.metadata.generation
+                });
+                found
+                    .cloned()
+                    .map(Some)
+                    .with_context(|| format!("conditions are {}", summary(&all)))
+            },
+        )
+        .await
+    }
+}
+
+fn conditions(object: &DynamicObject) -> Result<Vec<Condition>> {
+    match object.data.pointer("/status/conditions") {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(list) => Ok(serde_json::from_value(list.clone())?),
+    }
+}
+
+fn summary(conditions: &[Condition]) -> String {
+    let each = conditions.iter().map(|condition| {
+        let generation = condition.observed_generation.unwrap_or_default();
+        format!(
+            "{}={} ({}, generation {generation}): {}",
+            condition.type_, condition.status, condition.reason, condition.message
+        )
+    });
+    format!("[{}]", each.collect::<Vec<_>>().join("; "))
+}

@@ -1,0 +1,49 @@
+//! Makes a Service's cluster IP reach a process.
+//!
+//! There is no kube-proxy in the bed, but the Service range is a part of loopback, so a listener on the cluster IP itself is
+//! all it takes for the API server to call webhooks through their Service.
+
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::thread;
+
+use anyhow::{Context as _, Result};
+
+/// Forwards TCP connections from `from` to `to` for the rest of this process. Plain threads, since each test's runtime ends
+/// with the test.
+pub(crate) fn forward(from: SocketAddr, to: SocketAddr) -> Result<()> {
+    let listener = TcpListener::bind(from).with_context(|| {
+        format!("cannot listen on {from}: a port below 1024 needs root; `unshare -Urn` gives a namespace in which you are")
+    })?;
+    thread::Builder::new()
+        .name(format!("forward {from}"))
+        .spawn(move || {
+            for client in listener.incoming().flatten() {
+                thread::spawn(move || {
+                    // A refused or broken connection is the caller's to see: it is closed by dropping it.
+                    let _ = join(&client, to);
+                });
+            }
+        })?;
+    Ok(())
+}
+
+fn join(client: &TcpStream, to: SocketAddr) -> io::Result<()> {
+    let server = TcpStream::connect(to)?;
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let (from_client, to_server) = (client.try_clone()?, server.try_clone()?);
+    let upstream = thread::spawn(move || copy(&from_client, &to_server));
+    copy(&server, client);
+    // The thread has nothing to report: a broken stream ends both directions.
+    let _ = upstream.join();
+    Ok(())
+}
+
+/// Copies until either side ends, and passes the end on.
+fn copy(mut from: &TcpStream, mut to: &TcpStream) {
+    // Errors are ends, too.
+    let _ = io::copy(&mut from, &mut to);
+    let _ = to.shutdown(Shutdown::Write);
+    let _ = from.shutdown(Shutdown::Read);
+}

@@ -1,0 +1,126 @@
+//! Identities: kubeconfig files for processes and kube clients for tests.
+
+use std::fs;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::api::{Api, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use serde_json::{Value, json};
+
+use crate::bed::Bed;
+use crate::session::Session;
+
+/// Where the API server is and who speaks to it.
+#[derive(Debug, Clone)]
+pub(crate) struct Access {
+    /// The `cluster` entry of a kubeconfig file: address and certificate.
+    pub(crate) cluster: Value,
+    pub(crate) token: String,
+}
+
+impl Access {
+    /// Writes a kubeconfig file only its owner may read.
+    pub(crate) fn write(&self, path: &Path) -> Result<PathBuf> {
+        let config = json!({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "bed", "cluster": self.cluster}],
+            "users": [{"name": "user", "user": {"token": self.token}}],
+            "contexts": [{"name": "bed", "context": {"cluster": "bed", "user": "user"}}],
+            "current-context": "bed",
+        });
+        // JSON is YAML.
+        let mut file = fs::File::options()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o600)
+            .open(path)?;
+        serde_json::to_writer_pretty(&mut file, &config)?;
+        Ok(path.to_owned())
+    }
+}
+
+/// The client configuration a kubeconfig file describes.
+///
+/// # Errors
+/// When the file is not readable as a kubeconfig.
+pub async fn load(path: &Path) -> Result<Config> {
+    let kubeconfig =
+        Kubeconfig::read_from(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?;
+    config.connect_timeout = Some(Duration::from_secs(5));
+    Ok(config)
+}
+
+/// A client for `config`. Must be called in, and used by, one Tokio runtime: a client's connections end with the runtime that
+/// made it, and every `#[tokio::test]` has its own.
+pub(crate) fn client(config: &Config) -> Result<Client> {
+    Ok(Client::try_from(config.clone())?)
+}
+
+/// `config`, but acting as somebody else.
+pub(crate) fn impersonating(config: &Config, user: &str, groups: &[&str]) -> Config {
+    let mut config = config.clone();
+    config.auth_info.impersonate = Some(user.to_owned());
+    config.auth_info.impersonate_groups = Some(groups.iter().map(|&group| group.to_owned()).collect());
+    config
+}
+
+impl Bed {
+    /// A client as cluster administrator. Make one per test: a client belongs to the Tokio runtime that made it.
+    ///
+    /// # Errors
+    /// When the kubeconfig is unusable.
+    pub fn client(&self) -> Result<Client> {
+        client(&self.admin)
+    }
+
+    /// A client that acts as `user` in `groups` (and `system:authenticated`).
+    ///
+    /// # Errors
+    /// When the kubeconfig is unusable.
+    pub fn as_user(&self, user: &str, groups: &[&str]) -> Result<Client> {
+        let mut groups = groups.to_vec();
+        groups.push("system:authenticated");
+        client(&impersonating(&self.admin, user, &groups))
+    }
+
+    /// The administrator's kubeconfig.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// A kubeconfig with a fresh token of a `ServiceAccount`, valid for an hour. The account must exist.
+    ///
+    /// # Errors
+    /// When the API server gives no token.
+    pub async fn sa_kubeconfig(&self, namespace: &str, name: &str) -> Result<PathBuf> {
+        let accounts: Api<ServiceAccount> = Api::namespaced(self.client()?, namespace);
+        let request = TokenRequest {
+            spec: TokenRequestSpec {
+                expiration_seconds: Some(3600),
+                ..TokenRequestSpec::default()
+            },
+            ..TokenRequest::default()
+        };
+        let answer = accounts
+            .create_token_request(name, &PostParams::default(), &request)
+            .await?;
+        let token = answer.status.context("the API server gave no token")?.token;
+        let path = Session::get()?
+            .directory()
+            .join(format!("{namespace}-{name}.kubeconfig"));
+        Access {
+            token,
+            ..self.access.clone()
+        }
+        .write(&path)
+    }
+}

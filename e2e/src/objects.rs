@@ -1,0 +1,213 @@
+//! Reading and writing the cluster's objects, as the person in front of it would.
+
+use std::collections::BTreeMap;
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, DeleteParams, PostParams};
+use tokio::io::AsyncWriteExt as _;
+
+use crate::bed::{Bed, Cluster};
+use crate::furniture::FIELD_MANAGER;
+use crate::session::Session;
+use crate::yunikorn;
+
+impl Bed {
+    /// Runs kubectl as administrator and returns what it printed.
+    ///
+    /// # Errors
+    /// With what it printed to standard error, when it fails.
+    pub async fn kubectl(&self, args: &[&str]) -> Result<String> {
+        self.kubectl_with_input(args, "").await
+    }
+
+    /// As [`Self::kubectl`], with text on its standard input (`-f -`).
+    ///
+    /// # Errors
+    /// As [`Self::kubectl`].
+    pub async fn kubectl_with_input(&self, args: &[&str], input: &str) -> Result<String> {
+        let mut child = tokio::process::Command::new(&self.kubectl)
+            .args(args)
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("KUBECACHEDIR", Session::get()?.directory().join("kubectl-cache"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .context("cannot run kubectl")?;
+        let mut stdin = child.stdin.take().context("kubectl has no input")?;
+        let (written, output) = tokio::join!(
+            async move {
+                stdin.write_all(input.as_bytes()).await?;
+                stdin.shutdown().await
+            },
+            child.wait_with_output()
+        );
+        let output = output?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.success(),
+            "kubectl {}: {}",
+            args.join(" "),
+            errors.trim()
+        );
+        written.context("kubectl did not read its input")?;
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// Server-side apply of a YAML file of the repository, as administrator and by force. Many documents are fine.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn apply_file(&self, path: &str) -> Result<()> {
+        self.apply(&["-f", &repository(path)]).await
+    }
+
+    /// Server-side apply of a kustomization of the repository, e.g. `manifests`.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn apply_kustomization(&self, path: &str) -> Result<()> {
+        self.apply(&["-k", &repository(path)]).await
+    }
+
+    async fn apply(&self, what: &[&str]) -> Result<()> {
+        let apply = [
+            "apply",
+            "--server-side",
+            "--force-conflicts",
+            "--field-manager",
+            FIELD_MANAGER,
+        ];
+        self.kubectl(&[&apply, what].concat()).await?;
+        Ok(())
+    }
+
+    /// Server-side apply of YAML text, as administrator and without force, under the given field manager.
+    ///
+    /// # Errors
+    /// When the API server refuses, also for a conflict.
+    pub async fn apply_text(&self, yaml: &str, field_manager: &str) -> Result<()> {
+        self.kubectl_with_input(
+            &[
+                "apply",
+                "--server-side",
+                "--field-manager",
+                field_manager,
+                "-f",
+                "-",
+            ],
+            yaml,
+        )
+        .await?;
+        Ok(())
+    }
+
+    /// Waits until the API server serves all custom resources.
+    ///
+    /// # Errors
+    /// When it does not within [`PATIENCE`].
+    pub async fn crds_established(&self) -> Result<()> {
+        self.kubectl(&[
+            "wait",
+            "--for=condition=Established",
+            "crd",
+            "--all",
+            "--timeout=30s",
+        ])
+        .await?;
+        Ok(())
+    }
+
+    /// A `ConfigMap` of `YuniKorn`'s namespace.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn config_map(&self, name: &str) -> Result<Option<ConfigMap>> {
+        Ok(self.config_maps()?.get_opt(name).await?)
+    }
+
+    /// One `data` value of a `ConfigMap` of `YuniKorn`'s namespace.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn config_value(&self, name: &str, key: &str) -> Result<Option<String>> {
+        Ok(self.config_map(name).await?.and_then(|map| map.data?.remove(key)))
+    }
+
+    /// Puts `data` (and nothing else) into a `ConfigMap` of `YuniKorn`'s namespace, as an administrator's `replace` would.
+    ///
+    /// # Errors
+    /// When the API server, or `YuniKorn`'s webhook, refuses.
+    pub async fn write_config_map(&self, name: &str, data: BTreeMap<String, String>) -> Result<()> {
+        let mut map = ConfigMap {
+            data: Some(data),
+            ..ConfigMap::default()
+        };
+        map.metadata.name = Some(name.to_owned());
+        let maps = self.config_maps()?;
+        if maps.get_opt(name).await?.is_some() {
+            maps.replace(name, &PostParams::default(), &map).await?;
+        } else {
+            maps.create(&PostParams::default(), &map).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes a `ConfigMap` of `YuniKorn`'s namespace.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub async fn delete_config_map(&self, name: &str) -> Result<()> {
+        self.config_maps()?.delete(name, &DeleteParams::default()).await?;
+        Ok(())
+    }
+
+    /// Writes `yunikorn-defaults` with this `queues.yaml` and what the bed needs.
+    ///
+    /// # Errors
+    /// When the API server, or `YuniKorn`'s webhook, refuses.
+    pub async fn set_base(&self, queues: &str) -> Result<()> {
+        let mut data = self.needed_defaults();
+        data.insert("queues.yaml".to_owned(), queues.to_owned());
+        self.write_config_map(yunikorn::DEFAULTS, data).await
+    }
+
+    /// Writes `yunikorn-configs` with only this `queues.yaml`: a hand edit.
+    ///
+    /// # Errors
+    /// When the API server, or `YuniKorn`'s webhook, refuses.
+    pub async fn set_configs(&self, queues: &str) -> Result<()> {
+        self.write_config_map(
+            yunikorn::CONFIGS,
+            BTreeMap::from([("queues.yaml".to_owned(), queues.to_owned())]),
+        )
+        .await
+    }
+
+    /// The keys without which `YuniKorn` does not work here.
+    pub fn needed_defaults(&self) -> BTreeMap<String, String> {
+        match &self.cluster {
+            Cluster::Local(_) => BTreeMap::from([
+                (
+                    "admissionController.webHook.schedulerServiceAddress".to_owned(),
+                    yunikorn::REST.to_string(),
+                ),
+                // The shim looks at new pods once per interval, three times per pod; its default is a second.
+                ("service.schedulingInterval".to_owned(), "50ms".to_owned()),
+            ]),
+            Cluster::Existing(existing) => existing.defaults.clone(),
+        }
+    }
+
+    pub(crate) fn config_maps(&self) -> Result<Api<ConfigMap>> {
+        Ok(Api::namespaced(self.client()?, yunikorn::NAMESPACE))
+    }
+}
+
+/// The absolute path of a file of the repository.
+fn repository(path: &str) -> String {
+    format!("{}/../{path}", env!("CARGO_MANIFEST_DIR"))
+}

@@ -1,0 +1,419 @@
+//! The oracle: what the real `YuniKorn` answers.
+//!
+//! A program of this project (`e2e/oracle`, Go) that is linked with yunikorn-core and yunikorn-k8shim and runs their own
+//! functions on our inputs. [`Oracle`] keeps one process of it and speaks its protocol; ask in batches, a hundred thousand
+//! ACLs take some seconds.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::assets;
+
+/// Inputs per request: bounds what both sides hold in memory.
+const BATCH: usize = 10_000;
+
+/// A running oracle. It ends by itself when this process does, since its input then ends.
+#[derive(Debug)]
+pub struct Oracle {
+    pipes: Mutex<Pipes>,
+    child: Child,
+}
+
+#[derive(Debug)]
+struct Pipes {
+    questions: BufWriter<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+/// Somebody who submits or administers. Without groups `YuniKorn` resolves them: without a resolver, to the user's own name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// User name.
+    pub user: String,
+    /// Groups, in the order given.
+    pub groups: Vec<String>,
+}
+
+/// An ACL string and who to check against it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct AclQuestion {
+    /// The text of a `submitacl` or `adminacl`.
+    pub acl: String,
+    /// Checked with the groups as given, unresolved.
+    pub subjects: Vec<Subject>,
+}
+
+/// What `YuniKorn` makes of an ACL string. Errors are empty for "none".
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct AclAnswer {
+    /// Of `configs.ParseAndValidateConfig` on a configuration with this ACL: the admission webhook's view.
+    pub validate_error: String,
+    /// Of `security.NewACL`: the view of activation.
+    pub newacl_error: String,
+    /// Names in force, sorted.
+    pub users: Vec<String>,
+    /// Names in force, sorted.
+    pub groups: Vec<String>,
+    /// The wildcard is in force.
+    pub all_allowed: bool,
+    /// One per subject.
+    pub access: Vec<bool>,
+    /// `YuniKorn` panicked; everything else is meaningless.
+    pub panic: String,
+}
+
+/// A `queues.yaml` text.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ConfigQuestion {
+    /// The text.
+    pub text: String,
+    /// The text that runs before it; `YuniKorn`'s built-in one if empty.
+    pub from: String,
+}
+
+/// What `YuniKorn` makes of a `queues.yaml` text. Errors are empty for "none".
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ConfigAnswer {
+    /// Of validate-conf and the admission webhook.
+    pub validate_error: String,
+    /// Why a scheduler does not start with it.
+    pub start_error: String,
+    /// Why a running scheduler does not take it; [`DEADLOCK`] when it hangs for ever.
+    pub reload_error: String,
+    /// As `/ws/v1/config` shows it; empty if invalid.
+    pub checksum: String,
+    /// Parsed and normalised, in `YuniKorn`'s JSON (capitalised keys, empty values left out); null if invalid.
+    pub config: Value,
+    /// Names of the active placement rules after a start, by partition (`[oracle]default`). `YuniKorn` appends `recovery`.
+    pub rules: BTreeMap<String, Vec<String>>,
+    /// `YuniKorn` panicked; everything else is meaningless.
+    pub panic: String,
+}
+
+/// The [`ConfigAnswer::reload_error`] of a text without the active partition.
+pub const DEADLOCK: &str = "deadlock";
+
+/// Access questions on one configuration.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct AccessQuestion {
+    /// The `queues.yaml` text the scheduler starts with.
+    pub text: String,
+    /// Answered in order, each by a scheduler that has not resolved anybody yet. An application that is placed stays.
+    pub queries: Vec<AccessQuery>,
+}
+
+/// Somebody and a queue.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct AccessQuery {
+    /// Who.
+    #[serde(flatten)]
+    pub subject: Subject,
+    /// Full path, as in a pod's label.
+    pub queue: String,
+    /// Application tags; the shim sets `namespace`.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// Access decisions on one configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct AccessAnswer {
+    /// Why the scheduler does not start; then there are no decisions.
+    pub start_error: String,
+    /// One per query.
+    pub decisions: Vec<Decision>,
+    /// `YuniKorn` panicked; everything else is meaningless.
+    pub panic: String,
+}
+
+/// One access decision.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent answers")]
+pub struct Decision {
+    /// Why this user can submit nowhere; then nothing else is told.
+    pub user_error: String,
+    /// As resolved.
+    #[serde(deserialize_with = "null_is_empty")]
+    pub groups: Vec<String>,
+    /// The queue, or the nearest above it that exists.
+    pub nearest: String,
+    /// It is the queue itself.
+    pub exists: bool,
+    /// The nearest queue takes applications.
+    pub leaf: bool,
+    /// `CheckSubmitAccess` of the nearest queue.
+    pub submit: bool,
+    /// `CheckAdminAccess` of the nearest queue.
+    pub admin: bool,
+    /// Where an application that asks for the queue is placed; empty if refused.
+    pub placed: String,
+    /// Why it is refused.
+    pub placed_error: String,
+}
+
+/// A comma-separated list of regular expressions, as in the `accessControl` keys.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct RegexQuestion {
+    /// The list.
+    pub patterns: String,
+    /// What to match.
+    pub subjects: Vec<String>,
+}
+
+/// What the admission controller makes of such a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct RegexAnswer {
+    /// Go's message for the first pattern that does not compile.
+    pub error: String,
+    /// The patterns, split and trimmed; none after an error.
+    pub parts: Vec<String>,
+    /// One per subject: any pattern matches.
+    #[serde(rename = "match")]
+    pub matches: Vec<bool>,
+    /// One list per pattern, one element per subject.
+    pub each: Vec<Vec<bool>>,
+    /// Go panicked; everything else is meaningless.
+    pub panic: String,
+}
+
+/// The two `ConfigMap`s; `None` for one that does not exist.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ConfigMaps {
+    /// `yunikorn-defaults`.
+    pub defaults: Option<ConfigMapData>,
+    /// `yunikorn-configs`.
+    pub configs: Option<ConfigMapData>,
+}
+
+/// What `YuniKorn` reads of a `ConfigMap`.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigMapData {
+    /// Text values.
+    pub data: BTreeMap<String, String>,
+    /// Binary values.
+    pub binary_data: BTreeMap<String, k8s_openapi::ByteString>,
+}
+
+/// The `ConfigMap`s and who to check against them.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct AdmissionQuestion {
+    /// Where the `admissionController.accessControl.*` keys are read from.
+    #[serde(flatten)]
+    pub maps: ConfigMaps,
+    /// Who wants to set somebody's name.
+    pub subjects: Vec<Subject>,
+}
+
+/// The admission controller's access control as it is in force.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct AdmissionAnswer {
+    /// `bypassAuth`.
+    pub bypass_auth: bool,
+    /// `trustControllers`.
+    pub trust_controllers: bool,
+    /// `systemUsers`, the patterns in force.
+    pub system_users: Vec<String>,
+    /// `externalUsers`, the patterns in force.
+    pub external_users: Vec<String>,
+    /// `externalGroups`, the patterns in force.
+    pub external_groups: Vec<String>,
+    /// One per subject: it may set the user annotation.
+    pub allowed: Vec<bool>,
+    /// The admission controller panicked; everything else is meaningless.
+    pub panic: String,
+}
+
+/// What to decode YAML into.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum YamlTarget {
+    /// The first document as a tree of `{kind, tag, value, style, anchor, line, column, children}`.
+    #[default]
+    Nodes,
+    /// `configs.SchedulerConfig`, strictly, not validated.
+    Config,
+    /// `configs.QueueConfig`, strictly, not validated.
+    Queue,
+}
+
+/// A YAML text.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct YamlQuestion {
+    /// The text.
+    pub text: String,
+    /// What to decode it into.
+    pub into: YamlTarget,
+}
+
+/// What `YuniKorn`'s YAML decoder makes of a text.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct YamlAnswer {
+    /// The decoder's message.
+    pub error: String,
+    /// There is no document, which `YuniKorn` takes for an empty configuration.
+    pub empty: bool,
+    /// The decoded value in Go's JSON; `{"unspeakable": …}` if it holds floats that JSON has not.
+    pub value: Value,
+    /// The decoder panicked; everything else is meaningless.
+    pub panic: String,
+}
+
+impl Oracle {
+    /// The oracle of this process, built and started at the first call.
+    ///
+    /// # Errors
+    /// When it cannot be built or started.
+    pub fn get() -> Result<&'static Self> {
+        static ORACLE: OnceLock<std::result::Result<Oracle, String>> = OnceLock::new();
+        match ORACLE.get_or_init(|| Self::start().map_err(|error| format!("{error:#}"))) {
+            Ok(oracle) => Ok(oracle),
+            Err(message) => bail!("no oracle: {message}"),
+        }
+    }
+
+    fn start() -> Result<Self> {
+        let program = assets::oracle()?;
+        let mut child = Command::new(&program)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {}", program.display()))?;
+        let questions = BufWriter::new(child.stdin.take().context("the oracle has no input")?);
+        let answers = BufReader::new(child.stdout.take().context("the oracle has no output")?);
+        Ok(Self {
+            pipes: Mutex::new(Pipes { questions, answers }),
+            child,
+        })
+    }
+
+    /// ACL strings.
+    ///
+    /// # Errors
+    /// When the oracle does not answer; the same for all questions below.
+    pub fn acl(&self, questions: &[AclQuestion]) -> Result<Vec<AclAnswer>> {
+        self.ask("acl", questions)
+    }
+
+    /// `queues.yaml` texts.
+    #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
+    pub fn config(&self, questions: &[ConfigQuestion]) -> Result<Vec<ConfigAnswer>> {
+        self.ask("config", questions)
+    }
+
+    /// Access and placement.
+    #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
+    pub fn access(&self, questions: &[AccessQuestion]) -> Result<Vec<AccessAnswer>> {
+        self.ask("access", questions)
+    }
+
+    /// Lists of regular expressions.
+    #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
+    pub fn regex(&self, questions: &[RegexQuestion]) -> Result<Vec<RegexAnswer>> {
+        self.ask("regex", questions)
+    }
+
+    /// YAML texts.
+    #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
+    pub fn yaml(&self, questions: &[YamlQuestion]) -> Result<Vec<YamlAnswer>> {
+        self.ask("yaml", questions)
+    }
+
+    /// Merged `ConfigMap`s: binary over text, `yunikorn-configs` over `yunikorn-defaults`, key by key.
+    #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
+    pub fn flatten(&self, questions: &[ConfigMaps]) -> Result<Vec<BTreeMap<String, String>>> {
+        self.ask("flatten", questions)
+    }
+
+    /// The admission controller's access control.
+    #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
+    pub fn admission(&self, questions: &[AdmissionQuestion]) -> Result<Vec<AdmissionAnswer>> {
+        self.ask("admission", questions)
+    }
+
+    fn ask<Question: Serialize, Answer: DeserializeOwned>(
+        &self,
+        operation: &str,
+        questions: &[Question],
+    ) -> Result<Vec<Answer>> {
+        let mut pipes = self.pipes.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answers = Vec::with_capacity(questions.len());
+        for batch in questions.chunks(BATCH) {
+            answers.extend(pipes.exchange(operation, batch)?);
+        }
+        Ok(answers)
+    }
+}
+
+impl Pipes {
+    /// The oracle reads a whole line before it writes one, so writing first and reading then cannot block for ever.
+    fn exchange<Question: Serialize, Answer: DeserializeOwned>(
+        &mut self,
+        operation: &str,
+        questions: &[Question],
+    ) -> Result<Vec<Answer>> {
+        #[derive(Serialize)]
+        struct Request<'a, T> {
+            op: &'a str,
+            r#in: &'a [T],
+        }
+        #[derive(Deserialize)]
+        #[serde(bound = "T: DeserializeOwned")]
+        struct Reply<T> {
+            out: Option<Vec<T>>,
+            error: Option<String>,
+        }
+        serde_json::to_writer(
+            &mut self.questions,
+            &Request {
+                op: operation,
+                r#in: questions,
+            },
+        )?;
+        self.questions.write_all(b"\n")?;
+        self.questions.flush().context("the oracle has ended")?;
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
+        ensure!(!line.is_empty(), "the oracle has ended");
+        let reply: Reply<Answer> =
+            serde_json::from_str(&line).context("the oracle's answer is not understood")?;
+        let answers = reply
+            .out
+            .ok_or_else(|| anyhow!("the oracle: {}", reply.error.unwrap_or_default()))?;
+        ensure!(
+            answers.len() == questions.len(),
+            "{} questions, {} answers",
+            questions.len(),
+            answers.len()
+        );
+        Ok(answers)
+    }
+}
+
+impl Drop for Oracle {
+    fn drop(&mut self) {
+        // It may have ended already; the exit status says nothing new.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Go writes a nil slice as `null`.
+fn null_is_empty<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<Vec<String>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}

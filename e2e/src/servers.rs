@@ -1,0 +1,200 @@
+//! The bed's servers, for tests that start, stop and disturb them.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Result, bail, ensure};
+use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
+use kube::api::{Api, PostParams};
+
+use crate::audit::Audit;
+use crate::bed::{Bed, Cluster, NAMESPACE};
+use crate::forward::forward;
+use crate::process::Process;
+use crate::wait::{PATIENCE, eventually};
+use crate::yunikorn::{self, Rest};
+
+/// Fixed in the Service and in the forwarder; inside the API server's Service range, which is on loopback.
+pub(crate) const ADMISSION_IP: Ipv4Addr = Ipv4Addr::new(127, 96, 0, 50);
+
+impl Bed {
+    /// The scheduler's REST interface. Make one per test, as with [`Self::client`].
+    ///
+    /// # Errors
+    /// When no HTTP client can be made.
+    pub fn yunikorn(&self) -> Result<Rest> {
+        Rest::new(&self.rest)
+    }
+
+    /// The base URL of the scheduler's REST interface as the operator sees it: `YuniKornConfig.spec.schedulerUrl`.
+    pub fn scheduler_url(&self) -> &str {
+        if self.operator_is_deployed() {
+            "http://yunikorn-service.yunikorn:9080"
+        } else {
+            &self.rest
+        }
+    }
+
+    /// Starts the scheduler and waits until its REST interface answers.
+    ///
+    /// # Errors
+    /// When it runs already, ends, or does not answer.
+    pub async fn start_scheduler(&self) -> Result<()> {
+        let scheduler = self.scheduler()?;
+        scheduler.start()?;
+        let rest = self.yunikorn()?;
+        scheduler
+            .until("the scheduler to answer", PATIENCE, || async {
+                rest.config_checksum().await.map(Some)
+            })
+            .await?;
+        Ok(())
+    }
+
+    /// Starts `YuniKorn`'s admission controller and waits until its webhooks work.
+    ///
+    /// # Errors
+    /// When it does not get there.
+    pub async fn start_admission_controller(&self) -> Result<()> {
+        let Cluster::Local(local) = &self.cluster else {
+            ensure!(
+                self.admission_controller_runs(),
+                "this cluster has no YuniKorn admission controller"
+            );
+            return Ok(());
+        };
+        forward_admission()?;
+        local.admission.start()?;
+        local
+            .admission
+            .until("YuniKorn's webhooks to answer", PATIENCE, || async {
+                for (kind, name) in yunikorn::ADMISSION_WEBHOOKS {
+                    self.kubectl(&["get", kind, name]).await?;
+                }
+                self.webhook_answers().await
+            })
+            .await
+    }
+
+    /// The webhooks have `failurePolicy: Ignore`: until they work, everything is let through. So ask what they must refuse.
+    async fn webhook_answers(&self) -> Result<Option<()>> {
+        let mut map = ConfigMap::default();
+        map.metadata.name = Some(yunikorn::CONFIGS.to_owned());
+        map.data = Some(BTreeMap::from([(
+            "queues.yaml".to_owned(),
+            "nonsense: true\n".to_owned(),
+        )]));
+        let maps = self.config_maps()?;
+        let dry = PostParams {
+            dry_run: true,
+            ..PostParams::default()
+        };
+        let answer = if maps.get_opt(yunikorn::CONFIGS).await?.is_some() {
+            maps.replace(yunikorn::CONFIGS, &dry, &map).await
+        } else {
+            maps.create(&dry, &map).await
+        };
+        match answer {
+            Ok(_) => Ok(None),
+            Err(kube::Error::Api(status)) if status.message.contains("denied the request") => Ok(Some(())),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Stops the admission controller and removes its webhooks.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn stop_admission_controller(&self) -> Result<()> {
+        let Cluster::Local(local) = &self.cluster else {
+            bail!("the admission controller is not ours to stop")
+        };
+        local.admission.kill()?;
+        for (kind, name) in yunikorn::ADMISSION_WEBHOOKS {
+            self.kubectl(&["delete", kind, name, "--ignore-not-found"])
+                .await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn admission_controller_runs(&self) -> bool {
+        match &self.cluster {
+            Cluster::Local(local) => local.admission.running(),
+            Cluster::Existing(existing) => existing.admission_controller,
+        }
+    }
+
+    /// The scheduler's process. [`Self::start_scheduler`] starts and waits.
+    ///
+    /// # Errors
+    /// When it is not ours.
+    pub fn scheduler(&self) -> Result<&Process> {
+        Ok(&self.local()?.scheduler)
+    }
+
+    /// The admission controller's process. [`Self::start_admission_controller`] starts and waits.
+    ///
+    /// # Errors
+    /// When it is not ours.
+    pub fn admission_controller(&self) -> Result<&Process> {
+        Ok(&self.local()?.admission)
+    }
+
+    /// The API server's process. [`Self::start_apiserver`] starts and waits.
+    ///
+    /// # Errors
+    /// When it is not ours.
+    pub fn apiserver(&self) -> Result<&Process> {
+        Ok(&self.local()?.plane.apiserver)
+    }
+
+    /// Starts the API server again, on its old port, and waits until it is ready.
+    ///
+    /// # Errors
+    /// When it does not get there.
+    pub async fn start_apiserver(&self) -> Result<()> {
+        self.local()?.plane.ensure().await
+    }
+
+    /// Starts kube-controller-manager (without the node lifecycle controller), for tests with Deployments or Jobs.
+    ///
+    /// # Errors
+    /// When it is not ours or does not start.
+    pub async fn start_controller_manager(&self) -> Result<()> {
+        let plane = &self.local()?.plane;
+        plane.controller_manager.start()?;
+        eventually(
+            "kube-controller-manager to make the namespace's ServiceAccount",
+            PATIENCE,
+            || async {
+                ensure!(
+                    plane.controller_manager.running(),
+                    plane.controller_manager.log_tail(25)
+                );
+                let accounts: Api<ServiceAccount> = Api::namespaced(self.client()?, NAMESPACE);
+                Ok(accounts.get_opt("default").await?.map(|_| ()))
+            },
+        )
+        .await
+    }
+
+    /// The API server's audit log: who wrote what.
+    ///
+    /// # Errors
+    /// When the API server is not ours.
+    pub fn audit(&self) -> Result<&Audit> {
+        Ok(&self.local()?.plane.audit)
+    }
+}
+
+/// Once per process: the forwarder lives as long as that.
+fn forward_admission() -> Result<()> {
+    static FORWARDED: Mutex<bool> = Mutex::new(false);
+    let mut forwarded = FORWARDED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*forwarded {
+        forward((ADMISSION_IP, 443).into(), yunikorn::ADMISSION)?;
+        *forwarded = true;
+    }
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! queuewarden's model of `YuniKorn` and `YuniKorn` itself, on the same inputs.
+//!
+//! Each test draws random inputs, asks the oracle about all of them at once, and compares. `QUEUEWARDEN_E2E_CASES` is the number
+//! of inputs per test, `QUEUEWARDEN_E2E_SEED` draws the same inputs again; a failure names both, and the smallest input
+//! it could find.
+
+mod acl;
+mod config;
+mod flatten;
+mod samples;
+
+use std::fmt::Debug;
+use std::hash::{BuildHasher as _, RandomState};
+
+use anyhow::{Context as _, Result, bail};
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+const CASES: &str = "QUEUEWARDEN_E2E_CASES";
+const SEED: &str = "QUEUEWARDEN_E2E_SEED";
+/// Inputs drawn before the oracle is asked.
+const BATCH: usize = 2_000;
+/// How many differences are worth reading at once.
+const SHOWN: usize = 5;
+
+/// Draws `usual` inputs (or as many as the environment says) and lets `compare` find out in which of them model and oracle
+/// differ: it answers, for each input, with the difference.
+fn agree<S>(
+    usual: usize,
+    inputs: &S,
+    compare: impl Fn(&[S::Value]) -> Result<Vec<Option<String>>>,
+) -> Result<()>
+where
+    S: Strategy,
+    S::Value: Clone + Debug,
+{
+    let cases = number(CASES)?.map_or(Ok(usual), usize::try_from)?;
+    let seed = number(SEED)?.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
+    let mut bytes = [0; 32];
+    bytes[..8].copy_from_slice(&seed.to_le_bytes());
+    let mut runner = TestRunner::new_with_rng(
+        Config::default(),
+        TestRng::from_seed(RngAlgorithm::ChaCha, &bytes),
+    );
+    let mut done = 0;
+    let mut differences = Vec::new();
+    while done < cases && differences.len() < SHOWN {
+        let trees = (0..BATCH.min(cases - done))
+            .map(|_| inputs.new_tree(&mut runner))
+            .collect::<Result<Vec<_>, _>>();
+        let mut trees = trees.map_err(|reason| anyhow::anyhow!("no input: {reason}"))?;
+        let values: Vec<S::Value> = trees.iter().map(ValueTree::current).collect();
+        for (tree, difference) in trees.iter_mut().zip(compare(&values)?) {
+            if difference.is_some() && differences.len() < SHOWN {
+                differences.push(smallest(tree, &compare)?);
+            }
+        }
+        done += values.len();
+    }
+    if differences.is_empty() {
+        println!("{done} inputs, seed {seed}");
+        return Ok(());
+    }
+    bail!(
+        "model and YuniKorn differ ({SEED}={seed} {CASES}={cases}):\n{}",
+        differences.join("\n")
+    )
+}
+
+/// Shrinks an input for as long as it makes a difference.
+fn smallest<T>(tree: &mut T, compare: &impl Fn(&[T::Value]) -> Result<Vec<Option<String>>>) -> Result<String>
+where
+    T: ValueTree,
+    T::Value: Clone + Debug,
+{
+    let differs = |value: T::Value| Ok::<_, anyhow::Error>(compare(&[value])?.pop().flatten());
+    let mut value = tree.current();
+    let mut difference = differs(value.clone())?.context("the difference has gone")?;
+    let mut moving = tree.simplify();
+    for _ in 0..1_000 {
+        if !moving {
+            break;
+        }
+        let candidate = tree.current();
+        moving = match differs(candidate.clone())? {
+            Some(smaller) => {
+                (value, difference) = (candidate, smaller);
+                tree.simplify()
+            }
+            None => tree.complicate(),
+        };
+    }
+    Ok(format!("  {value:?}\n    {difference}"))
+}
+
+fn number(variable: &str) -> Result<Option<u64>> {
+    match std::env::var(variable) {
+        Ok(text) => Ok(Some(
+            text.parse()
+                .with_context(|| format!("{variable}={text} is no number"))?,
+        )),
+        Err(_) => Ok(None),
+    }
+}

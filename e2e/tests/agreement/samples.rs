@@ -1,0 +1,62 @@
+//! Configurations as people write them: `tests/samples` of the repository.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, ensure};
+use queuewarden::model::config::{checksum, verdict};
+use queuewarden_e2e::Oracle;
+use queuewarden_e2e::oracle::ConfigQuestion;
+
+/// Every sample by its name below `tests/samples`.
+pub(crate) fn texts() -> BTreeMap<String, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/samples");
+    let mut texts = BTreeMap::new();
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path: PathBuf = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "yaml") {
+                let name = path.strip_prefix(&root).unwrap_or(&path).display().to_string();
+                texts.insert(name, std::fs::read_to_string(&path).unwrap_or_default());
+            }
+        }
+    }
+    texts
+}
+
+#[test]
+fn the_model_judges_the_samples_as_yunikorn_does() -> Result<()> {
+    let texts = texts();
+    ensure!(texts.len() > 50, "{} samples", texts.len());
+    let questions: Vec<ConfigQuestion> = texts
+        .values()
+        .map(|text| ConfigQuestion {
+            text: text.clone(),
+            from: String::new(),
+        })
+        .collect();
+    let answers = Oracle::get()?.config(&questions)?;
+    for ((name, text), answer) in texts.iter().zip(&answers) {
+        let verdict = verdict(text, &["default"]);
+        ensure!(
+            verdict.validates.err().unwrap_or_default() == answer.validate_error,
+            "{name}: {answer:?}"
+        );
+        ensure!(
+            verdict.starts.err().unwrap_or_default() == answer.start_error,
+            "{name}: {answer:?}"
+        );
+        ensure!(
+            verdict.reloads.is_ok() == answer.reload_error.is_empty(),
+            "{name}: {answer:?}"
+        );
+        ensure!(
+            answer.checksum.is_empty() || text.is_empty() || answer.checksum == checksum(text),
+            "{name}"
+        );
+    }
+    Ok(())
+}

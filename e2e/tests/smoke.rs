@@ -1,0 +1,236 @@
+//! The bed itself: without these, a green end-to-end test proves nothing.
+
+use anyhow::{Result, ensure};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, DeleteParams};
+use queuewarden_e2e::bed::BASE;
+use queuewarden_e2e::wait::{LONG, PATIENCE};
+use queuewarden_e2e::{Bed, Capability, Outcome, kubeconfig, operator, yunikorn};
+
+fn granting(acl: &str) -> String {
+    BASE.replace(
+        "          - name: prod\n",
+        &format!("          - name: prod\n            submitacl: '{acl}'\n"),
+    )
+}
+
+#[tokio::test]
+async fn a_closed_root_rejects_and_a_grant_allows() -> Result<()> {
+    Bed::with(async |bed| {
+        let outcome = bed.submit("alice", &["devs"], "root.prod").await?;
+        let Outcome::Rejected { message } = &outcome else {
+            anyhow::bail!("{outcome:?}")
+        };
+        ensure!(message.contains("no placement rule matched"), "{message}");
+
+        let text = granting("alice");
+        bed.set_configs(&text).await?;
+        bed.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
+        let outcome = bed.submit("alice", &["devs"], "root.prod").await?;
+        ensure!(
+            outcome
+                == Outcome::Allowed {
+                    queue: "root.prod".to_owned()
+                },
+            "{outcome:?}"
+        );
+        ensure!(bed.submit("bob", &["ops"], "root.prod").await?.is_rejected());
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn each_test_begins_with_the_base() -> Result<()> {
+    for _ in 0..2 {
+        Bed::with(async |bed| {
+            ensure!(bed.config_map(yunikorn::CONFIGS).await?.is_none());
+            ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_rejected());
+            let text = granting("alice");
+            bed.set_configs(&text).await?;
+            bed.yunikorn()?.wait_for_text(&text, PATIENCE).await
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn yunikorns_webhook_refuses_a_text_that_does_not_validate() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::AdmissionProcess])? {
+            return Ok(());
+        }
+        bed.start_admission_controller().await?;
+        let error = bed.set_configs(&granting("a b c")).await.unwrap_err().to_string();
+        ensure!(error.contains("multiple spaces found in ACL"), "{error}");
+        // Valid for the webhook, and written; see the restart below for what the scheduler makes of such a text.
+        bed.set_configs(&granting("alice")).await?;
+        bed.yunikorn()?
+            .wait_for_text(&granting("alice"), PATIENCE)
+            .await?;
+        // Now the identity comes from the API server, not from us.
+        ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
+        let outcome = bed
+            .submit_by(("bob", &["ops"]), "alice", &["devs"], "root.prod")
+            .await?;
+        let Outcome::Refused { message } = &outcome else {
+            anyhow::bail!("bob passed as alice: {outcome:?}")
+        };
+        ensure!(
+            message.contains("not allowed to set user annotation"),
+            "{message}"
+        );
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn the_scheduler_can_be_killed_paused_and_restarted() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::SchedulerProcess])? {
+            return Ok(());
+        }
+        let text = granting(" devs");
+        bed.set_configs(&text).await?;
+        bed.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
+        bed.scheduler()?.kill()?;
+        ensure!(bed.yunikorn()?.config_checksum().await.is_err());
+        bed.start_scheduler().await?;
+        bed.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
+        ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
+
+        bed.scheduler()?.pause()?;
+        ensure!(bed.yunikorn()?.config_checksum().await.is_err());
+        bed.scheduler()?.resume()?;
+        bed.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
+
+        // Two spaces pass YuniKorn's validator and stop its scheduler at the next start.
+        bed.set_configs(&granting("alice  devs")).await?;
+        bed.scheduler()?.kill()?;
+        bed.scheduler()?.start()?;
+        let status = bed.scheduler()?.exited(LONG).await?;
+        ensure!(!status.success());
+        ensure!(bed.scheduler()?.log().contains("multiple spaces found in ACL"));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn the_api_server_can_be_killed_and_restarted() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::ApiServerProcess])? {
+            return Ok(());
+        }
+        bed.set_configs(&granting("alice")).await?;
+        bed.apiserver()?.kill()?;
+        ensure!(bed.config_map(yunikorn::CONFIGS).await.is_err());
+        bed.start_apiserver().await?;
+        ensure!(bed.config_map(yunikorn::CONFIGS).await?.is_some());
+        ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn every_write_is_in_the_audit_log() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::Audit])? {
+            return Ok(());
+        }
+        let mark = bed.audit()?.mark()?;
+        bed.set_configs(&granting("alice")).await?;
+        let written = |write: &queuewarden_e2e::audit::Write| {
+            write.user == "admin"
+                && write.resource == "configmaps"
+                && write.name == yunikorn::CONFIGS
+                && write.accepted()
+        };
+        ensure!(
+            bed.audit()?.count(mark, written)? == 1,
+            "{:?}",
+            bed.audit()?.since(mark)?
+        );
+        bed.submit("alice", &["devs"], "root.prod").await?;
+        let created = bed
+            .audit()?
+            .count(mark, |write| write.user == "alice" && write.verb == "create")?;
+        ensure!(created == 1, "{:?}", bed.audit()?.since(mark)?);
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_controllers_pods_carry_its_creators_name() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::AdmissionProcess, Capability::ControllerManager])? {
+            return Ok(());
+        }
+        bed.start_admission_controller().await?;
+        bed.start_controller_manager().await?;
+        let job = r#"{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "count", "namespace": "queuewarden-e2e"},
+            "spec": {"template": {"metadata": {"labels": {"applicationId": "count", "queue": "root.prod"}},
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}}"#;
+        bed.kubectl_with_input(&["create", "-f", "-", "--as=alice", "--as-group=system:authenticated"], job).await?;
+        let pods = ["get", "pods", "-n", "queuewarden-e2e", "-l", "applicationId=count", "-o", "jsonpath={.items[*].metadata.annotations}"];
+        let annotations = queuewarden_e2e::eventually("the job's pod", PATIENCE, || async {
+            let text = bed.kubectl(&pods).await?;
+            Ok((!text.is_empty()).then_some(text))
+        })
+        .await?;
+        ensure!(annotations.contains("alice"), "{annotations}");
+        bed.kubectl(&["delete", "job", "count", "-n", "queuewarden-e2e"]).await?;
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn the_operators_account_has_the_shipped_rights_and_no_more() -> Result<()> {
+    Bed::with(async |bed| {
+        bed.install().await?;
+        let kubeconfig = bed.sa_kubeconfig(operator::NAMESPACE, operator::NAME).await?;
+        let client = kube::Client::try_from(kubeconfig::load(&kubeconfig).await?)?;
+        let maps: Api<ConfigMap> = Api::namespaced(client, yunikorn::NAMESPACE);
+        ensure!(maps.get(yunikorn::DEFAULTS).await?.data.is_some());
+        let error = maps
+            .delete(yunikorn::DEFAULTS, &DeleteParams::default())
+            .await
+            .unwrap_err()
+            .to_string();
+        ensure!(error.contains(operator::USER), "{error}");
+
+        let configs = Some((yunikorn::NAMESPACE, yunikorn::CONFIGS));
+        let defaults = Some((yunikorn::NAMESPACE, yunikorn::DEFAULTS));
+        ensure!(
+            bed.may(operator::USER, "update", "", "configmaps", configs)
+                .await?
+        );
+        ensure!(
+            !bed.may(operator::USER, "update", "", "configmaps", defaults)
+                .await?
+        );
+        ensure!(!bed.may(operator::USER, "get", "", "secrets", None).await?);
+        ensure!(
+            !bed.may(operator::USER, "update", "queuewarden.dev", "queueacls", None)
+                .await?
+        );
+        Ok(())
+    })
+    .await
+}
+
+#[test]
+fn the_operators_binary_is_built() -> Result<()> {
+    let binary = queuewarden_e2e::assets::operator()?;
+    ensure!(
+        binary.is_file() && binary.ends_with("queuewarden"),
+        "{}",
+        binary.display()
+    );
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! `queuewarden run`: the operator.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use clap::ArgAction;
+
+use super::{Exit, Failure};
+use crate::operator::{self, Options};
+use crate::telemetry::{self, Format};
+
+/// Arguments of `run`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Address of /livez, /readyz and /metrics
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:8080")]
+    listen: SocketAddr,
+    /// Let a Lease decide which replica writes
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = ArgAction::Set, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    leader_elect: bool,
+    /// Name of this replica; it differs from that of every other
+    #[arg(long, value_name = "NAME", env = "POD_NAME")]
+    identity: Option<String>,
+    /// Namespace of the Lease, instead of the kubeconfig's or the pod's
+    #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE")]
+    namespace: Option<String>,
+    /// How a log line looks
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    log_format: Format,
+    /// What is logged: error, warn, info, debug or trace, also by module, as in info,queuewarden=debug
+    #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = "info")]
+    log_level: String,
+}
+
+/// Runs until the process is told to end.
+///
+/// # Errors
+/// When the operator cannot begin.
+pub fn run(args: &Args) -> Result<Exit, Failure> {
+    telemetry::start(args.log_format, &args.log_level)
+        .map_err(|error| Failure::Usage(format!("--log-level: {error}")))?;
+    let options = Options {
+        listen: args.listen,
+        leader_elect: args.leader_elect,
+        identity: args.identity.clone().unwrap_or_else(random_identity),
+        namespace: args.namespace.clone(),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Operator(format!("cannot start threads: {error}")))?;
+    let ended = runtime.block_on(operator::run(options));
+    // A plan that is still being made is not waited for.
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    ended.map_err(|error| Failure::Operator(error.to_string()))?;
+    Ok(Exit::Clean)
+}
+
+/// Outside a pod nothing names a replica.
+fn random_identity() -> String {
+    format!("queuewarden-{:08x}", fastrand::u32(..))
+}

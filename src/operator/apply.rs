@@ -1,0 +1,136 @@
+//! The writes of ConfigMaps, and what a refusal means.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use serde_json::json;
+
+use super::call::{Error, call};
+use crate::plan::snapshot::{FIELD_MANAGER, WriteFailure};
+use crate::plan::{NewConfigMap, Write};
+
+/// Why a write did not happen.
+#[derive(Debug)]
+pub enum Refusal {
+    /// The ConfigMap is not what the plan saw: plan again.
+    Conflict,
+    /// For the plan to judge.
+    Failure(WriteFailure),
+}
+
+/// Makes a ConfigMap. One that exists already is left alone: `None`.
+///
+/// # Errors
+/// When it is neither there nor made.
+pub async fn create(
+    client: &Client,
+    namespace: &str,
+    new: &NewConfigMap,
+) -> Result<Option<ConfigMap>, WriteFailure> {
+    let map = ConfigMap {
+        metadata: ObjectMeta {
+            name: Some(new.name.clone()),
+            annotations: Some(new.annotations.clone()).filter(|annotations| !annotations.is_empty()),
+            ..ObjectMeta::default()
+        },
+        data: Some(new.data.clone()),
+        ..ConfigMap::default()
+    };
+    match post(client, namespace, &map).await {
+        Ok(map) => Ok(Some(map)),
+        Err(error) if error.is_conflict() => Ok(None),
+        Err(error) => Err(failure(&error)),
+    }
+}
+
+/// Changes the output ConfigMap, if it is still the one that the plan saw.
+///
+/// # Errors
+/// When it was not changed.
+pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<ConfigMap, Refusal> {
+    let done = match &write.resource_version {
+        None => post(client, namespace, &output(write)).await,
+        Some(version) => {
+            let mut metadata = json!({"resourceVersion": version});
+            if let Some(metadata) = metadata.as_object_mut().filter(|_| !write.annotations.is_empty()) {
+                metadata.insert("annotations".into(), json!(write.annotations));
+            }
+            let patch = Patch::Merge(json!({"metadata": metadata, "data": write.data}));
+            let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
+            call(maps(client, namespace).patch(&write.name, &params, &patch)).await
+        }
+    };
+    done.map_err(|error| match error {
+        // Deleted since, changed since, or made since.
+        error if error.is_conflict() || error.is_not_found() => Refusal::Conflict,
+        error => Refusal::Failure(failure(&error)),
+    })
+}
+
+/// A ConfigMap as it stands, past every cache.
+///
+/// # Errors
+/// When the API server does not say.
+pub async fn read(client: &Client, namespace: &str, name: &str) -> Result<Option<ConfigMap>, Error> {
+    call(maps(client, namespace).get_opt(name)).await
+}
+
+fn output(write: &Write) -> ConfigMap {
+    let data = write.data.iter().filter_map(|(key, value)| Some((key.clone(), value.clone()?)));
+    ConfigMap {
+        metadata: ObjectMeta {
+            name: Some(write.name.clone()),
+            annotations: Some(write.annotations.clone()).filter(|annotations| !annotations.is_empty()),
+            ..ObjectMeta::default()
+        },
+        data: Some(data.collect()),
+        ..ConfigMap::default()
+    }
+}
+
+async fn post(client: &Client, namespace: &str, map: &ConfigMap) -> Result<ConfigMap, Error> {
+    let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
+    call(maps(client, namespace).create(&params, map)).await
+}
+
+fn maps(client: &Client, namespace: &str) -> Api<ConfigMap> {
+    Api::namespaced(client.clone(), namespace)
+}
+
+/// An admission webhook's answer is told by its words: its status code is its own choice, 400 and 403 are usual
+/// (apiserver `plugin/webhook/errors/statuserror.go`).
+fn failure(error: &Error) -> WriteFailure {
+    let message = error.to_string();
+    if message.contains("admission webhook") && message.contains("denied the request") {
+        return WriteFailure::Rejected(message);
+    }
+    match error {
+        Error::Refused { code: 403, .. } => WriteFailure::Forbidden(message),
+        _ => WriteFailure::Transient(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(code: u16, message: &str) -> Error {
+        Error::Refused { code, reason: String::new(), message: message.into() }
+    }
+
+    #[test]
+    fn refusals_are_told_apart() {
+        let rbac =
+            "configmaps \"yunikorn-configs\" is forbidden: User \"x\" cannot patch resource \"configmaps\"";
+        let webhook =
+            "admission webhook \"admission-webhook.yunikorn.validate-conf\" denied the request: bad";
+        let broken =
+            "failed calling webhook \"x\": failed to call webhook: Post \"https://x\": connection refused";
+        assert_eq!(failure(&refused(403, rbac)), WriteFailure::Forbidden(rbac.into()));
+        for code in [400, 403] {
+            assert_eq!(failure(&refused(code, webhook)), WriteFailure::Rejected(webhook.into()));
+        }
+        assert_eq!(failure(&refused(500, broken)), WriteFailure::Transient(broken.into()));
+        assert!(matches!(failure(&Error::Timeout), WriteFailure::Transient(_)));
+    }
+}

@@ -1,0 +1,152 @@
+//! `/livez`, `/readyz` and `/metrics`.
+//!
+//! Alive: every watch heard from the API server, and the loop came round, within 15 minutes. Ready: everything was read once and a
+//! first plan was made; also on replicas that do not lead. Neither depends on the scheduler, nor on what it thinks of the configuration.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::get;
+use tokio::time::Instant;
+
+use super::metrics::Metrics;
+use super::watch::Progress;
+
+/// Silence after which a watch or the loop is taken for dead. Watches are answered every 5 minutes, the loop comes round every 10.
+const PATIENCE: Duration = Duration::from_mins(15);
+
+/// What the endpoints tell.
+#[derive(Debug)]
+pub struct Health {
+    /// The metrics.
+    pub metrics: Metrics,
+    planned: AtomicBool,
+    stopping: AtomicBool,
+    rounds: Mutex<Rounds>,
+}
+
+#[derive(Debug)]
+struct Rounds {
+    last: Instant,
+    watches: Vec<Arc<Progress>>,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self {
+            metrics: Metrics::default(),
+            planned: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            rounds: Mutex::new(Rounds { last: Instant::now(), watches: Vec::new() }),
+        }
+    }
+}
+
+impl Health {
+    /// The loop came round, and these watches are running.
+    pub fn round(&self, watches: Vec<Arc<Progress>>) {
+        let rounds = Rounds { last: Instant::now(), watches };
+        *self.rounds.lock().unwrap_or_else(PoisonError::into_inner) = rounds;
+    }
+
+    /// A plan was made.
+    pub fn planned(&self) {
+        if !self.planned.swap(true, Ordering::Relaxed) {
+            tracing::info!("Everything was read; ready");
+        }
+    }
+
+    /// The process is about to end.
+    pub fn stopping(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Why the process should be started again.
+    fn dead(&self) -> Option<String> {
+        let rounds = self.rounds.lock().unwrap_or_else(PoisonError::into_inner);
+        if rounds.last.elapsed() > PATIENCE {
+            return Some("the loop stands still".into());
+        }
+        let silent = rounds.watches.iter().find(|watch| watch.silence() > PATIENCE)?;
+        Some(format!("the API server has not answered the watch of {}", silent.resource))
+    }
+
+    /// Why the process is not ready.
+    fn unready(&self) -> Option<&'static str> {
+        if self.stopping.load(Ordering::Relaxed) {
+            Some("stopping")
+        } else if self.planned.load(Ordering::Relaxed) {
+            None
+        } else {
+            Some("not everything was read yet")
+        }
+    }
+
+    fn text(&self) -> String {
+        let watches = self.rounds.lock().unwrap_or_else(PoisonError::into_inner).watches.clone();
+        self.metrics.text(&watches)
+    }
+}
+
+/// The endpoints.
+pub fn router(health: Arc<Health>) -> Router {
+    Router::new()
+        .route("/livez", get(async |State(health): State<Arc<Health>>| answer(health.dead())))
+        .route("/readyz", get(async |State(health): State<Arc<Health>>| answer(health.unready())))
+        .route("/metrics", get(metrics))
+        .with_state(health)
+}
+
+async fn metrics(State(health): State<Arc<Health>>) -> impl IntoResponse {
+    let openmetrics = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, openmetrics)], health.text())
+}
+
+fn answer(problem: Option<impl Into<String>>) -> (StatusCode, String) {
+    match problem {
+        None => (StatusCode::OK, "ok\n".into()),
+        Some(problem) => (StatusCode::SERVICE_UNAVAILABLE, problem.into() + "\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn ready_from_the_first_plan_until_the_signal() {
+        let health = Health::default();
+        assert!(health.unready().is_some());
+        health.planned();
+        assert_eq!(health.unready(), None);
+        health.stopping();
+        assert!(health.unready().is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn dead_when_the_loop_or_a_watch_stands_still() {
+        let health = Health::default();
+        tokio::time::advance(PATIENCE).await;
+        assert_eq!(health.dead(), None);
+        let watch = Progress::new("queueacls");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(health.dead().as_deref(), Some("the loop stands still"));
+        health.round(vec![Arc::clone(&watch)]);
+        assert_eq!(health.dead(), None);
+        tokio::time::advance(PATIENCE).await;
+        health.round(vec![watch]);
+        assert_eq!(health.dead().as_deref(), Some("the API server has not answered the watch of queueacls"));
+    }
+
+    #[tokio::test]
+    async fn the_metrics_are_well_formed() {
+        let text = Health::default().text();
+        assert!(text.contains("queuewarden_build_info{version="), "{text}");
+        assert!(text.ends_with("# EOF\n"), "{text}");
+    }
+}

@@ -1,0 +1,191 @@
+//! Metrics. Labels are words of ours, never names of objects, so that their number is bounded.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+use super::watch::Progress;
+use super::world::Kind;
+use crate::plan::Plan;
+use crate::plan::conditions::{Condition, Reason, Status, Type};
+use crate::plan::snapshot::Snapshot;
+
+type Labels = Vec<(&'static str, String)>;
+type Durations = Family<Labels, Histogram, fn() -> Histogram>;
+
+/// All metrics of the operator.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    /// 1 while this replica leads.
+    pub leader: Gauge,
+    reconciles: Family<Labels, Counter>,
+    reconcile_duration: Histogram,
+    watch_progress: Family<Labels, Gauge>,
+    objects: Family<Labels, Gauge>,
+    render_bytes: Gauge,
+    applies: Family<Labels, Counter>,
+    drifts: Family<Labels, Counter>,
+    status_patches: Family<Labels, Counter>,
+    contested: Gauge,
+    in_sync: Gauge,
+    last_in_sync: Gauge,
+    fail_open: Gauge,
+    scheduler_requests: Durations,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let seconds: fn() -> Histogram = || Histogram::new(exponential_buckets(0.001, 2.0, 15));
+        let mut metrics = Self {
+            registry: Registry::with_prefix("queuewarden"),
+            leader: Gauge::default(),
+            reconciles: Family::default(),
+            reconcile_duration: seconds(),
+            watch_progress: Family::default(),
+            objects: Family::default(),
+            render_bytes: Gauge::default(),
+            applies: Family::default(),
+            drifts: Family::default(),
+            status_patches: Family::default(),
+            contested: Gauge::default(),
+            in_sync: Gauge::default(),
+            last_in_sync: Gauge::default(),
+            fail_open: Gauge::default(),
+            scheduler_requests: Family::new_with_constructor(seconds),
+        };
+        metrics.register();
+        metrics
+    }
+}
+
+impl Metrics {
+    fn register(&mut self) {
+        let build: Family<Labels, Gauge<i64>> = Family::default();
+        build.get_or_create(&vec![("version", env!("CARGO_PKG_VERSION").to_owned())]).set(1);
+        let r = &mut self.registry;
+        r.register("build_info", "Always 1; the version is a label", build);
+        r.register("leader", "1 while this replica leads", self.leader.clone());
+        r.register("reconcile", "Runs of the loop, by how they ended", self.reconciles.clone());
+        r.register(
+            "reconcile_duration_seconds",
+            "Duration of a run of the loop",
+            self.reconcile_duration.clone(),
+        );
+        r.register(
+            "watch_last_progress_timestamp_seconds",
+            "When the API server last answered the watch with success",
+            self.watch_progress.clone(),
+        );
+        r.register("objects", "Objects by kind, condition and its status", self.objects.clone());
+        r.register("render_bytes", "Length of the rendered queue tree", self.render_bytes.clone());
+        r.register("config_apply", "Writes of the output ConfigMap, by how they ended", self.applies.clone());
+        r.register("config_drift", "Writes that put back what someone else changed", self.drifts.clone());
+        r.register("status_patch", "Status patches, by how they ended", self.status_patches.clone());
+        r.register(
+            "config_contested",
+            "1 while another writer insists on the output key",
+            self.contested.clone(),
+        );
+        r.register("config_in_sync", "1 while the YuniKornConfig is Ready", self.in_sync.clone());
+        r.register(
+            "config_last_in_sync_timestamp_seconds",
+            "When the YuniKornConfig was last seen to be Ready",
+            self.last_in_sync.clone(),
+        );
+        r.register("fail_open", "1 while everyone has access to every queue", self.fail_open.clone());
+        r.register(
+            "scheduler_request_duration_seconds",
+            "Requests to the scheduler's REST service, by endpoint and status code or failure",
+            self.scheduler_requests.clone(),
+        );
+    }
+
+    /// A run of the loop ended.
+    pub fn reconciled(&self, took: Duration, failed: bool) {
+        let result = if failed { "error" } else { "ok" };
+        self.reconciles.get_or_create(&label("result", result)).inc();
+        self.reconcile_duration.observe(took.as_secs_f64());
+    }
+
+    /// A write of the output ConfigMap ended: `applied`, `conflict`, `forbidden`, `rejected` or `error`.
+    pub fn applied(&self, result: &'static str) {
+        self.applies.get_or_create(&label("result", result)).inc();
+    }
+
+    /// A write put back what someone else changed (`external_edit`) or removed (`deleted`).
+    pub fn drifted(&self, kind: &'static str) {
+        self.drifts.get_or_create(&label("kind", kind)).inc();
+    }
+
+    /// A status patch ended: `patched`, `stale` or `error`.
+    pub fn patched(&self, kind: Kind, result: &'static str) {
+        let labels = vec![("kind", kind.name().to_owned()), ("result", result.to_owned())];
+        self.status_patches.get_or_create(&labels).inc();
+    }
+
+    /// The scheduler was asked.
+    pub fn asked(&self, endpoint: &'static str, code: String, took: Duration) {
+        let labels = vec![("endpoint", endpoint.to_owned()), ("code", code)];
+        self.scheduler_requests.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    /// A plan was made.
+    pub fn planned(&self, snapshot: &Snapshot, plan: &Plan) {
+        self.objects.clear();
+        for status in plan.queue_acls.values() {
+            self.count(Kind::QueueAcl, &status.conditions);
+        }
+        for status in plan.policies.values() {
+            self.count(Kind::AdmissionPolicy, &status.conditions);
+        }
+        let config = plan.config.as_ref().map(|config| config.conditions.as_slice()).unwrap_or_default();
+        self.count(Kind::YuniKornConfig, config);
+        let find = |type_: Type| config.iter().find(|condition| condition.type_ == type_.as_str());
+        let holds = |type_: Type| find(type_).is_some_and(|condition| condition.status == Status::True);
+        let contested =
+            find(Type::Applied).is_some_and(|condition| condition.reason == Reason::Contended.as_str());
+        self.contested.set(contested.into());
+        self.fail_open.set(holds(Type::FailOpen).into());
+        self.in_sync.set(holds(Type::Ready).into());
+        if holds(Type::Ready) {
+            self.last_in_sync.set(snapshot.now.as_second());
+        }
+        let bytes = plan.rendered.as_ref().map_or(0, |rendered| rendered.text.len());
+        self.render_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+
+    fn count(&self, kind: Kind, conditions: &[Condition]) {
+        // Foreign conditions are left out: their types are not ours to bound.
+        let ours = |condition: &&Condition| Type::ALL.iter().any(|type_| type_.as_str() == condition.type_);
+        for condition in conditions.iter().filter(ours) {
+            let labels = vec![
+                ("kind", kind.name().to_owned()),
+                ("condition", condition.type_.clone()),
+                ("status", condition.status.as_str().to_owned()),
+            ];
+            self.objects.get_or_create(&labels).inc();
+        }
+    }
+
+    /// The text of `/metrics`.
+    pub fn text(&self, watches: &[Arc<Progress>]) -> String {
+        for watch in watches {
+            self.watch_progress.get_or_create(&label("resource", watch.resource)).set(watch.succeeded());
+        }
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+fn label(name: &'static str, value: &str) -> Labels {
+    vec![(name, value.to_owned())]
+}

@@ -1,0 +1,398 @@
+//! The loop: look, plan, write, prove, report.
+//!
+//! Everything that is decided is decided in [`plan`]; here it is only carried out, one write at a time, by the replica that leads.
+//! The others plan too, so that their metrics are right and they can take over at once, and write nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use kube::Client;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::asking::{self, Asking};
+use super::events::Events;
+use super::health::Health;
+use super::leader::Leadership;
+use super::observed::Memory;
+use super::world::World;
+use super::{apply, clock, status};
+use crate::plan::snapshot::{ConfigSpec, Snapshot, WriteFailure};
+use crate::plan::{NewConfigMap, Plan, Write, plan, text_in_force};
+
+/// A run begins when nothing has changed for this long ...
+const QUIET: Duration = Duration::from_millis(100);
+/// ... and at the latest this long after a change.
+const LATEST: Duration = Duration::from_secs(1);
+/// Without any cause, a run begins this often.
+const RESYNC: Duration = Duration::from_mins(10);
+/// Writes in one run: the second and third after a conflict, or after a base was made.
+const MAX_WRITES: usize = 3;
+/// How long a run may go on after the signal to stop.
+const GRACE: Duration = Duration::from_secs(4);
+/// First and longest pause after a run with errors.
+const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+
+/// The loop and all it needs.
+#[expect(missing_debug_implementations, reason = "kube's client has none")]
+pub struct Reconciler {
+    /// Speaks to the API server.
+    pub client: Client,
+    /// What is watched.
+    pub world: World,
+    /// Told of changes of it.
+    pub changed: Arc<Notify>,
+    /// Whether this replica writes.
+    pub leadership: Leadership,
+    /// Asks the scheduler.
+    pub asking: Asking,
+    /// Where events go.
+    pub events: Events,
+    /// What the endpoints tell.
+    pub health: Arc<Health>,
+    /// What was seen.
+    pub memory: Memory,
+    /// After errors.
+    pub pause: Pause,
+}
+
+/// How long not to try again what failed. A change of what is wanted is tried at once; other changes are not, or two writers that
+/// race would do so without end.
+#[derive(Debug, Default)]
+pub struct Pause {
+    /// Runs with errors since the last one without.
+    failures: u32,
+    until: Option<Instant>,
+    /// The keys that could not be written.
+    data: Option<BTreeMap<String, Option<String>>>,
+}
+
+impl Pause {
+    /// What is left of it, if the plan wants what failed.
+    fn left(&self, plan: &Plan) -> Option<Duration> {
+        let same = self.data.is_some() && self.data.as_ref() == plan.write.as_ref().map(|write| &write.data);
+        let left = self.until?.saturating_duration_since(Instant::now());
+        (same && !left.is_zero()).then_some(left)
+    }
+
+    /// Longer after each failure, never in step with others.
+    fn begin(&mut self, plan: &Plan) -> Duration {
+        let (first, longest) = BACKOFF;
+        let factor = 1_u32.checked_shl(self.failures).unwrap_or(u32::MAX);
+        let length = first.saturating_mul(factor).min(longest).mul_f64(0.8 + 0.4 * fastrand::f64());
+        *self = Self {
+            failures: self.failures.saturating_add(1),
+            until: Some(Instant::now() + length),
+            data: plan.write.as_ref().map(|write| write.data.clone()),
+        };
+        length
+    }
+}
+
+/// What came of carrying out a plan.
+enum Outcome {
+    /// There was nothing to write.
+    Nothing,
+    /// Something was written, or has to be planned anew: plan again.
+    Again,
+    /// A write failed: plan again to say so, and try later.
+    Failed,
+}
+
+impl Reconciler {
+    /// Runs until `stop` completes; a run that is under way then may go on for a short while.
+    pub async fn run_until(self, stop: impl Future<Output = ()>) {
+        let health = Arc::clone(&self.health);
+        let (say, stopping) = watch::channel(false);
+        let deadline = async {
+            stop.await;
+            tracing::info!("Stopping");
+            health.stopping();
+            say.send_replace(true);
+            sleep(GRACE).await;
+        };
+        tokio::select! {
+            () = deadline => {}
+            () = self.run(stopping) => {}
+        }
+    }
+
+    async fn run(mut self, mut stopping: watch::Receiver<bool>) {
+        while !*stopping.borrow() {
+            let due = self.round().await;
+            tokio::select! {
+                () = self.until_due(due) => {}
+                _ = stopping.changed() => {}
+            }
+        }
+    }
+
+    /// One run; when the next one is due without a cause.
+    async fn round(&mut self) -> Duration {
+        self.health.round(self.world.progress());
+        self.health.metrics.leader.set(self.leadership.holds().into());
+        let begin = Instant::now();
+        let due = self.turn().await;
+        self.health.metrics.reconciled(begin.elapsed(), self.pause.failures > 0);
+        due.unwrap_or(RESYNC)
+    }
+
+    /// `None` while not everything was read.
+    async fn turn(&mut self) -> Option<Duration> {
+        self.ask().await;
+        let (mut snapshot, mut plan) = self.plan().await?;
+        let paused = self.pause.left(&plan);
+        let mut failed = false;
+        if self.leadership.holds() && paused.is_none() {
+            (snapshot, plan, failed) = self.write_all(snapshot, plan).await?;
+        }
+        if self.ask_for_queues(&snapshot, &plan).await {
+            (snapshot, plan) = self.plan().await?;
+        }
+        if self.leadership.holds() {
+            failed |= !self.report(&snapshot, &plan).await;
+        }
+        self.health.metrics.planned(&snapshot, &plan);
+        self.health.planned();
+        Some(self.next(failed, paused, &plan))
+    }
+
+    /// Writes until the plan wants nothing more; whether that failed.
+    async fn write_all(&mut self, mut snapshot: Snapshot, mut plan: Plan) -> Option<(Snapshot, Plan, bool)> {
+        for _ in 0..MAX_WRITES {
+            let outcome = self.carry_out(&snapshot, &plan).await;
+            if matches!(outcome, Outcome::Nothing) {
+                return Some((snapshot, plan, false));
+            }
+            (snapshot, plan) = self.plan().await?;
+            if matches!(outcome, Outcome::Failed) {
+                return Some((snapshot, plan, true));
+            }
+        }
+        if plan.write.is_none() {
+            return Some((snapshot, plan, false));
+        }
+        self.memory.failed(WriteFailure::Transient("other writers were faster each time".into()));
+        let (snapshot, plan) = self.plan().await?;
+        Some((snapshot, plan, true))
+    }
+
+    /// A plan of how things are now; `None` until everything was read once. Off the runtime's threads: a large one takes long.
+    async fn plan(&mut self) -> Option<(Snapshot, Plan)> {
+        let now = clock::now();
+        let mut snapshot = self.world.snapshot(now, &self.memory.observed)?;
+        self.memory.compare(&text_in_force(&snapshot), now);
+        snapshot.observed = self.memory.observed.clone();
+        let planned = tokio::task::spawn_blocking(move || {
+            let plan = plan(&snapshot);
+            (snapshot, plan)
+        });
+        planned.await.inspect_err(|error| tracing::error!(%error, "The plan could not be made")).ok()
+    }
+
+    /// Makes the ConfigMaps that come first, then the write.
+    async fn carry_out(&mut self, snapshot: &Snapshot, plan: &Plan) -> Outcome {
+        let Some(spec) = spec(snapshot) else {
+            return Outcome::Nothing;
+        };
+        for new in plan.import.iter().chain(&plan.backup) {
+            if let Err(failure) = self.create(spec, new).await {
+                return self.failed(spec, failure);
+            }
+        }
+        match &plan.write {
+            Some(write) if self.leadership.holds() => self.write(spec, write, snapshot, plan).await,
+            Some(_) => Outcome::Nothing,
+            None if plan.import.is_some() => Outcome::Again,
+            None => {
+                self.memory.settled();
+                Outcome::Nothing
+            }
+        }
+    }
+
+    async fn create(&self, spec: &ConfigSpec, new: &NewConfigMap) -> Result<(), WriteFailure> {
+        if let Some(map) = apply::create(&self.client, &spec.namespace, new).await? {
+            tracing::info!(namespace = spec.namespace, name = new.name, "Created a ConfigMap");
+            self.world.learn_config_map(map);
+        }
+        Ok(())
+    }
+
+    async fn write(&mut self, spec: &ConfigSpec, write: &Write, snapshot: &Snapshot, plan: &Plan) -> Outcome {
+        match apply::write(&self.client, &spec.namespace, write).await {
+            Ok(map) => {
+                self.world.learn_config_map(map);
+                self.note(write, snapshot, plan);
+                if let (Some(url), Some(rendered)) = (&spec.scheduler_url, &plan.rendered) {
+                    self.asking.until_loaded(url, &rendered.checksum, &mut self.memory, &self.health).await;
+                }
+                Outcome::Again
+            }
+            Err(apply::Refusal::Conflict) => self.reread(spec, write).await,
+            Err(apply::Refusal::Failure(failure)) => self.failed(spec, failure),
+        }
+    }
+
+    fn note(&mut self, write: &Write, snapshot: &Snapshot, plan: &Plan) {
+        let revision = plan.rendered.as_ref().map(|rendered| rendered.revision);
+        let keys: Vec<_> = write.data.keys().collect();
+        tracing::info!(
+            name = write.name,
+            ?keys,
+            revision,
+            repair = write.repair,
+            reassert = write.reassert,
+            "Wrote the ConfigMap"
+        );
+        self.health.metrics.applied("applied");
+        if write.repair {
+            self.health.metrics.drifted(if snapshot.output.is_some() { "external_edit" } else { "deleted" });
+        }
+        self.memory.written(clock::now(), write, plan.rendered.as_ref(), snapshot.output.as_ref());
+    }
+
+    /// Someone was faster, and the watch has not told yet: looks itself.
+    async fn reread(&mut self, spec: &ConfigSpec, write: &Write) -> Outcome {
+        self.health.metrics.applied("conflict");
+        match apply::read(&self.client, &spec.namespace, &write.name).await {
+            Ok(Some(map)) => {
+                self.world.learn_config_map(map);
+                Outcome::Again
+            }
+            // Deleted meanwhile; the watch is about to say so.
+            Ok(None) => self.failed(spec, WriteFailure::Transient("it was deleted meanwhile".into())),
+            Err(error) => self.failed(spec, WriteFailure::Transient(error.to_string())),
+        }
+    }
+
+    fn failed(&mut self, spec: &ConfigSpec, failure: WriteFailure) -> Outcome {
+        let (result, message) = match &failure {
+            WriteFailure::Forbidden(message) => ("forbidden", message),
+            WriteFailure::Rejected(message) => ("rejected", message),
+            WriteFailure::Transient(message) => ("error", message),
+        };
+        self.health.metrics.applied(result);
+        if self.memory.observed.write_failure.as_ref() != Some(&failure) {
+            tracing::warn!(namespace = spec.namespace, result, message, "Could not write");
+        }
+        self.memory.failed(failure);
+        Outcome::Failed
+    }
+
+    /// Patches the statuses that differ, then publishes the events of the transitions; whether all went well.
+    async fn report(&mut self, snapshot: &Snapshot, plan: &Plan) -> bool {
+        let mut problem = None;
+        let mut unreported = Vec::new();
+        for (patch, answer) in status::send(&self.client, status::patches(snapshot, plan, &self.world)).await
+        {
+            let (kind, _) = patch.target();
+            match answer {
+                Ok(object) => {
+                    self.health.metrics.patched(kind, "patched");
+                    self.world.learn(kind, object);
+                }
+                // The object was deleted, or deleted and made again: the watch tells.
+                Err(error) if error.is_not_found() || error.is_conflict() => {
+                    self.health.metrics.patched(kind, "stale");
+                    unreported.push(patch.subject);
+                }
+                Err(error) => {
+                    self.health.metrics.patched(kind, "error");
+                    unreported.push(patch.subject);
+                    problem.get_or_insert(error);
+                }
+            }
+        }
+        for event in plan.events.iter().filter(|event| !unreported.contains(&event.subject)) {
+            self.events.publish(event, uid(snapshot, event).unwrap_or_default());
+        }
+        if let Some(error) = &problem {
+            tracing::warn!(%error, objects = unreported.len(), "Could not write the status of objects; trying again");
+        }
+        problem.is_none()
+    }
+
+    /// Asks the scheduler what it runs, when that is due.
+    async fn ask(&mut self) {
+        let url = self.world.spec().and_then(|spec| spec.scheduler_url);
+        self.memory.asks(url.as_deref());
+        if let Some(url) = url.filter(|_| asking::pause(&self.memory).is_zero()) {
+            self.asking.checksum(&url, &mut self.memory, &self.health).await;
+        }
+    }
+
+    async fn ask_for_queues(&mut self, snapshot: &Snapshot, plan: &Plan) -> bool {
+        let Some(url) = spec(snapshot).and_then(|spec| spec.scheduler_url.as_deref()) else {
+            return false;
+        };
+        self.asking.queues(url, snapshot, plan, &mut self.memory, &self.health).await
+    }
+
+    /// When the next run is due: after a pause where something failed, else at the plan's wish.
+    fn next(&mut self, failed: bool, paused: Option<Duration>, plan: &Plan) -> Duration {
+        if failed {
+            return self.pause.begin(plan);
+        }
+        let wish =
+            plan.wake_at.map(|at| at.duration_since(clock::now()).max(SignedDuration::from_millis(50)));
+        let wish = wish.and_then(|wish| Duration::try_from(wish).ok()).unwrap_or(RESYNC).min(RESYNC);
+        if let Some(left) = paused {
+            return wish.min(left);
+        }
+        self.pause = Pause::default();
+        wish
+    }
+
+    /// Returns when there is cause for a run: a change, another leader, another answer of the scheduler, or the time.
+    async fn until_due(&mut self, due: Duration) {
+        let url = self.world.spec().and_then(|spec| spec.scheduler_url);
+        let Self { leadership, asking, memory, health, changed, .. } = self;
+        tokio::select! {
+            () = change(changed) => {}
+            () = leadership.changed() => {}
+            () = sleep(due) => {}
+            () = another_answer(asking, url, memory, health) => {}
+        }
+    }
+}
+
+/// Returns once a change was followed by quiet.
+async fn change(changed: &Notify) {
+    changed.notified().await;
+    let settled = async { while timeout(QUIET, changed.notified()).await.is_ok() {} };
+    // However restless it is, a run is due.
+    let _ = timeout(LATEST, settled).await;
+}
+
+/// Returns when the scheduler says something else than before; never without a scheduler.
+async fn another_answer(asking: &Asking, url: Option<String>, memory: &mut Memory, health: &Health) {
+    let Some(url) = url else {
+        return std::future::pending().await;
+    };
+    loop {
+        sleep(Duration::try_from(asking::pause(memory)).unwrap_or_default()).await;
+        if asking.checksum(&url, memory, health).await {
+            return;
+        }
+    }
+}
+
+fn spec(snapshot: &Snapshot) -> Option<&ConfigSpec> {
+    snapshot.config.as_ref()?.spec.as_ref().ok()
+}
+
+/// The uid of the object an event is about.
+fn uid<'a>(snapshot: &'a Snapshot, event: &crate::plan::Event) -> Option<&'a str> {
+    use crate::plan::Subject;
+    let meta = match &event.subject {
+        Subject::Config(_) => &snapshot.config.as_ref()?.meta,
+        Subject::QueueAcl(name) => &snapshot.queue_acls.iter().find(|entry| entry.meta.name == *name)?.meta,
+        Subject::AdmissionPolicy(name) => {
+            &snapshot.policies.iter().find(|entry| entry.meta.name == *name)?.meta
+        }
+    };
+    Some(&meta.uid)
+}

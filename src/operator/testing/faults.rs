@@ -1,0 +1,176 @@
+//! What goes wrong, and what the operator makes of it.
+
+use std::time::Duration;
+
+use http::Method;
+use serde_json::json;
+
+use super::api_server::{ApiServer, Fault, Wrong};
+use super::bed::{Bed, CONFIG, MAPS, OUTPUT, acl_path, acl_spec, cluster, condition, put_acl, text};
+
+fn fault(method: Method, path: &'static str, times: usize, what: Wrong) -> Fault {
+    Fault { method, path, watch: false, times, what }
+}
+
+fn applied(reason: &'static str) -> impl Fn(&ApiServer) -> bool {
+    move |api| condition(api, CONFIG, "Applied") == reason
+}
+
+async fn running() -> Bed {
+    let bed = Bed::start(&cluster());
+    bed.until_granted("prod", "sue").await;
+    bed
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_conflict_is_planned_anew_and_keeps_what_the_other_wrote() {
+    let bed = running().await;
+    let race = Wrong::Race(OUTPUT, json!({"data": {"log.level": "DEBUG"}}));
+    bed.api.fault(fault(Method::PATCH, OUTPUT, 1, race));
+    put_acl(&bed.api, "ml", &acl_spec("root.ml", "bob"));
+    bed.until_granted("ml", "bob").await;
+    assert_eq!(bed.api.get(OUTPUT)["data"]["log.level"], "DEBUG");
+    assert!(bed.health.metrics.text(&[]).contains("queuewarden_config_apply_total{result=\"conflict\"} 1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_always_loses_the_race_pauses() {
+    let bed = running().await;
+    let rivals = (0..1000).map(|number| json!({"data": {"counter": number.to_string()}}));
+    for change in rivals {
+        bed.api.fault(fault(Method::PATCH, OUTPUT, 1, Wrong::Race(OUTPUT, change)));
+    }
+    put_acl(&bed.api, "ml", &acl_spec("root.ml", "bob"));
+    let writes = bed.writes_within(Duration::from_mins(1)).await;
+    let attempts = writes.iter().filter(|write| write.contains("configmaps")).count();
+    assert!((3..400).contains(&attempts), "{attempts}");
+    bed.api.heal();
+    bed.until_granted("ml", "bob").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_rbac_forbids_is_reported_and_made_once_it_is_allowed() {
+    let api = cluster();
+    api.fault(fault(
+        Method::POST,
+        MAPS,
+        usize::MAX,
+        Wrong::Refuse(403, "configmaps is forbidden: User \"x\" cannot create"),
+    ));
+    let bed = Bed::start(&api);
+    bed.until("it is reported", applied("False/Forbidden")).await;
+    let attempts = bed.writes_within(Duration::from_mins(10)).await;
+    assert!(attempts.len() < 25, "it backs off: {}", attempts.len());
+    api.heal();
+    bed.until_granted("prod", "sue").await;
+    assert_eq!(condition(&api, CONFIG, "Applied"), "True/Applied");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_by_a_webhook_is_reported() {
+    let bed = running().await;
+    let message = "admission webhook \"validate.example.com\" denied the request: not on Fridays";
+    bed.api.fault(fault(Method::PATCH, OUTPUT, usize::MAX, Wrong::Refuse(403, message)));
+    put_acl(&bed.api, "ml", &acl_spec("root.ml", "bob"));
+    bed.until("it is reported", applied("False/RejectedByAdmission")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_fails_or_is_silent_is_asked_again() {
+    for what in [Wrong::Refuse(500, "etcd is unwell"), Wrong::Hang] {
+        let bed = running().await;
+        bed.api.fault(fault(Method::PATCH, OUTPUT, 2, what));
+        put_acl(&bed.api, "ml", &acl_spec("root.ml", "bob"));
+        bed.until("it is reported", applied("False/Pending")).await;
+        bed.until_granted("ml", "bob").await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_that_cannot_be_written_is_written_later() {
+    let api = cluster();
+    api.fault(fault(Method::PATCH, "/queueacls/prod/status", 2, Wrong::Hang));
+    let bed = Bed::start(&api);
+    bed.until_granted("prod", "sue").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_that_hang_delay_nothing() {
+    let api = cluster();
+    api.fault(fault(Method::POST, "/events", usize::MAX, Wrong::Hang));
+    let bed = Bed::start(&api);
+    bed.until_granted("prod", "sue").await;
+    put_acl(&api, "ml", &acl_spec("root.ml", "bob"));
+    bed.until_granted("ml", "bob").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_happens_while_the_watches_are_down_is_seen_afterwards() {
+    let bed = running().await;
+    let down = |path| Fault { watch: true, ..fault(Method::GET, path, 3, Wrong::Refuse(500, "down")) };
+    bed.api.fault(down("/queueacls"));
+    bed.api.fault(down("/configmaps"));
+    bed.api.cut();
+    bed.api.delete(&acl_path("prod"));
+    put_acl(&bed.api, "ml", &acl_spec("root.ml", "bob"));
+    bed.until_granted("ml", "bob").await;
+    assert!(!text(&bed.api).contains("sue"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_whose_version_is_too_old_begins_with_a_list() {
+    let bed = running().await;
+    let gone = Fault {
+        watch: true,
+        ..fault(Method::GET, "/queueacls", 1, Wrong::Refuse(410, "too old resource version"))
+    };
+    bed.api.fault(gone);
+    bed.api.cut();
+    bed.api.delete(&acl_path("prod"));
+    bed.until("sue is gone", |api| !text(api).contains("sue")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_watch_that_is_cut_writes_nothing() {
+    let bed = running().await;
+    bed.writes_within(Duration::from_secs(5)).await;
+    let watches = bed.api.watches();
+    bed.api.cut();
+    assert_eq!(bed.writes_within(Duration::from_mins(1)).await, Vec::<String>::new());
+    assert!(bed.api.watches() >= watches + 5, "all five began again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_planned_before_everything_was_read() {
+    let api = cluster();
+    api.fault(fault(Method::GET, "/admissionpolicies", 5, Wrong::Refuse(500, "down")));
+    let bed = Bed::start(&api);
+    assert_eq!(bed.writes_within(Duration::from_millis(500)).await, Vec::<String>::new());
+    bed.until_granted("prod", "sue").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_config_map_that_may_not_be_read_is_not_taken_for_missing() {
+    let api = cluster();
+    api.fault(fault(Method::GET, "/configmaps", usize::MAX, Wrong::Refuse(403, "configmaps is forbidden")));
+    let bed = Bed::start(&api);
+    bed.until("it is reported", |api| condition(api, CONFIG, "Ready") == "False/Invalid").await;
+    assert!(bed.api.writes().iter().all(|write| !write.contains("configmaps")));
+    api.heal();
+    bed.until_granted("prod", "sue").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_refused_for_a_while_is_over_when_it_begins_again() {
+    let bed = running().await;
+    let refused = |times| Fault {
+        watch: true,
+        ..fault(Method::GET, "/configmaps", times, Wrong::Refuse(403, "forbidden"))
+    };
+    bed.api.fault(refused(usize::MAX));
+    bed.api.cut();
+    bed.until("it is reported", |api| condition(api, CONFIG, "Ready") == "False/Invalid").await;
+    bed.api.heal();
+    bed.until_granted("prod", "sue").await;
+    assert_eq!(condition(&bed.api, CONFIG, "Ready"), "True/Ready");
+}

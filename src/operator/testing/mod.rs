@@ -1,0 +1,6 @@
+//! The operator against an API server in memory: what it makes of changes, races, refusals and silence.
+
+mod api_server;
+mod bed;
+mod faults;
+mod scenarios;

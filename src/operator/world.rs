@@ -1,0 +1,322 @@
+//! Everything that is watched, and the [`Snapshot`] of it.
+//!
+//! Our own kinds are watched in the whole cluster as [`DynamicObject`], so that one that cannot be decoded is still seen. ConfigMaps are
+//! watched one by one, by name: that is all the shipped Role allows. Which ones is said by the `YuniKornConfig`; when it
+//! names others, their watches are made anew.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{ApiResource, DynamicObject};
+use kube::runtime::watcher;
+use kube::{Api, Client};
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use super::cache::{Cache, Kept};
+use super::watch::{Progress, Watch};
+use crate::api::{GROUP, VERSION, config_map, convert};
+use crate::plan::snapshot::{
+    AdmissionPolicySpec, ConfigMapState, ConfigMemory, ConfigSpec, Entry, Observed, QueueAclInForce,
+    QueueAclSpec, Snapshot, YUNIKORN_DEFAULTS,
+};
+use crate::text::diag::{Code, Diagnostic};
+
+/// A ConfigMap that the `YuniKornConfig` names may not be read.
+pub const CONFIG_MAP_FORBIDDEN: Code = Code::new(5201, "config-map-forbidden");
+
+/// All codes of the operator.
+pub const CODES: &[Code] = &[CONFIG_MAP_FORBIDDEN];
+
+/// Name of the one `YuniKornConfig`.
+const SINGLETON: &str = "default";
+
+/// A kind of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `QueueAcl`
+    QueueAcl,
+    /// `AdmissionPolicy`
+    AdmissionPolicy,
+    /// `YuniKornConfig`
+    YuniKornConfig,
+}
+
+impl Kind {
+    /// As in `kind:`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::QueueAcl => "QueueAcl",
+            Self::AdmissionPolicy => "AdmissionPolicy",
+            Self::YuniKornConfig => "YuniKornConfig",
+        }
+    }
+
+    /// As in paths and in RBAC.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::QueueAcl => "queueacls",
+            Self::AdmissionPolicy => "admissionpolicies",
+            Self::YuniKornConfig => "yunikornconfigs",
+        }
+    }
+
+    /// All objects of the kind.
+    pub fn api(self, client: Client) -> Api<DynamicObject> {
+        let resource = ApiResource {
+            group: GROUP.into(),
+            version: VERSION.into(),
+            api_version: format!("{GROUP}/{VERSION}"),
+            kind: self.name().into(),
+            plural: self.plural().into(),
+        };
+        Api::all_with(client, &resource)
+    }
+}
+
+/// An object of ours: what the plan takes, and its status as it stands.
+#[derive(Debug)]
+pub struct Object<E> {
+    /// For the plan.
+    pub entry: E,
+    /// `status`; null when there is none.
+    pub status: Value,
+}
+
+type Objects<S, M> = Watch<Object<Entry<S, M>>>;
+
+/// All watches.
+#[expect(missing_debug_implementations, reason = "kube's client has none")]
+pub struct World {
+    client: Client,
+    changed: Arc<Notify>,
+    queue_acls: Objects<QueueAclSpec, QueueAclInForce>,
+    policies: Objects<AdmissionPolicySpec, AdmissionPolicySpec>,
+    configs: Objects<ConfigSpec, ConfigMemory>,
+    maps: Option<Maps>,
+}
+
+/// The watches of ConfigMaps.
+#[derive(Debug)]
+struct Maps {
+    place: Place,
+    watches: BTreeMap<String, Watch<ConfigMapState>>,
+}
+
+/// Which ConfigMaps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    namespace: String,
+    base: String,
+    output: String,
+}
+
+impl World {
+    /// Begins to watch.
+    pub fn start(client: Client, changed: Arc<Notify>) -> Self {
+        Self {
+            queue_acls: objects(&client, Kind::QueueAcl, keep_queue_acl, &changed),
+            policies: objects(&client, Kind::AdmissionPolicy, keep_policy, &changed),
+            configs: objects(&client, Kind::YuniKornConfig, keep_config, &changed),
+            maps: None,
+            client,
+            changed,
+        }
+    }
+
+    /// Everything, at `now`; `None` until all of it was read once.
+    pub fn snapshot(&mut self, now: Timestamp, observed: &Observed) -> Option<Snapshot> {
+        if !(self.queue_acls.cache().synced()
+            && self.policies.cache().synced()
+            && self.configs.cache().synced())
+        {
+            return None;
+        }
+        self.follow_config();
+        let mut config = self.configs.cache().get(SINGLETON).map(|kept| kept.value.entry.clone());
+        let spec = config.as_ref().and_then(|config| config.spec.as_ref().ok()).cloned();
+        let [mut defaults, mut base, mut output] = [None, None, None];
+        if let (Some(spec), Some(maps)) = (spec, &self.maps) {
+            if let Some(problem) = maps.forbidden() {
+                if let Some(config) = &mut config {
+                    config.spec = Err(vec![problem]);
+                }
+            } else if maps.synced() {
+                defaults = maps.get(YUNIKORN_DEFAULTS);
+                base = maps.get(&spec.base_config_map);
+                output = maps.get(&spec.output_config_map);
+            } else {
+                return None;
+            }
+        }
+        Some(Snapshot {
+            now,
+            config,
+            queue_acls: entries(&self.queue_acls.cache()),
+            policies: entries(&self.policies.cache()),
+            defaults,
+            base,
+            output,
+            observed: observed.clone(),
+        })
+    }
+
+    /// The spec of the `YuniKornConfig`, if it can be read.
+    pub fn spec(&self) -> Option<ConfigSpec> {
+        self.configs.cache().get(SINGLETON)?.value.entry.spec.clone().ok()
+    }
+
+    /// Watches the ConfigMaps that the `YuniKornConfig` names now.
+    fn follow_config(&mut self) {
+        let Some(spec) = self.spec() else { return };
+        let place =
+            Place { namespace: spec.namespace, base: spec.base_config_map, output: spec.output_config_map };
+        if self.maps.as_ref().is_none_or(|maps| maps.place != place) {
+            tracing::info!(
+                namespace = place.namespace,
+                base = place.base,
+                output = place.output,
+                "Watching ConfigMaps"
+            );
+            self.maps = Some(Maps::start(&self.client, place, &self.changed));
+        }
+    }
+
+    /// The status of an object as it stands, and nothing when the object is not known.
+    pub fn status(&self, kind: Kind, name: &str) -> Option<Value> {
+        match kind {
+            Kind::QueueAcl => self.queue_acls.cache().get(name).map(|kept| kept.value.status.clone()),
+            Kind::AdmissionPolicy => self.policies.cache().get(name).map(|kept| kept.value.status.clone()),
+            Kind::YuniKornConfig => self.configs.cache().get(name).map(|kept| kept.value.status.clone()),
+        }
+    }
+
+    /// Takes in what a patch of ours returned: the watch may lag behind.
+    pub fn learn(&self, kind: Kind, object: DynamicObject) {
+        match kind {
+            Kind::QueueAcl => self.queue_acls.cache().learn(keep_queue_acl(object)),
+            Kind::AdmissionPolicy => self.policies.cache().learn(keep_policy(object)),
+            Kind::YuniKornConfig => self.configs.cache().learn(keep_config(object)),
+        }
+    }
+
+    /// Takes in a ConfigMap as a request of ours returned it, if it is one of those that are watched.
+    pub fn learn_config_map(&self, map: ConfigMap) {
+        let kept = keep_config_map(map);
+        if let Some(watch) = self.maps.as_ref().and_then(|maps| maps.watches.get(&kept.name)) {
+            watch.cache().learn(kept);
+        }
+    }
+
+    /// The signs of life of all watches.
+    pub fn progress(&self) -> Vec<Arc<Progress>> {
+        let own = [self.queue_acls.progress(), self.policies.progress(), self.configs.progress()];
+        let maps = self.maps.iter().flat_map(|maps| maps.watches.values().map(Watch::progress));
+        own.into_iter().chain(maps).cloned().collect()
+    }
+}
+
+impl Maps {
+    fn start(client: &Client, place: Place, changed: &Arc<Notify>) -> Self {
+        let mut watches = BTreeMap::new();
+        let names = [
+            (YUNIKORN_DEFAULTS, "configmaps-defaults"),
+            (place.base.as_str(), "configmaps-base"),
+            (place.output.as_str(), "configmaps-output"),
+        ];
+        for (name, label) in names {
+            watches.entry(name.to_owned()).or_insert_with(|| {
+                let api = |client| Api::<ConfigMap>::namespaced(client, &place.namespace);
+                let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+                Watch::start(client, api, config, keep_config_map, Progress::new(label), Arc::clone(changed))
+            });
+        }
+        Self { place, watches }
+    }
+
+    fn synced(&self) -> bool {
+        self.watches.values().all(|watch| watch.cache().synced())
+    }
+
+    fn get(&self, name: &str) -> Option<ConfigMapState> {
+        let watch = self.watches.get(name)?;
+        let kept = watch.cache().get(name).cloned()?;
+        Some((*kept.value).clone())
+    }
+
+    /// Says so when a ConfigMap may not be read: a plan without it would take it for missing.
+    fn forbidden(&self) -> Option<Diagnostic> {
+        self.watches.iter().find_map(|(name, watch)| {
+            let problem = watch.progress().problem().filter(|problem| problem.code == Some(403))?;
+            let namespace = &self.place.namespace;
+            let message = format!(
+                "queuewarden may not read ConfigMap {namespace}/{name}; name it in the Role of its ServiceAccount: {}",
+                problem.message
+            );
+            Some(Diagnostic::error(CONFIG_MAP_FORBIDDEN, message))
+        })
+    }
+}
+
+fn objects<T: Send + Sync + 'static>(
+    client: &Client,
+    kind: Kind,
+    keep: fn(DynamicObject) -> Kept<T>,
+    changed: &Arc<Notify>,
+) -> Watch<T> {
+    let progress = Progress::new(kind.plural());
+    Watch::start(
+        client,
+        |client| kind.api(client),
+        watcher::Config::default(),
+        keep,
+        progress,
+        Arc::clone(changed),
+    )
+}
+
+fn entries<S: Clone, M: Clone>(cache: &Cache<Object<Entry<S, M>>>) -> Vec<Entry<S, M>> {
+    cache.objects().map(|kept| kept.value.entry.clone()).collect()
+}
+
+fn keep_queue_acl(object: DynamicObject) -> Kept<Object<Entry<QueueAclSpec, QueueAclInForce>>> {
+    keep(object, convert::queue_acl)
+}
+
+fn keep_policy(object: DynamicObject) -> Kept<Object<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>> {
+    keep(object, convert::admission_policy)
+}
+
+fn keep_config(object: DynamicObject) -> Kept<Object<Entry<ConfigSpec, ConfigMemory>>> {
+    keep(object, convert::yunikorn_config)
+}
+
+/// An object of ours matters when it is another one or its spec changed; its status is written by us.
+fn keep<E>(mut object: DynamicObject, entry: fn(&DynamicObject) -> E) -> Kept<Object<E>> {
+    let entry = entry(&object);
+    let metadata = object.metadata;
+    let (uid, generation) = (metadata.uid.unwrap_or_default(), metadata.generation.unwrap_or_default());
+    Kept {
+        name: metadata.name.unwrap_or_default(),
+        resource_version: metadata.resource_version.unwrap_or_default(),
+        stamp: format!("{uid}/{generation}"),
+        value: Arc::new(Object {
+            entry,
+            status: object.data.get_mut("status").map(Value::take).unwrap_or_default(),
+        }),
+    }
+}
+
+/// Every change of a ConfigMap matters, also that of an owner.
+#[expect(clippy::needless_pass_by_value, reason = "what a watch hands over")]
+fn keep_config_map(map: ConfigMap) -> Kept<ConfigMapState> {
+    let state = config_map::state(&map);
+    Kept {
+        name: state.name.clone(),
+        resource_version: state.resource_version.clone(),
+        stamp: state.resource_version.clone(),
+        value: Arc::new(state),
+    }
+}

@@ -1,0 +1,182 @@
+//! Keys that others own, hide, or keep changing.
+
+use super::*;
+use crate::plan::budget;
+
+/// A cluster whose output key was written by `manager`.
+fn foreign(manager: &str, live: &str) -> Snapshot {
+    let mut snapshot = cluster(BASE);
+    snapshot.output = Some(owned_by(map(YUNIKORN_CONFIGS, &[(KEY, live), ("log.level", "INFO")]), manager));
+    snapshot
+}
+
+#[test]
+fn someone_elses_key_is_left_alone_and_named() {
+    let snapshot = foreign("argocd-controller", "partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: '*'\n");
+    let settled = settled(&snapshot);
+    assert_eq!(settled.snapshot.output, snapshot.output);
+    assert_eq!(config_condition(&settled.plan, "Applied"), "False/FieldConflict");
+    let message = config_message(&settled.plan, "Applied");
+    assert!(message.contains("\"argocd-controller\" (Update)") && message.contains("Import"), "{message}");
+    assert_eq!(config_condition(&settled.plan, "FailOpen"), "True/RootAllowsEveryone");
+}
+
+#[test]
+fn other_keys_stay() {
+    let mut snapshot = cluster(BASE);
+    snapshot.output = Some(map(YUNIKORN_CONFIGS, &[("log.level", "DEBUG")]));
+    let settled = settled(&snapshot);
+    assert_eq!(settled.snapshot.output.as_ref().unwrap().data["log.level"], "DEBUG");
+    assert_eq!(config_condition(&settled.plan, "Ready"), "True/Ready");
+}
+
+#[test]
+fn import_makes_the_live_text_the_base_and_loses_nothing() {
+    let live = "# ours since 2021\npartitions:\n  - name: default\n    queues:\n      - name: root\n        queues: [{name: old, submitacl: sue}]\n";
+    let mut snapshot = foreign("kubectl-edit", live);
+    snapshot.defaults = None;
+    snapshot.base = None;
+    spec(&mut snapshot).adoption = Adoption::Import;
+    snapshot.queue_acls = vec![submit("a", "root.old", "ann")];
+    let first = plan(&snapshot);
+    assert_eq!(first.write, None, "the base comes first");
+    let base = first.import.unwrap();
+    assert_eq!((base.name.as_str(), base.data[KEY].as_str()), (YUNIKORN_DEFAULTS, live));
+    let settled = settled(&snapshot);
+    assert_eq!(submit_of(&settled.snapshot, "root.old"), "ann");
+    assert!(text(&settled.snapshot).contains("# ours since 2021\n"));
+    assert_eq!(config_condition(&settled.plan, "Ready"), "True/Ready");
+    assert_at_rest(&settled);
+}
+
+#[test]
+fn import_does_not_overwrite_a_base() {
+    let mut snapshot = foreign("helm", BASE);
+    spec(&mut snapshot).adoption = Adoption::Import;
+    let plan = plan(&snapshot);
+    assert_eq!((plan.import, plan.write), (None, None));
+}
+
+#[test]
+fn force_copies_first_and_keeps_live_queues() {
+    let mut snapshot = foreign("helm", &BASE.replace("name: test", "name: other"));
+    spec(&mut snapshot).adoption = Adoption::Force;
+    let refused = plan(&snapshot);
+    assert_eq!((&refused.write, &refused.backup), (&None, &None));
+    let message = config_message(&refused, "Applied");
+    assert!(message.contains("`root.other`"), "{message}");
+
+    let mut snapshot = foreign("helm", "# theirs\npartitions: [{name: default, queues: [{name: root, queues: [{name: prod}]}]}]\n");
+    spec(&mut snapshot).adoption = Adoption::Force;
+    let taken = plan(&snapshot);
+    let backup = taken.backup.unwrap();
+    assert!(backup.name.starts_with("yunikorn-configs-backup-"));
+    assert!(backup.data[KEY].starts_with("# theirs\n"));
+    assert_eq!(backup.data.len(), 1, "only what is replaced");
+    let settled = settled(&snapshot);
+    assert_eq!(config_condition(&settled.plan, "Ready"), "True/Ready");
+    assert_at_rest(&settled);
+}
+
+#[test]
+fn observe_writes_nothing_and_says_what_it_would() {
+    let mut snapshot = cluster(BASE);
+    spec(&mut snapshot).mode = Mode::Observe;
+    snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
+    let settled = settled(&snapshot);
+    assert!(settled.snapshot.output.is_none());
+    assert_eq!(config_condition(&settled.plan, "Applied"), "False/ObserveMode");
+    assert_eq!(acl_condition(&settled.plan, "a", "Ready"), "False/ObserveMode");
+    assert!(settled.plan.rendered.unwrap().text.contains("'ann'"));
+}
+
+#[test]
+fn binary_data_that_hides_the_key_is_told() {
+    let mut snapshot = settled(&cluster(BASE)).snapshot;
+    snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
+    let blank = BinaryValue { len: 3, gunzipped: None };
+    snapshot.output.as_mut().unwrap().binary.insert("queues.yaml.bak".into(), blank);
+    let blanked = settled(&snapshot);
+    assert_eq!(config_condition(&blanked.plan, "Applied"), "False/ShadowedByBinaryData");
+    assert_eq!(config_condition(&blanked.plan, "FailOpen"), "True/ShadowedByBinaryData");
+    assert_eq!(acl_condition(&blanked.plan, "a", "Effective"), "False/DefaultConfigActive");
+
+    let output = snapshot.output.as_mut().unwrap();
+    output.binary.clear();
+    let packed = BinaryValue { len: 3, gunzipped: Some(BASE.into()) };
+    output.binary.insert("queues.yaml.gz".into(), packed);
+    let hidden = settled(&snapshot);
+    assert_eq!(config_condition(&hidden.plan, "Applied"), "False/ShadowedByBinaryData");
+    assert_eq!(config_condition(&hidden.plan, "FailOpen"), "-");
+    assert!(config_message(&hidden.plan, "Applied").contains("`queues.yaml.gz`"));
+}
+
+#[test]
+fn a_hand_edit_is_put_back_under_a_new_revision() {
+    let mut snapshot = settled(&cluster(BASE)).snapshot;
+    let ours = text(&snapshot).to_string();
+    snapshot.observed.last_written = Some(config::checksum(&ours));
+    let output = snapshot.output.as_mut().unwrap();
+    *output = owned_by(output.clone(), "kubectl-edit");
+    output.data.insert(KEY.into(), ours.replace("sue dev", "*"));
+    let write = plan(&snapshot).write.unwrap();
+    assert!(write.repair);
+    let text = write.data[KEY].as_ref().unwrap();
+    assert_eq!(text, &ours.replace("# revision: 1\n", "# revision: 2\n"));
+}
+
+#[test]
+fn a_writer_that_does_not_give_up_is_told_and_rationed() {
+    let mut snapshot = settled(&cluster(BASE)).snapshot;
+    snapshot.observed.last_written = Some(config::checksum(text(&snapshot)));
+    snapshot.observed.rival = Some("stubborn".into());
+    let clean = snapshot.clone();
+    snapshot.output.as_mut().unwrap().data.insert(KEY.into(), BASE.into());
+    snapshot.observed.repairs = vec![now(); budget::BURST];
+    let rationed = plan(&snapshot);
+    assert_eq!(rationed.write, None);
+    assert_eq!(config_condition(&rationed, "Applied"), "False/Contended");
+    assert!(config_message(&rationed, "Applied").contains("\"stubborn\""));
+    let due = rationed.wake_at.unwrap();
+    snapshot.now = due;
+    assert!(plan(&snapshot).write.unwrap().repair);
+    let mut quiet = clean;
+    quiet.observed.repairs = vec![now(); budget::BURST];
+    assert_eq!(config_condition(&plan(&quiet), "Applied"), "False/Contended", "until it has been quiet for a while");
+    quiet.now = plan(&quiet).wake_at.unwrap();
+    assert_eq!(config_condition(&plan(&quiet), "Applied"), "True/Applied");
+}
+
+#[test]
+fn a_revocation_is_no_repair() {
+    let mut snapshot = cluster(BASE);
+    snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
+    let mut after = settled(&snapshot).snapshot;
+    after.observed.last_written = Some(config::checksum(text(&after)));
+    after.observed.repairs = vec![now(); 20];
+    after.queue_acls.clear();
+    assert!(!plan(&after).write.unwrap().repair);
+}
+
+#[test]
+fn a_write_that_fails_is_told_and_tried_again() {
+    let reasons = [
+        (WriteFailure::Forbidden("no".into()), "False/Forbidden"),
+        (WriteFailure::Rejected("no".into()), "False/RejectedByAdmission"),
+        (WriteFailure::Transient("no".into()), "False/Pending"),
+    ];
+    for (failure, expected) in reasons {
+        let mut snapshot = cluster(BASE);
+        snapshot.observed.write_failure = Some(failure);
+        let plan = plan(&snapshot);
+        assert_eq!(config_condition(&plan, "Applied"), expected);
+        assert!(plan.write.is_some());
+    }
+}
+
+#[test]
+fn a_missing_output_key_with_an_open_default_is_fail_open() {
+    let mut snapshot = cluster(&BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n"));
+    spec(&mut snapshot).mode = Mode::Observe;
+    assert_eq!(config_condition(&plan(&snapshot), "FailOpen"), "True/OutputMissing");
+}

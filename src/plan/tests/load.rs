@@ -1,0 +1,92 @@
+//! What is said while the scheduler has not, or not yet, taken the text.
+
+use super::*;
+
+/// A settled cluster with one object and a scheduler that is asked.
+fn running() -> Snapshot {
+    let mut snapshot = cluster(BASE);
+    snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
+    let mut snapshot = settled(&snapshot).snapshot;
+    spec(&mut snapshot).scheduler_url = Some("http://yunikorn-service.yunikorn:9080".into());
+    snapshot
+}
+
+fn told(mut snapshot: Snapshot, checksum: Result<String, String>) -> Snapshot {
+    snapshot.observed.read_back = Some(ReadBack { at: snapshot.now, checksum });
+    snapshot
+}
+
+#[test]
+fn ready_means_that_the_scheduler_was_seen_to_run_it() {
+    let snapshot = running();
+    let sum = config::checksum(text(&snapshot));
+    let plan = plan(&told(snapshot, Ok(sum.clone())));
+    assert_eq!(config_condition(&plan, "Loaded"), "True/Loaded");
+    assert_eq!(acl_condition(&plan, "a", "Ready"), "True/Ready");
+    assert_eq!(plan.config.unwrap().rest.loaded_hash, Some(sum));
+}
+
+#[test]
+fn what_is_written_but_not_loaded_is_not_ready() {
+    let mut snapshot = told(running(), Ok("OLD".into()));
+    snapshot.observed.pending_since = Some(now());
+    let plan = plan(&snapshot);
+    assert_eq!(config_condition(&plan, "Loaded"), "False/LoadPending");
+    assert_eq!(acl_condition(&plan, "a", "Programmed"), "True/Programmed");
+    assert_eq!(acl_condition(&plan, "a", "Ready"), "False/LoadPending");
+    assert_eq!(acl_condition(&plan, "a", "Loaded"), "-");
+}
+
+#[test]
+fn an_object_that_was_loaded_before_stays_ready_while_another_waits() {
+    let mut snapshot = running();
+    let before = text(&snapshot).to_string();
+    snapshot.queue_acls.push(submit("b", "root.test", "bob"));
+    let mut snapshot = settled(&snapshot).snapshot;
+    snapshot.observed.loaded_text = Some(before.clone());
+    snapshot.observed.pending_since = Some(now());
+    let plan = plan(&told(snapshot, Ok(config::checksum(&before))));
+    assert_eq!(acl_condition(&plan, "a", "Ready"), "True/Ready");
+    assert_eq!(acl_condition(&plan, "b", "Ready"), "False/LoadPending");
+}
+
+#[test]
+fn a_scheduler_that_is_down_is_taken_to_run_what_it_was_last_seen_to_run() {
+    let mut snapshot = told(running(), Err("connection refused".into()));
+    let unknown = plan(&snapshot);
+    assert_eq!(config_condition(&unknown, "Loaded"), "Unknown/SchedulerUnreachable");
+    assert_eq!(acl_condition(&unknown, "a", "Ready"), "Unknown/SchedulerUnreachable");
+    let sum = config::checksum(text(&snapshot));
+    snapshot.config.as_mut().unwrap().in_force.get_or_insert_default().loaded_hash = Some(sum);
+    assert_eq!(acl_condition(&plan(&snapshot), "a", "Ready"), "True/Ready");
+}
+
+#[test]
+fn a_text_that_is_not_taken_is_written_again_and_then_called_refused() {
+    let mut snapshot = told(running(), Ok("OLD".into()));
+    snapshot.observed.pending_since = Some(now());
+    let due = plan(&snapshot).wake_at.unwrap();
+    assert_eq!(due.duration_since(now()).as_secs(), 30);
+    snapshot.now = due;
+    let again = plan(&snapshot);
+    let write = again.write.unwrap();
+    assert!(write.reassert && !write.repair);
+    assert!(write.data[KEY].as_ref().unwrap().contains("# revision: 2\n"));
+    snapshot.observed.reasserts = 2;
+    snapshot.observed.pending_since = Some(due);
+    let plan = plan(&snapshot);
+    assert_eq!(config_condition(&plan, "Loaded"), "False/SchedulerRejected");
+    assert_eq!(acl_condition(&plan, "a", "Ready"), "False/SchedulerRejected");
+    assert_eq!(plan.write, None);
+}
+
+#[test]
+fn hot_refresh_that_is_off_is_told_and_nothing_is_written_again() {
+    let mut snapshot = told(running(), Ok("OLD".into()));
+    snapshot.output.as_mut().unwrap().data.insert("service.enableConfigHotRefresh".into(), "false".into());
+    snapshot.observed.pending_since = Some(now());
+    snapshot.now = "2026-06-02T00:00:00Z".parse().unwrap();
+    let plan = plan(&snapshot);
+    assert_eq!(config_condition(&plan, "Loaded"), "False/HotRefreshDisabled");
+    assert_eq!(plan.write, None);
+}

@@ -1,0 +1,175 @@
+//! Plans over small clusters: what is written, and what is said about it.
+
+mod adoption;
+mod base;
+mod load;
+mod objects;
+mod policies;
+mod properties;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::conditions::{Condition, Status};
+use super::simulate::{Settled, settle};
+use super::snapshot::*;
+use super::{Plan, plan};
+use crate::model::config::{self, Config};
+use crate::model::queue::QueuePath;
+
+/// A closed tree of two teams.
+const BASE: &str = "\
+# The queues of Acme.
+partitions:
+  - name: default
+    queues:
+      - name: root
+        queues:
+          - name: prod
+            submitacl: 'sue dev' # the old ones
+            queues:
+              - name: etl
+          - name: test
+            adminacl: ' qa'
+";
+
+const KEY: &str = "queues.yaml";
+
+fn now() -> Timestamp {
+    "2026-06-01T12:00:00Z".parse().unwrap()
+}
+
+fn map(name: &str, data: &[(&str, &str)]) -> ConfigMapState {
+    ConfigMapState {
+        name: name.into(),
+        uid: format!("uid-{name}"),
+        resource_version: "1".into(),
+        data: data.iter().map(|(key, value)| ((*key).to_string(), (*value).to_string())).collect(),
+        ..ConfigMapState::default()
+    }
+}
+
+/// The map with every key owned by `manager`.
+fn owned_by(mut map: ConfigMapState, manager: &str) -> ConfigMapState {
+    let owner = Owner { manager: manager.into(), operation: "Update".into() };
+    map.owners = map.data.keys().map(|key| (key.clone(), vec![owner.clone()])).collect();
+    map
+}
+
+fn entry<S, M>(name: &str, spec: S) -> Entry<S, M> {
+    let meta = Meta { name: name.into(), uid: format!("uid-{name}"), generation: 1, ..Meta::default() };
+    Entry { meta, spec: Ok(spec), in_force: None }
+}
+
+/// A cluster whose base is `base`, with nothing else in it.
+fn cluster(base: &str) -> Snapshot {
+    let defaults = map(YUNIKORN_DEFAULTS, &[(KEY, base)]);
+    Snapshot {
+        now: now(),
+        config: Some(entry("default", ConfigSpec::default())),
+        queue_acls: Vec::new(),
+        policies: Vec::new(),
+        defaults: Some(defaults.clone()),
+        base: Some(defaults),
+        output: None,
+        observed: Observed::default(),
+    }
+}
+
+fn spec(snapshot: &mut Snapshot) -> &mut ConfigSpec {
+    snapshot.config.as_mut().unwrap().spec.as_mut().unwrap()
+}
+
+/// A `QueueAcl` that sets submit to a raw ACL.
+fn submit(name: &str, queue: &str, acl: &str) -> Entry<QueueAclSpec, QueueAclInForce> {
+    entry(
+        name,
+        QueueAclSpec {
+            partition: "default".into(),
+            queue: queue.into(),
+            submit: Some(Grant::Raw(acl.into())),
+            admin: None,
+            base_acl: BaseAcl::Replace,
+            not_before: None,
+            expires_at: None,
+        },
+    )
+}
+
+fn with(mut object: Entry<QueueAclSpec, QueueAclInForce>, change: impl FnOnce(&mut QueueAclSpec)) -> Entry<QueueAclSpec, QueueAclInForce> {
+    change(object.spec.as_mut().unwrap());
+    object
+}
+
+fn settled(snapshot: &Snapshot) -> Settled {
+    settle(snapshot.clone())
+}
+
+fn text(snapshot: &Snapshot) -> &str {
+    snapshot.output.as_ref().map_or("", |output| output.data[KEY].as_str())
+}
+
+fn tree(snapshot: &Snapshot) -> Config {
+    config::verdict(text(snapshot), &[]).config.expect("the output activates")
+}
+
+/// The submit ACL in the output, as written.
+fn submit_of(snapshot: &Snapshot, queue: &str) -> String {
+    let tree = tree(snapshot);
+    let queue = tree.partition("default").unwrap().queue(&QueuePath::parse(queue).unwrap()).unwrap();
+    queue.submit_acl.value.clone()
+}
+
+fn find<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|c| c.type_ == type_)
+}
+
+/// `status/reason` of a condition of a `QueueAcl`.
+fn acl_condition(plan: &Plan, name: &str, type_: &str) -> String {
+    shown(find(&plan.queue_acls[name].conditions, type_))
+}
+
+fn acl_message<'a>(plan: &'a Plan, name: &str, type_: &str) -> &'a str {
+    &find(&plan.queue_acls[name].conditions, type_).unwrap().message
+}
+
+/// `status/reason` of a condition of the `YuniKornConfig`.
+fn config_condition(plan: &Plan, type_: &str) -> String {
+    shown(find(&plan.config.as_ref().unwrap().conditions, type_))
+}
+
+fn config_message<'a>(plan: &'a Plan, type_: &str) -> &'a str {
+    &find(&plan.config.as_ref().unwrap().conditions, type_).unwrap().message
+}
+
+fn shown(condition: Option<&Condition>) -> String {
+    condition.map_or("-".into(), |c| format!("{}/{}", c.status.as_str(), c.reason))
+}
+
+/// Nothing is left to do, and nothing more to say.
+fn assert_at_rest(settled: &Settled) {
+    let again = plan(&settled.snapshot);
+    assert_eq!((&again.write, &again.import, &again.backup), (&None, &None, &None));
+    assert_eq!(again.events, []);
+    let statuses = |plan: &Plan| -> BTreeMap<String, Vec<Condition>> {
+        plan.queue_acls.iter().map(|(name, status)| (name.clone(), status.conditions.clone())).collect()
+    };
+    assert_eq!(statuses(&again), statuses(&settled.plan));
+    assert_eq!(again.config, settled.plan.config);
+    assert_eq!(again.policies, settled.plan.policies);
+}
+
+#[test]
+fn without_a_configuration_nothing_is_written_and_everyone_is_told() {
+    let mut snapshot = cluster(BASE);
+    snapshot.config = None;
+    snapshot.queue_acls = vec![submit("good", "root.prod", "bob"), submit("bad", "root.prod", "a  b")];
+    let plan = plan(&snapshot);
+    assert_eq!(plan.write, None);
+    assert_eq!(acl_condition(&plan, "good", "Ready"), "Unknown/ConfigNotReady");
+    assert_eq!(acl_condition(&plan, "bad", "Ready"), "False/Invalid");
+    let ready = find(&plan.queue_acls["good"].conditions, "Ready").unwrap();
+    assert_eq!(ready.status, Status::Unknown);
+    assert!(ready.message.contains("no YuniKornConfig named `default`"), "{}", ready.message);
+}

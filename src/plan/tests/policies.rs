@@ -1,0 +1,97 @@
+//! `AdmissionPolicy` objects.
+
+use super::*;
+use crate::model::admission::{BYPASS_AUTH, EXTERNAL_USERS, TRUST_CONTROLLERS};
+
+fn policy(name: &str, created: i64, spec: AdmissionPolicySpec) -> Entry<AdmissionPolicySpec, AdmissionPolicySpec> {
+    let mut object = entry(name, spec);
+    object.meta.created = Some(Timestamp::from_second(created).unwrap());
+    object
+}
+
+fn bypass(value: bool) -> AdmissionPolicySpec {
+    AdmissionPolicySpec { bypass_auth: Some(value), ..AdmissionPolicySpec::default() }
+}
+
+fn external(users: &[&str]) -> AdmissionPolicySpec {
+    let users = users.iter().map(ToString::to_string).collect();
+    AdmissionPolicySpec { external_users: Some(users), ..AdmissionPolicySpec::default() }
+}
+
+fn condition(plan: &Plan, name: &str, type_: &str) -> String {
+    shown(find(&plan.policies[name].conditions, type_))
+}
+
+fn value<'a>(snapshot: &'a Snapshot, key: &str) -> Option<&'a str> {
+    snapshot.output.as_ref()?.data.get(key).map(String::as_str)
+}
+
+#[test]
+fn set_fields_become_keys_and_others_are_left_alone() {
+    let mut snapshot = cluster(BASE);
+    snapshot.output = Some(owned_by(map(YUNIKORN_CONFIGS, &[(TRUST_CONTROLLERS, "false")]), "helm"));
+    snapshot.policies = vec![policy("p", 1, AdmissionPolicySpec { bypass_auth: Some(true), ..external(&["^a$", "^b$"]) })];
+    let settled = settled(&snapshot);
+    assert_eq!(value(&settled.snapshot, BYPASS_AUTH), Some("true"));
+    assert_eq!(value(&settled.snapshot, EXTERNAL_USERS), Some("^a$,^b$"));
+    assert_eq!(value(&settled.snapshot, TRUST_CONTROLLERS), Some("false"));
+    assert_eq!(condition(&settled.plan, "p", "Ready"), "True/Ready");
+    assert_at_rest(&settled);
+}
+
+#[test]
+fn a_key_that_is_not_wanted_any_more_goes() {
+    let mut snapshot = cluster(BASE);
+    snapshot.policies = vec![policy("p", 1, AdmissionPolicySpec { bypass_auth: Some(true), ..external(&["^a$"]) })];
+    let mut after = settled(&snapshot).snapshot;
+    after.policies[0].spec = Ok(bypass(true));
+    let after = settled(&after);
+    assert_eq!(value(&after.snapshot, EXTERNAL_USERS), None);
+    assert_eq!(value(&after.snapshot, BYPASS_AUTH), Some("true"));
+    let mut gone = after.snapshot;
+    gone.policies.clear();
+    let gone = settled(&gone);
+    assert_eq!(value(&gone.snapshot, BYPASS_AUTH), None);
+    assert_at_rest(&gone);
+}
+
+#[test]
+fn the_oldest_decides_then_the_first_by_name() {
+    let mut snapshot = cluster(BASE);
+    snapshot.policies = vec![policy("b", 5, bypass(true)), policy("a", 9, bypass(false)), policy("c", 5, bypass(false))];
+    let settled = settled(&snapshot);
+    assert_eq!(value(&settled.snapshot, BYPASS_AUTH), Some("true"));
+    let ready: Vec<_> = ["a", "b", "c"].map(|name| condition(&settled.plan, name, "Ready")).into();
+    assert_eq!(ready, ["False/Conflicted", "True/Ready", "False/Conflicted"]);
+    let message = &find(&settled.plan.policies["a"].conditions, "Accepted").unwrap().message;
+    assert!(message.contains("`b`"), "{message}");
+}
+
+#[test]
+fn an_invalid_one_keeps_its_last_valid_version_and_never_says_something_else() {
+    let mut snapshot = cluster(BASE);
+    snapshot.policies = vec![policy("p", 1, external(&["^a$"]))];
+    let mut broken = settled(&snapshot).snapshot;
+    for wrong in [vec!["("], vec!["^a{1,3}$"], vec![""], vec![" ^a$"]] {
+        broken.policies[0].spec = Ok(external(&wrong));
+        let settled = settled(&broken);
+        assert_eq!(value(&settled.snapshot, EXTERNAL_USERS), Some("^a$"), "{wrong:?}");
+        assert_eq!(condition(&settled.plan, "p", "Accepted"), "False/Invalid", "{wrong:?}");
+        assert_eq!(condition(&settled.plan, "p", "Programmed"), "True/LastValidKept");
+        assert_at_rest(&settled);
+    }
+}
+
+#[test]
+fn someone_elses_key_does_not_hold_up_the_queues() {
+    let mut snapshot = cluster(BASE);
+    snapshot.output = Some(owned_by(map(YUNIKORN_CONFIGS, &[(BYPASS_AUTH, "true")]), "helm"));
+    snapshot.policies = vec![policy("p", 1, bypass(false))];
+    snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
+    let settled = settled(&snapshot);
+    assert_eq!(value(&settled.snapshot, BYPASS_AUTH), Some("true"));
+    assert_eq!(submit_of(&settled.snapshot, "root.prod"), "ann");
+    assert_eq!(config_condition(&settled.plan, "Applied"), "False/FieldConflict");
+    assert_eq!(condition(&settled.plan, "p", "Ready"), "False/ConfigNotReady");
+    assert_at_rest(&settled);
+}

@@ -1,0 +1,120 @@
+//! Laws of the plan, on random clusters.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::model::acl::{self, Acl};
+use crate::plan::grants::acl_of;
+use crate::plan::Right;
+
+const QUEUES: [&str; 5] = ["root", "root.prod", "root.prod.etl", "root.test", "root.gone"];
+
+fn grant() -> impl Strategy<Value = Grant> {
+    let name = || prop::sample::select(vec!["ann", "bob", "sue", "dev", "1bad", "a:b"]).prop_map(String::from);
+    prop_oneof![
+        Just(Grant::Everyone),
+        prop::sample::select(vec!["", " ", "*", "ann dev", "ann  dev", " ops", "sue,*", "ann, bob"]).prop_map(|acl| Grant::Raw(acl.into())),
+        (prop::collection::vec(name(), 0..3), prop::collection::vec(name(), 0..3))
+            .prop_map(|(users, groups)| Grant::Lists { users, groups }),
+    ]
+}
+
+fn object() -> impl Strategy<Value = QueueAclSpec> {
+    let moment = || prop::option::weighted(0.2, (-2_i64..3).prop_map(|hours| now() + jiff::SignedDuration::from_hours(hours)));
+    let parts = (prop::sample::select(QUEUES.to_vec()), prop::option::of(grant()), prop::option::of(grant()), any::<bool>());
+    (parts, moment(), moment()).prop_map(|((queue, submit, admin, extend), not_before, expires_at)| QueueAclSpec {
+        partition: "default".into(),
+        queue: queue.into(),
+        submit,
+        admin,
+        base_acl: if extend { BaseAcl::Extend } else { BaseAcl::Replace },
+        not_before,
+        expires_at,
+    })
+}
+
+fn random_cluster() -> impl Strategy<Value = Snapshot> {
+    prop::collection::vec(object(), 0..6).prop_map(|specs| {
+        let mut snapshot = cluster(BASE);
+        snapshot.queue_acls = specs.into_iter().enumerate().map(|(i, spec)| entry(&format!("o{i}"), spec)).collect();
+        snapshot
+    })
+}
+
+fn acl_at(tree: &Config, queue: &str, right: Right) -> Acl {
+    let queue = tree.partition("default").unwrap().queue(&QueuePath::parse(queue).unwrap());
+    queue.map(|queue| acl_of(queue, right)).unwrap_or_default()
+}
+
+/// The most that an object can grant.
+fn most(grant: &Option<Grant>) -> Acl {
+    match grant {
+        None => Acl::nobody(),
+        Some(Grant::Everyone) => Acl::everyone(),
+        Some(Grant::Raw(text)) => acl::parse(text).unwrap_or_default(),
+        Some(Grant::Lists { users, groups }) => {
+            let fine = |names: &[String], ok: fn(&str) -> bool| names.iter().filter(|n| ok(n)).cloned().collect::<Vec<_>>();
+            Acl::named(&fine(users, acl::user_name_ok), &fine(groups, acl::group_name_ok)).unwrap()
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn a_plan_that_was_applied_writes_nothing(snapshot in random_cluster()) {
+        assert_at_rest(&settled(&snapshot));
+    }
+
+    #[test]
+    fn the_order_of_the_objects_never_matters(snapshot in random_cluster()) {
+        let mut turned = snapshot.clone();
+        turned.queue_acls.reverse();
+        prop_assert_eq!(plan(&snapshot), plan(&turned));
+    }
+
+    #[test]
+    fn no_queue_gets_more_than_the_base_and_the_objects_grant(snapshot in random_cluster()) {
+        let base = config::verdict(BASE, &[]).config.unwrap();
+        let after = tree(&settled(&snapshot).snapshot);
+        for queue in QUEUES {
+            for right in Right::ALL {
+                let granted = snapshot.queue_acls.iter().filter_map(|entry| entry.spec.as_ref().ok()).filter(|spec| spec.queue == queue);
+                let limit = granted.fold(acl_at(&base, queue, right), |limit, spec| limit.union(&most(match right {
+                    Right::Submit => &spec.submit,
+                    Right::Admin => &spec.admin,
+                })));
+                let got = acl_at(&after, queue, right);
+                prop_assert!(limit.contains(&got), "{queue} {right:?}: {got:?} exceeds {limit:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_more_object_with_extend_takes_nothing_from_anyone(snapshot in random_cluster(), spec in object()) {
+        let before = tree(&settled(&snapshot).snapshot);
+        let mut more = snapshot;
+        let extra = QueueAclSpec { base_acl: BaseAcl::Extend, ..spec };
+        more.queue_acls.push(entry("extra", extra));
+        let after = tree(&settled(&more).snapshot);
+        for queue in QUEUES {
+            for right in Right::ALL {
+                prop_assert!(acl_at(&after, queue, right).contains(&acl_at(&before, queue, right)), "{queue} {right:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_accepted_is_in_the_text(snapshot in random_cluster()) {
+        let settled = settled(&snapshot);
+        let after = tree(&settled.snapshot);
+        for entry in &snapshot.queue_acls {
+            let spec = entry.spec.as_ref().unwrap();
+            if acl_condition(&settled.plan, &entry.meta.name, "Accepted") == "True/Accepted" {
+                prop_assert!(acl_at(&after, &spec.queue, Right::Submit).contains(&most(&spec.submit)));
+                prop_assert!(acl_at(&after, &spec.queue, Right::Admin).contains(&most(&spec.admin)));
+            }
+        }
+    }
+}
