@@ -277,11 +277,15 @@ impl ApiServer {
         let (path, status) = path.strip_suffix("/status").map_or((path, false), |path| (path, true));
         let mut state = self.lock();
         let Some(object) = state.objects.get(path).cloned() else { return refusal(404, "not found") };
-        for precondition in ["resourceVersion", "uid"] {
-            let wanted = field(body, &["metadata", precondition]);
-            if !wanted.is_null() && wanted != field(&object, &["metadata", precondition]) {
-                return refusal(409, "the object has been modified");
-            }
+        let wanted = |field_name| field(body, &["metadata", field_name]);
+        let current = |field_name| field(&object, &["metadata", field_name]);
+        let differs = |field_name| !wanted(field_name).is_null() && wanted(field_name) != current(field_name);
+        if differs("resourceVersion") {
+            return refusal(409, "the object has been modified");
+        }
+        // A patch of a status cannot name the uid: all of `metadata` but the version is taken from the object as it stands.
+        if !status && differs("uid") {
+            return refusal(422, "metadata.uid: Invalid value: field is immutable");
         }
         let change = if status { json!({"status": body.get("status")}) } else { body.clone() };
         success(&self.store(&mut state, path, merged(&object, &change), manager))
