@@ -45,6 +45,29 @@ func answerRegex(question regexQuestion) regexAnswer {
 	return result
 }
 
+type patternQuestion struct {
+	Pattern  string   `json:"pattern"`
+	Subjects []string `json:"subjects"`
+}
+
+type patternAnswer struct {
+	Error string `json:"error"`
+	Match []bool `json:"match"`
+}
+
+// answerPattern asks Go about one pattern, whatever commas and blanks it holds.
+func answerPattern(question patternQuestion) patternAnswer {
+	expression, err := regexp.Compile(question.Pattern)
+	if err != nil {
+		return patternAnswer{Error: err.Error()}
+	}
+	result := patternAnswer{Match: make([]bool, len(question.Subjects))}
+	for i, subject := range question.Subjects {
+		result.Match[i] = expression.MatchString(subject)
+	}
+	return result
+}
+
 // configMap is the part of a ConfigMap YuniKorn reads; null for one that does not exist. Binary values are base64.
 type configMap struct {
 	Data       map[string]string `json:"data"`

@@ -53,6 +53,13 @@ func answerConfig(question configQuestion) configAnswer {
 	return result
 }
 
+// answerChecksum is the checksum YuniKorn gives a text, valid or not.
+func answerChecksum(text string) string {
+	config := &configs.SchedulerConfig{}
+	configs.SetChecksum([]byte(text), config)
+	return config.Checksum
+}
+
 // start is the shim's registration of the resource manager, YuniKorn's first look at its configuration.
 func start(context *scheduler.ClusterContext, text string) string {
 	reply := make(chan *rmevent.Result, 1)

@@ -27,8 +27,10 @@ type answer struct {
 var operations = map[string]func(json.RawMessage) (any, error){
 	"acl":       each(answerACL),
 	"config":    each(answerConfig),
+	"checksum":  each(answerChecksum),
 	"access":    each(answerAccess),
 	"regex":     each(answerRegex),
+	"pattern":   each(answerPattern),
 	"yaml":      each(answerYAML),
 	"flatten":   each(answerFlatten),
 	"admission": each(answerAdmission),

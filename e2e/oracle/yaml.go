@@ -12,8 +12,8 @@ import (
 
 type yamlQuestion struct {
 	Text string `json:"text"`
-	// "nodes": the first document as a tree; "config": configs.SchedulerConfig, "queue": configs.QueueConfig, both decoded
-	// strictly and not validated.
+	// "nodes": the first document as a tree; "config": configs.SchedulerConfig, "queue": configs.QueueConfig, "typed": T, all
+	// decoded strictly and not validated.
 	Into string `json:"into"`
 }
 
@@ -35,6 +35,8 @@ func answerYAML(question yamlQuestion) yamlAnswer {
 		target = &configs.SchedulerConfig{}
 	case "queue":
 		target = &configs.QueueConfig{}
+	case "typed":
+		target = &T{}
 	default:
 		panic("unknown target " + question.Into)
 	}
@@ -55,13 +57,29 @@ func answerYAML(question yamlQuestion) yamlAnswer {
 	return result
 }
 
+// T has a field of each kind of type there is in YuniKorn's configuration. Its name is a part of error messages.
+type T struct {
+	Name    string             `yaml:",omitempty" json:"name,omitempty"`
+	Acl     string             `yaml:",omitempty" json:"acl,omitempty"`
+	Parent  bool               `yaml:",omitempty" json:"parent,omitempty"`
+	Maxapps uint64             `yaml:",omitempty" json:"maxapps,omitempty"`
+	Props   map[string]string  `yaml:",omitempty" json:"props,omitempty"`
+	W       map[string]float64 `yaml:",omitempty" json:"w,omitempty"`
+	L       []string           `yaml:",omitempty" json:"l,omitempty"`
+	P       *bool              `yaml:",omitempty" json:"p,omitempty"`
+	Q       []T                `yaml:",omitempty" json:"q,omitempty"`
+	S       *T                 `yaml:",omitempty" json:"s,omitempty"`
+}
+
 type node struct {
 	// document, mapping, sequence, scalar, alias
 	Kind string `json:"kind"`
 	// Resolved, short: !!str, !!int, ...
-	Tag    string `json:"tag,omitempty"`
-	Value  string `json:"value,omitempty"`
-	Anchor string `json:"anchor,omitempty"`
+	Tag string `json:"tag,omitempty"`
+	// As written, long: tag:yaml.org,2002:str. Empty where it was not written.
+	Written string `json:"written,omitempty"`
+	Value   string `json:"value,omitempty"`
+	Anchor  string `json:"anchor,omitempty"`
 	// plain, single, double, literal, folded; flow for collections
 	Style    string `json:"style,omitempty"`
 	Line     int    `json:"line"`
@@ -78,6 +96,9 @@ func describe(tree *yaml.Node) node {
 	result := node{
 		Kind: kinds[tree.Kind], Tag: tree.ShortTag(), Value: tree.Value, Anchor: tree.Anchor,
 		Style: style(tree), Line: tree.Line, Column: tree.Column,
+	}
+	if tree.Style&yaml.TaggedStyle != 0 {
+		result.Written = tree.LongTag()
 	}
 	for _, child := range tree.Content {
 		result.Children = append(result.Children, describe(child))

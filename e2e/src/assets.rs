@@ -41,11 +41,9 @@ impl Servers {
         static BUILT: OnceLock<PathBuf> = OnceLock::new();
         let directory = once(&BUILT, || match std::env::var_os(ASSETS) {
             Some(directory) => Ok(PathBuf::from(directory)),
-            None => go_build(
-                "bin",
-                &package_dir("bed"),
-                &["install", "-p", "2", "-ldflags", LDFLAGS, "tool"],
-            ),
+            None => {
+                go_build("bin", &package_dir("bed"), &["install", "-p", "2", "-ldflags", LDFLAGS, "tool"])
+            }
         })?;
         let servers = Self { directory };
         for program in [
@@ -97,9 +95,8 @@ impl Servers {
 /// When it cannot be built.
 pub fn oracle() -> Result<PathBuf> {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let directory = once(&BUILT, || {
-        go_build("oracle", &package_dir("oracle"), &["install", "-p", "2", "."])
-    })?;
+    let directory =
+        once(&BUILT, || go_build("oracle", &package_dir("oracle"), &["install", "-p", "2", "."]))?;
     Ok(directory.join("oracle"))
 }
 
@@ -136,24 +133,12 @@ fn cargo_build() -> Result<PathBuf> {
         command.arg("--release");
     }
     let output = command.output().context("cannot run cargo")?;
-    ensure!(
-        output.status.success(),
-        "cargo could not build queuewarden ({})",
-        output.status
-    );
+    ensure!(output.status.success(), "cargo could not build queuewarden ({})", output.status);
     String::from_utf8_lossy(&output.stdout)
         .lines()
         .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .filter(|message| {
-            message
-                .pointer("/target/name")
-                .is_some_and(|name| name == "queuewarden")
-        })
-        .filter(|message| {
-            message
-                .pointer("/target/kind/0")
-                .is_some_and(|kind| kind == "bin")
-        })
+        .filter(|message| message.pointer("/target/name").is_some_and(|name| name == "queuewarden"))
+        .filter(|message| message.pointer("/target/kind/0").is_some_and(|kind| kind == "bin"))
         .find_map(|message| message.get("executable")?.as_str().map(PathBuf::from))
         .context("cargo named no binary queuewarden")
 }
@@ -169,10 +154,7 @@ fn go_build(what: &str, module: &Path, args: &[&str]) -> Result<PathBuf> {
     if done.is_dir() {
         return Ok(done);
     }
-    announce(&format!(
-        "building {} with Go, once; for the servers this takes minutes",
-        module.display()
-    ));
+    announce(&format!("building {} with Go, once; for the servers this takes minutes", module.display()));
     let building = root.join(format!("{what}.building"));
     if building.exists() {
         fs::remove_dir_all(&building)?;
@@ -188,12 +170,9 @@ fn go_build(what: &str, module: &Path, args: &[&str]) -> Result<PathBuf> {
         .stdout(Stdio::null())
         .status();
     match status {
-        Ok(status) => ensure!(
-            status.success(),
-            "`go {}` failed in {} ({status})",
-            args.join(" "),
-            module.display()
-        ),
+        Ok(status) => {
+            ensure!(status.success(), "`go {}` failed in {} ({status})", args.join(" "), module.display());
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!("there is no `go`: {GO_WANTED}"),
         Err(error) => return Err(error).context("cannot run go"),
     }
@@ -206,9 +185,7 @@ fn go_build(what: &str, module: &Path, args: &[&str]) -> Result<PathBuf> {
 fn remove_older(root: &Path, what: &str) -> Result<()> {
     for entry in fs::read_dir(root)? {
         let path = entry?.path();
-        let hash = path
-            .file_name()
-            .and_then(|name| name.to_str()?.strip_prefix(what)?.strip_prefix('-'));
+        let hash = path.file_name().and_then(|name| name.to_str()?.strip_prefix(what)?.strip_prefix('-'));
         if hash.is_some() {
             fs::remove_dir_all(&path)?;
         }
@@ -218,9 +195,8 @@ fn remove_older(root: &Path, what: &str) -> Result<()> {
 
 /// Hex digits of a hash over the module's files (not its directories: both modules are flat) and the command.
 fn fingerprint(module: &Path, args: &[&str]) -> Result<String> {
-    let mut files: Vec<PathBuf> = fs::read_dir(module)?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<std::io::Result<_>>()?;
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(module)?.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<_>>()?;
     files.sort();
     let mut content = args.join("\n");
     for file in files.iter().filter(|file| file.is_file()) {
@@ -250,19 +226,13 @@ fn package_dir(name: &str) -> PathBuf {
 /// `target/<profile>`: where cargo put the running test.
 fn profile_dir() -> Result<PathBuf> {
     let test = std::env::current_exe()?;
-    let deps = test
-        .ancestors()
-        .find(|path| path.file_name().is_some_and(|name| name == "deps"));
-    let profile = deps
-        .and_then(Path::parent)
-        .context("the test does not run from cargo's target directory")?;
+    let deps = test.ancestors().find(|path| path.file_name().is_some_and(|name| name == "deps"));
+    let profile =
+        deps.and_then(Path::parent).context("the test does not run from cargo's target directory")?;
     Ok(profile.to_owned())
 }
 
 fn target_dir() -> Result<PathBuf> {
     let profile = profile_dir()?;
-    Ok(profile
-        .parent()
-        .context("the profile's directory has no parent")?
-        .to_owned())
+    Ok(profile.parent().context("the profile's directory has no parent")?.to_owned())
 }

@@ -72,9 +72,7 @@ impl Write {
 
 impl Audit {
     pub(crate) fn new(path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-        }
+        Self { path: path.to_owned() }
     }
 
     /// The current end of the log.

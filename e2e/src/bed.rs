@@ -102,9 +102,7 @@ impl Bed {
         if slot.is_none() {
             *slot = Some(Self::start().await?);
         }
-        let bed = MutexGuard::try_map(slot, Option::as_mut)
-            .ok()
-            .context("the bed is gone")?;
+        let bed = MutexGuard::try_map(slot, Option::as_mut).ok().context("the bed is gone")?;
         bed.reset().await.context("cannot reset the bed")?;
         Ok(bed)
     }
@@ -173,20 +171,14 @@ impl Bed {
     /// # Errors
     /// Instead of `false`, when [`STRICT`] is set.
     pub fn can_run(&self, needed: &[Capability]) -> Result<bool> {
-        let missing: Vec<Capability> = needed
-            .iter()
-            .copied()
-            .filter(|&capability| !self.has(capability))
-            .collect();
+        let missing: Vec<Capability> =
+            needed.iter().copied().filter(|&capability| !self.has(capability)).collect();
         if missing.is_empty() {
             return Ok(true);
         }
         let thread = std::thread::current();
         let test = thread.name().unwrap_or("a test");
-        ensure!(
-            std::env::var_os(STRICT).is_none(),
-            "{test} needs {missing:?}, which this cluster cannot do"
-        );
+        ensure!(std::env::var_os(STRICT).is_none(), "{test} needs {missing:?}, which this cluster cannot do");
         announce(&format!("NOT RUN: {test} needs {missing:?}"));
         Ok(false)
     }
@@ -230,9 +222,7 @@ impl Bed {
     }
 
     pub(crate) fn since_reset(&self) -> std::sync::MutexGuard<'_, SinceReset> {
-        self.since_reset
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.since_reset.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     pub(crate) fn local(&self) -> Result<&Local> {

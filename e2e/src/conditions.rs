@@ -34,20 +34,12 @@ pub struct Expected<'a> {
 
 /// [`Expected`] for the usual case.
 pub fn is_true(r#type: &str) -> Expected<'_> {
-    Expected {
-        r#type,
-        status: "True",
-        reason: None,
-    }
+    Expected { r#type, status: "True", reason: None }
 }
 
 /// [`Expected`] with status `False`.
 pub fn is_false<'a>(r#type: &'a str, reason: &'a str) -> Expected<'a> {
-    Expected {
-        r#type,
-        status: "False",
-        reason: Some(reason),
-    }
+    Expected { r#type, status: "False", reason: Some(reason) }
 }
 
 impl Kind {
@@ -100,24 +92,17 @@ impl Bed {
         timeout: Duration,
     ) -> Result<Condition> {
         let objects = self.objects(kind)?;
-        eventually(
-            &format!("{kind:?}/{name} to be {expected:?}"),
-            timeout,
-            || async {
-                let object = objects.get(name).await?;
-                let all = conditions(&object)?;
-                let found = all.iter().find(|condition| {
-                    condition.type_ == expected.r#type
-                        && condition.status == expected.status
-                        && expected.reason.is_none_or(|reason| condition.reason == reason)
-                        && condition.observed_generation == object.metadata.generation
-                });
-                found
-                    .cloned()
-                    .map(Some)
-                    .with_context(|| format!("conditions are {}", summary(&all)))
-            },
-        )
+        eventually(&format!("{kind:?}/{name} to be {expected:?}"), timeout, || async {
+            let object = objects.get(name).await?;
+            let all = conditions(&object)?;
+            let found = all.iter().find(|condition| {
+                condition.type_ == expected.r#type
+                    && condition.status == expected.status
+                    && expected.reason.is_none_or(|reason| condition.reason == reason)
+                    && condition.observed_generation == object.metadata.generation
+            });
+            found.cloned().map(Some).with_context(|| format!("conditions are {}", summary(&all)))
+        })
         .await
     }
 }

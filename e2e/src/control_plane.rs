@@ -101,18 +101,8 @@ fn etcd(servers: &Servers, directory: &Path, port: u16) -> Result<Process> {
     let client = format!("http://127.0.0.1:{port}");
     Ok(Process::new("etcd", &servers.etcd(), directory)
         .args(["--data-dir".into(), directory.join("etcd").into_os_string()])
-        .args([
-            "--listen-client-urls",
-            &client,
-            "--advertise-client-urls",
-            &client,
-        ])
-        .args([
-            "--listen-peer-urls",
-            &peer,
-            "--initial-advertise-peer-urls",
-            &peer,
-        ])
+        .args(["--listen-client-urls", &client, "--advertise-client-urls", &client])
+        .args(["--listen-peer-urls", &peer, "--initial-advertise-peer-urls", &peer])
         .args(["--initial-cluster", &format!("default={peer}")])
         .args(["--unsafe-no-fsync", "--log-level=warn"]))
 }
@@ -152,23 +142,16 @@ fn apiserver(servers: &Servers, directory: &Path, port: u16, etcd: u16, token: &
 }
 
 fn controller_manager(servers: &Servers, directory: &Path, kubeconfig: &Path) -> Process {
-    Process::new(
-        "kube-controller-manager",
-        &servers.controller_manager(),
-        directory,
-    )
-    .args([
-        // Nobody sends heartbeats for the bed's node; this controller would declare it dead.
-        "--controllers=*,-node-lifecycle-controller",
-        "--use-service-account-credentials=true",
-        "--leader-elect=false",
-        "--secure-port=0",
-    ])
-    .args(flag("--kubeconfig", kubeconfig))
-    .args(flag(
-        "--service-account-private-key-file",
-        &directory.join("pki/apiserver.key"),
-    ))
+    Process::new("kube-controller-manager", &servers.controller_manager(), directory)
+        .args([
+            // Nobody sends heartbeats for the bed's node; this controller would declare it dead.
+            "--controllers=*,-node-lifecycle-controller",
+            "--use-service-account-credentials=true",
+            "--leader-elect=false",
+            "--secure-port=0",
+        ])
+        .args(flag("--kubeconfig", kubeconfig))
+        .args(flag("--service-account-private-key-file", &directory.join("pki/apiserver.key")))
 }
 
 fn flag(name: &str, path: &Path) -> [std::ffi::OsString; 1] {

@@ -22,38 +22,20 @@ impl Bed {
         for kind in kinds.lines() {
             section(&mut report, kind, &self.told(&["get", kind, "-o", "yaml"]).await);
         }
-        let maps = [
-            "get",
-            "configmaps",
-            "-n",
-            yunikorn::NAMESPACE,
-            "-o",
-            "yaml",
-            "--show-managed-fields",
-        ];
+        let maps = ["get", "configmaps", "-n", yunikorn::NAMESPACE, "-o", "yaml", "--show-managed-fields"];
         section(&mut report, "ConfigMaps", &self.told(&maps).await);
         section(
             &mut report,
             "Events",
-            &self
-                .told(&["get", "events", "-A", "--sort-by=.metadata.creationTimestamp"])
-                .await,
+            &self.told(&["get", "events", "-A", "--sort-by=.metadata.creationTimestamp"]).await,
         );
         let config = match self.yunikorn() {
             Ok(rest) => rest.config_json().await.map(|config| format!("{config:#}")),
             Err(error) => Err(error),
         };
-        section(
-            &mut report,
-            "/ws/v1/config",
-            &config.unwrap_or_else(|error| format!("{error:#}")),
-        );
+        section(&mut report, "/ws/v1/config", &config.unwrap_or_else(|error| format!("{error:#}")));
         for process in self.processes() {
-            let state = if process.running() {
-                "running"
-            } else {
-                "not running"
-            };
+            let state = if process.running() { "running" } else { "not running" };
             section(
                 &mut report,
                 &format!("log of {} ({state})", process.name()),
@@ -62,11 +44,7 @@ impl Bed {
         }
         for path in self.noted_logs() {
             let log = std::fs::read_to_string(&path).unwrap_or_else(|error| error.to_string());
-            section(
-                &mut report,
-                &path.display().to_string(),
-                &last_lines(&log, OPERATOR_LINES),
-            );
+            section(&mut report, &path.display().to_string(), &last_lines(&log, OPERATOR_LINES));
         }
         report
     }

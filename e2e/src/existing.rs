@@ -41,11 +41,7 @@ impl Existing {
         let admin = kubeconfig::load(&kubeconfig).await?;
         let client = kubeconfig::client(&admin)?;
         let maps: Api<ConfigMap> = Api::namespaced(client.clone(), yunikorn::NAMESPACE);
-        let defaults = maps
-            .get_opt(yunikorn::DEFAULTS)
-            .await?
-            .and_then(|map| map.data)
-            .unwrap_or_default();
+        let defaults = maps.get_opt(yunikorn::DEFAULTS).await?.and_then(|map| map.data).unwrap_or_default();
         let deployments: Api<Deployment> = Api::namespaced(client.clone(), operator::NAMESPACE);
         let operator = deployments.get_opt(operator::NAME).await?.is_some();
         let hooks: Api<ValidatingWebhookConfiguration> = Api::all(client);
@@ -64,10 +60,7 @@ impl Existing {
             rest,
             admission_controller,
             operator,
-            defaults: defaults
-                .into_iter()
-                .filter(|(key, _)| key != "queues.yaml")
-                .collect(),
+            defaults: defaults.into_iter().filter(|(key, _)| key != "queues.yaml").collect(),
             _port_forward: port_forward,
         })
     }
@@ -77,12 +70,7 @@ async fn port_forward() -> Result<(String, Process)> {
     let port = crate::control_plane::free_port()?;
     let directory = Session::get()?.directory();
     let process = Process::new("port-forward", "kubectl".as_ref(), directory)
-        .args([
-            "port-forward",
-            "-n",
-            yunikorn::NAMESPACE,
-            "service/yunikorn-service",
-        ])
+        .args(["port-forward", "-n", yunikorn::NAMESPACE, "service/yunikorn-service"])
         .args([format!("{port}:9080")]);
     process.start()?;
     let url = format!("http://127.0.0.1:{port}");
@@ -98,20 +86,12 @@ async fn port_forward() -> Result<(String, Process)> {
 /// The cluster of the kubeconfig's current context, to be used with another token.
 fn access(path: &std::path::Path) -> Result<Access> {
     let config = Kubeconfig::read_from(path)?;
-    let current = config
-        .current_context
-        .as_deref()
-        .context("the kubeconfig has no current context")?;
+    let current = config.current_context.as_deref().context("the kubeconfig has no current context")?;
     let context = config.contexts.iter().find(|named| named.name == current);
     let context = context.and_then(|named| named.context.as_ref());
-    let name = &context
-        .context("the kubeconfig's current context does not exist")?
-        .cluster;
+    let name = &context.context("the kubeconfig's current context does not exist")?.cluster;
     let cluster = config.clusters.iter().find(|named| &named.name == name);
     let cluster = cluster.and_then(|named| named.cluster.as_ref());
     let cluster = serde_json::to_value(cluster.context("the kubeconfig's current cluster does not exist")?)?;
-    Ok(Access {
-        cluster,
-        token: String::new(),
-    })
+    Ok(Access { cluster, token: String::new() })
 }

@@ -15,16 +15,14 @@ pub(crate) fn forward(from: SocketAddr, to: SocketAddr) -> Result<()> {
     let listener = TcpListener::bind(from).with_context(|| {
         format!("cannot listen on {from}: a port below 1024 needs root; `unshare -Urn` gives a namespace in which you are")
     })?;
-    thread::Builder::new()
-        .name(format!("forward {from}"))
-        .spawn(move || {
-            for client in listener.incoming().flatten() {
-                thread::spawn(move || {
-                    // A refused or broken connection is the caller's to see: it is closed by dropping it.
-                    let _ = join(&client, to);
-                });
-            }
-        })?;
+    thread::Builder::new().name(format!("forward {from}")).spawn(move || {
+        for client in listener.incoming().flatten() {
+            thread::spawn(move || {
+                // A refused or broken connection is the caller's to see: it is closed by dropping it.
+                let _ = join(&client, to);
+            });
+        }
+    })?;
     Ok(())
 }
 

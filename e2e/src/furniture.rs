@@ -45,13 +45,9 @@ impl Bed {
         let ready = json!({"type": "Ready", "status": "True", "reason": "Bed", "message": "", "lastHeartbeatTime": null,
                            "lastTransitionTime": null});
         let status = json!({"status": {"capacity": room, "allocatable": room, "conditions": [ready]}});
-        nodes
-            .patch_status("node", &PatchParams::default(), &Patch::Merge(status))
-            .await?;
+        nodes.patch_status("node", &PatchParams::default(), &Patch::Merge(status)).await?;
         let untainted = json!({"spec": {"taints": null}});
-        nodes
-            .patch("node", &PatchParams::default(), &Patch::Merge(untainted))
-            .await?;
+        nodes.patch("node", &PatchParams::default(), &Patch::Merge(untainted)).await?;
         Ok(())
     }
 
@@ -76,8 +72,7 @@ impl Bed {
     pub async fn create_namespace(&self, name: &str) -> Result<()> {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
         let api: Api<Namespace> = Api::all(self.client()?);
-        api.patch(name, &PatchParams::apply(FIELD_MANAGER), &Patch::Apply(namespace))
-            .await?;
+        api.patch(name, &PatchParams::apply(FIELD_MANAGER), &Patch::Apply(namespace)).await?;
         Ok(())
     }
 
@@ -98,9 +93,7 @@ impl Bed {
         let roles: Api<Role> = Api::namespaced(self.client()?, NAMESPACE);
         roles.patch(FIELD_MANAGER, &apply, &Patch::Apply(role)).await?;
         let bindings: Api<RoleBinding> = Api::namespaced(self.client()?, NAMESPACE);
-        bindings
-            .patch(FIELD_MANAGER, &apply, &Patch::Apply(binding))
-            .await?;
+        bindings.patch(FIELD_MANAGER, &apply, &Patch::Apply(binding)).await?;
         Ok(())
     }
 
@@ -162,10 +155,7 @@ impl Bed {
 
 /// Deletes all objects of a kind, if the API server knows the kind.
 async fn delete_all<K: Clone + DeserializeOwned + Debug>(api: &Api<K>) -> Result<()> {
-    match api
-        .delete_collection(&DeleteParams::default().grace_period(0), &ListParams::default())
-        .await
-    {
+    match api.delete_collection(&DeleteParams::default().grace_period(0), &ListParams::default()).await {
         Ok(_) => Ok(()),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         Err(error) => Err(error.into()),

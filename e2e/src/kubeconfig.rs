@@ -36,12 +36,7 @@ impl Access {
             "current-context": "bed",
         });
         // JSON is YAML.
-        let mut file = fs::File::options()
-            .create(true)
-            .truncate(true)
-            .write(true)
-            .mode(0o600)
-            .open(path)?;
+        let mut file = fs::File::options().create(true).truncate(true).write(true).mode(0o600).open(path)?;
         serde_json::to_writer_pretty(&mut file, &config)?;
         Ok(path.to_owned())
     }
@@ -104,23 +99,12 @@ impl Bed {
     pub async fn sa_kubeconfig(&self, namespace: &str, name: &str) -> Result<PathBuf> {
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client()?, namespace);
         let request = TokenRequest {
-            spec: TokenRequestSpec {
-                expiration_seconds: Some(3600),
-                ..TokenRequestSpec::default()
-            },
+            spec: TokenRequestSpec { expiration_seconds: Some(3600), ..TokenRequestSpec::default() },
             ..TokenRequest::default()
         };
-        let answer = accounts
-            .create_token_request(name, &PostParams::default(), &request)
-            .await?;
+        let answer = accounts.create_token_request(name, &PostParams::default(), &request).await?;
         let token = answer.status.context("the API server gave no token")?.token;
-        let path = Session::get()?
-            .directory()
-            .join(format!("{namespace}-{name}.kubeconfig"));
-        Access {
-            token,
-            ..self.access.clone()
-        }
-        .write(&path)
+        let path = Session::get()?.directory().join(format!("{namespace}-{name}.kubeconfig"));
+        Access { token, ..self.access.clone() }.write(&path)
     }
 }

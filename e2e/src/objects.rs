@@ -47,12 +47,7 @@ impl Bed {
         );
         let output = output?;
         let errors = String::from_utf8_lossy(&output.stderr);
-        ensure!(
-            output.status.success(),
-            "kubectl {}: {}",
-            args.join(" "),
-            errors.trim()
-        );
+        ensure!(output.status.success(), "kubectl {}: {}", args.join(" "), errors.trim());
         written.context("kubectl did not read its input")?;
         Ok(String::from_utf8(output.stdout)?)
     }
@@ -74,13 +69,7 @@ impl Bed {
     }
 
     async fn apply(&self, what: &[&str]) -> Result<()> {
-        let apply = [
-            "apply",
-            "--server-side",
-            "--force-conflicts",
-            "--field-manager",
-            FIELD_MANAGER,
-        ];
+        let apply = ["apply", "--server-side", "--force-conflicts", "--field-manager", FIELD_MANAGER];
         self.kubectl(&[&apply, what].concat()).await?;
         Ok(())
     }
@@ -91,14 +80,7 @@ impl Bed {
     /// When the API server refuses, also for a conflict.
     pub async fn apply_text(&self, yaml: &str, field_manager: &str) -> Result<()> {
         self.kubectl_with_input(
-            &[
-                "apply",
-                "--server-side",
-                "--field-manager",
-                field_manager,
-                "-f",
-                "-",
-            ],
+            &["apply", "--server-side", "--field-manager", field_manager, "-f", "-"],
             yaml,
         )
         .await?;
@@ -110,14 +92,7 @@ impl Bed {
     /// # Errors
     /// When it does not within [`PATIENCE`].
     pub async fn crds_established(&self) -> Result<()> {
-        self.kubectl(&[
-            "wait",
-            "--for=condition=Established",
-            "crd",
-            "--all",
-            "--timeout=30s",
-        ])
-        .await?;
+        self.kubectl(&["wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"]).await?;
         Ok(())
     }
 
@@ -142,10 +117,7 @@ impl Bed {
     /// # Errors
     /// When the API server, or `YuniKorn`'s webhook, refuses.
     pub async fn write_config_map(&self, name: &str, data: BTreeMap<String, String>) -> Result<()> {
-        let mut map = ConfigMap {
-            data: Some(data),
-            ..ConfigMap::default()
-        };
+        let mut map = ConfigMap { data: Some(data), ..ConfigMap::default() };
         map.metadata.name = Some(name.to_owned());
         let maps = self.config_maps()?;
         if maps.get_opt(name).await?.is_some() {

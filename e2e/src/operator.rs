@@ -35,11 +35,7 @@ pub struct Operator<'bed> {
 
 #[derive(Debug)]
 enum Replica {
-    Process {
-        process: Box<Process>,
-        address: String,
-        name: String,
-    },
+    Process { process: Box<Process>, address: String, name: String },
     Deployment,
 }
 
@@ -68,15 +64,9 @@ impl<'bed> Operator<'bed> {
     /// When it does not build or start.
     pub async fn launch(bed: &'bed Bed, args: &[&str], env: &[(&str, &str)]) -> Result<Self> {
         if bed.operator_is_deployed() {
-            ensure!(
-                args.is_empty() && env.is_empty(),
-                "a deployed operator takes no arguments from a test"
-            );
+            ensure!(args.is_empty() && env.is_empty(), "a deployed operator takes no arguments from a test");
             bed.scale_operator(1).await?;
-            return Ok(Self {
-                bed,
-                replica: Replica::Deployment,
-            });
+            return Ok(Self { bed, replica: Replica::Deployment });
         }
         let program = tokio::task::spawn_blocking(assets::operator).await??;
         bed.install().await?;
@@ -95,14 +85,7 @@ impl<'bed> Operator<'bed> {
         bed.note_log(process.log_path());
         process.start()?;
         let process = Box::new(process);
-        Ok(Self {
-            bed,
-            replica: Replica::Process {
-                process,
-                address,
-                name,
-            },
-        })
+        Ok(Self { bed, replica: Replica::Process { process, address, name } })
     }
 
     /// Waits until `/readyz` says so.
@@ -129,10 +112,7 @@ impl<'bed> Operator<'bed> {
     pub async fn get(&self, path: &str) -> Result<String> {
         match &self.replica {
             Replica::Process { address, .. } => {
-                let client = reqwest::Client::builder()
-                    .timeout(Duration::from_secs(5))
-                    .no_proxy()
-                    .build()?;
+                let client = reqwest::Client::builder().timeout(Duration::from_secs(5)).no_proxy().build()?;
                 let response = client.get(format!("http://{address}{path}")).send().await?;
                 let status = response.status();
                 let body = response.text().await?;
@@ -203,9 +183,7 @@ impl<'bed> Operator<'bed> {
             Replica::Process { process, .. } => Ok(process.log()),
             Replica::Deployment => {
                 let selector = format!("app.kubernetes.io/name={NAME}");
-                self.bed
-                    .kubectl(&["logs", "-n", NAMESPACE, "-l", &selector, "--tail=-1"])
-                    .await
+                self.bed.kubectl(&["logs", "-n", NAMESPACE, "-l", &selector, "--tail=-1"]).await
             }
         }
     }
@@ -224,9 +202,7 @@ impl Bed {
         self.apply_kustomization("manifests").await?;
         self.crds_established().await?;
         eventually("the operator's rights", PATIENCE, || async {
-            let may = self
-                .may(USER, "list", "queuewarden.dev", "queueacls", None)
-                .await?
+            let may = self.may(USER, "list", "queuewarden.dev", "queueacls", None).await?
                 && self
                     .may(
                         USER,
@@ -281,23 +257,13 @@ impl Bed {
     /// When the API server does not answer.
     pub async fn leader(&self) -> Result<Option<String>> {
         let leases: Api<Lease> = Api::namespaced(self.client()?, NAMESPACE);
-        let holder = leases
-            .get_opt(NAME)
-            .await?
-            .and_then(|lease| lease.spec?.holder_identity);
+        let holder = leases.get_opt(NAME).await?.and_then(|lease| lease.spec?.holder_identity);
         Ok(holder.filter(|holder| !holder.is_empty()))
     }
 
     pub(crate) async fn scale_operator(&self, replicas: u32) -> Result<()> {
         let deployment = format!("deployment/{NAME}");
-        self.kubectl(&[
-            "scale",
-            "-n",
-            NAMESPACE,
-            &deployment,
-            &format!("--replicas={replicas}"),
-        ])
-        .await?;
+        self.kubectl(&["scale", "-n", NAMESPACE, &deployment, &format!("--replicas={replicas}")]).await?;
         if replicas == 0 {
             let selector = format!("app.kubernetes.io/name={NAME}");
             self.kubectl(&[
@@ -317,16 +283,9 @@ impl Bed {
 
     async fn operator_rolled_out(&self) -> Result<()> {
         let deployment = format!("deployment/{NAME}");
-        self.kubectl(&[
-            "rollout",
-            "status",
-            "-n",
-            NAMESPACE,
-            &deployment,
-            "--timeout=120s",
-        ])
-        .await
-        .context("the operator's Deployment")?;
+        self.kubectl(&["rollout", "status", "-n", NAMESPACE, &deployment, "--timeout=120s"])
+            .await
+            .context("the operator's Deployment")?;
         Ok(())
     }
 }

@@ -187,6 +187,28 @@ pub struct RegexAnswer {
     pub panic: String,
 }
 
+/// One regular expression.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct PatternQuestion {
+    /// The pattern.
+    pub pattern: String,
+    /// What to match.
+    pub subjects: Vec<String>,
+}
+
+/// What Go makes of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct PatternAnswer {
+    /// Go's message.
+    pub error: String,
+    /// One per subject; none after an error.
+    #[serde(rename = "match", deserialize_with = "null_is_empty")]
+    pub matches: Vec<bool>,
+    /// Go panicked; everything else is meaningless.
+    pub panic: String,
+}
+
 /// The two `ConfigMap`s; `None` for one that does not exist.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct ConfigMaps {
@@ -240,13 +262,16 @@ pub struct AdmissionAnswer {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum YamlTarget {
-    /// The first document as a tree of `{kind, tag, value, style, anchor, line, column, children}`.
+    /// The first document as a tree of `{kind, tag, written, value, style, anchor, line, column, children}`.
     #[default]
     Nodes,
     /// `configs.SchedulerConfig`, strictly, not validated.
     Config,
     /// `configs.QueueConfig`, strictly, not validated.
     Queue,
+    /// A struct with a field of each kind of type: `name`, `acl` (string), `parent` (bool), `maxapps` (uint64), `props` (map of
+    /// strings), `w` (map of floats), `l` (list of strings), `p` (optional bool), `q` (list of the same), `s` (optional same).
+    Typed,
 }
 
 /// A YAML text.
@@ -294,10 +319,7 @@ impl Oracle {
             .with_context(|| format!("cannot start {}", program.display()))?;
         let questions = BufWriter::new(child.stdin.take().context("the oracle has no input")?);
         let answers = BufReader::new(child.stdout.take().context("the oracle has no output")?);
-        Ok(Self {
-            pipes: Mutex::new(Pipes { questions, answers }),
-            child,
-        })
+        Ok(Self { pipes: Mutex::new(Pipes { questions, answers }), child })
     }
 
     /// ACL strings.
@@ -314,6 +336,12 @@ impl Oracle {
         self.ask("config", questions)
     }
 
+    /// Checksums of texts, valid or not.
+    #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
+    pub fn checksum(&self, texts: &[String]) -> Result<Vec<String>> {
+        self.ask("checksum", texts)
+    }
+
     /// Access and placement.
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn access(&self, questions: &[AccessQuestion]) -> Result<Vec<AccessAnswer>> {
@@ -324,6 +352,12 @@ impl Oracle {
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn regex(&self, questions: &[RegexQuestion]) -> Result<Vec<RegexAnswer>> {
         self.ask("regex", questions)
+    }
+
+    /// Single regular expressions.
+    #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
+    pub fn pattern(&self, questions: &[PatternQuestion]) -> Result<Vec<PatternAnswer>> {
+        self.ask("pattern", questions)
     }
 
     /// YAML texts.
@@ -376,13 +410,7 @@ impl Pipes {
             out: Option<Vec<T>>,
             error: Option<String>,
         }
-        serde_json::to_writer(
-            &mut self.questions,
-            &Request {
-                op: operation,
-                r#in: questions,
-            },
-        )?;
+        serde_json::to_writer(&mut self.questions, &Request { op: operation, r#in: questions })?;
         self.questions.write_all(b"\n")?;
         self.questions.flush().context("the oracle has ended")?;
         let mut line = String::new();
@@ -390,15 +418,8 @@ impl Pipes {
         ensure!(!line.is_empty(), "the oracle has ended");
         let reply: Reply<Answer> =
             serde_json::from_str(&line).context("the oracle's answer is not understood")?;
-        let answers = reply
-            .out
-            .ok_or_else(|| anyhow!("the oracle: {}", reply.error.unwrap_or_default()))?;
-        ensure!(
-            answers.len() == questions.len(),
-            "{} questions, {} answers",
-            questions.len(),
-            answers.len()
-        );
+        let answers = reply.out.ok_or_else(|| anyhow!("the oracle: {}", reply.error.unwrap_or_default()))?;
+        ensure!(answers.len() == questions.len(), "{} questions, {} answers", questions.len(), answers.len());
         Ok(answers)
     }
 }
@@ -412,8 +433,10 @@ impl Drop for Oracle {
 }
 
 /// Go writes a nil slice as `null`.
-fn null_is_empty<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> std::result::Result<Vec<String>, D::Error> {
+fn null_is_empty<'de, D, T>(deserializer: D) -> std::result::Result<Vec<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de>,
+{
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }

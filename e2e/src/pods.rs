@@ -69,19 +69,14 @@ impl Submission<'_> {
         match pods.create(&PostParams::default(), &self.pod(&name)?).await {
             Ok(_) => {}
             Err(kube::Error::Api(status)) if matches!(status.code, 400 | 403 | 422) => {
-                return Ok(Outcome::Refused {
-                    message: status.message,
-                });
+                return Ok(Outcome::Refused { message: status.message });
             }
             Err(error) => return Err(error).context("cannot create a pod"),
         }
         let pods: Api<Pod> = Api::namespaced(admin, self.namespace);
-        let outcome = eventually(&format!("a decision on {self:?}"), DECISION, || {
-            decision(&pods, &name, rest)
-        })
-        .await;
-        pods.delete(&name, &DeleteParams::default().grace_period(0))
-            .await?;
+        let outcome =
+            eventually(&format!("a decision on {self:?}"), DECISION, || decision(&pods, &name, rest)).await;
+        pods.delete(&name, &DeleteParams::default().grace_period(0)).await?;
         outcome
     }
 
@@ -104,8 +99,7 @@ impl Submission<'_> {
         }))?;
         if self.annotate {
             let info = json!({"user": self.user, "groups": self.groups});
-            pod.annotations_mut()
-                .insert(USER_INFO.to_owned(), info.to_string());
+            pod.annotations_mut().insert(USER_INFO.to_owned(), info.to_string());
         }
         Ok(pod)
     }
@@ -114,29 +108,18 @@ impl Submission<'_> {
 async fn decision(pods: &Api<Pod>, name: &str, rest: &Rest) -> Result<Option<Outcome>> {
     let pod = pods.get(name).await?;
     if pod.spec.as_ref().is_some_and(|spec| spec.node_name.is_some()) {
-        let application = rest
-            .get(&format!("/ws/v1/partition/default/application/{name}"))
-            .await?;
-        let queue = application
-            .get("queueName")
-            .and_then(serde_json::Value::as_str)
-            .unwrap_or_default();
-        return Ok(Some(Outcome::Allowed {
-            queue: queue.to_owned(),
-        }));
+        let application = rest.get(&format!("/ws/v1/partition/default/application/{name}")).await?;
+        let queue = application.get("queueName").and_then(serde_json::Value::as_str).unwrap_or_default();
+        return Ok(Some(Outcome::Allowed { queue: queue.to_owned() }));
     }
     let status = pod.status.unwrap_or_default();
     if status.reason.as_deref() != Some("ApplicationRejected") {
         return Ok(None);
     }
     let rejected = rest.rejected_applications().await?;
-    let whole = rejected
-        .into_iter()
-        .find(|application| application.application_id == name);
-    let message = whole.map_or_else(
-        || status.message.unwrap_or_default(),
-        |application| application.rejected_message,
-    );
+    let whole = rejected.into_iter().find(|application| application.application_id == name);
+    let message =
+        whole.map_or_else(|| status.message.unwrap_or_default(), |application| application.rejected_message);
     Ok(Some(Outcome::Rejected { message }))
 }
 
@@ -150,16 +133,8 @@ impl Bed {
     /// When there is no decision.
     pub async fn submit(&self, user: &str, groups: &[&str], queue: &str) -> Result<Outcome> {
         let annotate = !self.admission_controller_runs();
-        let submission = Submission {
-            namespace: NAMESPACE,
-            user,
-            groups,
-            queue,
-            annotate,
-        };
-        submission
-            .run(self.as_user(user, groups)?, self.client()?, &self.yunikorn()?)
-            .await
+        let submission = Submission { namespace: NAMESPACE, user, groups, queue, annotate };
+        submission.run(self.as_user(user, groups)?, self.client()?, &self.yunikorn()?).await
     }
 
     /// Submits one pod that *claims* (in its annotation) to be of `user` in `groups`, created by somebody else.
@@ -173,20 +148,8 @@ impl Bed {
         groups: &[&str],
         queue: &str,
     ) -> Result<Outcome> {
-        let submission = Submission {
-            namespace: NAMESPACE,
-            user,
-            groups,
-            queue,
-            annotate: true,
-        };
-        submission
-            .run(
-                self.as_user(creator.0, creator.1)?,
-                self.client()?,
-                &self.yunikorn()?,
-            )
-            .await
+        let submission = Submission { namespace: NAMESPACE, user, groups, queue, annotate: true };
+        submission.run(self.as_user(creator.0, creator.1)?, self.client()?, &self.yunikorn()?).await
     }
 }
 

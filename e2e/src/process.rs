@@ -86,8 +86,7 @@ impl Process {
         session.adopt(child.id())?;
         let mut gate = child.stdin.take().context("the child has no input")?;
         *slot = Some(child);
-        gate.write_all(b"go\n")
-            .with_context(|| format!("cannot start {}", self.name))
+        gate.write_all(b"go\n").with_context(|| format!("cannot start {}", self.name))
     }
 
     /// Whether the process runs (a stopped one does).
@@ -130,10 +129,8 @@ impl Process {
     /// When the process does not run.
     pub fn pause(&self) -> Result<()> {
         self.signal(Signal::STOP)?;
-        let pid = self
-            .pid()
-            .and_then(|pid| Pid::from_raw(pid.try_into().ok()?))
-            .context("it ended meanwhile")?;
+        let pid =
+            self.pid().and_then(|pid| Pid::from_raw(pid.try_into().ok()?)).context("it ended meanwhile")?;
         // Without NOWAIT an exit seen here would be lost to `try_wait`.
         let change = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         rustix::process::waitid(WaitId::Pid(pid), change)?;
@@ -155,29 +152,21 @@ impl Process {
     pub async fn exited(&self, timeout: Duration) -> Result<ExitStatus> {
         let what = format!("{} to end", self.name);
         eventually(&what, timeout, || async {
-            self.slot()
-                .as_mut()
-                .context("it was never started")?
-                .try_wait()
-                .map_err(Into::into)
+            self.slot().as_mut().context("it was never started")?.try_wait().map_err(Into::into)
         })
         .await
     }
 
     /// Everything the process has printed, over all its starts.
     pub fn log(&self) -> String {
-        std::fs::read(&self.log)
-            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-            .unwrap_or_default()
+        std::fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 
     /// The last `lines` lines of [`Self::log`].
     pub fn log_tail(&self, lines: usize) -> String {
         let log = self.log();
         let all: Vec<&str> = log.lines().collect();
-        all.get(all.len().saturating_sub(lines)..)
-            .unwrap_or_default()
-            .join("\n")
+        all.get(all.len().saturating_sub(lines)..).unwrap_or_default().join("\n")
     }
 
     /// Where [`Self::log`] is.
@@ -199,13 +188,7 @@ impl Process {
         let outcome = eventually(what, timeout, || {
             let alive = self.running();
             let probe = ready();
-            async move {
-                if alive {
-                    Ok(probe.await?.map(Some))
-                } else {
-                    Ok(Some(None))
-                }
-            }
+            async move { if alive { Ok(probe.await?.map(Some)) } else { Ok(Some(None)) } }
         })
         .await;
         match outcome {
@@ -222,9 +205,7 @@ impl Process {
     }
 
     fn signal(&self, signal: Signal) -> Result<()> {
-        let pid = self
-            .pid()
-            .with_context(|| format!("{} does not run", self.name))?;
+        let pid = self.pid().with_context(|| format!("{} does not run", self.name))?;
         send(pid, signal)
     }
 
@@ -249,19 +230,14 @@ impl Drop for Process {
 }
 
 fn send(group: u32, signal: Signal) -> Result<()> {
-    let pid = i32::try_from(group)
-        .ok()
-        .and_then(Pid::from_raw)
-        .context("not a process id")?;
+    let pid = i32::try_from(group).ok().and_then(Pid::from_raw).context("not a process id")?;
     kill_process_group(pid, signal)
         .with_context(|| format!("cannot send {signal:?} to process group {group}"))
 }
 
 pub(crate) fn last_lines(log: &str, lines: usize) -> String {
     let all: Vec<&str> = log.lines().collect();
-    all.get(all.len().saturating_sub(lines)..)
-        .unwrap_or_default()
-        .join("\n")
+    all.get(all.len().saturating_sub(lines)..).unwrap_or_default().join("\n")
 }
 
 #[cfg(test)]
@@ -285,10 +261,8 @@ mod tests {
             Process::new("sleep", "/bin/sh".as_ref(), directory).args(["-c", "sleep 600 & echo up; wait"]);
         process.start()?;
         let pid = process.pid().context("it does not run")?;
-        eventually("the process to run", PATIENCE, || async {
-            Ok((process.log() == "up\n").then_some(()))
-        })
-        .await?;
+        eventually("the process to run", PATIENCE, || async { Ok((process.log() == "up\n").then_some(())) })
+            .await?;
         println!("victim {pid} {}", directory.display());
         process.exited(Duration::from_mins(10)).await?;
         Ok(())
@@ -305,30 +279,21 @@ mod tests {
             .stdout(Stdio::piped())
             .spawn()?;
         let output = BufReader::new(victim.stdout.take().context("no output")?);
-        let line = output
-            .lines()
-            .map_while(std::result::Result::ok)
-            .find(|line| line.contains("victim "));
+        let line = output.lines().map_while(std::result::Result::ok).find(|line| line.contains("victim "));
         let line = line.context("the victim did not start")?;
         let words: Vec<&str> = line.split_whitespace().rev().take(2).collect();
-        let [directory, pid] = words.as_slice() else {
-            bail!("{line}")
-        };
+        let [directory, pid] = words.as_slice() else { bail!("{line}") };
         let group = Pid::from_raw(pid.parse()?).context("no process id")?;
         assert!(Path::new(directory).is_dir());
         rustix::process::test_kill_process_group(group)?;
 
         victim.kill()?;
         victim.wait()?;
-        eventually(
-            "the victim's process to end and its directory to go",
-            PATIENCE,
-            || async {
-                let gone = rustix::process::test_kill_process_group(group).is_err()
-                    && !Path::new(directory).exists();
-                Ok(gone.then_some(()))
-            },
-        )
+        eventually("the victim's process to end and its directory to go", PATIENCE, || async {
+            let gone =
+                rustix::process::test_kill_process_group(group).is_err() && !Path::new(directory).exists();
+            Ok(gone.then_some(()))
+        })
         .await
     }
 
@@ -349,10 +314,7 @@ mod tests {
         assert!(!process.exited(PATIENCE).await?.success());
         assert!(!process.running());
         process.start()?;
-        eventually("the second start", PATIENCE, || async {
-            Ok(ups(2).then_some(()))
-        })
-        .await?;
+        eventually("the second start", PATIENCE, || async { Ok(ups(2).then_some(())) }).await?;
         process.kill()?;
         assert!(!process.running() && process.pid().is_none());
         Ok(())

@@ -29,11 +29,7 @@ impl Bed {
 
     /// The base URL of the scheduler's REST interface as the operator sees it: `YuniKornConfig.spec.schedulerUrl`.
     pub fn scheduler_url(&self) -> &str {
-        if self.operator_is_deployed() {
-            "http://yunikorn-service.yunikorn:9080"
-        } else {
-            &self.rest
-        }
+        if self.operator_is_deployed() { "http://yunikorn-service.yunikorn:9080" } else { &self.rest }
     }
 
     /// Starts the scheduler and waits until its REST interface answers.
@@ -45,9 +41,7 @@ impl Bed {
         scheduler.start()?;
         let rest = self.yunikorn()?;
         scheduler
-            .until("the scheduler to answer", PATIENCE, || async {
-                rest.config_checksum().await.map(Some)
-            })
+            .until("the scheduler to answer", PATIENCE, || async { rest.config_checksum().await.map(Some) })
             .await?;
         Ok(())
     }
@@ -58,10 +52,7 @@ impl Bed {
     /// When it does not get there.
     pub async fn start_admission_controller(&self) -> Result<()> {
         let Cluster::Local(local) = &self.cluster else {
-            ensure!(
-                self.admission_controller_runs(),
-                "this cluster has no YuniKorn admission controller"
-            );
+            ensure!(self.admission_controller_runs(), "this cluster has no YuniKorn admission controller");
             return Ok(());
         };
         forward_admission()?;
@@ -81,15 +72,9 @@ impl Bed {
     async fn webhook_answers(&self) -> Result<Option<()>> {
         let mut map = ConfigMap::default();
         map.metadata.name = Some(yunikorn::CONFIGS.to_owned());
-        map.data = Some(BTreeMap::from([(
-            "queues.yaml".to_owned(),
-            "nonsense: true\n".to_owned(),
-        )]));
+        map.data = Some(BTreeMap::from([("queues.yaml".to_owned(), "nonsense: true\n".to_owned())]));
         let maps = self.config_maps()?;
-        let dry = PostParams {
-            dry_run: true,
-            ..PostParams::default()
-        };
+        let dry = PostParams { dry_run: true, ..PostParams::default() };
         let answer = if maps.get_opt(yunikorn::CONFIGS).await?.is_some() {
             maps.replace(yunikorn::CONFIGS, &dry, &map).await
         } else {
@@ -112,8 +97,7 @@ impl Bed {
         };
         local.admission.kill()?;
         for (kind, name) in yunikorn::ADMISSION_WEBHOOKS {
-            self.kubectl(&["delete", kind, name, "--ignore-not-found"])
-                .await?;
+            self.kubectl(&["delete", kind, name, "--ignore-not-found"]).await?;
         }
         Ok(())
     }
@@ -164,18 +148,11 @@ impl Bed {
     pub async fn start_controller_manager(&self) -> Result<()> {
         let plane = &self.local()?.plane;
         plane.controller_manager.start()?;
-        eventually(
-            "kube-controller-manager to make the namespace's ServiceAccount",
-            PATIENCE,
-            || async {
-                ensure!(
-                    plane.controller_manager.running(),
-                    plane.controller_manager.log_tail(25)
-                );
-                let accounts: Api<ServiceAccount> = Api::namespaced(self.client()?, NAMESPACE);
-                Ok(accounts.get_opt("default").await?.map(|_| ()))
-            },
-        )
+        eventually("kube-controller-manager to make the namespace's ServiceAccount", PATIENCE, || async {
+            ensure!(plane.controller_manager.running(), plane.controller_manager.log_tail(25));
+            let accounts: Api<ServiceAccount> = Api::namespaced(self.client()?, NAMESPACE);
+            Ok(accounts.get_opt("default").await?.map(|_| ()))
+        })
         .await
     }
 

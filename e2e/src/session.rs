@@ -56,10 +56,7 @@ impl Session {
 
     fn begin() -> Result<Self> {
         let turn = take_turn()?;
-        let directory = tempfile::Builder::new()
-            .prefix("queuewarden-e2e-")
-            .tempdir()?
-            .keep();
+        let directory = tempfile::Builder::new().prefix("queuewarden-e2e-").tempdir()?.keep();
         let keep = std::env::var_os(KEEP).is_some();
         if keep {
             announce(&format!("{KEEP}: everything stays in {}", directory.display()));
@@ -73,11 +70,7 @@ impl Session {
             .process_group(0)
             .spawn()
             .context("cannot start the reaper (sh)")?;
-        Ok(Self {
-            directory,
-            reaper: Mutex::new(reaper),
-            _turn: turn,
-        })
+        Ok(Self { directory, reaper: Mutex::new(reaper), _turn: turn })
     }
 
     pub(crate) fn directory(&self) -> &Path {
@@ -103,11 +96,7 @@ impl Session {
 
 fn take_turn() -> Result<File> {
     let namespace = std::fs::read_link("/proc/self/ns/net").unwrap_or_default();
-    let digits: String = namespace
-        .to_string_lossy()
-        .chars()
-        .filter(char::is_ascii_digit)
-        .collect();
+    let digits: String = namespace.to_string_lossy().chars().filter(char::is_ascii_digit).collect();
     let path = std::env::temp_dir().join(format!("queuewarden-e2e-{digits}.lock"));
     // Reading is enough for a lock, and all that another user's file allows.
     let file = File::open(&path)
@@ -116,10 +105,7 @@ fn take_turn() -> Result<File> {
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            announce(&format!(
-                "waiting for another test process's bed ({})",
-                path.display()
-            ));
+            announce(&format!("waiting for another test process's bed ({})", path.display()));
             file.lock()?;
         }
         Err(TryLockError::Error(error)) => {

@@ -42,9 +42,7 @@ where
             Err(_) => last = last.or_else(|| Some(anyhow!("the last attempt did not return"))),
         }
         if start.elapsed() + pause > timeout {
-            let seen = last
-                .map(|error| format!("; last error: {error:#}"))
-                .unwrap_or_default();
+            let seen = last.map(|error| format!("; last error: {error:#}")).unwrap_or_default();
             return Err(anyhow!("waited {timeout:?} in vain for {what}{seen}"));
         }
         tokio::time::sleep(pause).await;

@@ -27,14 +27,8 @@ pub(crate) const ADMISSION: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ip
 pub(crate) const ADMISSION_SERVICE: &str = "yunikorn-admission-controller-service";
 pub(crate) const ADMISSION_SECRET: &str = "admission-controller-secrets";
 pub(crate) const ADMISSION_WEBHOOKS: [(&str, &str); 2] = [
-    (
-        "validatingwebhookconfigurations",
-        "yunikorn-admission-controller-validations",
-    ),
-    (
-        "mutatingwebhookconfigurations",
-        "yunikorn-admission-controller-mutations",
-    ),
+    ("validatingwebhookconfigurations", "yunikorn-admission-controller-validations"),
+    ("mutatingwebhookconfigurations", "yunikorn-admission-controller-mutations"),
 ];
 
 pub(crate) fn scheduler(servers: &Servers, directory: &Path, kubeconfig: &Path) -> Process {
@@ -44,15 +38,11 @@ pub(crate) fn scheduler(servers: &Servers, directory: &Path, kubeconfig: &Path) 
 }
 
 pub(crate) fn admission_controller(servers: &Servers, directory: &Path, kubeconfig: &Path) -> Process {
-    Process::new(
-        "yunikorn-admission-controller",
-        &servers.admission_controller(),
-        directory,
-    )
-    .env("NAMESPACE", NAMESPACE)
-    .env("ADMISSION_CONTROLLER_NAMESPACE", NAMESPACE)
-    .env("ADMISSION_CONTROLLER_SERVICE", ADMISSION_SERVICE)
-    .env("KUBECONFIG", kubeconfig)
+    Process::new("yunikorn-admission-controller", &servers.admission_controller(), directory)
+        .env("NAMESPACE", NAMESPACE)
+        .env("ADMISSION_CONTROLLER_NAMESPACE", NAMESPACE)
+        .env("ADMISSION_CONTROLLER_SERVICE", ADMISSION_SERVICE)
+        .env("KUBECONFIG", kubeconfig)
 }
 
 /// Fails when somebody else listens where `YuniKorn` will.
@@ -115,14 +105,8 @@ pub struct LiveQueue {
 
 impl Rest {
     pub(crate) fn new(base: &str) -> Result<Self> {
-        let http = reqwest::Client::builder()
-            .timeout(Duration::from_secs(5))
-            .no_proxy()
-            .build()?;
-        Ok(Self {
-            base: base.to_owned(),
-            http,
-        })
+        let http = reqwest::Client::builder().timeout(Duration::from_secs(5)).no_proxy().build()?;
+        Ok(Self { base: base.to_owned(), http })
     }
 
     /// GET of a path below the base, JSON.
@@ -132,12 +116,7 @@ impl Rest {
     pub async fn get(&self, path: &str) -> Result<Value> {
         let url = format!("{}{path}", self.base);
         // /ws/v1/config answers YAML unless the header is exactly this.
-        let response = self
-            .http
-            .get(&url)
-            .header("Accept", "application/json")
-            .send()
-            .await?;
+        let response = self.http.get(&url).header("Accept", "application/json").send().await?;
         Ok(response.error_for_status()?.json().await?)
     }
 
@@ -155,11 +134,7 @@ impl Rest {
     /// When the scheduler does not answer.
     pub async fn config_checksum(&self) -> Result<String> {
         let config = self.config_json().await?;
-        Ok(config
-            .get("Checksum")
-            .and_then(Value::as_str)
-            .context("no Checksum in /ws/v1/config")?
-            .to_owned())
+        Ok(config.get("Checksum").and_then(Value::as_str).context("no Checksum in /ws/v1/config")?.to_owned())
     }
 
     /// Waits until the scheduler runs exactly `text`.
@@ -175,15 +150,11 @@ impl Rest {
     /// # Errors
     /// When it does not within `timeout`.
     pub async fn wait_for_checksum(&self, wanted: &str, timeout: Duration) -> Result<()> {
-        eventually(
-            &format!("the scheduler to run the configuration {wanted}"),
-            timeout,
-            || async {
-                let active = self.config_checksum().await?;
-                anyhow::ensure!(active == wanted, "it runs {active}");
-                Ok(Some(()))
-            },
-        )
+        eventually(&format!("the scheduler to run the configuration {wanted}"), timeout, || async {
+            let active = self.config_checksum().await?;
+            anyhow::ensure!(active == wanted, "it runs {active}");
+            Ok(Some(()))
+        })
         .await
     }
 
@@ -196,13 +167,7 @@ impl Rest {
         let mut queues = Vec::new();
         let mut waiting = vec![&root];
         while let Some(queue) = waiting.pop() {
-            let text = |key| {
-                queue
-                    .get(key)
-                    .and_then(Value::as_str)
-                    .unwrap_or_default()
-                    .to_owned()
-            };
+            let text = |key| queue.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
             let flag = |key| queue.get(key).and_then(Value::as_bool).unwrap_or_default();
             queues.push(LiveQueue {
                 path: text("queuename"),
@@ -210,13 +175,7 @@ impl Rest {
                 managed: flag("isManaged"),
                 leaf: flag("isLeaf"),
             });
-            waiting.extend(
-                queue
-                    .get("children")
-                    .and_then(Value::as_array)
-                    .into_iter()
-                    .flatten(),
-            );
+            waiting.extend(queue.get("children").and_then(Value::as_array).into_iter().flatten());
         }
         Ok(queues)
     }
@@ -226,9 +185,7 @@ impl Rest {
     /// # Errors
     /// When the scheduler does not answer.
     pub async fn rejected_applications(&self) -> Result<Vec<RejectedApplication>> {
-        Ok(serde_json::from_value(
-            self.get("/ws/v1/partition/default/applications/rejected").await?,
-        )?)
+        Ok(serde_json::from_value(self.get("/ws/v1/partition/default/applications/rejected").await?)?)
     }
 
     /// Asks the validator behind `YuniKorn`'s admission webhook: `Err` is its reason.
@@ -245,10 +202,6 @@ impl Rest {
         let url = format!("{}/ws/v1/validate-conf", self.base);
         let response = self.http.post(&url).body(text.to_owned()).send().await?;
         let verdict: Verdict = response.error_for_status()?.json().await?;
-        Ok(if verdict.allowed {
-            Ok(())
-        } else {
-            Err(verdict.reason)
-        })
+        Ok(if verdict.allowed { Ok(()) } else { Err(verdict.reason) })
     }
 }

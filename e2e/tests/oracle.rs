@@ -15,18 +15,13 @@ use queuewarden_e2e::yunikorn::checksum;
 const ROOT: &str = "partitions:\n  - name: default\n    queues:\n      - name: root\n";
 
 fn subject(user: &str, groups: &[&str]) -> Subject {
-    Subject {
-        user: user.to_owned(),
-        groups: groups.iter().map(|&group| group.to_owned()).collect(),
-    }
+    Subject { user: user.to_owned(), groups: groups.iter().map(|&group| group.to_owned()).collect() }
 }
 
 #[test]
 fn acls_have_two_parsers() -> Result<()> {
-    let question = |acl: &str| AclQuestion {
-        acl: acl.to_owned(),
-        subjects: vec![subject("alice", &["devs"])],
-    };
+    let question =
+        |acl: &str| AclQuestion { acl: acl.to_owned(), subjects: vec![subject("alice", &["devs"])] };
     let answers = Oracle::get()?.acl(&[
         question("alice  devs"),
         question("bob devs,de.vs"),
@@ -48,10 +43,7 @@ fn acls_have_two_parsers() -> Result<()> {
 #[test]
 fn a_hundred_thousand_acls_take_seconds() -> Result<()> {
     let questions: Vec<AclQuestion> = (0..100_000)
-        .map(|i| AclQuestion {
-            acl: format!("user{i} group{i}"),
-            subjects: vec![subject("user7", &[])],
-        })
+        .map(|i| AclQuestion { acl: format!("user{i} group{i}"), subjects: vec![subject("user7", &[])] })
         .collect();
     let oracle = Oracle::get()?;
     let start = Instant::now();
@@ -63,10 +55,7 @@ fn a_hundred_thousand_acls_take_seconds() -> Result<()> {
 
 #[test]
 fn configurations_are_validated_started_and_reloaded() -> Result<()> {
-    let question = |text: &str| ConfigQuestion {
-        text: text.to_owned(),
-        from: String::new(),
-    };
+    let question = |text: &str| ConfigQuestion { text: text.to_owned(), from: String::new() };
     let strict = format!("{ROOT}        submitacl: 'a  b'\n");
     let answers = Oracle::get()?.config(&[
         question(ROOT),
@@ -75,10 +64,7 @@ fn configurations_are_validated_started_and_reloaded() -> Result<()> {
         question(&ROOT.replace("- name: root", "- name: Root")),
         question(&ROOT.replace("    queues", "    placementrules: [{name: nope}]\n    queues")),
         question("partitions: 3"),
-        question(&ROOT.replace(
-            "    queues",
-            "    nodesortpolicy: {resourceweights: {x: .inf}}\n    queues",
-        )),
+        question(&ROOT.replace("    queues", "    nodesortpolicy: {resourceweights: {x: .inf}}\n    queues")),
         question(""),
     ])?;
     let errors: Vec<[&str; 3]> = answers
@@ -93,28 +79,11 @@ fn configurations_are_validated_started_and_reloaded() -> Result<()> {
     ensure!(errors[2] == ["", "", DEADLOCK], "{:?}", errors[2]);
     ensure!(errors[3] == ["", no_root, no_root]);
     ensure!(errors[4] == ["", "", unknown]);
-    ensure!(
-        errors[5]
-            .iter()
-            .all(|error| error.contains("cannot unmarshal !!int"))
-    );
-    ensure!(
-        answers[6].config.get("unspeakable").is_some() && errors[6] == ["", "", ""],
-        "{:?}",
-        answers[6]
-    );
+    ensure!(errors[5].iter().all(|error| error.contains("cannot unmarshal !!int")));
+    ensure!(answers[6].config.get("unspeakable").is_some() && errors[6] == ["", "", ""], "{:?}", answers[6]);
     ensure!(answers[0].checksum == checksum(ROOT));
-    ensure!(
-        answers[0]
-            .config
-            .pointer("/Partitions/0/Queues/0/Name")
-            .is_some_and(|name| name == "root")
-    );
-    ensure!(
-        answers[0].rules["[oracle]default"] == ["provided", "recovery"],
-        "{:?}",
-        answers[0].rules
-    );
+    ensure!(answers[0].config.pointer("/Partitions/0/Queues/0/Name").is_some_and(|name| name == "root"));
+    ensure!(answers[0].rules["[oracle]default"] == ["provided", "recovery"], "{:?}", answers[0].rules);
     Ok(())
 }
 
@@ -123,14 +92,8 @@ fn a_reload_starts_from_the_given_configuration() -> Result<()> {
     let gpu = "partitions:\n  - name: gpu\n    queues:\n      - name: root\n";
     let both = format!("{ROOT}{}", gpu.trim_start_matches("partitions:\n"));
     let answers = Oracle::get()?.config(&[
-        ConfigQuestion {
-            text: both.clone(),
-            from: ROOT.to_owned(),
-        },
-        ConfigQuestion {
-            text: ROOT.to_owned(),
-            from: both,
-        },
+        ConfigQuestion { text: both.clone(), from: ROOT.to_owned() },
+        ConfigQuestion { text: ROOT.to_owned(), from: both },
     ])?;
     ensure!(answers[0].reload_error.is_empty());
     ensure!(answers[1].reload_error == DEADLOCK);
@@ -154,17 +117,10 @@ fn access_and_placement() -> Result<()> {
             query(subject("", &[]), "root.prod"),
         ],
     }])?;
-    let [alice, devs, bob, nobody] = &answers[0].decisions[..] else {
-        anyhow::bail!("{answers:?}")
-    };
+    let [alice, devs, bob, nobody] = &answers[0].decisions[..] else { anyhow::bail!("{answers:?}") };
     ensure!(alice.submit && alice.admin && alice.leaf && alice.exists && alice.placed == "root.prod");
     ensure!(devs.groups == ["devs"] && devs.submit && !devs.exists && devs.nearest == "root.prod");
-    ensure!(
-        !bob.submit
-            && bob
-                .placed_error
-                .ends_with("application rejected: no placement rule matched")
-    );
+    ensure!(!bob.submit && bob.placed_error.ends_with("application rejected: no placement rule matched"));
     ensure!(nobody.user_error == "empty user cannot resolve");
     Ok(())
 }
@@ -178,15 +134,9 @@ fn a_panic_in_yunikorn_is_an_answer() -> Result<()> {
         queue: "root.x".to_owned(),
         tags: BTreeMap::new(),
     };
-    let answers = Oracle::get()?.access(&[AccessQuestion {
-        text: ROOT.replace("    queues", rule),
-        queries: vec![query],
-    }])?;
-    ensure!(
-        answers[0].panic.contains("slice bounds out of range"),
-        "{:?}",
-        answers[0]
-    );
+    let answers = Oracle::get()?
+        .access(&[AccessQuestion { text: ROOT.replace("    queues", rule), queries: vec![query] }])?;
+    ensure!(answers[0].panic.contains("slice bounds out of range"), "{:?}", answers[0]);
     Ok(())
 }
 
@@ -205,10 +155,7 @@ fn regular_expressions_are_split_and_unanchored() -> Result<()> {
 
 #[test]
 fn yaml_is_decoded_as_yunikorn_does() -> Result<()> {
-    let question = |into, text: &str| YamlQuestion {
-        text: text.to_owned(),
-        into,
-    };
+    let question = |into, text: &str| YamlQuestion { text: text.to_owned(), into };
     let answers = Oracle::get()?.yaml(&[
         question(YamlTarget::Queue, "name: ~\nparent: yes\nsubmitacl: 0x10\n"),
         question(YamlTarget::Queue, "submitACL: x\n"),
@@ -220,11 +167,7 @@ fn yaml_is_decoded_as_yunikorn_does() -> Result<()> {
         "{:?}",
         answers[0]
     );
-    ensure!(
-        answers[1]
-            .error
-            .contains("field submitACL not found in type configs.QueueConfig")
-    );
+    ensure!(answers[1].error.contains("field submitACL not found in type configs.QueueConfig"));
     let scalar = &answers[2].value["children"][0]["children"][1];
     ensure!(
         (&scalar["style"], &scalar["anchor"], &scalar["column"])
@@ -237,10 +180,7 @@ fn yaml_is_decoded_as_yunikorn_does() -> Result<()> {
 #[test]
 fn config_maps_are_merged_by_key() -> Result<()> {
     let data = |pairs: &[(&str, &str)]| {
-        pairs
-            .iter()
-            .map(|&(key, value)| (key.to_owned(), value.to_owned()))
-            .collect()
+        pairs.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect()
     };
     let key = "admissionController.accessControl.bypassAuth";
     let maps = ConfigMaps {
@@ -256,10 +196,8 @@ fn config_maps_are_merged_by_key() -> Result<()> {
     let oracle = Oracle::get()?;
     let flat = oracle.flatten(std::slice::from_ref(&maps))?;
     ensure!(flat[0]["queues.yaml"].is_empty() && flat[0][key] == "yes");
-    let subjects = vec![
-        subject("system:serviceaccount:kube-system:job-controller", &[]),
-        subject("alice", &["devs"]),
-    ];
+    let subjects =
+        vec![subject("system:serviceaccount:kube-system:job-controller", &[]), subject("alice", &["devs"])];
     let answers = oracle.admission(&[AdmissionQuestion { maps, subjects }])?;
     ensure!(!answers[0].bypass_auth && answers[0].trust_controllers && answers[0].allowed == [true, false]);
     ensure!(answers[0].system_users == ["^system:serviceaccount:kube-system:"]);

@@ -18,22 +18,14 @@ fn granting(acl: &str) -> String {
 async fn a_closed_root_rejects_and_a_grant_allows() -> Result<()> {
     Bed::with(async |bed| {
         let outcome = bed.submit("alice", &["devs"], "root.prod").await?;
-        let Outcome::Rejected { message } = &outcome else {
-            anyhow::bail!("{outcome:?}")
-        };
+        let Outcome::Rejected { message } = &outcome else { anyhow::bail!("{outcome:?}") };
         ensure!(message.contains("no placement rule matched"), "{message}");
 
         let text = granting("alice");
         bed.set_configs(&text).await?;
         bed.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
         let outcome = bed.submit("alice", &["devs"], "root.prod").await?;
-        ensure!(
-            outcome
-                == Outcome::Allowed {
-                    queue: "root.prod".to_owned()
-                },
-            "{outcome:?}"
-        );
+        ensure!(outcome == Outcome::Allowed { queue: "root.prod".to_owned() }, "{outcome:?}");
         ensure!(bed.submit("bob", &["ops"], "root.prod").await?.is_rejected());
         Ok(())
     })
@@ -66,21 +58,14 @@ async fn yunikorns_webhook_refuses_a_text_that_does_not_validate() -> Result<()>
         ensure!(error.contains("multiple spaces found in ACL"), "{error}");
         // Valid for the webhook, and written; see the restart below for what the scheduler makes of such a text.
         bed.set_configs(&granting("alice")).await?;
-        bed.yunikorn()?
-            .wait_for_text(&granting("alice"), PATIENCE)
-            .await?;
+        bed.yunikorn()?.wait_for_text(&granting("alice"), PATIENCE).await?;
         // Now the identity comes from the API server, not from us.
         ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
-        let outcome = bed
-            .submit_by(("bob", &["ops"]), "alice", &["devs"], "root.prod")
-            .await?;
+        let outcome = bed.submit_by(("bob", &["ops"]), "alice", &["devs"], "root.prod").await?;
         let Outcome::Refused { message } = &outcome else {
             anyhow::bail!("bob passed as alice: {outcome:?}")
         };
-        ensure!(
-            message.contains("not allowed to set user annotation"),
-            "{message}"
-        );
+        ensure!(message.contains("not allowed to set user annotation"), "{message}");
         Ok(())
     })
     .await
@@ -149,15 +134,9 @@ async fn every_write_is_in_the_audit_log() -> Result<()> {
                 && write.name == yunikorn::CONFIGS
                 && write.accepted()
         };
-        ensure!(
-            bed.audit()?.count(mark, written)? == 1,
-            "{:?}",
-            bed.audit()?.since(mark)?
-        );
+        ensure!(bed.audit()?.count(mark, written)? == 1, "{:?}", bed.audit()?.since(mark)?);
         bed.submit("alice", &["devs"], "root.prod").await?;
-        let created = bed
-            .audit()?
-            .count(mark, |write| write.user == "alice" && write.verb == "create")?;
+        let created = bed.audit()?.count(mark, |write| write.user == "alice" && write.verb == "create")?;
         ensure!(created == 1, "{:?}", bed.audit()?.since(mark)?);
         Ok(())
     })
@@ -197,28 +176,15 @@ async fn the_operators_account_has_the_shipped_rights_and_no_more() -> Result<()
         let client = kube::Client::try_from(kubeconfig::load(&kubeconfig).await?)?;
         let maps: Api<ConfigMap> = Api::namespaced(client, yunikorn::NAMESPACE);
         ensure!(maps.get(yunikorn::DEFAULTS).await?.data.is_some());
-        let error = maps
-            .delete(yunikorn::DEFAULTS, &DeleteParams::default())
-            .await
-            .unwrap_err()
-            .to_string();
+        let error = maps.delete(yunikorn::DEFAULTS, &DeleteParams::default()).await.unwrap_err().to_string();
         ensure!(error.contains(operator::USER), "{error}");
 
         let configs = Some((yunikorn::NAMESPACE, yunikorn::CONFIGS));
         let defaults = Some((yunikorn::NAMESPACE, yunikorn::DEFAULTS));
-        ensure!(
-            bed.may(operator::USER, "update", "", "configmaps", configs)
-                .await?
-        );
-        ensure!(
-            !bed.may(operator::USER, "update", "", "configmaps", defaults)
-                .await?
-        );
+        ensure!(bed.may(operator::USER, "update", "", "configmaps", configs).await?);
+        ensure!(!bed.may(operator::USER, "update", "", "configmaps", defaults).await?);
         ensure!(!bed.may(operator::USER, "get", "", "secrets", None).await?);
-        ensure!(
-            !bed.may(operator::USER, "update", "queuewarden.dev", "queueacls", None)
-                .await?
-        );
+        ensure!(!bed.may(operator::USER, "update", "queuewarden.dev", "queueacls", None).await?);
         Ok(())
     })
     .await
@@ -227,10 +193,6 @@ async fn the_operators_account_has_the_shipped_rights_and_no_more() -> Result<()
 #[test]
 fn the_operators_binary_is_built() -> Result<()> {
     let binary = queuewarden_e2e::assets::operator()?;
-    ensure!(
-        binary.is_file() && binary.ends_with("queuewarden"),
-        "{}",
-        binary.display()
-    );
+    ensure!(binary.is_file() && binary.ends_with("queuewarden"), "{}", binary.display());
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 
 use crate::model::config::checksum;
-use crate::plan::snapshot::{ConfigMapState, FIELD_MANAGER, Observed, ReadBack, WriteFailure};
+use crate::plan::snapshot::{ConfigMapState, FIELD_MANAGER, Observed, ReadBack, Snapshot, WriteFailure};
 use crate::plan::{Rendered, Write};
 
 /// Repairs that are remembered; the plan rations by far fewer.
@@ -20,6 +20,8 @@ pub struct Memory {
     pending: Option<String>,
     /// The scheduler that `read_back` is about.
     url: Option<String>,
+    /// The highest revision written so far. The status that remembers it is written later, and may fail to be.
+    revision: Option<u64>,
 }
 
 impl Memory {
@@ -73,6 +75,7 @@ impl Memory {
         let Some(rendered) = rendered.filter(|rendered| write.data.contains_key(&rendered.key)) else {
             return;
         };
+        self.revision = self.revision.max(Some(rendered.revision));
         observed.last_written = Some(rendered.checksum.clone());
         observed.reasserts = if write.reassert { observed.reasserts.saturating_add(1) } else { 0 };
         if write.repair {
@@ -80,6 +83,14 @@ impl Memory {
             observed.repairs.push(now);
             let surplus = observed.repairs.len().saturating_sub(MAX_REPAIRS);
             observed.repairs.drain(..surplus);
+        }
+    }
+
+    /// Adds to a snapshot what was seen, so that no revision is used twice: the scheduler skips a text that it knows.
+    pub fn fill(&self, snapshot: &mut Snapshot) {
+        snapshot.observed = self.observed.clone();
+        if let Some(memory) = snapshot.config.as_mut().and_then(|config| config.in_force.as_mut()) {
+            memory.revision = memory.revision.max(self.revision);
         }
     }
 

@@ -183,9 +183,9 @@ impl Reconciler {
     /// A plan of how things are now; `None` until everything was read once. Off the runtime's threads: a large one takes long.
     async fn plan(&mut self) -> Option<(Snapshot, Plan)> {
         let now = clock::now();
-        let mut snapshot = self.world.snapshot(now, &self.memory.observed)?;
+        let mut snapshot = self.world.snapshot(now)?;
         self.memory.compare(&text_in_force(&snapshot), now);
-        snapshot.observed = self.memory.observed.clone();
+        self.memory.fill(&mut snapshot);
         let planned = tokio::task::spawn_blocking(move || {
             let plan = plan(&snapshot);
             (snapshot, plan)

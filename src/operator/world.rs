@@ -137,8 +137,8 @@ impl World {
         }
     }
 
-    /// Everything, at `now`; `None` until all of it was read once.
-    pub fn snapshot(&mut self, now: Timestamp, observed: &Observed) -> Option<Snapshot> {
+    /// Everything that is watched, at `now`, and nothing observed; `None` until all of it was read once.
+    pub fn snapshot(&mut self, now: Timestamp) -> Option<Snapshot> {
         if !(self.queue_acls.cache().synced()
             && self.policies.cache().synced()
             && self.configs.cache().synced())
@@ -170,7 +170,7 @@ impl World {
             defaults,
             base,
             output,
-            observed: observed.clone(),
+            observed: Observed::default(),
         })
     }
 

@@ -67,17 +67,10 @@ fn the_model_reads_acls_as_yunikorn_does() -> Result<()> {
     agree(20_000, &(acls(), subjects()), |inputs| {
         let questions: Vec<AclQuestion> = inputs
             .iter()
-            .map(|(acl, subjects)| AclQuestion {
-                acl: acl.clone(),
-                subjects: subjects.clone(),
-            })
+            .map(|(acl, subjects)| AclQuestion { acl: acl.clone(), subjects: subjects.clone() })
             .collect();
         let answers = Oracle::get()?.acl(&questions)?;
-        Ok(questions
-            .iter()
-            .zip(&answers)
-            .map(|(question, answer)| difference(question, answer))
-            .collect())
+        Ok(questions.iter().zip(&answers).map(|(question, answer)| difference(question, answer)).collect())
     })
 }
 
@@ -108,32 +101,19 @@ fn yunikorn_reads_what_the_model_prints() -> Result<()> {
 }
 
 fn difference(question: &AclQuestion, answer: &AclAnswer) -> Option<String> {
-    let validates = acl::validates(&question.acl)
-        .err()
-        .map(|error| error.to_string())
-        .unwrap_or_default();
+    let validates = acl::validates(&question.acl).err().map(|error| error.to_string()).unwrap_or_default();
     let model = match acl::parse(&question.acl) {
         Ok(acl) => {
-            let access = question
-                .subjects
-                .iter()
-                .map(|subject| acl.allows(&subject.user, &subject.groups))
-                .collect();
+            let access =
+                question.subjects.iter().map(|subject| acl.allows(&subject.user, &subject.groups)).collect();
             (validates, String::new(), read(&acl), access)
         }
-        Err(error) => (
-            validates,
-            error.to_string(),
-            read(&Acl::nobody()),
-            vec![false; question.subjects.len()],
-        ),
+        Err(error) => {
+            (validates, error.to_string(), read(&Acl::nobody()), vec![false; question.subjects.len()])
+        }
     };
-    let yunikorn = (
-        answer.validate_error.clone(),
-        answer.newacl_error.clone(),
-        in_force(answer),
-        answer.access.clone(),
-    );
+    let yunikorn =
+        (answer.validate_error.clone(), answer.newacl_error.clone(), in_force(answer), answer.access.clone());
     (model != yunikorn).then(|| format!("the model says {model:?}, YuniKorn {yunikorn:?} {}", answer.panic))
 }
 
@@ -147,11 +127,7 @@ fn read(acl: &Acl) -> InForce {
 fn in_force(answer: &AclAnswer) -> InForce {
     // With the wildcard, the sets `YuniKorn` is left with do not matter: nothing reads them.
     let names = |names: &[String]| {
-        if answer.all_allowed {
-            BTreeSet::new()
-        } else {
-            names.iter().cloned().collect()
-        }
+        if answer.all_allowed { BTreeSet::new() } else { names.iter().cloned().collect() }
     };
     (answer.all_allowed, names(&answer.users), names(&answer.groups))
 }

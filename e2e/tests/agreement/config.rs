@@ -44,32 +44,20 @@ fn the_drawn_configurations_are_of_every_kind() -> Result<()> {
         Ok(vec![None; texts.len()])
     };
     agree(1_000, &configuration(), count)?;
-    let [total, least] = [
-        seen.get().iter().sum(),
-        seen.get().into_iter().min().unwrap_or_default(),
-    ];
+    let [total, least] = [seen.get().iter().sum(), seen.get().into_iter().min().unwrap_or_default()];
     ensure!(least * 50 > total, "of {total}: {:?}", seen.get());
     Ok(())
 }
 
 fn ask(texts: &[String]) -> Result<Vec<ConfigAnswer>> {
-    let questions: Vec<ConfigQuestion> = texts
-        .iter()
-        .map(|text| ConfigQuestion {
-            text: text.clone(),
-            from: String::new(),
-        })
-        .collect();
+    let questions: Vec<ConfigQuestion> =
+        texts.iter().map(|text| ConfigQuestion { text: text.clone(), from: String::new() }).collect();
     Oracle::get()?.config(&questions)
 }
 
 fn judge(texts: &[String]) -> Result<Vec<Option<String>>> {
     let answers = ask(texts)?;
-    Ok(texts
-        .iter()
-        .zip(&answers)
-        .map(|(text, answer)| difference(text, answer))
-        .collect())
+    Ok(texts.iter().zip(&answers).map(|(text, answer)| difference(text, answer)).collect())
 }
 
 fn difference(text: &str, answer: &ConfigAnswer) -> Option<String> {
@@ -114,12 +102,7 @@ fn once_in(odds: u32, inner: impl Strategy<Value = String> + 'static) -> BoxedSt
 /// Texts in the shape of a configuration.
 fn configuration() -> BoxedStrategy<String> {
     let head = mostly(&["", "---\n", "# c\n", "\u{feff}"], &["other: 1\n", "- "]);
-    (
-        head,
-        partition("default"),
-        once_in(6, partition("gpu")),
-        once_in(20, partition("default")),
-    )
+    (head, partition("default"), once_in(6, partition("gpu")), once_in(20, partition("default")))
         .prop_map(|(head, one, two, three)| format!("{head}partitions:\n{one}{two}{three}"))
         .boxed()
 }
@@ -187,30 +170,21 @@ fn rules() -> BoxedStrategy<String> {
     vec(rule, 1..3)
         .prop_map(|rules| {
             let head = "    placementrules:\n".to_owned();
-            rules
-                .iter()
-                .fold(head, |text, rule| format!("{text}      - {rule}\n"))
+            rules.iter().fold(head, |text, rule| format!("{text}      - {rule}\n"))
         })
         .boxed()
 }
 
 fn queues() -> BoxedStrategy<String> {
     let root = mostly(&["root"], &["Root", "q"]);
-    let below = vec(
-        (queue_name(), properties(12, true), once_in(3, grandchildren())),
-        0..4,
-    )
-    .prop_map(|children| {
-        let head = if children.is_empty() {
-            ""
-        } else {
-            "        queues:\n"
-        };
-        let children = children
-            .iter()
-            .map(|(name, lines, below)| format!("          - name: {name}\n{lines}{below}"));
-        format!("{head}{}", children.collect::<String>())
-    });
+    let below =
+        vec((queue_name(), properties(12, true), once_in(3, grandchildren())), 0..4).prop_map(|children| {
+            let head = if children.is_empty() { "" } else { "        queues:\n" };
+            let children = children
+                .iter()
+                .map(|(name, lines, below)| format!("          - name: {name}\n{lines}{below}"));
+            format!("{head}{}", children.collect::<String>())
+        });
     // A second queue beside the root makes both children of a root that `YuniKorn` inserts.
     let beside = (queue_name(), properties(8, true))
         .prop_map(|(name, lines)| format!("      - name: {name}\n{lines}"));
@@ -223,9 +197,9 @@ fn grandchildren() -> BoxedStrategy<String> {
     vec((queue_name(), properties(16, true)), 1..3)
         .prop_map(|queues| {
             let head = "            queues:\n".to_owned();
-            queues.iter().fold(head, |text, (name, lines)| {
-                format!("{text}              - name: {name}\n{lines}")
-            })
+            queues
+                .iter()
+                .fold(head, |text, (name, lines)| format!("{text}              - name: {name}\n{lines}"))
         })
         .boxed()
 }
@@ -334,9 +308,7 @@ fn properties(indent: usize, resources: bool) -> BoxedStrategy<String> {
         .prop_map(move |(submit, admin, other, resource)| {
             let lines = [submit, admin, other, resource];
             let lines = lines.iter().filter(|line| !line.is_empty());
-            lines.fold(String::new(), |text, line| {
-                format!("{text}{:indent$}{line}\n", "")
-            })
+            lines.fold(String::new(), |text, line| format!("{text}{:indent$}{line}\n", ""))
         })
         .boxed()
 }
@@ -393,10 +365,7 @@ fn damage() -> impl Strategy<Value = Damage> {
 }
 
 impl Damage {
-    #[expect(
-        clippy::indexing_slicing,
-        reason = "`Index::index` is below the length it is given"
-    )]
+    #[expect(clippy::indexing_slicing, reason = "`Index::index` is below the length it is given")]
     fn apply(&self, text: &str) -> String {
         let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
         if lines.is_empty() {

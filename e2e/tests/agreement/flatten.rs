@@ -38,41 +38,26 @@ fn difference(
     answer: &BTreeMap<String, String>,
 ) -> Option<String> {
     let flattened = flatten(&model(defaults), &model(configs));
-    let keys = || {
-        answer
-            .keys()
-            .map(String::as_str)
-            .chain(flattened.values().map(|(key, _)| key))
-    };
+    let keys = || answer.keys().map(String::as_str).chain(flattened.values().map(|(key, _)| key));
     // Two binary keys that end up as one are merged in the order of a Go map, which is none. A gz that cannot be unpacked sets
     // the key "", which nothing reads; the model names it as corrupt instead.
     let settled = keys().filter(|key| !key.is_empty() && !flattened.is_ambiguous(key));
     let mut differing = settled.filter(|key| flattened.get(key).map(|value| &value.text) != answer.get(*key));
-    differing.next().map(|key| {
-        format!(
-            "{key}: the model says {:?}, the shim {:?}",
-            flattened.get(key),
-            answer.get(key)
-        )
-    })
+    differing
+        .next()
+        .map(|key| format!("{key}: the model says {:?}, the shim {:?}", flattened.get(key), answer.get(key)))
 }
 
 fn model(map: &ConfigMapData) -> config::ConfigMapData {
     config::ConfigMapData {
         data: map.data.clone(),
-        binary_data: map
-            .binary_data
-            .iter()
-            .map(|(key, value)| (key.clone(), gunzip(&value.0)))
-            .collect(),
+        binary_data: map.binary_data.iter().map(|(key, value)| (key.clone(), gunzip(&value.0))).collect(),
     }
 }
 
 fn gunzip(bytes: &[u8]) -> Option<String> {
     let mut unpacked = Vec::new();
-    flate2::read::GzDecoder::new(bytes)
-        .read_to_end(&mut unpacked)
-        .ok()?;
+    flate2::read::GzDecoder::new(bytes).read_to_end(&mut unpacked).ok()?;
     String::from_utf8(unpacked).ok()
 }
 
@@ -98,18 +83,12 @@ fn maps() -> impl Strategy<Value = ConfigMapData> {
             .map(|(_, rest)| rest.to_vec())
             .unwrap_or_default()),
     ];
-    (
-        btree_map(key(), "[a-c]{0,3}", 0..4),
-        btree_map(key(), bytes.prop_map(ByteString), 0..4),
-    )
+    (btree_map(key(), "[a-c]{0,3}", 0..4), btree_map(key(), bytes.prop_map(ByteString), 0..4))
         .prop_map(|(data, binary_data)| ConfigMapData { data, binary_data })
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     use std::io::Write as _;
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packer
-        .write_all(bytes)
-        .and_then(|()| packer.finish())
-        .unwrap_or_default()
+    packer.write_all(bytes).and_then(|()| packer.finish()).unwrap_or_default()
 }

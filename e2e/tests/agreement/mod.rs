@@ -7,7 +7,10 @@
 mod acl;
 mod config;
 mod flatten;
+mod regex;
+mod render;
 mod samples;
+mod vectors;
 
 use std::fmt::Debug;
 use std::hash::{BuildHasher as _, RandomState};
@@ -38,16 +41,13 @@ where
     let seed = number(SEED)?.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let mut runner = TestRunner::new_with_rng(
-        Config::default(),
-        TestRng::from_seed(RngAlgorithm::ChaCha, &bytes),
-    );
+    let mut runner =
+        TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
     let mut done = 0;
     let mut differences = Vec::new();
     while done < cases && differences.len() < SHOWN {
-        let trees = (0..BATCH.min(cases - done))
-            .map(|_| inputs.new_tree(&mut runner))
-            .collect::<Result<Vec<_>, _>>();
+        let trees =
+            (0..BATCH.min(cases - done)).map(|_| inputs.new_tree(&mut runner)).collect::<Result<Vec<_>, _>>();
         let mut trees = trees.map_err(|reason| anyhow::anyhow!("no input: {reason}"))?;
         let values: Vec<S::Value> = trees.iter().map(ValueTree::current).collect();
         for (tree, difference) in trees.iter_mut().zip(compare(&values)?) {
@@ -61,10 +61,7 @@ where
         println!("{done} inputs, seed {seed}");
         return Ok(());
     }
-    bail!(
-        "model and YuniKorn differ ({SEED}={seed} {CASES}={cases}):\n{}",
-        differences.join("\n")
-    )
+    bail!("model and YuniKorn differ ({SEED}={seed} {CASES}={cases}):\n{}", differences.join("\n"))
 }
 
 /// Shrinks an input for as long as it makes a difference.
@@ -95,10 +92,7 @@ where
 
 fn number(variable: &str) -> Result<Option<u64>> {
     match std::env::var(variable) {
-        Ok(text) => Ok(Some(
-            text.parse()
-                .with_context(|| format!("{variable}={text} is no number"))?,
-        )),
+        Ok(text) => Ok(Some(text.parse().with_context(|| format!("{variable}={text} is no number"))?)),
         Err(_) => Ok(None),
     }
 }

@@ -31,32 +31,15 @@ pub(crate) fn texts() -> BTreeMap<String, String> {
 fn the_model_judges_the_samples_as_yunikorn_does() -> Result<()> {
     let texts = texts();
     ensure!(texts.len() > 50, "{} samples", texts.len());
-    let questions: Vec<ConfigQuestion> = texts
-        .values()
-        .map(|text| ConfigQuestion {
-            text: text.clone(),
-            from: String::new(),
-        })
-        .collect();
+    let questions: Vec<ConfigQuestion> =
+        texts.values().map(|text| ConfigQuestion { text: text.clone(), from: String::new() }).collect();
     let answers = Oracle::get()?.config(&questions)?;
     for ((name, text), answer) in texts.iter().zip(&answers) {
         let verdict = verdict(text, &["default"]);
-        ensure!(
-            verdict.validates.err().unwrap_or_default() == answer.validate_error,
-            "{name}: {answer:?}"
-        );
-        ensure!(
-            verdict.starts.err().unwrap_or_default() == answer.start_error,
-            "{name}: {answer:?}"
-        );
-        ensure!(
-            verdict.reloads.is_ok() == answer.reload_error.is_empty(),
-            "{name}: {answer:?}"
-        );
-        ensure!(
-            answer.checksum.is_empty() || text.is_empty() || answer.checksum == checksum(text),
-            "{name}"
-        );
+        ensure!(verdict.validates.err().unwrap_or_default() == answer.validate_error, "{name}: {answer:?}");
+        ensure!(verdict.starts.err().unwrap_or_default() == answer.start_error, "{name}: {answer:?}");
+        ensure!(verdict.reloads.is_ok() == answer.reload_error.is_empty(), "{name}: {answer:?}");
+        ensure!(answer.checksum.is_empty() || text.is_empty() || answer.checksum == checksum(text), "{name}");
     }
     Ok(())
 }

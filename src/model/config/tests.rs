@@ -201,6 +201,11 @@ fn warns_of_what_is_accepted_but_does_not_do_what_it_says() {
         (rule("name: user, filter: {type: Deny}"), (3030, Warning)),
         (rule("name: user, parent: {name: user, filter: {users: [a, 'b.*']}}"), (3031, Warning)),
         (rule("name: user, filter: {users: ['svc$']}"), (3037, Warning)),
+        // Nested deeper than what is judged here; Go compiles it.
+        (
+            rule(&format!("name: user, filter: {{users: ['{}a{}']}}", "(".repeat(30), ")".repeat(30))),
+            (4052, Warning),
+        ),
         (rule("name: user, filter: {users: ['[']}"), (3012, Error)),
         (rule("name: user, filter: {groups: ['g h']}"), (3012, Error)),
         (rule("name: user, filter: {groups: [a, a b]}"), (3031, Warning)),

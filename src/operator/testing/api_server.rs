@@ -120,6 +120,17 @@ impl ApiServer {
         self.lock().writes.clone()
     }
 
+    /// Every version of an object so far.
+    pub(super) fn versions(&self, path: &str) -> Vec<Value> {
+        let state = self.lock();
+        state
+            .history
+            .iter()
+            .filter(|change| change.path == path)
+            .map(|change| change.object.clone())
+            .collect()
+    }
+
     /// Watches begun so far.
     pub(super) fn watches(&self) -> usize {
         self.lock().watches

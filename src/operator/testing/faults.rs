@@ -194,3 +194,23 @@ async fn a_watch_that_is_refused_for_a_while_is_over_when_it_begins_again() {
     bed.until_granted("prod", "sue").await;
     assert_eq!(condition(&bed.api, CONFIG, "Ready"), "True/Ready");
 }
+
+#[tokio::test(start_paused = true)]
+async fn no_revision_is_used_twice_although_the_status_cannot_remember_it() {
+    let bed = running().await;
+    bed.api.fault(fault(
+        Method::PATCH,
+        "/yunikornconfigs/default/status",
+        usize::MAX,
+        Wrong::Refuse(500, "down"),
+    ));
+    for number in 0..2 {
+        bed.api.put(OUTPUT, &json!({"data": {"queues.yaml": format!("# {number}")}}), "rival");
+        bed.until("it is put back", |api| text(api).contains("sue")).await;
+    }
+    let ours: Vec<_> =
+        bed.api.versions(OUTPUT).iter().map(|map| map["data"]["queues.yaml"].to_string()).collect();
+    let ours: Vec<_> = ours.iter().filter(|text| text.contains("sue")).collect();
+    let distinct: std::collections::BTreeSet<_> = ours.iter().collect();
+    assert_eq!((ours.len(), distinct.len()), (3, 3), "{ours:?}");
+}

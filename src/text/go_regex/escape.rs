@@ -20,13 +20,13 @@ pub(super) fn character(input: &mut Input<'_>) -> Result<char, Diagnostic> {
         't' => Some(0x09),
         'v' => Some(0x0B),
         'x' => hexadecimal(input),
-        '0' => octal(input, 0),
+        '0' => Some(octal(input, 0)),
         // One digit that is not followed by an octal one would be a backreference.
         '1'..='7' => input
             .peek()
             .filter(|next| next.is_digit(8))
             .and(c.to_digit(8))
-            .and_then(|first| octal(input, first)),
+            .map(|first| octal(input, first)),
         _ if c.is_ascii() && !c.is_ascii_alphanumeric() => Some(u32::from(c)),
         _ => None,
     };
@@ -36,7 +36,7 @@ pub(super) fn character(input: &mut Input<'_>) -> Result<char, Diagnostic> {
 }
 
 /// Up to two more octal digits behind `first`.
-fn octal(input: &mut Input<'_>, first: u32) -> Option<u32> {
+fn octal(input: &mut Input<'_>, first: u32) -> u32 {
     let mut value = first;
     for _ in 0..2 {
         let Some(digit) = input.next_if(|c| c.is_digit(8)).and_then(|c| c.to_digit(8)) else {
@@ -44,7 +44,7 @@ fn octal(input: &mut Input<'_>, first: u32) -> Option<u32> {
         };
         value = value * 8 + digit;
     }
-    Some(value)
+    value
 }
 
 /// Two hexadecimal digits, or any number of them in braces. What is read before an error shows in Go's message, so the order of reading is Go's.

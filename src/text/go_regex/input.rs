@@ -39,10 +39,6 @@ impl<'p> Input<'p> {
         Span::new(start, self.at)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.rest().is_empty()
-    }
-
     pub(super) fn peek(&self) -> Option<char> {
         self.rest().chars().next()
     }

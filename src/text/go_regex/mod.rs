@@ -16,7 +16,7 @@
 
 mod class;
 mod emit;
-mod error;
+pub mod error;
 mod escape;
 mod group;
 mod input;

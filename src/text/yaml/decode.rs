@@ -214,7 +214,7 @@ impl Decoder {
             _ if tag == resolve::SEQ || tag == resolve::MAP => String::new(),
             long if long.len() > 10 => {
                 let head = long.as_bytes().get(..7).unwrap_or_default();
-                format!(" `{}...`", String::from_utf8_lossy(head))
+                format!(" `{}...`", resolve::lossy(head))
             }
             short => format!(" `{short}`"),
         };

@@ -315,5 +315,11 @@ fn binary(text: &str) -> Result<String, String> {
             bytes.push(u8::try_from((held >> bits) & 0xFF).unwrap_or_default());
         }
     }
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(lossy(&bytes))
+}
+
+/// Text with U+FFFD for every byte that is not UTF-8, as Go has it when it prints such bytes or goes through them.
+pub(super) fn lossy(bytes: &[u8]) -> String {
+    let chunks = bytes.utf8_chunks();
+    chunks.flat_map(|chunk| [chunk.valid().to_owned(), "\u{fffd}".repeat(chunk.invalid().len())]).collect()
 }

@@ -5,7 +5,7 @@ use super::super::names::{is_expression, is_group, is_rule, is_user, to_lower};
 use super::super::schema::{Filter, PartitionConfig, PlacementRule, QueueConfig};
 use super::{ROOT, at};
 use crate::text::diag::{Diagnostic, Span};
-use crate::text::go_regex::GoRegex;
+use crate::text::go_regex::{self, GoRegex};
 use crate::text::yaml::decode::{Spanned, items};
 
 /// `checkPlacementRules` (`configvalidator.go:316`).
@@ -67,9 +67,7 @@ fn check_filter_list(list: &[Spanned], kind: &str, is_name: impl Fn(&str) -> boo
 /// Whether only we refuse the expression, because we cannot tell what it means to Go. Go is then taken to compile it: the validator's
 /// verdict is not ours to tighten.
 pub(in super::super) fn is_unjudged(error: &Diagnostic) -> bool {
-    /// Go's own refusals have lower numbers.
-    const FIRST: u16 = 4051;
-    error.code.number >= FIRST
+    go_regex::Verdict::of(error) == go_regex::Verdict::Unjudged
 }
 
 /// The part of a rule's queue that is known before any application is (`configvalidator.go:817-889`).

@@ -1,0 +1,177 @@
+//! What queuewarden renders, as `YuniKorn` reads it: the one ACL that was asked for, and nothing else.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, ensure};
+use jiff::Timestamp;
+use queuewarden::model::config::{Queue, verdict};
+use queuewarden::plan::snapshot::{
+    BaseAcl, ConfigMapState, ConfigSpec, Entry, Grant, Meta, Observed, QueueAclSpec, Snapshot,
+    YUNIKORN_DEFAULTS,
+};
+use queuewarden::plan::{Plan, plan};
+use queuewarden_e2e::Oracle;
+use queuewarden_e2e::oracle::{ConfigAnswer, ConfigQuestion};
+use serde_json::Value;
+
+use super::samples::texts;
+
+const GRANTED: &str = "sue devs";
+
+/// Samples that `YuniKorn` accepts and queuewarden refuses to render from for a queue, loudly, with the diagnostic's code.
+const REFUSED: [(&str, &str, &str); 3] = [
+    // A placement rule that crashes the scheduler with the first application.
+    ("shim__test__e2e__configmap__configmap_test.go__L157.yaml", "root", "QW3025"),
+    ("shim__test__e2e__configmap__configmap_test.go__L214.yaml", "root", "QW3025"),
+    // The value to set is an anchor's, so it stands for other queues' values, too.
+    ("yunikorn/anchor-merge.yaml", "root", "QW2004"),
+];
+
+/// A sample with a `QueueAcl` for one of its queues.
+struct Case {
+    name: String,
+    before: ConfigAnswer,
+    base: String,
+    queue: String,
+    rendered: String,
+}
+
+#[test]
+fn one_queue_acl_changes_one_value_of_every_sample() -> Result<()> {
+    let oracle = Oracle::get()?;
+    let texts = texts();
+    let questions: Vec<ConfigQuestion> =
+        texts.values().map(|text| ConfigQuestion { text: text.clone(), from: String::new() }).collect();
+    let mut cases = Vec::new();
+    for ((name, text), before) in texts.iter().zip(oracle.config(&questions)?) {
+        let accepted = [&before.validate_error, &before.start_error, &before.reload_error]
+            .iter()
+            .all(|error| error.is_empty());
+        if accepted && !text.is_empty() {
+            cases.extend(grants(name, text, &before)?);
+        }
+    }
+    ensure!(cases.len() > 80, "only {} queues", cases.len());
+
+    let questions: Vec<ConfigQuestion> = cases
+        .iter()
+        .map(|case| ConfigQuestion { text: case.rendered.clone(), from: case.base.clone() })
+        .collect();
+    for (case, after) in cases.iter().zip(oracle.config(&questions)?) {
+        let label = format!("{} with a grant for {}", case.name, case.queue);
+        let errors = [&after.validate_error, &after.start_error, &after.reload_error];
+        ensure!(errors.iter().all(|error| error.is_empty()), "{label}: {errors:?}\n{}", case.rendered);
+        let mut expected = case.before.config.clone();
+        *submit_acl(&mut expected, &case.queue).with_context(|| label.clone())? = GRANTED.into();
+        ensure!(same(&expected, &after.config), "{label}: {} became {}", case.before.config, after.config);
+    }
+    println!("{} queues", cases.len());
+    Ok(())
+}
+
+/// A case for each queue of partition `default` whose ACL can be set.
+fn grants(name: &str, text: &str, before: &ConfigAnswer) -> Result<Vec<Case>> {
+    let config =
+        verdict(text, &["default"]).config.with_context(|| format!("the model does not read {name}"))?;
+    let partition =
+        config.partition("default").with_context(|| format!("{name} has no partition default"))?;
+    let mut cases = Vec::new();
+    for queue in partition.queues() {
+        let path = queue.path.to_string();
+        let plan = plan(&snapshot(text, &path));
+        let refusal = REFUSED.iter().find(|(sample, queue, _)| *sample == name && *queue == path);
+        let Some(rendered) = plan.rendered.as_ref().map(|rendered| rendered.text.clone()) else {
+            let (.., code) =
+                refusal.with_context(|| format!("{name}, {path}: nothing is rendered: {plan:#?}"))?;
+            ensure!(messages(&plan).any(|message| message.contains(code)), "{name}, {path}: {plan:#?}");
+            continue;
+        };
+        ensure!(refusal.is_none(), "{name}, {path} is rendered after all");
+        // Setting one of several queues that share their lines would set them all: it is refused.
+        if settable(queue) {
+            cases.push(Case {
+                name: name.to_owned(),
+                before: before.clone(),
+                base: text.to_owned(),
+                queue: path,
+                rendered,
+            });
+        } else {
+            let after =
+                verdict(&rendered, &["default"]).config.context("what is rendered does not validate")?;
+            let after = after
+                .partition("default")
+                .and_then(|partition| partition.queue(&queue.path))
+                .context("the queue is gone")?;
+            ensure!(after.submit_acl.value == queue.submit_acl.value, "{name}: {path} was changed");
+        }
+    }
+    Ok(cases)
+}
+
+fn messages(plan: &Plan) -> impl Iterator<Item = &str> {
+    let conditions = plan.queue_acls.values().flat_map(|status| &status.conditions);
+    conditions.map(|condition| condition.message.as_str())
+}
+
+fn settable(queue: &Queue) -> bool {
+    queue.place.as_ref().is_some_and(|place| !place.shared)
+}
+
+fn snapshot(base: &str, queue: &str) -> Snapshot {
+    let grant = QueueAclSpec {
+        partition: "default".to_owned(),
+        queue: queue.to_owned(),
+        submit: Some(Grant::Lists { users: vec!["sue".to_owned()], groups: vec!["devs".to_owned()] }),
+        admin: None,
+        base_acl: BaseAcl::Replace,
+        not_before: None,
+        expires_at: None,
+    };
+    let defaults = ConfigMapState {
+        name: YUNIKORN_DEFAULTS.to_owned(),
+        data: BTreeMap::from([("queues.yaml".to_owned(), base.to_owned())]),
+        ..ConfigMapState::default()
+    };
+    Snapshot {
+        now: Timestamp::UNIX_EPOCH,
+        config: Some(entry("default", ConfigSpec::default())),
+        queue_acls: vec![entry("grant", grant)],
+        policies: Vec::new(),
+        defaults: Some(defaults.clone()),
+        base: Some(defaults),
+        output: None,
+        observed: Observed::default(),
+    }
+}
+
+fn entry<S, M>(name: &str, spec: S) -> Entry<S, M> {
+    Entry { meta: Meta { name: name.to_owned(), ..Meta::default() }, spec: Ok(spec), in_force: None }
+}
+
+/// The place of a queue's submit ACL in `YuniKorn`'s JSON, made if it is empty.
+fn submit_acl<'a>(config: &'a mut Value, path: &str) -> Option<&'a mut Value> {
+    let partitions = config.get_mut("Partitions")?.as_array_mut()?;
+    let mut level = partitions.iter_mut().find(|partition| partition["Name"] == "default")?;
+    for wanted in path.split('.') {
+        let queues = level.get_mut("Queues")?.as_array_mut()?;
+        level = queues
+            .iter_mut()
+            .find(|queue| queue["Name"].as_str().is_some_and(|name| name.eq_ignore_ascii_case(wanted)))?;
+    }
+    Some(level.as_object_mut()?.entry("SubmitACL").or_insert(Value::Null))
+}
+
+/// Equal but for the checksum of the text.
+fn same(one: &Value, other: &Value) -> bool {
+    let fields = |config: &Value| {
+        config.as_object().map(|fields| {
+            fields
+                .iter()
+                .filter(|(key, _)| *key != "Checksum")
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect::<Vec<_>>()
+        })
+    };
+    fields(one) == fields(other)
+}

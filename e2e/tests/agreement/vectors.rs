@@ -1,0 +1,178 @@
+//! The fixtures in `tests/vectors`, which the unit tests believe: each of them is still what `YuniKorn` answers.
+
+use anyhow::{Context as _, Result, ensure};
+use queuewarden_e2e::Oracle;
+use queuewarden_e2e::oracle::{
+    AclQuestion, ConfigAnswer, ConfigQuestion, DEADLOCK, Subject, YamlAnswer, YamlQuestion, YamlTarget,
+};
+use serde_json::{Value, json};
+
+use super::samples::texts;
+
+fn vectors(name: &str) -> Result<Value> {
+    let path = format!("{}/../tests/vectors/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).with_context(|| path.clone())?;
+    serde_json::from_str(&text).context(path)
+}
+
+fn rows<'a>(vectors: &'a Value, key: &str) -> Result<&'a Vec<Value>> {
+    let rows = if key.is_empty() { vectors.as_array() } else { vectors[key].as_array() };
+    rows.filter(|rows| !rows.is_empty()).with_context(|| format!("no rows `{key}`"))
+}
+
+fn text(row: &Value, key: &str) -> String {
+    row[key].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn acls() -> Result<()> {
+    let vectors = vectors("yunikorn-acl")?;
+    let subject = |person: &Value| Subject {
+        user: text(person, "user"),
+        groups: serde_json::from_value(person["groups"].clone()).unwrap_or_default(),
+    };
+    let subjects: Vec<Subject> = rows(&vectors, "people")?.iter().map(subject).collect();
+    let rows = rows(&vectors, "rows")?;
+    let questions: Vec<AclQuestion> =
+        rows.iter().map(|row| AclQuestion { acl: text(row, "acl"), subjects: subjects.clone() }).collect();
+    for (row, answer) in rows.iter().zip(Oracle::get()?.acl(&questions)?) {
+        ensure!(answer.validate_error == text(row, "validate_error"), "{row}: {answer:?}");
+        ensure!(answer.newacl_error == text(row, "newacl_error"), "{row}: {answer:?}");
+        ensure!(row["access"].is_null() || json!(answer.access) == row["access"], "{row}: {answer:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn configurations() -> Result<()> {
+    let texts = texts();
+    let [short, long] = [vectors("yunikorn-config")?, vectors("yunikorn-verdicts")?];
+    let mut expected: Vec<(String, [String; 3], Option<String>)> = Vec::new();
+    for row in rows(&short, "")? {
+        let errors = ["validate_error", "initial_activation_error", "update_activation_error"]
+            .map(|key| text(row, key));
+        expected.push((text(row, "yaml"), errors, row["checksum"].as_str().map(str::to_owned)));
+    }
+    for row in rows(&long, "rows")? {
+        expected.push((text(row, "yaml"), ["validate", "start", "reload"].map(|key| text(row, key)), None));
+    }
+    for row in rows(&long, "samples")? {
+        let sample = texts.get(&text(row, "file")).with_context(|| format!("no sample {row}"))?;
+        let errors = ["validate", "start", "reload"].map(|key| text(row, key));
+        expected.push((sample.clone(), errors, row["checksum"].as_str().map(str::to_owned)));
+    }
+    // The fixtures ask below the level where an empty text becomes the built-in one; the oracle asks above.
+    expected.retain(|(text, ..)| !text.is_empty());
+
+    let questions: Vec<ConfigQuestion> = expected
+        .iter()
+        .map(|(text, ..)| ConfigQuestion { text: text.clone(), from: String::new() })
+        .collect();
+    let oracle = Oracle::get()?;
+    let sums =
+        oracle.checksum(&questions.iter().map(|question| question.text.clone()).collect::<Vec<_>>())?;
+    for (((text, errors, checksum), answer), sum) in expected.iter().zip(oracle.config(&questions)?).zip(sums)
+    {
+        ensure!(
+            errors.clone().map(|error| hang(&error)) == answers(&answer),
+            "{text}\n{errors:?}\n{answer:?}"
+        );
+        ensure!(
+            checksum.as_ref().is_none_or(|checksum| checksum.is_empty() || *checksum == sum),
+            "{text}: {sum}"
+        );
+    }
+    Ok(())
+}
+
+fn answers(answer: &ConfigAnswer) -> [String; 3] {
+    [&answer.validate_error, &answer.start_error, &answer.reload_error].map(Clone::clone)
+}
+
+/// The fixtures have their own words for a reload that never ends.
+fn hang(error: &str) -> String {
+    if error == "HANG" || error.starts_with("!!! DEADLOCK") { DEADLOCK.to_owned() } else { error.to_owned() }
+}
+
+#[test]
+fn checksums() -> Result<()> {
+    let vectors = vectors("yunikorn-checksum")?;
+    let rows = rows(&vectors, "rows")?;
+    let texts: Vec<String> = rows.iter().map(|row| text(row, "text")).collect();
+    for (row, checksum) in rows.iter().zip(Oracle::get()?.checksum(&texts)?) {
+        ensure!(text(row, "checksum") == checksum, "{row}: {checksum}");
+    }
+    Ok(())
+}
+
+#[test]
+fn decoded_yaml() -> Result<()> {
+    let vectors = vectors("go-yaml-typed")?;
+    let rows = rows(&vectors, "rows")?;
+    for (row, answer) in rows.iter().zip(decode(rows, "yaml", YamlTarget::Typed)?) {
+        ensure!(answer.error == text(row, "error"), "{row}: {answer:?}");
+        let infinite = answer.value.get("unspeakable").is_some();
+        ensure!(infinite == (row["infinite"] == true), "{row}: {answer:?}");
+        let expected = if row["value"].is_null() { &json!({}) } else { &row["value"] };
+        ensure!(
+            !answer.error.is_empty() || infinite || answer.empty || same(expected, &answer.value),
+            "{row}: {answer:?}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn parsed_yaml() -> Result<()> {
+    let vectors = vectors("go-yaml-parse")?;
+    let rows = rows(&vectors, "")?;
+    let mut compared = 0;
+    for (row, answer) in rows.iter().zip(decode(rows, "text", YamlTarget::Nodes)?) {
+        if !answer.error.is_empty() {
+            ensure!(answer.error == text(row, "error"), "{row}: {answer:?}");
+        } else if answer.empty {
+            ensure!(row["error"].is_null() && row["tree"].is_null(), "{row}: {answer:?}");
+        } else if let Some(tree) = tree(&answer.value["children"][0]) {
+            ensure!(row["error"].is_null() && tree == row["tree"], "{row}: {tree}");
+            compared += 1;
+        }
+    }
+    ensure!(compared > 150, "{compared} trees of {}", rows.len());
+    Ok(())
+}
+
+fn decode(rows: &[Value], key: &str, into: YamlTarget) -> Result<Vec<YamlAnswer>> {
+    let questions: Vec<YamlQuestion> =
+        rows.iter().map(|row| YamlQuestion { text: text(row, key), into }).collect();
+    Oracle::get()?.yaml(&questions)
+}
+
+/// The oracle's tree in the form of the fixtures: kind, line, tag as written, then the style and text, or the children. `None` with
+/// an alias in it, which the fixtures have resolved.
+fn tree(node: &Value) -> Option<Value> {
+    let [line, tag] = [&node["line"], &json!(text(node, "written"))].map(Clone::clone);
+    let kind = match node["kind"].as_str()? {
+        "scalar" => return Some(json!(["scalar", line, tag, node["style"], text(node, "value")])),
+        "mapping" => "mapping",
+        "sequence" => "list",
+        _ => return None,
+    };
+    let children: &[Value] = node["children"].as_array().map_or(&[], Vec::as_slice);
+    let children: Option<Vec<Value>> = children.iter().map(tree).collect();
+    Some(json!([kind, line, tag, children?]))
+}
+
+/// Numbers compare by value: Go writes large floats without an exponent.
+fn same(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Object(left), Value::Object(right)) => {
+            left.len() == right.len()
+                && left.iter().all(|(key, value)| right.get(key).is_some_and(|other| same(value, other)))
+        }
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(left, right))
+        }
+        (Value::Number(left), Value::Number(right)) => left == right || left.as_f64() == right.as_f64(),
+        _ => left == right,
+    }
+}

@@ -1,0 +1,72 @@
+//! The rules of the schema, asked at the real API server: what is accepted, what is refused, and in which words.
+
+use anyhow::{Context as _, Result, ensure};
+use queuewarden_e2e::Bed;
+use serde_json::{Value, json};
+
+/// The files of `e2e/tests/cases/crds`, and the kind that each is about.
+const CASES: [(&str, &str, &str); 3] = [
+    ("QueueAcl", "queueacls", include_str!("../cases/crds/queueacls.yaml")),
+    ("AdmissionPolicy", "admissionpolicies", include_str!("../cases/crds/admissionpolicies.yaml")),
+    ("YuniKornConfig", "yunikornconfigs", include_str!("../cases/crds/yunikornconfigs.yaml")),
+];
+
+#[tokio::test]
+async fn the_api_server_accepts_and_refuses_as_the_cases_say() -> Result<()> {
+    Bed::with(async |bed| {
+        bed.install().await?;
+        let mut wrong = Vec::new();
+        let mut count = 0;
+        for (kind, plural, text) in CASES {
+            let cases: Vec<Value> = serde_saphyr::from_str(text).with_context(|| format!("the cases of {kind}"))?;
+            for case in cases {
+                count += 1;
+                if let Err(error) = check(bed, kind, plural, &case).await {
+                    wrong.push(format!("{kind}, {}: {error:#}", case["name"]));
+                }
+            }
+        }
+        ensure!(count > 50, "only {count} cases were read");
+        ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+        Ok(())
+    })
+    .await
+}
+
+/// Creates the object, replaces it if the case says so, and compares what the API server answers last.
+async fn check(bed: &Bed, kind: &str, plural: &str, case: &Value) -> Result<()> {
+    let name = case["object"].as_str().unwrap_or(if kind == "YuniKornConfig" { "default" } else { "case" });
+    let object = |spec: &Value| {
+        json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec}).to_string()
+    };
+    let mut answer = bed.kubectl_with_input(&["create", "-f", "-"], &object(&case["create"])).await;
+    if answer.is_ok() && !case["update"].is_null() {
+        answer = bed.kubectl_with_input(&["replace", "-f", "-"], &object(&case["update"])).await;
+    }
+    bed.kubectl(&["delete", plural, name, "--ignore-not-found"]).await?;
+    match (answer, case["refused"].as_str()) {
+        (Ok(_), None) => Ok(()),
+        (Err(error), Some(expected)) => {
+            let text = error.to_string();
+            ensure!(text.contains(expected), "expected `{expected}`, got: {text}");
+            Ok(())
+        }
+        (Ok(_), Some(expected)) => anyhow::bail!("was accepted, expected `{expected}`"),
+        (Err(error), None) => Err(error.context("was refused")),
+    }
+}
+
+#[tokio::test]
+async fn every_field_is_explained() -> Result<()> {
+    Bed::with(async |bed| {
+        bed.install().await?;
+        for (_, plural, _) in CASES {
+            let text = bed.kubectl(&["explain", plural, "--recursive"]).await?;
+            ensure!(!text.contains("<empty>"), "{text}");
+            let spec = bed.kubectl(&["explain", &format!("{plural}.spec")]).await?;
+            ensure!(!spec.contains("<no description>"), "{spec}");
+        }
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,114 @@
+//! The operator in a real cluster, under the rights it is shipped with: what a user applies, what the scheduler then accepts, and what
+//! status says about it.
+
+mod crds;
+mod failures;
+mod quickstart;
+mod reasons;
+mod scale;
+mod story;
+mod writers;
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::api::DynamicObject;
+use queuewarden_e2e::conditions::{Expected, is_true};
+use queuewarden_e2e::wait::{LONG, PATIENCE};
+use queuewarden_e2e::{Bed, Kind, Operator, Outcome, eventually, operator, yunikorn};
+
+/// The key with the queue tree.
+const KEY: &str = "queues.yaml";
+
+/// Starts the operator with a `YuniKornConfig` that reads the scheduler back, and waits until that is in order.
+async fn running(bed: &Bed) -> Result<Operator<'_>> {
+    bed.install().await?;
+    configure(bed, "").await?;
+    let operator = Operator::start(bed).await?;
+    bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+    Ok(operator)
+}
+
+/// Applies the `YuniKornConfig`, with further lines of its spec (indented by two).
+async fn configure(bed: &Bed, more: &str) -> Result<()> {
+    let url = bed.scheduler_url();
+    let text = format!(
+        "apiVersion: queuewarden.dev/v1alpha1\nkind: YuniKornConfig\nmetadata: {{name: default}}\nspec:\n  schedulerUrl: {url}\n{more}"
+    );
+    apply(bed, &text).await
+}
+
+/// As `kubectl apply` does it for most people: client-side.
+async fn apply(bed: &Bed, text: &str) -> Result<()> {
+    bed.kubectl_with_input(&["apply", "-f", "-"], text).await.map(drop)
+}
+
+/// A `QueueAcl` as text; `spec` in flow style without its queue.
+fn acl(name: &str, queue: &str, spec: &str) -> String {
+    format!(
+        "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: {name}}}\nspec: {{queue: {queue}, {spec}}}\n"
+    )
+}
+
+/// Applies a `QueueAcl` and waits until it is ready.
+async fn grant(bed: &Bed, name: &str, queue: &str, spec: &str) -> Result<()> {
+    apply(bed, &acl(name, queue, spec)).await?;
+    bed.wait_for(Kind::QueueAcl, name, is_true("Ready"), PATIENCE).await?;
+    Ok(())
+}
+
+async fn delete(bed: &Bed, kind: &str, name: &str) -> Result<()> {
+    bed.kubectl(&["delete", kind, name]).await.map(drop)
+}
+
+/// Waits until submitting has the wanted outcome.
+async fn submits(bed: &Bed, user: &str, groups: &[&str], queue: &str, allowed: bool) -> Result<()> {
+    eventually(&format!("{user} into {queue} to be allowed: {allowed}"), LONG, || async {
+        let outcome: Outcome = bed.submit(user, groups, queue).await?;
+        Ok((outcome.is_allowed() == allowed).then_some(()))
+    })
+    .await
+}
+
+/// The queue tree in the output; an error when there is none.
+async fn live(bed: &Bed) -> Result<String> {
+    bed.config_value(yunikorn::CONFIGS, KEY).await?.context("no queue tree in the output")
+}
+
+/// Waits until the queue tree in the output satisfies `wanted` and the scheduler runs it.
+async fn live_when(bed: &Bed, what: &str, wanted: impl Fn(&str) -> bool) -> Result<String> {
+    let text = eventually(what, PATIENCE, || async {
+        let text = live(bed).await?;
+        Ok(wanted(&text).then_some(text))
+    })
+    .await?;
+    bed.yunikorn()?.wait_for_text(&text, PATIENCE).await?;
+    Ok(text)
+}
+
+/// Waits for a condition of the `YuniKornConfig`.
+async fn config_is(bed: &Bed, expected: Expected<'_>, timeout: Duration) -> Result<Condition> {
+    bed.wait_for(Kind::YuniKornConfig, "default", expected, timeout).await
+}
+
+/// The checksums in the status of the `YuniKornConfig`: of the `ConfigMap`, and of what the scheduler runs.
+async fn hashes(bed: &Bed) -> Result<(String, String)> {
+    let object: DynamicObject = bed.objects(Kind::YuniKornConfig)?.get("default").await?;
+    let hash = |field: &str| {
+        let value = object.data.pointer(&format!("/status/{field}")).and_then(|value| value.as_str());
+        value.map(str::to_owned).with_context(|| format!("no {field} in status"))
+    };
+    Ok((hash("configHash")?, hash("loadedHash")?))
+}
+
+/// Accepted writes of the operator since `mark` to a resource, dry runs aside.
+fn writes(bed: &Bed, mark: queuewarden_e2e::audit::Mark, resource: &str, subresource: &str) -> Result<usize> {
+    bed.audit()?.count(mark, |write| {
+        write.user == operator::USER
+            && write.resource == resource
+            && write.subresource == subresource
+            && write.accepted()
+            && !write.dry_run()
+    })
+}

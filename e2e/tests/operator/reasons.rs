@@ -1,0 +1,339 @@
+//! Every reason that status can give, reached in a real cluster.
+//!
+//! One test, because it must know what it has seen: at the end it compares with all reasons the plan knows, so that a reason which no
+//! cluster can show does not stay in the vocabulary.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use queuewarden::plan::conditions::Reason;
+use queuewarden_e2e::bed::BASE;
+use queuewarden_e2e::conditions::Expected;
+use queuewarden_e2e::wait::{LONG, PATIENCE};
+use queuewarden_e2e::{Bed, Capability, Kind, Operator, operator, yunikorn};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::{KEY, acl, apply, configure, delete, running};
+
+/// The reasons seen so far.
+struct Seen<'bed> {
+    bed: &'bed Bed,
+    reasons: BTreeSet<String>,
+}
+
+impl Seen<'_> {
+    /// Waits for a condition of an object.
+    async fn wait(&mut self, kind: Kind, name: &str, r#type: &str, status: &str, reason: &str) -> Result<String> {
+        let expected = Expected { r#type, status, reason: Some(reason) };
+        let found = self.bed.wait_for(kind, name, expected, LONG).await?;
+        self.reasons.insert(found.reason);
+        Ok(found.message)
+    }
+
+    async fn config(&mut self, r#type: &str, status: &str, reason: &str) -> Result<String> {
+        self.wait(Kind::YuniKornConfig, "default", r#type, status, reason).await
+    }
+
+    async fn queue_acl(&mut self, name: &str, r#type: &str, status: &str, reason: &str) -> Result<String> {
+        self.wait(Kind::QueueAcl, name, r#type, status, reason).await
+    }
+}
+
+#[tokio::test]
+async fn every_reason_is_reached() -> Result<()> {
+    Bed::with(async |bed| {
+        let needed = [Capability::SchedulerProcess, Capability::AdmissionProcess, Capability::OperatorProcess];
+        if !bed.can_run(&needed)? {
+            return Ok(());
+        }
+        let mut seen = Seen { bed, reasons: BTreeSet::new() };
+        bed.install().await?;
+        let operator = Operator::start(bed).await?;
+        without_a_configuration(&mut seen).await?;
+        objects(&mut seen).await?;
+        policies(&mut seen).await?;
+        moot_grants(&mut seen).await?;
+        bases(&mut seen).await?;
+        binary_data(&mut seen).await?;
+        refused_writes(&mut seen).await?;
+        observing(&mut seen).await?;
+        a_scheduler_that_does_not_load(&mut seen).await?;
+        other_owners(&mut seen).await?;
+        drop(operator);
+        let all: BTreeSet<String> = Reason::ALL.iter().map(ToString::to_string).collect();
+        let missing: Vec<_> = all.difference(&seen.reasons).collect();
+        ensure!(missing.is_empty(), "no cluster state shows {missing:?}");
+        Ok(())
+    })
+    .await
+}
+
+async fn without_a_configuration(seen: &mut Seen<'_>) -> Result<()> {
+    apply(seen.bed, &acl("good", "root.prod", "submit: {users: [alice]}")).await?;
+    seen.queue_acl("good", "Programmed", "False", "ConfigNotReady").await?;
+    configure(seen.bed, "").await?;
+    for (r#type, status) in [("Accepted", "True"), ("Programmed", "True"), ("Effective", "True"), ("Ready", "True")] {
+        seen.queue_acl("good", r#type, status, r#type).await?;
+    }
+    for r#type in ["BaseResolved", "Applied", "Loaded", "Ready"] {
+        seen.config(r#type, "True", r#type).await?;
+    }
+    Ok(())
+}
+
+async fn objects(seen: &mut Seen<'_>) -> Result<()> {
+    let bed = seen.bed;
+    let cases = [
+        ("queue", acl("queue", "root.prdo", "submit: {users: [alice]}"), "QueueNotFound"),
+        ("partition", acl("partition", "root.prod", "partition: gpu, submit: {users: [alice]}"), "PartitionNotFound"),
+        ("later", acl("later", "root.prod", "submit: {users: [bob]}, notBefore: '2100-01-01T00:00:00Z'"), "NotYetValid"),
+        ("over", acl("over", "root.prod", "submit: {users: [bob]}, expiresAt: '2020-01-01T00:00:00Z'"), "Expired"),
+        ("invalid", acl("invalid", "root.prod", "submit: {acl: 'system:serviceaccount:spark:driver'}"), "Invalid"),
+    ];
+    for (name, text, reason) in cases {
+        apply(bed, &text).await?;
+        let message = seen.queue_acl(name, "Accepted", "False", reason).await?;
+        if name == "queue" {
+            ensure!(message.contains("did you mean `root.prod`?"), "{message}");
+        }
+        delete(bed, "queueacl", name).await?;
+    }
+    // A slip in an object that was in force keeps it in force.
+    apply(bed, &acl("good", "root.prod", "submit: {acl: 'alice  devs'}")).await?;
+    seen.queue_acl("good", "Programmed", "True", "LastValidKept").await?;
+    ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
+    apply(bed, &acl("good", "root.prod", "submit: {users: [alice]}")).await?;
+    seen.queue_acl("good", "Ready", "True", "Ready").await?;
+    // A queue that a placement rule made is explained.
+    bed.set_base(&BASE.replace("create: false", "create: true")).await?;
+    let open = acl("team", "root.team", "submit: {everyone: true}");
+    apply(bed, &open).await?;
+    seen.queue_acl("team", "Ready", "True", "Ready").await?;
+    Ok(())
+}
+
+async fn policies(seen: &mut Seen<'_>) -> Result<()> {
+    let policy = |name: &str, spec: &str| {
+        format!("apiVersion: queuewarden.dev/v1alpha1\nkind: AdmissionPolicy\nmetadata: {{name: {name}}}\nspec: {{{spec}}}\n")
+    };
+    apply(seen.bed, &policy("first", "externalUsers: ['^ci$']")).await?;
+    seen.wait(Kind::AdmissionPolicy, "first", "Ready", "True", "Ready").await?;
+    let key = "admissionController.accessControl.externalUsers";
+    ensure!(seen.bed.config_value(yunikorn::CONFIGS, key).await?.as_deref() == Some("^ci$"));
+    apply(seen.bed, &policy("second", "bypassAuth: true")).await?;
+    let (winner, loser) = match seen.wait(Kind::AdmissionPolicy, "second", "Accepted", "False", "Conflicted").await {
+        Ok(message) => ("first", message),
+        // Created within the same second, the first by name decides; that is "first" as well.
+        Err(error) => return Err(error),
+    };
+    ensure!(loser.contains(winner), "{loser}");
+    for name in ["first", "second"] {
+        delete(seen.bed, "admissionpolicy", name).await?;
+    }
+    Ok(())
+}
+
+async fn moot_grants(seen: &mut Seen<'_>) -> Result<()> {
+    let open = BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n");
+    seen.bed.set_base(&open).await?;
+    seen.queue_acl("good", "Effective", "False", "AncestorAllowsEveryone").await?;
+    seen.config("FailOpen", "True", "RootAllowsEveryone").await?;
+    seen.bed.set_base(BASE).await?;
+    seen.queue_acl("good", "Ready", "True", "Ready").await?;
+    Ok(())
+}
+
+async fn bases(seen: &mut Seen<'_>) -> Result<()> {
+    let bed = seen.bed;
+    bed.set_base(&BASE.replace("name: prod", "name: prod\n            submitacl: 'a  b'")).await?;
+    let message = seen.config("BaseResolved", "False", "BaseInvalid").await?;
+    ensure!(message.contains("QW"), "{message}");
+    bed.set_base(&format!("{BASE}# {}\n", "x".repeat(1024 * 1024 - BASE.len() - 300))).await?;
+    seen.config("Applied", "False", "TooLarge").await?;
+    configure(bed, "  base: {configMap: nowhere}\n").await?;
+    seen.config("BaseResolved", "False", "BaseNotFound").await?;
+    configure(bed, "").await?;
+    // A partition that is active must stay in the text; the scheduler is restarted before it may go.
+    bed.set_base(&format!("{BASE}  - name: gpu\n    queues:\n      - name: root\n")).await?;
+    seen.config("Ready", "True", "Ready").await?;
+    bed.set_base(BASE).await?;
+    let message = seen.config("Applied", "False", "PartitionMissing").await?;
+    ensure!(message.contains("`gpu`"), "{message}");
+    // The way out that the message names.
+    bed.scheduler()?.kill()?;
+    bed.delete_config_map(yunikorn::CONFIGS).await?;
+    seen.config("Applied", "True", "Applied").await?;
+    bed.start_scheduler().await?;
+    seen.config("Ready", "True", "Ready").await?;
+    Ok(())
+}
+
+async fn binary_data(seen: &mut Seen<'_>) -> Result<()> {
+    let bed = seen.bed;
+    let patch = |key: &str, value: &str| format!(r#"{{"binaryData": {{"{key}": {value}}}}}"#);
+    let put = async |key: &str, value: &str| -> Result<()> {
+        let args = ["patch", "configmap", yunikorn::CONFIGS, "-n", yunikorn::NAMESPACE, "--type=merge", "-p", &patch(key, value)];
+        bed.kubectl(&args).await.map(drop)
+    };
+    put("queues.yaml.bak", "\"eA==\"").await?;
+    seen.config("Applied", "False", "ShadowedByBinaryData").await?;
+    seen.config("FailOpen", "True", "ShadowedByBinaryData").await?;
+    seen.queue_acl("good", "Effective", "False", "DefaultConfigActive").await?;
+    put("queues.yaml.bak", "null").await?;
+    seen.config("Ready", "True", "Ready").await?;
+    seen.queue_acl("good", "Ready", "True", "Ready").await?;
+    Ok(())
+}
+
+async fn refused_writes(seen: &mut Seen<'_>) -> Result<()> {
+    let bed = seen.bed;
+    // RBAC.
+    bed.kubectl(&["delete", "rolebinding", operator::NAME, "-n", yunikorn::NAMESPACE, "--ignore-not-found"]).await?;
+    apply(bed, &acl("good", "root.prod", "submit: {users: [alice, ann]}")).await?;
+    seen.config("Applied", "False", "Forbidden").await?;
+    bed.apply_kustomization("manifests").await?;
+    seen.config("Applied", "True", "Applied").await?;
+
+    // YuniKorn's own webhook, when its scheduler says no. What we write, a scheduler of this version never refuses; one of another
+    // version might.
+    let refusing = Refusing::start().await?;
+    let mut defaults = bed.needed_defaults();
+    defaults.insert(KEY.to_owned(), BASE.to_owned());
+    defaults.insert("admissionController.webHook.schedulerServiceAddress".to_owned(), refusing.address.clone());
+    bed.write_config_map(yunikorn::DEFAULTS, defaults).await?;
+    bed.start_admission_controller().await?;
+    apply(bed, &acl("good", "root.prod", "submit: {users: [alice, bob]}")).await?;
+    let message = seen.config("Applied", "False", "RejectedByAdmission").await?;
+    ensure!(message.contains("a scheduler from the future says no"), "{message}");
+
+    // A webhook that does not answer, and must: nobody's decision, and tried again.
+    bed.stop_admission_controller().await?;
+    let hook = r#"{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": {"name": "dead"},
+        "webhooks": [{"name": "dead.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail", "timeoutSeconds": 1,
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"]}]}]}"#;
+    bed.kubectl_with_input(&["create", "-f", "-"], hook).await?;
+    let outcome = async {
+        apply(bed, &acl("good", "root.prod", "submit: {users: [alice, carol]}")).await?;
+        seen.config("Applied", "False", "Pending").await?;
+        seen.queue_acl("good", "Programmed", "False", "Pending").await
+    }
+    .await;
+    bed.kubectl(&["delete", "validatingwebhookconfiguration", "dead"]).await?;
+    outcome?;
+    bed.set_base(BASE).await?;
+    seen.config("Ready", "True", "Ready").await?;
+    Ok(())
+}
+
+async fn observing(seen: &mut Seen<'_>) -> Result<()> {
+    let bed = seen.bed;
+    configure(bed, "  mode: Observe\n").await?;
+    apply(bed, &acl("good", "root.prod", "submit: {users: [alice]}")).await?;
+    seen.config("Applied", "False", "ObserveMode").await?;
+    seen.queue_acl("good", "Ready", "False", "ObserveMode").await?;
+    bed.delete_config_map(yunikorn::CONFIGS).await?;
+    bed.set_base(&BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n")).await?;
+    seen.config("FailOpen", "True", "OutputMissing").await?;
+    // No base at all: the built-in default, which nobody has to write.
+    bed.write_config_map(yunikorn::DEFAULTS, bed.needed_defaults()).await?;
+    seen.config("BaseResolved", "True", "BuiltInDefault").await?;
+    bed.set_base(BASE).await?;
+    configure(bed, "").await?;
+    seen.config("Ready", "True", "Ready").await?;
+    Ok(())
+}
+
+async fn a_scheduler_that_does_not_load(seen: &mut Seen<'_>) -> Result<()> {
+    let bed = seen.bed;
+    bed.scheduler()?.kill()?;
+    seen.config("Loaded", "Unknown", "SchedulerUnreachable").await?;
+    bed.start_scheduler().await?;
+    seen.config("Loaded", "True", "Loaded").await?;
+    let hot_refresh = async |value: &str| -> Result<()> {
+        let patch = format!(r#"{{"data": {{"service.enableConfigHotRefresh": {value}}}}}"#);
+        let args = ["patch", "configmap", yunikorn::DEFAULTS, "-n", yunikorn::NAMESPACE, "--type=merge", "-p", &patch];
+        bed.kubectl(&args).await.map(drop)
+    };
+    hot_refresh("\"false\"").await?;
+    // The scheduler notices the switch when it next reads the ConfigMaps.
+    queuewarden_e2e::eventually("hot refresh to be off", PATIENCE, || async {
+        let log = bed.scheduler()?.log();
+        Ok((log.contains("hot-refresh disabled") || log.contains("enableConfigHotRefresh")).then_some(()))
+    })
+    .await?;
+    apply(bed, &acl("good", "root.prod", "submit: {users: [alice, dora]}")).await?;
+    seen.config("Loaded", "False", "HotRefreshDisabled").await?;
+    // Switched on again, it stays off in a scheduler that runs: written again, and then called what it is.
+    hot_refresh("null").await?;
+    seen.config("Loaded", "False", "LoadPending").await?;
+    seen.config("Loaded", "False", "SchedulerRejected").await?;
+    bed.scheduler()?.kill()?;
+    bed.start_scheduler().await?;
+    seen.config("Loaded", "True", "Loaded").await?;
+    Ok(())
+}
+
+async fn other_owners(seen: &mut Seen<'_>) -> Result<()> {
+    let bed = seen.bed;
+    let theirs = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {}, namespace: {}}}\ndata: {{{KEY}: \"partitions: [{{name: default, queues: [{{name: root}}]}}]\"}}\n",
+        yunikorn::CONFIGS,
+        yunikorn::NAMESPACE
+    );
+    let contend = async || -> Result<()> {
+        let args = ["apply", "--server-side", "--force-conflicts", "--field-manager", "rival", "-f", "-"];
+        let rival = tokio::time::timeout(Duration::from_secs(60), async {
+            loop {
+                bed.kubectl_with_input(&args, &theirs).await?;
+                let conditions = bed.conditions(Kind::YuniKornConfig, "default").await?;
+                if conditions.iter().any(|c| c.type_ == "Applied" && c.reason == "Contended") {
+                    return anyhow::Ok(());
+                }
+            }
+        });
+        rival.await?
+    };
+    contend().await?;
+    seen.config("Applied", "False", "Contended").await?;
+    // Someone else's from the beginning.
+    configure(bed, "  mode: Observe\n").await?;
+    bed.delete_config_map(yunikorn::CONFIGS).await?;
+    bed.kubectl_with_input(&["create", "-f", "-"], &theirs).await?;
+    configure(bed, "").await?;
+    seen.config("Applied", "False", "FieldConflict").await?;
+    Ok(())
+}
+
+/// Stands where the scheduler's REST interface would: refuses every configuration. Ends with the test.
+struct Refusing {
+    address: String,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Refusing {
+    async fn start() -> Result<Self> {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?.to_string();
+        let task = tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    let mut buffer = vec![0; 1 << 16];
+                    let _ = stream.read(&mut buffer).await;
+                    let body = r#"{"allowed":false,"reason":"a scheduler from the future says no"}"#;
+                    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
+                    let answer = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+                    let _ = stream.write_all(answer.as_bytes()).await;
+                });
+            }
+        });
+        Ok(Self { address, task })
+    }
+}
+
+impl Drop for Refusing {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

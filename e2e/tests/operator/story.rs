@@ -1,0 +1,121 @@
+//! The main job: a `QueueAcl` decides what the scheduler accepts, for as long as it is there and valid.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use queuewarden_e2e::conditions::is_false;
+use queuewarden_e2e::wait::{LONG, PATIENCE};
+use queuewarden_e2e::{Bed, Capability, Kind, yunikorn};
+
+use super::{acl, apply, config_is, delete, grant, hashes, live, running, submits, writes};
+
+#[tokio::test]
+async fn a_queue_acl_opens_a_queue_and_its_deletion_closes_it() -> Result<()> {
+    Bed::with(async |bed| {
+        let _operator = running(bed).await?;
+        ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_rejected());
+        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        // Ready means that the scheduler runs it: no waiting here.
+        ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
+        ensure!(bed.submit("bob", &["devs"], "root.prod").await?.is_rejected());
+        let (written, loaded) = hashes(bed).await?;
+        ensure!(written == loaded && loaded == bed.yunikorn()?.config_checksum().await?);
+        ensure!(written == yunikorn::checksum(&live(bed).await?));
+        delete(bed, "queueacl", "prod").await?;
+        submits(bed, "alice", &["devs"], "root.prod", false).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn groups_are_granted_and_grants_of_several_objects_join() -> Result<()> {
+    Bed::with(async |bed| {
+        let _operator = running(bed).await?;
+        grant(bed, "one", "root.team", "submit: {groups: [devs]}").await?;
+        grant(bed, "two", "root.team", "submit: {acl: 'carol ops'}").await?;
+        for (user, group, allowed) in [("alice", "devs", true), ("bob", "ops", true), ("carol", "x", true), ("dave", "x", false)] {
+            let outcome = bed.submit(user, &[group], "root.team.batch").await?;
+            ensure!(outcome.is_allowed() == allowed, "{user} {group}: {outcome:?}");
+        }
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_open_root_is_closed_by_a_queue_acl() -> Result<()> {
+    Bed::with(async |bed| {
+        let _operator = running(bed).await?;
+        bed.set_base(&queuewarden_e2e::bed::BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n")).await?;
+        submits(bed, "alice", &["devs"], "root.prod", true).await?;
+        grant(bed, "root", "root", "submit: {groups: [platform]}").await?;
+        ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_rejected());
+        ensure!(bed.submit("pat", &["platform"], "root.prod").await?.is_allowed());
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_grant_ends_when_it_expires() -> Result<()> {
+    Bed::with(async |bed| {
+        let _operator = running(bed).await?;
+        let end = k8s_openapi::jiff::Timestamp::now() + Duration::from_secs(12);
+        let spec = format!("submit: {{users: [alice]}}, expiresAt: '{end:.0}'");
+        grant(bed, "guest", "root.prod", &spec).await?;
+        ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
+        bed.wait_for(Kind::QueueAcl, "guest", is_false("Ready", "Expired"), LONG).await?;
+        submits(bed, "alice", &["devs"], "root.prod", false).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn from_apply_to_ready_takes_less_than_two_seconds() -> Result<()> {
+    Bed::with(async |bed| {
+        let _operator = running(bed).await?;
+        let mut times = Vec::new();
+        for round in 0..20 {
+            let name = format!("grant-{round}");
+            let start = Instant::now();
+            grant(bed, &name, "root.prod", &format!("submit: {{users: [user{round}]}}")).await?;
+            times.push(start.elapsed());
+            ensure!(yunikorn::checksum(&live(bed).await?) == bed.yunikorn()?.config_checksum().await?);
+        }
+        times.sort_unstable();
+        let median = times[times.len() / 2];
+        eprintln!("apply to Ready: median {median:?}, fastest {:?}, slowest {:?}", times[0], times[times.len() - 1]);
+        ensure!(median < Duration::from_secs(2), "{times:?}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_idle_operator_writes_nothing() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::Audit])? {
+            return Ok(());
+        }
+        let _operator = running(bed).await?;
+        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        apply(bed, &acl("bad", "root.gone", "submit: {users: [alice]}")).await?;
+        bed.wait_for(Kind::QueueAcl, "bad", is_false("Ready", "QueueNotFound"), PATIENCE).await?;
+        config_is(bed, queuewarden_e2e::conditions::is_true("Loaded"), PATIENCE).await?;
+        let mark = bed.audit()?.mark()?;
+        // Idleness is a stretch of time, not a condition one could wait for.
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        for (resource, subresource) in [
+            ("configmaps", ""),
+            ("queueacls", "status"),
+            ("yunikornconfigs", "status"),
+            ("admissionpolicies", "status"),
+            ("events", ""),
+        ] {
+            let count = writes(bed, mark, resource, subresource)?;
+            ensure!(count == 0, "{count} writes of {resource}/{subresource}: {:?}", bed.audit()?.since(mark)?);
+        }
+        Ok(())
+    })
+    .await
+}
