@@ -19,7 +19,7 @@ use super::leader::Leadership;
 use super::observed::Memory;
 use super::world::World;
 use super::status::{self, Answer};
-use super::{apply, clock};
+use super::{apply, clock, served};
 use crate::plan::snapshot::{ConfigSpec, Snapshot, WriteFailure};
 use crate::plan::{NewConfigMap, Plan, Write, plan, text_in_force};
 
@@ -198,6 +198,11 @@ impl Reconciler {
         let Some(spec) = spec(snapshot) else {
             return Outcome::Nothing;
         };
+        if (plan.write.is_some() || plan.import.is_some())
+            && let Some(why) = served::withdrawn(&self.client).await.unwrap_or_else(|error| Some(error.to_string()))
+        {
+            return self.failed(spec, WriteFailure::Transient(why));
+        }
         for new in plan.import.iter().chain(&plan.backup) {
             if let Err(failure) = self.create(spec, new).await {
                 return self.failed(spec, failure);

@@ -45,6 +45,9 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::QueueAcl, Self::AdmissionPolicy, Self::YuniKornConfig];
+
     /// As in `kind:`.
     pub fn name(self) -> &'static str {
         match self {

@@ -34,6 +34,8 @@ struct State {
     writes: Vec<String>,
     watches: usize,
     faults: Vec<Fault>,
+    /// Plural of a kind whose definition is being deleted.
+    withdrawn: Option<&'static str>,
 }
 
 #[derive(Clone)]
@@ -104,6 +106,11 @@ impl ApiServer {
 
     pub(super) fn fault(&self, fault: Fault) {
         self.lock().faults.push(fault);
+    }
+
+    /// Begins, or with `None` takes back, the deletion of a kind's definition.
+    pub(super) fn withdraw(&self, plural: Option<&'static str>) {
+        self.lock().withdrawn = plural;
     }
 
     pub(super) fn heal(&self) {
@@ -233,6 +240,9 @@ impl ApiServer {
 
     fn read(&self, path: &str, query: &HashMap<String, String>) -> Answer {
         let state = self.lock();
+        if path == "/apis/queuewarden.dev/v1alpha1" {
+            return success(&discovery(state.withdrawn));
+        }
         if let Some(object) = state.objects.get(path) {
             return success(object);
         }
@@ -311,6 +321,15 @@ impl ApiServer {
             Some(_) => success(&self.store(&mut state, path, object, manager)),
         }
     }
+}
+
+fn discovery(withdrawn: Option<&str>) -> Value {
+    let resources = ["queueacls", "admissionpolicies", "yunikornconfigs"].map(|plural| {
+        let verbs: &[&str] =
+            if withdrawn == Some(plural) { &["get", "list", "watch"] } else { &["create", "get", "list", "watch"] };
+        json!({"name": plural, "singularName": "", "namespaced": false, "kind": plural, "verbs": verbs})
+    });
+    json!({"groupVersion": "queuewarden.dev/v1alpha1", "resources": resources})
 }
 
 fn is_collection(path: &str) -> bool {

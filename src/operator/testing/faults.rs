@@ -214,3 +214,16 @@ async fn no_revision_is_used_twice_although_the_status_cannot_remember_it() {
     let distinct: std::collections::BTreeSet<_> = ours.iter().collect();
     assert_eq!((ours.len(), distinct.len()), (3, 3), "{ours:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn objects_that_go_with_their_definition_stay_in_force() {
+    let bed = running().await;
+    bed.api.withdraw(Some("queueacls"));
+    bed.api.delete(PROD);
+    bed.until("it is reported", applied("False/Pending")).await;
+    let writes = bed.writes_within(Duration::from_mins(30)).await;
+    assert!(writes.iter().all(|write| !write.contains("configmaps")), "{writes:?}");
+    assert!(text(&bed.api).contains("sue"));
+    bed.api.withdraw(None);
+    bed.until("the deletion counts", |api| !text(api).contains("sue")).await;
+}
