@@ -2,7 +2,7 @@
 //!
 //! * [`world`], [`watch`], [`cache`]: what the API server holds.
 //! * [`reconcile`]: the loop.
-//! * [`apply`], [`status`], [`events`]: the writes, bounded by [`call`].
+//! * [`served`], [`apply`], [`status`], [`events`]: whether to write, and the writes, bounded by [`call`].
 //! * [`read_back`], [`asking`], [`observed`]: what the scheduler runs, and the memory of what was seen.
 //! * [`leader`]: which replica writes.
 //! * [`health`], [`metrics`]: what is told about it.
@@ -19,6 +19,7 @@ pub mod metrics;
 pub mod observed;
 pub mod read_back;
 pub mod reconcile;
+pub mod served;
 pub mod status;
 #[cfg(test)]
 mod testing;

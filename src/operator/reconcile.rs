@@ -3,7 +3,7 @@
 //! Everything that is decided is decided in [`plan`]; here it is only carried out, one write at a time, by the replica that leads.
 //! The others plan too, so that their metrics are right and they can take over at once, and write nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ use super::health::Health;
 use super::leader::Leadership;
 use super::observed::Memory;
 use super::world::World;
-use super::{apply, clock, status};
+use super::status::{self, Answer};
+use super::{apply, clock, served};
 use crate::plan::snapshot::{ConfigSpec, Snapshot, WriteFailure};
 use crate::plan::{NewConfigMap, Plan, Write, plan, text_in_force};
 
@@ -197,6 +198,11 @@ impl Reconciler {
         let Some(spec) = spec(snapshot) else {
             return Outcome::Nothing;
         };
+        if (plan.write.is_some() || plan.import.is_some())
+            && let Some(why) = served::withdrawn(&self.client).await.unwrap_or_else(|error| Some(error.to_string()))
+        {
+            return self.failed(spec, WriteFailure::Transient(why));
+        }
         for new in plan.import.iter().chain(&plan.backup) {
             if let Err(failure) = self.create(spec, new).await {
                 return self.failed(spec, failure);
@@ -284,27 +290,30 @@ impl Reconciler {
 
     /// Patches the statuses that differ, then publishes the events of the transitions; whether all went well.
     async fn report(&mut self, snapshot: &Snapshot, plan: &Plan) -> bool {
+        let patches = status::patches(snapshot, plan, &self.world);
+        let mut unreported: BTreeSet<_> = patches.iter().map(|patch| patch.subject.clone()).collect();
         let mut problem = None;
-        let mut unreported = Vec::new();
-        for (patch, answer) in status::send(&self.client, status::patches(snapshot, plan, &self.world)).await
-        {
+        let leadership = self.leadership.clone();
+        for (patch, answer) in status::send(&self.client, patches, move || leadership.holds()).await {
             let (kind, _) = patch.target();
-            match answer {
-                Ok(object) => {
-                    self.health.metrics.patched(kind, "patched");
-                    self.world.learn(kind, object);
+            let result = match answer {
+                Answer::Patched(object) => {
+                    self.world.learn(kind, *object);
+                    unreported.remove(&patch.subject);
+                    "patched"
                 }
-                // The object was deleted, or deleted and made again: the watch tells.
-                Err(error) if error.is_not_found() || error.is_conflict() => {
-                    self.health.metrics.patched(kind, "stale");
-                    unreported.push(patch.subject);
+                Answer::Outrun(object) => {
+                    self.world.learn(kind, *object);
+                    self.changed.notify_one();
+                    "stale"
                 }
-                Err(error) => {
-                    self.health.metrics.patched(kind, "error");
-                    unreported.push(patch.subject);
+                Answer::Gone => "stale",
+                Answer::Failed(error) => {
                     problem.get_or_insert(error);
+                    "error"
                 }
-            }
+            };
+            self.health.metrics.patched(kind, result);
         }
         for event in plan.events.iter().filter(|event| !unreported.contains(&event.subject)) {
             self.events.publish(event, uid(snapshot, event).unwrap_or_default());
@@ -333,12 +342,13 @@ impl Reconciler {
 
     /// When the next run is due: after a pause where something failed, else at the plan's wish.
     fn next(&mut self, failed: bool, paused: Option<Duration>, plan: &Plan) -> Duration {
-        if failed {
-            return self.pause.begin(plan);
-        }
         let wish =
             plan.wake_at.map(|at| at.duration_since(clock::now()).max(SignedDuration::from_millis(50)));
         let wish = wish.and_then(|wish| Duration::try_from(wish).ok()).unwrap_or(RESYNC).min(RESYNC);
+        if failed {
+            // What failed waits; what is due by the clock, such as the end of a grant, does not.
+            return self.pause.begin(plan).min(wish);
+        }
         if let Some(left) = paused {
             return wish.min(left);
         }

@@ -1,4 +1,7 @@
 //! Status patches: only where what the plan says differs from what stands there, and never on a namesake.
+//!
+//! The precondition is the resource version. A uid in the patch would be ignored: for a status the API server takes `metadata` from the
+//! object as it stands (apiextensions-apiserver `pkg/registry/customresource/status_strategy.go` `PrepareForUpdate`).
 
 use futures::StreamExt as _;
 use kube::Client;
@@ -61,11 +64,12 @@ pub fn patches(snapshot: &Snapshot, plan: &Plan, world: &World) -> Vec<StatusPat
 
 fn patch<S: Serialize>(world: &World, subject: Subject, meta: &Meta, status: &S) -> Option<StatusPatch> {
     let (kind, name) = target(&subject);
-    let old = world.status(kind, name)?;
+    // A namesake that was made since the plan gets its status from the next one.
+    let standing = world.standing(kind, name).filter(|standing| standing.uid == meta.uid)?;
     let new = serde_json::to_value(status).ok()?;
-    let change = difference(&old, &new)?;
-    // With the uid as precondition the API server refuses the patch for an object that was deleted and made again.
-    Some(StatusPatch { subject, body: json!({"metadata": {"uid": meta.uid}, "status": change}) })
+    let change = difference(&standing.status, &new)?;
+    let body = json!({"metadata": {"resourceVersion": standing.resource_version}, "status": change});
+    Some(StatusPatch { subject, body })
 }
 
 /// The JSON merge patch (RFC 7396) that turns `old` into `new`; `None` when they are equal.
@@ -84,22 +88,50 @@ fn difference(old: &Value, new: &Value) -> Option<Value> {
     Some(Value::Object(gone.chain(changed).collect::<Map<_, _>>()))
 }
 
-/// Sends the patches; what came of each.
+/// What came of a patch.
+#[derive(Debug)]
+pub enum Answer {
+    /// The object with its new status.
+    Patched(Box<DynamicObject>),
+    /// Someone changed the object since; as it is now.
+    Outrun(Box<DynamicObject>),
+    /// There is no such object any more.
+    Gone,
+    /// Neither.
+    Failed(Error),
+}
+
+/// Sends the patches for as long as `may_write` holds; what came of each that was sent.
 pub async fn send(
     client: &Client,
     patches: Vec<StatusPatch>,
-) -> Vec<(StatusPatch, Result<DynamicObject, Error>)> {
-    let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
-    let requests = patches.into_iter().map(|patch| {
-        let (client, params) = (client.clone(), params.clone());
+    may_write: impl Fn() -> bool,
+) -> Vec<(StatusPatch, Answer)> {
+    let requests = patches.into_iter().take_while(|_| may_write()).map(|patch| {
+        let client = client.clone();
         async move {
-            let (kind, name) = patch.target();
-            let body = Patch::Merge(&patch.body);
-            let answer = call(kind.api(client).patch_status(name, &params, &body)).await;
+            let answer = send_one(client, &patch).await;
             (patch, answer)
         }
     });
     futures::stream::iter(requests).buffer_unordered(CONCURRENCY).collect().await
+}
+
+async fn send_one(client: Client, patch: &StatusPatch) -> Answer {
+    let (kind, name) = patch.target();
+    let api = kind.api(client);
+    let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
+    match call(api.patch_status(name, &params, &Patch::Merge(&patch.body))).await {
+        Ok(object) => Answer::Patched(Box::new(object)),
+        Err(error) if error.is_not_found() => Answer::Gone,
+        // Not left to the watch: a change of a label, say, wakes nobody.
+        Err(error) if error.is_conflict() => match call(api.get(name)).await {
+            Ok(object) => Answer::Outrun(Box::new(object)),
+            Err(error) if error.is_not_found() => Answer::Gone,
+            Err(error) => Answer::Failed(error),
+        },
+        Err(error) => Answer::Failed(error),
+    }
 }
 
 #[cfg(test)]

@@ -45,6 +45,9 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::QueueAcl, Self::AdmissionPolicy, Self::YuniKornConfig];
+
     /// As in `kind:`.
     pub fn name(self) -> &'static str {
         match self {
@@ -81,6 +84,17 @@ impl Kind {
 pub struct Object<E> {
     /// For the plan.
     pub entry: E,
+    /// `status`; null when there is none.
+    pub status: Value,
+}
+
+/// An object as it stands, for a patch of its status.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standing {
+    /// `metadata.uid`
+    pub uid: String,
+    /// `metadata.resourceVersion`
+    pub resource_version: String,
     /// `status`; null when there is none.
     pub status: Value,
 }
@@ -184,12 +198,12 @@ impl World {
         }
     }
 
-    /// The status of an object as it stands, and nothing when the object is not known.
-    pub fn status(&self, kind: Kind, name: &str) -> Option<Value> {
+    /// An object as it stands, if it is known.
+    pub fn standing(&self, kind: Kind, name: &str) -> Option<Standing> {
         match kind {
-            Kind::QueueAcl => self.queue_acls.cache().get(name).map(|kept| kept.value.status.clone()),
-            Kind::AdmissionPolicy => self.policies.cache().get(name).map(|kept| kept.value.status.clone()),
-            Kind::YuniKornConfig => self.configs.cache().get(name).map(|kept| kept.value.status.clone()),
+            Kind::QueueAcl => standing(&self.queue_acls, name),
+            Kind::AdmissionPolicy => standing(&self.policies, name),
+            Kind::YuniKornConfig => standing(&self.configs, name),
         }
     }
 
@@ -275,6 +289,19 @@ fn objects<T: Send + Sync + 'static>(
         progress,
         Arc::clone(changed),
     )
+}
+
+fn standing<S: Send + Sync + 'static, M: Send + Sync + 'static>(
+    objects: &Objects<S, M>,
+    name: &str,
+) -> Option<Standing> {
+    let cache = objects.cache();
+    let kept = cache.get(name)?;
+    Some(Standing {
+        uid: kept.value.entry.meta.uid.clone(),
+        resource_version: kept.resource_version.clone(),
+        status: kept.value.status.clone(),
+    })
 }
 
 fn entries<S: Clone, M: Clone>(cache: &Cache<Object<Entry<S, M>>>) -> Vec<Entry<S, M>> {

@@ -45,6 +45,15 @@ pub struct Record {
     pub transitions: i32,
 }
 
+/// A Lease as it stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// Its content.
+    pub record: Record,
+    /// `metadata.resourceVersion`: every renewal changes it, whatever the holder's clock shows.
+    pub version: String,
+}
+
 /// What to do now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
@@ -62,8 +71,8 @@ pub type Instant = Duration;
 pub struct Election {
     identity: String,
     timing: Timing,
-    /// The record as last seen, and when it was first seen like that.
-    seen: Option<(Record, Instant)>,
+    /// The Lease as last seen, and when it was first seen like that.
+    seen: Option<(Seen, Instant)>,
     /// When the last successful write of ours was sent.
     renewed: Option<Instant>,
 }
@@ -71,30 +80,39 @@ pub struct Election {
 impl Election {
     /// A candidate that has seen nothing. `identity` must be unique among candidates.
     pub fn new(identity: String, timing: Timing) -> Self {
-        Self { identity, timing, seen: None, renewed: None }
+        Self {
+            identity,
+            timing,
+            seen: None,
+            renewed: None,
+        }
     }
 
     /// What to do about the Lease as it stands (`None`: there is none). `wall` goes into the record.
-    pub fn step(&mut self, now: Instant, wall: Timestamp, lease: Option<&Record>) -> Step {
+    pub fn step(&mut self, now: Instant, wall: Timestamp, lease: Option<&Seen>) -> Step {
         let Some(lease) = lease else {
             return Step::Write(self.claim(wall, 0));
         };
         self.observe(now, lease);
-        if self.is_ours(lease) {
+        if self.is_ours(&lease.record) {
             let seconds = whole_seconds(self.timing.lease);
-            return Step::Write(Record { renewed: Some(wall), seconds, ..lease.clone() });
+            return Step::Write(Record {
+                renewed: Some(wall),
+                seconds,
+                ..lease.record.clone()
+            });
         }
         self.renewed = None;
-        if lease.holder.is_empty() || self.expired(now) {
-            return Step::Write(self.claim(wall, lease.transitions.saturating_add(1)));
+        if lease.record.holder.is_empty() || self.expired(now) {
+            return Step::Write(self.claim(wall, lease.record.transitions.saturating_add(1)));
         }
         Step::Wait
     }
 
-    /// Our write, sent at `sent`, succeeded.
-    pub fn written(&mut self, sent: Instant, record: Record) {
+    /// Our write, sent at `sent`, succeeded and made `lease` of it.
+    pub fn written(&mut self, sent: Instant, lease: Seen) {
         self.renewed = Some(sent);
-        self.seen = Some((record, sent));
+        self.seen = Some((lease, sent));
     }
 
     /// Until when this candidate leads; `None` when it does not lead at `now`.
@@ -112,7 +130,13 @@ impl Election {
     pub fn release(&mut self, wall: Timestamp) -> Option<Record> {
         self.renewed.take()?;
         let (held, _) = self.seen.take()?;
-        Some(Record { holder: String::new(), seconds: 1, renewed: Some(wall), acquired: Some(wall), ..held })
+        Some(Record {
+            holder: String::new(),
+            seconds: 1,
+            renewed: Some(wall),
+            acquired: Some(wall),
+            ..held.record
+        })
     }
 
     fn claim(&self, wall: Timestamp, transitions: i32) -> Record {
@@ -125,7 +149,7 @@ impl Election {
         }
     }
 
-    fn observe(&mut self, now: Instant, lease: &Record) {
+    fn observe(&mut self, now: Instant, lease: &Seen) {
         if self.seen.as_ref().is_none_or(|(seen, _)| seen != lease) {
             self.seen = Some((lease.clone(), now));
         }
@@ -133,8 +157,8 @@ impl Election {
 
     /// By the duration the holder asked for, as client-go has it.
     fn expired(&self, now: Instant) -> bool {
-        self.seen.as_ref().is_some_and(|(record, since)| {
-            let asked = u64::try_from(record.seconds).unwrap_or(0);
+        self.seen.as_ref().is_some_and(|(lease, since)| {
+            let asked = u64::try_from(lease.record.seconds).unwrap_or(0);
             now >= since.saturating_add(Duration::from_secs(asked))
         })
     }
@@ -155,17 +179,27 @@ mod tests {
     /// A Lease that candidates write one after the other, as an API server with preconditions makes them.
     #[derive(Default)]
     struct Server {
-        lease: Option<Record>,
+        lease: Option<Seen>,
+        writes: u32,
     }
 
     impl Server {
+        fn write(&mut self, record: Record) -> Seen {
+            self.writes += 1;
+            let lease = Seen {
+                record,
+                version: self.writes.to_string(),
+            };
+            self.lease = Some(lease.clone());
+            lease
+        }
+
         /// One attempt at `now`, with the candidate's wall clock off by `skew` seconds; whether it leads afterwards.
         fn attempt(&mut self, candidate: &mut Election, now: Instant, skew: i64) -> bool {
             let wall =
                 Timestamp::from_second(1_000_000 + i64::try_from(now.as_secs()).unwrap() + skew).unwrap();
             if let Step::Write(record) = candidate.step(now, wall, self.lease.as_ref()) {
-                self.lease = Some(record.clone());
-                candidate.written(now, record);
+                candidate.written(now, self.write(record));
             }
             candidate.leads_until(now).is_some()
         }
@@ -184,7 +218,13 @@ mod tests {
         assert!(!server.attempt(&mut b, s(9), 0), "b sees the renewal now");
         assert!(!server.attempt(&mut b, s(23), 0), "14 s after b saw it change");
         assert!(server.attempt(&mut b, s(24), 0), "15 s after b saw it change");
-        assert_eq!(server.lease.as_ref().map(|l| (l.holder.as_str(), l.transitions)), Some(("b", 1)));
+        assert_eq!(
+            server
+                .lease
+                .as_ref()
+                .map(|l| (l.record.holder.as_str(), l.record.transitions)),
+            Some(("b", 1))
+        );
         assert!(!server.attempt(&mut a, s(25), 0), "a learns of it");
     }
 
@@ -204,7 +244,10 @@ mod tests {
             let (mut server, mut a, mut b) = (Server::default(), candidate("a"), candidate("b"));
             for second in (0..100).step_by(2) {
                 assert!(server.attempt(&mut a, s(second), 0), "a renews at {second}");
-                assert!(!server.attempt(&mut b, s(second + 1), skew), "b must wait at {second}");
+                assert!(
+                    !server.attempt(&mut b, s(second + 1), skew),
+                    "b must wait at {second}"
+                );
             }
         }
     }
@@ -214,15 +257,17 @@ mod tests {
         for seed in 0..200 {
             let mut random = fastrand::Rng::with_seed(seed);
             let mut server = Server::default();
-            // Clocks differ, but each goes forward: a renewal that wrote the same time twice would look like none.
-            let mut both = ["a", "b"].map(|name| (candidate(name), random.i64(-60..60)));
+            let mut both = [candidate("a"), candidate("b")];
             for second in 0..300 {
-                for (one, skew) in &mut both {
+                for one in &mut both {
                     if random.u8(..) < 60 {
-                        server.attempt(one, s(second), *skew);
+                        server.attempt(one, s(second), random.i64(-60..60));
                     }
                 }
-                let leaders = both.iter().filter(|(one, _)| one.leads_until(s(second)).is_some()).count();
+                let leaders = both
+                    .iter()
+                    .filter(|one| one.leads_until(s(second)).is_some())
+                    .count();
                 assert!(leaders <= 1, "two leaders at {second} with seed {seed}");
             }
         }
@@ -233,10 +278,14 @@ mod tests {
         let (mut server, mut a, mut b) = (Server::default(), candidate("a"), candidate("b"));
         server.attempt(&mut a, s(0), 0);
         server.attempt(&mut b, s(1), 0);
-        server.lease = a.release(Timestamp::UNIX_EPOCH);
+        let released = a.release(Timestamp::UNIX_EPOCH).unwrap();
+        server.write(released);
         assert!(a.leads_until(s(2)).is_none());
         assert!(server.attempt(&mut b, s(2), 0));
-        assert_eq!(b.release(Timestamp::UNIX_EPOCH).map(|r| r.holder), Some(String::new()));
+        assert_eq!(
+            b.release(Timestamp::UNIX_EPOCH).map(|r| r.holder),
+            Some(String::new())
+        );
     }
 
     #[test]
@@ -253,6 +302,6 @@ mod tests {
         server.attempt(&mut a, s(0), 0);
         server.lease = None;
         assert!(server.attempt(&mut a, s(2), 0));
-        assert_eq!(server.lease.map(|l| l.holder), Some("a".into()));
+        assert_eq!(server.lease.map(|l| l.record.holder), Some("a".into()));
     }
 }

@@ -21,7 +21,7 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use election::{Election, Record, Step, Timing};
+use election::{Election, Record, Seen, Step, Timing};
 
 use crate::plan::snapshot::FIELD_MANAGER;
 
@@ -128,10 +128,10 @@ impl Candidate {
             None => self.api.get_opt(&self.name).await?,
         };
         let sent = self.origin.elapsed();
-        let seen = lease.as_ref().map(record);
-        if let Step::Write(next) = self.election.step(sent, now(), seen.as_ref()) {
+        let found = lease.as_ref().map(seen);
+        if let Step::Write(next) = self.election.step(sent, now(), found.as_ref()) {
             let written = self.write(lease, &next).await?;
-            self.election.written(sent, record(&written));
+            self.election.written(sent, seen(&written));
             self.held = Some(written);
         }
         Ok(())
@@ -191,7 +191,7 @@ impl Candidate {
             Some(held) => Some(held),
             None => self.api.get_opt(&self.name).await?,
         };
-        let ours = lease.filter(|lease| self.election.is_ours(&self::record(lease)));
+        let ours = lease.filter(|lease| self.election.is_ours(&seen(lease).record));
         if let Some(lease) = ours {
             self.write(Some(lease), record).await?;
         }
@@ -212,14 +212,18 @@ fn now() -> Timestamp {
     Timestamp::now()
 }
 
-fn record(lease: &Lease) -> Record {
+fn seen(lease: &Lease) -> Seen {
     let spec = lease.spec.clone().unwrap_or_default();
-    Record {
+    let record = Record {
         holder: spec.holder_identity.unwrap_or_default(),
         seconds: spec.lease_duration_seconds.unwrap_or_default(),
         acquired: spec.acquire_time.map(|time| time.0),
         renewed: spec.renew_time.map(|time| time.0),
         transitions: spec.lease_transitions.unwrap_or_default(),
+    };
+    Seen {
+        record,
+        version: lease.metadata.resource_version.clone().unwrap_or_default(),
     }
 }
 

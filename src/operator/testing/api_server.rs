@@ -34,6 +34,8 @@ struct State {
     writes: Vec<String>,
     watches: usize,
     faults: Vec<Fault>,
+    /// Plural of a kind whose definition is being deleted.
+    withdrawn: Option<&'static str>,
 }
 
 #[derive(Clone)]
@@ -104,6 +106,11 @@ impl ApiServer {
 
     pub(super) fn fault(&self, fault: Fault) {
         self.lock().faults.push(fault);
+    }
+
+    /// Begins, or with `None` takes back, the deletion of a kind's definition.
+    pub(super) fn withdraw(&self, plural: Option<&'static str>) {
+        self.lock().withdrawn = plural;
     }
 
     pub(super) fn heal(&self) {
@@ -233,6 +240,9 @@ impl ApiServer {
 
     fn read(&self, path: &str, query: &HashMap<String, String>) -> Answer {
         let state = self.lock();
+        if path == "/apis/queuewarden.dev/v1alpha1" {
+            return success(&discovery(state.withdrawn));
+        }
         if let Some(object) = state.objects.get(path) {
             return success(object);
         }
@@ -288,11 +298,15 @@ impl ApiServer {
         let (path, status) = path.strip_suffix("/status").map_or((path, false), |path| (path, true));
         let mut state = self.lock();
         let Some(object) = state.objects.get(path).cloned() else { return refusal(404, "not found") };
-        for precondition in ["resourceVersion", "uid"] {
-            let wanted = field(body, &["metadata", precondition]);
-            if !wanted.is_null() && wanted != field(&object, &["metadata", precondition]) {
-                return refusal(409, "the object has been modified");
-            }
+        let wanted = |field_name| field(body, &["metadata", field_name]);
+        let current = |field_name| field(&object, &["metadata", field_name]);
+        let differs = |field_name| !wanted(field_name).is_null() && wanted(field_name) != current(field_name);
+        if differs("resourceVersion") {
+            return refusal(409, "the object has been modified");
+        }
+        // A patch of a status cannot name the uid: all of `metadata` but the version is taken from the object as it stands.
+        if !status && differs("uid") {
+            return refusal(422, "metadata.uid: Invalid value: field is immutable");
         }
         let change = if status { json!({"status": body.get("status")}) } else { body.clone() };
         success(&self.store(&mut state, path, merged(&object, &change), manager))
@@ -307,6 +321,15 @@ impl ApiServer {
             Some(_) => success(&self.store(&mut state, path, object, manager)),
         }
     }
+}
+
+fn discovery(withdrawn: Option<&str>) -> Value {
+    let resources = ["queueacls", "admissionpolicies", "yunikornconfigs"].map(|plural| {
+        let verbs: &[&str] =
+            if withdrawn == Some(plural) { &["get", "list", "watch"] } else { &["create", "get", "list", "watch"] };
+        json!({"name": plural, "singularName": "", "namespaced": false, "kind": plural, "verbs": verbs})
+    });
+    json!({"groupVersion": "queuewarden.dev/v1alpha1", "resources": resources})
 }
 
 fn is_collection(path: &str) -> bool {

@@ -8,6 +8,9 @@ use serde_json::json;
 use super::api_server::{ApiServer, Fault, Wrong};
 use super::bed::{Bed, CONFIG, MAPS, OUTPUT, acl_path, acl_spec, cluster, condition, put_acl, text};
 
+/// Path of the first object of every bed.
+const PROD: &str = "/apis/queuewarden.dev/v1alpha1/queueacls/prod";
+
 fn fault(method: Method, path: &'static str, times: usize, what: Wrong) -> Fault {
     Fault { method, path, watch: false, times, what }
 }
@@ -92,6 +95,23 @@ async fn a_status_that_cannot_be_written_is_written_later() {
     api.fault(fault(Method::PATCH, "/queueacls/prod/status", 2, Wrong::Hang));
     let bed = Bed::start(&api);
     bed.until_granted("prod", "sue").await;
+}
+
+/// A label is no cause for a plan, so nothing but the refusal itself brings the status about.
+#[tokio::test(start_paused = true)]
+async fn a_status_is_written_for_the_version_it_was_made_for_or_once_more() {
+    let api = cluster();
+    let labelled = json!({"metadata": {"labels": {"team": "a"}}});
+    api.fault(fault(Method::PATCH, "/queueacls/prod/status", 1, Wrong::Race(PROD, labelled)));
+    let bed = Bed::start(&api);
+    bed.until_granted("prod", "sue").await;
+    let patches = |result: &str| {
+        let line = format!("queuewarden_status_patch_total{{kind=\"QueueAcl\",result=\"{result}\"}} 1");
+        assert!(bed.health.metrics.text(&[]).contains(&line), "{line}");
+    };
+    patches("stale");
+    patches("patched");
+    assert_eq!(api.get(PROD)["metadata"]["labels"]["team"], "a");
 }
 
 #[tokio::test(start_paused = true)]
@@ -193,4 +213,17 @@ async fn no_revision_is_used_twice_although_the_status_cannot_remember_it() {
     let ours: Vec<_> = ours.iter().filter(|text| text.contains("sue")).collect();
     let distinct: std::collections::BTreeSet<_> = ours.iter().collect();
     assert_eq!((ours.len(), distinct.len()), (3, 3), "{ours:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_that_go_with_their_definition_stay_in_force() {
+    let bed = running().await;
+    bed.api.withdraw(Some("queueacls"));
+    bed.api.delete(PROD);
+    bed.until("it is reported", applied("False/Pending")).await;
+    let writes = bed.writes_within(Duration::from_mins(30)).await;
+    assert!(writes.iter().all(|write| !write.contains("configmaps")), "{writes:?}");
+    assert!(text(&bed.api).contains("sue"));
+    bed.api.withdraw(None);
+    bed.until("the deletion counts", |api| !text(api).contains("sue")).await;
 }

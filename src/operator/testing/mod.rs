@@ -2,5 +2,6 @@
 
 mod api_server;
 mod bed;
+mod elections;
 mod faults;
 mod scenarios;
