@@ -17,8 +17,8 @@ use super::events::Events;
 use super::health::Health;
 use super::leader::Leadership;
 use super::observed::Memory;
-use super::world::World;
 use super::status::{self, Answer};
+use super::world::World;
 use super::{apply, clock, served};
 use crate::plan::snapshot::{ConfigSpec, Snapshot, WriteFailure};
 use crate::plan::{NewConfigMap, Plan, Write, plan, text_in_force};
@@ -199,7 +199,8 @@ impl Reconciler {
             return Outcome::Nothing;
         };
         if (plan.write.is_some() || plan.import.is_some())
-            && let Some(why) = served::withdrawn(&self.client).await.unwrap_or_else(|error| Some(error.to_string()))
+            && let Some(why) =
+                served::withdrawn(&self.client).await.unwrap_or_else(|error| Some(error.to_string()))
         {
             return self.failed(spec, WriteFailure::Transient(why));
         }

@@ -80,12 +80,7 @@ pub struct Election {
 impl Election {
     /// A candidate that has seen nothing. `identity` must be unique among candidates.
     pub fn new(identity: String, timing: Timing) -> Self {
-        Self {
-            identity,
-            timing,
-            seen: None,
-            renewed: None,
-        }
+        Self { identity, timing, seen: None, renewed: None }
     }
 
     /// What to do about the Lease as it stands (`None`: there is none). `wall` goes into the record.
@@ -96,11 +91,7 @@ impl Election {
         self.observe(now, lease);
         if self.is_ours(&lease.record) {
             let seconds = whole_seconds(self.timing.lease);
-            return Step::Write(Record {
-                renewed: Some(wall),
-                seconds,
-                ..lease.record.clone()
-            });
+            return Step::Write(Record { renewed: Some(wall), seconds, ..lease.record.clone() });
         }
         self.renewed = None;
         if lease.record.holder.is_empty() || self.expired(now) {
@@ -186,10 +177,7 @@ mod tests {
     impl Server {
         fn write(&mut self, record: Record) -> Seen {
             self.writes += 1;
-            let lease = Seen {
-                record,
-                version: self.writes.to_string(),
-            };
+            let lease = Seen { record, version: self.writes.to_string() };
             self.lease = Some(lease.clone());
             lease
         }
@@ -219,10 +207,7 @@ mod tests {
         assert!(!server.attempt(&mut b, s(23), 0), "14 s after b saw it change");
         assert!(server.attempt(&mut b, s(24), 0), "15 s after b saw it change");
         assert_eq!(
-            server
-                .lease
-                .as_ref()
-                .map(|l| (l.record.holder.as_str(), l.record.transitions)),
+            server.lease.as_ref().map(|l| (l.record.holder.as_str(), l.record.transitions)),
             Some(("b", 1))
         );
         assert!(!server.attempt(&mut a, s(25), 0), "a learns of it");
@@ -244,10 +229,7 @@ mod tests {
             let (mut server, mut a, mut b) = (Server::default(), candidate("a"), candidate("b"));
             for second in (0..100).step_by(2) {
                 assert!(server.attempt(&mut a, s(second), 0), "a renews at {second}");
-                assert!(
-                    !server.attempt(&mut b, s(second + 1), skew),
-                    "b must wait at {second}"
-                );
+                assert!(!server.attempt(&mut b, s(second + 1), skew), "b must wait at {second}");
             }
         }
     }
@@ -264,10 +246,7 @@ mod tests {
                         server.attempt(one, s(second), random.i64(-60..60));
                     }
                 }
-                let leaders = both
-                    .iter()
-                    .filter(|one| one.leads_until(s(second)).is_some())
-                    .count();
+                let leaders = both.iter().filter(|one| one.leads_until(s(second)).is_some()).count();
                 assert!(leaders <= 1, "two leaders at {second} with seed {seed}");
             }
         }
@@ -282,10 +261,7 @@ mod tests {
         server.write(released);
         assert!(a.leads_until(s(2)).is_none());
         assert!(server.attempt(&mut b, s(2), 0));
-        assert_eq!(
-            b.release(Timestamp::UNIX_EPOCH).map(|r| r.holder),
-            Some(String::new())
-        );
+        assert_eq!(b.release(Timestamp::UNIX_EPOCH).map(|r| r.holder), Some(String::new()));
     }
 
     #[test]

@@ -221,10 +221,7 @@ fn seen(lease: &Lease) -> Seen {
         renewed: spec.renew_time.map(|time| time.0),
         transitions: spec.lease_transitions.unwrap_or_default(),
     };
-    Seen {
-        record,
-        version: lease.metadata.resource_version.clone().unwrap_or_default(),
-    }
+    Seen { record, version: lease.metadata.resource_version.clone().unwrap_or_default() }
 }
 
 fn spec(record: &Record) -> LeaseSpec {

@@ -325,8 +325,11 @@ impl ApiServer {
 
 fn discovery(withdrawn: Option<&str>) -> Value {
     let resources = ["queueacls", "admissionpolicies", "yunikornconfigs"].map(|plural| {
-        let verbs: &[&str] =
-            if withdrawn == Some(plural) { &["get", "list", "watch"] } else { &["create", "get", "list", "watch"] };
+        let verbs: &[&str] = if withdrawn == Some(plural) {
+            &["get", "list", "watch"]
+        } else {
+            &["create", "get", "list", "watch"]
+        };
         json!({"name": plural, "singularName": "", "namespaced": false, "kind": plural, "verbs": verbs})
     });
     json!({"groupVersion": "queuewarden.dev/v1alpha1", "resources": resources})
