@@ -93,6 +93,20 @@ fn origin(question: &Question<'_>) -> String {
     format!("{}/{}", question.spec.namespace, question.spec.output_config_map)
 }
 
+/// The import that is due while there is no base to render: the live text of someone else is to become it.
+pub(super) fn first_import(question: &Question<'_>) -> Option<(Option<NewConfigMap>, Finding)> {
+    let key = &question.env.key;
+    let due = question.spec.adoption == Adoption::Import && question.snapshot.base.is_none();
+    let Claim::Foreign(owners) = claim(question.snapshot.output.as_ref(), question.memory, key) else {
+        return None;
+    };
+    due.then(|| match judge(question, key, &owners) {
+        Verdict::Import(base, finding) => Some((Some(base), finding)),
+        Verdict::Leave(finding) => Some((None, finding)),
+        Verdict::Replace => None,
+    })?
+}
+
 /// Makes the live text the base if there is no base yet; the error says why that cannot be.
 fn import(question: &Question<'_>) -> Result<Verdict, String> {
     let spec = question.spec;

@@ -67,24 +67,17 @@ impl Decision {
 /// Decides.
 pub(super) fn decide(question: &Question<'_>) -> Decision {
     let rendered = question.body.and_then(|body| revise(question, body));
-    let mut wants: BTreeMap<String, String> = BTreeMap::new();
-    let mut blocked: Option<Finding> = None;
-    match &rendered {
-        None => blocked = Some(not_rendered(question)),
-        Some(rendered) => match missing_partition(question) {
-            Some(finding) => blocked = Some(finding),
-            None => drop(wants.insert(rendered.key.clone(), rendered.text.clone())),
-        },
-    }
-    for (key, value) in question.policy.into_iter().flatten() {
-        wants.insert((*key).to_string(), value.clone());
-    }
-    let adopted = adoption::adopt(question, wants);
+    let Wanted { values, blocked, import } = wanted(question, rendered.as_ref());
+    let adopted = adoption::adopt(question, values);
     let wants = adopted.wants;
     let changes = changes(question, &wants);
     let keys = owned_after(question, &wants, &changes);
-    let mut decision =
-        Decision { rendered, keys, import: adopted.import, ..Decision::nothing(applied(question)) };
+    let mut decision = Decision {
+        rendered,
+        keys,
+        import: import.or(adopted.import),
+        ..Decision::nothing(applied(question))
+    };
     if let Some(finding) = oversized(question, &changes) {
         decision.applied = finding;
         return decision;
@@ -105,6 +98,31 @@ pub(super) fn decide(question: &Question<'_>) -> Decision {
         decision.applied = finding;
     }
     decision
+}
+
+/// The keys that should be in the output, whoever owns them now.
+struct Wanted {
+    values: BTreeMap<String, String>,
+    /// Condition `Applied`, when the queue tree is not among them.
+    blocked: Option<Finding>,
+    /// The base to create first, so that there can be a queue tree.
+    import: Option<NewConfigMap>,
+}
+
+fn wanted(question: &Question<'_>, rendered: Option<&Rendered>) -> Wanted {
+    let policy = question.policy.into_iter().flatten();
+    let mut values: BTreeMap<String, String> =
+        policy.map(|(key, value)| ((*key).to_string(), value.clone())).collect();
+    let Some(rendered) = rendered else {
+        let (import, finding) =
+            adoption::first_import(question).unwrap_or_else(|| (None, not_rendered(question)));
+        return Wanted { values, blocked: Some(finding), import };
+    };
+    let blocked = missing_partition(question);
+    if blocked.is_none() {
+        values.insert(rendered.key.clone(), rendered.text.clone());
+    }
+    Wanted { values, blocked, import: None }
 }
 
 /// The body under a header: with the live revision if that would change nothing, else with the next one.

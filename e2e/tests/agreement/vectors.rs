@@ -74,7 +74,7 @@ fn configurations() -> Result<()> {
     for (((text, errors, checksum), answer), sum) in expected.iter().zip(oracle.config(&questions)?).zip(sums)
     {
         ensure!(
-            errors.clone().map(|error| hang(&error)) == answers(&answer),
+            errors.clone().map(|error| hang(&error)).map(settled) == answers(&answer).map(settled),
             "{text}\n{errors:?}\n{answer:?}"
         );
         ensure!(
@@ -83,6 +83,11 @@ fn configurations() -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Of several wrong quantities Go reports the one that its random order of maps brings first.
+fn settled(error: String) -> String {
+    if error.starts_with("invalid quantity") { "invalid quantity".to_owned() } else { error }
 }
 
 fn answers(answer: &ConfigAnswer) -> [String; 3] {

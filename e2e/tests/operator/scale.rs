@@ -1,9 +1,9 @@
 //! Many objects at once are few writes.
 
 use anyhow::{Result, ensure};
-use queuewarden_e2e::conditions::is_true;
+use kube::api::{DynamicObject, ListParams};
 use queuewarden_e2e::wait::LONG;
-use queuewarden_e2e::{Bed, Capability, Kind};
+use queuewarden_e2e::{Bed, Capability, Kind, eventually};
 
 use super::{acl, live, running, writes};
 
@@ -26,10 +26,14 @@ async fn five_hundred_objects_at_once_are_few_writes() -> Result<()> {
         });
         let all = objects.collect::<Vec<_>>().join("---\n");
         bed.kubectl_with_input(&["create", "-f", "-"], &all).await?;
-        for i in [0, 499, 250] {
-            bed.wait_for(Kind::QueueAcl, &format!("grant-{i}"), is_true("Ready"), LONG).await?;
-        }
-        bed.kubectl(&["wait", "queueacl", "--all", "--for=condition=Ready", "--timeout=60s"]).await?;
+        let objects = bed.objects(Kind::QueueAcl)?;
+        eventually("all to be ready", LONG, || async {
+            let list = objects.list(&ListParams::default()).await?;
+            let ready = list.iter().filter(|object| is_ready(object)).count();
+            ensure!(ready == 500, "{ready} of 500 are ready");
+            Ok(Some(()))
+        })
+        .await?;
         let text = live(bed).await?;
         ensure!((0..500).all(|i| text.contains(&format!("user{i}"))));
         let (maps, statuses) =
@@ -40,4 +44,12 @@ async fn five_hundred_objects_at_once_are_few_writes() -> Result<()> {
         Ok(())
     })
     .await
+}
+
+fn is_ready(object: &DynamicObject) -> bool {
+    let conditions = object.data.pointer("/status/conditions").and_then(|list| list.as_array());
+    conditions.into_iter().flatten().any(|condition| {
+        condition.pointer("/type").is_some_and(|word| word == "Ready")
+            && condition.pointer("/status").is_some_and(|word| word == "True")
+    })
 }

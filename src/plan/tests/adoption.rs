@@ -53,6 +53,18 @@ fn import_makes_the_live_text_the_base_and_loses_nothing() {
 }
 
 #[test]
+fn import_also_makes_a_base_of_another_name() {
+    let mut snapshot = foreign("kubectl-edit", BASE);
+    spec(&mut snapshot).adoption = Adoption::Import;
+    spec(&mut snapshot).base_config_map = "yunikorn-queues".into();
+    snapshot.base = None;
+    let settled = settled(&snapshot);
+    assert_eq!(settled.snapshot.base.as_ref().unwrap().data[KEY], BASE);
+    assert_eq!(config_condition(&settled.plan, "Ready"), "True/Ready");
+    assert_at_rest(&settled);
+}
+
+#[test]
 fn import_does_not_overwrite_a_base() {
     let mut snapshot = foreign("helm", BASE);
     spec(&mut snapshot).adoption = Adoption::Import;
