@@ -64,5 +64,15 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         }
         Format::Json => console.out(&format!("{:#}\n", findings::to_json(&inputs, &found)))?,
     }
+    if inputs.objects.is_empty()
+        && inputs.bare.is_empty()
+        && !assembled.has_tree
+        && inputs.ignored == 0
+        && found.is_empty()
+    {
+        // As kubectl: a wrong path must not look like a check that was passed.
+        console.note("nothing was checked: there is no object and no queue tree in the input");
+        return Ok(Exit::Findings);
+    }
     Ok(Exit::of(count, args.strict))
 }

@@ -93,9 +93,7 @@ fn read(text: String, source: String, reason: Reason) -> Result<Base, Finding> {
             return Err(invalid(format!("{source}: {why}")));
         }
     };
-    // Errors without a refusal are rules that crash the scheduler at the first application they place: told, but as they were there
-    // before us, no reason to stop revoking and granting.
-    let warnings = [findings(true), findings(false)].concat();
+    let warnings = findings(false);
     let mut message = format!("the queue tree comes from {source}");
     if reason == Reason::BuiltInDefault {
         message.push_str(", because the base does not exist");

@@ -12,6 +12,10 @@ use crate::model::config::verdict;
 use crate::plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use crate::text::diag::Diagnostic;
 
+/// The partitions that a scheduler on Kubernetes runs: the shim knows no other (k8shim `utils.go`, `GetNormalizedPartitionName`). A text without
+/// it hangs a scheduler that reloads.
+const ACTIVE: &[&str] = &["default"];
+
 /// Everything wrong with the texts in a ConfigMap. Of a ConfigMap that `YuniKorn` reads every `*.yaml` key counts, of any other one only
 /// what looks like a queue tree: it may be the base under another name.
 pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
@@ -27,7 +31,7 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
             found.extend(within(inputs, &object.document, &steps, diagnostics));
         }
         if key.strip_suffix(".yaml").is_some() && (known || has_partitions(text)) {
-            found.extend(within(inputs, &object.document, &steps, verdict(text, &[]).diagnostics));
+            found.extend(within(inputs, &object.document, &steps, verdict(text, ACTIVE).diagnostics));
         }
     }
     found
@@ -36,7 +40,7 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
 /// Everything wrong with a file that is a queues.yaml.
 pub fn check_bare(inputs: &Inputs, document: &Document) -> Vec<Diagnostic> {
     let text = inputs.sources.get(document.source).map_or("", |source| source.text.as_str());
-    verdict(text, &[]).diagnostics
+    verdict(text, ACTIVE).diagnostics
 }
 
 fn has_partitions(text: &str) -> bool {

@@ -251,5 +251,5 @@ pub(super) fn panics(rule: &PlacementRule) -> Option<Diagnostic> {
         ),
         _ => return None,
     };
-    Some(Diagnostic::error(RULE_PANICS, message).at(rule.value.span.unwrap_or(rule.head())).help(help))
+    Some(Diagnostic::warning(RULE_PANICS, message).at(rule.value.span.unwrap_or(rule.head())).help(help))
 }

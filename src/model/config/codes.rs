@@ -47,7 +47,8 @@ pub const TEMPLATE: Code = Code::new(3022, "template-not-activated");
 pub const RULE_INACTIVE: Code = Code::new(3023, "rule-not-activated");
 /// A partition that is active is missing: the scheduler locks itself up (`partition_manager.go:168`).
 pub const PARTITION_MISSING: Code = Code::new(3024, "partition-missing");
-/// A placement rule crashes the scheduler with the first application it places (`placement.go:156`).
+/// A placement rule crashes the scheduler with the first application it places (`placement.go:156`). A warning, as `YuniKorn` neither refuses
+/// the text nor hangs on it.
 pub const RULE_PANICS: Code = Code::new(3025, "rule-panics");
 
 /// A filter's type is `deny` in another case, and acts as `allow` (`filter.go:138`).
