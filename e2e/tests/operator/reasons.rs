@@ -4,9 +4,11 @@
 //! cluster can show does not stay in the vocabulary.
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
+use k8s_openapi::ByteString;
 use queuewarden::plan::conditions::Reason;
 use queuewarden_e2e::bed::BASE;
 use queuewarden_e2e::conditions::Expected;
@@ -224,6 +226,13 @@ async fn binary_data(seen: &mut Seen<'_>) -> Result<()> {
     seen.queue_acl("good", "Effective", "False", "DefaultConfigActive").await?;
     put("queues.yaml.bak", "null").await?;
     seen.config("Ready", "True", "Ready").await?;
+    // A packed tree hides ours; the scheduler runs it, and who was granted access is out.
+    put("queues.yaml.gz", &serde_json::to_string(&ByteString(gzip(BASE)?))?).await?;
+    let message = seen.config("Applied", "False", "ShadowedByBinaryData").await?;
+    ensure!(message.contains("`queues.yaml.gz`"), "{message}");
+    bed.yunikorn()?.wait_for_text(BASE, PATIENCE).await?;
+    put("queues.yaml.gz", "null").await?;
+    seen.config("Ready", "True", "Ready").await?;
     seen.queue_acl("good", "Ready", "True", "Ready").await?;
     Ok(())
 }
@@ -357,6 +366,12 @@ async fn other_owners(seen: &mut Seen<'_>) -> Result<()> {
     configure(bed, "").await?;
     seen.config("Applied", "False", "FieldConflict").await?;
     Ok(())
+}
+
+fn gzip(text: &str) -> Result<Vec<u8>> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packer.write_all(text.as_bytes())?;
+    Ok(packer.finish()?)
 }
 
 /// Stands where the scheduler's REST interface would: refuses every configuration. Ends with the test.
