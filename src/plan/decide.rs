@@ -135,6 +135,10 @@ impl Decided<'_> {
         ObjectStatus { uid: meta.uid.clone(), conditions, rest }
     }
 
+    fn target<'a>(&'a self, output: &'a str) -> report::Target<'a> {
+        report::Target { mode: self.spec.mode, applied: &self.output.applied, output }
+    }
+
     fn queue_acl_statuses(&self, events: &mut Vec<Event>) -> Vec<(String, ObjectStatus<QueueAclStatus>)> {
         let text = self.snapshot.output.as_ref().and_then(|output| output.data.get(&self.env.key));
         let as_wanted =
@@ -144,15 +148,13 @@ impl Decided<'_> {
         let proven = self.proven();
         let name = config_map(self.spec, &self.spec.output_config_map);
         let facts = report::queue_acl::Facts {
-            mode: self.spec.mode,
+            target: self.target(&name),
             env: &self.env,
             grants: &self.grants,
             wanted: self.wanted.as_ref(),
             written,
             proven: proven.as_ref(),
-            applied: &self.output.applied,
             loaded: self.loaded.as_ref().map(|answer| &answer.finding),
-            output: &name,
         };
         let objects = self.snapshot.queue_acls.iter().zip(&self.objects);
         objects
@@ -192,12 +194,8 @@ impl Decided<'_> {
         events: &mut Vec<Event>,
     ) -> Vec<(String, ObjectStatus<Option<super::snapshot::AdmissionPolicySpec>>)> {
         let name = config_map(self.spec, &self.spec.output_config_map);
-        let facts = report::policy::Facts {
-            mode: self.spec.mode,
-            output: self.snapshot.output.as_ref(),
-            applied: &self.output.applied,
-            name: &name,
-        };
+        let facts =
+            report::policy::Facts { target: self.target(&name), output: self.snapshot.output.as_ref() };
         let objects = self.snapshot.policies.iter().zip(&self.policies);
         objects
             .map(|(entry, object)| {

@@ -8,7 +8,47 @@ pub(super) mod queue_acl;
 use std::fmt::Write as _;
 
 use crate::model::acl::{Acl, Names};
+use crate::plan::conditions::{Finding, Reason, Type};
+use crate::plan::snapshot::Mode;
 use crate::text::diag::Diagnostic;
+
+/// Where objects are written, and how that stands.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    /// Whether the operator writes.
+    pub mode: Mode,
+    /// Condition `Applied`.
+    pub applied: &'a Finding,
+    /// `ConfigMap namespace/name` of the output.
+    pub output: &'a str,
+}
+
+impl Target<'_> {
+    /// Condition `Programmed` of an object whose contribution the output holds or not, and which is valid now or lives on in its last
+    /// valid version.
+    fn programmed(&self, holds: bool, valid: bool) -> Finding {
+        let Self { mode, applied, output } = self;
+        let no = |reason, message: String| Finding::no(Type::Programmed, reason, message);
+        match applied.reason {
+            _ if holds && valid => Finding::yes(Type::Programmed, Reason::Programmed, format!("in {output}")),
+            _ if holds => Finding::yes(
+                Type::Programmed,
+                Reason::LastValidKept,
+                format!("the object is not valid now, so its last valid version stays in {output}"),
+            ),
+            _ if *mode == Mode::Observe => {
+                no(Reason::ObserveMode, "nothing is written in mode Observe".to_string())
+            }
+            Reason::Pending | Reason::Applied | Reason::ShadowedByBinaryData => {
+                no(Reason::Pending, format!("{output} is being written"))
+            }
+            _ => no(
+                Reason::ConfigNotReady,
+                format!("YuniKornConfig `default` is not in order: {}", applied.message),
+            ),
+        }
+    }
+}
 
 /// How many names a message lists.
 const SHOWN: usize = 10;

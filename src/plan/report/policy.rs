@@ -1,20 +1,16 @@
 //! Conditions and status of an `AdmissionPolicy`.
 
-use super::with_warnings;
+use super::{Target, with_warnings};
 use crate::plan::conditions::{Finding, Reason, Status, Type};
 use crate::plan::policy::{Keys, ResolvedPolicy};
-use crate::plan::snapshot::{AdmissionPolicySpec, ConfigMapState, Mode};
+use crate::plan::snapshot::{AdmissionPolicySpec, ConfigMapState};
 
 /// What the conditions depend on besides the object.
 pub(in crate::plan) struct Facts<'a> {
-    /// Whether the operator writes.
-    pub mode: Mode,
+    /// Where it is to be written.
+    pub target: Target<'a>,
     /// The output ConfigMap.
     pub output: Option<&'a ConfigMapState>,
-    /// Condition `Applied`.
-    pub applied: &'a Finding,
-    /// `ConfigMap namespace/name` of the output.
-    pub name: &'a str,
 }
 
 /// Reports one object: its conditions, and what its status should remember.
@@ -27,7 +23,7 @@ pub(in crate::plan) fn report(
     let mut findings = vec![accepted(object)];
     let mut in_force = None;
     if let Some(keys) = object.keys() {
-        let programmed = programmed(object, keys, facts);
+        let programmed = facts.target.programmed(holds(keys, facts.output), object.outcome.is_ok());
         in_force = match (&object.outcome, programmed.status) {
             (Ok(_), Status::True) => spec.cloned(),
             _ => before.cloned(),
@@ -58,30 +54,7 @@ fn accepted(object: &ResolvedPolicy) -> Finding {
     }
 }
 
-fn programmed(object: &ResolvedPolicy, keys: &Keys, facts: &Facts<'_>) -> Finding {
-    let written =
-        |key: &str, value: &String| facts.output.and_then(|output| output.data.get(key)) == Some(value);
-    if keys.iter().all(|(key, value)| written(key, value)) {
-        return match object.outcome {
-            Ok(_) => Finding::yes(Type::Programmed, Reason::Programmed, format!("in {}", facts.name)),
-            Err(_) => Finding::yes(
-                Type::Programmed,
-                Reason::LastValidKept,
-                format!("the object is not valid now, so its last valid version stays in {}", facts.name),
-            ),
-        };
-    }
-    let no = |reason, message: String| Finding::no(Type::Programmed, reason, message);
-    match facts.applied.reason {
-        _ if facts.mode == Mode::Observe => {
-            no(Reason::ObserveMode, "nothing is written in mode Observe".into())
-        }
-        Reason::Pending | Reason::Applied | Reason::ShadowedByBinaryData => {
-            no(Reason::Pending, format!("{} is being written", facts.name))
-        }
-        _ => no(
-            Reason::ConfigNotReady,
-            format!("YuniKornConfig `default` is not in order: {}", facts.applied.message),
-        ),
-    }
+/// Whether the output holds all of these keys.
+fn holds(keys: &Keys, output: Option<&ConfigMapState>) -> bool {
+    keys.iter().all(|(key, value)| output.and_then(|output| output.data.get(*key)) == Some(value))
 }

@@ -1,6 +1,6 @@
 //! Conditions and status of a `QueueAcl`.
 
-use super::{people, with_warnings};
+use super::{Target, people, with_warnings};
 use crate::model::acl::Acl;
 use crate::model::config::Config;
 use crate::plan::QueueAclStatus;
@@ -9,12 +9,12 @@ use crate::plan::effect::moot;
 use crate::plan::environment::{Environment, Source};
 use crate::plan::grants::{Decided, Grants, acl_of};
 use crate::plan::resolve::{Contribution, Resolved, Right};
-use crate::plan::snapshot::{Mode, QueueAclInForce};
+use crate::plan::snapshot::QueueAclInForce;
 
 /// What the conditions depend on besides the object.
 pub(in crate::plan) struct Facts<'a> {
-    /// Whether the operator writes.
-    pub mode: Mode,
+    /// Where it is to be written.
+    pub target: Target<'a>,
     /// What `YuniKorn` sees.
     pub env: &'a Environment,
     /// What was decided.
@@ -25,12 +25,8 @@ pub(in crate::plan) struct Facts<'a> {
     pub written: Option<&'a Config>,
     /// The queues of the text that the scheduler was last proven to run.
     pub proven: Option<&'a Config>,
-    /// Condition `Applied`.
-    pub applied: &'a Finding,
     /// Condition `Loaded`, if the scheduler is asked.
     pub loaded: Option<&'a Finding>,
-    /// `ConfigMap namespace/name` of the output.
-    pub output: &'a str,
 }
 
 /// What is found about one object.
@@ -56,7 +52,8 @@ pub(in crate::plan) fn report(
         findings.push(Finding::no(Type::Programmed, Reason::ConfigNotReady, message));
     }
     if let Some(contribution) = object.contribution() {
-        let programmed = programmed(object, contribution, facts);
+        let programmed =
+            facts.target.programmed(holds(facts.written, contribution, facts), object.outcome.is_ok());
         in_force = match (&object.outcome, programmed.status) {
             (Ok(contribution), Status::True) => Some(contribution.in_force()),
             _ => before.cloned(),
@@ -152,30 +149,6 @@ fn holds(tree: Option<&Config>, contribution: &Contribution, facts: &Facts<'_>) 
             (None, None) => true,
         }
     })
-}
-
-fn programmed(object: &Resolved, contribution: &Contribution, facts: &Facts<'_>) -> Finding {
-    let no = |reason, message: &str| Finding::no(Type::Programmed, reason, message);
-    if holds(facts.written, contribution, facts) {
-        return match object.outcome {
-            Ok(_) => Finding::yes(Type::Programmed, Reason::Programmed, format!("in {}", facts.output)),
-            Err(_) => Finding::yes(
-                Type::Programmed,
-                Reason::LastValidKept,
-                format!("the object is not valid now, so its last valid version stays in {}", facts.output),
-            ),
-        };
-    }
-    match facts.applied.reason {
-        _ if facts.mode == Mode::Observe => no(Reason::ObserveMode, "nothing is written in mode Observe"),
-        Reason::Pending | Reason::Applied | Reason::ShadowedByBinaryData => {
-            no(Reason::Pending, &format!("{} is being written", facts.output))
-        }
-        _ => no(
-            Reason::ConfigNotReady,
-            &format!("YuniKornConfig `default` is not in order: {}", facts.applied.message),
-        ),
-    }
 }
 
 /// Condition `Loaded`, if what the object grants was not yet seen to run.
