@@ -1,7 +1,8 @@
 //! The rules of the schema, asked at the real API server: what is accepted, what is refused, and in which words.
 
 use anyhow::{Context as _, Result, ensure};
-use queuewarden_e2e::Bed;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, eventually};
 use serde_json::{Value, json};
 
 /// The files of `e2e/tests/cases/crds`, and the kind that each is about.
@@ -62,10 +63,15 @@ async fn every_field_is_explained() -> Result<()> {
     Bed::with(async |bed| {
         bed.install().await?;
         for (_, plural, _) in CASES {
+            // The API server publishes a new kind's documentation some time after it serves the kind.
+            let field = format!("{plural}.spec");
+            let spec = eventually(&format!("{plural} to be explained"), PATIENCE, || async {
+                bed.kubectl(&["explain", &field]).await.map(Some)
+            })
+            .await?;
+            ensure!(!spec.contains("<no description>"), "{spec}");
             let text = bed.kubectl(&["explain", plural, "--recursive"]).await?;
             ensure!(!text.contains("<empty>"), "{text}");
-            let spec = bed.kubectl(&["explain", &format!("{plural}.spec")]).await?;
-            ensure!(!spec.contains("<no description>"), "{spec}");
         }
         Ok(())
     })
