@@ -1,9 +1,10 @@
 //! Whether an ACL changes any decision: access only adds up towards the root, so a wildcard above makes the rest moot.
 
 use super::grants::acl_of;
-use super::resolve::{Contribution, Right};
+use super::resolve::Contribution;
 use crate::model::config::{Config, Partition};
 use crate::model::queue::QueuePath;
+use crate::model::right::Right;
 
 /// Why a right changes nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use super::resolve::{Contribution, Resolved, Right};
+use super::resolve::{Contribution, Resolved};
 use super::snapshot::BaseAcl;
 use crate::model::acl::{self, Acl};
 use crate::model::config::{Config, Queue};
 use crate::model::queue::QueuePath;
+use crate::model::right::Right;
 
 /// Which ACL: partition name, queue, right.
 pub(super) type Place = (String, QueuePath, Right);

@@ -34,7 +34,6 @@ use crate::text::diag::Code;
 
 pub use environment::text_in_force;
 pub use output::{MAX_BYTES, WARN_BYTES};
-pub use resolve::Right;
 
 /// All codes of this module.
 pub const CODES: &[Code] =

@@ -12,6 +12,7 @@ use super::snapshot::{BaseAcl, Entry, Grant, QueueAclInForce, QueueAclSpec};
 use crate::model::acl::{self, Acl};
 use crate::model::config::{Config, Partition, Queue};
 use crate::model::queue::{self, QueuePath};
+use crate::model::right::Right;
 use crate::text::diag::{Code, Diagnostic};
 
 /// The object is not valid before `notBefore`, or no longer from `expiresAt` on, or its window is empty.
@@ -20,36 +21,6 @@ pub(super) const EMPTY_WINDOW: Code = Code::new(5301, "empty-window");
 pub(super) const NO_RIGHT: Code = Code::new(5302, "no-right");
 /// The queue is written through a YAML anchor or alias, so that changing it would change other queues.
 pub(super) const SHARED_QUEUE: Code = Code::new(5303, "shared-queue");
-
-/// One of the two rights `YuniKorn` knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Right {
-    /// May run applications in the queue.
-    Submit,
-    /// Administers the queue; also may submit.
-    Admin,
-}
-
-impl Right {
-    /// Both, in the order in which they are reported.
-    pub const ALL: [Self; 2] = [Self::Submit, Self::Admin];
-
-    /// The key in queues.yaml.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Submit => "submitacl",
-            Self::Admin => "adminacl",
-        }
-    }
-
-    /// The field of a `QueueAcl`.
-    pub fn field(self) -> &'static str {
-        match self {
-            Self::Submit => "submit",
-            Self::Admin => "admin",
-        }
-    }
-}
 
 /// What one object adds to one queue.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Conditions and status of the `YuniKornConfig`.
 
 use crate::model::config::checksum;
+use crate::model::right::Right;
 use crate::plan::conditions::{Finding, Reason, Type};
 use crate::plan::effect::open_root;
 use crate::plan::environment::{Environment, Source};
-use crate::plan::resolve::Right;
 use crate::plan::snapshot::{ConfigMemory, ConfigSpec, Snapshot};
 use crate::plan::{ConfigStatus, OutputRef, header, ownership};
 

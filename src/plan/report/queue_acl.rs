@@ -3,12 +3,13 @@
 use super::{Target, people, with_warnings};
 use crate::model::acl::Acl;
 use crate::model::config::Config;
+use crate::model::right::Right;
 use crate::plan::QueueAclStatus;
 use crate::plan::conditions::{Finding, Reason, Status, Type};
 use crate::plan::effect::moot;
 use crate::plan::environment::{Environment, Source};
 use crate::plan::grants::{Decided, Grants, acl_of};
-use crate::plan::resolve::{Contribution, Resolved, Right};
+use crate::plan::resolve::{Contribution, Resolved};
 use crate::plan::snapshot::QueueAclInForce;
 
 /// What the conditions depend on besides the object.

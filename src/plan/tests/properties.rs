@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::model::acl::{self, Acl};
-use crate::plan::Right;
+use crate::model::right::Right;
 use crate::plan::grants::acl_of;
 
 const QUEUES: [&str; 5] = ["root", "root.prod", "root.prod.etl", "root.test", "root.gone"];

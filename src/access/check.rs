@@ -1,0 +1,241 @@
+//! May this user submit to, or administer, this queue?
+//!
+//! The order of the steps is `YuniKorn`'s: at each queue the submit ACL, then the admin ACL, then the same at the queue above
+//! (`CheckSubmitAccess` and `CheckAdminAccess`, yunikorn-core `pkg/scheduler/objects/queue.go:798-822`). Grants only add up: no
+//! queue can take away what one above it grants.
+
+use super::tree::{Grants, Located, Origin, Tree};
+use crate::model::acl::Match;
+use crate::model::identity::Identity;
+use crate::model::queue::{QueuePath, RECOVERY};
+use crate::model::right::Right;
+
+/// The answer to one question, with the way to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// What was asked for.
+    pub right: Right,
+    /// The queue as asked.
+    pub asked: String,
+    /// Who asked.
+    pub identity: Identity,
+    /// What the path leads to.
+    pub located: Located,
+    /// Yes, or why not.
+    pub outcome: Outcome,
+    /// Each ACL that was looked at, in order; the last one grants access if any does.
+    pub steps: Vec<Step>,
+}
+
+/// Yes, or why not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The last step grants it.
+    Allowed,
+    /// Nothing grants it.
+    Denied(Denial),
+}
+
+/// Why not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Denial {
+    /// No ACL on the way to the root names the user or a group.
+    NotGranted,
+    /// Nobody may submit to the recovery queue, whatever the ACLs say (`queue.go:800`).
+    Recovery,
+    /// The path does not begin with the root, so it is no queue.
+    NoQueue,
+}
+
+/// One ACL that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// The queue.
+    pub queue: QueuePath,
+    /// Which of its ACLs.
+    pub right: Right,
+    /// The ACL as written; empty for none.
+    pub acl: String,
+    /// The entry that matched; `None` when none did.
+    pub entry: Option<Entry>,
+}
+
+/// The entry of an ACL that grants access.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Whom it names.
+    pub subject: Subject,
+    /// Where it is written: several objects may grant the same.
+    pub origins: Vec<Origin>,
+}
+
+/// Whom an entry of an ACL names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Subject {
+    /// `*`
+    Everyone,
+    /// A user.
+    User(String),
+    /// The members of a group.
+    Group(String),
+}
+
+impl Decision {
+    /// Whether it is a yes.
+    pub fn allowed(&self) -> bool {
+        self.outcome == Outcome::Allowed
+    }
+
+    /// The entry that grants it.
+    pub fn granted_by(&self) -> Option<&Step> {
+        self.steps.last().filter(|step| step.entry.is_some())
+    }
+}
+
+/// Decides, and says how.
+pub fn decide(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Decision {
+    let located = tree.locate(queue);
+    let mut decision = Decision {
+        right,
+        asked: queue.to_owned(),
+        identity: identity.clone(),
+        located,
+        outcome: Outcome::Denied(Denial::NotGranted),
+        steps: Vec::new(),
+    };
+    let Some(id) = located.decides() else {
+        decision.outcome = Outcome::Denied(Denial::NoQueue);
+        return decision;
+    };
+    if right == Right::Submit && queue.eq_ignore_ascii_case(RECOVERY) && matches!(located, Located::Queue(_))
+    {
+        decision.outcome = Outcome::Denied(Denial::Recovery);
+        return decision;
+    }
+    for (_, node) in tree.lineage(id) {
+        for asked in implied_by(right) {
+            let grants = node.grants(*asked);
+            let entry = grants.entry(identity);
+            let granted = entry.is_some();
+            decision.steps.push(Step {
+                queue: node.path.clone(),
+                right: *asked,
+                acl: grants.text.clone(),
+                entry,
+            });
+            if granted {
+                decision.outcome = Outcome::Allowed;
+                return decision;
+            }
+        }
+    }
+    decision
+}
+
+/// The ACLs that grant a right, in the order they are asked: an administrator may submit, too.
+pub fn implied_by(right: Right) -> &'static [Right] {
+    match right {
+        Right::Submit => &Right::ALL,
+        Right::Admin => &[Right::Admin],
+    }
+}
+
+impl Grants {
+    /// The entry that grants access to someone.
+    pub fn entry(&self, identity: &Identity) -> Option<Entry> {
+        let subject = match self.acl.matched(&identity.user, &identity.groups)? {
+            Match::Everyone => Subject::Everyone,
+            Match::User(user) => Subject::User(user.to_owned()),
+            Match::Group(group) => Subject::Group(group.to_owned()),
+        };
+        let origins = self.origins(&subject);
+        Some(Entry { subject, origins })
+    }
+
+    /// Who wrote the entry for a subject.
+    pub fn origins(&self, subject: &Subject) -> Vec<Origin> {
+        let names = |acl: &crate::model::acl::Acl| match subject {
+            Subject::Everyone => acl.is_everyone(),
+            Subject::User(user) => acl.users().contains(user),
+            Subject::Group(group) => acl.groups().contains(group),
+        };
+        self.parts.iter().filter(|(_, part)| names(part)).map(|(origin, _)| origin.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::config::verdict;
+
+    const QUEUES: &str = r#"
+partitions:
+  - name: default
+    queues:
+      - name: root
+        adminacl: " ops"
+        queues:
+          - name: prod
+            submitacl: "sue devs"
+            queues: [{name: etl}]
+          - name: test
+            submitacl: "*"
+"#;
+
+    fn tree() -> Tree {
+        let verdict = verdict(QUEUES, &[]);
+        Tree::of(verdict.config.expect("valid").partition("default").expect("default")).expect("active")
+    }
+
+    fn person(user: &str, groups: &[&str]) -> Identity {
+        Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() }
+    }
+
+    #[test]
+    fn rights_are_looked_for_up_to_the_root() {
+        let cases = [
+            (Right::Submit, "root.prod.etl", person("sue", &[]), Some(("root.prod", Right::Submit))),
+            (
+                Right::Submit,
+                "ROOT.Prod.ETL",
+                person("bob", &["x", "devs"]),
+                Some(("root.prod", Right::Submit)),
+            ),
+            (Right::Submit, "root.prod", person("ann", &["ops"]), Some(("root", Right::Admin))),
+            (Right::Submit, "root.prod", person("ann", &["qa"]), None),
+            (Right::Submit, "root.test.not.there", person("ann", &[]), Some(("root.test", Right::Submit))),
+            (Right::Admin, "root.test", person("ann", &[]), None),
+            (Right::Admin, "root.prod", person("ann", &["ops"]), Some(("root", Right::Admin))),
+        ];
+        for (right, queue, identity, expected) in cases {
+            let decision = decide(&tree(), right, queue, &identity);
+            let by = decision.granted_by().map(|step| (step.queue.as_str(), step.right));
+            assert_eq!(by, expected, "{right:?} {queue} {identity:?}");
+            assert_eq!(decision.allowed(), expected.is_some());
+        }
+    }
+
+    #[test]
+    fn what_is_no_queue_is_denied() {
+        for queue in ["", "prod", "rootprod", ".root"] {
+            let decision = decide(&tree(), Right::Submit, queue, &person("ann", &["ops"]));
+            assert_eq!(decision.outcome, Outcome::Denied(Denial::NoQueue), "{queue}");
+        }
+    }
+
+    #[test]
+    fn an_entry_knows_the_objects_that_wrote_it() {
+        let mut tree = tree();
+        let object = |name: &str| Origin::Object { kind: "QueueAcl", name: name.to_owned() };
+        let prod = QueuePath::parse("root.prod").expect("path");
+        let devs = crate::model::acl::parse(" devs").expect("acl");
+        tree.attribute(&prod, Right::Submit, object("b"), &devs);
+        tree.attribute(&prod, Right::Submit, object("a"), &devs);
+        let origins = |user: &str, groups: &[&str]| {
+            let decision = decide(&tree, Right::Submit, "root.prod", &person(user, groups));
+            decision.granted_by().and_then(|step| step.entry.clone()).expect("granted").origins
+        };
+        assert_eq!(origins("bob", &["devs"]), [object("a"), object("b")]);
+        assert!(matches!(origins("sue", &[]).as_slice(), [Origin::Text(Some(_))]));
+    }
+}

@@ -1,0 +1,288 @@
+//! The queues of one partition as access questions see them: their ACLs as activation reads them, and where each entry came from.
+//!
+//! Queues are numbered in pre-order, each before its children: a subtree is a range of numbers.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::model::acl::{self, Acl, AclError};
+use crate::model::config::schema::PlacementRule;
+use crate::model::config::{Partition, Queue};
+use crate::model::queue::{self, QueuePath};
+use crate::model::right::Right;
+use crate::text::diag::Span;
+
+/// The number of a queue in its [`Tree`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct QueueId(u32);
+
+/// The queues of one partition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tree {
+    partition: String,
+    rules: Vec<PlacementRule>,
+    queues: Vec<Node>,
+    by_path: HashMap<QueuePath, QueueId>,
+}
+
+/// One queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Its full path.
+    pub path: QueuePath,
+    /// The queue above; `None` for the root.
+    pub parent: Option<QueueId>,
+    /// Whether applications run in it.
+    pub is_leaf: bool,
+    /// Who may submit, by this queue alone.
+    pub submit: Grants,
+    /// Who administers, by this queue alone.
+    pub admin: Grants,
+    /// How many queues this one and all below it are.
+    size: u32,
+}
+
+/// One ACL of one queue.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Grants {
+    /// As written; empty when nothing is.
+    pub text: String,
+    /// As activation reads it.
+    pub acl: Acl,
+    /// Who wrote which part of it. Every entry of `acl` is in at least one part; an entry may be in several.
+    pub parts: Vec<(Origin, Acl)>,
+}
+
+/// Where a grant is written.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Origin {
+    /// An object of ours: `QueueAcl/name`.
+    Object {
+        /// The kind.
+        kind: &'static str,
+        /// `metadata.name`
+        name: String,
+    },
+    /// The text of a queues.yaml: its own ACL of the queue, at this place if it is known.
+    Text(Option<Span>),
+}
+
+/// The tree has an ACL that the scheduler would not activate, so that there is nothing it could be asked about.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the {} of queue `{queue}` cannot be activated: {error}", right.key())]
+pub struct NotActive {
+    /// The queue.
+    pub queue: QueuePath,
+    /// Which ACL.
+    pub right: Right,
+    /// Why.
+    pub error: AclError,
+}
+
+/// What a queue path leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Located {
+    /// This queue.
+    Queue(QueueId),
+    /// No queue; this one is the nearest above it, and decides for it (yunikorn-core `placement.go:152-169`).
+    Below(QueueId),
+    /// Nothing: the path does not begin with the root (`partition.go:493`).
+    Nowhere,
+}
+
+impl Located {
+    /// The queue whose ACLs decide.
+    pub fn decides(self) -> Option<QueueId> {
+        match self {
+            Self::Queue(id) | Self::Below(id) => Some(id),
+            Self::Nowhere => None,
+        }
+    }
+}
+
+impl Tree {
+    /// The queues of a partition, each ACL written in its text.
+    ///
+    /// # Errors
+    /// When an ACL does not activate: then the scheduler runs with none of this.
+    pub fn of(partition: &Partition) -> Result<Self, NotActive> {
+        let mut tree = Self {
+            partition: partition.name.clone(),
+            rules: partition.placement_rules.clone(),
+            queues: Vec::new(),
+            by_path: HashMap::new(),
+        };
+        for queue in partition.queues() {
+            tree.push(queue)?;
+        }
+        tree.measure();
+        Ok(tree)
+    }
+
+    fn push(&mut self, queue: &Queue) -> Result<(), NotActive> {
+        let id = QueueId(u32::try_from(self.queues.len()).unwrap_or(u32::MAX));
+        let parent = queue.path.parent().and_then(|path| self.by_path.get(&path).copied());
+        self.by_path.insert(queue.path.clone(), id);
+        self.queues.push(Node {
+            path: queue.path.clone(),
+            parent,
+            is_leaf: queue.is_leaf,
+            submit: Grants::written(queue, Right::Submit)?,
+            admin: Grants::written(queue, Right::Admin)?,
+            size: 1,
+        });
+        Ok(())
+    }
+
+    /// Children come after their parents, so going backwards each size is whole when it is added to the one above.
+    fn measure(&mut self) {
+        for index in (1..self.queues.len()).rev() {
+            let Some((parent, size)) = self.queues.get(index).map(|node| (node.parent, node.size)) else {
+                continue;
+            };
+            if let Some(parent) = parent.and_then(|id| self.queues.get_mut(id.index())) {
+                parent.size = parent.size.saturating_add(size);
+            }
+        }
+    }
+
+    /// The partition's name.
+    pub fn partition(&self) -> &str {
+        &self.partition
+    }
+
+    /// Its placement rules as written.
+    pub fn placement_rules(&self) -> &[PlacementRule] {
+        &self.rules
+    }
+
+    /// All queues in pre-order.
+    pub fn queues(&self) -> impl ExactSizeIterator<Item = (QueueId, &Node)> {
+        self.queues
+            .iter()
+            .enumerate()
+            .map(|(index, node)| (QueueId(u32::try_from(index).unwrap_or(u32::MAX)), node))
+    }
+
+    /// One queue.
+    pub fn node(&self, id: QueueId) -> Option<&Node> {
+        self.queues.get(id.index())
+    }
+
+    /// The queue with this path.
+    pub fn find(&self, path: &QueuePath) -> Option<QueueId> {
+        self.by_path.get(path).copied()
+    }
+
+    /// What a path leads to, whatever its case. Parts below the nearest queue may be anything.
+    pub fn locate(&self, path: &str) -> Located {
+        let lower = path.to_ascii_lowercase();
+        if lower.split('.').next() != Some(queue::ROOT) {
+            return Located::Nowhere;
+        }
+        let mut known = Located::Nowhere;
+        for (end, _) in lower.match_indices('.').chain(std::iter::once((lower.len(), ""))) {
+            let found = lower
+                .get(..end)
+                .and_then(|path| QueuePath::parse(path).ok())
+                .and_then(|path| self.find(&path));
+            match found {
+                Some(id) if end == lower.len() => return Located::Queue(id),
+                Some(id) => known = Located::Below(id),
+                None => break,
+            }
+        }
+        known
+    }
+
+    /// The queue and those above it, up to the root.
+    pub fn lineage(&self, id: QueueId) -> impl Iterator<Item = (QueueId, &Node)> {
+        std::iter::successors(self.node(id).map(|node| (id, node)), |(_, node)| {
+            node.parent.and_then(|id| self.node(id).map(|node| (id, node)))
+        })
+    }
+
+    /// The queue and all below it.
+    pub fn subtree(&self, id: QueueId) -> Range<u32> {
+        let size = self.node(id).map_or(0, |node| node.size);
+        id.0..id.0.saturating_add(size)
+    }
+
+    /// Says that an object grants this at a queue. What the object names is then no longer told as the text's.
+    pub fn attribute(&mut self, path: &QueuePath, right: Right, object: Origin, granted: &Acl) {
+        if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
+            node.grants_mut(right).attribute(object, granted);
+        }
+    }
+}
+
+impl QueueId {
+    /// The root queue.
+    pub const ROOT: Self = Self(0);
+
+    /// As an index into what is stored in the order of [`Tree::queues`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Node {
+    /// The ACL for one right.
+    pub fn grants(&self, right: Right) -> &Grants {
+        match right {
+            Right::Submit => &self.submit,
+            Right::Admin => &self.admin,
+        }
+    }
+
+    fn grants_mut(&mut self, right: Right) -> &mut Grants {
+        match right {
+            Right::Submit => &mut self.submit,
+            Right::Admin => &mut self.admin,
+        }
+    }
+}
+
+impl Grants {
+    fn written(queue: &Queue, right: Right) -> Result<Self, NotActive> {
+        let written = match right {
+            Right::Submit => &queue.submit_acl,
+            Right::Admin => &queue.admin_acl,
+        };
+        if written.is_empty() {
+            return Ok(Self::default());
+        }
+        let acl = acl::parse(&written.value).map_err(|error| NotActive {
+            queue: queue.path.clone(),
+            right,
+            error,
+        })?;
+        let parts = vec![(Origin::Text(written.span), acl.clone())];
+        Ok(Self { text: written.value.clone(), acl, parts })
+    }
+
+    /// Moves what `object` grants from the text to the object. What the ACL in force does not grant is not attributed.
+    fn attribute(&mut self, object: Origin, granted: &Acl) {
+        let lost = granted.lost(&self.acl);
+        let kept = if granted.is_everyone() && !self.acl.is_everyone() {
+            Acl::nobody()
+        } else {
+            lost_of(granted, &lost)
+        };
+        for (origin, part) in &mut self.parts {
+            if matches!(origin, Origin::Text(_)) {
+                *part = part.lost(&kept);
+            }
+        }
+        self.parts.retain(|(_, part)| !part.is_nobody());
+        if !kept.is_nobody() {
+            self.parts.push((object, kept));
+        }
+        self.parts.sort_by(|left, right| left.0.cmp(&right.0));
+    }
+}
+
+/// `granted` without what is lost of it.
+fn lost_of(granted: &Acl, lost: &Acl) -> Acl {
+    if lost.is_nobody() { granted.clone() } else { granted.lost(lost) }
+}
