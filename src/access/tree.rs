@@ -208,6 +208,12 @@ impl Tree {
         id.0..id.0.saturating_add(size)
     }
 
+    /// The recovery queue and all below it, if the text has one.
+    pub fn recovery(&self) -> Option<Range<u32>> {
+        let path = QueuePath::parse(queue::RECOVERY).ok()?;
+        self.find(&path).map(|id| self.subtree(id))
+    }
+
     /// Says that an object grants this at a queue. What the object names is then no longer told as the text's.
     pub fn attribute(&mut self, path: &QueuePath, right: Right, object: Origin, granted: &Acl) {
         if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
@@ -219,6 +225,11 @@ impl Tree {
 impl QueueId {
     /// The root queue.
     pub const ROOT: Self = Self(0);
+
+    /// The queue with this number, if there are so many.
+    pub fn new(number: u32) -> Self {
+        Self(number)
+    }
 
     /// As an index into what is stored in the order of [`Tree::queues`].
     pub fn index(self) -> usize {
