@@ -50,9 +50,14 @@ impl QueueSet {
         self.0.is_empty()
     }
 
+    /// The first queue that is not before this one.
+    pub fn first_from(&self, queue: u32) -> Option<u32> {
+        self.at_or_behind(queue).first().map(|range| range.start.max(queue))
+    }
+
     /// Whether this queue is among them.
     pub fn contains(&self, queue: u32) -> bool {
-        self.at_or_behind(queue).first().is_some_and(|range| range.contains(&queue))
+        self.first_from(queue) == Some(queue)
     }
 
     /// What only `self` has.
@@ -94,6 +99,12 @@ impl QueueSet {
     /// The ranges that do not end before this queue.
     fn at_or_behind(&self, queue: u32) -> &[Range<u32>] {
         self.0.get(self.0.partition_point(|range| range.end <= queue)..).unwrap_or_default()
+    }
+}
+
+impl From<Range<u32>> for QueueSet {
+    fn from(range: Range<u32>) -> Self {
+        Self::of(std::iter::once(range).collect())
     }
 }
 

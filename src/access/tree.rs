@@ -146,6 +146,16 @@ impl Tree {
         }
     }
 
+    /// The same partition as if it were not there: no queue at all.
+    pub(super) fn without_queues(&self) -> Self {
+        Self {
+            partition: self.partition.clone(),
+            rules: Vec::new(),
+            queues: Vec::new(),
+            by_path: HashMap::new(),
+        }
+    }
+
     /// The partition's name.
     pub fn partition(&self) -> &str {
         &self.partition
