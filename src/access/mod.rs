@@ -2,6 +2,7 @@
 //!
 //! * [`tree`]: the queues of one partition with their ACLs, and for each where it came from.
 //! * [`check`]: may this user submit to, or administer, this queue; with every step on the way.
+//! * [`index`]: the same decisions from a table, without the steps.
 //! * [`reach`]: how far a grant reaches.
 //! * [`who_can`], [`what_can`], [`matrix`]: who may do this on a queue, on which queues may one do this, and both at once.
 //! * [`diff`](mod@diff): who gains and who loses what between two configurations.
@@ -10,6 +11,7 @@
 
 pub mod check;
 pub mod diff;
+pub mod index;
 pub mod matrix;
 pub mod reach;
 #[cfg(test)]
@@ -20,6 +22,7 @@ pub mod who_can;
 
 pub use check::{Decision, Denial, Outcome, Step};
 pub use diff::{Diff, diff};
+pub use index::Index;
 pub use matrix::{Matrix, matrix};
 pub use reach::{QueueSet, Way};
 pub use tree::{Grants, Node, Origin, QueueId, Tree};
