@@ -1,10 +1,12 @@
 //! The evaluator: every access question is answered here, for the command line, the webhooks, the reports and the status alike.
 //!
 //! * [`tree`]: the queues of one partition with their ACLs, and for each where it came from.
+//! * [`application`]: may this user view, modify, kill or move an application, or read its logs, by the rules of a dialect.
 //! * [`check`]: may this user submit to, or administer, this queue; with every step on the way.
 //!
 //! All of it is synchronous and total over plain data.
 
+pub mod application;
 pub mod check;
 pub mod tree;
 
