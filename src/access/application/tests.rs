@@ -1,4 +1,5 @@
 use super::*;
+use crate::model::application::Rules;
 use crate::model::application::settings::{YARN_ADMIN, YARN_MODIFY, YARN_VIEW};
 use crate::model::config::verdict;
 use proptest::prelude::*;

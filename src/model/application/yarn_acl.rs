@@ -199,13 +199,25 @@ mod tests {
         let vectors: Value =
             serde_json::from_str(include_str!("../../../tests/vectors/yarn-acl.json")).expect("JSON");
         let cases = vectors["cases"].as_array().expect("cases");
-        assert!(cases.len() > 35);
+        let people: Vec<Identity> = vectors["people"]
+            .as_array()
+            .expect("people")
+            .iter()
+            .map(|who| {
+                let groups = who["groups"].as_array().expect("groups").iter();
+                let groups = groups.map(|group| group.as_str().expect("a group").to_owned()).collect();
+                Identity { user: who["user"].as_str().expect("a user").to_owned(), groups }
+            })
+            .collect();
+        assert!(cases.len() > 70 && people.len() > 5);
         for case in cases {
             let acl = YarnAcl::parse(case["acl"].as_str().expect("a text"), Reading::Hadoop);
             assert_eq!(Value::from(acl.is_everyone()), case["allAllowed"], "{case}");
             assert_eq!(Value::from(acl.users()), case["users"], "{case}");
             assert_eq!(Value::from(acl.groups()), case["groups"], "{case}");
             assert_eq!(Value::from(acl.canonical()), case["canonical"], "{case}");
+            let access: Vec<bool> = people.iter().map(|who| acl.matched(who).is_some()).collect();
+            assert_eq!(Value::from(access), case["access"], "{case}");
         }
     }
 

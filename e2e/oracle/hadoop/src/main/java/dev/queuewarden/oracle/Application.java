@@ -117,12 +117,12 @@ final class Application {
               new AccessRequest(entity(queue), caller, type, id.toString(), "", null, null));
     }
 
+    /** With the switch off nobody looks whether there is such a queue, until the scheduler then refuses the move. */
     private boolean intoTarget(UserGroupInformation caller) {
       boolean exists = question.queues.stream().anyMatch(queue -> queue.path.equals(question.target));
-      return !applications.areACLsEnabled()
-          || exists
-              && (inQueue(caller, AccessType.SUBMIT_APP, question.target)
-                  || inQueue(caller, AccessType.ADMINISTER_QUEUE, question.target));
+      return exists
+          && (inQueue(caller, AccessType.SUBMIT_APP, question.target)
+              || inQueue(caller, AccessType.ADMINISTER_QUEUE, question.target));
     }
 
     private static PrivilegedEntity entity(String queue) {
