@@ -1,12 +1,15 @@
 //! The evaluator: every access question is answered here, for the command line, the webhooks, the reports and the status alike.
 //!
 //! * [`tree`]: the queues of one partition with their ACLs, and for each where it came from.
+//! * [`index`]: the same without reasons, at a small part of the cost.
 //! * [`check`]: may this user submit to, or administer, this queue; with every step on the way.
 //!
 //! All of it is synchronous and total over plain data.
 
 pub mod check;
+pub mod index;
 pub mod tree;
 
 pub use check::{Decision, Denial, Outcome, Step};
+pub use index::{Index, Prepared, Ranges};
 pub use tree::{Grants, Node, Origin, QueueId, Tree};

@@ -220,6 +220,16 @@ impl QueueId {
     /// The root queue.
     pub const ROOT: Self = Self(0);
 
+    /// The queue with this number.
+    pub(super) fn numbered(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// Its number.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
     /// As an index into what is stored in the order of [`Tree::queues`].
     pub fn index(self) -> usize {
         self.0 as usize
