@@ -7,7 +7,7 @@
 use super::tree::{Grants, Located, Origin, Tree};
 use crate::model::acl::Match;
 use crate::model::identity::Identity;
-use crate::model::queue::{QueuePath, RECOVERY};
+use crate::model::queue::QueuePath;
 use crate::model::right::Right;
 
 /// The answer to one question, with the way to it.
@@ -107,12 +107,12 @@ pub fn decide(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> De
         decision.outcome = Outcome::Denied(Denial::NoQueue);
         return decision;
     };
-    if right == Right::Submit && queue.eq_ignore_ascii_case(RECOVERY) && matches!(located, Located::Queue(_))
-    {
-        decision.outcome = Outcome::Denied(Denial::Recovery);
-        return decision;
-    }
     for (_, node) in tree.lineage(id) {
+        // Also on the way up from a queue below it (`queue.go:807`).
+        if right == Right::Submit && node.path.is_recovery() {
+            decision.outcome = Outcome::Denied(Denial::Recovery);
+            return decision;
+        }
         for asked in implied_by(right) {
             let grants = node.grants(*asked);
             let entry = grants.entry(identity);
