@@ -83,7 +83,7 @@ impl Index {
     /// As [`Tree::locate`], without allocating. Parts below the nearest queue may be anything.
     pub fn locate(&self, path: &str) -> Located {
         if let Some(number) = self.paths.find(path) {
-            return Located::Queue(QueueId::numbered(number));
+            return Located::Queue(QueueId::new(number));
         }
         // No queue has a longer path, so what lies behind need not be tried.
         let reach = path.len().min(self.longest + 1);
@@ -91,7 +91,7 @@ impl Index {
             path.bytes().enumerate().take(reach).rev().filter(|(_, byte)| *byte == b'.').map(|(at, _)| at);
         ends.filter_map(|end| path.get(..end))
             .find_map(|above| self.paths.find(above))
-            .map_or(Located::Nowhere, |number| Located::Below(QueueId::numbered(number)))
+            .map_or(Located::Nowhere, |number| Located::Below(QueueId::new(number)))
     }
 
     /// May this user, with these groups, do it on this queue?

@@ -79,7 +79,7 @@ mod tests {
             let expected: BTreeSet<u32> = ranges.iter().cloned().flatten().collect();
             let merged = Merged::of(ranges);
             for queue in 0..80 {
-                prop_assert_eq!(merged.contains(QueueId::numbered(queue)), expected.contains(&queue));
+                prop_assert_eq!(merged.contains(QueueId::new(queue)), expected.contains(&queue));
             }
             let held: Vec<_> = merged.iter().collect();
             prop_assert!(held.windows(2).all(|pair| pair[0].end < pair[1].start), "{:?}", held);
