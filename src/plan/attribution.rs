@@ -98,13 +98,17 @@ mod tests {
             let found = in_force(&[entry("b", Some("sue"), first), entry("a", Some(" dev"), second)]);
             let [one] = found.as_slice() else { panic!("{found:?}") };
             assert_eq!(one.base_stays, stays, "{first:?} {second:?}");
-            let names: Vec<_> = one.objects.iter().map(|(name, acl)| (name.as_str(), acl.canonical())).collect();
+            let names: Vec<_> =
+                one.objects.iter().map(|(name, acl)| (name.as_str(), acl.canonical())).collect();
             assert_eq!(names, [("a", " dev".to_owned()), ("b", "sue".to_owned())]);
         }
     }
 
     #[test]
     fn a_right_that_no_object_sets_is_nobodys() {
-        assert_eq!(in_force(&[entry("a", None, BaseAcl::Replace), entry("b", Some("a  b"), BaseAcl::Replace)]), []);
+        assert_eq!(
+            in_force(&[entry("a", None, BaseAcl::Replace), entry("b", Some("a  b"), BaseAcl::Replace)]),
+            []
+        );
     }
 }

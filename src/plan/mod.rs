@@ -34,7 +34,7 @@ use snapshot::{AdmissionPolicySpec, QueueAclInForce, Snapshot};
 
 use crate::text::diag::Code;
 
-pub use environment::text_in_force;
+pub use environment::{merged, merged_alone, text_in_force};
 pub use output::{MAX_BYTES, WARN_BYTES};
 
 /// All codes of this module.
