@@ -4,10 +4,11 @@
 //! (`CheckSubmitAccess` and `CheckAdminAccess`, yunikorn-core `pkg/scheduler/objects/queue.go:798-822`). Grants only add up: no
 //! queue can take away what one above it grants.
 
+use super::reach::stops;
 use super::tree::{Grants, Located, Origin, Tree};
 use crate::model::acl::Match;
 use crate::model::identity::Identity;
-use crate::model::queue::{QueuePath, RECOVERY};
+use crate::model::queue::QueuePath;
 use crate::model::right::Right;
 
 /// The answer to one question, with the way to it.
@@ -41,7 +42,7 @@ pub enum Outcome {
 pub enum Denial {
     /// No ACL on the way to the root names the user or a group.
     NotGranted,
-    /// Nobody may submit to the recovery queue, whatever the ACLs say (`queue.go:800`).
+    /// The question came to the recovery queue: nobody may submit to it, whatever its ACLs and those above say (`queue.go:800`).
     Recovery,
     /// The path does not begin with the root, so it is no queue.
     NoQueue,
@@ -107,12 +108,11 @@ pub fn decide(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> De
         decision.outcome = Outcome::Denied(Denial::NoQueue);
         return decision;
     };
-    if right == Right::Submit && queue.eq_ignore_ascii_case(RECOVERY) && matches!(located, Located::Queue(_))
-    {
-        decision.outcome = Outcome::Denied(Denial::Recovery);
-        return decision;
-    }
     for (_, node) in tree.lineage(id) {
+        if stops(right, node) {
+            decision.outcome = Outcome::Denied(Denial::Recovery);
+            return decision;
+        }
         for asked in implied_by(right) {
             let grants = node.grants(*asked);
             let entry = grants.entry(identity);
