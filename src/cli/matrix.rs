@@ -107,7 +107,9 @@ fn table(answers: &Answers<'_>, page: &Matrix<'_>, show: Show) -> Table {
         }
     }
     let mut table = Table::new(header);
-    lines.into_iter().for_each(|line| table.row(line));
+    for line in lines {
+        table.row(line);
+    }
     table
 }
 

@@ -114,5 +114,5 @@ fn table(answer: &WhatCanAnswer, wide: bool) -> Table {
 fn names(answer: &WhatCanAnswer) -> String {
     let mut names: Vec<&str> = answer.rights.iter().map(|right| right.queue.as_str()).collect();
     names.dedup();
-    names.iter().map(|name| format!("{name}\n")).collect()
+    names.iter().flat_map(|name| [name, "\n"]).collect()
 }
