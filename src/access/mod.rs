@@ -24,7 +24,7 @@ pub mod who_can;
 
 pub use check::{Decision, Denial, Outcome, Step};
 pub use diff::{Diff, diff};
-pub use index::{Index, Prepared, Ranges};
+pub use index::{Index, Prepared};
 pub use matrix::{Matrix, matrix};
 pub use reach::{QueueSet, Way};
 pub use tree::{Grants, Node, Origin, QueueId, Tree};
