@@ -4,10 +4,13 @@
 //! (`CheckSubmitAccess` and `CheckAdminAccess`, yunikorn-core `pkg/scheduler/objects/queue.go:798-822`). Grants only add up: no
 //! queue can take away what one above it grants.
 
+use std::fmt;
+
+use super::reach::stops;
 use super::tree::{Grants, Located, Origin, Tree};
-use crate::model::acl::Match;
+use crate::model::acl::Acl;
 use crate::model::identity::Identity;
-use crate::model::queue::{QueuePath, RECOVERY};
+use crate::model::queue::QueuePath;
 use crate::model::right::Right;
 
 /// The answer to one question, with the way to it.
@@ -41,7 +44,7 @@ pub enum Outcome {
 pub enum Denial {
     /// No ACL on the way to the root names the user or a group.
     NotGranted,
-    /// Nobody may submit to the recovery queue, whatever the ACLs say (`queue.go:800`).
+    /// The question came to the recovery queue: nobody may submit to it, whatever its ACLs and those above say (`queue.go:800`).
     Recovery,
     /// The path does not begin with the root, so it is no queue.
     NoQueue,
@@ -80,6 +83,16 @@ pub enum Subject {
     Group(String),
 }
 
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Everyone => f.write_str("everyone"),
+            Self::User(name) => write!(f, "user {name}"),
+            Self::Group(name) => write!(f, "group {name}"),
+        }
+    }
+}
+
 impl Decision {
     /// Whether it is a yes.
     pub fn allowed(&self) -> bool {
@@ -107,12 +120,11 @@ pub fn decide(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> De
         decision.outcome = Outcome::Denied(Denial::NoQueue);
         return decision;
     };
-    if right == Right::Submit && queue.eq_ignore_ascii_case(RECOVERY) && matches!(located, Located::Queue(_))
-    {
-        decision.outcome = Outcome::Denied(Denial::Recovery);
-        return decision;
-    }
     for (_, node) in tree.lineage(id) {
+        if stops(right, node) {
+            decision.outcome = Outcome::Denied(Denial::Recovery);
+            return decision;
+        }
         for asked in implied_by(right) {
             let grants = node.grants(*asked);
             let entry = grants.entry(identity);
@@ -143,18 +155,14 @@ pub fn implied_by(right: Right) -> &'static [Right] {
 impl Grants {
     /// The entry that grants access to someone.
     pub fn entry(&self, identity: &Identity) -> Option<Entry> {
-        let subject = match self.acl.matched(&identity.user, &identity.groups)? {
-            Match::Everyone => Subject::Everyone,
-            Match::User(user) => Subject::User(user.to_owned()),
-            Match::Group(group) => Subject::Group(group.to_owned()),
-        };
+        let subject = Subject::from(self.acl.matched(&identity.user, &identity.groups)?);
         let origins = self.origins(&subject);
         Some(Entry { subject, origins })
     }
 
     /// Who wrote the entry for a subject.
     pub fn origins(&self, subject: &Subject) -> Vec<Origin> {
-        let names = |acl: &crate::model::acl::Acl| match subject {
+        let names = |acl: &Acl| match subject {
             Subject::Everyone => acl.is_everyone(),
             Subject::User(user) => acl.users().contains(user),
             Subject::Group(group) => acl.groups().contains(group),

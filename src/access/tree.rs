@@ -3,6 +3,7 @@
 //! Queues are numbered in pre-order, each before its children: a subtree is a range of numbers.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::ops::Range;
 
 use crate::model::acl::{self, Acl, AclError};
@@ -90,6 +91,15 @@ pub enum Located {
     Nowhere,
 }
 
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Object { kind, name } => write!(f, "{kind}/{name}"),
+            Self::Text(_) => f.write_str("the queues.yaml"),
+        }
+    }
+}
+
 impl Located {
     /// The queue whose ACLs decide.
     pub fn decides(self) -> Option<QueueId> {
@@ -143,6 +153,16 @@ impl Tree {
             if let Some(parent) = parent.and_then(|id| self.queues.get_mut(id.index())) {
                 parent.size = parent.size.saturating_add(size);
             }
+        }
+    }
+
+    /// The same partition as if it were not there: no queue at all.
+    pub(super) fn without_queues(&self) -> Self {
+        Self {
+            partition: self.partition.clone(),
+            rules: Vec::new(),
+            queues: Vec::new(),
+            by_path: HashMap::new(),
         }
     }
 
@@ -208,6 +228,12 @@ impl Tree {
         id.0..id.0.saturating_add(size)
     }
 
+    /// The recovery queue and all below it, if the text has one.
+    pub fn recovery(&self) -> Option<Range<u32>> {
+        let path = QueuePath::parse(queue::RECOVERY).ok()?;
+        self.find(&path).map(|id| self.subtree(id))
+    }
+
     /// Says that an object grants this at a queue. What the object names is then no longer told as the text's.
     pub fn attribute(&mut self, path: &QueuePath, right: Right, object: Origin, granted: &Acl) {
         if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
@@ -219,6 +245,16 @@ impl Tree {
 impl QueueId {
     /// The root queue.
     pub const ROOT: Self = Self(0);
+
+    /// The queue with this number, if there are so many.
+    pub fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// Its number.
+    pub fn number(self) -> u32 {
+        self.0
+    }
 
     /// As an index into what is stored in the order of [`Tree::queues`].
     pub fn index(self) -> usize {
