@@ -6,10 +6,13 @@
 //! * [`who_can`], [`what_can`], [`matrix`]: who may do this on a queue, on which queues may one do this, and both at once.
 //! * [`diff`](mod@diff): who gains and who loses what between two configurations.
 //!
+//! * [`lint`](mod@lint): what the whole tree shows that no single ACL does.
+//!
 //! All of it is synchronous and total over plain data.
 
 pub mod check;
 pub mod diff;
+pub mod lint;
 pub mod matrix;
 pub mod reach;
 #[cfg(test)]
