@@ -1,19 +1,22 @@
 //! The evaluator: every access question is answered here, for the command line, the webhooks, the reports and the status alike.
 //!
 //! * [`tree`]: the queues of one partition with their ACLs, and for each where it came from.
+//! * [`index`]: the same without reasons, at a small part of the cost.
 //! * [`check`]: may this user submit to, or administer, this queue; with every step on the way.
+//! * [`placement`]: where does an application land, and by which rule.
 //! * [`reach`]: how far a grant reaches.
 //! * [`who_can`], [`what_can`], [`matrix`]: who may do this on a queue, on which queues may one do this, and both at once.
 //! * [`diff`](mod@diff): who gains and who loses what between two configurations.
-//!
 //! * [`lint`](mod@lint): what the whole tree shows that no single ACL does.
 //!
 //! All of it is synchronous and total over plain data.
 
 pub mod check;
 pub mod diff;
+pub mod index;
 pub mod lint;
 pub mod matrix;
+pub mod placement;
 pub mod reach;
 #[cfg(test)]
 mod testing;
@@ -23,6 +26,7 @@ pub mod who_can;
 
 pub use check::{Decision, Denial, Outcome, Step};
 pub use diff::{Diff, diff};
+pub use index::{Index, Prepared, Ranges};
 pub use matrix::{Matrix, matrix};
 pub use reach::{QueueSet, Way};
 pub use tree::{Grants, Node, Origin, QueueId, Tree};

@@ -249,6 +249,11 @@ impl QueueId {
         Self(number)
     }
 
+    /// Its number.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
     /// As an index into what is stored in the order of [`Tree::queues`].
     pub fn index(self) -> usize {
         self.0 as usize

@@ -8,6 +8,7 @@ mod acl;
 mod admission;
 mod config;
 mod flatten;
+mod placement;
 mod regex;
 mod render;
 mod samples;

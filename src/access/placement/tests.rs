@@ -1,0 +1,1 @@
+//! What each rule does, and how the chain of them ends.
