@@ -4,8 +4,10 @@
 //! read. Results go to standard output, everything about them to standard error.
 
 pub mod acl;
+pub mod ask;
 pub mod assemble;
 mod atomic;
+pub mod can_i;
 pub mod check;
 pub mod codes;
 pub mod console;
@@ -53,6 +55,8 @@ enum Command {
     Validate(validate::Args),
     /// Explain an ACL: who gets access, and what YuniKorn reads otherwise than written
     Acl(acl::Args),
+    /// Tell whether a user may submit to a queue, or administer it
+    CanI(can_i::Args),
     /// Print the custom resource definitions
     Crds(crds::Args),
     /// List the codes of all diagnostics
@@ -162,6 +166,9 @@ pub enum Failure {
     /// An input cannot be read.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
+    /// A question cannot be answered, because what it is asked about is not known.
+    #[error("{0}")]
+    Undecided(String),
     /// A result cannot be written to where it should go.
     #[error("{0}")]
     Output(String),
@@ -188,6 +195,7 @@ pub fn main() -> ExitCode {
         Command::Render(args) => render::run(args, console),
         Command::Validate(args) => validate::run(args, console),
         Command::Acl(args) => acl::run(args, console),
+        Command::CanI(args) => can_i::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::Codes(args) => codes::run(args, console),
         Command::Run(args) => run::run(args),
@@ -202,6 +210,7 @@ pub fn main() -> ExitCode {
             console.err(&format!("error: {failure}\n"));
             ExitCode::from(match failure {
                 Failure::Usage(_) | Failure::Unreadable(_) => 2,
+                Failure::Undecided(_) => 3,
                 Failure::Output(_) | Failure::Operator(_) | Failure::Stream(_) => 1,
             })
         }
