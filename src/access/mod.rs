@@ -2,6 +2,7 @@
 //!
 //! * [`tree`]: the queues of one partition with their ACLs, and for each where it came from.
 //! * [`index`]: the same without reasons, at a small part of the cost.
+//! * [`application`]: may this user view, modify, kill or move an application, or read its logs, by the rules of a dialect.
 //! * [`check`]: may this user submit to, or administer, this queue; with every step on the way.
 //! * [`placement`]: where does an application land, and by which rule.
 //! * [`reach`]: how far a grant reaches.
@@ -11,6 +12,7 @@
 //!
 //! All of it is synchronous and total over plain data.
 
+pub mod application;
 pub mod check;
 pub mod diff;
 pub mod index;
@@ -26,7 +28,7 @@ pub mod who_can;
 
 pub use check::{Decision, Denial, Outcome, Step};
 pub use diff::{Diff, diff};
-pub use index::{Index, Prepared, Ranges};
+pub use index::{Index, Prepared};
 pub use matrix::{Matrix, matrix};
 pub use reach::{QueueSet, Way};
 pub use tree::{Grants, Node, Origin, QueueId, Tree};

@@ -8,18 +8,17 @@
 
 mod hash;
 mod names;
-mod ranges;
 
 use std::ops::Range;
 
+use crate::model::acl::{self, Acl};
 use crate::model::right::Right;
 
 use super::check::implied_by;
+use super::reach::{QueueSet, reach};
 use super::tree::{Located, QueueId, Tree};
 use hash::{Caseless, Exact};
 use names::Names;
-use ranges::Merged;
-pub use ranges::Ranges;
 
 /// The index of one [`Tree`].
 #[derive(Debug, Clone)]
@@ -27,23 +26,25 @@ pub struct Index {
     /// Paths in the order of the queues.
     paths: Names<Caseless>,
     longest: usize,
-    recovery: Option<QueueId>,
-    everyone: [Merged; 2],
+    everyone: Rights,
     users: Table,
     groups: Table,
 }
 
-/// Names, each with the ranges of both rights.
+/// The queues where one may submit, and those where one administers.
+type Rights = [QueueSet; 2];
+
+/// Names, each with its queues.
 #[derive(Debug, Clone, Default)]
 struct Table {
     names: Names<Exact>,
-    ranges: Vec<[Merged; 2]>,
+    queues: Vec<Rights>,
 }
 
-/// Someone who will be asked about more than once: the names that the index knows.
-#[derive(Debug, Clone)]
+/// Someone who will be asked about more than once.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prepared {
-    ranges: [Merged; 2],
+    queues: Rights,
 }
 
 impl Index {
@@ -52,32 +53,33 @@ impl Index {
         let mut index = Self {
             paths: Names::default(),
             longest: 0,
-            recovery: None,
-            everyone: Default::default(),
+            everyone: Rights::default(),
             users: Table::default(),
             groups: Table::default(),
         };
+        let recovery = tree.recovery();
         for (id, node) in tree.queues() {
             index.paths.add(node.path.as_str());
             index.longest = index.longest.max(node.path.as_str().len());
-            if node.path.is_recovery() {
-                index.recovery = Some(id);
-            }
-            let opened = tree.subtree(id);
             for right in Right::ALL {
-                for granting in implied_by(right) {
-                    let acl = &node.grants(*granting).acl;
-                    if acl.is_everyone() {
-                        of_mut(&mut index.everyone, right).push(opened.clone());
+                for opened in reach(right, tree.subtree(id), recovery.as_ref()) {
+                    for granting in implied_by(right) {
+                        index.open(right, &node.grants(*granting).acl, &opened);
                     }
-                    index.users.push(acl.users().iter(), right, &opened);
-                    index.groups.push(acl.groups().iter(), right, &opened);
                 }
             }
         }
         index.users.names.finish();
         index.groups.names.finish();
         index
+    }
+
+    fn open(&mut self, right: Right, acl: &Acl, opened: &Range<u32>) {
+        if acl.is_everyone() {
+            of_mut(&mut self.everyone, right).push(opened.clone());
+        }
+        self.users.open(right, acl.users(), opened);
+        self.groups.open(right, acl.groups(), opened);
     }
 
     /// As [`Tree::locate`], without allocating. Parts below the nearest queue may be anything.
@@ -87,99 +89,87 @@ impl Index {
         }
         // No queue has a longer path, so what lies behind need not be tried.
         let reach = path.len().min(self.longest + 1);
-        let ends =
-            path.bytes().enumerate().take(reach).rev().filter(|(_, byte)| *byte == b'.').map(|(at, _)| at);
-        ends.filter_map(|end| path.get(..end))
+        let dots = path.bytes().enumerate().take(reach).rev().filter(|(_, byte)| *byte == b'.');
+        dots.filter_map(|(end, _)| path.get(..end))
             .find_map(|above| self.paths.find(above))
             .map_or(Located::Nowhere, |number| Located::Below(QueueId::new(number)))
     }
 
     /// May this user, with these groups, do it on this queue?
     pub fn allows<G: AsRef<str>>(&self, right: Right, path: &str, user: &str, groups: &[G]) -> bool {
-        let Some(queue) = self.asked(right, path) else { return false };
-        of(&self.everyone, right).contains(queue)
+        let Some(queue) = self.locate(path).decides() else { return false };
+        of(&self.everyone, right).contains(queue.number())
             || self.users.grants(right, user, queue)
             || groups.iter().any(|group| self.groups.grants(right, group.as_ref(), queue))
     }
 
     /// The same for someone who was prepared.
     pub fn allows_prepared(&self, right: Right, path: &str, who: &Prepared) -> bool {
-        self.asked(right, path).is_some_and(|queue| of(&who.ranges, right).contains(queue))
-    }
-
-    /// The queue that decides; none where the answer is no whoever asks.
-    fn asked(&self, right: Right, path: &str) -> Option<QueueId> {
-        match self.locate(path) {
-            Located::Queue(queue) if right == Right::Submit && Some(queue) == self.recovery => None,
-            located => located.decides(),
-        }
+        self.locate(path).decides().is_some_and(|queue| who.queues(right).contains(queue.number()))
     }
 
     /// Joins what a user and the groups are granted.
     pub fn prepare<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> Prepared {
-        let join = |right| {
-            let mut all: Vec<_> = of(&self.everyone, right).iter().collect();
-            all.extend(self.users.of(right, user));
-            all.extend(groups.iter().flat_map(|group| self.groups.of(right, group.as_ref())));
-            Merged::of(all)
-        };
-        Prepared { ranges: Right::ALL.map(join) }
+        let queues = Right::ALL.map(|right| {
+            let by_groups = groups.iter().filter_map(|group| self.groups.find(right, group.as_ref()));
+            let by_name = self.users.find(right, user);
+            let all = std::iter::once(of(&self.everyone, right)).chain(by_name).chain(by_groups);
+            QueueSet::of(all.flat_map(|queues| queues.ranges().iter().cloned()).collect())
+        });
+        Prepared { queues }
     }
 
-    /// The ranges of queues where everyone may.
-    pub fn everyone(&self, right: Right) -> Ranges<'_> {
-        of(&self.everyone, right).iter()
+    /// The queues where everyone may.
+    pub fn everyone(&self, right: Right) -> &QueueSet {
+        of(&self.everyone, right)
     }
 
-    /// All users that an ACL names, each with the ranges of queues where they may by name.
-    pub fn users(&self, right: Right) -> impl Iterator<Item = (&str, Ranges<'_>)> {
+    /// All users that an ACL names, each with the queues where they may by name.
+    pub fn users(&self, right: Right) -> impl Iterator<Item = (&str, &QueueSet)> {
         self.users.all(right)
     }
 
-    /// All groups that an ACL names, each with the ranges of queues where its members may.
-    pub fn groups(&self, right: Right) -> impl Iterator<Item = (&str, Ranges<'_>)> {
+    /// All groups that an ACL names, each with the queues where its members may.
+    pub fn groups(&self, right: Right) -> impl Iterator<Item = (&str, &QueueSet)> {
         self.groups.all(right)
     }
 }
 
 impl Prepared {
-    /// The ranges of queues where they may. The recovery queue may be in one, although nobody may submit to it.
-    pub fn ranges(&self, right: Right) -> Ranges<'_> {
-        of(&self.ranges, right).iter()
+    /// The queues where they may.
+    pub fn queues(&self, right: Right) -> &QueueSet {
+        of(&self.queues, right)
     }
 }
 
 impl Table {
-    fn push<'a>(&mut self, names: impl Iterator<Item = &'a str>, right: Right, opened: &Range<u32>) {
-        for name in names {
+    fn open(&mut self, right: Right, names: &acl::Names, opened: &Range<u32>) {
+        for name in names.iter() {
             let number = self.names.add(name) as usize;
-            if self.ranges.len() <= number {
-                self.ranges.resize_with(number + 1, Default::default);
+            if self.queues.len() <= number {
+                self.queues.resize_with(number + 1, Rights::default);
             }
-            if let Some(ranges) = self.ranges.get_mut(number) {
-                of_mut(ranges, right).push(opened.clone());
+            if let Some(queues) = self.queues.get_mut(number) {
+                of_mut(queues, right).push(opened.clone());
             }
         }
     }
 
     fn grants(&self, right: Right, name: &str, queue: QueueId) -> bool {
-        self.names.perhaps(name) && self.find(right, name).is_some_and(|ranges| ranges.contains(queue))
+        self.names.perhaps(name)
+            && self.find(right, name).is_some_and(|queues| queues.contains(queue.number()))
     }
 
-    fn find(&self, right: Right, name: &str) -> Option<&Merged> {
+    fn find(&self, right: Right, name: &str) -> Option<&QueueSet> {
         let number = self.names.find(name)?;
-        self.ranges.get(number as usize).map(|ranges| of(ranges, right))
+        self.queues.get(number as usize).map(|queues| of(queues, right))
     }
 
-    fn of(&self, right: Right, name: &str) -> Ranges<'_> {
-        self.find(right, name).map_or_else(Ranges::default, Merged::iter)
-    }
-
-    fn all(&self, right: Right) -> impl Iterator<Item = (&str, Ranges<'_>)> {
-        self.ranges
+    fn all(&self, right: Right) -> impl Iterator<Item = (&str, &QueueSet)> {
+        self.queues
             .iter()
             .enumerate()
-            .map(move |(number, ranges)| (self.names.get(number), of(ranges, right).iter()))
+            .map(move |(number, queues)| (self.names.get(number), of(queues, right)))
     }
 }
 
@@ -202,57 +192,38 @@ fn of_mut<T>([submit, admin]: &mut [T; 2], right: Right) -> &mut T {
 mod tests {
     use super::*;
     use crate::access::check::decide;
-    use crate::model::config::verdict;
-    use crate::model::identity::Identity;
+    use crate::access::testing::{any_identity, any_tree, tree};
     use proptest::prelude::*;
 
-    /// A tree of up to four levels, its ACLs made of a few names so that they meet.
-    fn any_queue(depth: u32) -> BoxedStrategy<String> {
-        let acl = prop_oneof![
-            4 => Just(String::new()),
-            1 => Just("*".to_owned()),
-            6 => ("[abc]?(,[abc])?", "( [xyz](,[xyz])?)?").prop_map(|(users, groups)| users + &groups),
-        ];
-        let own = (acl.clone(), acl)
-            .prop_map(|(submit, admin)| format!("submitacl: '{submit}', adminacl: '{admin}'"));
-        if depth == 0 {
-            return own.boxed();
-        }
-        (own, proptest::collection::vec(any_queue(depth - 1), 0..4))
-            .prop_map(|(own, children)| {
-                let children: Vec<_> = children
-                    .iter()
-                    .enumerate()
-                    .map(|(n, child)| format!("{{name: q{n}, {child}}}"))
-                    .collect();
-                format!("{own}, queues: [{}]", children.join(", "))
-            })
-            .boxed()
-    }
-
-    fn any_tree() -> impl Strategy<Value = Tree> {
-        any_queue(3).prop_filter_map("activates", |root| {
-            let text = format!("partitions: [{{name: default, queues: [{{name: root, {root}}}]}}]");
-            let verdict = verdict(&text, &[]);
-            Tree::of(verdict.config?.partition("default")?).ok()
-        })
+    #[test]
+    fn a_grant_far_below_opens_nothing_beside_it() {
+        let tree =
+            tree(&[("root", "", ""), ("root.a", "", ""), ("root.a.x", "sue", ""), ("root.b", " g", "sue")]);
+        let index = Index::of(&tree);
+        let opened = |right| {
+            let queues =
+                index.users(right).map(|(name, queues)| (name.to_owned(), queues.iter().collect::<Vec<_>>()));
+            queues.collect::<Vec<_>>()
+        };
+        assert_eq!(opened(Right::Submit), [("sue".to_owned(), vec![2, 3])]);
+        assert_eq!(opened(Right::Admin), [("sue".to_owned(), vec![3])]);
+        assert!(index.allows(Right::Submit, "ROOT.B.any.thing", "bob", &["f", "g"]));
+        assert!(!index.allows(Right::Admin, "root.b", "bob", &["g"]));
     }
 
     proptest! {
         #[test]
         fn answers_as_the_walk_does(
             tree in any_tree(),
-            path in "(?i:root)(\\.(?i:q[0-3])){0,4}(\\.|\\.x|\\.@recovery@)?|q0|",
-            user in "[abcd]",
-            groups in proptest::collection::vec("[wxyz]", 0..3),
+            path in "(?i:root)(\\.(?i:a|b|x|a-b|deep|@recovery@|y)){0,4}(\\.|\\.\\.a|\\. )?|a|",
+            identity in any_identity(),
         ) {
             let index = Index::of(&tree);
             prop_assert_eq!(index.locate(&path), tree.locate(&path));
-            let identity = Identity { user: user.clone(), groups: groups.clone() };
-            let prepared = index.prepare(&user, &groups);
+            let prepared = index.prepare(&identity.user, &identity.groups);
             for right in Right::ALL {
                 let expected = decide(&tree, right, &path, &identity).allowed();
-                prop_assert_eq!(index.allows(right, &path, &user, &groups), expected);
+                prop_assert_eq!(index.allows(right, &path, &identity.user, &identity.groups), expected);
                 prop_assert_eq!(index.allows_prepared(right, &path, &prepared), expected);
             }
         }
