@@ -12,9 +12,11 @@ pub mod check;
 pub mod codes;
 pub mod console;
 pub mod crds;
+pub mod explain;
 pub mod findings;
 pub mod input;
 pub mod manifest;
+pub mod matrix;
 pub mod render;
 pub mod report;
 pub mod run;
@@ -22,6 +24,8 @@ pub mod statuses;
 pub mod validate;
 pub mod version;
 mod watch;
+pub mod what_can;
+pub mod who_can;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -57,6 +61,14 @@ enum Command {
     Acl(acl::Args),
     /// Tell whether a user may submit to a queue, or administer it
     CanI(can_i::Args),
+    /// Explain why a user may, or may not, submit to a queue or administer it
+    Explain(explain::Args),
+    /// List everyone who may submit to a queue, or administer it
+    WhoCan(who_can::Args),
+    /// List the queues that a user may submit to, or administer
+    WhatCan(what_can::Args),
+    /// Show which user, group or everyone may do what on which queue
+    Matrix(matrix::Args),
     /// Print the custom resource definitions
     Crds(crds::Args),
     /// List the codes of all diagnostics
@@ -151,6 +163,11 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// The answer to a question.
+    pub fn yes(yes: bool) -> Self {
+        if yes { Self::Clean } else { Self::Findings }
+    }
+
     /// By what was found; `strict` counts warnings.
     pub fn of(count: Count, strict: bool) -> Self {
         if count.errors > 0 || (strict && count.warnings > 0) { Self::Findings } else { Self::Clean }
@@ -196,6 +213,10 @@ pub fn main() -> ExitCode {
         Command::Validate(args) => validate::run(args, console),
         Command::Acl(args) => acl::run(args, console),
         Command::CanI(args) => can_i::run(args, console),
+        Command::Explain(args) => explain::run(args, console),
+        Command::WhoCan(args) => who_can::run(args, console),
+        Command::WhatCan(args) => what_can::run(args, console),
+        Command::Matrix(args) => matrix::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::Codes(args) => codes::run(args, console),
         Command::Run(args) => run::run(args),

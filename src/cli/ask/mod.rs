@@ -3,12 +3,15 @@
 //! * [`configuration`]: what is asked about: trees with origins, and places in the [`texts`] they were read from.
 //! * [`files`], [`cluster`], [`live`]: the three ways to a configuration.
 //! * [`identity`], [`question`]: whom and what it is asked about.
+//! * [`answers`], [`output`]: what programs and people get.
 
+pub mod answers;
 pub mod cluster;
 pub mod configuration;
 pub mod files;
 pub mod identity;
 pub mod live;
+pub mod output;
 pub mod question;
 pub mod texts;
 
@@ -24,7 +27,11 @@ use configuration::Configuration;
 
 /// How a question ends, for `--help`.
 pub const EXIT_CODES: &str = "\
-Exit codes: 0 yes (or: answered), 1 no, 2 the command line is wrong, 3 it could not be decided.";
+Exit codes: 0 yes, 1 no, 2 the command line is wrong, 3 it could not be decided.";
+
+/// The same for commands that list.
+pub const EXIT_CODES_OF_LISTS: &str = "\
+Exit codes: 0 there is something to list, 1 there is nothing, 2 the command line is wrong, 3 it could not be decided.";
 
 /// Where the configuration comes from that is asked about.
 #[derive(Debug, Clone, Default, clap::Args)]
