@@ -2,7 +2,7 @@
 //!
 //! Fields are added without notice; [`VERSION`] is raised when one changes its meaning or goes.
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
 
 use super::configuration::Configuration;
@@ -13,6 +13,16 @@ use crate::model::right::Right;
 
 /// The version of all answers.
 pub const VERSION: u32 = 1;
+
+/// The schemas of all answers, by the name of the file that documents them.
+pub fn schemas() -> Vec<(&'static str, Schema)> {
+    vec![
+        ("decision.json", schema_for!(DecisionAnswer)),
+        ("matrix.json", schema_for!(MatrixAnswer)),
+        ("what-can.json", schema_for!(WhatCanAnswer)),
+        ("who-can.json", schema_for!(WhoCanAnswer)),
+    ]
+}
 
 /// What every answer is about.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
