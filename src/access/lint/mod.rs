@@ -19,7 +19,7 @@ mod unused;
 use std::fmt::Write as _;
 
 pub use codes::CODES;
-pub use names::Known;
+pub use names::{Known, Population};
 
 use super::tree::{Grants, Node, Origin, QueueId, Tree};
 use crate::model::acl::{Acl, Match};

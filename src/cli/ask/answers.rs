@@ -47,7 +47,7 @@ pub enum Verb {
 }
 
 /// The key of an ACL in queues.yaml.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AclKey {
     /// `submitacl`
@@ -57,7 +57,7 @@ pub enum AclKey {
 }
 
 /// Whom an entry of an ACL names.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Named {
     /// What it is.
     pub kind: NamedKind,
@@ -77,7 +77,7 @@ pub enum NamedKind {
 }
 
 /// Where an entry is written.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WrittenIn {
     /// `QueueAcl` for an object, `Text` for the text of a configuration.
     pub kind: String,
@@ -143,7 +143,7 @@ pub struct TraceStep {
 }
 
 /// An entry that grants something.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GrantedBy {
     /// The queue whose ACL it is.
     pub queue: String,
@@ -330,6 +330,11 @@ impl Named {
             NamedKind::User => format!("user {name}"),
             NamedKind::Group => format!("group {name}"),
         }
+    }
+
+    /// `user/sue`, `group/devs`, `everyone`
+    pub fn path(&self) -> String {
+        self.words().replacen(' ', "/", 1)
     }
 }
 
