@@ -3,6 +3,7 @@
 //! Queues are numbered in pre-order, each before its children: a subtree is a range of numbers.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::ops::Range;
 
 use crate::model::acl::{self, Acl, AclError};
@@ -88,6 +89,15 @@ pub enum Located {
     Below(QueueId),
     /// Nothing: the path does not begin with the root (`partition.go:493`).
     Nowhere,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Object { kind, name } => write!(f, "{kind}/{name}"),
+            Self::Text(_) => f.write_str("the queues.yaml"),
+        }
+    }
 }
 
 impl Located {

@@ -3,7 +3,6 @@
 use super::{Clause, List, Need, Question, Step, Verb};
 use crate::access::check::{self, Subject};
 use crate::access::tree::{Located, Tree};
-use crate::model::acl::Match;
 use crate::model::application::settings::{
     SPARK_ENABLE, SparkList, SparkLists, SparkRules, Written, YARN_ENABLE, YarnRules,
 };
@@ -175,14 +174,4 @@ fn listed<T>(
     let granted = entry.is_some();
     let list = List { key: written.key, text: written.text.clone(), set: written.set, entry };
     Step { clause: clause(list), granted }
-}
-
-impl From<Match<'_>> for Subject {
-    fn from(entry: Match<'_>) -> Self {
-        match entry {
-            Match::Everyone => Self::Everyone,
-            Match::User(user) => Self::User(user.to_owned()),
-            Match::Group(group) => Self::Group(group.to_owned()),
-        }
-    }
 }
