@@ -39,7 +39,7 @@ fn files_are_what_the_code_generates() {
 /// Answers of each kind, a yes and a no among them, with origins in objects and in texts.
 #[test]
 fn what_is_printed_is_valid() {
-    let cases: [(&str, &[&str]); 7] = [
+    let cases: [(&str, &[&str]); 9] = [
         ("decision.json", &["can-i", "submit", "root.prod.etl", "--as", "ann", "--as-group", "platform"]),
         ("decision.json", &["can-i", "administer", "root.prod.etl", "--as", "ann"]),
         ("decision.json", &["explain", "submit", "root.prod.etl.new", "--as", "etl-service"]),
@@ -47,6 +47,8 @@ fn what_is_printed_is_valid() {
         ("who-can.json", &["who-can", "submit", "root.prod.etl"]),
         ("what-can.json", &["what-can", "--as", "sue"]),
         ("matrix.json", &["matrix"]),
+        ("diff.json", &["diff", "--from", "tests/cli/cases/changes.in/old.yaml"]),
+        ("lint.json", &["lint", "--users", "tests/cli/cases/changes.in/users.txt"]),
     ];
     let schemas = generated();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -118,10 +118,10 @@ impl<'t> Place<'t> {
         self.node.grants(self.right)
     }
 
-    /// What each object or text wrote of it, as far as it is in force.
+    /// What each object or text wrote of it, as far as it grants anything.
     fn parts(self) -> impl Iterator<Item = (&'t Origin, &'t Acl)> {
         let grants = self.grants();
-        let in_force = |part: &Acl| part.is_everyone() || !grants.acl.is_everyone();
+        let in_force = |part: &Acl| part.is_everyone() || (!grants.acl.is_everyone() && !part.is_nobody());
         grants.parts.iter().filter(move |(_, part)| in_force(part)).map(|(origin, part)| (origin, part))
     }
 }

@@ -52,7 +52,7 @@ pub(super) fn find(tree: &Tree, known: &Known, findings: &mut Findings) {
     for (entry, places) in &uses {
         match known.of(*entry) {
             Some(population) if !population.has(name(*entry)) => {
-                unknown(*entry, places, population, findings);
+                unknown(*entry, &uses, population, findings);
             }
             Some(_) => {}
             None => {
@@ -101,13 +101,26 @@ fn kind(entry: Match<'_>) -> &'static str {
     }
 }
 
-fn unknown(entry: Match<'_>, places: &[(Place<'_>, &Origin)], known: &Population, findings: &mut Findings) {
+/// The same name in the other list.
+fn other(entry: Match<'_>) -> Option<Match<'_>> {
+    match entry {
+        Match::User(name) => Some(Match::Group(name)),
+        Match::Group(name) => Some(Match::User(name)),
+        Match::Everyone => None,
+    }
+}
+
+fn unknown(entry: Match<'_>, uses: &Uses<'_>, known: &Population, findings: &mut Findings) {
     let (kind, name) = (kind(entry), name(entry));
+    let elsewhere = other(entry).filter(|other| uses.contains_key(other));
     let help = match nearest(known.names.iter().map(String::as_str), name) {
+        _ if elsewhere.is_some() => {
+            "other ACLs have it in the other list: users stand before the blank, groups behind it".to_owned()
+        }
         Some(near) => format!("write {} if that is meant", quoted(near)),
         None => format!("write the name as the identity provider sends it, or make the {kind} known"),
     };
-    for (place, origin) in places {
+    for (place, origin) in uses.get(&entry).into_iter().flatten() {
         let message = format!(
             "{} names the {kind} {}, which is not known",
             acl_of(place.right, &place.node.path),
@@ -119,11 +132,7 @@ fn unknown(entry: Match<'_>, places: &[(Place<'_>, &Origin)], known: &Population
 
 /// A user in one ACL that is a group in others, or the other way round. Where one ACL has both, they are taken to be two.
 fn other_kind(entry: Match<'_>, uses: &Uses<'_>, findings: &mut Findings) -> bool {
-    let other = match entry {
-        Match::User(name) => Match::Group(name),
-        Match::Group(name) => Match::User(name),
-        Match::Everyone => return false,
-    };
+    let Some(other) = other(entry) else { return false };
     let (Some(places), Some(others)) = (uses.get(&entry), uses.get(&other)) else { return false };
     let (Some((place, origin)), Some((first, _))) = (only(places), others.first()) else { return false };
     // Of two that stand once each it is told of the user: a blank that YAML lost makes users of groups.

@@ -18,6 +18,8 @@ pub const VERSION: u32 = 1;
 pub fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
         ("decision.json", schema_for!(DecisionAnswer)),
+        ("diff.json", schema_for!(crate::cli::diff::answer::DiffAnswer)),
+        ("lint.json", schema_for!(crate::cli::lint::LintAnswer)),
         ("matrix.json", schema_for!(MatrixAnswer)),
         ("what-can.json", schema_for!(WhatCanAnswer)),
         ("who-can.json", schema_for!(WhoCanAnswer)),

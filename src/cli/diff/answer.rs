@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::access::diff::{Change, Direction, Extent, PartitionDiff, Presence, Reached, Section};
+use crate::access::reach::QueueSet;
 use crate::cli::ask::answers::{Answers, GrantedBy, Named, VERSION, Verb};
 use crate::cli::ask::configuration::Configuration;
 
@@ -169,7 +170,7 @@ impl Compared<'_> {
     }
 
     fn changes(self, partition: &str, section: &Section) -> Vec<ChangeAnswer> {
-        let paths = |set| section.queues.paths(set).map(ToString::to_string).collect::<Vec<_>>();
+        let paths = |set: &QueueSet| section.queues.paths(set).map(ToString::to_string).collect::<Vec<_>>();
         let change = |change: &Change| ChangeAnswer {
             direction: change.direction.into(),
             subject: Named::from(&change.subject),

@@ -63,7 +63,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let old = args.old(console)?;
     let new = files::read(&args.files(&args.new), console)?;
     let compared = Compared { old: &old, new: &new };
-    let found = between(&args.trees(&old)?, &args.trees(&new)?);
+    let found = between(&args.trees(&old, &new)?, &args.trees(&new, &old)?);
     let answer = compared.answer(&found);
     notes(compared, &found, console);
     print(&answer, args.output, several(compared), console)?;
@@ -83,10 +83,15 @@ impl Args {
         Files { paths: paths.to_vec(), recursive: self.recursive, base: None, now: self.now }
     }
 
-    fn trees(&self, configuration: &Configuration) -> Result<Vec<Tree>, Failure> {
+    /// The partitions to look at; one that only one of the two has is a difference, too.
+    fn trees(&self, of: &Configuration, other: &Configuration) -> Result<Vec<Tree>, Failure> {
         match &self.partition {
-            Some(partition) => Ok(vec![configuration.tree(partition)?.clone()]),
-            None => Ok(configuration.trees().to_vec()),
+            None => Ok(of.trees().to_vec()),
+            Some(partition) => match (of.tree(partition), other.tree(partition)) {
+                (Ok(tree), _) => Ok(vec![tree.clone()]),
+                (Err(_), Ok(_)) => Ok(Vec::new()),
+                (Err(failure), Err(_)) => Err(failure),
+            },
         }
     }
 }

@@ -31,7 +31,7 @@ struct Shown {
 
 impl Shown {
     fn partition(&self, partition: &PartitionAnswer) -> Vec<Row> {
-        let mut rows = self.changes(&partition.changes);
+        let mut rows = self.changes(&partition.changes, true);
         rows.extend(self.queues("added", &partition.added));
         rows.extend(self.queues("removed", &partition.removed));
         rows
@@ -43,40 +43,51 @@ impl Shown {
             .subtrees
             .iter()
             .map(|top| row([change, "", "", &format!("{}{}", top.queue, and_below(top.below)), "", ""]));
-        tops.chain(self.changes(&queues.changes)).collect()
+        // Who has the same by the queues above is not worth a word: the queue itself comes or goes.
+        tops.chain(self.changes(&queues.changes, false)).collect()
     }
 
-    fn changes(&self, changes: &[ChangeAnswer]) -> Vec<Row> {
-        let together = changes.chunk_by(|left, right| same_but_the_verb(left, right));
-        together.flat_map(|changes| self.change(changes)).collect()
+    fn changes(&self, changes: &[ChangeAnswer], with_unchanged: bool) -> Vec<Row> {
+        let together = changes.chunk_by(same_but_the_verb);
+        let rows = |changes: &[ChangeAnswer]| {
+            let unchanged = if with_unchanged { self.unchanged(changes) } else { Vec::new() };
+            [self.change(changes), unchanged].concat()
+        };
+        together.flat_map(rows).collect()
     }
 
     /// One change of one or both rights.
     fn change(&self, changes: &[ChangeAnswer]) -> Vec<Row> {
         let Some(first) = changes.first() else { return Vec::new() };
-        let verbs = changes.iter().map(|change| change.verb.as_str()).collect::<Vec<_>>().join(", ");
-        let (word, unchanged) = match first.direction {
-            DirectionKind::Gains => ("gains", "has it"),
-            DirectionKind::Loses => ("loses", "keeps"),
+        let word = match first.direction {
+            DirectionKind::Gains => "gains",
+            DirectionKind::Loses => "loses",
         };
-        let who = first.subject.words();
-        let mut rows: Vec<Row> = first
-            .subtrees
-            .iter()
-            .map(|of| {
-                let origins = WrittenIn::list(&of.by.origins);
-                row([word, &who, &verbs, &self.subtree(of), of.by.acl.as_str(), &origins])
-            })
-            .collect();
+        let (who, verbs) = (first.subject.words(), verbs(changes));
+        let rows = first.subtrees.iter().map(|of| {
+            let origins = WrittenIn::list(&of.by.origins);
+            row([word, &who, &verbs, &self.subtree(of), of.by.acl.as_str(), &origins])
+        });
+        rows.collect()
+    }
+
+    /// For whom it changes nothing.
+    fn unchanged(&self, changes: &[ChangeAnswer]) -> Vec<Row> {
+        let Some(first) = changes.first() else { return Vec::new() };
+        let word = match first.direction {
+            DirectionKind::Gains => "has it",
+            DirectionKind::Loses => "keeps",
+        };
+        let verbs = verbs(changes);
         if self.most < first.unchanged.len() {
             let names = first.unchanged.iter().map(|unchanged| unchanged.subject.words());
-            rows.push(row([unchanged, &self.list(names.collect()), &verbs, "", "", ""]));
-        } else {
-            rows.extend(first.unchanged.iter().map(|of| {
-                row([unchanged, &of.subject.words(), &verbs, &self.list(of.queues.clone()), "", ""])
-            }));
+            return vec![row([word, &self.list(names.collect()), &verbs, "", "", ""])];
         }
-        rows
+        let rows = first
+            .unchanged
+            .iter()
+            .map(|of| row([word, &of.subject.words(), &verbs, &self.list(of.queues.clone()), "", ""]));
+        rows.collect()
     }
 
     /// `root.prod and 14 below, not root.prod.etl`
@@ -94,6 +105,10 @@ impl Shown {
         let shown = names.into_iter().take(self.most).collect::<Vec<_>>().join(", ");
         if more > 0 { format!("{shown} and {more} more") } else { shown }
     }
+}
+
+fn verbs(changes: &[ChangeAnswer]) -> String {
+    changes.iter().map(|change| change.verb.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 fn and_below(below: usize) -> String {
