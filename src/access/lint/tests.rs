@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::access::diff::diff;
+use crate::access::reach::Way;
 use crate::access::testing::{Queue, any_tree, each_tree, parsed, text, tree};
 use crate::model::acl;
 use crate::text::go_regex::GoRegex;
@@ -291,9 +291,13 @@ fn without(tree: &Tree, taken: &[(&QueuePath, Right)]) -> Tree {
 
 /// Whether taking ACLs away changes who may submit, and who administers.
 fn changes(tree: &Tree, taken: &[(&QueuePath, Right)]) -> (bool, bool) {
-    let diff = diff(tree, &without(tree, taken));
-    let of = |right| diff.kept.changes.iter().any(|change| change.right == right);
-    (of(Right::Submit), of(Right::Admin))
+    let less = without(tree, taken);
+    let names = [Match::Everyone, Match::User("u"), Match::Group("g")];
+    let differs = |right: Right| {
+        let may = |tree: &Tree, id, name| Way::of(tree, right, id, name).is_some();
+        tree.queues().any(|(id, _)| names.iter().any(|name| may(tree, id, *name) != may(&less, id, *name)))
+    };
+    (differs(Right::Submit), differs(Right::Admin))
 }
 
 /// On trees whose ACLs have one entry each: an ACL is said to be without effect if, and only if, it is.
