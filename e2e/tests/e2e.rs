@@ -3,4 +3,5 @@
 mod agreement;
 mod operator;
 mod oracle;
+mod placement;
 mod smoke;

@@ -19,8 +19,8 @@ const QUEUES: &str = r#"
 "#;
 
 fn tree(rules: &[&str], queues: &str) -> Tree {
-    let rules: String = rules.iter().map(|rule| format!("      - {rule}\n")).collect();
-    let rules = if rules.is_empty() { rules } else { format!("    placementrules:\n{rules}") };
+    let head = if rules.is_empty() { "" } else { "    placementrules:\n" };
+    let rules = rules.iter().fold(head.to_owned(), |text, rule| format!("{text}      - {rule}\n"));
     parsed(&format!("partitions:\n  - name: default\n{rules}    queues:\n      - name: root{queues}"))
 }
 
@@ -175,12 +175,12 @@ fn live_queues_take_part() {
     live.insert("root.leaf", LiveQueue { leaf: false, draining: true });
     let placer = Placer::with_live(&tree, live);
     let ends = |user: &str, queue: &str| placer.place(&asks(user, &[], queue, &[])).outcome;
-    let placed = |queue: &str| Outcome::Placed { queue: queue.to_owned() };
+    let lands = |queue: &str| Outcome::Placed { queue: queue.to_owned() };
     let rejects = |outcome: Outcome, words: &str| matches!(outcome, Outcome::Rejected { message } if message.contains(words));
     let undecided = |outcome: Outcome| matches!(outcome, Outcome::Undecided { .. });
     // The configuration's own queues are what it says.
-    assert_eq!(ends("alice", "root.leaf"), placed("root.leaf"));
-    assert_eq!(ends("alice", "root.MADE.below"), placed("root.made.below"));
+    assert_eq!(ends("alice", "root.leaf"), lands("root.leaf"));
+    assert_eq!(ends("alice", "root.MADE.below"), lands("root.made.below"));
     assert!(rejects(ends("alice", "root.made"), NO_RULE_MATCHED));
     assert!(rejects(ends("alice", "root.made.below.x"), "parent is already a leaf: root.made.below"));
     // Draining: nothing new in it or below it. Its own ACLs are not known, which matters only where they would decide.
@@ -188,7 +188,7 @@ fn live_queues_take_part() {
     assert!(rejects(ends("eve", "root.tenants.gone"), NO_RULE_MATCHED));
     assert!(rejects(ends("alice", "root.tenants.old.new"), "queue is marked for deletion: root.tenants.old"));
     assert!(undecided(ends("eve", "root.tenants.old.new")));
-    assert_eq!(ends("alice", "root.tenants.old.dyn"), placed("root.tenants.old.dyn"));
+    assert_eq!(ends("alice", "root.tenants.old.dyn"), lands("root.tenants.old.dyn"));
     assert!(undecided(ends("eve", "root.tenants.old.dyn")));
 }
 
