@@ -4,6 +4,7 @@
 //! (`CheckSubmitAccess` and `CheckAdminAccess`, yunikorn-core `pkg/scheduler/objects/queue.go:798-822`). Grants only add up: no
 //! queue can take away what one above it grants.
 
+use super::reach::stops;
 use super::tree::{Grants, Located, Origin, Tree};
 use crate::model::acl::Match;
 use crate::model::identity::Identity;
@@ -41,7 +42,7 @@ pub enum Outcome {
 pub enum Denial {
     /// No ACL on the way to the root names the user or a group.
     NotGranted,
-    /// Nobody may submit to the recovery queue, whatever the ACLs say (`queue.go:800`).
+    /// The question came to the recovery queue: nobody may submit to it, whatever its ACLs and those above say (`queue.go:800`).
     Recovery,
     /// The path does not begin with the root, so it is no queue.
     NoQueue,
@@ -108,8 +109,7 @@ pub fn decide(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> De
         return decision;
     };
     for (_, node) in tree.lineage(id) {
-        // Also on the way up from a queue below it (`queue.go:807`).
-        if right == Right::Submit && node.path.is_recovery() {
+        if stops(right, node) {
             decision.outcome = Outcome::Denied(Denial::Recovery);
             return decision;
         }

@@ -2,13 +2,28 @@
 //!
 //! * [`tree`]: the queues of one partition with their ACLs, and for each where it came from.
 //! * [`check`]: may this user submit to, or administer, this queue; with every step on the way.
+//! * [`reach`]: how far a grant reaches.
+//! * [`who_can`], [`what_can`], [`matrix`]: who may do this on a queue, on which queues may one do this, and both at once.
 //! * [`placement`]: where does an application land, and by which rule.
+//! * [`diff`](mod@diff): who gains and who loses what between two configurations.
 //!
 //! All of it is synchronous and total over plain data.
 
 pub mod check;
+pub mod diff;
+pub mod matrix;
 pub mod placement;
+pub mod reach;
+#[cfg(test)]
+mod testing;
 pub mod tree;
+pub mod what_can;
+pub mod who_can;
 
 pub use check::{Decision, Denial, Outcome, Step};
+pub use diff::{Diff, diff};
+pub use matrix::{Matrix, matrix};
+pub use reach::{QueueSet, Way};
 pub use tree::{Grants, Node, Origin, QueueId, Tree};
+pub use what_can::{WhatCan, what_can};
+pub use who_can::{WhoCan, who_can};

@@ -146,6 +146,16 @@ impl Tree {
         }
     }
 
+    /// The same partition as if it were not there: no queue at all.
+    pub(super) fn without_queues(&self) -> Self {
+        Self {
+            partition: self.partition.clone(),
+            rules: Vec::new(),
+            queues: Vec::new(),
+            by_path: HashMap::new(),
+        }
+    }
+
     /// The partition's name.
     pub fn partition(&self) -> &str {
         &self.partition
@@ -208,6 +218,12 @@ impl Tree {
         id.0..id.0.saturating_add(size)
     }
 
+    /// The recovery queue and all below it, if the text has one.
+    pub fn recovery(&self) -> Option<Range<u32>> {
+        let path = QueuePath::parse(queue::RECOVERY).ok()?;
+        self.find(&path).map(|id| self.subtree(id))
+    }
+
     /// Says that an object grants this at a queue. What the object names is then no longer told as the text's.
     pub fn attribute(&mut self, path: &QueuePath, right: Right, object: Origin, granted: &Acl) {
         if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
@@ -219,6 +235,11 @@ impl Tree {
 impl QueueId {
     /// The root queue.
     pub const ROOT: Self = Self(0);
+
+    /// The queue with this number, if there are so many.
+    pub fn new(number: u32) -> Self {
+        Self(number)
+    }
 
     /// As an index into what is stored in the order of [`Tree::queues`].
     pub fn index(self) -> usize {

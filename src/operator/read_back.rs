@@ -82,6 +82,14 @@ impl Scheduler {
         config.checksum.filter(|sum| !sum.is_empty()).ok_or(Error::NoConfiguration(url))
     }
 
+    /// The whole configuration that is in force, as `YuniKorn` gives it.
+    ///
+    /// # Errors
+    /// When there is no such answer.
+    pub async fn config(&self, base: &str) -> Result<serde_json::Value, Error> {
+        self.get(&join(base, "ws/v1/config")).await
+    }
+
     /// The queues of a partition as they are now: path, and whether the configuration (not a placement rule) made it.
     ///
     /// # Errors

@@ -2,8 +2,8 @@
 
 use super::Acl;
 
-/// Which entry of an ACL grants access.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// An entry of an ACL: the one that grants access, or any ([`Acl::entries`]). Ordered as listed here, names by their bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Match<'a> {
     /// The wildcard.
     Everyone,
@@ -18,6 +18,22 @@ impl Acl {
     /// Names match byte for byte.
     pub fn allows<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> bool {
         self.matched(user, groups).is_some()
+    }
+
+    /// All entries: the wildcard, or the users and the groups in order.
+    pub fn entries(&self) -> impl Iterator<Item = Match<'_>> {
+        let wildcard = self.is_everyone().then_some(Match::Everyone);
+        let users = self.users().iter().map(Match::User);
+        wildcard.into_iter().chain(users).chain(self.groups().iter().map(Match::Group))
+    }
+
+    /// Whether this entry is one of its own. A wildcard has no other.
+    pub fn has(&self, entry: Match<'_>) -> bool {
+        match entry {
+            Match::Everyone => self.is_everyone(),
+            Match::User(user) => self.users().contains(user),
+            Match::Group(group) => self.groups().contains(group),
+        }
     }
 
     /// The entry that grants access, in the order `YuniKorn` looks: the wildcard, the user, the groups as listed.
@@ -54,6 +70,26 @@ mod tests {
             let acl = parse(text).expect(text);
             assert_eq!(acl.matched(user, groups), expected, "{text:?} {user} {groups:?}");
             assert_eq!(acl.allows(user, groups), expected.is_some(), "{text:?} {user} {groups:?}");
+        }
+    }
+
+    #[test]
+    fn the_entries_are_what_the_acl_has() {
+        use Match::{Everyone, Group, User};
+        let cases: [(&str, &[Match<'_>]); 4] = [
+            ("*", &[Everyone]),
+            ("sue,bob dev", &[User("bob"), User("sue"), Group("dev")]),
+            (" b,a", &[Group("a"), Group("b")]),
+            ("", &[]),
+        ];
+        for (text, expected) in cases {
+            let acl = parse(text).expect(text);
+            let entries: Vec<_> = acl.entries().collect();
+            assert_eq!(entries, expected, "{text:?}");
+            assert!(entries.is_sorted(), "{text:?}");
+            for entry in [Everyone, User("sue"), Group("sue"), User("a"), Group("a")] {
+                assert_eq!(acl.has(entry), entries.contains(&entry), "{text:?} {entry:?}");
+            }
         }
     }
 

@@ -1,0 +1,86 @@
+//! Subjects × queues: who may do what where, on one page.
+
+use std::collections::BTreeSet;
+
+use super::check::Subject;
+use super::reach::Way;
+use super::tree::{QueueId, Tree};
+use crate::model::acl::Match;
+use crate::model::right::Right;
+
+/// The page: its rows are computed as they are read.
+#[derive(Debug, Clone)]
+pub struct Matrix<'t> {
+    tree: &'t Tree,
+    subjects: Vec<Subject>,
+    columns: Vec<(QueueId, Right)>,
+}
+
+/// What one subject may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row<'t> {
+    /// Who. A user is looked at without the groups it may be in, a group without the names of its members.
+    pub subject: Subject,
+    /// One for each column: the nearest entry that grants it, or `None`.
+    pub cells: Vec<Option<Way<'t>>>,
+}
+
+/// How a cell comes to be granted. More than one may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct How {
+    /// By a queue above.
+    pub inherited: bool,
+    /// May submit as an administrator.
+    pub through_admin: bool,
+    /// By the wildcard, not by name.
+    pub everyone: bool,
+}
+
+impl How {
+    /// How a way leads to a right on a queue.
+    pub fn of(way: &Way<'_>, queue: QueueId, right: Right) -> Self {
+        Self {
+            inherited: way.queue != queue,
+            through_admin: way.acl != right,
+            everyone: way.entry == Match::Everyone,
+        }
+    }
+}
+
+/// The matrix of these subjects, queues and rights, in the order given. No subjects are all that are named anywhere, and everyone
+/// else; no queues are all.
+pub fn matrix<'t>(tree: &'t Tree, subjects: &[Subject], queues: &[QueueId], rights: &[Right]) -> Matrix<'t> {
+    let subjects = if subjects.is_empty() { all_named(tree) } else { subjects.to_vec() };
+    let queues = if queues.is_empty() { tree.queues().map(|(id, _)| id).collect() } else { queues.to_vec() };
+    let columns = queues.iter().flat_map(|queue| rights.iter().map(move |right| (*queue, *right)));
+    Matrix { tree, subjects, columns: columns.collect() }
+}
+
+/// Users, then groups, by name, then [`Subject::Everyone`] for whoever is not named.
+pub fn all_named(tree: &Tree) -> Vec<Subject> {
+    let acls = tree.queues().flat_map(|(_, node)| Right::ALL.map(|right| &node.grants(right).acl));
+    let entries: BTreeSet<Match<'_>> = acls.flat_map(crate::model::acl::Acl::entries).collect();
+    let names = entries.into_iter().filter(|entry| *entry != Match::Everyone);
+    names.chain([Match::Everyone]).map(Subject::from).collect()
+}
+
+impl<'t> Matrix<'t> {
+    /// The columns: each queue with each right.
+    pub fn columns(&self) -> &[(QueueId, Right)] {
+        &self.columns
+    }
+
+    /// Whom the rows are about.
+    pub fn subjects(&self) -> &[Subject] {
+        &self.subjects
+    }
+
+    /// The rows in the order of the subjects.
+    pub fn rows(&self) -> impl Iterator<Item = Row<'t>> {
+        self.subjects.iter().map(|subject| {
+            let identity = subject.identity();
+            let cell = |(queue, right): &(QueueId, Right)| Way::find(self.tree, *right, *queue, &identity);
+            Row { subject: subject.clone(), cells: self.columns.iter().map(cell).collect() }
+        })
+    }
+}

@@ -1,0 +1,135 @@
+//! Trees for the tests of this layer.
+
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+
+use super::tree::Tree;
+use crate::model::config::verdict;
+use crate::model::identity::Identity;
+use crate::model::queue::QueuePath;
+
+/// A queue's path, `submitacl` and `adminacl`.
+pub(crate) type Queue<'a> = (&'a str, &'a str, &'a str);
+
+/// The text of a queues.yaml with these queues, the root first and each behind the one above it.
+pub(crate) fn text(queues: &[Queue<'_>]) -> String {
+    let mut text = String::from("partitions:\n  - name: default\n    queues:\n");
+    write_below(&mut text, None, queues);
+    text
+}
+
+/// The tree of these queues; a root without ACLs is added where none is given.
+pub(crate) fn tree(queues: &[Queue<'_>]) -> Tree {
+    parsed(&text(queues))
+}
+
+/// The tree of a text's one partition.
+pub(crate) fn parsed(text: &str) -> Tree {
+    let verdict = verdict(text, &[]);
+    let config = verdict.config.unwrap_or_else(|| panic!("{text}\n{:?}", verdict.diagnostics));
+    Tree::of(config.partition("default").expect("default")).expect("active")
+}
+
+fn write_below(text: &mut String, above: Option<&QueuePath>, queues: &[Queue<'_>]) {
+    for (path, submit, admin) in queues {
+        let path = QueuePath::parse(path).expect(path);
+        if path.parent().as_ref() != above {
+            continue;
+        }
+        let pad = "    ".repeat(path.depth() + 2);
+        writeln!(text, "{pad}- name: \"{}\"", path.leaf()).expect("text");
+        for (key, acl) in
+            [("submitacl", submit), ("adminacl", admin)].iter().filter(|(_, acl)| !acl.is_empty())
+        {
+            writeln!(text, "{pad}  {key}: \"{acl}\"").expect("text");
+        }
+        if queues
+            .iter()
+            .any(|(other, _, _)| QueuePath::parse(other).expect(other).parent().as_ref() == Some(&path))
+        {
+            writeln!(text, "{pad}  queues:").expect("text");
+            write_below(text, Some(&path), queues);
+        }
+    }
+}
+
+/// The ACLs of small trees.
+const SUBMIT: [&str; 4] = ["", "u", " g", "*"];
+const ADMIN: [&str; 3] = ["", "u", "*"];
+
+/// The queues of random trees, the root first and each behind the one above it.
+pub(crate) const QUEUES: [&str; 9] = [
+    "root",
+    "root.a",
+    "root.a.x",
+    "root.a.x.deep",
+    "root.a-b",
+    "root.b",
+    "root.b.x",
+    "root.@recovery@",
+    "root.@recovery@.x",
+];
+
+/// Everyone who matters to them: named, a member, both, and neither.
+pub(crate) fn people() -> Vec<Identity> {
+    let person = |user: &str, groups: &[&str]| Identity {
+        user: user.to_owned(),
+        groups: groups.iter().map(ToString::to_string).collect(),
+    };
+    vec![
+        person("u", &[]),
+        person("u", &["x", "g"]),
+        person("v", &["g"]),
+        person("v", &["u", "x"]),
+        person("g", &[]),
+        person("", &[]),
+    ]
+}
+
+/// Every tree with these queues and one of each list of ACLs at each: 12 to the power of the number of queues.
+pub(crate) fn each_tree(queues: &[&str], mut look: impl FnMut(&Tree)) {
+    let choices = SUBMIT.len() * ADMIN.len();
+    for choice in 0..choices.pow(u32::try_from(queues.len()).expect("few")) {
+        let mut rest = choice;
+        let queues: Vec<Queue<'_>> = queues
+            .iter()
+            .map(|path| {
+                let (submit, admin) = (SUBMIT[rest % SUBMIT.len()], ADMIN[rest / SUBMIT.len() % ADMIN.len()]);
+                rest /= choices;
+                (*path, submit, admin)
+            })
+            .collect();
+        look(&tree(&queues));
+    }
+}
+
+fn any_acl() -> impl Strategy<Value = &'static str> {
+    prop_oneof![
+        6 => Just(""),
+        1 => Just("*"),
+        5 => prop::sample::select(vec!["u", "v", " g", " h", "u g", "u,v", "u,v g,h", "v h", "g u"]),
+    ]
+}
+
+/// A tree of some of [`QUEUES`] with ACLs of few names.
+pub(crate) fn any_tree() -> impl Strategy<Value = Tree> {
+    let queue = (any::<bool>(), any_acl(), any_acl());
+    proptest::collection::vec(queue, QUEUES.len()).prop_map(|choices| {
+        let mut queues: Vec<Queue<'_>> = Vec::new();
+        for (path, (present, submit, admin)) in QUEUES.iter().zip(choices) {
+            let above = path.rsplit_once('.').map(|(above, _)| above);
+            let has_above = above.is_none_or(|above| queues.iter().any(|(path, _, _)| *path == above));
+            if path == &"root" || (present && has_above) {
+                queues.push((path, submit, admin));
+            }
+        }
+        tree(&queues)
+    })
+}
+
+/// Somebody with the names of [`any_tree`], or with none of them.
+pub(crate) fn any_identity() -> impl Strategy<Value = Identity> {
+    let groups = proptest::collection::vec("[ghu]", 0..3);
+    ("[uvwg]", groups).prop_map(|(user, groups)| Identity { user, groups })
+}

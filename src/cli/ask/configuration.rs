@@ -1,0 +1,167 @@
+//! What the questions are asked about: the queues that `YuniKorn` has, or would have, and who wrote their ACLs.
+
+use std::collections::BTreeSet;
+
+use super::texts::{Place, Text};
+use crate::access::{Origin, Tree};
+use crate::cli::Failure;
+use crate::model::acl;
+use crate::model::config::{Config, Queue, verdict};
+use crate::model::queue::nearest;
+use crate::model::right::Right;
+use crate::plan::attribution::Attribution;
+use crate::text::diag::{Diagnostic, Span};
+
+/// Where the texts come from, and who wrote what.
+#[derive(Debug, Clone)]
+pub struct Written {
+    /// The text that the questions are asked about.
+    pub text: Text,
+    /// The text that it was made of, where objects write ACLs into it.
+    pub base: Option<Text>,
+    /// Which objects write which ACLs.
+    pub attributions: Vec<Attribution>,
+}
+
+/// The queues of all partitions, with origins.
+#[derive(Debug, Clone)]
+pub struct Configuration {
+    /// The configuration as `YuniKorn` reads it.
+    pub config: Config,
+    trees: Vec<Tree>,
+    text: Text,
+    base: Option<Text>,
+}
+
+/// The text is none that `YuniKorn` takes.
+#[derive(Debug, Clone)]
+pub struct Refused {
+    /// In its words.
+    pub reason: String,
+    /// What is wrong, with places in the text.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The text.
+    pub text: Text,
+}
+
+impl Configuration {
+    /// Reads the text and says at each entry who wrote it.
+    ///
+    /// # Errors
+    /// When `YuniKorn` would not take the text: nobody knows then what it runs.
+    pub fn of(written: Written) -> Result<Self, Box<Refused>> {
+        let Written { text, base, attributions } = written;
+        let verdict = verdict(&text.text, &[]);
+        let refusal = verdict.refusal();
+        let trees = match (&verdict.config, &refusal) {
+            (Some(config), None) => config
+                .partitions
+                .iter()
+                .map(Tree::of)
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(|e| e.to_string()),
+            (_, refusal) => Err(refusal.clone().unwrap_or_default()),
+        };
+        let (trees, config) = match (trees, verdict.config) {
+            (Ok(trees), Some(config)) => (trees, config),
+            (trees, _) => {
+                let reason = trees.err().unwrap_or_default();
+                return Err(Box::new(Refused { reason, diagnostics: verdict.diagnostics, text }));
+            }
+        };
+        let mut configuration = Self { config, trees, text, base };
+        configuration.attribute(&attributions);
+        Ok(configuration)
+    }
+
+    /// The queues of one partition; its name is matched without case.
+    ///
+    /// # Errors
+    /// When there is none of this name.
+    pub fn tree(&self, partition: &str) -> Result<&Tree, Failure> {
+        let found = self.trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(partition));
+        found.ok_or_else(|| {
+            let names: Vec<&str> = self.trees.iter().map(Tree::partition).collect();
+            let near = nearest(names.iter().copied(), partition);
+            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            Failure::Undecided(format!(
+                "{} has no partition `{partition}`, only `{}`{hint}",
+                self.text.name,
+                names.join("`, `")
+            ))
+        })
+    }
+
+    /// The queues of each partition, in the order of the text.
+    pub fn trees(&self) -> &[Tree] {
+        &self.trees
+    }
+
+    /// What the questions are asked about, as people call it.
+    pub fn name(&self) -> &str {
+        &self.text.name
+    }
+
+    /// Where an origin is written; `None` for an object.
+    pub fn place(&self, origin: &Origin) -> Option<Place> {
+        match origin {
+            Origin::Object { .. } => None,
+            Origin::Text(Some(span)) => Some(match span.start.checked_sub(self.behind()) {
+                Some(start) => self.base.as_ref().unwrap_or(&self.text).place(Span::new(start, start)),
+                None => self.text.place(*span),
+            }),
+            Origin::Text(None) => Some(Place { file: self.text.name.clone(), position: None }),
+        }
+    }
+
+    /// Places in the base are counted on from here, to tell them apart from those in the text.
+    fn behind(&self) -> usize {
+        self.text.text.len().saturating_add(1)
+    }
+
+    fn attribute(&mut self, attributions: &[Attribution]) {
+        for tree in &mut self.trees {
+            let name = tree.partition().to_owned();
+            for part in attributions.iter().filter(|part| part.partition.eq_ignore_ascii_case(&name)) {
+                for (object, acl) in &part.objects {
+                    let object = Origin::Object { kind: "QueueAcl", name: object.clone() };
+                    tree.attribute(&part.queue, part.right, object, acl);
+                }
+            }
+        }
+        self.attribute_base(attributions);
+    }
+
+    /// What no object writes comes from the base, and has its place there.
+    fn attribute_base(&mut self, attributions: &[Attribution]) {
+        let behind = self.behind();
+        let Some(base) = self.base.as_ref().and_then(|base| verdict(&base.text, &[]).config) else {
+            return;
+        };
+        for tree in &mut self.trees {
+            let Some(partition) = base.partition(tree.partition()) else { continue };
+            let replaced: BTreeSet<_> = attributions
+                .iter()
+                .filter(|part| !part.base_stays && part.partition.eq_ignore_ascii_case(&partition.name))
+                .map(|part| (&part.queue, part.right))
+                .collect();
+            for (queue, right) in partition.queues().flat_map(|queue| Right::ALL.map(|right| (queue, right)))
+            {
+                if replaced.contains(&(&queue.path, right)) {
+                    continue;
+                }
+                let written = written(queue, right);
+                if let (Some(span), Ok(own)) = (written.span, acl::parse(&written.value)) {
+                    tree.attribute(&queue.path, right, Origin::Text(Some(span.shifted(behind))), &own);
+                }
+            }
+        }
+    }
+}
+
+fn written(queue: &Queue, right: Right) -> &crate::text::yaml::decode::Spanned {
+    match right {
+        Right::Submit => &queue.submit_acl,
+        Right::Admin => &queue.admin_acl,
+    }
+}
