@@ -17,6 +17,7 @@ pub mod findings;
 pub mod input;
 pub mod manifest;
 pub mod matrix;
+pub mod place;
 pub mod render;
 pub mod report;
 pub mod run;
@@ -69,6 +70,8 @@ enum Command {
     WhatCan(what_can::Args),
     /// Show which user, group or everyone may do what on which queue
     Matrix(matrix::Args),
+    /// Tell in which queue an application would run, and why, or how YuniKorn would reject it
+    Place(place::Args),
     /// Print the custom resource definitions
     Crds(crds::Args),
     /// List the codes of all diagnostics
@@ -217,6 +220,7 @@ pub fn main() -> ExitCode {
         Command::WhoCan(args) => who_can::run(args, console),
         Command::WhatCan(args) => what_can::run(args, console),
         Command::Matrix(args) => matrix::run(args, console),
+        Command::Place(args) => place::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::Codes(args) => codes::run(args, console),
         Command::Run(args) => run::run(args),

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::configuration::Configuration;
 use crate::access::check::{Decision, Denial, Outcome, Step, Subject};
 use crate::access::tree::{Origin, QueueId, Tree};
+use crate::cli::place::answer::PlaceAnswer;
 use crate::model::acl::Match;
 use crate::model::right::Right;
 
@@ -19,6 +20,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
         ("decision.json", schema_for!(DecisionAnswer)),
         ("matrix.json", schema_for!(MatrixAnswer)),
+        ("place.json", schema_for!(PlaceAnswer)),
         ("what-can.json", schema_for!(WhatCanAnswer)),
         ("who-can.json", schema_for!(WhoCanAnswer)),
     ]
