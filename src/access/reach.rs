@@ -57,7 +57,7 @@ impl QueueSet {
 
     /// Whether this queue is among them.
     pub fn contains(&self, queue: u32) -> bool {
-        self.first_from(queue) == Some(queue)
+        self.at_or_behind(queue).first().is_some_and(|range| range.start <= queue)
     }
 
     /// What only `self` has.

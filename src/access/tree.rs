@@ -3,6 +3,7 @@
 //! Queues are numbered in pre-order, each before its children: a subtree is a range of numbers.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::ops::Range;
 
 use crate::model::acl::{self, Acl, AclError};
@@ -88,6 +89,15 @@ pub enum Located {
     Below(QueueId),
     /// Nothing: the path does not begin with the root (`partition.go:493`).
     Nowhere,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Object { kind, name } => write!(f, "{kind}/{name}"),
+            Self::Text(_) => f.write_str("the queues.yaml"),
+        }
+    }
 }
 
 impl Located {
@@ -184,9 +194,10 @@ impl Tree {
         self.by_path.get(path).copied()
     }
 
-    /// What a path leads to, whatever its case. Parts below the nearest queue may be anything.
+    /// What a path leads to, whatever its case (`getQueueInternal`, yunikorn-core `partition.go:488-504`). Parts below the nearest queue
+    /// may be anything, also empty.
     pub fn locate(&self, path: &str) -> Located {
-        let lower = path.to_ascii_lowercase();
+        let lower = queue::lowered(path);
         if lower.split('.').next() != Some(queue::ROOT) {
             return Located::Nowhere;
         }
@@ -239,6 +250,11 @@ impl QueueId {
     /// The queue with this number, if there are so many.
     pub fn new(number: u32) -> Self {
         Self(number)
+    }
+
+    /// Its number, the root's being 0.
+    pub fn number(self) -> u32 {
+        self.0
     }
 
     /// As an index into what is stored in the order of [`Tree::queues`].
