@@ -1,10 +1,11 @@
 //! The programs a test needs: built once, kept under the workspace's `target` directory, shared by all test processes.
 //!
-//! The servers are Go `tool` dependencies of `e2e/bed/go.mod`, the oracle is the project's own Go module `e2e/oracle`, the
-//! operator is the workspace's binary. A directory is named after a hash of everything that decides its content, so that a
+//! The servers are Go `tool` dependencies of `e2e/bed/go.mod`, the oracles are the project's own Go module `e2e/oracle` and
+//! Maven project `e2e/oracle/hadoop`, the operator is the workspace's binary. A directory is named after a hash of everything that decides its content, so that a
 //! changed version is built anew and an unchanged one never.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -25,6 +26,8 @@ const LDFLAGS: &str = "-s -X k8s.io/component-base/version.gitVersion=v1.34.2 \
                        -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=34";
 const GO_WANTED: &str = "the end-to-end tests build etcd, Kubernetes and YuniKorn from source: install Go 1.24 or newer \
                          (https://go.dev/dl) and put it into PATH, or set QUEUEWARDEN_E2E_ASSETS to a directory of built servers";
+const MAVEN_WANTED: &str = "what YARN answers is asked of Hadoop's own classes: install Maven and a JDK, 11 or newer (Debian's \
+                            packages maven and default-jdk-headless)";
 
 /// The servers of the bed.
 #[derive(Debug, Clone)]
@@ -100,6 +103,15 @@ pub fn oracle() -> Result<PathBuf> {
     Ok(directory.join("oracle"))
 }
 
+/// Hadoop's oracle, built if need be: `classes` and the jars in `lib`.
+///
+/// # Errors
+/// When it cannot be built.
+pub fn hadoop() -> Result<PathBuf> {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    once(&BUILT, || maven_build("hadoop", &package_dir("oracle/hadoop")))
+}
+
 /// The operator's binary as the current sources make it.
 ///
 /// The binary of another package is no dependency that cargo would build for a test, so cargo is asked here: for the bin as
@@ -143,39 +155,85 @@ fn cargo_build() -> Result<PathBuf> {
         .context("cargo named no binary queuewarden")
 }
 
-/// Builds a Go module into `target/e2e/<what>-<hash>` with `GOBIN` set, unless that is there. Behind a lock on a file, since
-/// test processes start together.
+/// Builds a Go module with `GOBIN` set.
 fn go_build(what: &str, module: &Path, args: &[&str]) -> Result<PathBuf> {
+    build(what, module, args, |building| {
+        announce(&format!("building {} with Go, once; for the servers this takes minutes", module.display()));
+        let mut go = Command::new("go");
+        go.current_dir(module)
+            .args(args)
+            .env("GOBIN", building)
+            .env("GOFLAGS", "-mod=readonly")
+            .env("GOWORK", "off")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        match go.status() {
+            Ok(status) => {
+                ensure!(
+                    status.success(),
+                    "`go {}` failed in {} ({status})",
+                    args.join(" "),
+                    module.display()
+                );
+                Ok(())
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => bail!("there is no `go`: {GO_WANTED}"),
+            Err(error) => Err(error).context("cannot run go"),
+        }
+    })
+}
+
+/// Builds a Maven project: its classes, and the jars they need. By single goals, for the life cycle's other plugins have nothing to
+/// do here.
+fn maven_build(what: &str, project: &Path) -> Result<PathBuf> {
+    let args = ["--batch-mode", "--quiet", "compiler:compile", "dependency:copy-dependencies"];
+    build(what, project, &args, |building| {
+        announce(&format!("building {} with Maven, once", project.display()));
+        let mut maven = Command::new("mvn");
+        maven
+            .current_dir(project)
+            .args(args)
+            .arg(format!("-Dout={}", building.display()))
+            .stdin(Stdio::null());
+        match maven.output() {
+            // Maven writes its errors to standard output.
+            Ok(output) => ensure!(
+                output.status.success(),
+                "`mvn {}` failed in {} ({}):\n{}",
+                args.join(" "),
+                project.display(),
+                output.status,
+                String::from_utf8_lossy(&output.stdout)
+            ),
+            Err(error) if error.kind() == ErrorKind::NotFound => bail!("there is no `mvn`: {MAVEN_WANTED}"),
+            Err(error) => return Err(error).context("cannot run mvn"),
+        }
+        Ok(())
+    })
+}
+
+/// Makes `target/e2e/<what>-<hash>` out of some sources, unless that is there. Behind a lock on a file, since test processes start
+/// together.
+fn build(
+    what: &str,
+    sources: &Path,
+    args: &[&str],
+    make: impl FnOnce(&Path) -> Result<()>,
+) -> Result<PathBuf> {
     let root = target_dir()?.join("e2e");
     fs::create_dir_all(&root)?;
-    let done = root.join(format!("{what}-{}", fingerprint(module, args)?));
+    let done = root.join(format!("{what}-{}", fingerprint(sources, args)?));
     let lock = File::create(root.join(format!("{what}.lock")))?;
     lock.lock()?;
     if done.is_dir() {
         return Ok(done);
     }
-    announce(&format!("building {} with Go, once; for the servers this takes minutes", module.display()));
     let building = root.join(format!("{what}.building"));
     if building.exists() {
         fs::remove_dir_all(&building)?;
     }
     fs::create_dir_all(&building)?;
-    let status = Command::new("go")
-        .current_dir(module)
-        .args(args)
-        .env("GOBIN", &building)
-        .env("GOFLAGS", "-mod=readonly")
-        .env("GOWORK", "off")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .status();
-    match status {
-        Ok(status) => {
-            ensure!(status.success(), "`go {}` failed in {} ({status})", args.join(" "), module.display());
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!("there is no `go`: {GO_WANTED}"),
-        Err(error) => return Err(error).context("cannot run go"),
-    }
+    make(&building)?;
     remove_older(&root, what)?;
     fs::rename(&building, &done)?;
     Ok(done)
@@ -193,18 +251,30 @@ fn remove_older(root: &Path, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Hex digits of a hash over the module's files (not its directories: both modules are flat) and the command.
-fn fingerprint(module: &Path, args: &[&str]) -> Result<String> {
-    let mut files: Vec<PathBuf> =
-        fs::read_dir(module)?.map(|entry| entry.map(|entry| entry.path())).collect::<std::io::Result<_>>()?;
-    files.sort();
+/// Hex digits of a hash over the files of some sources and the command.
+fn fingerprint(sources: &Path, args: &[&str]) -> Result<String> {
     let mut content = args.join("\n");
-    for file in files.iter().filter(|file| file.is_file()) {
-        let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
+    for file in source_files(sources)? {
+        let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+        let name = file.strip_prefix(sources)?.to_string_lossy();
         content.extend(["\n", &name, "\n", &text]);
     }
     Ok(checksum(&content).to_lowercase().chars().take(16).collect())
+}
+
+/// The files of one module or project in order: not those of another one inside it, nor what was built in place.
+fn source_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if !path.is_dir() {
+            files.push(path);
+        } else if !path.ends_with("target") && !path.join("pom.xml").exists() {
+            files.extend(source_files(&path)?);
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// Computes a value at most once per process; a failure is not remembered as a value, but each caller gets it.

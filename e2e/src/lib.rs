@@ -4,7 +4,8 @@
 //! `YuniKorn`'s scheduler (on request also its admission controller and kube-controller-manager) as child processes on
 //! loopback and answers in the terms a user has: a pod by *this* user into *that* queue is allowed or rejected. With
 //! `QUEUEWARDEN_E2E=existing` the same calls go to whatever cluster `KUBECONFIG` names. [`oracle::Oracle`] is a Go program
-//! around yunikorn-core that answers for one input what `YuniKorn` would answer.
+//! around yunikorn-core that answers for one input what `YuniKorn` would answer; [`hadoop::Hadoop`] is a Java program around
+//! Hadoop's classes that answers what YARN would.
 //!
 //! Nothing here panics: calls return [`anyhow::Result`], so that a test reads as a story of `?`. Nothing sleeps in place of a
 //! condition: see [`wait::eventually`].
@@ -18,7 +19,9 @@ mod diagnostics;
 mod existing;
 mod forward;
 mod furniture;
+pub mod hadoop;
 pub mod kubeconfig;
+mod line_program;
 mod objects;
 pub mod operator;
 pub mod oracle;
@@ -31,6 +34,7 @@ pub mod yunikorn;
 
 pub use bed::{Bed, BedGuard, Capability};
 pub use conditions::Kind;
+pub use hadoop::Hadoop;
 pub use operator::Operator;
 pub use oracle::Oracle;
 pub use pods::Outcome;

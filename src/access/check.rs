@@ -4,9 +4,11 @@
 //! (`CheckSubmitAccess` and `CheckAdminAccess`, yunikorn-core `pkg/scheduler/objects/queue.go:798-822`). Grants only add up: no
 //! queue can take away what one above it grants.
 
+use std::fmt;
+
 use super::reach::stops;
 use super::tree::{Grants, Located, Origin, Tree};
-use crate::model::acl::Match;
+use crate::model::acl::Acl;
 use crate::model::identity::Identity;
 use crate::model::queue::QueuePath;
 use crate::model::right::Right;
@@ -81,6 +83,16 @@ pub enum Subject {
     Group(String),
 }
 
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Everyone => f.write_str("everyone"),
+            Self::User(name) => write!(f, "user {name}"),
+            Self::Group(name) => write!(f, "group {name}"),
+        }
+    }
+}
+
 impl Decision {
     /// Whether it is a yes.
     pub fn allowed(&self) -> bool {
@@ -143,18 +155,14 @@ pub fn implied_by(right: Right) -> &'static [Right] {
 impl Grants {
     /// The entry that grants access to someone.
     pub fn entry(&self, identity: &Identity) -> Option<Entry> {
-        let subject = match self.acl.matched(&identity.user, &identity.groups)? {
-            Match::Everyone => Subject::Everyone,
-            Match::User(user) => Subject::User(user.to_owned()),
-            Match::Group(group) => Subject::Group(group.to_owned()),
-        };
+        let subject = Subject::from(self.acl.matched(&identity.user, &identity.groups)?);
         let origins = self.origins(&subject);
         Some(Entry { subject, origins })
     }
 
     /// Who wrote the entry for a subject.
     pub fn origins(&self, subject: &Subject) -> Vec<Origin> {
-        let names = |acl: &crate::model::acl::Acl| match subject {
+        let names = |acl: &Acl| match subject {
             Subject::Everyone => acl.is_everyone(),
             Subject::User(user) => acl.users().contains(user),
             Subject::Group(group) => acl.groups().contains(group),

@@ -1,19 +1,28 @@
 //! The evaluator: every access question is answered here, for the command line, the webhooks, the reports and the status alike.
 //!
 //! * [`tree`]: the queues of one partition with their ACLs, and for each where it came from.
+//! * [`application`]: may this user view, modify, kill or move an application, or read its logs, by the rules of a dialect.
 //! * [`check`]: may this user submit to, or administer, this queue; with every step on the way.
+//! * [`near_miss`], [`remedy`]: why it is a no although it looks like a yes, and what would make it one.
 //! * [`index`]: the same decisions from a table, without the steps.
 //! * [`reach`]: how far a grant reaches.
 //! * [`who_can`], [`what_can`], [`matrix`]: who may do this on a queue, on which queues may one do this, and both at once.
+//! * [`placement`]: where does an application land, and by which rule.
 //! * [`diff`](mod@diff): who gains and who loses what between two configurations.
+//! * [`lint`](mod@lint): what the whole tree shows that no single ACL does.
 //!
 //! All of it is synchronous and total over plain data.
 
+pub mod application;
 pub mod check;
 pub mod diff;
 pub mod index;
+pub mod lint;
 pub mod matrix;
+pub mod near_miss;
+pub mod placement;
 pub mod reach;
+pub mod remedy;
 #[cfg(test)]
 mod testing;
 pub mod tree;
@@ -24,7 +33,9 @@ pub use check::{Decision, Denial, Outcome, Step};
 pub use diff::{Diff, diff};
 pub use index::Index;
 pub use matrix::{Matrix, matrix};
+pub use near_miss::{NearMiss, near_misses, sentence};
 pub use reach::{QueueSet, Way};
+pub use remedy::{How, Remedy, remedies};
 pub use tree::{Grants, Node, Origin, QueueId, Tree};
 pub use what_can::{WhatCan, what_can};
 pub use who_can::{WhoCan, who_can};

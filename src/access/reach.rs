@@ -57,7 +57,7 @@ impl QueueSet {
 
     /// Whether this queue is among them.
     pub fn contains(&self, queue: u32) -> bool {
-        self.first_from(queue) == Some(queue)
+        self.at_or_behind(queue).first().is_some_and(|range| range.start <= queue)
     }
 
     /// What only `self` has.
@@ -144,6 +144,16 @@ impl<'t> Way<'t> {
     /// How someone comes to a right on a queue; `None` when nothing grants it.
     pub fn find(tree: &'t Tree, right: Right, id: QueueId, identity: &Identity) -> Option<Self> {
         asked(tree, right, id).find_map(|(queue, node)| Self::here(right, queue, node, identity))
+    }
+
+    /// As [`Way::find`] for one of whom nothing is known but a name ([`Subject::identity`]).
+    pub fn of(tree: &'t Tree, right: Right, id: QueueId, name: Match<'_>) -> Option<Self> {
+        asked(tree, right, id).find_map(|(queue, node)| {
+            implied_by(right).iter().find_map(|acl| {
+                let entry = node.grants(*acl).acl.entry_of(name)?;
+                Some(Self { queue, acl: *acl, entry })
+            })
+        })
     }
 
     /// As [`Way::find`], by this queue alone.

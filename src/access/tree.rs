@@ -3,6 +3,7 @@
 //! Queues are numbered in pre-order, each before its children: a subtree is a range of numbers.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::ops::Range;
 
 use crate::model::acl::{self, Acl, AclError};
@@ -90,6 +91,15 @@ pub enum Located {
     Nowhere,
 }
 
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Object { kind, name } => write!(f, "{kind}/{name}"),
+            Self::Text(_) => f.write_str("the queues.yaml"),
+        }
+    }
+}
+
 impl Located {
     /// The queue whose ACLs decide.
     pub fn decides(self) -> Option<QueueId> {
@@ -167,7 +177,7 @@ impl Tree {
     }
 
     /// All queues in pre-order.
-    pub fn queues(&self) -> impl ExactSizeIterator<Item = (QueueId, &Node)> {
+    pub fn queues(&self) -> impl ExactSizeIterator<Item = (QueueId, &Node)> + DoubleEndedIterator {
         self.queues
             .iter()
             .enumerate()
@@ -229,6 +239,14 @@ impl Tree {
     pub fn attribute(&mut self, path: &QueuePath, right: Right, object: Origin, granted: &Acl) {
         if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
             node.grants_mut(right).attribute(object, granted);
+        }
+    }
+
+    /// Takes an ACL away.
+    #[cfg(test)]
+    pub(super) fn clear(&mut self, path: &QueuePath, right: Right) {
+        if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
+            *node.grants_mut(right) = Grants::default();
         }
     }
 }

@@ -4,15 +4,23 @@
 //! read. Results go to standard output, everything about them to standard error.
 
 pub mod acl;
+pub mod application;
+pub mod ask;
 pub mod assemble;
 mod atomic;
+pub mod can_i;
 pub mod check;
 pub mod codes;
 pub mod console;
 pub mod crds;
+pub mod diff;
+pub mod explain;
 pub mod findings;
 pub mod input;
+pub mod lint;
 pub mod manifest;
+pub mod matrix;
+pub mod place;
 pub mod render;
 pub mod report;
 pub mod run;
@@ -20,6 +28,8 @@ pub mod statuses;
 pub mod validate;
 pub mod version;
 mod watch;
+pub mod what_can;
+pub mod who_can;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -53,6 +63,22 @@ enum Command {
     Validate(validate::Args),
     /// Explain an ACL: who gets access, and what YuniKorn reads otherwise than written
     Acl(acl::Args),
+    /// Tell whether a user may submit to a queue, or administer it
+    CanI(can_i::Args),
+    /// Explain why a user may, or may not, submit to a queue or administer it
+    Explain(explain::Args),
+    /// List everyone who may submit to a queue, or administer it
+    WhoCan(who_can::Args),
+    /// List the queues that a user may submit to, or administer
+    WhatCan(what_can::Args),
+    /// Show which user, group or everyone may do what on which queue
+    Matrix(matrix::Args),
+    /// Tell who gains and who loses what between two configurations
+    Diff(diff::Args),
+    /// Find grants that change nothing or that nobody can use, and names that are likely wrong
+    Lint(lint::Args),
+    /// Tell in which queue an application would run, and why, or how YuniKorn would reject it
+    Place(place::Args),
     /// Print the custom resource definitions
     Crds(crds::Args),
     /// List the codes of all diagnostics
@@ -147,6 +173,11 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// The answer to a question.
+    pub fn yes(yes: bool) -> Self {
+        if yes { Self::Clean } else { Self::Findings }
+    }
+
     /// By what was found; `strict` counts warnings.
     pub fn of(count: Count, strict: bool) -> Self {
         if count.errors > 0 || (strict && count.warnings > 0) { Self::Findings } else { Self::Clean }
@@ -162,6 +193,9 @@ pub enum Failure {
     /// An input cannot be read.
     #[error(transparent)]
     Unreadable(#[from] Unreadable),
+    /// A question cannot be answered, because what it is asked about is not known.
+    #[error("{0}")]
+    Undecided(String),
     /// A result cannot be written to where it should go.
     #[error("{0}")]
     Output(String),
@@ -188,6 +222,14 @@ pub fn main() -> ExitCode {
         Command::Render(args) => render::run(args, console),
         Command::Validate(args) => validate::run(args, console),
         Command::Acl(args) => acl::run(args, console),
+        Command::CanI(args) => can_i::run(args, console),
+        Command::Explain(args) => explain::run(args, console),
+        Command::WhoCan(args) => who_can::run(args, console),
+        Command::WhatCan(args) => what_can::run(args, console),
+        Command::Matrix(args) => matrix::run(args, console),
+        Command::Diff(args) => diff::run(args, console),
+        Command::Lint(args) => lint::run(args, console),
+        Command::Place(args) => place::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::Codes(args) => codes::run(args, console),
         Command::Run(args) => run::run(args),
@@ -202,6 +244,7 @@ pub fn main() -> ExitCode {
             console.err(&format!("error: {failure}\n"));
             ExitCode::from(match failure {
                 Failure::Usage(_) | Failure::Unreadable(_) => 2,
+                Failure::Undecided(_) => 3,
                 Failure::Output(_) | Failure::Operator(_) | Failure::Stream(_) => 1,
             })
         }

@@ -162,7 +162,7 @@ fn count(found: &[Finding], settled: &Settled) -> Count {
 }
 
 /// What is wrong with the files as such; what the objects mean is told by their conditions.
-fn unreadable(inputs: &Inputs, assembled: &Assembled) -> Vec<Finding> {
+pub(super) fn unreadable(inputs: &Inputs, assembled: &Assembled) -> Vec<Finding> {
     let mut found: Vec<Finding> = inputs.findings.iter().chain(&assembled.findings).cloned().collect();
     for object in inputs.objects.iter().filter(|object| object.kind != Kind::ConfigMap) {
         found.extend(schema::check(object).into_iter().map(|diagnostic| Finding {

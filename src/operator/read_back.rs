@@ -12,7 +12,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 /// Longest wait for a whole answer.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Largest answer: a configuration is at most 1 MiB of YAML and some times that as JSON; 10,000 queues are about 10 MB.
-const MAX_BODY: usize = 32 << 20;
+pub const MAX_BODY: usize = 32 << 20;
 /// Most queues taken from one answer, and how deep below the root.
 const MAX_QUEUES: usize = 100_000;
 
@@ -80,6 +80,14 @@ impl Scheduler {
         let url = join(base, "ws/v1/config");
         let config: Config = self.get(&url).await?;
         config.checksum.filter(|sum| !sum.is_empty()).ok_or(Error::NoConfiguration(url))
+    }
+
+    /// The whole configuration that is in force, as `YuniKorn` gives it.
+    ///
+    /// # Errors
+    /// When there is no such answer.
+    pub async fn config(&self, base: &str) -> Result<serde_json::Value, Error> {
+        self.get(&join(base, "ws/v1/config")).await
     }
 
     /// The queues of a partition as they are now: path, and whether the configuration (not a placement rule) made it.

@@ -13,7 +13,7 @@ use super::render;
 use super::report::{self, events};
 use super::resolve::{self, Resolved};
 use super::snapshot::{ConfigMemory, ConfigSpec, Entry, Meta, Mode, Snapshot};
-use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject};
+use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, attribution};
 use crate::model::config::{Config, verdict};
 use crate::model::queue::QueuePath;
 
@@ -121,6 +121,7 @@ impl Decided<'_> {
             import,
             backup,
             write,
+            contributions: attribution::wanted(&self.objects),
             rendered,
             queue_acls: queue_acls.into_iter().collect(),
             policies: policies.into_iter().collect(),

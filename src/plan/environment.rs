@@ -39,7 +39,7 @@ pub(super) struct Environment {
 impl Environment {
     /// Merges the ConfigMaps of the snapshot.
     pub(super) fn of(snapshot: &Snapshot) -> Self {
-        let flat = flatten(&data(snapshot.defaults.as_ref()), &data(snapshot.output.as_ref()));
+        let flat = merged(snapshot);
         let key = flat.queues_key();
         let shadow = flat.shadows(flatten::Source::Configs, &key).map(|origin| origin.key.clone());
         let queues = flat.queues(&key);
@@ -72,9 +72,19 @@ impl Environment {
     }
 }
 
+/// Both ConfigMaps of `YuniKorn` as it merges them.
+pub fn merged(snapshot: &Snapshot) -> Flattened {
+    flatten(&data(snapshot.defaults.as_ref()), &data(snapshot.output.as_ref()))
+}
+
+/// One ConfigMap as `YuniKorn` would read it alone, `binaryData` considered.
+pub fn merged_alone(map: &ConfigMapState) -> Flattened {
+    flatten(&ConfigMapData::default(), &data(Some(map)))
+}
+
 /// The queue tree that `YuniKorn` should run now, whoever wrote it.
 pub fn text_in_force(snapshot: &Snapshot) -> String {
-    let flat = flatten(&data(snapshot.defaults.as_ref()), &data(snapshot.output.as_ref()));
+    let flat = merged(snapshot);
     or_built_in(flat.queues(&flat.queues_key()).text)
 }
 
@@ -84,8 +94,7 @@ fn or_built_in(text: &str) -> String {
 
 /// The text of `key` in one ConfigMap alone, `binaryData` considered.
 pub(super) fn text_in(map: &ConfigMapState, key: &str) -> Option<String> {
-    let flat: Flattened = flatten(&ConfigMapData::default(), &data(Some(map)));
-    flat.get(key).map(|value| value.text.clone()).filter(|text| !text.is_empty())
+    merged_alone(map).get(key).map(|value| value.text.clone()).filter(|text| !text.is_empty())
 }
 
 fn data(map: Option<&ConfigMapState>) -> ConfigMapData {

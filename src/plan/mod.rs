@@ -4,6 +4,7 @@
 //! applied writes nothing.
 
 mod adoption;
+pub mod attribution;
 mod base;
 mod budget;
 pub mod conditions;
@@ -27,12 +28,13 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use attribution::Attribution;
 use conditions::Condition;
 use snapshot::{AdmissionPolicySpec, QueueAclInForce, Snapshot};
 
 use crate::text::diag::Code;
 
-pub use environment::text_in_force;
+pub use environment::{merged, merged_alone, text_in_force};
 pub use output::{MAX_BYTES, WARN_BYTES};
 
 /// All codes of this module.
@@ -64,6 +66,8 @@ pub struct Plan {
     pub write: Option<Write>,
     /// The text that should be in force, whether it may be written or not; `None` when the base gives none.
     pub rendered: Option<Rendered>,
+    /// Which objects decide which ACLs of `rendered`, by partition, queue and right.
+    pub contributions: Vec<Attribution>,
     /// Status of each `QueueAcl`, by name.
     pub queue_acls: BTreeMap<String, ObjectStatus<QueueAclStatus>>,
     /// Status of each `AdmissionPolicy`, by name.

@@ -24,6 +24,7 @@ pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&Entry<ConfigS
         backup: None,
         write: None,
         rendered: None,
+        contributions: Vec::new(),
         queue_acls: queue_acls.collect(),
         policies: policies.collect(),
         config: config.map(|entry| ObjectStatus {

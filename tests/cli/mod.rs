@@ -5,6 +5,7 @@ mod output;
 mod pipe;
 mod process;
 mod readme;
+mod schema;
 mod watch;
 
 /// `cases/*.trycmd` show what is printed; regenerate with `TRYCMD=overwrite cargo test --test all cli::cases`, and read the difference.

@@ -1,4 +1,4 @@
-//! queuewarden's model of `YuniKorn` and `YuniKorn` itself, on the same inputs.
+//! queuewarden's model of `YuniKorn` and `YuniKorn` itself, on the same inputs; and so its model of YARN and Hadoop itself.
 //!
 //! Each test draws random inputs, asks the oracle about all of them at once, and compares. `QUEUEWARDEN_E2E_CASES` is the number
 //! of inputs per test, `QUEUEWARDEN_E2E_SEED` draws the same inputs again; a failure names both, and the smallest input
@@ -8,10 +8,13 @@ mod acl;
 mod admission;
 mod config;
 mod flatten;
+mod placement;
+mod placement_vectors;
 mod regex;
 mod render;
 mod samples;
 mod vectors;
+mod yarn;
 
 use std::fmt::Debug;
 use std::hash::{BuildHasher as _, RandomState};
@@ -62,7 +65,7 @@ where
         println!("{done} inputs, seed {seed}");
         return Ok(());
     }
-    bail!("model and YuniKorn differ ({SEED}={seed} {CASES}={cases}):\n{}", differences.join("\n"))
+    bail!("model and oracle differ ({SEED}={seed} {CASES}={cases}):\n{}", differences.join("\n"))
 }
 
 /// Shrinks an input for as long as it makes a difference.

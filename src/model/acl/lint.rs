@@ -63,14 +63,14 @@ pub fn lint(text: &str) -> Analysis {
 
 /// The findings so far, bounded.
 #[derive(Default)]
-pub(super) struct Findings {
+pub(in crate::model) struct Findings {
     listed: Vec<Diagnostic>,
     hidden: usize,
     hidden_at: Option<Span>,
 }
 
 impl Findings {
-    pub(super) fn push(&mut self, at: Span, finding: impl FnOnce() -> Diagnostic) {
+    pub(in crate::model) fn push(&mut self, at: Span, finding: impl FnOnce() -> Diagnostic) {
         if self.listed.len() < MAX_FINDINGS {
             self.listed.push(finding().at(at));
         } else {
@@ -80,7 +80,7 @@ impl Findings {
         }
     }
 
-    fn sorted(mut self) -> Vec<Diagnostic> {
+    pub(in crate::model) fn sorted(mut self) -> Vec<Diagnostic> {
         // What is said of the whole comes behind what it follows from.
         self.listed.sort_by_key(|diagnostic| (diagnostic.code == codes::NOBODY, diagnostic.span));
         if let Some(at) = self.hidden_at {

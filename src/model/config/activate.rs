@@ -178,7 +178,7 @@ pub(super) fn check_rules(partition: &PartitionConfig) -> Result<(), Diagnostic>
 }
 
 /// `newRule` (`placement/rule.go:90`) and the rules' `initialise`.
-pub(super) fn check_rule(rule: &PlacementRule) -> Result<(), Diagnostic> {
+pub(crate) fn check_rule(rule: &PlacementRule) -> Result<(), Diagnostic> {
     let refused = |message: String| Err(Diagnostic::error(RULE_INACTIVE, message).at(rule.head()));
     let value = to_lower(rule.value.as_str());
     match to_lower(rule.name.as_str()).as_str() {

@@ -22,6 +22,7 @@ pub use codes::CODES;
 pub use flatten::{ConfigMapData, Flattened, flatten};
 pub use read::read;
 pub use tree::{Config, Partition, Queue};
+pub(crate) use validate::NAME_REFUSED;
 pub use validate::validate;
 pub use verdict::{BUILT_IN, Verdict, verdict};
 

@@ -33,7 +33,7 @@ fn is_name(name: &str, more: impl Fn(u8) -> bool) -> bool {
 }
 
 /// Go's `strings.ToLower`: each character by itself.
-pub(super) fn to_lower(text: &str) -> String {
+pub(crate) fn to_lower(text: &str) -> String {
     text.chars().map(|c| c.to_lowercase().next().unwrap_or(c)).collect()
 }
 

@@ -10,7 +10,7 @@ mod resources;
 mod size;
 
 pub(super) use placement::is_unjudged;
-pub(super) use queues::NAME_REFUSED;
+pub(crate) use queues::NAME_REFUSED;
 
 use std::collections::HashSet;
 

@@ -11,7 +11,7 @@ use crate::text::diag::Diagnostic;
 use crate::text::yaml::decode::{Spanned, items};
 
 /// yunikorn-core `common/errors.go:25`.
-pub(in super::super) const NAME_REFUSED: &str = "invalid queue name, max 64 characters consisting of alphanumeric characters and '-', '_', '#', '@', '/', ':' allowed";
+pub(crate) const NAME_REFUSED: &str = "invalid queue name, max 64 characters consisting of alphanumeric characters and '-', '_', '#', '@', '/', ':' allowed";
 
 /// `checkQueuesStructure` (`configvalidator.go:694`): one root queue, inserted where it is missing.
 pub(super) fn insert_root(partition: &mut PartitionConfig) -> Result<(), Diagnostic> {

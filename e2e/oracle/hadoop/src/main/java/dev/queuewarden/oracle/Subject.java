@@ -1,0 +1,18 @@
+package dev.queuewarden.oracle;
+
+import java.util.List;
+import org.apache.hadoop.security.UserGroupInformation;
+
+/** Somebody who asks: the groups are taken as given; {@code real} is who acts in the name of the user, if not itself. */
+final class Subject {
+  public String user = "";
+  public List<String> groups = List.of();
+  public String real;
+
+  UserGroupInformation information() {
+    String[] names = groups.toArray(new String[0]);
+    return real == null
+        ? UserGroupInformation.createUserForTesting(user, names)
+        : UserGroupInformation.createProxyUserForTesting(user, UserGroupInformation.createRemoteUser(real), names);
+  }
+}

@@ -1,0 +1,131 @@
+//! Hadoop's oracle: what the real YARN answers.
+//!
+//! A program of this project (`e2e/oracle/hadoop`, Java) that runs Hadoop's own classes on our inputs, spoken to as
+//! [`crate::Oracle`] is.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use anyhow::{Result, bail};
+use serde::{Deserialize, Serialize};
+
+use crate::assets;
+use crate::line_program::LineProgram;
+use crate::oracle::Subject;
+
+/// A running oracle.
+#[derive(Debug)]
+pub struct Hadoop {
+    program: LineProgram,
+}
+
+/// An ACL text and who to check against it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct YarnAclQuestion {
+    /// The text.
+    pub acl: String,
+    /// Checked with the groups as given. Not the empty user, whom Hadoop does not take.
+    pub subjects: Vec<Subject>,
+}
+
+/// What `AccessControlList` makes of a text.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct YarnAclAnswer {
+    /// `isAllAllowed`
+    pub all_allowed: bool,
+    /// `getUsers`, in its order.
+    pub users: Vec<String>,
+    /// `getGroups`, in its order.
+    pub groups: Vec<String>,
+    /// `getAclString`
+    pub canonical: String,
+    /// `isUserAllowed`, one per subject.
+    pub access: Vec<bool>,
+    /// Hadoop threw it; everything else is meaningless.
+    pub exception: String,
+}
+
+/// Somewhere an application runs, and who wants something of it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ApplicationQuestion {
+    /// As in yarn-site.xml; what is not in it is as YARN has it.
+    pub configuration: BTreeMap<String, String>,
+    /// The user it runs as.
+    pub owner: String,
+    /// The application's ACL for viewing.
+    pub view: Option<String>,
+    /// The application's ACL for modifying.
+    pub modify: Option<String>,
+    /// All queues there are.
+    pub queues: Vec<YarnQueue>,
+    /// The queue it is in; one of them.
+    pub queue: String,
+    /// The queue to move it to.
+    pub target: String,
+    /// Who.
+    pub subjects: Vec<Subject>,
+}
+
+/// A queue and its own ACLs.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct YarnQueue {
+    /// The full path.
+    pub path: String,
+    /// `SUBMIT_APPLICATIONS`
+    pub submit: String,
+    /// `ADMINISTER_QUEUE`
+    pub admin: String,
+}
+
+/// What one subject may do with the application.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent answers")]
+pub struct ApplicationAnswer {
+    /// See it.
+    pub view: bool,
+    /// Change or kill it.
+    pub modify: bool,
+    /// Read its logs.
+    pub logs: bool,
+    /// Move it to the target.
+    #[serde(rename = "move")]
+    pub moves: bool,
+}
+
+impl Hadoop {
+    /// The oracle of this process, built and started at the first call.
+    ///
+    /// # Errors
+    /// When it cannot be built or started.
+    pub fn get() -> Result<&'static Self> {
+        static HADOOP: OnceLock<std::result::Result<Hadoop, String>> = OnceLock::new();
+        match HADOOP.get_or_init(|| Self::start().map_err(|error| format!("{error:#}"))) {
+            Ok(hadoop) => Ok(hadoop),
+            Err(message) => bail!("no Hadoop: {message}"),
+        }
+    }
+
+    fn start() -> Result<Self> {
+        let directory = assets::hadoop()?;
+        let classes = format!("{0}/classes:{0}/lib/*", directory.display());
+        let mut java = Command::new("java");
+        java.args(["-cp", &classes, "dev.queuewarden.oracle.Oracle"]);
+        Ok(Self { program: LineProgram::start(&mut java)? })
+    }
+
+    /// ACL texts.
+    ///
+    /// # Errors
+    /// When the oracle does not answer; the same below.
+    pub fn acl(&self, questions: &[YarnAclQuestion]) -> Result<Vec<YarnAclAnswer>> {
+        self.program.ask("acl", questions)
+    }
+
+    /// Applications: for each question, an answer for each of its subjects.
+    #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
+    pub fn application(&self, questions: &[ApplicationQuestion]) -> Result<Vec<Vec<ApplicationAnswer>>> {
+        self.program.ask("application", questions)
+    }
+}

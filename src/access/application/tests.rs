@@ -1,0 +1,332 @@
+use super::*;
+use crate::model::application::Rules;
+use crate::model::application::settings::{YARN_ADMIN, YARN_MODIFY, YARN_VIEW};
+use crate::model::config::verdict;
+use proptest::prelude::*;
+
+/// The queues of the handbook's worked examples ("Killing an Application in the Queue Production", "Moving the Application and
+/// Viewing the Log in the Queue Test").
+const QUEUES: &str = r#"
+partitions:
+  - name: default
+    queues:
+      - name: root
+        queues:
+          - name: Datascience
+            adminacl: jane
+            queues:
+              - name: Production
+                submitacl: john
+              - name: Test
+                submitacl: john
+          - name: Marketing
+            adminacl: jane
+            submitacl: " marketing"
+          - name: Dev
+            adminacl: jane
+"#;
+/// As above, with Jane's queues as in the second example.
+const WITHOUT_DATASCIENCE: (&str, &str) =
+    ("            adminacl: jane\n            queues", "            queues");
+const PRODUCTION: &str = "root.Datascience.Production";
+const TEST: &str = "root.Datascience.Test";
+const MARKETING: &str = "root.Marketing";
+
+const YARN: [Dialect; 2] = [Dialect::YarnHadoop, Dialect::YarnCloudera];
+const ON: (&str, &str) = ("yarn.acl.enable", "true");
+const BOB: (&str, &str) = ("yarn.admin.acl", "bob");
+
+fn tree_of(text: &str) -> Tree {
+    let verdict = verdict(text, &[]);
+    Tree::of(verdict.config.expect("valid").partition("default").expect("default")).expect("active")
+}
+
+fn tree() -> Tree {
+    tree_of(QUEUES)
+}
+
+fn person(text: &str) -> Identity {
+    let (user, groups) = text.split_once(' ').unwrap_or((text, ""));
+    let groups = groups.split(',').filter(|group| !group.is_empty()).map(str::to_owned).collect();
+    Identity { user: user.to_owned(), groups }
+}
+
+fn application(dialect: Dialect, settings: &[(&str, &str)]) -> ApplicationAcl {
+    let (rules, findings) = Rules::read(dialect, settings.iter().copied());
+    assert!(!findings.iter().any(crate::text::diag::Diagnostic::is_error), "{findings:?}");
+    ApplicationAcl { owner: "john".to_owned(), rules }
+}
+
+fn ask(tree: &Tree, application: &ApplicationAcl, verb: Verb<'_>, queue: &str, who: &str) -> Decision {
+    decide(tree, Question { verb, application, queue }, &person(who))
+}
+
+/// The clause that lets in, or what is missing: short, for tables.
+fn why(decision: &Decision) -> String {
+    match (decision.unmet(), decision.requirements.last().and_then(Requirement::granted_by)) {
+        (Some(unmet), _) => format!("no: {:?}", unmet.need),
+        (None, Some(step)) => match &step.clause {
+            Clause::Switch { key } => format!("{key} is off"),
+            Clause::Owner { .. } => "owner".to_owned(),
+            Clause::ClusterAdministrators(list) | Clause::ApplicationAcl(list) => list.key.to_owned(),
+            Clause::Queue(decision) => {
+                let step = decision.granted_by().expect("granted");
+                format!("{} of {}", step.right.key(), step.queue)
+            }
+            Clause::NoQueue { .. } => "a queue that is not".to_owned(),
+        },
+        (None, None) => "nothing needed".to_owned(),
+    }
+}
+
+#[test]
+fn killing_an_application_in_production() {
+    let cases = [
+        ("john", "owner"),
+        ("jane", "adminacl of root.datascience"),
+        ("bob", YARN_ADMIN),
+        ("ann", "no: Modify"),
+    ];
+    for dialect in YARN {
+        let application = application(dialect, &[ON, BOB]);
+        for (who, expected) in cases {
+            let decision = ask(&tree(), &application, Verb::Kill, PRODUCTION, who);
+            assert_eq!(why(&decision), expected, "{dialect} {who}");
+            assert_eq!(decision.allowed(), !expected.starts_with("no"));
+        }
+    }
+}
+
+#[test]
+fn moving_the_application_and_viewing_the_log_in_test() {
+    let tree = tree_of(&QUEUES.replace(WITHOUT_DATASCIENCE.0, WITHOUT_DATASCIENCE.1));
+    let to_marketing = Verb::Move(MARKETING);
+    let cases = [
+        (Verb::Logs, "john", ["owner", "owner"]),
+        (to_marketing, "jane", ["no: Modify", "no: Source"]),
+        (Verb::Kill, "jane", ["no: Modify", "no: Modify"]),
+        (Verb::Logs, "jane", [YARN_VIEW, YARN_VIEW]),
+        // The source lets Bob modify the application, and not submit to the other queue.
+        (to_marketing, "bob", ["no: Target", YARN_ADMIN]),
+        (to_marketing, "john", ["no: Target", "no: Target"]),
+        (to_marketing, "john marketing", ["submitacl of root.marketing", "submitacl of root.marketing"]),
+    ];
+    for (verb, who, expected) in cases {
+        for (dialect, expected) in YARN.into_iter().zip(expected) {
+            let application = application(dialect, &[ON, BOB, (YARN_VIEW, "jane")]);
+            assert_eq!(why(&ask(&tree, &application, verb, TEST, who)), expected, "{dialect} {verb:?} {who}");
+        }
+    }
+}
+
+/// Where the handbook and the source differ, each dialect follows its own.
+#[test]
+fn the_dialects_of_yarn_differ_where_their_sources_do() {
+    let modify = (YARN_MODIFY, "mike");
+    let cases = [
+        // Who may modify may view, by the handbook.
+        (Verb::View, "mike", ["no: View", YARN_MODIFY]),
+        (Verb::Logs, "mike", ["no: Logs", YARN_MODIFY]),
+        (Verb::Modify, "mike", [YARN_MODIFY, YARN_MODIFY]),
+        // Logs are served by those who do not know the queues.
+        (Verb::View, "jane", ["adminacl of root.datascience", "adminacl of root.datascience"]),
+        (Verb::Logs, "jane", ["no: Logs", "adminacl of root.datascience"]),
+        // Who may modify an application may not move it by the handbook, without submitting to its queue.
+        (Verb::Move(MARKETING), "mike marketing", ["submitacl of root.marketing", "no: Source"]),
+        (Verb::Move("root.nowhere"), "bob", ["no: Target", "no: Target"]),
+    ];
+    for (verb, who, expected) in cases {
+        for (dialect, expected) in YARN.into_iter().zip(expected) {
+            let application = application(dialect, &[ON, BOB, modify]);
+            let decision = ask(&tree(), &application, verb, PRODUCTION, who);
+            assert_eq!(why(&decision), expected, "{dialect} {verb:?} {who}");
+        }
+    }
+    // By the source, only the switch lets in here; the handbook's clusters have it on.
+    assert_eq!(
+        why(&ask(&tree(), &application(Dialect::YarnHadoop, &[]), Verb::Kill, TEST, "x")),
+        "yarn.acl.enable is off"
+    );
+    assert_eq!(
+        why(&ask(&tree(), &application(Dialect::YarnCloudera, &[]), Verb::Kill, TEST, "x")),
+        YARN_ADMIN
+    );
+}
+
+#[test]
+fn a_switch_that_is_off_lets_everybody_in_but_moves_nothing_to_nowhere() {
+    for dialect in YARN {
+        let off = application(dialect, &[("yarn.acl.enable", "FALSE "), BOB]);
+        for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs, Verb::Move(MARKETING)] {
+            assert_eq!(why(&ask(&tree(), &off, verb, PRODUCTION, "x")), "yarn.acl.enable is off", "{verb:?}");
+        }
+        assert!(!ask(&tree(), &off, Verb::Move("root.not"), PRODUCTION, "x").allowed());
+    }
+}
+
+#[test]
+fn yunikorn_knows_the_owner_and_the_queues_administrators() {
+    let application = application(Dialect::YuniKorn, &[]);
+    let cases = [
+        (Verb::Kill, "john", "owner"),
+        (Verb::Logs, "jane", "adminacl of root.datascience"),
+        (Verb::View, "ann", "no: View"),
+        (Verb::Move(MARKETING), "jane", "adminacl of root.marketing"),
+        (Verb::Move(MARKETING), "john", "no: Target"),
+        (Verb::Move("root.Dev.deeper"), "jane", "no: Target"),
+    ];
+    for (verb, who, expected) in cases {
+        assert_eq!(why(&ask(&tree(), &application, verb, TEST, who)), expected, "{verb:?} {who}");
+    }
+}
+
+#[test]
+fn spark_asks_its_lists() {
+    let settings = [
+        ("spark.acls.enable", "true"),
+        ("spark.admin.acls", "adam"),
+        ("spark.admin.acls.groups", "admins"),
+        ("spark.ui.view.acls", " vera , mona"),
+        ("spark.ui.view.acls.groups", "viewers"),
+        ("spark.modify.acls", "mike,mona"),
+    ];
+    let application = application(Dialect::Spark, &settings);
+    let cases = [
+        (Verb::View, "john", "owner"),
+        (Verb::Kill, "adam", "spark.admin.acls"),
+        (Verb::Kill, "x admins", "spark.admin.acls.groups"),
+        (Verb::Logs, "x viewers", "spark.ui.view.acls.groups"),
+        (Verb::Modify, "vera", "no: Modify"),
+        // The page to kill on must be viewed.
+        (Verb::Modify, "mike", "spark.modify.acls"),
+        (Verb::Kill, "mike", "no: View"),
+        (Verb::Kill, "mona", "spark.modify.acls"),
+        // Spark knows no queues.
+        (Verb::Kill, "jane", "no: View"),
+        (Verb::Move(MARKETING), "adam", "no: Impossible"),
+    ];
+    for (verb, who, expected) in cases {
+        assert_eq!(why(&ask(&tree(), &application, verb, TEST, who)), expected, "{verb:?} {who}");
+    }
+}
+
+#[test]
+fn sparks_wildcard_is_one_anywhere_in_a_list() {
+    let with = |key, text| application(Dialect::Spark, &[("spark.acls.enable", "true"), (key, text)]);
+    for (key, text) in [("spark.modify.acls", "alice,*"), ("spark.admin.acls.groups", "a, * ,b")] {
+        assert_eq!(why(&ask(&tree(), &with(key, text), Verb::Modify, TEST, "x")), key, "{text}");
+    }
+    assert!(!ask(&tree(), &with("spark.modify.acls", "**"), Verb::Modify, TEST, "x").allowed());
+    assert_eq!(
+        why(&ask(&tree(), &application(Dialect::Spark, &[]), Verb::Kill, TEST, "x")),
+        "spark.acls.enable is off"
+    );
+}
+
+#[test]
+fn a_queue_that_there_is_not_lets_nobody_in() {
+    for dialect in [Dialect::YuniKorn, Dialect::YarnHadoop, Dialect::YarnCloudera] {
+        let settings: &[_] = if dialect == Dialect::YuniKorn { &[] } else { &[ON, BOB] };
+        let application = application(dialect, settings);
+        for queue in ["", "production", "gone.queue", "root.gone", "root.gone.deeper"] {
+            assert!(!ask(&tree(), &application, Verb::Kill, queue, "ann").allowed(), "{dialect} {queue}");
+            assert!(ask(&tree(), &application, Verb::Kill, queue, "john").allowed(), "{dialect} {queue}");
+        }
+        // One that was made below a queue there is has the administrators of that.
+        assert!(ask(&tree(), &application, Verb::Kill, "root.datascience.john", "jane").allowed());
+    }
+}
+
+#[test]
+fn nobody_owns_what_has_no_owner() {
+    let mut application = application(Dialect::YarnHadoop, &[ON, BOB]);
+    application.owner = String::new();
+    assert!(!ask(&tree(), &application, Verb::View, TEST, "").allowed());
+}
+
+#[test]
+fn a_denial_tells_what_would_help_the_smallest_change_first() {
+    let remedies = |dialect, settings: &[_], verb, who| {
+        ask(&tree(), &application(dialect, settings), verb, TEST, who).remedies()
+    };
+    let admin = Remedy::Queue { right: Right::Admin, queue: TEST.to_owned() };
+    let cluster = Remedy::ClusterAdministrators { key: YARN_ADMIN };
+    assert_eq!(
+        remedies(Dialect::YarnHadoop, &[ON, BOB], Verb::Kill, "ann"),
+        [Remedy::ApplicationAcl { key: YARN_MODIFY }, admin.clone(), cluster.clone()]
+    );
+    assert_eq!(
+        remedies(Dialect::YarnCloudera, &[ON, BOB], Verb::Move(MARKETING), "john"),
+        [Remedy::Queue { right: Right::Submit, queue: MARKETING.to_owned() }, cluster]
+    );
+    assert_eq!(remedies(Dialect::YuniKorn, &[], Verb::Kill, "ann"), [admin]);
+    assert_eq!(
+        remedies(Dialect::YuniKorn, &[], Verb::Move("root.x"), "john"),
+        [Remedy::CreateQueue { queue: "root.x".to_owned() }]
+    );
+    assert_eq!(remedies(Dialect::Spark, &[("spark.acls.enable", "true")], Verb::Move(TEST), "john"), []);
+    assert_eq!(remedies(Dialect::YuniKorn, &[], Verb::Kill, "john"), []);
+}
+
+fn any_settings(keys: &'static [&'static str]) -> impl Strategy<Value = Vec<(&'static str, String)>> {
+    let text = "[abc ,*]{0,5}|true|false";
+    proptest::collection::vec((proptest::sample::select(keys), text), 0..5)
+}
+
+fn any_application() -> impl Strategy<Value = ApplicationAcl> {
+    use crate::model::application::settings::KEYS;
+    let of = |(dialect, keys): (Dialect, &'static [&'static str])| {
+        any_settings(keys).prop_map(move |settings| {
+            let read = settings.iter().map(|(key, value)| (*key, value.as_str()));
+            ApplicationAcl { owner: "john".to_owned(), rules: Rules::read(dialect, read).0 }
+        })
+    };
+    let [hadoop, cloudera, spark] = KEYS;
+    prop_oneof![of(hadoop), of(cloudera), of(spark)]
+}
+
+proptest! {
+    /// Being in one more group never takes anything away.
+    #[test]
+    fn a_group_more_takes_nothing_away(
+        application in any_application(),
+        who in "(john|jane|a|b) [abc]",
+        more in "[abc*]",
+    ) {
+        for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs, Verb::Move(MARKETING)] {
+            let before = ask(&tree(), &application, verb, TEST, &who);
+            let after = ask(&tree(), &application, verb, TEST, &format!("{who},{more}"));
+            prop_assert!(!before.allowed() || after.allowed(), "{:?}", verb);
+        }
+    }
+
+    /// The trace ends where the answer is found, and remedies are for denials only.
+    #[test]
+    fn the_trace_is_the_answer(application in any_application(), who in "(john|jane|a|b) [abc]") {
+        for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs, Verb::Move(MARKETING)] {
+            let decision = ask(&tree(), &application, verb, TEST, &who);
+            for requirement in &decision.requirements {
+                let granted = requirement.steps.iter().filter(|step| step.granted).count();
+                prop_assert_eq!(granted, usize::from(requirement.met()));
+            }
+            let last = decision.requirements.last().expect("something is needed");
+            prop_assert_eq!(decision.allowed(), last.met());
+            prop_assert!(!decision.allowed() || decision.remedies().is_empty());
+        }
+    }
+
+    /// The handbook lets in whom the source lets in to view and to modify: its list of clauses is the longer one.
+    #[test]
+    fn the_handbook_is_the_wider_one(settings in any_settings(&[YARN_VIEW, YARN_MODIFY, YARN_ADMIN]), who in "[ab]") {
+        // Not with a second blank, behind which the handbook reads nothing.
+        prop_assume!(settings.iter().all(|(_, text)| text.matches(' ').count() < 2));
+        let read = |dialect| {
+            let settings = settings.iter().map(|(key, value)| (*key, value.as_str())).chain([ON]);
+            ApplicationAcl { owner: "john".to_owned(), rules: Rules::read(dialect, settings).0 }
+        };
+        for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs] {
+            let source = ask(&tree(), &read(Dialect::YarnHadoop), verb, TEST, &who).allowed();
+            prop_assert!(!source || ask(&tree(), &read(Dialect::YarnCloudera), verb, TEST, &who).allowed());
+        }
+    }
+}

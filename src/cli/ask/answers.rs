@@ -1,0 +1,481 @@
+//! What programs get: the answers as JSON and YAML, and the schema under `docs/schema` that is generated from these types.
+//!
+//! Fields are added without notice; [`VERSION`] is raised when one changes its meaning or goes.
+
+use schemars::{JsonSchema, Schema, schema_for};
+use serde::Serialize;
+
+use super::configuration::Configuration;
+use crate::access::check::{Decision, Denial, Outcome, Step, Subject};
+use crate::access::tree::{Origin, QueueId, Tree};
+use crate::cli::application::answer::ApplicationAnswer;
+use crate::cli::place::answer::PlaceAnswer;
+use crate::model::acl::Match;
+use crate::model::right::Right;
+
+/// The version of all answers.
+pub const VERSION: u32 = 1;
+
+/// The schemas of all answers, by the name of the file that documents them.
+pub fn schemas() -> Vec<(&'static str, Schema)> {
+    vec![
+        ("application.json", schema_for!(ApplicationAnswer)),
+        ("decision.json", schema_for!(DecisionAnswer)),
+        ("diff.json", schema_for!(crate::cli::diff::answer::DiffAnswer)),
+        ("lint.json", schema_for!(crate::cli::lint::LintAnswer)),
+        ("matrix.json", schema_for!(MatrixAnswer)),
+        ("place.json", schema_for!(PlaceAnswer)),
+        ("what-can.json", schema_for!(WhatCanAnswer)),
+        ("who-can.json", schema_for!(WhoCanAnswer)),
+    ]
+}
+
+/// What every answer is about.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct About {
+    /// The version of this format: 1.
+    pub version: u32,
+    /// What was asked about: a file, a ConfigMap's key, or the scheduler.
+    pub source: String,
+    /// The partition.
+    pub partition: String,
+}
+
+/// A right, as questions name it.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Verb {
+    /// May run applications.
+    Submit,
+    /// Administers.
+    Administer,
+}
+
+/// The key of an ACL in queues.yaml.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AclKey {
+    /// `submitacl`
+    SubmitAcl,
+    /// `adminacl`
+    AdminAcl,
+}
+
+/// Whom an entry of an ACL names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Named {
+    /// What it is.
+    pub kind: NamedKind,
+    /// The name; null for everyone.
+    pub name: Option<String>,
+}
+
+/// What an entry of an ACL names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub enum NamedKind {
+    /// `*`
+    Everyone,
+    /// A user.
+    User,
+    /// The members of a group.
+    Group,
+}
+
+/// Where an entry is written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct WrittenIn {
+    /// `QueueAcl` for an object, `Text` for the text of a configuration.
+    pub kind: String,
+    /// The object's name, or that of the file or ConfigMap key.
+    pub name: String,
+    /// The line in it, from 1; null for an object, and where it is not known.
+    pub line: Option<usize>,
+    /// The column in it in characters, from 1; null as `line`.
+    pub column: Option<usize>,
+}
+
+/// The answer to `can-i` and `explain`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DecisionAnswer {
+    /// What it is about.
+    #[serde(flatten)]
+    pub about: About,
+    /// What was asked for.
+    pub verb: Verb,
+    /// The queue that was asked about.
+    pub queue: String,
+    /// The configured queue whose ACLs are asked first: the queue itself, or the nearest above it.
+    pub nearest_queue: Option<String>,
+    /// The user.
+    pub user: String,
+    /// The groups that the user was taken to be in.
+    pub groups: Vec<String>,
+    /// The answer.
+    pub allowed: bool,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// Why not; null when it is allowed.
+    pub denial: Option<DenialKind>,
+    /// Each ACL that was looked at, in order; the last one grants access if any does.
+    pub trace: Vec<TraceStep>,
+}
+
+/// Why not.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+pub enum DenialKind {
+    /// No ACL on the way to the root names the user or a group.
+    NotGranted,
+    /// Nobody may submit to the recovery queue.
+    Recovery,
+    /// There can be no such queue.
+    NoQueue,
+}
+
+/// One ACL that was looked at.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct TraceStep {
+    /// The queue.
+    pub queue: String,
+    /// Which of its ACLs.
+    pub acl: AclKey,
+    /// The ACL as written; empty when there is none.
+    pub text: String,
+    /// The entry that grants it; null when none does.
+    pub entry: Option<Named>,
+    /// Where that entry is written; more than one object may grant the same.
+    pub origins: Vec<WrittenIn>,
+}
+
+/// An entry that grants something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct GrantedBy {
+    /// The queue whose ACL it is.
+    pub queue: String,
+    /// Which of its ACLs.
+    pub acl: AclKey,
+    /// Where the entry is written; more than one object may grant the same.
+    pub origins: Vec<WrittenIn>,
+}
+
+/// The answer to `who-can`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WhoCanAnswer {
+    /// What it is about.
+    #[serde(flatten)]
+    pub about: About,
+    /// What was asked for.
+    pub verb: Verb,
+    /// The queue that was asked about.
+    pub queue: String,
+    /// The configured queue whose ACLs are asked first: the queue itself, or the nearest above it.
+    pub nearest_queue: Option<String>,
+    /// Why it is nobody whatever the ACLs say; null when they decide.
+    pub denial: Option<DenialKind>,
+    /// All who may.
+    pub subjects: Vec<Grantee>,
+}
+
+/// One who may.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Grantee {
+    /// Who.
+    #[serde(flatten)]
+    pub named: Named,
+    /// Every entry that grants it, the nearest first; any one of them is enough.
+    pub grants: Vec<GrantedBy>,
+}
+
+/// The answer to `what-can`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct WhatCanAnswer {
+    /// What it is about.
+    #[serde(flatten)]
+    pub about: About,
+    /// The user.
+    pub user: String,
+    /// The groups that the user was taken to be in.
+    pub groups: Vec<String>,
+    /// What the user may do, in the order of the queues.
+    pub rights: Vec<RightOn>,
+}
+
+/// One right on one queue.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct RightOn {
+    /// The queue.
+    pub queue: String,
+    /// Whether applications run in it.
+    pub leaf: bool,
+    /// The right.
+    pub verb: Verb,
+    /// The entry nearest to the queue that grants it.
+    pub entry: Named,
+    /// Where it stands.
+    pub by: GrantedBy,
+}
+
+/// The answer to `matrix`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct MatrixAnswer {
+    /// What it is about.
+    #[serde(flatten)]
+    pub about: About,
+    /// Whom it is about: a user without its groups, a group without its members.
+    pub subjects: Vec<Named>,
+    /// The queues.
+    pub queues: Vec<String>,
+    /// Every right that a subject has on a queue.
+    pub cells: Vec<Cell>,
+}
+
+/// One right of one subject on one queue.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Cell {
+    /// Who.
+    pub subject: Named,
+    /// The queue.
+    pub queue: String,
+    /// The right.
+    pub verb: Verb,
+    /// Whether a queue above grants it.
+    pub inherited: bool,
+    /// Whether it comes with the right to administer.
+    pub through_admin: bool,
+    /// Whether it is granted to everyone, not by name.
+    pub everyone: bool,
+    /// Where the entry stands.
+    pub by: GrantedBy,
+}
+
+impl From<Right> for Verb {
+    fn from(right: Right) -> Self {
+        match right {
+            Right::Submit => Self::Submit,
+            Right::Admin => Self::Administer,
+        }
+    }
+}
+
+impl From<Right> for AclKey {
+    fn from(right: Right) -> Self {
+        match right {
+            Right::Submit => Self::SubmitAcl,
+            Right::Admin => Self::AdminAcl,
+        }
+    }
+}
+
+impl Verb {
+    /// As in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Submit => "submit",
+            Self::Administer => "administer",
+        }
+    }
+}
+
+impl AclKey {
+    /// As in JSON, and in queues.yaml.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::SubmitAcl => "submitacl",
+            Self::AdminAcl => "adminacl",
+        }
+    }
+}
+
+impl NamedKind {
+    /// As in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Everyone => "Everyone",
+            Self::User => "User",
+            Self::Group => "Group",
+        }
+    }
+}
+
+impl From<Denial> for DenialKind {
+    fn from(denial: Denial) -> Self {
+        match denial {
+            Denial::NotGranted => Self::NotGranted,
+            Denial::Recovery => Self::Recovery,
+            Denial::NoQueue => Self::NoQueue,
+        }
+    }
+}
+
+impl From<Match<'_>> for Named {
+    fn from(entry: Match<'_>) -> Self {
+        let (kind, name) = match entry {
+            Match::Everyone => (NamedKind::Everyone, None),
+            Match::User(name) => (NamedKind::User, Some(name)),
+            Match::Group(name) => (NamedKind::Group, Some(name)),
+        };
+        Self { kind, name: name.map(str::to_owned) }
+    }
+}
+
+impl From<&Subject> for Named {
+    fn from(subject: &Subject) -> Self {
+        Self::from(subject.entry())
+    }
+}
+
+impl Named {
+    /// `user sue`, `group devs`, `everyone`
+    pub fn words(&self) -> String {
+        let name = self.name.as_deref().unwrap_or_default();
+        match self.kind {
+            NamedKind::Everyone => "everyone".to_owned(),
+            NamedKind::User => format!("user {name}"),
+            NamedKind::Group => format!("group {name}"),
+        }
+    }
+
+    /// `user/sue`, `group/devs`, `everyone`
+    pub fn path(&self) -> String {
+        self.words().replacen(' ', "/", 1)
+    }
+}
+
+impl WrittenIn {
+    /// `QueueAcl/prod`, `queues.yaml:9:20`
+    pub fn words(&self) -> String {
+        match (self.kind.as_str(), self.line, self.column) {
+            ("Text", Some(line), Some(column)) => format!("{}:{line}:{column}", self.name),
+            ("Text", ..) => self.name.clone(),
+            (kind, ..) => format!("{kind}/{}", self.name),
+        }
+    }
+
+    /// Several of them.
+    pub fn list(origins: &[Self]) -> String {
+        origins.iter().map(Self::words).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Turns what the evaluator says into answers about one configuration.
+#[derive(Debug, Clone, Copy)]
+pub struct Answers<'a> {
+    /// The configuration.
+    pub configuration: &'a Configuration,
+    /// The partition's tree.
+    pub tree: &'a Tree,
+}
+
+impl Answers<'_> {
+    /// What they are about.
+    pub fn about(&self) -> About {
+        About {
+            version: VERSION,
+            source: self.configuration.name().to_owned(),
+            partition: self.tree.partition().to_owned(),
+        }
+    }
+
+    /// The path of a queue.
+    pub fn path(&self, id: QueueId) -> String {
+        self.tree.node(id).map(|node| node.path.to_string()).unwrap_or_default()
+    }
+
+    /// Where entries are written.
+    pub fn origins<'o>(&self, origins: impl IntoIterator<Item = &'o Origin>) -> Vec<WrittenIn> {
+        origins
+            .into_iter()
+            .map(|origin| match (origin, self.configuration.place(origin)) {
+                (Origin::Object { kind, name }, _) => {
+                    WrittenIn { kind: (*kind).to_owned(), name: name.clone(), line: None, column: None }
+                }
+                (Origin::Text(_), place) => {
+                    let (line, column) = place.as_ref().and_then(|place| place.position).unzip();
+                    let name = place.map_or_else(|| self.configuration.name().to_owned(), |place| place.file);
+                    WrittenIn { kind: "Text".to_owned(), name, line, column }
+                }
+            })
+            .collect()
+    }
+
+    /// A decision with its trace.
+    pub fn decision(&self, decision: &Decision) -> DecisionAnswer {
+        let denial = match decision.outcome {
+            Outcome::Allowed => None,
+            Outcome::Denied(denial) => Some(denial.into()),
+        };
+        DecisionAnswer {
+            about: self.about(),
+            verb: decision.right.into(),
+            queue: decision.asked.clone(),
+            nearest_queue: decision.located.decides().map(|id| self.path(id)),
+            user: decision.identity.user.clone(),
+            groups: decision.identity.groups.clone(),
+            allowed: decision.allowed(),
+            reason: self.reason(decision),
+            denial,
+            trace: decision.steps.iter().map(|step| self.step(step)).collect(),
+        }
+    }
+
+    /// One step of a decision.
+    pub fn step(&self, step: &Step) -> TraceStep {
+        TraceStep {
+            queue: step.queue.to_string(),
+            acl: step.right.into(),
+            text: step.acl.clone(),
+            entry: step.entry.as_ref().map(|entry| Named::from(&entry.subject)),
+            origins: step.entry.iter().flat_map(|entry| self.origins(&entry.origins)).collect(),
+        }
+    }
+
+    /// Why, in one sentence.
+    pub fn reason(&self, decision: &Decision) -> String {
+        if let Some((step, entry)) = decision.granted_by().and_then(|step| Some((step, step.entry.as_ref()?)))
+        {
+            let who = Named::from(&entry.subject).words();
+            let origins = WrittenIn::list(&self.origins(&entry.origins));
+            return match (decision.right, step.right) {
+                (Right::Submit, Right::Submit) => format!("{who} may submit to {} ({origins})", step.queue),
+                (Right::Submit, Right::Admin) => {
+                    format!("{who} may administer {}, and so may submit ({origins})", step.queue)
+                }
+                (Right::Admin, _) => format!("{who} may administer {} ({origins})", step.queue),
+            };
+        }
+        match decision.outcome {
+            Outcome::Denied(Denial::Recovery) => {
+                "nobody may submit to the recovery queue, whatever the ACLs say".to_owned()
+            }
+            Outcome::Denied(Denial::NoQueue) => {
+                format!("{} is no queue: it is not below root", decision.asked)
+            }
+            _ => self.not_granted(decision),
+        }
+    }
+
+    fn not_granted(&self, decision: &Decision) -> String {
+        let nearest = decision.located.decides().map(|id| self.path(id)).unwrap_or_default();
+        let acl = match decision.right {
+            Right::Submit => "ACL",
+            Right::Admin => "adminacl",
+        };
+        let way = if nearest == "root" { nearest } else { format!("the way from {nearest} up to root") };
+        if decision.steps.iter().all(|step| step.acl.is_empty()) {
+            return format!("nobody may: no {acl} is set on {way}");
+        }
+        format!("no {acl} on {way} names {}", whom(&decision.identity.user, &decision.identity.groups))
+    }
+}
+
+/// `user sue`, `user sue or group devs`, `user sue or any of 12 groups`
+fn whom(user: &str, groups: &[String]) -> String {
+    match groups {
+        [] => format!("user {user}"),
+        [one] => format!("user {user} or group {one}"),
+        several => format!("user {user} or any of {} groups", several.len()),
+    }
+}

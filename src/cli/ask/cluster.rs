@@ -1,0 +1,284 @@
+//! The configuration that a cluster has now: both of `YuniKorn`'s ConfigMaps as it merges them, and the objects that wrote into
+//! them. Nothing is written, and every request is limited in time.
+
+use std::fmt;
+use std::time::Duration;
+
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{DynamicObject, ListParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Api, Client, Config};
+use tokio::runtime::Runtime;
+
+use super::configuration::{Configuration, Written};
+use super::texts::Text;
+use super::{ClusterArgs, Notes, files, live};
+use crate::api::{config_map, convert};
+use crate::cli::console::Console;
+use crate::cli::{Failure, clock};
+use crate::model::config::Flattened;
+use crate::model::config::flatten::Source;
+use crate::model::identity::Identity;
+use crate::operator::call::{self, call};
+use crate::operator::world::Kind;
+use crate::plan::snapshot::{
+    ConfigMapState, ConfigSpec, MANAGED_KEYS, Observed, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
+};
+use crate::plan::{attribution, merged, merged_alone};
+
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// A way to a cluster.
+pub struct Cluster {
+    runtime: Runtime,
+    client: Client,
+    server: String,
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+/// What a cluster holds.
+struct Held {
+    spec: ConfigSpec,
+    snapshot: Snapshot,
+}
+
+impl Cluster {
+    /// Finds the cluster by the kubeconfig, or by the service account of the pod this runs in.
+    ///
+    /// # Errors
+    /// When there is none of both, or it cannot be used.
+    pub fn connect(args: &ClusterArgs) -> Result<Self, Failure> {
+        // Two crates bring rustls; one of them must say with which cryptography. It was said already when this fails.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Failure::Undecided(format!("cannot start a runtime: {error}")))?;
+        let mut config = runtime.block_on(config(args))?;
+        config.connect_timeout = Some(CONNECT);
+        let server = config.cluster_url.to_string();
+        let client = {
+            let _context = runtime.enter();
+            Client::try_from(config).map_err(|error| no_cluster(&chain(&error)))?
+        };
+        Ok(Self { runtime, client, server })
+    }
+
+    /// What `YuniKorn` has of it: by its ConfigMaps, or with `--live` by its own word.
+    ///
+    /// # Errors
+    /// When it cannot be read, or the ConfigMaps hold no configuration that `YuniKorn` takes.
+    pub fn read(&self, args: &ClusterArgs, console: Console) -> Result<Configuration, Failure> {
+        let mut notes = Notes::default();
+        let written = self.runtime.block_on(self.written(args, &mut notes));
+        notes.tell(console);
+        Configuration::of(written?).map_err(|refused| files::refuse(&refused, console))
+    }
+
+    /// Who the kubeconfig's user is to the API server, and so to `YuniKorn`'s admission controller.
+    ///
+    /// # Errors
+    /// When the API server does not say.
+    pub fn whoami(&self) -> Result<Identity, Failure> {
+        let reviews: Api<SelfSubjectReview> = Api::all(self.client.clone());
+        let review = SelfSubjectReview::default();
+        let answer = self
+            .runtime
+            .block_on(call(reviews.create(&PostParams::default(), &review)))
+            .map_err(|error| self.failure("who you are", &error))?;
+        let info = answer.status.and_then(|status| status.user_info).unwrap_or_default();
+        Ok(Identity { user: info.username.unwrap_or_default(), groups: info.groups.unwrap_or_default() })
+    }
+
+    async fn written(&self, args: &ClusterArgs, notes: &mut Notes) -> Result<Written, Failure> {
+        let spec = self.spec(args, notes).await?;
+        if !args.live {
+            let held = self.held(spec, notes).await?;
+            let flat = merged(&held.snapshot);
+            return held.written(&flat, notes);
+        }
+        let answer = live::ask(&self.client, args.scheduler_url.as_deref(), &spec).await?;
+        // Without the ConfigMaps the answer stands, only its origins are not known.
+        match self.held(spec, notes).await {
+            Ok(held) => {
+                let flat = merged(&held.snapshot);
+                let key = flat.queues_key();
+                answer.compare(flat.queues(&key).text, &key, notes);
+                let stands = held.written(&flat, &mut Notes::default())?;
+                let base = Some(stands.base.unwrap_or(stands.text));
+                Ok(Written { text: answer.text(), base, attributions: stands.attributions })
+            }
+            Err(failure) => {
+                notes.add(format!("not compared with the ConfigMaps: {failure}"));
+                Ok(Written { text: answer.text(), base: None, attributions: Vec::new() })
+            }
+        }
+    }
+
+    /// The settings of the `YuniKornConfig`, or the defaults where there is none.
+    async fn spec(&self, args: &ClusterArgs, notes: &mut Notes) -> Result<ConfigSpec, Failure> {
+        let api = Kind::YuniKornConfig.api(self.client.clone());
+        let mut spec = match call(api.get(crate::api::v1alpha1::SINGLETON)).await {
+            Ok(object) => convert::yunikorn_config(&object).spec.unwrap_or_default(),
+            Err(error) if error.is_not_found() => ConfigSpec::default(),
+            Err(error @ call::Error::Refused { code: 403, .. }) => {
+                if args.cluster_namespace.is_none() {
+                    let namespace = ConfigSpec::default().namespace;
+                    notes.add(format!("the YuniKornConfig may not be read ({error}): namespace {namespace} is assumed, --cluster-namespace names another"));
+                }
+                ConfigSpec::default()
+            }
+            Err(error) => return Err(self.failure("the YuniKornConfig", &error)),
+        };
+        if let Some(namespace) = &args.cluster_namespace {
+            spec.namespace.clone_from(namespace);
+        }
+        Ok(spec)
+    }
+
+    async fn held(&self, spec: ConfigSpec, notes: &mut Notes) -> Result<Held, Failure> {
+        let output = self.config_map(&spec, YUNIKORN_CONFIGS);
+        let defaults = self.config_map(&spec, YUNIKORN_DEFAULTS);
+        let (defaults, output, objects) = tokio::join!(defaults, output, self.queue_acls());
+        let (defaults, output) = (defaults?, output?);
+        if defaults.is_none() && output.is_none() {
+            return Err(Failure::Undecided(format!(
+                "namespace {} has neither ConfigMap {YUNIKORN_DEFAULTS} nor {YUNIKORN_CONFIGS}: is YuniKorn there? \
+                 --cluster-namespace names another namespace, and --live asks the scheduler itself",
+                spec.namespace
+            )));
+        }
+        let base = match spec.base_config_map.as_str() {
+            YUNIKORN_DEFAULTS => defaults.clone(),
+            // For places only: where it may not be read there are none.
+            name => self.config_map(&spec, name).await.unwrap_or_default(),
+        };
+        let objects = objects.unwrap_or_else(|why| {
+            notes.add(format!("origins are places in the ConfigMaps: the QueueAcls may not be read ({why})"));
+            Vec::new()
+        });
+        let snapshot = Snapshot {
+            now: clock(),
+            config: None,
+            queue_acls: objects.iter().map(convert::queue_acl).collect(),
+            policies: Vec::new(),
+            defaults,
+            base,
+            output,
+            observed: Observed::default(),
+        };
+        Ok(Held { spec, snapshot })
+    }
+
+    /// The `QueueAcl`s; none where the kind is not installed.
+    async fn queue_acls(&self) -> Result<Vec<DynamicObject>, call::Error> {
+        let api = Kind::QueueAcl.api(self.client.clone());
+        match call(api.list(&ListParams::default())).await {
+            Ok(list) => Ok(list.items),
+            Err(error) if error.is_not_found() => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn config_map(&self, spec: &ConfigSpec, name: &str) -> Result<Option<ConfigMapState>, Failure> {
+        let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &spec.namespace);
+        match call(api.get(name)).await {
+            Ok(map) => Ok(Some(config_map::state(&map))),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(self.failure(&format!("ConfigMap {}/{name}", spec.namespace), &error)),
+        }
+    }
+
+    fn failure(&self, what: &str, error: &call::Error) -> Failure {
+        Failure::Undecided(match error {
+            call::Error::Refused { message, .. } => format!("cannot read {what}: {message}"),
+            call::Error::Timeout => format!("cannot read {what}: {error} ({})", self.server),
+            call::Error::Unreachable(cause) => {
+                format!("no answer from the API server {}: {}", self.server, chain(cause.as_ref()))
+            }
+        })
+    }
+}
+
+impl Held {
+    fn written(&self, flat: &Flattened, notes: &mut Notes) -> Result<Written, Failure> {
+        let key = flat.queues_key();
+        if flat.is_ambiguous(&key) {
+            return Err(Failure::Undecided(format!(
+                "several keys of one binaryData give {key} different values, of which YuniKorn takes one at random"
+            )));
+        }
+        let queues = flat.queues(&key);
+        let Some(origin) = queues.origin.filter(|_| !queues.text.is_empty()) else {
+            let text = files::built_in(&key, notes);
+            return Ok(Written { text, base: None, attributions: Vec::new() });
+        };
+        let map = match origin.source {
+            Source::Defaults => YUNIKORN_DEFAULTS,
+            Source::Configs => YUNIKORN_CONFIGS,
+        };
+        let text = Text::whole(format!("{map}/{}", origin.key), queues.text.to_owned());
+        if !self.is_ours(map, &origin.key) {
+            return Ok(Written { text, base: None, attributions: Vec::new() });
+        }
+        let attributions = attribution::in_force(&self.snapshot.queue_acls);
+        Ok(Written { text, base: self.base(&key), attributions })
+    }
+
+    /// Whether the operator wrote a key.
+    fn is_ours(&self, map: &str, key: &str) -> bool {
+        let annotations = self.snapshot.output.iter().filter(|output| output.name == map);
+        annotations
+            .filter_map(|output| output.annotations.get(MANAGED_KEYS))
+            .any(|keys| keys.split(',').any(|managed| managed == key))
+    }
+
+    fn base(&self, key: &str) -> Option<Text> {
+        let key = self.spec.base_key.as_deref().unwrap_or(key);
+        let map = self.snapshot.base.as_ref()?;
+        let alone = merged_alone(map);
+        let value = alone.get(key).filter(|value| !value.text.is_empty())?;
+        Some(Text::whole(format!("{}/{}", map.name, value.origin.key), value.text.clone()))
+    }
+}
+
+async fn config(args: &ClusterArgs) -> Result<Config, Failure> {
+    let options = KubeConfigOptions { context: args.context.clone(), ..KubeConfigOptions::default() };
+    let found = match (&args.kubeconfig, &args.context) {
+        (Some(path), _) => match Kubeconfig::read_from(path) {
+            Ok(kubeconfig) => {
+                Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| chain(&error))
+            }
+            Err(error) => Err(chain(&error)),
+        },
+        (None, Some(_)) => Config::from_kubeconfig(&options).await.map_err(|error| chain(&error)),
+        (None, None) => Config::infer().await.map_err(|error| chain(&error)),
+    };
+    found.map_err(|why| no_cluster(&why))
+}
+
+fn no_cluster(why: &str) -> Failure {
+    Failure::Undecided(format!("no way to a cluster: {why}; -f FILE asks about files instead"))
+}
+
+/// An error with its causes, as far as they say more.
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
+    let mut shown = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !shown.contains(&more) {
+            shown.push_str(": ");
+            shown.push_str(&more);
+        }
+        cause = error.source();
+    }
+    shown
+}

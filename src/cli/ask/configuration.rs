@@ -1,0 +1,261 @@
+//! What the questions are asked about: the queues that `YuniKorn` has, or would have, and who wrote their ACLs.
+
+use std::collections::BTreeSet;
+
+use super::texts::{Place, Text};
+use crate::access::{Origin, Tree};
+use crate::cli::Failure;
+use crate::cli::input::source::Source;
+use crate::model::acl;
+use crate::model::config::{Config, Queue, verdict};
+use crate::model::queue::nearest;
+use crate::model::right::Right;
+use crate::plan::attribution::Attribution;
+use crate::text::diag::{Diagnostic, Span};
+
+/// Where the texts come from, and who wrote what.
+#[derive(Debug, Clone)]
+pub struct Written {
+    /// The text that the questions are asked about.
+    pub text: Text,
+    /// The text that it was made of, where objects write ACLs into it.
+    pub base: Option<Text>,
+    /// Which objects write which ACLs.
+    pub attributions: Vec<Attribution>,
+}
+
+/// The queues of all partitions, with origins.
+#[derive(Debug, Clone)]
+pub struct Configuration {
+    /// The configuration as `YuniKorn` reads it.
+    pub config: Config,
+    trees: Vec<Tree>,
+    text: Text,
+    base: Option<Text>,
+}
+
+/// The text is none that `YuniKorn` takes.
+#[derive(Debug, Clone)]
+pub struct Refused {
+    /// In its words.
+    pub reason: String,
+    /// What is wrong, with places in the text.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The text.
+    pub text: Text,
+}
+
+impl Configuration {
+    /// Reads the text and says at each entry who wrote it.
+    ///
+    /// # Errors
+    /// When `YuniKorn` would not take the text: nobody knows then what it runs.
+    pub fn of(written: Written) -> Result<Self, Box<Refused>> {
+        let Written { text, base, attributions } = written;
+        let verdict = verdict(&text.text, &[]);
+        let refusal = verdict.refusal();
+        let trees = match (&verdict.config, &refusal) {
+            (Some(config), None) => config
+                .partitions
+                .iter()
+                .map(Tree::of)
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(|e| e.to_string()),
+            (_, refusal) => Err(refusal.clone().unwrap_or_default()),
+        };
+        let (trees, config) = match (trees, verdict.config) {
+            (Ok(trees), Some(config)) => (trees, config),
+            (trees, _) => {
+                let reason = trees.err().unwrap_or_default();
+                return Err(Box::new(Refused { reason, diagnostics: verdict.diagnostics, text }));
+            }
+        };
+        let mut configuration = Self { config, trees, text, base };
+        configuration.attribute(&attributions);
+        Ok(configuration)
+    }
+
+    /// The queues of one partition; its name is matched without case.
+    ///
+    /// # Errors
+    /// When there is none of this name.
+    pub fn tree(&self, partition: &str) -> Result<&Tree, Failure> {
+        let found = self.trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(partition));
+        found.ok_or_else(|| {
+            let names: Vec<&str> = self.trees.iter().map(Tree::partition).collect();
+            let near = nearest(names.iter().copied(), partition);
+            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            Failure::Undecided(format!(
+                "{} has no partition `{partition}`, only `{}`{hint}",
+                self.text.name,
+                names.join("`, `")
+            ))
+        })
+    }
+
+    /// The queues of each partition, in the order of the text.
+    pub fn trees(&self) -> &[Tree] {
+        &self.trees
+    }
+
+    /// What the questions are asked about, as people call it.
+    pub fn name(&self) -> &str {
+        &self.text.name
+    }
+
+    /// Where an origin is written; `None` for an object.
+    pub fn place(&self, origin: &Origin) -> Option<Place> {
+        match origin {
+            Origin::Object { .. } => None,
+            Origin::Text(Some(span)) => {
+                let (text, span) = self.home(*span);
+                Some(text.place(span))
+            }
+            Origin::Text(None) => Some(Place { file: self.text.name.clone(), position: None }),
+        }
+    }
+
+    /// What to draw a finding about an origin on, and where; `None` for an object, and where the place is not known.
+    pub fn shown(&self, origin: &Origin) -> Option<(Source, Option<Span>)> {
+        let Origin::Text(Some(span)) = origin else { return None };
+        let (text, span) = self.home(*span);
+        Some(text.shown(Some(span)))
+    }
+
+    /// The text that a place is in, and where in it.
+    fn home(&self, span: Span) -> (&Text, Span) {
+        match span.start.checked_sub(self.behind()) {
+            Some(start) => {
+                let length = span.end.saturating_sub(span.start);
+                (self.base.as_ref().unwrap_or(&self.text), Span::new(start, start.saturating_add(length)))
+            }
+            None => (&self.text, span),
+        }
+    }
+
+    /// Places in the base are counted on from here, to tell them apart from those in the text.
+    fn behind(&self) -> usize {
+        self.text.text.len().saturating_add(1)
+    }
+
+    fn attribute(&mut self, attributions: &[Attribution]) {
+        for tree in &mut self.trees {
+            let name = tree.partition().to_owned();
+            for part in attributions.iter().filter(|part| part.partition.eq_ignore_ascii_case(&name)) {
+                for (object, acl) in &part.objects {
+                    let object = Origin::Object { kind: "QueueAcl", name: object.clone() };
+                    tree.attribute(&part.queue, part.right, object, acl);
+                }
+            }
+        }
+        self.attribute_base(attributions);
+    }
+
+    /// What no object writes comes from the base, and has its place there.
+    fn attribute_base(&mut self, attributions: &[Attribution]) {
+        let behind = self.behind();
+        let Some(base) = self.base.as_ref().and_then(|base| verdict(&base.text, &[]).config) else {
+            return;
+        };
+        for tree in &mut self.trees {
+            let Some(partition) = base.partition(tree.partition()) else { continue };
+            let replaced: BTreeSet<_> = attributions
+                .iter()
+                .filter(|part| !part.base_stays && part.partition.eq_ignore_ascii_case(&partition.name))
+                .map(|part| (&part.queue, part.right))
+                .collect();
+            for (queue, right) in partition.queues().flat_map(|queue| Right::ALL.map(|right| (queue, right)))
+            {
+                if replaced.contains(&(&queue.path, right)) {
+                    continue;
+                }
+                let written = written(queue, right);
+                if let (Some(span), Ok(own)) = (written.span, acl::parse(&written.value)) {
+                    tree.attribute(&queue.path, right, Origin::Text(Some(span.shifted(behind))), &own);
+                }
+            }
+        }
+    }
+}
+
+fn written(queue: &Queue, right: Right) -> &crate::text::yaml::decode::Spanned {
+    match right {
+        Right::Submit => &queue.submit_acl,
+        Right::Admin => &queue.admin_acl,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::check::decide;
+    use crate::model::identity::Identity;
+    use crate::model::queue::QueuePath;
+
+    fn queues(acl: &str) -> String {
+        format!(
+            "partitions: [{{name: default, queues: [{{name: root, queues: [{{name: a, submitacl: '{acl}'}}]}}]}}]\n"
+        )
+    }
+
+    fn attribution(object: &str, acl: &str, base_stays: bool) -> Attribution {
+        Attribution {
+            partition: "default".to_owned(),
+            queue: QueuePath::parse("root.a").unwrap(),
+            right: Right::Submit,
+            objects: vec![(object.to_owned(), acl::parse(acl).unwrap())],
+            base_stays,
+        }
+    }
+
+    /// Where the entry for a user is written.
+    fn origins(configuration: &Configuration, user: &str) -> Vec<String> {
+        let tree = configuration.tree("default").unwrap();
+        let identity = Identity { user: user.to_owned(), groups: Vec::new() };
+        let decision = decide(tree, Right::Submit, "root.a", &identity);
+        let entry = decision.granted_by().and_then(|step| step.entry.clone());
+        let origins = entry.map(|entry| entry.origins).unwrap_or_default();
+        let name = |origin: &Origin| match (origin, configuration.place(origin)) {
+            (Origin::Object { kind, name }, None) => format!("{kind}/{name}"),
+            (_, place) => place.map(|place| place.to_string()).unwrap_or_default(),
+        };
+        origins.iter().map(name).collect()
+    }
+
+    fn written(text: &str, base: &str, attributions: Vec<Attribution>) -> Configuration {
+        let written = Written {
+            text: Text::whole("live", queues(text)),
+            base: Some(Text::whole("base", format!("# one line more\n{}", queues(base)))),
+            attributions,
+        };
+        Configuration::of(written).unwrap()
+    }
+
+    #[test]
+    fn entries_come_from_objects_the_base_or_neither() {
+        let extended = written("bob,eve,sue", "bob,sue", vec![attribution("a", "sue", true)]);
+        assert_eq!(origins(&extended, "sue"), ["QueueAcl/a", "base:2:82"]);
+        assert_eq!(origins(&extended, "bob"), ["base:2:82"]);
+        // Somebody wrote the live text by hand.
+        assert_eq!(origins(&extended, "eve"), ["live:1:82"]);
+        let replaced = written("sue", "bob,sue", vec![attribution("a", "sue", false)]);
+        assert_eq!(origins(&replaced, "sue"), ["QueueAcl/a"]);
+        assert!(origins(&replaced, "bob").is_empty());
+        // An object whose grant is not live yet grants nothing.
+        let pending = written("bob", "bob", vec![attribution("a", "sue", true)]);
+        assert!(origins(&pending, "sue").is_empty());
+    }
+
+    #[test]
+    fn what_yunikorn_refuses_is_not_asked_about() {
+        let written =
+            |text: String| Written { text: Text::whole("q", text), base: None, attributions: Vec::new() };
+        let refused = Configuration::of(written(queues("a  b"))).unwrap_err();
+        assert!(refused.reason.contains("multiple spaces found"), "{}", refused.reason);
+        assert!(refused.diagnostics.iter().any(Diagnostic::is_error));
+        let configuration = Configuration::of(written(queues("a"))).unwrap();
+        assert!(configuration.tree("DEFAULT").is_ok());
+        let failure = configuration.tree("defualt").unwrap_err().to_string();
+        assert!(failure.ends_with("did you mean `default`?"), "{failure}");
+    }
+}

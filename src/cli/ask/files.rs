@@ -1,0 +1,229 @@
+//! The configuration that files make: a queue tree by itself or in `YuniKorn`'s ConfigMaps, and with objects of ours the text that
+//! the operator would make of it.
+
+use super::configuration::{Configuration, Refused, Written};
+use super::texts::Text;
+use super::{Files, Notes};
+use crate::cli::assemble::{Assembled, Base, assemble};
+use crate::cli::console::Console;
+use crate::cli::findings::{self, plural};
+use crate::cli::input::Inputs;
+use crate::cli::input::object::Kind;
+use crate::cli::{Failure, InputArgs, clock, render, report, statuses};
+use crate::model::config::BUILT_IN;
+use crate::model::config::flatten::{Origin, Source};
+use crate::plan::attribution::Attribution;
+use crate::plan::conditions::{Status, Type};
+use crate::plan::merged;
+use crate::plan::simulate::{Settled, enforced, settle};
+use crate::plan::snapshot::{ConfigMapState, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use crate::text::diag::Diagnostic;
+
+/// The configuration, after everything about the files was told.
+///
+/// # Errors
+/// When an input cannot be read, or nothing can be said about what `YuniKorn` would run.
+pub fn read(files: &Files, console: Console) -> Result<Configuration, Failure> {
+    let args = InputArgs {
+        filename: files.paths.clone(),
+        recursive: files.recursive,
+        base: files.base.clone(),
+        now: files.now,
+    };
+    let (inputs, base) = args.read(None)?;
+    let assembled = assemble(&inputs, base.clone(), files.now.unwrap_or_else(clock));
+    let found = render::unreadable(&inputs, &assembled);
+    console.err(&findings::text(&inputs, &found, console.color_err()));
+    if inputs.findings.iter().chain(&assembled.findings).any(|finding| finding.diagnostic.is_error()) {
+        return Err(Failure::Undecided("some of the input cannot be read".to_owned()));
+    }
+    let mut notes = Notes::default();
+    let written =
+        Given { inputs: &inputs, assembled: &assembled, base: base.as_ref() }.written(&mut notes)?;
+    notes.tell(console);
+    Configuration::of(written).map_err(|refused| refuse(&refused, console))
+}
+
+/// Shows what is wrong with a text, and says that nothing follows from it.
+pub fn refuse(refused: &Refused, console: Console) -> Failure {
+    let errors = refused.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
+    let shown: String = errors.map(|diagnostic| draw(refused, diagnostic, console)).collect();
+    console.err(&shown);
+    let why = if shown.is_empty() { format!(": {}", one_line(&refused.reason)) } else { String::new() };
+    Failure::Undecided(format!("YuniKorn does not take the configuration in {}{why}", refused.text.name))
+}
+
+/// `YuniKorn`'s words may have several lines.
+fn one_line(words: &str) -> String {
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn draw(refused: &Refused, diagnostic: &Diagnostic, console: Console) -> String {
+    let (source, span) = refused.text.shown(diagnostic.span);
+    let diagnostic = Diagnostic { span, ..diagnostic.clone() };
+    report::draw(&diagnostic, Some(&source), None, console.color_err())
+}
+
+/// What was given.
+struct Given<'a> {
+    inputs: &'a Inputs,
+    assembled: &'a Assembled,
+    base: Option<&'a Base>,
+}
+
+impl Given<'_> {
+    fn written(&self, notes: &mut Notes) -> Result<Written, Failure> {
+        self.refuse_ambiguity()?;
+        if !self.assembled.has_tree {
+            return Err(self.no_tree());
+        }
+        self.leftovers(notes);
+        let ours = [Kind::QueueAcl, Kind::YuniKornConfig];
+        if ours.into_iter().any(|kind| self.inputs.of_kind(kind).next().is_some()) {
+            self.rendered(notes)
+        } else {
+            Ok(self.as_it_stands(notes))
+        }
+    }
+
+    fn refuse_ambiguity(&self) -> Result<(), Failure> {
+        let names: Vec<&str> = self.bare_names().collect();
+        if names.len() > 1 && self.base.is_none() {
+            return Err(Failure::Usage(format!(
+                "{} are each a queues.yaml, and a question is asked about one: leave the others out, or give the one that is meant with --base",
+                names.join(" and ")
+            )));
+        }
+        Ok(())
+    }
+
+    fn bare_names(&self) -> impl Iterator<Item = &str> {
+        self.inputs
+            .bare
+            .iter()
+            .filter_map(|document| self.inputs.sources.get(document.source))
+            .map(|source| source.name.as_str())
+    }
+
+    fn no_tree(&self) -> Failure {
+        let read = if self.assembled.unused.is_empty() {
+            format!(
+                "there is no queue tree among the {} that were read",
+                plural(self.inputs.objects.len(), "object")
+            )
+        } else {
+            format!("YuniKorn does not read ConfigMap {}", self.assembled.unused.join(", "))
+        };
+        Failure::Undecided(format!(
+            "{read}: add a queues.yaml, or the ConfigMap {YUNIKORN_DEFAULTS} or {YUNIKORN_CONFIGS} that holds it"
+        ))
+    }
+
+    /// What was given and does not count.
+    fn leftovers(&self, notes: &mut Notes) {
+        for document in &self.inputs.bare {
+            if self.base.is_none_or(|base| base.source != document.source) {
+                let name = self.inputs.sources.get(document.source).map_or("", |source| source.name.as_str());
+                notes.add(format!("{name} is a bare queues.yaml and not used: ConfigMaps were given, too; --base {name} makes it the base"));
+            }
+        }
+        if !self.assembled.unused.is_empty() {
+            notes.add(format!("YuniKorn does not read ConfigMap {}", self.assembled.unused.join(", ")));
+        }
+    }
+
+    /// Without objects of ours: what `YuniKorn` makes of the ConfigMaps.
+    fn as_it_stands(&self, notes: &mut Notes) -> Written {
+        let snapshot = &self.assembled.snapshot;
+        let flat = merged(snapshot);
+        let key = flat.queues_key();
+        let queues = flat.queues(&key);
+        let text = match queues.origin {
+            Some(origin) if !queues.text.is_empty() => self.text_of(origin, queues.text),
+            _ => built_in(&key, notes),
+        };
+        Written { text, base: None, attributions: Vec::new() }
+    }
+
+    /// A text in the ConfigMap that the flattened value comes from.
+    fn text_of(&self, origin: &Origin, text: &str) -> Text {
+        let map = match origin.source {
+            Source::Defaults => YUNIKORN_DEFAULTS,
+            Source::Configs => self.assembled.spec.output_config_map.as_str(),
+        };
+        self.text_in(map, &origin.key, text)
+    }
+
+    fn text_in(&self, map: &str, key: &str, text: &str) -> Text {
+        if let Some(base) = self.base.filter(|base| base.text == text) {
+            let name = self.inputs.sources.get(base.source).map_or("", |source| source.name.as_str());
+            return Text::whole(name, text.to_owned());
+        }
+        match self.inputs.of_kind(Kind::ConfigMap).find(|object| object.name == map) {
+            Some(object) => Text::inside(self.inputs, &object.document, key, text.to_owned()),
+            None => Text::whole(format!("{map}/{key}"), text.to_owned()),
+        }
+    }
+
+    /// With objects of ours: what the operator would write.
+    fn rendered(&self, notes: &mut Notes) -> Result<Written, Failure> {
+        let settled = settle(self.assembled.snapshot.clone());
+        let settled = if settled.only_observes() {
+            notes.add("mode Observe: asked is about what the operator would write if it wrote".to_owned());
+            settle(enforced(&settled.snapshot))
+        } else {
+            settled
+        };
+        if !settled.applied() {
+            return Err(not_applied(&settled));
+        }
+        let Some(rendered) = &settled.plan.rendered else {
+            return Err(not_applied(&settled));
+        };
+        excluded(&settled, notes);
+        let base = settled.snapshot.base.as_ref().and_then(|map| self.base_text(map, &rendered.key));
+        let name = base.as_ref().map_or("the built-in configuration", |base| base.name.as_str());
+        let name = match self.inputs.of_kind(Kind::QueueAcl).count() {
+            0 => name.to_owned(),
+            count => format!("{name} with {}", plural(count, "QueueAcl")),
+        };
+        let attributions: Vec<Attribution> = settled.plan.contributions.clone();
+        Ok(Written { text: Text::made(name, rendered.text.clone()), base, attributions })
+    }
+
+    fn base_text(&self, map: &ConfigMapState, key: &str) -> Option<Text> {
+        let key = self.assembled.spec.base_key.as_deref().unwrap_or(key);
+        let alone = crate::plan::merged_alone(map);
+        let value = alone.get(key).filter(|value| !value.text.is_empty())?;
+        Some(self.text_in(&map.name, &value.origin.key, &value.text))
+    }
+}
+
+/// `YuniKorn`'s own configuration, which is in force where no ConfigMap has one.
+pub fn built_in(key: &str, notes: &mut Notes) -> Text {
+    notes.add(format!(
+        "no ConfigMap has {key}: YuniKorn runs its built-in configuration, in which everyone may submit everywhere"
+    ));
+    Text::made("YuniKorn's built-in configuration", BUILT_IN.to_owned())
+}
+
+/// Objects that put nothing into the text, and why.
+fn excluded(settled: &Settled, notes: &mut Notes) {
+    for object in statuses::objects(&settled.plan) {
+        let accepted = object.get(Type::Accepted).filter(|_| object.kind == Kind::QueueAcl);
+        if let Some(condition) = accepted.filter(|condition| condition.status != Status::True) {
+            notes.add(format!("{} grants nothing: {}", object.label(), condition.message));
+        }
+    }
+}
+
+fn not_applied(settled: &Settled) -> Failure {
+    let objects = statuses::objects(&settled.plan);
+    let config = objects.iter().filter(|object| object.kind == Kind::YuniKornConfig);
+    let why =
+        config.flat_map(|object| object.problems().map(|(condition, _)| condition.message.clone())).next();
+    Failure::Undecided(format!(
+        "the operator would not write the ConfigMap: {}",
+        why.unwrap_or_else(|| "its plan gives no text".to_owned())
+    ))
+}

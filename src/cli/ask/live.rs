@@ -1,0 +1,243 @@
+//! What the scheduler says it runs: `GET /ws/v1/config`, directly or through the API server.
+//!
+//! The answer is the parsed configuration as JSON, with Go's names of the fields (yunikorn-core `pkg/webservice/handlers.go:634`,
+//! `pkg/common/configs/config.go:33-170`). In lower case they are the keys of a queues.yaml, and JSON is YAML: so it is read
+//! by the same reader as every other configuration. What a map of free names holds keeps its case.
+
+use futures::AsyncReadExt as _;
+use http::{Request, header};
+use kube::Client;
+use serde_json::{Map, Value};
+
+use super::Notes;
+use super::texts::Text;
+use crate::cli::Failure;
+use crate::model::config::{BUILT_IN, checksum};
+use crate::operator::call::call;
+use crate::operator::read_back::{MAX_BODY, Scheduler};
+use crate::plan::snapshot::ConfigSpec;
+
+/// The Service that Helm makes, and the port of its REST service.
+const SERVICE: &str = "yunikorn-service:9080";
+/// Fields whose values are maps of free names.
+const FREE: &[&str] = &["properties", "guaranteed", "max", "maxresources", "resourceweights"];
+
+/// An answer of the scheduler.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// Who gave it.
+    from: String,
+    /// The checksum of the text that it came from.
+    checksum: String,
+    /// The configuration as JSON that is a queues.yaml.
+    text: String,
+}
+
+/// Asks the scheduler: at the URL that is given, or at that of the `YuniKornConfig`, or else through the API server.
+///
+/// # Errors
+/// When there is no answer, or it is not what `YuniKorn` says.
+pub async fn ask(client: &Client, url: Option<&str>, spec: &ConfigSpec) -> Result<Answer, Failure> {
+    let scheduler = Scheduler::new().map_err(|error| Failure::Undecided(error.to_string()))?;
+    if let Some(url) = url {
+        return read(url, scheduler.config(url).await.map_err(|error| no_answer(&error.to_string()))?);
+    }
+    let mut tried = Vec::new();
+    if let Some(url) = &spec.scheduler_url {
+        match scheduler.config(url).await {
+            Ok(answer) => return read(url, answer),
+            // The URL is for the operator: from outside the cluster it leads nowhere, or elsewhere.
+            Err(error) => tried.push(error.to_string()),
+        }
+    }
+    let path = format!("/api/v1/namespaces/{}/services/{SERVICE}/proxy/ws/v1/config", spec.namespace);
+    match through(client, &path).await {
+        Ok(answer) => read(&format!("service {}/{SERVICE}", spec.namespace), answer),
+        Err(why) => {
+            tried.push(why);
+            Err(no_answer(&tried.join("; ")))
+        }
+    }
+}
+
+fn no_answer(why: &str) -> Failure {
+    Failure::Undecided(format!(
+        "the scheduler does not say what it runs: {why}; --scheduler-url names another way to it"
+    ))
+}
+
+/// Asks through the API server's proxy for services.
+async fn through(client: &Client, path: &str) -> Result<Value, String> {
+    // YuniKorn answers with JSON only to exactly this.
+    let request = Request::get(path).header(header::ACCEPT, "application/json").body(Vec::new());
+    let request = request.map_err(|error| error.to_string())?;
+    let answer = call(text(client, request)).await;
+    let text = answer.map_err(|error| format!("through the API server: {error}"))?;
+    serde_json::from_str(&text)
+        .map_err(|_| format!("through the API server: {path} is not the JSON that YuniKorn gives"))
+}
+
+/// The body of an answer, within bounds.
+async fn text(client: &Client, request: Request<Vec<u8>>) -> Result<String, kube::Error> {
+    let mut body = String::new();
+    let limit = u64::try_from(MAX_BODY).unwrap_or(u64::MAX);
+    let stream = client.request_stream(request).await?;
+    std::pin::pin!(stream).take(limit).read_to_string(&mut body).await.map_err(kube::Error::ReadEvents)?;
+    Ok(body)
+}
+
+fn read(from: &str, answer: Value) -> Result<Answer, Failure> {
+    let Value::Object(fields) = answer else {
+        return Err(no_answer(&format!("the answer of {from} is not the JSON that YuniKorn gives")));
+    };
+    let checksum = fields.get("Checksum").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let partitions = fields.get("Partitions").filter(|partitions| !partitions.is_null());
+    let Some(partitions) = partitions.filter(|_| !checksum.is_empty()) else {
+        return Err(no_answer(&format!("{from} runs no configuration yet")));
+    };
+    let mut document = Map::new();
+    document.insert("partitions".to_owned(), lower(partitions));
+    Ok(Answer { from: from.to_owned(), checksum, text: format!("{:#}\n", Value::Object(document)) })
+}
+
+/// Field names in lower case, as deep as there are fields.
+fn lower(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(lower).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| {
+                let name = name.to_ascii_lowercase();
+                let value = if FREE.contains(&name.as_str()) { value.clone() } else { lower(value) };
+                (name, value)
+            })
+            .collect(),
+        other => other.clone(),
+    }
+}
+
+impl Answer {
+    /// The configuration as a text.
+    pub fn text(&self) -> Text {
+        Text::made(format!("the scheduler at {}", self.from), self.text.clone())
+    }
+
+    /// Says when the scheduler runs something else than the ConfigMaps hold.
+    pub fn compare(&self, text: &str, key: &str, notes: &mut Notes) {
+        let expected = checksum(if text.is_empty() { BUILT_IN } else { text });
+        if self.checksum != expected {
+            notes.add(format!(
+                "the scheduler runs another configuration than the ConfigMaps hold: its checksum is {}, that of {key} is {}; the answer is about what it runs",
+                short(&self.checksum),
+                short(&expected)
+            ));
+        }
+    }
+}
+
+/// Enough of a checksum to tell two apart.
+fn short(checksum: &str) -> &str {
+    checksum.get(..12).unwrap_or(checksum)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::config::verdict;
+    use serde_json::json;
+
+    /// As YuniKorn 1.8.0 prints it.
+    fn answer() -> Value {
+        json!({
+            "Partitions": [{
+                "Name": "default",
+                "Queues": [{
+                    "Name": "root", "Parent": true, "Resources": {}, "SubmitACL": "*", "ChildTemplate": {"Resources": {}},
+                    "Queues": [{
+                        "Name": "Prod", "AdminACL": " ops", "ChildTemplate": {"Resources": {}},
+                        "Resources": {"Guaranteed": {"memory": "1G", "nvidia.com/GPU": "1"}},
+                        "Properties": {"application.sort.Policy": "fifo"},
+                    }],
+                }],
+                "PlacementRules": [{"Name": "provided", "Create": true, "Filter": {"Type": ""}}],
+                "Preemption": {}, "NodeSortPolicy": {"Type": ""}, "UserGroupResolver": {"type": "os"},
+            }],
+            "Checksum": "AB", "Extra": {"service.policyGroup": "queues"},
+            "DeadlockDetectionEnabled": false, "DeadlockTimeoutSeconds": 60,
+        })
+    }
+
+    #[test]
+    fn the_answer_is_a_queues_yaml() {
+        let answer = read("here", answer()).unwrap();
+        let verdict = verdict(&answer.text, &[]);
+        assert_eq!(verdict.refusal(), None, "{}", answer.text);
+        let config = verdict.config.unwrap();
+        let queues: Vec<_> = config.partitions[0].queues().map(|queue| queue.path.as_str()).collect();
+        assert_eq!(queues, ["root", "root.prod"]);
+        assert_eq!(config.partitions[0].user_group_resolver.kind.as_str(), "os");
+        assert!(answer.text.contains("nvidia.com/GPU") && answer.text.contains("application.sort.Policy"));
+    }
+
+    /// An API server that knows one path, if it is asked as YuniKorn wants to be asked.
+    fn proxy(known: &'static str) -> Client {
+        let service = tower::service_fn(move |request: Request<kube::client::Body>| async move {
+            let asked = request.uri().path() == known
+                && request.headers().get(header::ACCEPT).is_some_and(|accept| accept == "application/json");
+            let (status, body) = if asked {
+                (200, answer())
+            } else {
+                let message = format!("{} is not found", request.uri().path());
+                (
+                    404,
+                    json!({"kind": "Status", "status": "Failure", "message": message, "reason": "NotFound", "code": 404}),
+                )
+            };
+            let body = kube::client::Body::from(body.to_string().into_bytes());
+            Ok::<_, std::convert::Infallible>(http::Response::builder().status(status).body(body).unwrap())
+        });
+        Client::new(service, "default")
+    }
+
+    /// The URL in the YuniKornConfig is one for the inside of the cluster: where it leads nowhere, the API server knows the way.
+    #[tokio::test]
+    async fn the_api_server_leads_to_the_scheduler() {
+        let known = "/api/v1/namespaces/yk/services/yunikorn-service:9080/proxy/ws/v1/config";
+        let nowhere = "http://127.0.0.1:1".to_owned();
+        for scheduler_url in [None, Some(nowhere.clone())] {
+            let spec = ConfigSpec { namespace: "yk".to_owned(), scheduler_url, ..ConfigSpec::default() };
+            let answer = ask(&proxy(known), None, &spec).await.unwrap();
+            assert_eq!(
+                (answer.from.as_str(), answer.checksum.as_str()),
+                ("service yk/yunikorn-service:9080", "AB")
+            );
+            let failure = ask(&proxy("/other"), None, &spec).await.unwrap_err().to_string();
+            assert!(failure.contains("is not found"), "{failure}");
+            // Who names a URL means that one.
+            let failure = ask(&proxy(known), Some(&nowhere), &spec).await.unwrap_err().to_string();
+            assert!(failure.contains("no connection to http://127.0.0.1:1/ws/v1/config"), "{failure}");
+        }
+    }
+
+    #[test]
+    fn another_checksum_is_told_and_the_same_is_not() {
+        let answer = Answer { from: "here".into(), checksum: checksum("a: 1\n"), text: String::new() };
+        for (text, told) in [("a: 1\n", 0), ("a: 2\n", 1), ("", 1)] {
+            let mut notes = Notes::default();
+            answer.compare(text, "queues.yaml", &mut notes);
+            assert_eq!(notes.0.len(), told, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_is_told() {
+        for (answer, why) in [
+            (json!([]), "is not the JSON"),
+            (json!({}), "no configuration yet"),
+            (json!({"Partitions": null, "Checksum": "AB"}), "no configuration yet"),
+        ] {
+            let failure = read("here", answer).unwrap_err().to_string();
+            assert!(failure.contains(why), "{failure}");
+        }
+    }
+}

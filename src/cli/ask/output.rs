@@ -1,0 +1,159 @@
+//! Answers on the way out: tables as kubectl prints them, CSV, JSON and YAML.
+
+use serde::Serialize;
+
+use crate::cli::Failure;
+use crate::text::diag::show;
+
+/// How a list is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Format {
+    /// A table.
+    #[default]
+    Table,
+    /// A table with all there is to know.
+    Wide,
+    /// Only the names.
+    Name,
+    /// For programs; docs/schema says what the fields mean.
+    Json,
+    /// The same as YAML.
+    Yaml,
+    /// The wide table with commas, for spreadsheets.
+    Csv,
+}
+
+/// How one answer is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum AnswerFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// For programs; docs/schema says what the fields mean.
+    Json,
+    /// The same as YAML.
+    Yaml,
+}
+
+/// How a list is shown, as arguments.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub struct FormatArgs {
+    /// How to show it
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    pub format: Format,
+    /// No line with the names of the columns
+    #[arg(long)]
+    pub no_headers: bool,
+}
+
+/// Columns and rows.
+#[derive(Debug, Clone, Default)]
+pub struct Table {
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these columns.
+    pub fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
+        Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
+    }
+
+    /// One more row.
+    pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Columns of one width, three blanks apart, as kubectl prints them. What a terminal would obey is escaped.
+    pub fn text(&self, headers: bool) -> String {
+        let header = headers.then_some(&self.header);
+        let lines: Vec<Vec<String>> = header
+            .into_iter()
+            .chain(&self.rows)
+            .map(|row| row.iter().map(|cell| visible(cell)).collect())
+            .collect();
+        let width = |column: usize| {
+            lines.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+        };
+        let widths: Vec<usize> =
+            (0..self.header.len()).map(|column| width(column).unwrap_or_default()).collect();
+        let mut text = String::new();
+        for row in &lines {
+            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+            text.push_str(cells.collect::<Vec<_>>().join("   ").trim_end());
+            text.push('\n');
+        }
+        text
+    }
+
+    /// Comma-separated values as RFC 4180 has them, but with plain newlines.
+    pub fn csv(&self, headers: bool) -> String {
+        let header = headers.then_some(&self.header);
+        let line =
+            |row: &Vec<String>| row.iter().map(|cell| csv_cell(cell)).collect::<Vec<_>>().join(",") + "\n";
+        header.into_iter().chain(&self.rows).map(line).collect()
+    }
+}
+
+/// A text with everything escaped that cannot be seen.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    text.chars().for_each(|c| show(&mut shown, c));
+    shown
+}
+
+fn csv_cell(cell: &str) -> String {
+    if cell.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.to_owned()
+    }
+}
+
+/// An answer as JSON, with a newline at its end.
+///
+/// # Errors
+/// None for the types in this program.
+pub fn json(answer: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string_pretty(answer).map_err(|error| Failure::Output(error.to_string()))?;
+    Ok(text + "\n")
+}
+
+/// An answer as YAML.
+///
+/// # Errors
+/// None for the types in this program.
+pub fn yaml(answer: &impl Serialize) -> Result<String, Failure> {
+    serde_saphyr::to_string(answer).map_err(|error| Failure::Output(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::new(["QUEUE", "BY"]);
+        table.row(["root.prod", "user sue"]);
+        table.row(["root", "a\u{1b}[2J, \"b\""]);
+        table
+    }
+
+    #[test]
+    fn columns_stand_below_each_other() {
+        let expected = "QUEUE       BY\nroot.prod   user sue\nroot        a\\u{1b}[2J, \"b\"\n";
+        assert_eq!(table().text(true), expected);
+        assert!(table().text(false).starts_with("root.prod   user sue\n"));
+        assert_eq!(Table::new(["A"]).text(false), "");
+    }
+
+    #[test]
+    fn csv_quotes_what_would_be_read_otherwise() {
+        let expected = "QUEUE,BY\nroot.prod,user sue\nroot,\"a\u{1b}[2J, \"\"b\"\"\"\n";
+        assert_eq!(table().csv(true), expected);
+    }
+}

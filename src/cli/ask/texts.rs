@@ -1,0 +1,154 @@
+//! The texts that a configuration was read from, and places in them: `queues.yaml:12:20`.
+
+use std::fmt;
+
+use crate::cli::input::Inputs;
+use crate::cli::input::object::{Document, path};
+use crate::cli::input::scalar::Places;
+use crate::cli::input::source::Source;
+use crate::text::diag::Span;
+
+/// A text with a name, and where it stands if it is part of another.
+#[derive(Debug, Clone)]
+pub struct Text {
+    /// What `YuniKorn` reads.
+    pub text: String,
+    /// As people call it: a file, or `yunikorn-configs/queues.yaml`.
+    pub name: String,
+    home: Home,
+}
+
+#[derive(Debug, Clone)]
+enum Home {
+    /// The text is the whole of what its name says.
+    Whole(Lines),
+    /// It is a string inside a file.
+    Inside { lines: Lines, places: Places, shift: usize },
+    /// Nobody wrote it: it was made of something else, so that its lines mean nothing.
+    Nowhere,
+}
+
+/// Where something is written.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The name of the file or text.
+    pub file: String,
+    /// Line and column, from 1; columns count characters.
+    pub position: Option<(usize, usize)>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.position {
+            Some((line, column)) => write!(f, "{}:{line}:{column}", self.file),
+            None => f.write_str(&self.file),
+        }
+    }
+}
+
+impl Text {
+    /// A text that is the whole of what `name` names.
+    pub fn whole(name: impl Into<String>, text: String) -> Self {
+        let home = Home::Whole(Lines::of(text.clone()));
+        Self { text, name: name.into(), home }
+    }
+
+    /// A text that was made, so that only its name means something.
+    pub fn made(name: impl Into<String>, text: String) -> Self {
+        Self { text, name: name.into(), home: Home::Nowhere }
+    }
+
+    /// The value of a key of `data` in the manifest of a ConfigMap.
+    pub fn inside(inputs: &Inputs, document: &Document, key: &str, text: String) -> Self {
+        let Some(source) = inputs.sources.get(document.source) else {
+            return Self::made(key, text);
+        };
+        let Some(node) = document.node_at(&path(&["data", key])) else {
+            // In `binaryData` it is packed: it has lines, but they are not those of the file.
+            return Self::whole(format!("{}#{key}", source.name), text);
+        };
+        let part = source.text.get(document.range.start..document.range.end).unwrap_or_default();
+        let home = Home::Inside {
+            lines: Lines::of(source.text.clone()),
+            places: Places::trace(part, node),
+            shift: document.range.start,
+        };
+        Self { text, name: source.name.clone(), home }
+    }
+
+    /// What to draw a finding about it on, and where.
+    pub fn shown(&self, span: Option<Span>) -> (Source, Option<Span>) {
+        let source =
+            |text: &str| Source { name: self.name.clone(), file_name: String::new(), text: text.to_owned() };
+        match &self.home {
+            Home::Inside { lines, places, shift } => {
+                (source(&lines.text), span.map(|span| places.span(span).shifted(*shift)))
+            }
+            Home::Whole(_) | Home::Nowhere => (source(&self.text), span),
+        }
+    }
+
+    /// Where a part of it is written.
+    pub fn place(&self, span: Span) -> Place {
+        let position = match &self.home {
+            Home::Whole(lines) => Some(lines.position(span.start)),
+            Home::Inside { lines, places, shift } => {
+                Some(lines.position(places.span(span).start.saturating_add(*shift)))
+            }
+            Home::Nowhere => None,
+        };
+        Place { file: self.name.clone(), position }
+    }
+}
+
+/// A text in which lines are found without counting them each time: who-can asks for thousands of places.
+#[derive(Debug, Clone)]
+struct Lines {
+    text: String,
+    starts: Vec<usize>,
+}
+
+impl Lines {
+    fn of(text: String) -> Self {
+        let behind = text.match_indices('\n').map(|(at, _)| at.saturating_add(1));
+        let starts = std::iter::once(0).chain(behind).collect();
+        Self { text, starts }
+    }
+
+    fn position(&self, offset: usize) -> (usize, usize) {
+        let offset = self.text.floor_char_boundary(offset);
+        let line = self.starts.partition_point(|start| *start <= offset);
+        let start = line.checked_sub(1).and_then(|index| self.starts.get(index)).copied().unwrap_or_default();
+        let column = self.text.get(start..offset).unwrap_or_default().chars().count().saturating_add(1);
+        (line, column)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::input::object::Kind;
+
+    #[test]
+    fn places_are_lines_and_columns() {
+        let text = Text::whole("q.yaml", "a: 1\nbé: x\n".to_owned());
+        let cases = [(0, "q.yaml:1:1"), (5, "q.yaml:2:1"), (10, "q.yaml:2:5"), (99, "q.yaml:3:1")];
+        for (offset, expected) in cases {
+            assert_eq!(text.place(Span::new(offset, offset)).to_string(), expected);
+        }
+        let made = Text::made("the scheduler", "a".to_owned());
+        assert_eq!(made.place(Span::new(0, 1)).to_string(), "the scheduler");
+    }
+
+    #[test]
+    fn places_inside_a_config_map_are_those_of_the_file() {
+        let manifest = "# one\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  queues.yaml: |\n    a: 1\n    b: 2\n";
+        let source = Source { name: "c.yaml".into(), file_name: "c.yaml".into(), text: manifest.into() };
+        let inputs = Inputs::of(vec![source]);
+        let object = inputs.of_kind(Kind::ConfigMap).next().unwrap();
+        let text = Text::inside(&inputs, &object.document, "queues.yaml", "a: 1\nb: 2\n".to_owned());
+        assert_eq!(text.place(Span::new(8, 9)).to_string(), "c.yaml:8:8");
+        let packed = Text::inside(&inputs, &object.document, "queues.yaml.gz", "a: 1\nb: 2\n".to_owned());
+        assert_eq!(packed.place(Span::new(8, 9)).to_string(), "c.yaml#queues.yaml.gz:2:4");
+    }
+}

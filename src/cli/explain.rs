@@ -1,0 +1,178 @@
+//! `queuewarden explain`: yes or no, with every step on the way.
+
+use super::application::{self, ApplicationArgs, Asking, Show};
+use super::ask::answers::Answers;
+use super::ask::identity::IdentityArgs;
+use super::ask::output::{self, AnswerFormat, Table};
+use super::ask::question::{self, AnyVerb};
+use super::ask::{EXIT_CODES, SourceArgs};
+use super::console::Console;
+use super::{Exit, Failure};
+use crate::access::check::{Decision, Step, decide};
+use crate::access::tree::Tree;
+use crate::cli::ask::answers::{Named, WrittenIn};
+use crate::model::identity::Identity;
+
+/// Longer ACLs are cut, in characters.
+const MAX_ACL: usize = 48;
+/// More groups than this are counted instead of listed.
+const MAX_GROUPS: usize = 8;
+
+/// Explains why a user may, or may not, submit to a queue or administer it: every ACL that YuniKorn looks at, in its order; or why
+/// one may do something with an application: every clause of the rules.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Args {
+    /// submit or administer, for a queue; view, modify, kill, logs or move, for an application
+    #[arg(value_parser = question::any_verb)]
+    verb: AnyVerb,
+    /// The queue's full path, such as root.prod; or an application's name, then with --queue
+    target: String,
+    #[command(flatten)]
+    identity: IdentityArgs,
+    #[command(flatten)]
+    application: ApplicationArgs,
+    #[command(flatten)]
+    source: SourceArgs,
+    /// How to show it
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    format: AnswerFormat,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the question cannot be decided, or nobody takes the output.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let (right, queue) = match args.verb {
+        AnyVerb::Right(right) => (right, question::only_queue(&args.target, &args.application)?),
+        AnyVerb::Action(action) => {
+            let Args { target, application, identity, source, format, .. } = args;
+            let asking = Asking { action, target, application, identity, source };
+            return application::run(asking, Show::Everything(*format), console);
+        }
+    };
+    let asked = args.source.open(console)?;
+    let identity = args.identity.resolve(&asked)?;
+    let tree = asked.tree()?;
+    let decision = decide(tree, right, &queue, &identity);
+    let answers = Answers { configuration: &asked.configuration, tree };
+    console.out(&match args.format {
+        AnswerFormat::Text => text(&answers, &decision),
+        AnswerFormat::Json => output::json(&answers.decision(&decision))?,
+        AnswerFormat::Yaml => output::yaml(&answers.decision(&decision))?,
+    })?;
+    Ok(Exit::yes(decision.allowed()))
+}
+
+fn text(answers: &Answers<'_>, decision: &Decision) -> String {
+    let verdict = if decision.allowed() { "yes" } else { "no" };
+    let mut shown = format!("{verdict}: {}\n\n", output::visible(&answers.reason(decision)));
+    shown.push_str(&facts(answers, decision));
+    let steps = steps(answers, &decision.steps);
+    if !steps.is_empty() {
+        shown.push('\n');
+        shown.push_str(&steps.text(true));
+    }
+    shown
+}
+
+/// What was asked, about whom and what.
+fn facts(answers: &Answers<'_>, decision: &Decision) -> String {
+    let mut table = Table::new(["", ""]);
+    table.row(["user", &decision.identity.user]);
+    table.row(["groups", &groups(&decision.identity)]);
+    table.row(["asks to", decision.right.verb()]);
+    let unknown = question::unknown(answers.tree, &decision.asked);
+    let parent = || question::parent(answers.tree, decision.right, &decision.asked);
+    let queue = unknown.or_else(parent).unwrap_or_else(|| decision.asked.clone());
+    table.row(["queue", &queue]);
+    table.row(["in", &place(answers.configuration.name(), answers.tree)]);
+    table.text(false)
+}
+
+pub(super) fn place(source: &str, tree: &Tree) -> String {
+    match tree.partition() {
+        "default" => source.to_owned(),
+        other => format!("{source}, partition {other}"),
+    }
+}
+
+pub(super) fn groups(identity: &Identity) -> String {
+    match identity.groups.as_slice() {
+        [] => "none".to_owned(),
+        groups if groups.len() <= MAX_GROUPS => groups.join(", "),
+        groups => {
+            let first: Vec<&str> = groups.iter().take(MAX_GROUPS).map(String::as_str).collect();
+            format!("{} and {} more", first.join(", "), groups.len().saturating_sub(MAX_GROUPS))
+        }
+    }
+}
+
+/// A row for each ACL; a queue is named once.
+fn steps(answers: &Answers<'_>, steps: &[Step]) -> Table {
+    let mut table = Table::new(["QUEUE", "ACL", "SAYS", "RESULT", "WRITTEN IN"]);
+    let mut named = None;
+    for step in steps {
+        let queue = if named == Some(&step.queue) { "" } else { step.queue.as_str() };
+        named = Some(&step.queue);
+        let [says, result, written] = cells(answers, step);
+        table.row([queue, step.right.key(), &says, &result, &written]);
+    }
+    table
+}
+
+/// What an ACL says, what follows from it, and where it is written.
+pub(super) fn cells(answers: &Answers<'_>, step: &Step) -> [String; 3] {
+    let (result, origins) = match &step.entry {
+        Some(entry) => {
+            (format!("grants {}", Named::from(&entry.subject).words()), answers.origins(&entry.origins))
+        }
+        None => (none(answers.tree, step).to_owned(), own(answers, step)),
+    };
+    let says = if step.acl.is_empty() { "-".to_owned() } else { quoted(&step.acl) };
+    [says, result, WrittenIn::list(&origins)]
+}
+
+/// Why an ACL grants nothing here.
+fn none(tree: &Tree, step: &Step) -> &'static str {
+    let acl = tree.find(&step.queue).and_then(|id| tree.node(id)).map(|node| &node.grants(step.right).acl);
+    match acl {
+        _ if step.acl.is_empty() => "not set",
+        Some(acl) if acl.is_nobody() => "names nobody",
+        _ => "no match",
+    }
+}
+
+/// Who wrote the whole of an ACL.
+fn own(answers: &Answers<'_>, step: &Step) -> Vec<WrittenIn> {
+    let node = answers.tree.find(&step.queue).and_then(|id| answers.tree.node(id));
+    let parts = node.iter().flat_map(|node| &node.grants(step.right).parts);
+    answers.origins(parts.map(|(origin, _)| origin))
+}
+
+/// An ACL as written, in quotes because its blanks matter; a long one is cut.
+pub(super) fn quoted(acl: &str) -> String {
+    let count = acl.chars().count();
+    if count <= MAX_ACL {
+        return format!("\"{acl}\"");
+    }
+    let start: String = acl.chars().take(MAX_ACL).collect();
+    format!("\"{start}… ({count} characters)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_groups_are_counted() {
+        let identity = |count: usize| Identity {
+            user: "sue".to_owned(),
+            groups: (0..count).map(|index| format!("g{index}")).collect(),
+        };
+        assert_eq!(groups(&identity(0)), "none");
+        assert_eq!(groups(&identity(2)), "g0, g1");
+        assert!(groups(&identity(20)).ends_with("g7 and 12 more"));
+    }
+}

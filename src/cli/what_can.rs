@@ -1,0 +1,118 @@
+//! `queuewarden what-can`: all queues on which a user may do something.
+
+use super::ask::answers::{Answers, GrantedBy, Named, RightOn, WhatCanAnswer, WrittenIn};
+use super::ask::identity::IdentityArgs;
+use super::ask::output::{self, Format, FormatArgs, Table};
+use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
+use super::console::Console;
+use super::{Exit, Failure};
+use crate::access::what_can::what_can;
+use crate::model::identity::Identity;
+use crate::model::right::Right;
+
+/// Lists the queues that a user may submit to, or administer, and the entry that grants it.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = EXIT_CODES_OF_LISTS)]
+pub struct Args {
+    /// submit or administer; both where it is not given
+    #[arg(value_parser = question::verb)]
+    verb: Option<Right>,
+    #[command(flatten)]
+    identity: IdentityArgs,
+    /// Only queues that applications run in
+    #[arg(long)]
+    leaves: bool,
+    #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
+    output: FormatArgs,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the question cannot be decided, or nobody takes the output.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let asked = args.source.open(console)?;
+    let identity = args.identity.resolve(&asked)?;
+    let answers = Answers { configuration: &asked.configuration, tree: asked.tree()? };
+    let answer = answer(&answers, args, &identity);
+    let nothing = answer.rights.is_empty();
+    if nothing {
+        let verb = args.verb.map_or("submit to or administer", |right| match right {
+            Right::Submit => "submit to",
+            Right::Admin => "administer",
+        });
+        console.note(&format!("there is no queue that {} may {verb}", output::visible(&identity.user)));
+    }
+    let headers = !args.output.no_headers;
+    console.out(&match args.output.format {
+        Format::Table => table(&answer, false).text(headers && !nothing),
+        Format::Wide => table(&answer, true).text(headers && !nothing),
+        Format::Csv => table(&answer, true).csv(headers),
+        Format::Name => names(&answer),
+        Format::Json => output::json(&answer)?,
+        Format::Yaml => output::yaml(&answer)?,
+    })?;
+    Ok(Exit::yes(!nothing))
+}
+
+fn answer(answers: &Answers<'_>, args: &Args, identity: &Identity) -> WhatCanAnswer {
+    let rights: Vec<Right> = args.verb.map_or_else(|| Right::ALL.to_vec(), |right| vec![right]);
+    let found: Vec<_> = rights.iter().map(|right| what_can(answers.tree, *right, identity)).collect();
+    let mut on = Vec::new();
+    for (id, node) in answers.tree.queues().filter(|(_, node)| node.is_leaf || !args.leaves) {
+        for (right, way) in found.iter().filter_map(|found| Some((found.right, found.on(id)?))) {
+            on.push(RightOn {
+                queue: node.path.to_string(),
+                leaf: node.is_leaf,
+                verb: right.into(),
+                entry: Named::from(way.entry),
+                by: GrantedBy {
+                    queue: answers.path(way.queue),
+                    acl: way.acl.into(),
+                    origins: answers.origins(&way.written(answers.tree).origins),
+                },
+            });
+        }
+    }
+    WhatCanAnswer {
+        about: answers.about(),
+        user: identity.user.clone(),
+        groups: identity.groups.clone(),
+        rights: on,
+    }
+}
+
+fn table(answer: &WhatCanAnswer, wide: bool) -> Table {
+    let mut header = vec!["QUEUE", "MAY", "GRANTED TO", "AT"];
+    if wide {
+        header.extend(["ACL", "WRITTEN IN", "TYPE"]);
+    }
+    let mut table = Table::new(header);
+    for right in &answer.rights {
+        let mut row = vec![
+            right.queue.clone(),
+            right.verb.as_str().to_owned(),
+            right.entry.words(),
+            right.by.queue.clone(),
+        ];
+        if wide {
+            let kind = if right.leaf { "leaf" } else { "parent" };
+            row.extend([
+                right.by.acl.as_str().to_owned(),
+                WrittenIn::list(&right.by.origins),
+                kind.to_owned(),
+            ]);
+        }
+        table.row(row);
+    }
+    table
+}
+
+/// Each queue once.
+fn names(answer: &WhatCanAnswer) -> String {
+    let mut names: Vec<&str> = answer.rights.iter().map(|right| right.queue.as_str()).collect();
+    names.dedup();
+    names.iter().flat_map(|name| [name, "\n"]).collect()
+}

@@ -1,0 +1,104 @@
+//! `queuewarden who-can`: all who may do something on a queue.
+
+use super::ask::answers::{Answers, GrantedBy, Grantee, Named, WhoCanAnswer, WrittenIn};
+use super::ask::output::{self, Format, FormatArgs, Table};
+use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
+use super::console::Console;
+use super::{Exit, Failure};
+use crate::access::check::Denial;
+use crate::access::who_can::{WhoCan, who_can};
+use crate::model::right::Right;
+
+/// Lists everyone who may submit to a queue, or administer it: the users and groups that ACLs name, and where each is written.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = EXIT_CODES_OF_LISTS)]
+pub struct Args {
+    /// submit or administer
+    #[arg(value_parser = question::verb)]
+    verb: Right,
+    /// The queue's full path, such as root.prod
+    #[arg(value_parser = question::queue)]
+    queue: String,
+    #[command(flatten)]
+    source: SourceArgs,
+    #[command(flatten)]
+    output: FormatArgs,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the question cannot be decided, or nobody takes the output.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let asked = args.source.open(console)?;
+    let tree = asked.tree()?;
+    let answers = Answers { configuration: &asked.configuration, tree };
+    let found = who_can(tree, args.verb, &args.queue);
+    if let Some(note) = question::unknown(tree, &args.queue) {
+        console.note(&note);
+    }
+    if found.denial == Some(Denial::Recovery) {
+        console.note("nobody may submit to the recovery queue, whatever the ACLs say");
+    } else if found.grantees.is_empty() {
+        console.note(&format!("nobody may {} {}", args.verb.verb(), on(args.verb, &args.queue)));
+    }
+    let answer = answer(&answers, args, &found);
+    let headers = !args.output.no_headers;
+    console.out(&match args.output.format {
+        Format::Table => table(&answer, false).text(headers && !answer.subjects.is_empty()),
+        Format::Wide => table(&answer, true).text(headers && !answer.subjects.is_empty()),
+        Format::Csv => table(&answer, true).csv(headers),
+        Format::Name => names(&answer),
+        Format::Json => output::json(&answer)?,
+        Format::Yaml => output::yaml(&answer)?,
+    })?;
+    Ok(Exit::yes(!answer.subjects.is_empty()))
+}
+
+fn on(right: Right, queue: &str) -> String {
+    match right {
+        Right::Submit => format!("to {queue}"),
+        Right::Admin => queue.to_owned(),
+    }
+}
+
+fn answer(answers: &Answers<'_>, args: &Args, found: &WhoCan<'_>) -> WhoCanAnswer {
+    let subjects = found.grantees.iter().map(|grantee| Grantee {
+        named: Named::from(grantee.subject),
+        grants: grantee
+            .grants
+            .iter()
+            .map(|grant| GrantedBy {
+                queue: answers.path(grant.queue),
+                acl: grant.acl.into(),
+                origins: answers.origins(grant.origins.iter().copied()),
+            })
+            .collect(),
+    });
+    WhoCanAnswer {
+        about: answers.about(),
+        verb: args.verb.into(),
+        queue: args.queue.clone(),
+        nearest_queue: found.located.decides().map(|id| answers.path(id)),
+        denial: found.denial.map(Into::into),
+        subjects: subjects.collect(),
+    }
+}
+
+/// A row for each subject with its nearest grant; wide, a row for each grant.
+fn table(answer: &WhoCanAnswer, wide: bool) -> Table {
+    let mut table = Table::new(["KIND", "NAME", "QUEUE", "ACL", "WRITTEN IN"]);
+    for Grantee { named, grants } in &answer.subjects {
+        let shown = if wide { grants.len() } else { 1 };
+        for grant in grants.iter().take(shown) {
+            let name = named.name.as_deref().unwrap_or("*");
+            let origins = WrittenIn::list(&grant.origins);
+            table.row([named.kind.as_str(), name, &grant.queue, grant.acl.as_str(), &origins]);
+        }
+    }
+    table
+}
+
+fn names(answer: &WhoCanAnswer) -> String {
+    answer.subjects.iter().map(|grantee| grantee.named.path() + "\n").collect()
+}

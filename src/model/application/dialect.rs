@@ -1,0 +1,88 @@
+//! Whose rules an application question is answered by.
+//!
+//! `YuniKorn` itself enforces nothing on applications, and those who come to it bring the rules of what they left: YARN's as
+//! Hadoop's source has them, YARN's as Cloudera's handbook tells them, or Spark's own. Where the handbook and the source
+//! differ, each dialect follows its own.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A set of rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum Dialect {
+    /// queuewarden's own reading of `YuniKorn`'s queue ACLs: the owner, and who administers the queue.
+    #[default]
+    YuniKorn,
+    /// Hadoop 3.4.1's source.
+    YarnHadoop,
+    /// Cloudera's "Managing YARN ACLs".
+    YarnCloudera,
+    /// Spark 3.5's `SecurityManager`.
+    Spark,
+}
+
+/// Whose reading of a YARN ACL text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reading {
+    /// `AccessControlList` of hadoop-common 3.4.1.
+    Hadoop,
+    /// The same, except that everything from a second blank on is ignored.
+    Cloudera,
+}
+
+impl Dialect {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::YuniKorn, Self::YarnHadoop, Self::YarnCloudera, Self::Spark];
+
+    /// As users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::YuniKorn => "yunikorn",
+            Self::YarnHadoop => "yarn-hadoop",
+            Self::YarnCloudera => "yarn-cloudera",
+            Self::Spark => "spark",
+        }
+    }
+}
+
+impl Reading {
+    /// The dialect whose reading it is.
+    pub fn dialect(self) -> Dialect {
+        match self {
+            Self::Hadoop => Dialect::YarnHadoop,
+            Self::Cloudera => Dialect::YarnCloudera,
+        }
+    }
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// There is no such dialect.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no such dialect: write yunikorn, yarn-hadoop, yarn-cloudera or spark")]
+pub struct UnknownDialect;
+
+impl FromStr for Dialect {
+    type Err = UnknownDialect;
+
+    fn from_str(text: &str) -> Result<Self, UnknownDialect> {
+        Self::ALL.into_iter().find(|dialect| dialect.name() == text).ok_or(UnknownDialect)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_is_read() {
+        for dialect in Dialect::ALL {
+            assert_eq!(dialect.to_string().parse(), Ok(dialect));
+        }
+        assert_eq!("yarn".parse::<Dialect>(), Err(UnknownDialect));
+    }
+}

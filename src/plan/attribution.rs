@@ -1,0 +1,114 @@
+//! Who writes which ACL: what the objects put into the text, for those who ask where a grant comes from.
+//!
+//! Two moments can be asked about: the text a plan wants ([`wanted`]), and the text that stands in the output now, of which the
+//! statuses remember what each object contributed ([`in_force`]).
+
+use std::collections::BTreeMap;
+
+use super::grants::Place;
+use super::resolve::Resolved;
+use super::snapshot::{BaseAcl, Entry, QueueAclInForce, QueueAclSpec};
+use crate::model::acl::{self, Acl};
+use crate::model::queue::QueuePath;
+use crate::model::right::Right;
+
+/// The objects that write one ACL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attribution {
+    /// Partition name.
+    pub partition: String,
+    /// The queue.
+    pub queue: QueuePath,
+    /// Which of its ACLs.
+    pub right: Right,
+    /// What each `QueueAcl` grants in it, sorted by name.
+    pub objects: Vec<(String, Acl)>,
+    /// Whether the base's own ACL stays beside them: when all of them say `Extend`.
+    pub base_stays: bool,
+}
+
+/// What the resolved objects put into the text of a plan.
+pub(super) fn wanted(objects: &[Resolved]) -> Vec<Attribution> {
+    let contributions = objects.iter().filter_map(|object| Some((&object.name, object.contribution()?)));
+    collect(contributions.flat_map(|(name, contribution)| {
+        Right::ALL.into_iter().filter_map(move |right| {
+            let place = (contribution.partition.clone(), contribution.queue.clone(), right);
+            Some((place, name.clone(), contribution.grant(right)?.clone(), contribution.base_acl))
+        })
+    }))
+}
+
+/// What the objects had put into the output when their statuses were written. Texts that cannot be read contribute nothing.
+pub fn in_force(entries: &[Entry<QueueAclSpec, QueueAclInForce>]) -> Vec<Attribution> {
+    let remembered = entries.iter().filter_map(|entry| Some((&entry.meta.name, entry.in_force.as_ref()?)));
+    collect(remembered.flat_map(|(name, memory)| {
+        Right::ALL.into_iter().filter_map(move |right| {
+            let text = match right {
+                Right::Submit => &memory.submit,
+                Right::Admin => &memory.admin,
+            };
+            let place = (memory.partition.clone(), QueuePath::parse(&memory.queue).ok()?, right);
+            Some((place, name.clone(), acl::parse(text.as_deref()?).ok()?, memory.base_acl))
+        })
+    }))
+}
+
+fn collect(parts: impl Iterator<Item = (Place, String, Acl, BaseAcl)>) -> Vec<Attribution> {
+    let mut found: BTreeMap<Place, (Vec<(String, Acl)>, bool)> = BTreeMap::new();
+    for (place, name, acl, base) in parts {
+        let (objects, base_stays) = found.entry(place).or_insert_with(|| (Vec::new(), true));
+        objects.push((name, acl));
+        *base_stays &= base == BaseAcl::Extend;
+    }
+    found
+        .into_iter()
+        .map(|((partition, queue, right), (mut objects, base_stays))| {
+            objects.sort_unstable_by(|left, right| left.0.cmp(&right.0));
+            Attribution { partition, queue, right, objects, base_stays }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::snapshot::Meta;
+
+    fn entry(name: &str, submit: Option<&str>, base_acl: BaseAcl) -> Entry<QueueAclSpec, QueueAclInForce> {
+        let in_force = QueueAclInForce {
+            partition: "default".to_owned(),
+            queue: "root.a".to_owned(),
+            submit: submit.map(str::to_owned),
+            admin: None,
+            base_acl,
+            expires_at: None,
+        };
+        let meta = Meta { name: name.to_owned(), ..Meta::default() };
+        Entry { meta, spec: Err(Vec::new()), in_force: Some(in_force) }
+    }
+
+    #[test]
+    fn the_base_stays_when_every_object_says_so() {
+        let cases = [
+            (BaseAcl::Extend, BaseAcl::Extend, true),
+            (BaseAcl::Extend, BaseAcl::Replace, false),
+            (BaseAcl::Replace, BaseAcl::Replace, false),
+        ];
+        for (first, second, stays) in cases {
+            let found = in_force(&[entry("b", Some("sue"), first), entry("a", Some(" dev"), second)]);
+            let [one] = found.as_slice() else { panic!("{found:?}") };
+            assert_eq!(one.base_stays, stays, "{first:?} {second:?}");
+            let names: Vec<_> =
+                one.objects.iter().map(|(name, acl)| (name.as_str(), acl.canonical())).collect();
+            assert_eq!(names, [("a", " dev".to_owned()), ("b", "sue".to_owned())]);
+        }
+    }
+
+    #[test]
+    fn a_right_that_no_object_sets_is_nobodys() {
+        assert_eq!(
+            in_force(&[entry("a", None, BaseAcl::Replace), entry("b", Some("a  b"), BaseAcl::Replace)]),
+            []
+        );
+    }
+}

@@ -1,0 +1,76 @@
+//! `docs/schema` is generated from the types of the answers, and what the commands print is valid by it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use queuewarden::cli::ask::answers::schemas;
+use serde_json::Value;
+
+use super::process::{err, out, run};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/schema")
+}
+
+fn generated() -> BTreeMap<String, Value> {
+    let schemas = schemas().into_iter();
+    schemas.map(|(name, schema)| (name.to_owned(), serde_json::to_value(schema).unwrap())).collect()
+}
+
+#[test]
+fn files_are_what_the_code_generates() {
+    if std::env::var_os("UPDATE").is_some() {
+        fs::create_dir_all(folder()).unwrap();
+        for (name, schema) in generated() {
+            fs::write(folder().join(name), format!("{schema:#}\n")).unwrap();
+        }
+    }
+    let files = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    let found: BTreeMap<String, Value> = files
+        .map(|path| {
+            let schema = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+            (path.file_name().unwrap().to_string_lossy().into_owned(), schema)
+        })
+        .collect();
+    assert!(found == generated(), "docs/schema is out of date: UPDATE=1 cargo test --test all cli::schema");
+}
+
+/// Answers of each kind, a yes and a no among them, with origins in objects and in texts.
+#[test]
+fn what_is_printed_is_valid() {
+    const MOVE: &str = "can-i move root.prod --to root.ml --owner etl-service --dialect yarn-hadoop -D yarn.acl.enable=1 --as ann";
+    const KILL: &str =
+        "explain kill x --queue root.prod --owner ann --dialect yarn-cloudera -D yarn.admin.acl=bob --as cy";
+    let [moves, kills] = [MOVE, KILL].map(|line| line.split(' ').collect::<Vec<_>>());
+    let cases: [(&str, &[&str]); 11] = [
+        ("application.json", &moves),
+        ("application.json", &kills),
+        ("decision.json", &["can-i", "submit", "root.prod.etl", "--as", "ann", "--as-group", "platform"]),
+        ("decision.json", &["can-i", "administer", "root.prod.etl", "--as", "ann"]),
+        ("decision.json", &["explain", "submit", "root.prod.etl.new", "--as", "etl-service"]),
+        ("decision.json", &["explain", "submit", "root.@recovery@", "--as", "etl-service"]),
+        ("who-can.json", &["who-can", "submit", "root.prod.etl"]),
+        ("what-can.json", &["what-can", "--as", "sue"]),
+        ("matrix.json", &["matrix"]),
+        ("diff.json", &["diff", "--from", "tests/cli/cases/changes.in/old.yaml"]),
+        ("lint.json", &["lint", "--users", "tests/cli/cases/changes.in/users.txt"]),
+    ];
+    let schemas = generated();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (name, args) in cases {
+        let validator = jsonschema::validator_for(&schemas[name]).unwrap();
+        let args = [args, &["-f", "examples/quickstart", "-o", "json"]].concat();
+        let ended = run(&args, root, "");
+        let answer: Value = serde_json::from_str(&out(&ended)).unwrap_or_else(|_| panic!("{}", err(&ended)));
+        let problems: Vec<String> = validator.iter_errors(&answer).map(|error| error.to_string()).collect();
+        assert!(problems.is_empty(), "{args:?}: {problems:?}");
+        let yaml = [&args[..args.len() - 1], &["yaml"]].concat();
+        let yaml: Value = serde_saphyr::from_str(&out(&run(&yaml, root, ""))).unwrap();
+        assert_eq!(yaml, answer, "YAML says the same: {args:?}");
+        // A validator that lets everything through would prove nothing.
+        let mut spoilt = answer.clone();
+        spoilt["version"] = Value::from("1");
+        assert!(!validator.is_valid(&spoilt));
+    }
+}
