@@ -450,12 +450,15 @@ impl Answers<'_> {
 
     fn not_granted(&self, decision: &Decision) -> String {
         let nearest = decision.located.decides().map(|id| self.path(id)).unwrap_or_default();
-        let acls = match decision.right {
-            Right::Submit => "no ACL",
-            Right::Admin => "no adminacl",
+        let acl = match decision.right {
+            Right::Submit => "ACL",
+            Right::Admin => "adminacl",
         };
-        let way = if nearest == "root" { "of root".to_owned() } else { format!("from {nearest} up to root") };
-        format!("{acls} {way} names {}", whom(&decision.identity.user, &decision.identity.groups))
+        let way = if nearest == "root" { nearest } else { format!("the way from {nearest} up to root") };
+        if decision.steps.iter().all(|step| step.acl.is_empty()) {
+            return format!("nobody may: no {acl} is set on {way}");
+        }
+        format!("no {acl} on {way} names {}", whom(&decision.identity.user, &decision.identity.groups))
     }
 }
 
