@@ -30,16 +30,6 @@ impl QueueSet {
         Self(joined)
     }
 
-    /// Adds a range. Cheap for one that starts behind the others or lies in the last of them, as in a walk in pre-order.
-    pub(super) fn push(&mut self, range: Range<u32>) {
-        match self.0.last_mut() {
-            _ if range.start >= range.end => {}
-            Some(last) if range.start < last.start => *self = self.or(&range.into()),
-            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            _ => self.0.push(range),
-        }
-    }
-
     /// The ranges in order, none of them empty.
     pub fn ranges(&self) -> &[Range<u32>] {
         &self.0

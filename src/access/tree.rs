@@ -194,9 +194,10 @@ impl Tree {
         self.by_path.get(path).copied()
     }
 
-    /// What a path leads to, whatever its case. Parts below the nearest queue may be anything.
+    /// What a path leads to, whatever its case (`getQueueInternal`, yunikorn-core `partition.go:488-504`). Parts below the nearest queue
+    /// may be anything, also empty.
     pub fn locate(&self, path: &str) -> Located {
-        let lower = path.to_ascii_lowercase();
+        let lower = queue::lowered(path);
         if lower.split('.').next() != Some(queue::ROOT) {
             return Located::Nowhere;
         }
@@ -259,7 +260,7 @@ impl QueueId {
         Self(number)
     }
 
-    /// Its number.
+    /// Its number, the root's being 0.
     pub fn number(self) -> u32 {
         self.0
     }

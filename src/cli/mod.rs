@@ -4,6 +4,7 @@
 //! read. Results go to standard output, everything about them to standard error.
 
 pub mod acl;
+pub mod application;
 pub mod ask;
 pub mod assemble;
 mod atomic;

@@ -151,6 +151,20 @@ impl AsRef<str> for QueuePath {
     }
 }
 
+/// The characters beyond ASCII that become ASCII letters when Go lower-cases them: the dotted capital I and the Kelvin sign.
+pub const LOWERED_TO_ASCII: [char; 2] = ['\u{130}', '\u{212a}'];
+
+/// A path in the case in which the scheduler looks it up (`strings.ToLower`, yunikorn-core `partition.go:491`). Other characters beyond ASCII
+/// stay as they are: no queue has them in its name.
+pub fn lowered(path: &str) -> String {
+    let lower = |c: char| match c {
+        '\u{130}' => 'i',
+        '\u{212a}' => 'k',
+        other => other.to_ascii_lowercase(),
+    };
+    path.chars().map(lower).collect()
+}
+
 /// Whether `name` matches [`QUEUE_NAME`].
 pub fn name_ok(name: &str) -> bool {
     (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(name_byte)

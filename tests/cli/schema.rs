@@ -39,7 +39,13 @@ fn files_are_what_the_code_generates() {
 /// Answers of each kind, a yes and a no among them, with origins in objects and in texts.
 #[test]
 fn what_is_printed_is_valid() {
-    let cases: [(&str, &[&str]); 9] = [
+    const MOVE: &str = "can-i move root.prod --to root.ml --owner etl-service --dialect yarn-hadoop -D yarn.acl.enable=1 --as ann";
+    const KILL: &str =
+        "explain kill x --queue root.prod --owner ann --dialect yarn-cloudera -D yarn.admin.acl=bob --as cy";
+    let [moves, kills] = [MOVE, KILL].map(|line| line.split(' ').collect::<Vec<_>>());
+    let cases: [(&str, &[&str]); 11] = [
+        ("application.json", &moves),
+        ("application.json", &kills),
         ("decision.json", &["can-i", "submit", "root.prod.etl", "--as", "ann", "--as-group", "platform"]),
         ("decision.json", &["can-i", "administer", "root.prod.etl", "--as", "ann"]),
         ("decision.json", &["explain", "submit", "root.prod.etl.new", "--as", "etl-service"]),

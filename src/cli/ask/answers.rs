@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::configuration::Configuration;
 use crate::access::check::{Decision, Denial, Outcome, Step, Subject};
 use crate::access::tree::{Origin, QueueId, Tree};
+use crate::cli::application::answer::ApplicationAnswer;
 use crate::model::acl::Match;
 use crate::model::right::Right;
 
@@ -17,6 +18,7 @@ pub const VERSION: u32 = 1;
 /// The schemas of all answers, by the name of the file that documents them.
 pub fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
+        ("application.json", schema_for!(ApplicationAnswer)),
         ("decision.json", schema_for!(DecisionAnswer)),
         ("diff.json", schema_for!(crate::cli::diff::answer::DiffAnswer)),
         ("lint.json", schema_for!(crate::cli::lint::LintAnswer)),
@@ -417,7 +419,8 @@ impl Answers<'_> {
         }
     }
 
-    fn step(&self, step: &Step) -> TraceStep {
+    /// One step of a decision.
+    pub fn step(&self, step: &Step) -> TraceStep {
         TraceStep {
             queue: step.queue.to_string(),
             acl: step.right.into(),
