@@ -1,6 +1,8 @@
 //! End-to-end tests: the operator in a real cluster. One binary, so that all tests share one bed.
 
 mod agreement;
+mod cli;
 mod operator;
 mod oracle;
+mod placement;
 mod smoke;

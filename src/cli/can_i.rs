@@ -54,9 +54,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let answers = Answers { configuration: &asked.configuration, tree };
     let allowed = decision.allowed();
     if !args.quiet {
-        if let Some(note) = question::unknown(tree, &queue) {
-            console.note(&note);
-        }
+        let unknown = question::unknown(tree, &queue);
+        let parent = question::parent(tree, right, &queue).filter(|_| allowed);
+        unknown.iter().chain(&parent).for_each(|note| console.note(note));
         console.out(&match args.format {
             AnswerFormat::Text if allowed => "yes\n".to_owned(),
             AnswerFormat::Text => format!("no - {}\n", output::visible(&answers.reason(&decision))),

@@ -83,7 +83,9 @@ fn facts(answers: &Answers<'_>, decision: &Decision) -> String {
     table.row(["user", &decision.identity.user]);
     table.row(["groups", &groups(&decision.identity)]);
     table.row(["asks to", decision.right.verb()]);
-    let queue = question::unknown(answers.tree, &decision.asked).unwrap_or_else(|| decision.asked.clone());
+    let unknown = question::unknown(answers.tree, &decision.asked);
+    let parent = || question::parent(answers.tree, decision.right, &decision.asked);
+    let queue = unknown.or_else(parent).unwrap_or_else(|| decision.asked.clone());
     table.row(["queue", &queue]);
     table.row(["in", &place(answers.configuration.name(), answers.tree)]);
     table.text(false)

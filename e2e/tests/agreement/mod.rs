@@ -9,6 +9,7 @@ mod admission;
 mod config;
 mod flatten;
 mod placement;
+mod placement_vectors;
 mod regex;
 mod render;
 mod samples;

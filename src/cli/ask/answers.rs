@@ -9,6 +9,7 @@ use super::configuration::Configuration;
 use crate::access::check::{Decision, Denial, Outcome, Step, Subject};
 use crate::access::tree::{Origin, QueueId, Tree};
 use crate::cli::application::answer::ApplicationAnswer;
+use crate::cli::place::answer::PlaceAnswer;
 use crate::model::acl::Match;
 use crate::model::right::Right;
 
@@ -23,6 +24,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("diff.json", schema_for!(crate::cli::diff::answer::DiffAnswer)),
         ("lint.json", schema_for!(crate::cli::lint::LintAnswer)),
         ("matrix.json", schema_for!(MatrixAnswer)),
+        ("place.json", schema_for!(PlaceAnswer)),
         ("what-can.json", schema_for!(WhatCanAnswer)),
         ("who-can.json", schema_for!(WhoCanAnswer)),
     ]
@@ -457,12 +459,15 @@ impl Answers<'_> {
 
     fn not_granted(&self, decision: &Decision) -> String {
         let nearest = decision.located.decides().map(|id| self.path(id)).unwrap_or_default();
-        let acls = match decision.right {
-            Right::Submit => "no ACL",
-            Right::Admin => "no adminacl",
+        let acl = match decision.right {
+            Right::Submit => "ACL",
+            Right::Admin => "adminacl",
         };
-        let way = if nearest == "root" { "of root".to_owned() } else { format!("from {nearest} up to root") };
-        format!("{acls} {way} names {}", whom(&decision.identity.user, &decision.identity.groups))
+        let way = if nearest == "root" { nearest } else { format!("the way from {nearest} up to root") };
+        if decision.steps.iter().all(|step| step.acl.is_empty()) {
+            return format!("nobody may: no {acl} is set on {way}");
+        }
+        format!("no {acl} on {way} names {}", whom(&decision.identity.user, &decision.identity.groups))
     }
 }
 

@@ -92,6 +92,15 @@ pub fn unknown(tree: &Tree, asked: &str) -> Option<String> {
     Some(format!("{asked} is not configured: {decides} decides for queues made below it{hint}"))
 }
 
+/// What to know about a yes for a queue in which no application runs: the right is there, and of use only below it.
+pub fn parent(tree: &Tree, right: Right, asked: &str) -> Option<String> {
+    let Located::Queue(id) = tree.locate(asked) else {
+        return None;
+    };
+    let of_no_use = right == Right::Submit && !tree.node(id)?.is_leaf;
+    of_no_use.then(|| format!("{asked} is a parent queue: applications run in the leaves below it"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
