@@ -4,6 +4,7 @@
 //! read. Results go to standard output, everything about them to standard error.
 
 pub mod acl;
+pub mod application;
 pub mod ask;
 pub mod assemble;
 mod atomic;
@@ -12,9 +13,11 @@ pub mod check;
 pub mod codes;
 pub mod console;
 pub mod crds;
+pub mod diff;
 pub mod explain;
 pub mod findings;
 pub mod input;
+pub mod lint;
 pub mod manifest;
 pub mod matrix;
 pub mod place;
@@ -72,6 +75,10 @@ enum Command {
     Matrix(matrix::Args),
     /// Tell in which queue an application would run, and why, or how YuniKorn would reject it
     Place(place::Args),
+    /// Tell who gains and who loses what between two configurations
+    Diff(diff::Args),
+    /// Find grants that change nothing or that nobody can use, and names that are likely wrong
+    Lint(lint::Args),
     /// Print the custom resource definitions
     Crds(crds::Args),
     /// List the codes of all diagnostics
@@ -221,6 +228,8 @@ pub fn main() -> ExitCode {
         Command::WhatCan(args) => what_can::run(args, console),
         Command::Matrix(args) => matrix::run(args, console),
         Command::Place(args) => place::run(args, console),
+        Command::Diff(args) => diff::run(args, console),
+        Command::Lint(args) => lint::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::Codes(args) => codes::run(args, console),
         Command::Run(args) => run::run(args),

@@ -12,7 +12,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 /// Longest wait for a whole answer.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Largest answer: a configuration is at most 1 MiB of YAML and some times that as JSON; 10,000 queues are about 10 MB.
-const MAX_BODY: usize = 32 << 20;
+pub const MAX_BODY: usize = 32 << 20;
 /// Most queues taken from one answer, and how deep below the root.
 const MAX_QUEUES: usize = 100_000;
 

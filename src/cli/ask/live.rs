@@ -4,6 +4,7 @@
 //! `pkg/common/configs/config.go:33-170`). In lower case they are the keys of a queues.yaml, and JSON is YAML: so it is read
 //! by the same reader as every other configuration. What a map of free names holds keeps its case.
 
+use futures::AsyncReadExt as _;
 use http::{Request, header};
 use kube::Client;
 use serde_json::{Map, Value};
@@ -13,7 +14,7 @@ use super::texts::Text;
 use crate::cli::Failure;
 use crate::model::config::{BUILT_IN, checksum};
 use crate::operator::call::call;
-use crate::operator::read_back::{self, Scheduler};
+use crate::operator::read_back::{MAX_BODY, Scheduler};
 use crate::plan::snapshot::ConfigSpec;
 
 /// The Service that Helm makes, and the port of its REST service.
@@ -45,11 +46,8 @@ pub async fn ask(client: &Client, url: Option<&str>, spec: &ConfigSpec) -> Resul
     if let Some(url) = &spec.scheduler_url {
         match scheduler.config(url).await {
             Ok(answer) => return read(url, answer),
-            // The URL is for the operator: from outside the cluster it leads nowhere.
-            Err(error @ (read_back::Error::Unreachable(_) | read_back::Error::Timeout(_))) => {
-                tried.push(error.to_string());
-            }
-            Err(error) => return Err(no_answer(&error.to_string())),
+            // The URL is for the operator: from outside the cluster it leads nowhere, or elsewhere.
+            Err(error) => tried.push(error.to_string()),
         }
     }
     let path = format!("/api/v1/namespaces/{}/services/{SERVICE}/proxy/ws/v1/config", spec.namespace);
@@ -73,9 +71,19 @@ async fn through(client: &Client, path: &str) -> Result<Value, String> {
     // YuniKorn answers with JSON only to exactly this.
     let request = Request::get(path).header(header::ACCEPT, "application/json").body(Vec::new());
     let request = request.map_err(|error| error.to_string())?;
-    let answer = call(client.request_text(request)).await;
+    let answer = call(text(client, request)).await;
     let text = answer.map_err(|error| format!("through the API server: {error}"))?;
-    serde_json::from_str(&text).map_err(|_| "through the API server: the answer is not JSON".to_owned())
+    serde_json::from_str(&text)
+        .map_err(|_| format!("through the API server: {path} is not the JSON that YuniKorn gives"))
+}
+
+/// The body of an answer, within bounds.
+async fn text(client: &Client, request: Request<Vec<u8>>) -> Result<String, kube::Error> {
+    let mut body = String::new();
+    let limit = u64::try_from(MAX_BODY).unwrap_or(u64::MAX);
+    let stream = client.request_stream(request).await?;
+    std::pin::pin!(stream).take(limit).read_to_string(&mut body).await.map_err(kube::Error::ReadEvents)?;
+    Ok(body)
 }
 
 fn read(from: &str, answer: Value) -> Result<Answer, Failure> {
@@ -169,6 +177,56 @@ mod tests {
         assert_eq!(queues, ["root", "root.prod"]);
         assert_eq!(config.partitions[0].user_group_resolver.kind.as_str(), "os");
         assert!(answer.text.contains("nvidia.com/GPU") && answer.text.contains("application.sort.Policy"));
+    }
+
+    /// An API server that knows one path, if it is asked as YuniKorn wants to be asked.
+    fn proxy(known: &'static str) -> Client {
+        let service = tower::service_fn(move |request: Request<kube::client::Body>| async move {
+            let asked = request.uri().path() == known
+                && request.headers().get(header::ACCEPT).is_some_and(|accept| accept == "application/json");
+            let (status, body) = if asked {
+                (200, answer())
+            } else {
+                let message = format!("{} is not found", request.uri().path());
+                (
+                    404,
+                    json!({"kind": "Status", "status": "Failure", "message": message, "reason": "NotFound", "code": 404}),
+                )
+            };
+            let body = kube::client::Body::from(body.to_string().into_bytes());
+            Ok::<_, std::convert::Infallible>(http::Response::builder().status(status).body(body).unwrap())
+        });
+        Client::new(service, "default")
+    }
+
+    /// The URL in the YuniKornConfig is one for the inside of the cluster: where it leads nowhere, the API server knows the way.
+    #[tokio::test]
+    async fn the_api_server_leads_to_the_scheduler() {
+        let known = "/api/v1/namespaces/yk/services/yunikorn-service:9080/proxy/ws/v1/config";
+        let nowhere = "http://127.0.0.1:1".to_owned();
+        for scheduler_url in [None, Some(nowhere.clone())] {
+            let spec = ConfigSpec { namespace: "yk".to_owned(), scheduler_url, ..ConfigSpec::default() };
+            let answer = ask(&proxy(known), None, &spec).await.unwrap();
+            assert_eq!(
+                (answer.from.as_str(), answer.checksum.as_str()),
+                ("service yk/yunikorn-service:9080", "AB")
+            );
+            let failure = ask(&proxy("/other"), None, &spec).await.unwrap_err().to_string();
+            assert!(failure.contains("is not found"), "{failure}");
+            // Who names a URL means that one.
+            let failure = ask(&proxy(known), Some(&nowhere), &spec).await.unwrap_err().to_string();
+            assert!(failure.contains("no connection to http://127.0.0.1:1/ws/v1/config"), "{failure}");
+        }
+    }
+
+    #[test]
+    fn another_checksum_is_told_and_the_same_is_not() {
+        let answer = Answer { from: "here".into(), checksum: checksum("a: 1\n"), text: String::new() };
+        for (text, told) in [("a: 1\n", 0), ("a: 2\n", 1), ("", 1)] {
+            let mut notes = Notes::default();
+            answer.compare(text, "queues.yaml", &mut notes);
+            assert_eq!(notes.0.len(), told, "{text:?}");
+        }
     }
 
     #[test]

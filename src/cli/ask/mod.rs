@@ -33,6 +33,9 @@ Exit codes: 0 yes, 1 no, 2 the command line is wrong, 3 it could not be decided.
 pub const EXIT_CODES_OF_LISTS: &str = "\
 Exit codes: 0 there is something to list, 1 there is nothing, 2 the command line is wrong, 3 it could not be decided.";
 
+/// The partition that is there when none is named.
+pub const DEFAULT_PARTITION: &str = "default";
+
 /// Where the configuration comes from that is asked about.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct SourceArgs {
@@ -49,7 +52,7 @@ pub struct SourceArgs {
     #[arg(long, value_name = "TIME", value_parser = moment, requires = "filename")]
     pub now: Option<Timestamp>,
     /// The partition to look into
-    #[arg(long, value_name = "NAME", default_value = "default")]
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_PARTITION)]
     pub partition: String,
     /// Which cluster, where no file is given.
     #[command(flatten)]
