@@ -7,8 +7,12 @@
 mod acl;
 mod admission;
 mod config;
+mod fixture;
 mod flatten;
+mod identity;
+mod mutate;
 mod placement;
+mod placement_vectors;
 mod regex;
 mod render;
 mod samples;

@@ -9,6 +9,7 @@ use super::configuration::Configuration;
 use crate::access::check::{Decision, Denial, Outcome, Step, Subject};
 use crate::access::tree::{Origin, QueueId, Tree};
 use crate::cli::application::answer::ApplicationAnswer;
+use crate::cli::place::answer::PlaceAnswer;
 use crate::model::acl::Match;
 use crate::model::right::Right;
 
@@ -20,7 +21,10 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
         ("application.json", schema_for!(ApplicationAnswer)),
         ("decision.json", schema_for!(DecisionAnswer)),
+        ("diff.json", schema_for!(crate::cli::diff::answer::DiffAnswer)),
+        ("lint.json", schema_for!(crate::cli::lint::LintAnswer)),
         ("matrix.json", schema_for!(MatrixAnswer)),
+        ("place.json", schema_for!(PlaceAnswer)),
         ("what-can.json", schema_for!(WhatCanAnswer)),
         ("who-can.json", schema_for!(WhoCanAnswer)),
     ]
@@ -49,7 +53,7 @@ pub enum Verb {
 }
 
 /// The key of an ACL in queues.yaml.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AclKey {
     /// `submitacl`
@@ -59,7 +63,7 @@ pub enum AclKey {
 }
 
 /// Whom an entry of an ACL names.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Named {
     /// What it is.
     pub kind: NamedKind,
@@ -79,7 +83,7 @@ pub enum NamedKind {
 }
 
 /// Where an entry is written.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WrittenIn {
     /// `QueueAcl` for an object, `Text` for the text of a configuration.
     pub kind: String,
@@ -145,7 +149,7 @@ pub struct TraceStep {
 }
 
 /// An entry that grants something.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GrantedBy {
     /// The queue whose ACL it is.
     pub queue: String,
@@ -332,6 +336,11 @@ impl Named {
             NamedKind::User => format!("user {name}"),
             NamedKind::Group => format!("group {name}"),
         }
+    }
+
+    /// `user/sue`, `group/devs`, `everyone`
+    pub fn path(&self) -> String {
+        self.words().replacen(' ', "/", 1)
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::texts::{Place, Text};
 use crate::access::{Origin, Tree};
 use crate::cli::Failure;
+use crate::cli::input::source::Source;
 use crate::model::acl;
 use crate::model::config::{Config, Queue, verdict};
 use crate::model::queue::nearest;
@@ -106,11 +107,29 @@ impl Configuration {
     pub fn place(&self, origin: &Origin) -> Option<Place> {
         match origin {
             Origin::Object { .. } => None,
-            Origin::Text(Some(span)) => Some(match span.start.checked_sub(self.behind()) {
-                Some(start) => self.base.as_ref().unwrap_or(&self.text).place(Span::new(start, start)),
-                None => self.text.place(*span),
-            }),
+            Origin::Text(Some(span)) => {
+                let (text, span) = self.home(*span);
+                Some(text.place(span))
+            }
             Origin::Text(None) => Some(Place { file: self.text.name.clone(), position: None }),
+        }
+    }
+
+    /// What to draw a finding about an origin on, and where; `None` for an object, and where the place is not known.
+    pub fn shown(&self, origin: &Origin) -> Option<(Source, Option<Span>)> {
+        let Origin::Text(Some(span)) = origin else { return None };
+        let (text, span) = self.home(*span);
+        Some(text.shown(Some(span)))
+    }
+
+    /// The text that a place is in, and where in it.
+    fn home(&self, span: Span) -> (&Text, Span) {
+        match span.start.checked_sub(self.behind()) {
+            Some(start) => {
+                let length = span.end.saturating_sub(span.start);
+                (self.base.as_ref().unwrap_or(&self.text), Span::new(start, start.saturating_add(length)))
+            }
+            None => (&self.text, span),
         }
     }
 
