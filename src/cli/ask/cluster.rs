@@ -1,11 +1,12 @@
 //! The configuration that a cluster has now: both of `YuniKorn`'s ConfigMaps as it merges them, and the objects that wrote into
 //! them. Nothing is written, and every request is limited in time.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{DynamicObject, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
@@ -117,6 +118,18 @@ impl Cluster {
             .map_err(|error| self.failure("who you are", &error))?;
         let info = answer.status.and_then(|status| status.user_info).unwrap_or_default();
         Ok(Identity { user: info.username.unwrap_or_default(), groups: info.groups.unwrap_or_default() })
+    }
+
+    /// The annotations of a namespace; none, and a note, where they may not be read.
+    pub fn namespace_annotations(&self, name: &str, console: Console) -> BTreeMap<String, String> {
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        match self.runtime.block_on(call(namespaces.get(name))) {
+            Ok(namespace) => namespace.metadata.annotations.unwrap_or_default(),
+            Err(error) => {
+                console.note(&format!("the annotations of namespace {name} are not known: {error}"));
+                BTreeMap::new()
+            }
+        }
     }
 
     async fn written(&self, args: &ClusterArgs, notes: &mut Notes) -> Result<Written, Failure> {

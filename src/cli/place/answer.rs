@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{remedies, words};
 use crate::access::placement::{
-    Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Step, Submission,
+    Landing, LandingEnd, Outcome, Placement, Placer, RuleEnd, RuleName, RuleStep, Step, Submission,
 };
 use crate::access::tree::Origin;
 use crate::cli::ask::answers::{About, Answers, TraceStep, WrittenIn};
@@ -101,10 +101,12 @@ pub enum RuleResult {
 }
 
 /// A question and its answer by the evaluator.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Asking<'a> {
     /// For places and decisions.
     pub answers: Answers<'a>,
+    /// To try what else could be asked.
+    pub placer: &'a Placer<'a>,
     /// What was submitted.
     pub submission: &'a Submission,
     /// What becomes of it.

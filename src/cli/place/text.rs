@@ -34,19 +34,25 @@ pub fn text(answer: &PlaceAnswer) -> String {
 }
 
 fn headline(answer: &PlaceAnswer) -> String {
-    let (head, more) = match (answer.outcome, &answer.queue) {
-        (OutcomeKind::Placed, Some(queue)) if answer.created.is_empty() => {
-            (format!("placed in {queue}"), true)
+    let reason = visible(&answer.reason);
+    match (answer.outcome, &answer.queue) {
+        (OutcomeKind::Placed, Some(queue)) => {
+            let created = if answer.created.is_empty() { "" } else { ", which is created" };
+            let by = answer.rules.last().map(by).unwrap_or_default();
+            format!("placed in {}{created}{}", visible(queue), visible(&by))
         }
-        (OutcomeKind::Placed, Some(queue)) => (format!("placed in {queue}, which is created"), false),
-        (OutcomeKind::Rejected, _) => ("rejected".to_owned(), true),
-        (OutcomeKind::Crashes, _) => ("the scheduler crashes".to_owned(), true),
-        _ => ("not decided".to_owned(), true),
-    };
-    let _ = more;
-    match answer.outcome {
-        OutcomeKind::Placed => head,
-        _ => format!("{head}: {}", visible(&answer.reason)),
+        (OutcomeKind::Crashes, _) => format!("the scheduler crashes: {reason}"),
+        (OutcomeKind::Rejected, _) => format!("rejected: {reason}"),
+        _ => format!("not decided: {reason}"),
+    }
+}
+
+fn by(rule: &RuleAnswer) -> String {
+    match (rule.number, rule.rule.as_str()) {
+        (Some(number), _) => format!(", by rule {number} ({})", label(rule)),
+        (None, "default") => ", as no rule fits".to_owned(),
+        (None, "recovery") => ", as it runs already".to_owned(),
+        (None, _) => String::new(),
     }
 }
 
@@ -70,13 +76,13 @@ fn facts(answer: &PlaceAnswer) -> Table {
 
 /// One line for each rule.
 fn rules(answer: &PlaceAnswer) -> Table {
-    let mut table = Table::new(["RULE", "", "WRITTEN IN", "QUEUE", "RESULT"]);
+    let mut table = Table::new(["#", "RULE", "AT", "QUEUE", "RESULT"]);
     for rule in &answer.rules {
         let number = rule.number.map(|number| number.to_string()).unwrap_or_default();
-        let written_in = rule.written_in.as_ref().map(WrittenIn::words).unwrap_or_default();
+        let written_in = rule.written_in.as_ref().map(|place| line(place, answer)).unwrap_or_default();
         let result = match rule.result {
             RuleResult::Places => format!("placed: {}", rule.reason),
-            RuleResult::Ends => format!("rejected: {}", rule.reason),
+            RuleResult::Ends => format!("ends: {}", rule.reason),
             RuleResult::Names | RuleResult::Passes => format!("no: {}", rule.reason),
         };
         let queue = rule.queue.as_deref().unwrap_or("-");
@@ -85,9 +91,18 @@ fn rules(answer: &PlaceAnswer) -> Table {
     table
 }
 
+/// In the text that the whole answer is about, the line is enough.
+fn line(place: &WrittenIn, answer: &PlaceAnswer) -> String {
+    match place.line {
+        Some(line) if place.name == answer.about.source => format!("line {line}"),
+        _ => place.words(),
+    }
+}
+
 fn label(rule: &RuleAnswer) -> String {
     match (rule.rule.as_str(), &rule.value, &rule.parent) {
-        ("default", ..) => words::fallback(),
+        ("default", ..) => words::FALLBACK.to_owned(),
+        ("provided", ..) if rule.written_in.is_none() => words::IMPLICIT.to_owned(),
         (name, value, parent) => {
             let value = value.as_ref().map(|value| format!(" {value}")).unwrap_or_default();
             let parent =

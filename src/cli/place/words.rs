@@ -2,9 +2,13 @@
 
 use super::answer::{Asking, number};
 use crate::access::placement::{
-    DEFAULT_QUEUE, Filtered, Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Step,
-    Target, Why,
+    Filtered, Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Step, Target, Why,
 };
+
+/// What the fallback is called in a list of rules.
+pub const FALLBACK: &str = "(no rule fits)";
+/// What the rule of a partition without rules is called there.
+pub const IMPLICIT: &str = "provided (none is configured)";
 
 /// Why it is placed, or not.
 pub fn outcome(asking: &Asking<'_>) -> String {
@@ -21,7 +25,7 @@ pub fn outcome(asking: &Asking<'_>) -> String {
             Some(_) => format!("{} fails, and no other rule is tried", by(placement)),
         },
         Outcome::Crashes { queue } => {
-            format!("{} names the queue {queue}, which is not below root, and YuniKorn crashes", by(placement))
+            format!("{} names the queue {queue}, which is not below root", by(placement))
         }
         Outcome::Undecided { reason } => reason.clone(),
     }
@@ -37,9 +41,11 @@ fn by(placement: &Placement) -> String {
 pub fn rule_name(at: usize, rule: &RuleStep) -> String {
     match (number(at, rule), &rule.name) {
         (Some(number), _) => format!("rule {number} ({})", label(rule)),
-        (None, RuleName::Provided) => "the rule `provided`, which is there when no other is,".to_owned(),
+        (None, RuleName::Provided) => {
+            "the rule `provided`, which YuniKorn has when none is configured".to_owned()
+        }
         (None, RuleName::Recovery) => "the rule for applications that run already".to_owned(),
-        (None, _) => "the fallback for applications without a rule".to_owned(),
+        (None, _) => "the fallback for what no rule places".to_owned(),
     }
 }
 
@@ -72,11 +78,10 @@ pub fn rule(step: &RuleStep) -> String {
             RuleName::Tag(tag) => format!("the application has no tag {tag}"),
             _ => "the application asks for no queue".to_owned(),
         },
-        RuleEnd::Filtered => filtered(&step.filter),
+        RuleEnd::Filtered => filtered(step),
         RuleEnd::NoParent => {
-            let parent = step.parent.as_deref();
-            let why = parent.map(|parent| format!("{}: {}", label(parent), rule(parent)));
-            format!("its parent rule names no queue ({})", why.unwrap_or_default())
+            let why = step.parent.as_deref().map(rule).unwrap_or_default();
+            format!("its parent rule names no queue: {why}")
         }
         RuleEnd::Missing { queue } if step.name == RuleName::Default => format!("there is no queue {queue}"),
         RuleEnd::Missing { queue } => {
@@ -87,12 +92,13 @@ pub fn rule(step: &RuleStep) -> String {
     }
 }
 
-fn filtered(filter: &Filtered) -> String {
-    match filter {
-        Filtered::Stops(Why::User) => "its filter denies the user".to_owned(),
-        Filtered::Stops(Why::Group(group)) => format!("its filter denies group {group}"),
+fn filtered(step: &RuleStep) -> String {
+    let filter = &step.filter_words;
+    match &step.filter {
+        Filtered::Stops(Why::User) => format!("its filter ({filter}) stops the user"),
+        Filtered::Stops(Why::Group(group)) => format!("its filter ({filter}) stops group {group}"),
         Filtered::Stops(Why::Empty) => "its filter denies, and without names that is everyone".to_owned(),
-        _ => "its filter names neither the user nor a group of the user".to_owned(),
+        _ => format!("its filter ({filter}) names neither the user nor a group of the user"),
     }
 }
 
@@ -104,7 +110,9 @@ pub fn landing(asking: &Asking<'_>, landing: &Landing) -> String {
         LandingEnd::Placed { created } => match (access, created) {
             (Some(access), Some(created)) => format!("{access}; it is created below {}", created.above),
             (Some(access), None) => access,
-            (None, _) => "an application that runs already has to be accepted".to_owned(),
+            (None, _) => {
+                "an application that runs already has to be accepted, whatever the ACLs say".to_owned()
+            }
         },
         LandingEnd::Denied => access.unwrap_or_default(),
         LandingEnd::NotALeaf => format!("{queue} is no leaf: applications run in the queues below it"),
@@ -113,12 +121,7 @@ pub fn landing(asking: &Asking<'_>, landing: &Landing) -> String {
             Target::New { above } => format!("{queue} cannot be created below {above}"),
             _ => format!("applications cannot run in {queue}"),
         },
-        LandingEnd::Crashes => format!("{queue} is not below root: the scheduler crashes"),
+        LandingEnd::Crashes => format!("{queue} is not below root, which crashes the scheduler"),
         LandingEnd::Undecided { reason } => reason.clone(),
     }
-}
-
-/// What the fallback is called in a list of rules.
-pub fn fallback() -> String {
-    format!("if no rule fits: {DEFAULT_QUEUE}")
 }

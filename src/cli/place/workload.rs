@@ -15,7 +15,7 @@ use crate::cli::input::value::to_json;
 use crate::text::diag::Span;
 use crate::text::yaml::parse::parse;
 
-/// Where the pod is inside an object: of a Pod, of a Deployment and what is like it, of a CronJob, of a PodTemplate.
+/// Where the pod is inside an object: of a `Pod`, of a `Deployment` and what is like it, of a `CronJob`, of a `PodTemplate`.
 const PODS: [&str; 4] = ["", "/spec/template", "/spec/jobTemplate/spec/template", "/template"];
 
 /// What is known about the pod.
