@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::configuration::Configuration;
 use crate::access::check::{Decision, Denial, Outcome, Step, Subject};
 use crate::access::tree::{Origin, QueueId, Tree};
-use crate::cli::place::answer::PlaceAnswer;
 use crate::cli::application::answer::ApplicationAnswer;
+use crate::cli::place::answer::PlaceAnswer;
 use crate::model::acl::Match;
 use crate::model::right::Right;
 

@@ -15,6 +15,7 @@ use tokio::runtime::Runtime;
 use super::configuration::{Configuration, Written};
 use super::texts::Text;
 use super::{ClusterArgs, Notes, files, live};
+use crate::access::placement::Live;
 use crate::api::{config_map, convert};
 use crate::cli::console::Console;
 use crate::cli::{Failure, clock};
@@ -108,6 +109,17 @@ impl Cluster {
                 BTreeMap::new()
             }
         }
+    }
+
+    /// The queues that the scheduler has beside its configuration.
+    ///
+    /// # Errors
+    /// When it does not say.
+    pub fn live_queues(&self, args: &ClusterArgs, partition: &str) -> Result<Live, Failure> {
+        self.runtime.block_on(async {
+            let spec = self.spec(args, &mut Notes::default()).await?;
+            live::queues(&self.client, args.scheduler_url.as_deref(), &spec, partition).await
+        })
     }
 
     async fn written(&self, args: &ClusterArgs, notes: &mut Notes) -> Result<Written, Failure> {

@@ -16,7 +16,7 @@ use super::ask::output::{self, AnswerFormat};
 use super::ask::{Asked, SourceArgs};
 use super::console::Console;
 use super::{Exit, Failure};
-use crate::access::placement::{Naming, Outcome, Placement, Placer, Workload};
+use crate::access::placement::{Live, Naming, Outcome, Placement, Placer, Workload};
 use crate::model::admission::request::{Pod, USER_INFO, USERNAME};
 use crate::model::admission::user_info::{Source, Submitter};
 use crate::model::config::names::is_user;
@@ -66,7 +66,13 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let mut submission = workload.submission(user.identity, Naming::default());
     submission.tags.extend(args.workload.tags());
     let tree = asked.tree()?;
-    let placer = Placer::new(tree);
+    let live = match &asked.cluster {
+        Some(cluster) if args.source.cluster.live => {
+            cluster.live_queues(&args.source.cluster, tree.partition())?
+        }
+        _ => Live::default(),
+    };
+    let placer = Placer::with_live(tree, live);
     let placement = match refused {
         Some(message) => Placement { outcome: Outcome::Rejected { message }, ..Placement::default() },
         None => placer.place(&submission),
