@@ -18,6 +18,7 @@ pub fn all() -> Vec<Code> {
         text::go_regex::CODES,
         model::admission::CODES,
         model::queue::CODES,
+        model::identity::CODES,
         model::application::CODES,
         access::lint::CODES,
         api::convert::CODES,

@@ -73,12 +73,12 @@ enum Command {
     WhatCan(what_can::Args),
     /// Show which user, group or everyone may do what on which queue
     Matrix(matrix::Args),
-    /// Tell in which queue an application would run, and why, or how YuniKorn would reject it
-    Place(place::Args),
     /// Tell who gains and who loses what between two configurations
     Diff(diff::Args),
     /// Find grants that change nothing or that nobody can use, and names that are likely wrong
     Lint(lint::Args),
+    /// Tell in which queue an application would run, and why, or how YuniKorn would reject it
+    Place(place::Args),
     /// Print the custom resource definitions
     Crds(crds::Args),
     /// List the codes of all diagnostics
@@ -227,9 +227,9 @@ pub fn main() -> ExitCode {
         Command::WhoCan(args) => who_can::run(args, console),
         Command::WhatCan(args) => what_can::run(args, console),
         Command::Matrix(args) => matrix::run(args, console),
-        Command::Place(args) => place::run(args, console),
         Command::Diff(args) => diff::run(args, console),
         Command::Lint(args) => lint::run(args, console),
+        Command::Place(args) => place::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::Codes(args) => codes::run(args, console),
         Command::Run(args) => run::run(args),

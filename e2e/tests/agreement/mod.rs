@@ -7,7 +7,10 @@
 mod acl;
 mod admission;
 mod config;
+mod fixture;
 mod flatten;
+mod identity;
+mod mutate;
 mod placement;
 mod placement_vectors;
 mod regex;
