@@ -87,7 +87,8 @@ impl Asking<'_> {
         let shown = open.iter().take(MAX_QUEUES).copied().collect::<Vec<_>>().join(", ");
         let more = open.len().saturating_sub(MAX_QUEUES);
         let more = if more > 0 { format!(" or {more} others") } else { String::new() };
-        (!open.is_empty()).then(|| format!("ask for another queue (label {QUEUE}): {shown}{more}"))
+        let another = if self.submission.queue.is_empty() { "a" } else { "another" };
+        (!open.is_empty()).then(|| format!("ask for {another} queue (label {QUEUE}): {shown}{more}"))
     }
 
     /// With rules, but without `provided`, nobody reads the queue that an application asks for.
