@@ -7,6 +7,7 @@
 //! * [`placement`]: where does an application land, and by which rule.
 //! * [`index`]: the same decisions from a table, without the steps.
 //! * [`reach`]: how far a grant reaches.
+//! * [`review`]: the same questions as Kubernetes asks them.
 //! * [`who_can`], [`what_can`], [`matrix`]: who may do this on a queue, on which queues may one do this, and both at once.
 //! * [`diff`](mod@diff): who gains and who loses what between two configurations.
 //! * [`lint`](mod@lint): what the whole tree shows that no single ACL does.
@@ -23,6 +24,7 @@ pub mod near_miss;
 pub mod placement;
 pub mod reach;
 pub mod remedy;
+pub mod review;
 #[cfg(test)]
 mod testing;
 pub mod tree;
