@@ -4,4 +4,5 @@ mod agreement;
 mod cli;
 mod operator;
 mod oracle;
+mod placement;
 mod smoke;

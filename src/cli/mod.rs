@@ -20,6 +20,7 @@ pub mod input;
 pub mod lint;
 pub mod manifest;
 pub mod matrix;
+pub mod place;
 pub mod render;
 pub mod report;
 pub mod run;
@@ -76,6 +77,8 @@ enum Command {
     Diff(diff::Args),
     /// Find grants that change nothing or that nobody can use, and names that are likely wrong
     Lint(lint::Args),
+    /// Tell in which queue an application would run, and why, or how YuniKorn would reject it
+    Place(place::Args),
     /// Print the custom resource definitions
     Crds(crds::Args),
     /// List the codes of all diagnostics
@@ -226,6 +229,7 @@ pub fn main() -> ExitCode {
         Command::Matrix(args) => matrix::run(args, console),
         Command::Diff(args) => diff::run(args, console),
         Command::Lint(args) => lint::run(args, console),
+        Command::Place(args) => place::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::Codes(args) => codes::run(args, console),
         Command::Run(args) => run::run(args),

@@ -43,7 +43,7 @@ fn what_is_printed_is_valid() {
     const KILL: &str =
         "explain kill x --queue root.prod --owner ann --dialect yarn-cloudera -D yarn.admin.acl=bob --as cy";
     let [moves, kills] = [MOVE, KILL].map(|line| line.split(' ').collect::<Vec<_>>());
-    let cases: [(&str, &[&str]); 11] = [
+    let cases: [(&str, &[&str]); 14] = [
         ("application.json", &moves),
         ("application.json", &kills),
         ("decision.json", &["can-i", "submit", "root.prod.etl", "--as", "ann", "--as-group", "platform"]),
@@ -53,6 +53,9 @@ fn what_is_printed_is_valid() {
         ("who-can.json", &["who-can", "submit", "root.prod.etl"]),
         ("what-can.json", &["what-can", "--as", "sue"]),
         ("matrix.json", &["matrix"]),
+        ("place.json", &["place", "--queue", "root.prod.etl", "--as", "etl-service"]),
+        ("place.json", &["place", "--queue", "root.prod.etl.new", "--as", "ann"]),
+        ("place.json", &["place", "--as", "auth0|7", "--as-group", "platform"]),
         ("diff.json", &["diff", "--from", "tests/cli/cases/changes.in/old.yaml"]),
         ("lint.json", &["lint", "--users", "tests/cli/cases/changes.in/users.txt"]),
     ];

@@ -12,6 +12,7 @@ mod flatten;
 mod identity;
 mod mutate;
 mod placement;
+mod placement_vectors;
 mod regex;
 mod render;
 mod samples;

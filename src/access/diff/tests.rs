@@ -205,8 +205,8 @@ fn mirrored(diff: &Diff) -> Diff {
 /// Those whom random trees name, and one whom they do not.
 fn subjects() -> Vec<Subject> {
     let names = ["u", "v", "g", "h", "w"].map(str::to_owned);
-    let named = names.iter().flat_map(|name| [Subject::User(name.clone()), Subject::Group(name.clone())]);
-    named.chain([Subject::Everyone]).collect()
+    let both = names.iter().flat_map(|name| [Subject::User(name.clone()), Subject::Group(name.clone())]);
+    both.chain([Subject::Everyone]).collect()
 }
 
 type Decisions = BTreeMap<(QueuePath, Right, Subject), bool>;

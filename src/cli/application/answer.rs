@@ -131,10 +131,6 @@ pub struct RemedyAnswer {
     pub kind: RemedyKind,
     /// The setting that an entry is missing in; null for other kinds.
     pub setting: Option<String>,
-    /// The right that is missing; null for other kinds.
-    pub right: Option<Verb>,
-    /// The queue; null for settings.
-    pub queue: Option<String>,
     /// The same for people.
     pub words: String,
 }
@@ -144,8 +140,8 @@ pub struct RemedyAnswer {
 pub enum RemedyKind {
     /// An entry in a list that comes with the application when it is submitted.
     ApplicationAcl,
-    /// A right in a queue, or in one above it.
-    QueueRight,
+    /// A right in a queue.
+    Queue,
     /// A queue that there is not.
     CreateQueue,
     /// An entry in the list of those who administer the cluster.
@@ -188,7 +184,7 @@ impl Context<'_> {
             allowed: self.decision.allowed(),
             reason: self.reason(),
             requirements: requirements.iter().map(|requirement| self.requirement(requirement)).collect(),
-            remedies: self.decision.remedies().iter().map(RemedyAnswer::from).collect(),
+            remedies: self.decision.remedies(self.answers.tree).iter().map(RemedyAnswer::from).collect(),
         }
     }
 
@@ -249,21 +245,13 @@ fn listed(clause: ClauseKind, list: &List, plain: ClauseAnswer) -> ClauseAnswer 
 
 impl From<&Remedy> for RemedyAnswer {
     fn from(remedy: &Remedy) -> Self {
-        let (kind, setting, right, queue) = match remedy {
-            Remedy::ApplicationAcl { key } => (RemedyKind::ApplicationAcl, Some(*key), None, None),
-            Remedy::Queue { right, queue } => (RemedyKind::QueueRight, None, Some(*right), Some(queue)),
-            Remedy::CreateQueue { queue } => (RemedyKind::CreateQueue, None, None, Some(queue)),
-            Remedy::ClusterAdministrators { key } => {
-                (RemedyKind::ClusterAdministrators, Some(*key), None, None)
-            }
+        let (kind, setting) = match remedy {
+            Remedy::ApplicationAcl { key } => (RemedyKind::ApplicationAcl, Some(*key)),
+            Remedy::Queue(_) => (RemedyKind::Queue, None),
+            Remedy::CreateQueue { .. } => (RemedyKind::CreateQueue, None),
+            Remedy::ClusterAdministrators { key } => (RemedyKind::ClusterAdministrators, Some(*key)),
         };
-        Self {
-            kind,
-            setting: setting.map(str::to_owned),
-            right: right.map(Verb::from),
-            queue: queue.cloned(),
-            words: super::text::remedy(remedy),
-        }
+        Self { kind, setting: setting.map(str::to_owned), words: remedy.to_string() }
     }
 }
 

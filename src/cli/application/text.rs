@@ -1,7 +1,7 @@
 //! What people read: one line, or every clause with what it says.
 
 use super::answer::Context;
-use crate::access::application::{Clause, List, Need, Remedy, Requirement, Step};
+use crate::access::application::{Clause, List, Need, Requirement, Step};
 use crate::access::check;
 use crate::cli::ask::answers::Named;
 use crate::cli::ask::output::{Table, visible};
@@ -26,30 +26,14 @@ pub fn everything(context: &Context<'_>) -> String {
         shown.push('\n');
         shown.push_str(&clauses.text(true));
     }
-    let remedies = context.decision.remedies();
+    let remedies = context.decision.remedies(context.answers.tree);
     if !remedies.is_empty() {
         shown.push_str("\nit would take one of\n");
         for remedy in &remedies {
-            shown.extend(["  ", &visible(&self::remedy(remedy)), "\n"]);
+            shown.extend(["  ", &visible(&remedy.to_string()), "\n"]);
         }
     }
     shown
-}
-
-/// What would help, in words.
-pub fn remedy(remedy: &Remedy) -> String {
-    match remedy {
-        Remedy::ApplicationAcl { key } => {
-            format!("an entry in {key}, which is set when the application is submitted")
-        }
-        Remedy::Queue { right, queue } => {
-            format!("an entry in the {} of {queue}, or of a queue above it", right.key())
-        }
-        Remedy::CreateQueue { queue } => format!("the queue {queue}, which there is not"),
-        Remedy::ClusterAdministrators { key } => {
-            format!("an entry in {key}, which counts for all applications")
-        }
-    }
 }
 
 fn facts(context: &Context<'_>) -> String {

@@ -9,6 +9,7 @@ use super::configuration::Configuration;
 use crate::access::check::{Decision, Denial, Outcome, Step, Subject};
 use crate::access::tree::{Origin, QueueId, Tree};
 use crate::cli::application::answer::ApplicationAnswer;
+use crate::cli::place::answer::PlaceAnswer;
 use crate::model::acl::Match;
 use crate::model::right::Right;
 
@@ -23,6 +24,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("diff.json", schema_for!(crate::cli::diff::answer::DiffAnswer)),
         ("lint.json", schema_for!(crate::cli::lint::LintAnswer)),
         ("matrix.json", schema_for!(MatrixAnswer)),
+        ("place.json", schema_for!(PlaceAnswer)),
         ("what-can.json", schema_for!(WhatCanAnswer)),
         ("who-can.json", schema_for!(WhoCanAnswer)),
     ]

@@ -2,6 +2,7 @@
 //!
 //! * [`configuration`]: what is asked about: trees with origins, and places in the [`texts`] they were read from.
 //! * [`files`], [`cluster`], [`live`]: the three ways to a configuration.
+//! * [`rendered`]: what the operator would write.
 //! * [`identity`], [`question`]: whom and what it is asked about.
 //! * [`answers`], [`output`]: what programs and people get.
 
@@ -13,6 +14,7 @@ pub mod identity;
 pub mod live;
 pub mod output;
 pub mod question;
+pub mod rendered;
 pub mod texts;
 
 use std::path::PathBuf;

@@ -9,8 +9,9 @@ use jiff::Timestamp;
 
 use super::ask::cluster::Cluster;
 use super::ask::configuration::Configuration;
+use super::ask::files::Given;
 use super::ask::output::{self, Format, FormatArgs};
-use super::ask::{ClusterArgs, DEFAULT_PARTITION, Files, files};
+use super::ask::{ClusterArgs, DEFAULT_PARTITION, Files};
 use super::console::Console;
 use super::{Exit, Failure, moment};
 use crate::access::diff::{PartitionDiff, between};
@@ -19,6 +20,7 @@ use answer::{Compared, DiffAnswer};
 
 /// What the shell and the reader of the output need to know.
 const HELP: &str = "\
+Files with QueueAcls and nothing else are no configuration: they are applied to the old one, as kubectl apply would.\n\n\
 A row says who gains or loses a right, on which queues, and which entry makes the difference. A user is looked at without its \
 groups, a group without its members; who keeps a right by another entry is not told. `added` and `removed` are queues that only \
 one configuration has, with what their own ACLs grant beyond the queues above.
@@ -30,7 +32,7 @@ could not be decided. With --fail-on-widening 1 only if someone gains.";
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
-    /// The new configuration: a file or folder with a queues.yaml, ConfigMaps and objects of ours, or -; may be repeated
+    /// The new configuration: a file or folder with a queues.yaml, ConfigMaps and objects of ours, or -; QueueAcls alone are applied to the old one; may be repeated
     #[arg(short = 'f', long = "filename", id = "new", value_name = "PATH", required = true)]
     new: Vec<PathBuf>,
     /// The old configuration, instead of the cluster's; may be repeated
@@ -60,8 +62,7 @@ pub struct Args {
 /// # Errors
 /// When one of the two cannot be read or decided upon, or nobody takes the output.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let old = args.old(console)?;
-    let new = files::read(&args.files(&args.new), console)?;
+    let (old, new) = args.configurations(console)?;
     let compared = Compared { old: &old, new: &new };
     let found = between(&args.trees(&old, &new)?, &args.trees(&new, &old)?);
     let answer = compared.answer(&found);
@@ -72,11 +73,25 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 }
 
 impl Args {
-    fn old(&self, console: Console) -> Result<Configuration, Failure> {
-        if self.old.is_empty() {
-            return Cluster::connect(&self.cluster)?.read(&self.cluster, console);
+    /// The old configuration and the new one.
+    fn configurations(&self, console: Console) -> Result<(Configuration, Configuration), Failure> {
+        let new = Given::read(&self.files(&self.new), console)?;
+        if !self.old.is_empty() {
+            let old = Given::read(&self.files(&self.old), console)?;
+            let before = old.configuration(console)?;
+            let after = match new.change() {
+                Some(change) => old.changed(change).configuration(console)?,
+                None => new.configuration(console)?,
+            };
+            return Ok((before, after));
         }
-        files::read(&self.files(&self.old), console)
+        let cluster = Cluster::connect(&self.cluster)?;
+        let before = cluster.read(&self.cluster, console)?;
+        let after = match new.change() {
+            Some(change) => cluster.changed(&self.cluster, change, console)?,
+            None => new.configuration(console)?,
+        };
+        Ok((before, after))
     }
 
     fn files(&self, paths: &[PathBuf]) -> Files {
