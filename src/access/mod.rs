@@ -21,6 +21,8 @@ pub mod lint;
 pub mod matrix;
 pub mod near_miss;
 pub mod placement;
+#[cfg(test)]
+mod properties;
 pub mod reach;
 pub mod remedy;
 #[cfg(test)]
