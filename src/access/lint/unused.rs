@@ -52,7 +52,11 @@ fn unusable(tree: &Tree, place: Place<'_>, reachable: &Reachable, findings: &mut
         (
             codes::NO_LEAF,
             message,
-            "remove `parent: true`, or add a queue below it, or a placement rule with `create: true`",
+            if place.node.path.is_root() {
+                "add a queue below it, or a placement rule with `create: true`"
+            } else {
+                "remove `parent: true`, or add a queue below it, or a placement rule with `create: true`"
+            },
         )
     };
     for (origin, _) in place.parts() {
