@@ -43,6 +43,10 @@ pub struct PartitionAnswer {
     pub added: QueuesAnswer,
     /// The queues that only the old one has.
     pub removed: QueuesAnswer,
+    /// Queues that were leaves and are parents, so that no application can run in them any more.
+    pub now_parents: Vec<String>,
+    /// Queues that were parents and are leaves.
+    pub now_leaves: Vec<String>,
 }
 
 /// Which of two configurations has something.
@@ -156,6 +160,8 @@ impl Compared<'_> {
             changes: self.changes(&of.partition, &of.diff.kept),
             added: self.queues(&of.partition, &of.diff.added),
             removed: self.queues(&of.partition, &of.diff.removed),
+            now_parents: of.diff.now_parents.iter().map(ToString::to_string).collect(),
+            now_leaves: of.diff.now_leaves.iter().map(ToString::to_string).collect(),
         }
     }
 
