@@ -154,6 +154,10 @@ impl ApplicationArgs {
     fn file_settings(&self) -> Result<Vec<(String, String)>, Failure> {
         let Some(path) = &self.file else { return Ok(Vec::new()) };
         let text = source::read_one(path)?.text;
+        if text.trim_start().starts_with('<') {
+            let words = "is XML, and settings are read as Java's properties: write each as `KEY=VALUE` on a line of its own";
+            return Err(Failure::Usage(format!("{} {words}", path.display())));
+        }
         let concerns_access = |key: &str| {
             let known = KEYS.iter().any(|(_, keys)| keys.contains(&key));
             known || key.split(['.', '-']).any(|part| part == "acl" || part == "acls")
@@ -172,6 +176,7 @@ pub fn run(asking: Asking<'_>, show: Show, console: Console) -> Result<Exit, Fai
     let args = asking.application;
     let (name, queue) = asking.place()?;
     let verb = asking.verb()?;
+    asking.reads_standard_input_once()?;
     let asked = asking.source.open(console)?;
     let identity = asking.identity.resolve(&asked)?;
     let tree = asked.tree()?;
@@ -224,6 +229,15 @@ impl<'a> Asking<'a> {
                 output::visible(self.target)
             ))),
         }
+    }
+
+    fn reads_standard_input_once(self) -> Result<(), Failure> {
+        let SourceArgs { filename, base, .. } = self.source;
+        let paths = filename.iter().chain(base).chain(&self.application.file);
+        if paths.filter(|path| path.as_os_str() == "-").nth(1).is_some() {
+            return Err(Failure::Usage("standard input can be read once: `-` is given twice".to_owned()));
+        }
+        Ok(())
     }
 
     fn verb(self) -> Result<Verb<'a>, Failure> {
