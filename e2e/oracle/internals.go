@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	admissionv1 "k8s.io/api/admission/v1"
 
 	"github.com/apache/yunikorn-core/pkg/common/configs"
 	"github.com/apache/yunikorn-core/pkg/common/security"
@@ -15,6 +16,7 @@ import (
 	"github.com/apache/yunikorn-core/pkg/rmproxy/rmevent"
 	"github.com/apache/yunikorn-core/pkg/scheduler"
 	"github.com/apache/yunikorn-core/pkg/scheduler/ugm"
+	"github.com/apache/yunikorn-k8shim/pkg/admission"
 	shimlog "github.com/apache/yunikorn-k8shim/pkg/log"
 )
 
@@ -37,6 +39,9 @@ func resetUserCache(cache *security.UserGroupCache)
 
 //go:linkname parseRegexes github.com/apache/yunikorn-k8shim/pkg/admission/conf.parseRegexes
 func parseRegexes(patterns string) ([]*regexp.Regexp, error)
+
+//go:linkname mutate github.com/apache/yunikorn-k8shim/pkg/admission.(*AdmissionController).mutate
+func mutate(controller *admission.AdmissionController, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse
 
 // silence keeps YuniKorn's logs off standard output, which is the protocol's, and turns its "log and exit" into a panic that
 // is reported as the answer. It also fixes the user resolver, which YuniKorn takes from the first partition it ever sees.

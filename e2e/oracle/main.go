@@ -34,6 +34,8 @@ var operations = map[string]func(json.RawMessage) (any, error){
 	"yaml":      each(answerYAML),
 	"flatten":   each(answerFlatten),
 	"admission": each(answerAdmission),
+	"mutate":    each(answerMutate),
+	"identity":  each(answerIdentity),
 }
 
 // each makes an operation on one input an operation on a list. A panic inside YuniKorn is an answer, too.

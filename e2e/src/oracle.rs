@@ -4,6 +4,9 @@
 //! functions on our inputs. [`Oracle`] keeps one process of it and speaks its protocol; ask in batches, a hundred thousand
 //! ACLs take some seconds.
 
+mod identity;
+mod mutate;
+
 use std::collections::BTreeMap;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -15,6 +18,8 @@ use serde_json::Value;
 
 use crate::assets;
 use crate::line_program::LineProgram;
+pub use identity::{ClaimQuestion, IdentityAnswer, IdentityQuestion};
+pub use mutate::{MutateAnswer, MutateQuestion, PodFacts};
 
 /// A running oracle.
 #[derive(Debug)]
@@ -200,7 +205,7 @@ pub struct PatternAnswer {
 }
 
 /// The two `ConfigMap`s; `None` for one that does not exist.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ConfigMaps {
     /// `yunikorn-defaults`.
     pub defaults: Option<ConfigMapData>,
@@ -209,8 +214,8 @@ pub struct ConfigMaps {
 }
 
 /// What `YuniKorn` reads of a `ConfigMap`.
-#[derive(Debug, Clone, Default, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct ConfigMapData {
     /// Text values.
     pub data: BTreeMap<String, String>,

@@ -146,6 +146,16 @@ impl<'t> Way<'t> {
         asked(tree, right, id).find_map(|(queue, node)| Self::here(right, queue, node, identity))
     }
 
+    /// As [`Way::find`] for one of whom nothing is known but a name ([`Subject::identity`]).
+    pub fn of(tree: &'t Tree, right: Right, id: QueueId, name: Match<'_>) -> Option<Self> {
+        asked(tree, right, id).find_map(|(queue, node)| {
+            implied_by(right).iter().find_map(|acl| {
+                let entry = node.grants(*acl).acl.entry_of(name)?;
+                Some(Self { queue, acl: *acl, entry })
+            })
+        })
+    }
+
     /// As [`Way::find`], by this queue alone.
     pub(super) fn here(right: Right, queue: QueueId, node: &'t Node, identity: &Identity) -> Option<Self> {
         implied_by(right).iter().find_map(|acl| {

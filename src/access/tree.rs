@@ -185,7 +185,7 @@ impl Tree {
     }
 
     /// All queues in pre-order.
-    pub fn queues(&self) -> impl ExactSizeIterator<Item = (QueueId, &Node)> {
+    pub fn queues(&self) -> impl ExactSizeIterator<Item = (QueueId, &Node)> + DoubleEndedIterator {
         self.queues
             .iter()
             .enumerate()
@@ -247,6 +247,14 @@ impl Tree {
     pub fn attribute(&mut self, path: &QueuePath, right: Right, object: Origin, granted: &Acl) {
         if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
             node.grants_mut(right).attribute(object, granted);
+        }
+    }
+
+    /// Takes an ACL away.
+    #[cfg(test)]
+    pub(super) fn clear(&mut self, path: &QueuePath, right: Right) {
+        if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
+            *node.grants_mut(right) = Grants::default();
         }
     }
 }

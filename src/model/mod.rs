@@ -8,3 +8,4 @@ pub mod config;
 pub mod identity;
 pub mod queue;
 pub mod right;
+pub mod version;

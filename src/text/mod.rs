@@ -2,5 +2,6 @@
 
 pub mod diag;
 pub mod go_bool;
+pub mod go_json;
 pub mod go_regex;
 pub mod yaml;

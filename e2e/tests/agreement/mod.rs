@@ -4,11 +4,16 @@
 //! of inputs per test, `QUEUEWARDEN_E2E_SEED` draws the same inputs again; a failure names both, and the smallest input
 //! it could find.
 
+mod access;
 mod acl;
 mod admission;
 mod config;
+mod fixture;
 mod flatten;
+mod identity;
+mod mutate;
 mod placement;
+mod placement_vectors;
 mod regex;
 mod render;
 mod samples;

@@ -8,6 +8,18 @@ use std::hash::{BuildHasher as _, RandomState};
 /// An odd number with bits all over: lengths, which are small, change the whole state.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// The bytes of two words.
+pub(super) const SHORT: usize = 16;
+
+/// A text with its hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Key<'a> {
+    pub(super) hash: u64,
+    /// Its last [`SHORT`] bytes: with the length, all of a text that has no more.
+    pub(super) words: [u64; 2],
+    pub(super) text: &'a [u8],
+}
+
 /// What makes the hashes of one index its own.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seed {
@@ -22,55 +34,51 @@ impl Seed {
     }
 
     /// Of a name, byte for byte.
-    pub(super) fn name(self, name: &[u8]) -> u64 {
-        self.hash(name, |word| word)
+    #[inline]
+    pub(super) fn name(self, name: &[u8]) -> Key<'_> {
+        self.key(name, |word| word)
     }
 
     /// Of a path, whatever the case of its ASCII letters.
-    pub(super) fn path(self, path: &[u8]) -> u64 {
-        self.hash(path, lower)
+    #[inline]
+    pub(super) fn path(self, path: &[u8]) -> Key<'_> {
+        self.key(path, lower)
     }
 
     #[inline]
-    fn hash(self, bytes: &[u8], read: impl Fn(u64) -> u64) -> u64 {
-        let (mut state, mut rest) = (self.first.wrapping_add(length(bytes).wrapping_mul(SPREAD)), bytes);
-        while let Some((chunk, behind)) = rest.split_first_chunk::<16>() {
-            if behind.is_empty() {
-                break;
+    fn key(self, text: &[u8], read: impl Fn(u64) -> u64) -> Key<'_> {
+        let mut state = self.first.wrapping_add(length(text).wrapping_mul(SPREAD));
+        if text.len() > SHORT {
+            for chunk in text.as_chunks::<SHORT>().0 {
+                let [left, right] = halves(chunk).map(&read);
+                state = fold(state ^ left, self.second ^ right);
             }
-            let [left, right] = halves(chunk).map(&read);
-            state = fold(state ^ left, self.second ^ right);
-            rest = behind;
         }
-        let [left, right] = tail(bytes, rest).map(read);
-        fold(state ^ left, self.second ^ right)
+        let words = tail(text).map(read);
+        let [left, right] = words;
+        Key { hash: fold(state ^ left, self.second ^ right), words, text }
     }
 }
 
-/// The last 1 to 16 bytes as two words that may overlap; of a long text the last sixteen, so that no short loads are needed.
+/// The last sixteen bytes as two words; of a shorter text all of it, and then the words may overlap.
 #[inline]
-fn tail(bytes: &[u8], rest: &[u8]) -> [u64; 2] {
-    if let Some(chunk) = bytes.last_chunk::<16>() {
-        return halves(chunk);
+fn tail(bytes: &[u8]) -> [u64; 2] {
+    if let Some(last) = bytes.last_chunk::<SHORT>() {
+        return halves(last);
     }
-    if let (Some(first), Some(last)) = (rest.first_chunk::<8>(), rest.last_chunk::<8>()) {
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
         return [u64::from_le_bytes(*first), u64::from_le_bytes(*last)];
     }
-    if let (Some(first), Some(last)) = (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
         return [u64::from(u32::from_le_bytes(*first)), u64::from(u32::from_le_bytes(*last))];
     }
-    match rest {
-        [] => [0, 0],
-        [only] => [u64::from(*only), 0],
-        [first, middle @ .., last] => {
-            let middle = middle.first().copied().unwrap_or_default();
-            [u64::from(u16::from_le_bytes([*first, *last])), u64::from(middle)]
-        }
-    }
+    let [first, middle, last] =
+        [bytes.first(), bytes.get(1), bytes.last()].map(|byte| byte.copied().unwrap_or_default());
+    [u64::from(u16::from_le_bytes([first, last])), u64::from(middle)]
 }
 
 #[inline]
-fn halves(chunk: &[u8; 16]) -> [u64; 2] {
+fn halves(chunk: &[u8; SHORT]) -> [u64; 2] {
     let whole = u128::from_le_bytes(*chunk);
     [low(whole), low(whole >> 64)]
 }
@@ -130,15 +138,30 @@ mod tests {
         for length in 0..70 {
             let zeros = vec![0_u8; length];
             texts += 1;
-            hashes.insert(seed.name(&zeros));
+            hashes.insert(seed.name(&zeros).hash);
             for place in 0..length {
                 let mut changed = zeros.clone();
                 changed[place] = 1;
                 texts += 1;
-                hashes.insert(seed.name(&changed));
+                hashes.insert(seed.name(&changed).hash);
             }
         }
         assert_eq!(hashes.len(), texts);
+    }
+
+    #[test]
+    fn short_texts_are_their_words() {
+        let seed = Seed::draw();
+        for length in 0..=SHORT {
+            let zeros = vec![0_u8; length];
+            let mut words = HashSet::from([seed.name(&zeros).words]);
+            for place in 0..length {
+                let mut changed = zeros.clone();
+                changed[place] = 1;
+                words.insert(seed.name(&changed).words);
+            }
+            assert_eq!(words.len(), length + 1);
+        }
     }
 
     proptest! {
@@ -146,9 +169,10 @@ mod tests {
         fn case_changes_the_hash_of_names_only(text in "[a-zA-Z.@é-]{0,40}") {
             let seed = Seed::draw();
             let small = text.to_ascii_lowercase();
-            prop_assert_eq!(seed.path(text.as_bytes()), seed.path(small.as_bytes()));
-            prop_assert_eq!(seed.name(small.as_bytes()), seed.path(small.as_bytes()));
-            prop_assert_eq!(seed.name(text.as_bytes()) == seed.name(small.as_bytes()), text == small);
+            let [name, path] = [seed.name(text.as_bytes()), seed.path(text.as_bytes())];
+            prop_assert_eq!(path.hash, seed.path(small.as_bytes()).hash);
+            prop_assert_eq!(path.hash, seed.name(small.as_bytes()).hash);
+            prop_assert_eq!(name.hash == path.hash, text == small);
         }
     }
 }

@@ -1,8 +1,7 @@
 //! From the text of a path to the queue that decides for it.
 
-use hashbrown::HashTable;
-
 use super::hash::Seed;
+use super::table::Table;
 use crate::access::tree::{Located, QueueId, Tree};
 use crate::model::queue;
 
@@ -10,25 +9,20 @@ use crate::model::queue;
 #[derive(Debug, Clone)]
 pub(super) struct Lookup {
     seed: Seed,
-    /// The numbers of the queues by the hash of their paths.
-    numbers: HashTable<u32>,
-    /// By the number of the queue.
-    paths: Vec<Box<[u8]>>,
+    /// The numbers are those of the queues.
+    paths: Table,
     /// The bytes of the longest.
     longest: usize,
 }
 
 impl Lookup {
     pub(super) fn of(tree: &Tree, seed: Seed) -> Self {
-        let paths: Vec<Box<[u8]>> =
-            tree.queues().map(|(_, node)| node.path.as_str().as_bytes().into()).collect();
-        let hash = |number: &u32| seed.path(path(&paths, *number));
-        let mut numbers = HashTable::with_capacity(paths.len());
-        for (number, path) in (0..).zip(&paths) {
-            numbers.insert_unique(seed.path(path), number, hash);
+        let mut paths = Table::default();
+        for (_, node) in tree.queues() {
+            paths.number(&seed.path(node.path.as_str().as_bytes()));
         }
-        let longest = paths.iter().map(|path| path.len()).max().unwrap_or_default();
-        Self { seed, numbers, paths, longest }
+        let longest = paths.texts().map(<[u8]>::len).max().unwrap_or_default();
+        Self { seed, paths, longest }
     }
 
     /// As [`Tree::locate`].
@@ -46,11 +40,9 @@ impl Lookup {
         if asked.len() > self.longest {
             return None;
         }
-        let same = |number: &u32| {
-            let path = path(&self.paths, *number);
-            path == asked || path.eq_ignore_ascii_case(asked)
-        };
-        self.numbers.find(self.seed.path(asked), same).copied()
+        // The first is what most ask, and the faster comparison.
+        let same = |path: &[u8], asked: &[u8]| path == asked || path.eq_ignore_ascii_case(asked);
+        self.paths.find(&self.seed.path(asked), same)
     }
 
     #[cold]
@@ -82,10 +74,6 @@ impl Lookup {
         }
         Located::Below(QueueId::new(known))
     }
-}
-
-fn path(paths: &[Box<[u8]>], number: u32) -> &[u8] {
-    usize::try_from(number).ok().and_then(|number| paths.get(number)).map_or(&[], AsRef::as_ref)
 }
 
 /// Some dot between two places, near the middle.

@@ -8,6 +8,7 @@
 mod hash;
 mod lookup;
 mod named;
+mod table;
 
 use hash::Seed;
 use lookup::Lookup;

@@ -2,10 +2,8 @@
 
 use std::ops::Range;
 
-use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
-
-use super::hash::Seed;
+use super::hash::{Key, Seed};
+use super::table::{Table, at};
 use crate::access::reach::QueueSet;
 use crate::model::right::Right;
 
@@ -50,64 +48,94 @@ impl Ranges {
 #[derive(Debug, Clone)]
 pub(super) struct Named {
     seed: Seed,
-    /// Their numbers by the hash of the name.
-    numbers: HashTable<u32>,
+    filter: Filter,
     /// In the order in which the tree names them first.
-    holders: Vec<(Box<str>, Reach)>,
+    names: Table,
+    /// In the same order.
+    reaches: Box<[Reach]>,
 }
 
 impl Named {
     #[inline]
     pub(super) fn get(&self, name: &str) -> Option<&Reach> {
-        let named = |number: &u32| holder(&self.holders, *number).is_some_and(|(held, _)| **held == *name);
-        let number = self.numbers.find(self.seed.name(name.as_bytes()), named)?;
-        holder(&self.holders, *number).map(|(_, reach)| reach)
+        let key = self.seed.name(name.as_bytes());
+        if self.filter.excludes(key.hash) {
+            return None;
+        }
+        self.find(key)
+    }
+
+    #[inline(never)]
+    fn find(&self, key: Key<'_>) -> Option<&Reach> {
+        let number = self.names.find(&key, |held, asked| held == asked)?;
+        at(&self.reaches, number)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Reach)> {
-        self.holders.iter().map(|(name, reach)| (&**name, reach))
+        self.names.texts().map(|name| std::str::from_utf8(name).unwrap_or_default()).zip(&self.reaches)
     }
 }
 
 /// [`Named`] in the making.
 #[derive(Debug)]
-pub(super) struct Collected<'t> {
+pub(super) struct Collected {
     seed: Seed,
-    numbers: HashTable<u32>,
-    holders: Vec<(&'t str, Ranges)>,
+    names: Table,
+    ranges: Vec<Ranges>,
 }
 
-impl<'t> Collected<'t> {
+impl Collected {
     pub(super) fn new(seed: Seed) -> Self {
-        Self { seed, numbers: HashTable::new(), holders: Vec::new() }
+        Self { seed, names: Table::default(), ranges: Vec::new() }
     }
 
     /// What is known of this name so far.
-    pub(super) fn entry(&mut self, name: &'t str) -> Option<&mut Ranges> {
-        let Self { seed, numbers, holders } = self;
-        let next = u32::try_from(holders.len()).ok()?;
-        let named = |number: &u32| holder(holders, *number).is_some_and(|(held, _)| *held == name);
-        let hash = |number: &u32| {
-            seed.name(holder(holders, *number).map_or(b"".as_slice(), |(held, _)| held.as_bytes()))
-        };
-        let number = match numbers.entry(seed.name(name.as_bytes()), named, hash) {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(place) => {
-                place.insert(next);
-                holders.push((name, Ranges::default()));
-                next
-            }
-        };
-        holders.get_mut(usize::try_from(number).ok()?).map(|(_, ranges)| ranges)
+    pub(super) fn entry(&mut self, name: &str) -> Option<&mut Ranges> {
+        let number = self.names.number(&self.seed.name(name.as_bytes()))?;
+        let number = usize::try_from(number).ok()?;
+        if number == self.ranges.len() {
+            self.ranges.push(Ranges::default());
+        }
+        self.ranges.get_mut(number)
     }
 
     pub(super) fn join(self) -> Named {
-        let Self { seed, numbers, holders } = self;
-        let holders = holders.into_iter().map(|(name, ranges)| (name.into(), ranges.join())).collect();
-        Named { seed, numbers, holders }
+        let Self { seed, names, ranges } = self;
+        let filter = Filter::of(names.hashes());
+        Named { seed, filter, names, reaches: ranges.into_iter().map(Ranges::join).collect() }
     }
 }
 
-fn holder<T>(holders: &[T], number: u32) -> Option<&T> {
-    holders.get(usize::try_from(number).ok()?)
+/// One bit of sixteen is set for each name: of those who are not named, most are known by it.
+#[derive(Debug, Clone)]
+struct Filter {
+    words: Box<[u64]>,
+    /// Takes a hash to the number of its bit.
+    shift: u32,
+}
+
+impl Filter {
+    fn of(hashes: &[u64]) -> Self {
+        let bits = hashes.len().saturating_mul(16).next_power_of_two().max(64);
+        let mut filter = Self { words: vec![0; bits / 64].into(), shift: 64 - bits.ilog2() };
+        for hash in hashes {
+            let (word, bit) = filter.place(*hash);
+            if let Some(word) = filter.words.get_mut(word) {
+                *word |= bit;
+            }
+        }
+        filter
+    }
+
+    #[inline]
+    fn excludes(&self, hash: u64) -> bool {
+        let (word, bit) = self.place(hash);
+        self.words.get(word).is_none_or(|word| word & bit == 0)
+    }
+
+    #[inline]
+    fn place(&self, hash: u64) -> (usize, u64) {
+        let bit = hash >> self.shift;
+        (usize::try_from(bit / 64).unwrap_or(usize::MAX), 1 << (bit % 64))
+    }
 }

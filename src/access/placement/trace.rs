@@ -134,6 +134,8 @@ pub struct RuleStep {
     pub span: Option<Span>,
     /// Whether its filter lets the application pass.
     pub filter: Filtered,
+    /// The filter in words: `deny users alice, bob, groups ^qa`; empty where there is none.
+    pub filter_words: String,
     /// The rule that names the queue above; `None` when there is none, or it was not asked.
     pub parent: Option<Box<RuleStep>>,
     /// What came of it.
@@ -143,7 +145,15 @@ pub struct RuleStep {
 impl RuleStep {
     /// A rule that `YuniKorn` has without being told.
     pub(super) fn internal(name: RuleName, end: RuleEnd) -> Self {
-        Self { name, create: false, span: None, filter: Filtered::NotAsked, parent: None, end }
+        Self {
+            name,
+            create: false,
+            span: None,
+            filter: Filtered::NotAsked,
+            filter_words: String::new(),
+            parent: None,
+            end,
+        }
     }
 }
 

@@ -8,6 +8,8 @@ use serde::Serialize;
 use super::configuration::Configuration;
 use crate::access::check::{Decision, Denial, Outcome, Step, Subject};
 use crate::access::tree::{Origin, QueueId, Tree};
+use crate::cli::application::answer::ApplicationAnswer;
+use crate::cli::place::answer::PlaceAnswer;
 use crate::model::acl::Match;
 use crate::model::right::Right;
 
@@ -17,8 +19,12 @@ pub const VERSION: u32 = 1;
 /// The schemas of all answers, by the name of the file that documents them.
 pub fn schemas() -> Vec<(&'static str, Schema)> {
     vec![
+        ("application.json", schema_for!(ApplicationAnswer)),
         ("decision.json", schema_for!(DecisionAnswer)),
+        ("diff.json", schema_for!(crate::cli::diff::answer::DiffAnswer)),
+        ("lint.json", schema_for!(crate::cli::lint::LintAnswer)),
         ("matrix.json", schema_for!(MatrixAnswer)),
+        ("place.json", schema_for!(PlaceAnswer)),
         ("what-can.json", schema_for!(WhatCanAnswer)),
         ("who-can.json", schema_for!(WhoCanAnswer)),
     ]
@@ -47,7 +53,7 @@ pub enum Verb {
 }
 
 /// The key of an ACL in queues.yaml.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AclKey {
     /// `submitacl`
@@ -57,7 +63,7 @@ pub enum AclKey {
 }
 
 /// Whom an entry of an ACL names.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Named {
     /// What it is.
     pub kind: NamedKind,
@@ -77,7 +83,7 @@ pub enum NamedKind {
 }
 
 /// Where an entry is written.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WrittenIn {
     /// `QueueAcl` for an object, `Text` for the text of a configuration.
     pub kind: String,
@@ -143,7 +149,7 @@ pub struct TraceStep {
 }
 
 /// An entry that grants something.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GrantedBy {
     /// The queue whose ACL it is.
     pub queue: String,
@@ -331,6 +337,11 @@ impl Named {
             NamedKind::Group => format!("group {name}"),
         }
     }
+
+    /// `user/sue`, `group/devs`, `everyone`
+    pub fn path(&self) -> String {
+        self.words().replacen(' ', "/", 1)
+    }
 }
 
 impl WrittenIn {
@@ -410,7 +421,8 @@ impl Answers<'_> {
         }
     }
 
-    fn step(&self, step: &Step) -> TraceStep {
+    /// One step of a decision.
+    pub fn step(&self, step: &Step) -> TraceStep {
         TraceStep {
             queue: step.queue.to_string(),
             acl: step.right.into(),
@@ -447,12 +459,15 @@ impl Answers<'_> {
 
     fn not_granted(&self, decision: &Decision) -> String {
         let nearest = decision.located.decides().map(|id| self.path(id)).unwrap_or_default();
-        let acls = match decision.right {
-            Right::Submit => "no ACL",
-            Right::Admin => "no adminacl",
+        let acl = match decision.right {
+            Right::Submit => "ACL",
+            Right::Admin => "adminacl",
         };
-        let way = if nearest == "root" { "of root".to_owned() } else { format!("from {nearest} up to root") };
-        format!("{acls} {way} names {}", whom(&decision.identity.user, &decision.identity.groups))
+        let way = if nearest == "root" { nearest } else { format!("the way from {nearest} up to root") };
+        if decision.steps.iter().all(|step| step.acl.is_empty()) {
+            return format!("nobody may: no {acl} is set on {way}");
+        }
+        format!("no {acl} on {way} names {}", whom(&decision.identity.user, &decision.identity.groups))
     }
 }
 

@@ -107,7 +107,13 @@ fn first_match(list: AccessList, patterns: &PatternList, names: &[&str]) -> Opti
     })
 }
 
-fn read_flag(keys: &BTreeMap<String, String>, key: &str, default: bool, found: &mut Vec<Diagnostic>) -> bool {
+/// Reads a boolean key; what Go does not read is the default, and told.
+pub(super) fn read_flag(
+    keys: &BTreeMap<String, String>,
+    key: &str,
+    default: bool,
+    found: &mut Vec<Diagnostic>,
+) -> bool {
     let Some(text) = keys.get(key) else { return default };
     go_bool(text).unwrap_or_else(|| {
         found.push(not_a_boolean(key, text, default));

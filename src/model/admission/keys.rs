@@ -1,4 +1,4 @@
-//! Names and defaults of the keys (yunikorn-k8shim v1.8.0 `pkg/admission/conf/am_conf.go:57-83`).
+//! Names and defaults of the keys (yunikorn-k8shim v1.8.0 `pkg/admission/conf/am_conf.go:43-83`).
 
 /// Whether `user.info` is taken from anyone unchecked. Default `false`.
 pub const BYPASS_AUTH: &str = "admissionController.accessControl.bypassAuth";
@@ -11,7 +11,18 @@ pub const EXTERNAL_USERS: &str = "admissionController.accessControl.externalUser
 /// Expressions for groups that may set `user.info`. Default none.
 pub const EXTERNAL_GROUPS: &str = "admissionController.accessControl.externalGroups";
 
-/// All keys, sorted.
+/// Expressions for the namespaces whose pods go to `YuniKorn`; empty means all. Default none.
+pub const PROCESS_NAMESPACES: &str = "admissionController.filtering.processNamespaces";
+/// Expressions for the namespaces whose pods do not go to `YuniKorn`. Default [`DEFAULT_BYPASS_NAMESPACES`].
+pub const BYPASS_NAMESPACES: &str = "admissionController.filtering.bypassNamespaces";
+/// Expressions for the namespaces whose pods get an application ID; empty means all. Default none.
+pub const LABEL_NAMESPACES: &str = "admissionController.filtering.labelNamespaces";
+/// Expressions for the namespaces whose pods do not get an application ID. Default none.
+pub const NO_LABEL_NAMESPACES: &str = "admissionController.filtering.noLabelNamespaces";
+/// Whether each pod without an application ID gets one of its own, instead of one for its namespace. Default `false`.
+pub const GENERATE_UNIQUE_APP_ID: &str = "admissionController.filtering.generateUniqueAppId";
+
+/// The access keys, sorted.
 pub const KEYS: [&str; 5] = [BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, SYSTEM_USERS, TRUST_CONTROLLERS];
 
 /// Default of [`BYPASS_AUTH`].
@@ -20,8 +31,21 @@ pub const DEFAULT_BYPASS_AUTH: bool = false;
 pub const DEFAULT_TRUST_CONTROLLERS: bool = true;
 /// Default of [`SYSTEM_USERS`].
 pub const DEFAULT_SYSTEM_USERS: &str = "^system:serviceaccount:kube-system:";
+/// Default of [`BYPASS_NAMESPACES`].
+pub const DEFAULT_BYPASS_NAMESPACES: &str = "^kube-system$";
+/// Default of [`GENERATE_UNIQUE_APP_ID`].
+pub const DEFAULT_GENERATE_UNIQUE_APP_ID: bool = false;
 
-/// One of the three lists of expressions.
+/// A key that holds a list of expressions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListKey {
+    /// The key.
+    pub key: &'static str,
+    /// The text that is in force where the key is absent, or one of its expressions does not compile.
+    pub default_text: &'static str,
+}
+
+/// One of the three lists of expressions for users and groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AccessList {
     /// [`SYSTEM_USERS`].
@@ -48,5 +72,46 @@ impl AccessList {
             Self::SystemUsers => DEFAULT_SYSTEM_USERS,
             Self::ExternalUsers | Self::ExternalGroups => "",
         }
+    }
+}
+
+impl From<AccessList> for ListKey {
+    fn from(list: AccessList) -> Self {
+        Self { key: list.key(), default_text: list.default_text() }
+    }
+}
+
+/// One of the four lists of expressions for namespaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum NamespaceList {
+    /// [`PROCESS_NAMESPACES`].
+    Process,
+    /// [`BYPASS_NAMESPACES`].
+    Bypass,
+    /// [`LABEL_NAMESPACES`].
+    Label,
+    /// [`NO_LABEL_NAMESPACES`].
+    NoLabel,
+}
+
+impl NamespaceList {
+    /// The list's key.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Process => PROCESS_NAMESPACES,
+            Self::Bypass => BYPASS_NAMESPACES,
+            Self::Label => LABEL_NAMESPACES,
+            Self::NoLabel => NO_LABEL_NAMESPACES,
+        }
+    }
+}
+
+impl From<NamespaceList> for ListKey {
+    fn from(list: NamespaceList) -> Self {
+        let default_text = match list {
+            NamespaceList::Bypass => DEFAULT_BYPASS_NAMESPACES,
+            NamespaceList::Process | NamespaceList::Label | NamespaceList::NoLabel => "",
+        };
+        Self { key: list.key(), default_text }
     }
 }

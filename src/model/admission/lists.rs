@@ -3,7 +3,8 @@
 //! Matched anywhere in a name.
 
 use super::codes::{COUNT_CUT, LIST_DISCARDED, LIST_UNJUDGED};
-use super::{AccessList, MAX_EXPRESSIONS, pitfalls};
+use super::keys::ListKey;
+use super::{MAX_EXPRESSIONS, pitfalls};
 use crate::text::diag::{Code, Diagnostic, Span, quoted};
 use crate::text::go_regex::{self, GoRegex};
 
@@ -19,7 +20,8 @@ pub enum PatternList {
 impl PatternList {
     /// Reads the text of a list's key, `None` where the key is absent, and says what is odd about it. Places are in the text; the key is
     /// named in the message.
-    pub fn read(list: AccessList, text: Option<&str>) -> (Self, Vec<Diagnostic>) {
+    pub fn read(list: impl Into<ListKey>, text: Option<&str>) -> (Self, Vec<Diagnostic>) {
+        let list = list.into();
         let Some(text) = text else { return (Self::default_of(list), Vec::new()) };
         let elements: Vec<_> = elements(text).take(MAX_EXPRESSIONS + 1).collect();
         if let Some(first_unjudged) = elements.get(MAX_EXPRESSIONS) {
@@ -58,9 +60,9 @@ impl PatternList {
     }
 
     /// The list where its key is absent.
-    fn default_of(list: AccessList) -> Self {
+    fn default_of(list: ListKey) -> Self {
         let compiled: Result<Vec<_>, _> =
-            elements(list.default_text()).map(|element| GoRegex::new(element.text)).collect();
+            elements(list.default_text).map(|element| GoRegex::new(element.text)).collect();
         compiled.map_or(Self::Unknown, Self::Known)
     }
 
@@ -103,8 +105,8 @@ fn elements(text: &str) -> impl Iterator<Item = Element<'_>> {
 
 const UNJUDGED_TEXT: &str = "so it is not known which list is in force";
 
-fn discarded_text(list: AccessList) -> String {
-    let default = match list.default_text() {
+fn discarded_text(list: ListKey) -> String {
+    let default = match list.default_text {
         "" => "an empty list".to_owned(),
         text => format!("the default {}", quoted(text)),
     };
@@ -112,28 +114,28 @@ fn discarded_text(list: AccessList) -> String {
 }
 
 /// A refused expression as a finding about the list.
-fn not_in_force(list: AccessList, code: Code, effect: &str, refusal: &Diagnostic, at: usize) -> Diagnostic {
+fn not_in_force(list: ListKey, code: Code, effect: &str, refusal: &Diagnostic, at: usize) -> Diagnostic {
     let message = format!("{}, {effect}", refusal.message);
     placed(list, Diagnostic { code, message, ..refusal.clone() }, at)
 }
 
-fn too_many(list: AccessList, span: Span) -> Diagnostic {
+fn too_many(list: ListKey, span: Span) -> Diagnostic {
     let message = format!("there are more than {MAX_EXPRESSIONS} expressions, {UNJUDGED_TEXT}");
     let finding = Diagnostic::error(LIST_UNJUDGED, message).help("join them, as in `^(a|b)$`").at(span);
     placed(list, finding, 0)
 }
 
 /// A finding about the element at `at` as one about the list.
-fn placed(list: AccessList, finding: Diagnostic, at: usize) -> Diagnostic {
+fn placed(list: ListKey, finding: Diagnostic, at: usize) -> Diagnostic {
     Diagnostic {
-        message: format!("{}: {}", list.key(), finding.message),
+        message: format!("{}: {}", list.key, finding.message),
         span: finding.span.map(|span| span.shifted(at)),
         ..finding
     }
 }
 
 /// Counts like `{1,3}` that the comma in them has cut in two. What is left is literal text to Go.
-fn cut_counts(list: AccessList, elements: &[Element<'_>]) -> Vec<Diagnostic> {
+fn cut_counts(list: ListKey, elements: &[Element<'_>]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for pair in elements.windows(2) {
         let [left, right] = pair else { continue };
@@ -174,6 +176,7 @@ fn closed_count(text: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::AccessList;
     use super::*;
     use proptest::prelude::*;
 

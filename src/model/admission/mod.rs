@@ -1,4 +1,5 @@
-//! The five `admissionController.accessControl.*` keys: who may say in whose name a workload runs.
+//! `YuniKorn`'s admission controller: who may say in whose name a workload runs (the `admissionController.accessControl.*` keys), where it
+//! looks at all (`admissionController.filtering.*`), and what becomes of a request.
 //!
 //! Nothing in `YuniKorn` validates them: what the admission controller cannot read becomes the default, with a line in its log.
 //!
@@ -6,23 +7,41 @@
 //! * [`lists`]: lists of regular expressions as the admission controller reads them.
 //! * [`render`]: lists of regular expressions written so that they are read as they were meant.
 //! * `pitfalls`: expressions that match more, or less, than they seem to.
-//! * [`access`]: what the keys decide.
+//! * [`access`]: what the access keys decide.
+//! * [`filtering`]: what the filtering keys decide.
+//! * [`conf`]: both together.
+//! * [`request`]: what the admission controller is asked about.
+//! * [`evaluate`]: what it answers.
+//! * [`patch`]: what it changes.
+//! * [`user_info`]: the annotation, and who submits.
 //! * [`codes`]: the findings.
 
 pub mod access;
 pub mod codes;
+pub mod conf;
+pub mod evaluate;
+pub mod filtering;
 pub mod keys;
 pub mod lists;
+pub mod patch;
 mod pitfalls;
 pub mod render;
+pub mod request;
+pub mod user_info;
 
 pub use access::{AccessControl, Allowed, Verdict};
 pub use codes::CODES;
+pub use conf::Conf;
+pub use evaluate::{Evaluation, Outcome, Remedy, Step, evaluate};
+pub use filtering::Filtering;
 pub use keys::{
     AccessList, BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, KEYS, SYSTEM_USERS, TRUST_CONTROLLERS,
 };
 pub use lists::PatternList;
+pub use patch::Patch;
 pub use render::render_list;
+pub use request::{Kind, Operation, Pod, Request, Surroundings, Workload};
+pub use user_info::{Submitter, UserInfo};
 
 /// The most expressions of one list that are judged.
 pub const MAX_EXPRESSIONS: usize = 256;

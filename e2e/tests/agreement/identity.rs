@@ -1,0 +1,114 @@
+//! Who requests come from: the model's user cache and `YuniKorn`'s, over whole histories.
+
+use anyhow::{Result, ensure};
+use jiff::Timestamp;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::select;
+use queuewarden::model::identity::accounts::{AccountGroups, TestAccounts};
+use queuewarden::model::identity::{Claim, GroupResolver, NoResolver, UserCache};
+use queuewarden::model::version::Version;
+use queuewarden_e2e::Oracle;
+use queuewarden_e2e::oracle::{ClaimQuestion, IdentityAnswer, IdentityQuestion, Subject};
+use serde_json::json;
+
+use super::{agree, fixture};
+
+fn claims() -> impl Strategy<Value = Vec<ClaimQuestion>> {
+    let user = prop_oneof![
+        8 => select(vec![
+            "alice", "bob", "", "bad user", "1abc", "a/b#c@d.e$", "https://idp/#alice", "été", "sue\n",
+            "system:serviceaccount:ns:sa", "testuser1", "testuser2", "testuser3", "testuser4", "testuser5",
+            "invalid-gid-user", "nobody",
+        ])
+        .prop_map(str::to_owned),
+        1 => r"\PC{0,6}",
+    ];
+    let group = select(vec!["dev", "ops", "", "system:authenticated", "a b", "é"]).prop_map(str::to_owned);
+    let groups = prop_oneof![Just(Vec::new()), vec(group, 1..3)];
+    let claim = (user, groups, prop::bool::weighted(0.2))
+        .prop_map(|(user, groups, force)| ClaimQuestion { subject: Subject { user, groups }, force });
+    vec(claim, 1..12)
+}
+
+fn questions_drawn() -> impl Strategy<Value = IdentityQuestion> {
+    let resolver = select(vec!["", "test", "TEST", "none"]).prop_map(str::to_owned);
+    (resolver, claims()).prop_map(|(resolver, claims)| IdentityQuestion { resolver, claims })
+}
+
+fn answers(question: &IdentityQuestion) -> Vec<IdentityAnswer> {
+    let resolver: &dyn GroupResolver =
+        if question.resolver == "test" { &AccountGroups(TestAccounts) } else { &NoResolver };
+    let mut cache = UserCache::new(Version::V1_8, Timestamp::UNIX_EPOCH);
+    let claims = question.claims.iter().zip(0_i64..);
+    claims
+        .map(|(ClaimQuestion { subject, force }, hour)| {
+            let claim = Claim { user: &subject.user, groups: &subject.groups, forced: *force };
+            // Whatever time goes by, 1.8 does not notice.
+            let now = Timestamp::from_second(hour * 3600).unwrap_or(Timestamp::UNIX_EPOCH);
+            match cache.identify(claim, resolver, now) {
+                Ok(identity) => {
+                    IdentityAnswer { user: identity.user, groups: identity.groups, error: String::new() }
+                }
+                Err(refusal) => IdentityAnswer { error: refusal.to_string(), ..IdentityAnswer::default() },
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn the_model_remembers_users_as_yunikorn_does() -> Result<()> {
+    agree(2_000, &questions_drawn(), |questions| {
+        let theirs = Oracle::get()?.identity(questions)?;
+        let differences = questions.iter().zip(theirs).map(|(question, theirs)| {
+            let ours = answers(question);
+            (ours != theirs).then(|| format!("the model says {ours:?}\n    YuniKorn {theirs:?}"))
+        });
+        Ok(differences.collect())
+    })
+}
+
+/// A history that shows the rules one after another.
+fn told() -> IdentityQuestion {
+    let claims: [(&str, &[&str], bool); 19] = [
+        ("alice", &[], false),
+        ("alice", &["dev"], false),
+        ("alice", &[], false),
+        ("alice", &["ops", "ops"], false),
+        ("alice", &[], false),
+        ("bob", &["a"], false),
+        ("bob", &[], false),
+        ("bob", &[""], false),
+        ("bob", &[], false),
+        ("bad user", &[], false),
+        ("bad user", &["g"], false),
+        ("bad user", &["g"], true),
+        ("", &["g"], false),
+        ("", &["g"], true),
+        ("system:serviceaccount:ns:sa", &["system:serviceaccounts"], false),
+        ("a/b#c@d.e$", &["x"], false),
+        ("https://idp/#alice", &["x"], false),
+        ("1abc", &["x"], false),
+        ("user@example.com", &["x"], false),
+    ];
+    let claims = claims.into_iter().map(|(user, groups, force)| ClaimQuestion {
+        subject: Subject { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() },
+        force,
+    });
+    IdentityQuestion { resolver: String::new(), claims: claims.collect() }
+}
+
+/// The fixture of the unit tests: that one and some of these histories, always the same, with `YuniKorn`'s answers.
+#[test]
+fn the_fixture_is_what_yunikorn_answers() -> Result<()> {
+    let mut questions = vec![told()];
+    questions.extend(fixture::draw(60, &questions_drawn())?);
+    let answers = Oracle::get()?.identity(&questions)?;
+    let errors = answers.iter().flatten().filter(|answer| !answer.error.is_empty()).count();
+    ensure!(errors > 50, "{errors} refusals");
+    let rows = questions
+        .iter()
+        .zip(&answers)
+        .map(|(question, answers)| json!({"asked": question, "answers": answers}));
+    fixture::hold("yunikorn-user-cache.jsonl", rows)
+}

@@ -1,0 +1,180 @@
+//! What the admission controller is asked about: the part of an `AdmissionReview` that it reads, and what it knows of the cluster.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The annotation that says who submits.
+pub const USER_INFO: &str = "yunikorn.apache.org/user.info";
+/// The label that says who submits where [`USER_INFO`] is absent; not read after 1.9.
+pub const USERNAME: &str = "yunikorn.apache.org/username";
+/// The label and annotation of an application's ID.
+pub const APP_ID: &str = "yunikorn.apache.org/app-id";
+/// An older label of the same meaning.
+pub const APPLICATION_ID: &str = "applicationId";
+/// Spark's label of the same meaning.
+pub const SPARK_APP_SELECTOR: &str = "spark-app-selector";
+/// The label of the queue.
+pub const QUEUE: &str = "yunikorn.apache.org/queue";
+/// An older label of the same meaning.
+pub const OLD_QUEUE: &str = "queue";
+/// The label that, with the value `yunikorn`, marks `YuniKorn`'s own pods.
+pub const APP: &str = "app";
+/// The annotation of pods and `PriorityClass`es that allows preemption.
+pub const ALLOW_PREEMPTION: &str = "yunikorn.apache.org/allow-preemption";
+/// The annotation of pods in namespaces that get no application IDs.
+pub const IGNORE_APPLICATION: &str = "yunikorn.apache.org/ignore-application";
+/// The annotation of a namespace that sends its pods to `YuniKorn`, or not.
+pub const ENABLE_YUNIKORN: &str = "yunikorn.apache.org/namespace.enableYuniKorn";
+/// The annotation of a namespace that gives its pods application IDs, or not.
+pub const GENERATE_APP_ID: &str = "yunikorn.apache.org/namespace.generateAppId";
+
+/// Text values by their names, as labels and annotations are.
+pub type Texts = BTreeMap<String, String>;
+
+/// A request for admission.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// What is done.
+    pub operation: Operation,
+    /// To what.
+    pub kind: Kind,
+    /// The object's namespace; empty means `default`.
+    pub namespace: String,
+    /// Who does it, as the API server has authenticated them.
+    pub user: String,
+    /// Their groups, in order.
+    pub groups: Vec<String>,
+    /// The pod, or the pod template of a workload.
+    pub pod: Pod,
+    /// The same before an update; empty for everything else.
+    pub old_pod: Pod,
+}
+
+impl Request {
+    /// The namespace as the admission controller takes it (`admission_controller.go:121-124`).
+    pub fn namespace(&self) -> &str {
+        if self.namespace.is_empty() { "default" } else { &self.namespace }
+    }
+}
+
+/// What is done to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// `CREATE`
+    Create,
+    /// `UPDATE`
+    Update,
+    /// `DELETE`, `CONNECT`: the admission controller is not asked.
+    Other,
+}
+
+impl Operation {
+    /// The operation of this name in an `AdmissionReview`.
+    pub fn of(name: &str) -> Self {
+        match name {
+            "CREATE" => Self::Create,
+            "UPDATE" => Self::Update,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A kind of object.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A pod.
+    Pod,
+    /// A kind with a pod template.
+    Workload(Workload),
+    /// Any other, which the admission controller does not look at: custom resources, `ReplicationController`s.
+    Other(String),
+}
+
+/// A kind with a pod template that the admission controller looks at (`metadata/extract.go:48-55`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Workload {
+    /// `apps/v1`
+    Deployment,
+    /// `apps/v1`
+    DaemonSet,
+    /// `apps/v1`
+    StatefulSet,
+    /// `apps/v1`
+    ReplicaSet,
+    /// `batch/v1`
+    Job,
+    /// `batch/v1`
+    CronJob,
+}
+
+impl Kind {
+    /// The kind of this API group (empty for the core group) and name.
+    pub fn of(group: &str, name: &str) -> Self {
+        match (group, name) {
+            ("", "Pod") => Self::Pod,
+            ("apps", "Deployment") => Self::Workload(Workload::Deployment),
+            ("apps", "DaemonSet") => Self::Workload(Workload::DaemonSet),
+            ("apps", "StatefulSet") => Self::Workload(Workload::StatefulSet),
+            ("apps", "ReplicaSet") => Self::Workload(Workload::ReplicaSet),
+            ("batch", "Job") => Self::Workload(Workload::Job),
+            ("batch", "CronJob") => Self::Workload(Workload::CronJob),
+            _ => Self::Other(name.to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pod => f.write_str("Pod"),
+            Self::Workload(workload) => write!(f, "{workload:?}"),
+            Self::Other(name) => f.write_str(name),
+        }
+    }
+}
+
+impl Workload {
+    /// Where the object holds the annotations of its pods, as a JSON pointer.
+    pub fn annotations_path(self) -> &'static str {
+        match self {
+            Self::CronJob => "/spec/jobTemplate/spec/template/metadata/annotations",
+            _ => "/spec/template/metadata/annotations",
+        }
+    }
+}
+
+/// What is read of a pod or a pod template.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pod {
+    /// `metadata.labels`
+    pub labels: Texts,
+    /// `metadata.annotations`
+    pub annotations: Texts,
+    /// `metadata.uid`, which is mostly not set yet when a pod is admitted.
+    pub uid: String,
+    /// `spec.priorityClassName`
+    pub priority_class: String,
+    /// `spec.schedulerName`
+    pub scheduler_name: String,
+}
+
+impl Pod {
+    /// The label's value, empty where it is absent.
+    pub fn label(&self, key: &str) -> &str {
+        self.labels.get(key).map_or("", String::as_str)
+    }
+
+    /// The annotation's value, empty where it is absent.
+    pub fn annotation(&self, key: &str) -> &str {
+        self.annotations.get(key).map_or("", String::as_str)
+    }
+}
+
+/// What the admission controller knows of the cluster around a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// Annotations of the request's namespace; empty where it is not known.
+    pub namespace_annotations: Texts,
+    /// Annotations of the pod's `PriorityClass`; empty where it is not known.
+    pub priority_class_annotations: Texts,
+}
