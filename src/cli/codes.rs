@@ -22,6 +22,7 @@ pub fn all() -> Vec<Code> {
         model::application::CODES,
         access::lint::CODES,
         api::convert::CODES,
+        api::review::CODES,
         operator::world::CODES,
         plan::CODES,
         input::CODES,

@@ -23,6 +23,7 @@ pub mod matrix;
 pub mod place;
 pub mod render;
 pub mod report;
+pub mod review;
 pub mod run;
 pub mod statuses;
 pub mod validate;
@@ -79,6 +80,8 @@ enum Command {
     Lint(lint::Args),
     /// Tell in which queue an application would run, and why, or how YuniKorn would reject it
     Place(place::Args),
+    /// Answer SubjectAccessReviews and AdmissionReviews as the cluster would
+    Review(review::Args),
     /// Print the custom resource definitions
     Crds(crds::Args),
     /// List the codes of all diagnostics
@@ -230,6 +233,7 @@ pub fn main() -> ExitCode {
         Command::Diff(args) => diff::run(args, console),
         Command::Lint(args) => lint::run(args, console),
         Command::Place(args) => place::run(args, console),
+        Command::Review(args) => review::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::Codes(args) => codes::run(args, console),
         Command::Run(args) => run::run(args),
