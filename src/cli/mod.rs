@@ -84,7 +84,7 @@ enum Command {
     Review(review::Args),
     /// Print the custom resource definitions
     Crds(crds::Args),
-    /// List the codes of all diagnostics
+    /// List the codes of all diagnostics, or explain one
     Codes(codes::Args),
     /// Run the operator
     Run(run::Args),
