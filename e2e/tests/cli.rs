@@ -13,15 +13,15 @@ use serde_json::{Value, json};
 const ASKER: &str = "asker";
 
 /// What a command did.
-struct Ended {
-    code: Option<i32>,
-    out: String,
-    err: String,
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Ended {
     /// Fails unless it ended like this.
-    fn expect(&self, code: i32, out: &str) -> Result<&Self> {
+    pub(crate) fn expect(&self, code: i32, out: &str) -> Result<&Self> {
         ensure!(self.code == Some(code) && self.out == out, "{self}, expected {code} and {out:?}");
         Ok(self)
     }
@@ -33,7 +33,7 @@ impl std::fmt::Display for Ended {
     }
 }
 
-async fn ask(kubeconfig: &Path, command: &str) -> Result<Ended> {
+pub(crate) async fn ask(kubeconfig: &Path, command: &str) -> Result<Ended> {
     let program = tokio::task::spawn_blocking(assets::operator).await??;
     let output = tokio::process::Command::new(program)
         .args(command.split_whitespace())
@@ -49,7 +49,7 @@ async fn ask(kubeconfig: &Path, command: &str) -> Result<Ended> {
 }
 
 /// A `ServiceAccount` that may read `YuniKorn`'s ConfigMaps, and with `ours` the objects of ours by the role that is shipped for it.
-async fn asker(bed: &Bed, maps: bool, ours: bool) -> Result<PathBuf> {
+pub(crate) async fn asker(bed: &Bed, maps: bool, ours: bool) -> Result<PathBuf> {
     let subject = json!([{"kind": "ServiceAccount", "name": ASKER, "namespace": NAMESPACE}]);
     let rbac = "rbac.authorization.k8s.io";
     let rules = if maps {

@@ -67,9 +67,9 @@ enum Command {
     Validate(validate::Args),
     /// Explain an ACL: who gets access, and what YuniKorn reads otherwise than written
     Acl(acl::Args),
-    /// Tell whether a user may submit to a queue, or administer it
+    /// Tell whether a user may do this on a queue, or with an application
     CanI(can_i::Args),
-    /// Explain why a user may, or may not, submit to a queue or administer it
+    /// Explain why a user may, or may not, do this on a queue, or with an application
     Explain(explain::Args),
     /// List everyone who may submit to a queue, or administer it
     WhoCan(who_can::Args),

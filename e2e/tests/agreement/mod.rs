@@ -4,6 +4,7 @@
 //! of inputs per test, `QUEUEWARDEN_E2E_SEED` draws the same inputs again; a failure names both, and the smallest input
 //! it could find.
 
+mod access;
 mod acl;
 mod admission;
 mod config;

@@ -56,7 +56,7 @@ pub(super) fn find(tree: &Tree, known: &Known, findings: &mut Findings) {
             }
             Some(_) => {}
             None => {
-                if !other_kind(*entry, &uses, findings) {
+                if !known_otherwise(*entry, places, known, findings) && !other_kind(*entry, &uses, findings) {
                     slip(*entry, places, &slips, findings);
                 }
             }
@@ -128,6 +128,36 @@ fn unknown(entry: Match<'_>, uses: &Uses<'_>, known: &Population, findings: &mut
         );
         findings.about_part(*place, origin, codes::NAME_UNKNOWN, message, help.clone());
     }
+}
+
+/// A group with the name of a known user, or a user with that of a known group, where nothing else is known of it.
+fn known_otherwise(
+    entry: Match<'_>,
+    places: &[(Place<'_>, &Origin)],
+    known: &Known,
+    findings: &mut Findings,
+) -> bool {
+    let Some(other) = other(entry) else { return false };
+    if !known.of(other).is_some_and(|population| population.names.contains(name(entry))) {
+        return false;
+    }
+    let help = match entry {
+        Match::Group(_) => {
+            "write the user before the blank: a user is in a group of its own name only where there is no resolver and no groups are sent"
+        }
+        _ => "write the group behind the blank",
+    };
+    for (place, origin) in places {
+        let message = format!(
+            "{} is a {} in {}, and a {} is known by that name",
+            quoted(name(entry)),
+            kind(entry),
+            acl_of(place.right, &place.node.path),
+            kind(other)
+        );
+        findings.about_part(*place, origin, codes::USER_OR_GROUP, message, help.to_owned());
+    }
+    true
 }
 
 /// A user in one ACL that is a group in others, or the other way round. Where one ACL has both, they are taken to be two.

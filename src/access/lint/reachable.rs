@@ -3,12 +3,10 @@
 //! Filters and resolved names are not looked at: what is said to be reachable may not be reached by anyone, but what is said not to be is
 //! reached by nobody (yunikorn-core `pkg/scheduler/placement`).
 
+use crate::access::placement::DEFAULT_QUEUE;
 use crate::access::tree::Tree;
 use crate::model::config::schema::PlacementRule;
 use crate::model::queue::{QueuePath, ROOT};
-
-/// The queue of applications for which no rule finds one (yunikorn-core `placement.go:127`).
-const DEFAULT: &str = "root.default";
 
 /// The tag that holds an application's namespace, which has no dots in it (yunikorn-k8shim `pkg/cache/metadata.go:74`).
 const NAMESPACE: &str = "namespace";
@@ -39,7 +37,7 @@ impl Reachable {
 
     /// Whether an application may be placed in this leaf.
     pub(super) fn leaf(&self, queue: &QueuePath) -> bool {
-        queue.as_str() == DEFAULT || self.targets.iter().any(|target| target.leads_to(queue, usize::eq))
+        queue.as_str() == DEFAULT_QUEUE || self.targets.iter().any(|target| target.leads_to(queue, usize::eq))
     }
 
     /// Whether a queue may be created right below this parent, or further down.
@@ -91,5 +89,63 @@ fn above(rule: &PlacementRule) -> Option<Vec<Option<String>>> {
     match &rule.parent {
         Some(parent) => path(parent),
         None => Some(vec![Some(ROOT.to_owned())]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::placement::{Outcome, Submission, place};
+    use crate::access::testing::parsed;
+    use crate::access::tree::Located;
+    use crate::model::identity::Identity;
+    use proptest::prelude::*;
+
+    const QUEUES: &str = "[{name: a, queues: [{name: a}, {name: b, parent: true}]}, {name: b}, {name: c, parent: true}, {name: default}]";
+
+    fn any_rule() -> impl Strategy<Value = String> {
+        let kind = prop_oneof![
+            Just("name: user".to_owned()),
+            Just("name: provided".to_owned()),
+            Just("name: tag, value: namespace".to_owned()),
+            Just("name: tag, value: Other".to_owned()),
+            "(root\\.)?[a-c](\\.[a-c])?".prop_map(|value| format!("name: fixed, value: {value}")),
+        ];
+        let rule = (kind, any::<bool>()).prop_map(|(kind, create)| format!("{kind}, create: {create}"));
+        proptest::collection::vec(rule, 1..4).prop_map(|chain| {
+            let nested = chain.into_iter().reduce(|above, rule| format!("{rule}, parent: {{{above}}}"));
+            format!("{{{}}}", nested.unwrap_or_default())
+        })
+    }
+
+    proptest! {
+        /// What lands somewhere could be known to: so what is said to be out of reach is.
+        #[test]
+        fn wherever_an_application_lands_is_reachable(
+            rules in proptest::collection::vec(any_rule(), 0..3),
+            user in "[a-c]", namespace in "[a-c]", other in "(root\\.)?[a-c](\\.[a-c])?", queue in "((root\\.)?[a-c](\\.[a-c])?)?",
+        ) {
+            let text = format!(
+                "partitions: [{{name: default, placementrules: [{}], queues: [{{name: root, submitacl: '*', queues: {QUEUES}}}]}}]",
+                rules.join(", ")
+            );
+            // The validator refuses some rules by the queues there are.
+            if crate::model::config::verdict(&text, &[]).starts.is_err() {
+                return Ok(());
+            }
+            let tree = parsed(&text);
+            let tags = [("namespace", namespace), ("other", other)].map(|(name, value)| (name.to_owned(), value));
+            let identity = Identity { user, groups: vec!["g".to_owned()] };
+            let submission =
+                Submission { application_id: "app".to_owned(), identity, queue, tags: tags.into() };
+            if let Outcome::Placed { queue } = place(&tree, &submission).outcome {
+                let reachable = Reachable::of(&tree);
+                match tree.locate(&queue) {
+                    Located::Queue(id) => prop_assert!(reachable.leaf(&tree.node(id).unwrap().path), "{queue} {text}"),
+                    Located::Below(id) => prop_assert!(reachable.creates_below(&tree.node(id).unwrap().path), "{queue} {text}"),
+                    Located::Nowhere => prop_assert!(false, "{queue}"),
+                }
+            }
+        }
     }
 }

@@ -264,6 +264,17 @@ fn names_that_are_not_known_are_told_with_the_nearest_that_is() {
         )]
     );
     assert_eq!(findings[0].diagnostic.help.as_deref(), Some("write `sue` if that is meant"));
+    let queues = [("root", " ", ""), ("root.a", " sue,qa", "")];
+    let known = Known { users: Some(population(&["sue"], &[])), groups: None };
+    let findings = lint(&tree(&queues), &known);
+    assert_eq!(
+        told(&findings),
+        [(
+            "7211 root.a submitacl".to_owned(),
+            "`sue` is a group in `submitacl` of `root.a`, and a user is known by that name"
+        )]
+    );
+    let queues = [("root", " ", ""), ("root.a", "sue,bot-7 devs", ""), ("root.b", "seu devs,ops", "")];
     let known = Known { users: None, groups: Some(population(&[], &["ops"])) };
     assert_eq!(told(&lint(&tree(&queues), &known)).len(), 2);
 }

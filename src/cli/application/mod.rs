@@ -9,6 +9,9 @@ pub mod text;
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::ask::answers::Answers;
 use super::ask::identity::IdentityArgs;
 use super::ask::output::{self, AnswerFormat};
@@ -50,7 +53,8 @@ pub struct ApplicationArgs {
 }
 
 /// What to do with an application.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Action {
     /// See it.
     View,
@@ -94,7 +98,7 @@ impl Action {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::View, Self::Modify, Self::Kill, Self::Logs, Self::Move];
 
-    /// As on the command line.
+    /// As on the command line, and in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::View => "view",
@@ -154,6 +158,10 @@ impl ApplicationArgs {
     fn file_settings(&self) -> Result<Vec<(String, String)>, Failure> {
         let Some(path) = &self.file else { return Ok(Vec::new()) };
         let text = source::read_one(path)?.text;
+        if text.trim_start().starts_with('<') {
+            let words = "is XML, and settings are read as Java's properties: write each as `KEY=VALUE` on a line of its own";
+            return Err(Failure::Usage(format!("{} {words}", path.display())));
+        }
         let concerns_access = |key: &str| {
             let known = KEYS.iter().any(|(_, keys)| keys.contains(&key));
             known || key.split(['.', '-']).any(|part| part == "acl" || part == "acls")
@@ -172,6 +180,7 @@ pub fn run(asking: Asking<'_>, show: Show, console: Console) -> Result<Exit, Fai
     let args = asking.application;
     let (name, queue) = asking.place()?;
     let verb = asking.verb()?;
+    asking.reads_standard_input_once()?;
     let asked = asking.source.open(console)?;
     let identity = asking.identity.resolve(&asked)?;
     let tree = asked.tree()?;
@@ -224,6 +233,15 @@ impl<'a> Asking<'a> {
                 output::visible(self.target)
             ))),
         }
+    }
+
+    fn reads_standard_input_once(self) -> Result<(), Failure> {
+        let SourceArgs { filename, base, .. } = self.source;
+        let paths = filename.iter().chain(base).chain(&self.application.file);
+        if paths.filter(|path| path.as_os_str() == "-").nth(1).is_some() {
+            return Err(Failure::Usage("standard input can be read once: `-` is given twice".to_owned()));
+        }
+        Ok(())
     }
 
     fn verb(self) -> Result<Verb<'a>, Failure> {
