@@ -1,6 +1,6 @@
-//! Hadoop's oracle: what the real YARN answers.
+//! Hadoop's oracle: what the real YARN answers, and the real Spark.
 //!
-//! A program of this project (`e2e/oracle/hadoop`, Java) that runs Hadoop's own classes on our inputs, spoken to as
+//! A program of this project (`e2e/oracle/hadoop`, Java) that runs their own classes on our inputs, spoken to as
 //! [`crate::Oracle`] is.
 
 use std::collections::BTreeMap;
@@ -94,6 +94,26 @@ pub struct ApplicationAnswer {
     pub moves: bool,
 }
 
+/// A Spark application, and who wants something of it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct SparkQuestion {
+    /// As in spark-defaults.conf. A switch that is neither true nor false has no answer.
+    pub configuration: BTreeMap<String, String>,
+    /// The user of the driver.
+    pub owner: String,
+    /// Who.
+    pub subjects: Vec<Subject>,
+}
+
+/// What one subject may do with a Spark application, by `SecurityManager`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+pub struct SparkAnswer {
+    /// `checkUIViewPermissions`
+    pub view: bool,
+    /// `checkModifyPermissions`
+    pub modify: bool,
+}
+
 impl Hadoop {
     /// The oracle of this process, built and started at the first call.
     ///
@@ -127,5 +147,11 @@ impl Hadoop {
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn application(&self, questions: &[ApplicationQuestion]) -> Result<Vec<Vec<ApplicationAnswer>>> {
         self.program.ask("application", questions)
+    }
+
+    /// Spark applications: for each question, an answer for each of its subjects.
+    #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
+    pub fn spark(&self, questions: &[SparkQuestion]) -> Result<Vec<Vec<SparkAnswer>>> {
+        self.program.ask("spark", questions)
     }
 }

@@ -5,7 +5,7 @@
 //! loopback and answers in the terms a user has: a pod by *this* user into *that* queue is allowed or rejected. With
 //! `QUEUEWARDEN_E2E=existing` the same calls go to whatever cluster `KUBECONFIG` names. [`oracle::Oracle`] is a Go program
 //! around yunikorn-core that answers for one input what `YuniKorn` would answer; [`hadoop::Hadoop`] is a Java program around
-//! Hadoop's classes that answers what YARN would.
+//! Hadoop's and Spark's classes that answers what they would.
 //!
 //! Nothing here panics: calls return [`anyhow::Result`], so that a test reads as a story of `?`. Nothing sleeps in place of a
 //! condition: see [`wait::eventually`].

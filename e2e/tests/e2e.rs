@@ -1,6 +1,9 @@
 //! End-to-end tests: the operator in a real cluster. One binary, so that all tests share one bed.
 
 mod agreement;
+mod changes;
+mod cli;
 mod operator;
 mod oracle;
+mod placement;
 mod smoke;

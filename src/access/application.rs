@@ -6,19 +6,23 @@
 //! `ContainerLogsUtils` and `LogAggregationHtmlBlock` for logs, which do not ask the queue; Cloudera's "Managing YARN ACLs"; Spark
 //! 3.5's `SecurityManager` and `HttpSecurityFilter`.
 //!
-//! Queues are those of a [`Tree`], whose ACLs `YuniKorn` reads. Where YARN's capacity scheduler lets everybody in to an
-//! application whose queue has been removed, nobody is let in here by a queue that there is not; a queue below one that there is
-//! may have been made for the application, and those who administer the one above administer it.
+//! Queues are those of a [`Tree`], whose ACLs `YuniKorn` reads and walks: both of a queue, then those of the queue above. YARN walks
+//! up with the one and then with the other (`ConfiguredYarnAuthorizer.checkPermissionInternal`), to the same answer. Where
+//! YARN's capacity scheduler lets everybody in to an application whose queue has been removed, nobody is let in here by a queue
+//! that there is not; a queue below one that there is may have been made for the application, and those who administer the one
+//! above administer it.
 
 mod clauses;
 
+use std::fmt;
+
 use clauses::Asked;
 
-use super::check::{self, Denial, Outcome, Subject};
+use super::check::{self, Subject};
+use super::remedy;
 use super::tree::Tree;
 use crate::model::application::{ApplicationAcl, Dialect};
 use crate::model::identity::Identity;
-use crate::model::right::Right;
 
 /// What to do with an application.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -139,13 +143,8 @@ pub enum Remedy {
         /// The setting.
         key: &'static str,
     },
-    /// This right in this queue, or in one above it.
-    Queue {
-        /// Submit or administer.
-        right: Right,
-        /// Its path.
-        queue: String,
-    },
+    /// A right in a queue.
+    Queue(remedy::Remedy),
     /// This queue, which there is not.
     CreateQueue {
         /// As asked.
@@ -199,10 +198,11 @@ impl Decision {
         self.requirements.iter().find(|requirement| !requirement.met())
     }
 
-    /// What would have to change for what is missing, the smallest change first. Empty for a yes, and where nothing would help.
-    pub fn remedies(&self) -> Vec<Remedy> {
+    /// What would have to change for what is missing, the smallest change first. Empty for a yes, and where nothing would help. The
+    /// tree is the one that was asked.
+    pub fn remedies(&self, tree: &Tree) -> Vec<Remedy> {
         let steps = self.unmet().map(|unmet| unmet.steps.as_slice()).unwrap_or_default();
-        let mut remedies: Vec<Remedy> = steps.iter().filter_map(Step::remedy).collect();
+        let mut remedies: Vec<Remedy> = steps.iter().flat_map(|step| step.remedies(tree)).collect();
         remedies.sort_by_key(Remedy::reach);
         remedies
     }
@@ -222,24 +222,40 @@ impl Requirement {
 
 impl Step {
     /// What would make this clause let in. An owner cannot be changed, and a switch is for the whole cluster: no remedy.
-    fn remedy(&self) -> Option<Remedy> {
+    fn remedies(&self, tree: &Tree) -> Vec<Remedy> {
         match &self.clause {
-            Clause::Switch { .. } | Clause::Owner { .. } => None,
-            Clause::ClusterAdministrators(list) => Some(Remedy::ClusterAdministrators { key: list.key }),
-            Clause::ApplicationAcl(list) => Some(Remedy::ApplicationAcl { key: list.key }),
-            Clause::NoQueue { queue } => Some(Remedy::CreateQueue { queue: queue.clone() }),
-            Clause::Queue(decision) => in_queue(decision),
+            Clause::Switch { .. } | Clause::Owner { .. } => Vec::new(),
+            Clause::ClusterAdministrators(list) => vec![Remedy::ClusterAdministrators { key: list.key }],
+            Clause::ApplicationAcl(list) => vec![Remedy::ApplicationAcl { key: list.key }],
+            Clause::NoQueue { queue } => vec![Remedy::CreateQueue { queue: queue.clone() }],
+            Clause::Queue(decision) => {
+                remedy::remedies(tree, decision).into_iter().map(Remedy::Queue).collect()
+            }
         }
     }
 }
 
-fn in_queue(decision: &check::Decision) -> Option<Remedy> {
-    match decision.outcome {
-        Outcome::Allowed | Outcome::Denied(Denial::Recovery) => None,
-        Outcome::Denied(Denial::NoQueue) => Some(Remedy::CreateQueue { queue: decision.asked.clone() }),
-        Outcome::Denied(Denial::NotGranted) => {
-            Some(Remedy::Queue { right: decision.right, queue: decision.asked.clone() })
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ApplicationAcl { key } => {
+                write!(f, "name {} in {key}, which is set when the application is submitted", listed_in(key))
+            }
+            Self::Queue(remedy) => remedy.fmt(f),
+            Self::CreateQueue { queue } => write!(f, "make the queue {queue}"),
+            Self::ClusterAdministrators { key } => {
+                write!(f, "name {} in {key}, which counts for all applications", listed_in(key))
+            }
         }
+    }
+}
+
+/// Whom a setting names: YARN's have users and groups, Spark has a setting for each.
+fn listed_in(key: &str) -> &'static str {
+    match (key.starts_with("spark."), key.ends_with(".groups")) {
+        (true, true) => "one of the groups",
+        (true, false) => "the user",
+        (false, _) => "the user or one of the groups",
     }
 }
 
@@ -248,7 +264,7 @@ impl Remedy {
     fn reach(&self) -> u8 {
         match self {
             Self::ApplicationAcl { .. } => 0,
-            Self::Queue { .. } | Self::CreateQueue { .. } => 1,
+            Self::Queue(_) | Self::CreateQueue { .. } => 1,
             Self::ClusterAdministrators { .. } => 2,
         }
     }

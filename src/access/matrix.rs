@@ -78,8 +78,8 @@ impl<'t> Matrix<'t> {
     /// The rows in the order of the subjects.
     pub fn rows(&self) -> impl Iterator<Item = Row<'t>> {
         self.subjects.iter().map(|subject| {
-            let identity = subject.identity();
-            let cell = |(queue, right): &(QueueId, Right)| Way::find(self.tree, *right, *queue, &identity);
+            let cell =
+                |(queue, right): &(QueueId, Right)| Way::of(self.tree, *right, *queue, subject.entry());
             Row { subject: subject.clone(), cells: self.columns.iter().map(cell).collect() }
         })
     }

@@ -1,14 +1,17 @@
 //! The evaluator: every access question is answered here, for the command line, the webhooks, the reports and the status alike.
 //!
 //! * [`tree`]: the queues of one partition with their ACLs, and for each where it came from.
-//! * [`index`]: the same without reasons, at a small part of the cost.
 //! * [`application`]: may this user view, modify, kill or move an application, or read its logs, by the rules of a dialect.
 //! * [`check`]: may this user submit to, or administer, this queue; with every step on the way.
 //! * [`near_miss`], [`remedy`]: why it is a no although it looks like a yes, and what would make it one.
-//! * [`placement`]: where does an application land, and by which rule.
+//! * [`index`]: the same decisions from a table, without the steps.
 //! * [`reach`]: how far a grant reaches.
-//! * [`who_can`], [`what_can`], [`matrix`]: who may do this on a queue, on which queues may one do this, and both at once.
+//! * [`review`]: the same questions as Kubernetes asks them.
+//! * [`who_can`](mod@who_can), [`what_can`](mod@what_can), [`matrix`](mod@matrix): who may do this on a queue, on which queues may one
+//!   do this, and both at once.
+//! * [`placement`]: where does an application land, and by which rule.
 //! * [`diff`](mod@diff): who gains and who loses what between two configurations.
+//! * [`lint`](mod@lint): what the whole tree shows that no single ACL does.
 //!
 //! All of it is synchronous and total over plain data.
 
@@ -16,11 +19,15 @@ pub mod application;
 pub mod check;
 pub mod diff;
 pub mod index;
+pub mod lint;
 pub mod matrix;
 pub mod near_miss;
 pub mod placement;
+#[cfg(test)]
+mod properties;
 pub mod reach;
 pub mod remedy;
+pub mod review;
 #[cfg(test)]
 mod testing;
 pub mod tree;
@@ -29,11 +36,11 @@ pub mod who_can;
 
 pub use check::{Decision, Denial, Outcome, Step};
 pub use diff::{Diff, diff};
-pub use index::{Index, Prepared};
+pub use index::Index;
 pub use matrix::{Matrix, matrix};
 pub use near_miss::{NearMiss, near_misses, sentence};
 pub use reach::{QueueSet, Way};
-pub use remedy::{How, Remedy, remedies};
+pub use remedy::{How, Remedy, administrators, remedies};
 pub use tree::{Grants, Node, Origin, QueueId, Tree};
 pub use what_can::{WhatCan, what_can};
 pub use who_can::{WhoCan, who_can};

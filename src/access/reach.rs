@@ -30,16 +30,6 @@ impl QueueSet {
         Self(joined)
     }
 
-    /// Adds a range. Cheap for one that starts behind the others or lies in the last of them, as in a walk in pre-order.
-    pub(super) fn push(&mut self, range: Range<u32>) {
-        match self.0.last_mut() {
-            _ if range.start >= range.end => {}
-            Some(last) if range.start < last.start => *self = self.or(&range.into()),
-            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            _ => self.0.push(range),
-        }
-    }
-
     /// The ranges in order, none of them empty.
     pub fn ranges(&self) -> &[Range<u32>] {
         &self.0
@@ -154,6 +144,16 @@ impl<'t> Way<'t> {
     /// How someone comes to a right on a queue; `None` when nothing grants it.
     pub fn find(tree: &'t Tree, right: Right, id: QueueId, identity: &Identity) -> Option<Self> {
         asked(tree, right, id).find_map(|(queue, node)| Self::here(right, queue, node, identity))
+    }
+
+    /// As [`Way::find`] for one of whom nothing is known but a name ([`Subject::identity`]).
+    pub fn of(tree: &'t Tree, right: Right, id: QueueId, name: Match<'_>) -> Option<Self> {
+        asked(tree, right, id).find_map(|(queue, node)| {
+            implied_by(right).iter().find_map(|acl| {
+                let entry = node.grants(*acl).acl.entry_of(name)?;
+                Some(Self { queue, acl: *acl, entry })
+            })
+        })
     }
 
     /// As [`Way::find`], by this queue alone.

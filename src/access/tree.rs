@@ -122,16 +122,24 @@ impl Tree {
             queues: Vec::new(),
             by_path: HashMap::new(),
         };
+        let queues = partition.queues().size_hint().0;
+        (tree.queues, tree.by_path) = (Vec::with_capacity(queues), HashMap::with_capacity(queues));
+        let mut above: Vec<QueueId> = Vec::new();
         for queue in partition.queues() {
-            tree.push(queue)?;
+            tree.push(queue, &mut above)?;
         }
         tree.measure();
         Ok(tree)
     }
 
-    fn push(&mut self, queue: &Queue) -> Result<(), NotActive> {
+    /// Adds a queue behind those in front of it. `above` are the one added last and those above it, the root first.
+    fn push(&mut self, queue: &Queue, above: &mut Vec<QueueId>) -> Result<(), NotActive> {
         let id = QueueId(u32::try_from(self.queues.len()).unwrap_or(u32::MAX));
-        let parent = queue.path.parent().and_then(|path| self.by_path.get(&path).copied());
+        let is_above =
+            |id: &QueueId| self.node(*id).is_some_and(|node| node.path.is_ancestor_of(&queue.path));
+        while above.pop_if(|last| !is_above(last)).is_some() {}
+        let parent = above.last().copied();
+        above.push(id);
         self.by_path.insert(queue.path.clone(), id);
         self.queues.push(Node {
             path: queue.path.clone(),
@@ -177,7 +185,7 @@ impl Tree {
     }
 
     /// All queues in pre-order.
-    pub fn queues(&self) -> impl ExactSizeIterator<Item = (QueueId, &Node)> {
+    pub fn queues(&self) -> impl ExactSizeIterator<Item = (QueueId, &Node)> + DoubleEndedIterator {
         self.queues
             .iter()
             .enumerate()
@@ -194,9 +202,10 @@ impl Tree {
         self.by_path.get(path).copied()
     }
 
-    /// What a path leads to, whatever its case. Parts below the nearest queue may be anything.
+    /// What a path leads to, whatever its case (`getQueueInternal`, yunikorn-core `partition.go:488-504`). Parts below the nearest queue
+    /// may be anything, also empty.
     pub fn locate(&self, path: &str) -> Located {
-        let lower = path.to_ascii_lowercase();
+        let lower = queue::lowered(path);
         if lower.split('.').next() != Some(queue::ROOT) {
             return Located::Nowhere;
         }
@@ -240,6 +249,14 @@ impl Tree {
             node.grants_mut(right).attribute(object, granted);
         }
     }
+
+    /// Takes an ACL away.
+    #[cfg(test)]
+    pub(super) fn clear(&mut self, path: &QueuePath, right: Right) {
+        if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
+            *node.grants_mut(right) = Grants::default();
+        }
+    }
 }
 
 impl QueueId {
@@ -251,7 +268,7 @@ impl QueueId {
         Self(number)
     }
 
-    /// Its number.
+    /// Its number, the root's being 0.
     pub fn number(self) -> u32 {
         self.0
     }

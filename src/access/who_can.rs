@@ -102,7 +102,7 @@ mod tests {
     use crate::access::matrix::{How, all_named, matrix};
     use crate::access::reach::Way;
     use crate::access::testing::{QUEUES, any_identity, any_tree, each_tree, people, tree};
-    use crate::access::what_can::what_can;
+    use crate::access::what_can::{WhatCan, what_can};
     use crate::model::acl;
     use crate::model::identity::Identity;
     use crate::model::queue::QueuePath;
@@ -117,7 +117,8 @@ mod tests {
     }
 
     /// That every way to ask about a queue gets one answer.
-    fn agree(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Result<(), String> {
+    fn agree(tree: &Tree, what: &WhatCan<'_>, queue: &str, identity: &Identity) -> Result<(), String> {
+        let right = what.right;
         let decision = decide(tree, right, queue, identity);
         let who = who_can(tree, right, queue);
         let ours: Vec<_> = who.grantees.iter().filter(|grantee| is(identity, grantee.subject)).collect();
@@ -131,7 +132,7 @@ mod tests {
             same(who.denial == Some(denial), "the denial")?;
         }
         let Some(id) = who.located.decides() else { return Ok(()) };
-        let way = what_can(tree, right, identity).on(id);
+        let way = what.on(id);
         same(way.is_some() == decision.allowed(), "what-can and can-i")?;
         same(way == Way::find(tree, right, id, identity), "what-can and the way")?;
         let step = decision.granted_by();
@@ -162,10 +163,10 @@ mod tests {
             each_tree(&queues, |tree| {
                 trees += 1;
                 for identity in people() {
-                    for (right, queue) in
-                        Right::ALL.into_iter().flat_map(|right| asked.map(|queue| (right, queue)))
-                    {
-                        agree(tree, right, queue, &identity).unwrap();
+                    for what in Right::ALL.map(|right| what_can(tree, right, &identity)) {
+                        for queue in asked {
+                            agree(tree, &what, queue, &identity).unwrap();
+                        }
                     }
                 }
             });
@@ -179,7 +180,7 @@ mod tests {
             tree in any_tree(), identity in any_identity(), queue in prop::sample::select(QUEUES.to_vec()),
         ) {
             for right in Right::ALL {
-                agree(&tree, right, queue, &identity).map_err(TestCaseError::fail)?;
+                agree(&tree, &what_can(&tree, right, &identity), queue, &identity).map_err(TestCaseError::fail)?;
             }
         }
 

@@ -1,16 +1,21 @@
-//! `queuewarden acl`: one ACL in `YuniKorn`'s syntax, and what `YuniKorn` makes of it.
+//! `queuewarden acl`: one ACL in `YuniKorn`'s syntax, and what `YuniKorn` makes of it; or in YARN's, and what YARN and `YuniKorn`
+//! make of that.
+
+mod yarn;
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::ask::output::visible;
 use super::console::Console;
 use super::findings::{Count, VERSION};
 use super::input::source::{self, Source};
 use super::validate::Format;
 use super::{Exit, Failure, report};
 use crate::model::acl::{self, Acl, AclError, Analysis, lint};
-use crate::text::diag::{Diagnostic, Span, quoted, show};
+use crate::model::application::{Dialect as Rules, Reading};
+use crate::text::diag::{Diagnostic, Span, quoted};
 
 /// What the shell and the reader of the output need to know.
 const HELP: &str = "\
@@ -28,6 +33,9 @@ pub struct Args {
     /// More of them; write -- before one that begins with a dash
     #[arg(value_name = "ACL", value_parser = not_an_option)]
     more: Vec<String>,
+    /// Who reads it
+    #[arg(long, value_enum, default_value_t)]
+    dialect: Dialect,
     /// How to show it
     #[arg(short = 'o', long, value_enum, default_value_t)]
     format: Format,
@@ -36,19 +44,56 @@ pub struct Args {
     strict: bool,
 }
 
+/// Whose reading of the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Dialect {
+    /// YuniKorn's.
+    #[default]
+    Yunikorn,
+    /// YARN's, as Hadoop 3.4.1 has it; findings are what YuniKorn would do otherwise.
+    YarnHadoop,
+    /// YARN's, as Cloudera tells it: without what stands behind a second blank.
+    YarnCloudera,
+}
+
+/// An ACL that has been read, as this command shows it.
+trait Explains {
+    fn findings(&self) -> &[Diagnostic];
+    fn as_text(&self, titled: bool, color: bool) -> String;
+    fn as_json(&self) -> Value;
+}
+
 /// Runs the command.
 ///
 /// # Errors
 /// When standard input cannot be read, or nobody takes the output.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let acls: Vec<&str> = std::iter::once(&args.acl).chain(&args.more).map(String::as_str).collect();
-    let explained = read(&acls)?.into_iter().map(Explained::of).collect::<Vec<_>>();
+    let sources = read(&acls)?.into_iter();
+    match args.dialect {
+        Dialect::Yunikorn => show_all(&sources.map(Explained::of).collect::<Vec<_>>(), args, console),
+        Dialect::YarnHadoop => yarn(sources, Reading::Hadoop, args, console),
+        Dialect::YarnCloudera => yarn(sources, Reading::Cloudera, args, console),
+    }
+}
+
+fn yarn(
+    sources: impl Iterator<Item = Source>,
+    reading: Reading,
+    args: &Args,
+    console: Console,
+) -> Result<Exit, Failure> {
+    let explained = sources.map(|source| yarn::Explained::of(source, reading)).collect::<Vec<_>>();
+    show_all(&explained, args, console)
+}
+
+fn show_all<E: Explains>(explained: &[E], args: &Args, console: Console) -> Result<Exit, Failure> {
     let shown = match args.format {
-        Format::Text => text(&explained, console.color_out()),
-        Format::Json => format!("{:#}\n", to_json(&explained)),
+        Format::Text => text(explained, console.color_out()),
+        Format::Json => format!("{:#}\n", to_json(explained)),
     };
     console.out(&shown)?;
-    let findings = explained.iter().flat_map(|acl| &acl.analysis.diagnostics);
+    let findings = explained.iter().flat_map(Explains::findings);
     let count = findings.fold(Count::default(), |count, finding| count.with(finding.severity));
     Ok(Exit::of(count, args.strict))
 }
@@ -99,55 +144,24 @@ struct Explained {
 
 impl Explained {
     fn of(source: Source) -> Self {
-        let text = &source.text;
-        let words = |error: AclError| error.to_string();
-        let refusals = [acl::validates(text).err().map(words), acl::parse(text).err().map(words)];
-        Self { analysis: lint(text), refusals, source }
+        Self { analysis: lint(&source.text), refusals: refusals(&source.text), source }
     }
 }
 
-fn text(explained: &[Explained], color: bool) -> String {
-    let shown: Vec<String> =
-        explained.iter().map(|acl| one_as_text(acl, explained.len() > 1, color)).collect();
+fn refusals(text: &str) -> [Option<String>; 2] {
+    let words = |error: AclError| error.to_string();
+    [acl::validates(text).err().map(words), acl::parse(text).err().map(words)]
+}
+
+fn text<E: Explains>(explained: &[E], color: bool) -> String {
+    let shown: Vec<String> = explained.iter().map(|acl| acl.as_text(explained.len() > 1, color)).collect();
     shown.join("\n")
-}
-
-fn one_as_text(
-    Explained { source, analysis, refusals: [validator, activation] }: &Explained,
-    titled: bool,
-    color: bool,
-) -> String {
-    let mut shown: String =
-        analysis.diagnostics.iter().map(|diagnostic| draw(diagnostic, source, color)).collect();
-    if titled {
-        shown.push_str(&line("ACL", &source.name));
-    }
-    shown.push_str(&line("validates", &answer(validator.as_deref())));
-    shown.push_str(&line("activates", &answer(activation.as_deref())));
-    if analysis.has_errors() {
-        shown.push_str(&line("grants", "nothing: a reload keeps the configuration there is, a start fails"));
-    } else if let Some(acl) = &analysis.acl {
-        shown.push_str(&line("grants", &grants(acl)));
-        let canonical = acl.canonical();
-        let empty = canonical.is_empty();
-        shown.push_str(&line("canonical", if empty { "(empty)" } else { &canonical }));
-        shown.push_str(&line("in YAML", &acl.yaml()));
-    }
-    // The same in a tidier form is the canonical text.
-    if let Some(meant) = analysis.suggestion.as_ref().filter(|meant| analysis.acl.as_ref() != Some(meant)) {
-        shown.push_str(&line("meant?", &format!("{}: {}", meant.yaml(), grants(meant))));
-    }
-    shown
 }
 
 /// Draws on the text with everything escaped that cannot be seen: in an ACL a tab or a line end makes all the difference, and
 /// it may come from anywhere, so that a terminal must not obey it.
 fn draw(diagnostic: &Diagnostic, source: &Source, color: bool) -> String {
-    let shown = |end: usize| {
-        let mut shown = String::new();
-        source.text.get(..end).unwrap_or(&source.text).chars().for_each(|c| show(&mut shown, c));
-        shown
-    };
+    let shown = |end: usize| visible(source.text.get(..end).unwrap_or(&source.text));
     let span = diagnostic.span.map(|span| Span::new(shown(span.start).len(), shown(span.end).len()));
     let source = Source { text: shown(source.text.len()), ..source.clone() };
     report::draw(&Diagnostic { span, ..diagnostic.clone() }, Some(&source), None, color)
@@ -163,53 +177,100 @@ fn answer(refusal: Option<&str>) -> String {
 
 /// `users bob, sue; groups dev`
 fn grants(acl: &Acl) -> String {
-    if acl.is_everyone() {
+    names(acl.is_everyone(), acl.users().iter(), acl.groups().iter())
+}
+
+/// As above; the names may be anything.
+fn names<'a>(
+    everyone: bool,
+    users: impl ExactSizeIterator<Item = &'a str>,
+    groups: impl ExactSizeIterator<Item = &'a str>,
+) -> String {
+    if everyone {
         return "everyone".to_owned();
     }
-    let mut shown = String::new();
-    for (label, names) in [("user", acl.users()), ("group", acl.groups())] {
-        let plural = if names.len() == 1 { "" } else { "s" };
-        for (index, name) in names.iter().enumerate() {
-            let before = match index {
-                0 if shown.is_empty() => format!("{label}{plural} "),
-                0 => format!("; {label}{plural} "),
-                _ => ", ".to_owned(),
-            };
-            shown.push_str(&before);
-            shown.push_str(name);
-        }
-    }
-    if shown.is_empty() { "nobody".to_owned() } else { shown }
+    let lists = [listed("user", users), listed("group", groups)].into_iter().flatten().collect::<Vec<_>>();
+    if lists.is_empty() { "nobody".to_owned() } else { lists.join("; ") }
+}
+
+fn listed<'a>(label: &str, names: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
+    let plural = if names.len() == 1 { "" } else { "s" };
+    let names: Vec<String> = names.map(plain).collect();
+    (!names.is_empty()).then(|| format!("{label}{plural} {}", names.join(", ")))
+}
+
+/// A name that YARN took may have blanks in it.
+fn plain(name: &str) -> String {
+    if name.contains(' ') { format!("`{}`", visible(name)) } else { visible(name) }
 }
 
 /// One object for one ACL, an array for several; README.md describes every field.
-fn to_json(explained: &[Explained]) -> Value {
+fn to_json<E: Explains>(explained: &[E]) -> Value {
     match explained {
-        [one] => one_as_json(one),
-        several => several.iter().map(one_as_json).collect(),
+        [one] => one.as_json(),
+        several => several.iter().map(Explains::as_json).collect(),
     }
 }
 
-fn one_as_json(Explained { source, analysis, refusals: [validator, activation] }: &Explained) -> Value {
-    let names = |names: fn(&Acl) -> &crate::model::acl::Names| -> Vec<&str> {
-        analysis.acl.iter().flat_map(|acl| names(acl).iter()).collect()
-    };
-    let diagnostics: Vec<Value> =
-        analysis.diagnostics.iter().map(|diagnostic| report::to_json(diagnostic, source)).collect();
-    json!({
-        "version": VERSION,
-        "acl": source.text,
-        "validates": analysis.validates,
-        "validateError": validator,
-        "activates": analysis.activates,
-        "activateError": activation,
-        "everyone": analysis.acl.as_ref().is_some_and(Acl::is_everyone),
-        "users": names(Acl::users),
-        "groups": names(Acl::groups),
-        "canonical": analysis.acl.as_ref().map(Acl::canonical),
-        "suggestion": analysis.suggestion.as_ref().map(Acl::canonical),
-        "diagnostics": diagnostics,
-    })
+fn diagnostics(findings: &[Diagnostic], source: &Source) -> Vec<Value> {
+    findings.iter().map(|finding| report::to_json(finding, source)).collect()
+}
+
+impl Explains for Explained {
+    fn findings(&self) -> &[Diagnostic] {
+        &self.analysis.diagnostics
+    }
+
+    fn as_text(&self, titled: bool, color: bool) -> String {
+        let Self { source, analysis, refusals: [validator, activation] } = self;
+        let mut shown: String =
+            analysis.diagnostics.iter().map(|diagnostic| draw(diagnostic, source, color)).collect();
+        if titled {
+            shown.push_str(&line("ACL", &source.name));
+        }
+        shown.push_str(&line("validates", &answer(validator.as_deref())));
+        shown.push_str(&line("activates", &answer(activation.as_deref())));
+        if analysis.has_errors() {
+            shown.push_str(&line(
+                "grants",
+                "nothing: a reload keeps the configuration there is, a start fails",
+            ));
+        } else if let Some(acl) = &analysis.acl {
+            shown.push_str(&line("grants", &grants(acl)));
+            let canonical = acl.canonical();
+            let empty = canonical.is_empty();
+            shown.push_str(&line("canonical", if empty { "(empty)" } else { &canonical }));
+            shown.push_str(&line("in YAML", &acl.yaml()));
+        }
+        // The same in a tidier form is the canonical text.
+        if let Some(meant) = analysis.suggestion.as_ref().filter(|meant| analysis.acl.as_ref() != Some(meant))
+        {
+            shown.push_str(&line("meant?", &format!("{}: {}", meant.yaml(), grants(meant))));
+        }
+        shown
+    }
+
+    fn as_json(&self) -> Value {
+        let Self { source, analysis, refusals: [validator, activation] } = self;
+        let names = |names: fn(&Acl) -> &crate::model::acl::Names| -> Vec<&str> {
+            analysis.acl.iter().flat_map(|acl| names(acl).iter()).collect()
+        };
+        json!({
+            "version": VERSION,
+            "dialect": Rules::YuniKorn.name(),
+            "acl": source.text,
+            "validates": analysis.validates,
+            "validateError": validator,
+            "activates": analysis.activates,
+            "activateError": activation,
+            "everyone": analysis.acl.as_ref().is_some_and(Acl::is_everyone),
+            "users": names(Acl::users),
+            "groups": names(Acl::groups),
+            "canonical": analysis.acl.as_ref().map(Acl::canonical),
+            "suggestion": analysis.suggestion.as_ref().map(Acl::canonical),
+            "diagnostics": diagnostics(&analysis.diagnostics, source),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -267,8 +328,10 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_that_a_terminal_obeys_is_printed(acl in any::<String>()) {
-            let shown = text(&[explained(&acl)], false);
-            prop_assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{:?}", shown);
+            let yarn = yarn::Explained::of(explained(&acl).source, Reading::Hadoop);
+            for shown in [text(&[explained(&acl)], false), text(&[yarn], false)] {
+                prop_assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{:?}", shown);
+            }
         }
     }
 

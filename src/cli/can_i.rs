@@ -1,26 +1,28 @@
 //! `queuewarden can-i`: yes or no.
 
+use super::application::{self, ApplicationArgs, Asking, Show};
 use super::ask::answers::Answers;
 use super::ask::identity::IdentityArgs;
 use super::ask::output::{self, AnswerFormat};
-use super::ask::{EXIT_CODES, SourceArgs, question};
+use super::ask::question::{self, AnyVerb};
+use super::ask::{EXIT_CODES, SourceArgs};
 use super::console::Console;
 use super::{Exit, Failure};
 use crate::access::check::decide;
-use crate::model::right::Right;
 
-/// Tells whether a user may submit to a queue, or administer it: `yes`, or `no` and why.
+/// Tells whether a user may submit to a queue, or administer it, or do something with an application: `yes`, or `no` and why.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
-    /// submit or administer
-    #[arg(value_parser = question::verb)]
-    verb: Right,
-    /// The queue's full path, such as root.prod
-    #[arg(value_parser = question::queue)]
-    queue: String,
+    /// submit or administer, for a queue; view, modify, kill, logs or move, for an application
+    #[arg(value_parser = question::any_verb)]
+    verb: AnyVerb,
+    /// The queue's full path, such as root.prod; or an application's name, then with --queue
+    target: String,
     #[command(flatten)]
     identity: IdentityArgs,
+    #[command(flatten)]
+    application: ApplicationArgs,
     #[command(flatten)]
     source: SourceArgs,
     /// How to show it
@@ -36,16 +38,25 @@ pub struct Args {
 /// # Errors
 /// When the question cannot be decided, or nobody takes the output.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let (right, queue) = match args.verb {
+        AnyVerb::Right(right) => (right, question::only_queue(&args.target, &args.application)?),
+        AnyVerb::Action(action) => {
+            let Args { target, application, identity, source, .. } = args;
+            let asking = Asking { action, target, application, identity, source };
+            let show = if args.quiet { Show::Nothing } else { Show::Line(args.format) };
+            return application::run(asking, show, console);
+        }
+    };
     let asked = args.source.open(console)?;
     let identity = args.identity.resolve(&asked)?;
     let tree = asked.tree()?;
-    let decision = decide(tree, args.verb, &args.queue, &identity);
+    let decision = decide(tree, right, &queue, &identity);
     let answers = Answers { configuration: &asked.configuration, tree };
     let allowed = decision.allowed();
     if !args.quiet {
-        if let Some(note) = question::unknown(tree, &args.queue) {
-            console.note(&note);
-        }
+        let unknown = question::unknown(tree, &queue);
+        let parent = question::parent(tree, right, &queue).filter(|_| allowed);
+        unknown.iter().chain(&parent).for_each(|note| console.note(note));
         console.out(&match args.format {
             AnswerFormat::Text if allowed => "yes\n".to_owned(),
             AnswerFormat::Text => format!("no - {}\n", output::visible(&answers.reason(&decision))),

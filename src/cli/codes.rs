@@ -3,7 +3,7 @@
 use super::console::Console;
 use super::{Exit, Failure, assemble, check, input};
 use crate::text::diag::Code;
-use crate::{api, model, operator, plan, text};
+use crate::{access, api, model, operator, plan, text};
 
 /// Lists the codes of all diagnostics with their titles.
 #[derive(Debug, Clone, clap::Args)]
@@ -20,6 +20,7 @@ pub fn all() -> Vec<Code> {
         model::queue::CODES,
         model::identity::CODES,
         model::application::CODES,
+        access::lint::CODES,
         api::convert::CODES,
         operator::world::CODES,
         plan::CODES,

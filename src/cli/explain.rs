@@ -1,34 +1,38 @@
 //! `queuewarden explain`: yes or no, with every step on the way.
 
+use super::application::{self, ApplicationArgs, Asking, Show};
 use super::ask::answers::Answers;
 use super::ask::identity::IdentityArgs;
 use super::ask::output::{self, AnswerFormat, Table};
-use super::ask::{EXIT_CODES, SourceArgs, question};
+use super::ask::question::{self, AnyVerb};
+use super::ask::{EXIT_CODES, SourceArgs};
 use super::console::Console;
 use super::{Exit, Failure};
 use crate::access::check::{Decision, Step, decide};
 use crate::access::tree::Tree;
+use crate::access::{self, near_misses};
 use crate::cli::ask::answers::{Named, WrittenIn};
 use crate::model::identity::Identity;
-use crate::model::right::Right;
 
 /// Longer ACLs are cut, in characters.
 const MAX_ACL: usize = 48;
 /// More groups than this are counted instead of listed.
 const MAX_GROUPS: usize = 8;
 
-/// Explains why a user may, or may not, submit to a queue or administer it: every ACL that YuniKorn looks at, in its order.
+/// Explains why a user may, or may not, submit to a queue or administer it: every ACL that YuniKorn looks at, in its order; or why
+/// one may do something with an application: every clause of the rules.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXIT_CODES)]
 pub struct Args {
-    /// submit or administer
-    #[arg(value_parser = question::verb)]
-    verb: Right,
-    /// The queue's full path, such as root.prod
-    #[arg(value_parser = question::queue)]
-    queue: String,
+    /// submit or administer, for a queue; view, modify, kill, logs or move, for an application
+    #[arg(value_parser = question::any_verb)]
+    verb: AnyVerb,
+    /// The queue's full path, such as root.prod; or an application's name, then with --queue
+    target: String,
     #[command(flatten)]
     identity: IdentityArgs,
+    #[command(flatten)]
+    application: ApplicationArgs,
     #[command(flatten)]
     source: SourceArgs,
     /// How to show it
@@ -41,10 +45,18 @@ pub struct Args {
 /// # Errors
 /// When the question cannot be decided, or nobody takes the output.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let (right, queue) = match args.verb {
+        AnyVerb::Right(right) => (right, question::only_queue(&args.target, &args.application)?),
+        AnyVerb::Action(action) => {
+            let Args { target, application, identity, source, format, .. } = args;
+            let asking = Asking { action, target, application, identity, source };
+            return application::run(asking, Show::Everything(*format), console);
+        }
+    };
     let asked = args.source.open(console)?;
     let identity = args.identity.resolve(&asked)?;
     let tree = asked.tree()?;
-    let decision = decide(tree, args.verb, &args.queue, &identity);
+    let decision = decide(tree, right, &queue, &identity);
     let answers = Answers { configuration: &asked.configuration, tree };
     console.out(&match args.format {
         AnswerFormat::Text => text(&answers, &decision),
@@ -56,14 +68,31 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 
 fn text(answers: &Answers<'_>, decision: &Decision) -> String {
     let verdict = if decision.allowed() { "yes" } else { "no" };
-    let mut shown = format!("{verdict}: {}\n\n", output::visible(&answers.reason(decision)));
+    let mut shown = visible_lines(&format!("{verdict}: {}\n", answers.reason(decision)));
+    shown.push('\n');
     shown.push_str(&facts(answers, decision));
-    let steps = steps(answers, &decision.steps);
+    let steps = steps(answers, decision);
     if !steps.is_empty() {
         shown.push('\n');
         shown.push_str(&steps.text(true));
     }
+    shown.push_str(&remedies(answers.tree, decision));
     shown
+}
+
+/// What would make it a yes.
+fn remedies(tree: &Tree, decision: &Decision) -> String {
+    let found = access::remedies(tree, decision);
+    if found.is_empty() {
+        return String::new();
+    }
+    let numbered = found.iter().zip(1..).map(|(remedy, number)| format!("{number}. {remedy}\n"));
+    format!("\nTo allow it, the smallest change first:\n{}", visible_lines(&numbered.collect::<String>()))
+}
+
+/// Every line with what a terminal would obey escaped.
+fn visible_lines(text: &str) -> String {
+    text.lines().flat_map(|line| [output::visible(line), "\n".to_owned()]).collect()
 }
 
 /// What was asked, about whom and what.
@@ -72,20 +101,22 @@ fn facts(answers: &Answers<'_>, decision: &Decision) -> String {
     table.row(["user", &decision.identity.user]);
     table.row(["groups", &groups(&decision.identity)]);
     table.row(["asks to", decision.right.verb()]);
-    let queue = question::unknown(answers.tree, &decision.asked).unwrap_or_else(|| decision.asked.clone());
+    let unknown = question::unknown(answers.tree, &decision.asked);
+    let parent = || question::parent(answers.tree, decision.right, &decision.asked);
+    let queue = unknown.or_else(parent).unwrap_or_else(|| decision.asked.clone());
     table.row(["queue", &queue]);
     table.row(["in", &place(answers.configuration.name(), answers.tree)]);
     table.text(false)
 }
 
-fn place(source: &str, tree: &Tree) -> String {
+pub(super) fn place(source: &str, tree: &Tree) -> String {
     match tree.partition() {
         "default" => source.to_owned(),
         other => format!("{source}, partition {other}"),
     }
 }
 
-fn groups(identity: &Identity) -> String {
+pub(super) fn groups(identity: &Identity) -> String {
     match identity.groups.as_slice() {
         [] => "none".to_owned(),
         groups if groups.len() <= MAX_GROUPS => groups.join(", "),
@@ -97,30 +128,41 @@ fn groups(identity: &Identity) -> String {
 }
 
 /// A row for each ACL; a queue is named once.
-fn steps(answers: &Answers<'_>, steps: &[Step]) -> Table {
+fn steps(answers: &Answers<'_>, decision: &Decision) -> Table {
     let mut table = Table::new(["QUEUE", "ACL", "SAYS", "RESULT", "WRITTEN IN"]);
     let mut named = None;
-    for step in steps {
+    for step in &decision.steps {
         let queue = if named == Some(&step.queue) { "" } else { step.queue.as_str() };
         named = Some(&step.queue);
-        let (result, origins) = match &step.entry {
-            Some(entry) => {
-                (format!("grants {}", Named::from(&entry.subject).words()), answers.origins(&entry.origins))
-            }
-            None => (none(answers.tree, step).to_owned(), own(answers, step)),
-        };
-        table.row([queue, step.right.key(), &says(step), &result, &WrittenIn::list(&origins)]);
+        let [says, result, written] = cells(answers, step, &decision.identity);
+        table.row([queue, step.right.key(), &says, &result, &written]);
     }
     table
 }
 
+/// What an ACL says, what follows from it, and where it is written.
+pub(super) fn cells(answers: &Answers<'_>, step: &Step, identity: &Identity) -> [String; 3] {
+    let (result, origins) = match &step.entry {
+        Some(entry) => {
+            (format!("grants {}", Named::from(&entry.subject).words()), answers.origins(&entry.origins))
+        }
+        None => (none(answers.tree, step, identity), own(answers, step)),
+    };
+    let says = if step.acl.is_empty() { "-".to_owned() } else { quoted(&step.acl) };
+    [says, result, WrittenIn::list(&origins)]
+}
+
 /// Why an ACL grants nothing here.
-fn none(tree: &Tree, step: &Step) -> &'static str {
+fn none(tree: &Tree, step: &Step, identity: &Identity) -> String {
+    if step.acl.is_empty() {
+        return "not set".to_owned();
+    }
+    let near: Vec<String> = near_misses(step, identity).iter().map(ToString::to_string).collect();
     let acl = tree.find(&step.queue).and_then(|id| tree.node(id)).map(|node| &node.grants(step.right).acl);
     match acl {
-        _ if step.acl.is_empty() => "not set",
-        Some(acl) if acl.is_nobody() => "names nobody",
-        _ => "no match",
+        _ if !near.is_empty() => format!("no match: {}", near.join("; ")),
+        Some(acl) if acl.is_nobody() => "names nobody".to_owned(),
+        _ => "no match".to_owned(),
     }
 }
 
@@ -131,16 +173,13 @@ fn own(answers: &Answers<'_>, step: &Step) -> Vec<WrittenIn> {
     answers.origins(parts.map(|(origin, _)| origin))
 }
 
-/// The ACL as written, in quotes because its blanks matter; a long one is cut.
-fn says(step: &Step) -> String {
-    if step.acl.is_empty() {
-        return "-".to_owned();
-    }
-    let count = step.acl.chars().count();
+/// An ACL as written, in quotes because its blanks matter; a long one is cut.
+pub(super) fn quoted(acl: &str) -> String {
+    let count = acl.chars().count();
     if count <= MAX_ACL {
-        return format!("\"{}\"", step.acl);
+        return format!("\"{acl}\"");
     }
-    let start: String = step.acl.chars().take(MAX_ACL).collect();
+    let start: String = acl.chars().take(MAX_ACL).collect();
     format!("\"{start}… ({count} characters)")
 }
 

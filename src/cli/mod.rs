@@ -4,6 +4,7 @@
 //! read. Results go to standard output, everything about them to standard error.
 
 pub mod acl;
+pub mod application;
 pub mod ask;
 pub mod assemble;
 mod atomic;
@@ -12,11 +13,14 @@ pub mod check;
 pub mod codes;
 pub mod console;
 pub mod crds;
+pub mod diff;
 pub mod explain;
 pub mod findings;
 pub mod input;
+pub mod lint;
 pub mod manifest;
 pub mod matrix;
+pub mod place;
 pub mod render;
 pub mod report;
 pub mod run;
@@ -59,9 +63,9 @@ enum Command {
     Validate(validate::Args),
     /// Explain an ACL: who gets access, and what YuniKorn reads otherwise than written
     Acl(acl::Args),
-    /// Tell whether a user may submit to a queue, or administer it
+    /// Tell whether a user may do this on a queue, or with an application
     CanI(can_i::Args),
-    /// Explain why a user may, or may not, submit to a queue or administer it
+    /// Explain why a user may, or may not, do this on a queue, or with an application
     Explain(explain::Args),
     /// List everyone who may submit to a queue, or administer it
     WhoCan(who_can::Args),
@@ -69,6 +73,12 @@ enum Command {
     WhatCan(what_can::Args),
     /// Show which user, group or everyone may do what on which queue
     Matrix(matrix::Args),
+    /// Tell who gains and who loses what between two configurations
+    Diff(diff::Args),
+    /// Find grants that change nothing or that nobody can use, and names that are likely wrong
+    Lint(lint::Args),
+    /// Tell in which queue an application would run, and why, or how YuniKorn would reject it
+    Place(place::Args),
     /// Print the custom resource definitions
     Crds(crds::Args),
     /// List the codes of all diagnostics
@@ -217,6 +227,9 @@ pub fn main() -> ExitCode {
         Command::WhoCan(args) => who_can::run(args, console),
         Command::WhatCan(args) => what_can::run(args, console),
         Command::Matrix(args) => matrix::run(args, console),
+        Command::Diff(args) => diff::run(args, console),
+        Command::Lint(args) => lint::run(args, console),
+        Command::Place(args) => place::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::Codes(args) => codes::run(args, console),
         Command::Run(args) => run::run(args),

@@ -1,6 +1,6 @@
 //! `queuewarden who-can`: all who may do something on a queue.
 
-use super::ask::answers::{Answers, GrantedBy, Grantee, Named, NamedKind, WhoCanAnswer, WrittenIn};
+use super::ask::answers::{Answers, GrantedBy, Grantee, Named, WhoCanAnswer, WrittenIn};
 use super::ask::output::{self, Format, FormatArgs, Table};
 use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
 use super::console::Console;
@@ -100,10 +100,5 @@ fn table(answer: &WhoCanAnswer, wide: bool) -> Table {
 }
 
 fn names(answer: &WhoCanAnswer) -> String {
-    let name = |grantee: &Grantee| match (grantee.named.kind, &grantee.named.name) {
-        (NamedKind::Group, Some(name)) => format!("group/{name}\n"),
-        (NamedKind::User, Some(name)) => format!("user/{name}\n"),
-        _ => "everyone\n".to_owned(),
-    };
-    answer.subjects.iter().map(name).collect()
+    answer.subjects.iter().map(|grantee| grantee.named.path() + "\n").collect()
 }

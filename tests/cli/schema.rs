@@ -39,7 +39,13 @@ fn files_are_what_the_code_generates() {
 /// Answers of each kind, a yes and a no among them, with origins in objects and in texts.
 #[test]
 fn what_is_printed_is_valid() {
-    let cases: [(&str, &[&str]); 7] = [
+    const MOVE: &str = "can-i move root.prod --to root.ml --owner etl-service --dialect yarn-hadoop -D yarn.acl.enable=1 --as ann";
+    const KILL: &str =
+        "explain kill x --queue root.prod --owner ann --dialect yarn-cloudera -D yarn.admin.acl=bob --as cy";
+    let [moves, kills] = [MOVE, KILL].map(|line| line.split(' ').collect::<Vec<_>>());
+    let cases: [(&str, &[&str]); 14] = [
+        ("application.json", &moves),
+        ("application.json", &kills),
         ("decision.json", &["can-i", "submit", "root.prod.etl", "--as", "ann", "--as-group", "platform"]),
         ("decision.json", &["can-i", "administer", "root.prod.etl", "--as", "ann"]),
         ("decision.json", &["explain", "submit", "root.prod.etl.new", "--as", "etl-service"]),
@@ -47,6 +53,11 @@ fn what_is_printed_is_valid() {
         ("who-can.json", &["who-can", "submit", "root.prod.etl"]),
         ("what-can.json", &["what-can", "--as", "sue"]),
         ("matrix.json", &["matrix"]),
+        ("place.json", &["place", "--queue", "root.prod.etl", "--as", "etl-service"]),
+        ("place.json", &["place", "--queue", "root.prod.etl.new", "--as", "ann"]),
+        ("place.json", &["place", "--as", "auth0|7", "--as-group", "platform"]),
+        ("diff.json", &["diff", "--from", "tests/cli/cases/changes.in/old.yaml"]),
+        ("lint.json", &["lint", "--users", "tests/cli/cases/changes.in/users.txt"]),
     ];
     let schemas = generated();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -4,6 +4,7 @@
 //! of inputs per test, `QUEUEWARDEN_E2E_SEED` draws the same inputs again; a failure names both, and the smallest input
 //! it could find.
 
+mod access;
 mod acl;
 mod admission;
 mod config;
@@ -12,6 +13,7 @@ mod flatten;
 mod identity;
 mod mutate;
 mod placement;
+mod placement_vectors;
 mod regex;
 mod render;
 mod samples;

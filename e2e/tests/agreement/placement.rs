@@ -54,7 +54,9 @@ fn the_drawn_applications_end_in_every_way() -> Result<()> {
                 let placement = placer.place(&submission(number, query, &query.subject.groups));
                 let way = WAYS.iter().position(|way| *way == way_of(&placement));
                 let mut counts = seen.get();
-                counts[way.unwrap_or_default()] += 1;
+                if let Some(count) = way.and_then(|way| counts.get_mut(way)) {
+                    *count += 1;
+                }
                 seen.set(counts);
             }
         }
@@ -168,11 +170,8 @@ fn partition() -> impl Strategy<Value = Value> {
 }
 
 fn root() -> impl Strategy<Value = Value> {
-    (acl(&["", "alice", " devs", "bob ops", "*"]), children(3)).prop_map(|(acl, children)| {
-        let mut root = queue("root", &acl, "", false, children);
-        root["adminacl"] = json!("admin");
-        root
-    })
+    let acl = acl(&["", "alice", " devs", "bob ops", "*"]);
+    (acl, children(3)).prop_map(|(acl, children)| queue("root", &acl, "admin", false, &children))
 }
 
 fn children(depth: u32) -> BoxedStrategy<Vec<Value>> {
@@ -190,7 +189,8 @@ fn children(depth: u32) -> BoxedStrategy<Vec<Value>> {
     btree_map(name, (acl, admin, flag, below), 0..5)
         .prop_map(|children| {
             let made = children.into_iter();
-            made.map(|(name, (acl, admin, parent, below))| queue(name, &acl, &admin, parent, below)).collect()
+            made.map(|(name, (acl, admin, parent, below))| queue(name, &acl, &admin, parent, &below))
+                .collect()
         })
         .boxed()
 }
@@ -199,37 +199,29 @@ fn acl(usual: &[&'static str]) -> impl Strategy<Value = String> + use<> {
     select(usual.to_vec()).prop_map(str::to_owned)
 }
 
-fn queue(name: &str, submit: &str, admin: &str, parent: bool, below: Vec<Value>) -> Value {
-    let mut queue = json!({"name": name, "queues": below});
-    for (key, acl) in [("submitacl", submit), ("adminacl", admin)] {
-        if !acl.is_empty() {
-            queue[key] = json!(acl);
-        }
-    }
-    if parent {
-        queue["parent"] = json!(true);
-    }
-    queue
+fn queue(name: &str, submit: &str, admin: &str, parent: bool, below: &[Value]) -> Value {
+    let acl = |acl: &str| (!acl.is_empty()).then(|| json!(acl));
+    object([
+        ("name", Some(json!(name))),
+        ("queues", Some(json!(below))),
+        ("submitacl", acl(submit)),
+        ("adminacl", acl(admin)),
+        ("parent", parent.then_some(Value::Bool(true))),
+    ])
+}
+
+fn object<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
+    let fields = fields.into_iter().filter_map(|(key, value)| value.map(|value| (key.to_owned(), value)));
+    Value::Object(fields.collect())
 }
 
 fn rule() -> BoxedStrategy<Value> {
-    let outer = one_rule().prop_map(|rule| with_parent(rule, None));
-    let parent = (one_rule(), one_rule(), option::weighted(0.3, one_rule()));
-    let nested = parent.prop_map(|(rule, parent, above)| {
-        let above = above.map(|above| with_parent(above, None));
-        with_parent(rule, Some(with_parent(parent, above)))
-    });
-    prop_oneof![3 => outer, 2 => nested].boxed()
+    let alone = one_rule(Just(None).boxed());
+    let below = one_rule(option::weighted(0.3, one_rule(Just(None).boxed())).boxed());
+    prop_oneof![3 => alone, 2 => one_rule(below.prop_map(Some).boxed())].boxed()
 }
 
-fn with_parent(mut rule: Value, parent: Option<Value>) -> Value {
-    if let Some(parent) = parent {
-        rule["parent"] = parent;
-    }
-    rule
-}
-
-fn one_rule() -> BoxedStrategy<Value> {
+fn one_rule(parent: BoxedStrategy<Option<Value>>) -> BoxedStrategy<Value> {
     let name = prop_oneof![
         30 => select(vec!["provided", "user", "tag", "fixed", "Provided", "TAG"]),
         1 => select(vec!["test", "unknown", "recovery"]),
@@ -239,17 +231,16 @@ fn one_rule() -> BoxedStrategy<Value> {
         6 => select(vec!["a", "root.a", "root.prod", "prod.new", "Mixed", "root.Mixed", "default", "root"]),
         1 => select(vec!["rootfoo", "root_x.y", "root.@recovery@", ""]),
     ];
-    (name, value, proptest::bool::weighted(0.7), option::weighted(0.4, filter()))
-        .prop_map(|(name, value, create, filter)| {
-            let mut rule = json!({"name": name, "create": create});
-            let lower = name.to_lowercase();
-            if lower == "tag" || lower == "fixed" {
-                rule["value"] = json!(value);
-            }
-            if let Some(filter) = filter {
-                rule["filter"] = filter;
-            }
-            rule
+    (name, value, proptest::bool::weighted(0.7), option::weighted(0.4, filter()), parent)
+        .prop_map(|(name, value, create, filter, parent)| {
+            let has_value = ["tag", "fixed"].contains(&name.to_lowercase().as_str());
+            object([
+                ("name", Some(json!(name))),
+                ("create", Some(json!(create))),
+                ("value", has_value.then(|| json!(value))),
+                ("filter", filter),
+                ("parent", parent),
+            ])
         })
         .boxed()
 }

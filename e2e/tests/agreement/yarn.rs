@@ -1,4 +1,4 @@
-//! YARN's ACL texts and application questions: the model against Hadoop's own classes.
+//! YARN's ACL texts, and the application questions of YARN and Spark: the model against their own classes.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,8 @@ use queuewarden::model::config::verdict;
 use queuewarden::model::identity::Identity;
 use queuewarden_e2e::Hadoop;
 use queuewarden_e2e::hadoop::{
-    ApplicationAnswer, ApplicationQuestion, YarnAclAnswer, YarnAclQuestion, YarnQueue,
+    ApplicationAnswer, ApplicationQuestion, SparkAnswer, SparkQuestion, YarnAclAnswer, YarnAclQuestion,
+    YarnQueue,
 };
 use queuewarden_e2e::oracle::Subject;
 use serde_json::{Value, json};
@@ -180,8 +181,7 @@ fn judged(question: &ApplicationQuestion) -> Result<Vec<ApplicationAnswer>> {
         acls(b),
         acls(c)
     );
-    let config = verdict(&text, &[]).config.with_context(|| text.clone())?;
-    let tree = Tree::of(config.partition("default").context("no partition")?)?;
+    let tree = tree_of(&text)?;
     let mut settings = question.configuration.clone();
     let own =
         [("mapreduce.job.acl-view-job", &question.view), ("mapreduce.job.acl-modify-job", &question.modify)];
@@ -202,6 +202,66 @@ fn judged(question: &ApplicationQuestion) -> Result<Vec<ApplicationAnswer>> {
         }
     };
     Ok(question.subjects.iter().map(answer).collect())
+}
+
+const SPARK_LISTS: [&str; 6] = [
+    "spark.admin.acls",
+    "spark.admin.acls.groups",
+    "spark.ui.view.acls",
+    "spark.ui.view.acls.groups",
+    "spark.modify.acls",
+    "spark.modify.acls.groups",
+];
+
+fn spark_applications() -> impl Strategy<Value = SparkQuestion> {
+    let switch =
+        prop::sample::select(&["true", "true", "true", " TRUE\n", "false"][..]).prop_map(str::to_owned);
+    let list = (
+        prop::sample::select(&SPARK_LISTS[..]),
+        prop_oneof![4 => "([a-df-h],){0,2}[a-df-h]", 2 => "[a-dfh ,*\t\u{1}\u{a0}]{0,6}", 1 => acls()],
+    );
+    let lists = vec(list.prop_map(|(key, text)| (key.to_owned(), text)), 0..5);
+    let subject = ("[a-e]", vec("[f-i]", 0..3)).prop_map(|(user, groups)| Subject { user, groups });
+    (prop::option::weighted(0.9, switch), lists, "[a-d]", vec(subject, 1..4)).prop_map(
+        |(switch, lists, owner, subjects)| {
+            let switch = switch.map(|switch| ("spark.acls.enable".to_owned(), switch));
+            // `${` is a variable to Spark, and an error to the model.
+            let lists = lists.into_iter().filter(|(_, text)| !text.contains("${"));
+            SparkQuestion { configuration: lists.chain(switch).collect(), owner, subjects }
+        },
+    )
+}
+
+#[test]
+fn the_model_judges_applications_as_spark_does() -> Result<()> {
+    let tree = tree_of("partitions: [{name: default, queues: [{name: root}]}]")?;
+    agree(3_000, &spark_applications(), |questions| {
+        let answers = Hadoop::get()?.spark(questions)?;
+        let differences = questions.iter().zip(answers).map(|(question, spark)| {
+            let settings = question.configuration.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+            let (rules, _) = Rules::read(Dialect::Spark, settings);
+            let application = ApplicationAcl { owner: question.owner.clone(), rules };
+            let may = |verb, subject: &Subject| {
+                let question = Question { verb, application: &application, queue: "root" };
+                application::decide(&tree, question, &identity(subject)).allowed()
+            };
+            let model: Vec<SparkAnswer> = question
+                .subjects
+                .iter()
+                .map(|subject| SparkAnswer {
+                    view: may(Verb::View, subject),
+                    modify: may(Verb::Modify, subject),
+                })
+                .collect();
+            (model != spark).then(|| format!("the model says {model:?}, Spark {spark:?}"))
+        });
+        Ok(differences.collect())
+    })
+}
+
+fn tree_of(text: &str) -> Result<Tree> {
+    let config = verdict(text, &[]).config.with_context(|| text.to_owned())?;
+    Ok(Tree::of(config.partition("default").context("no partition")?)?)
 }
 
 /// `tests/vectors/yarn-acl.json`, which the unit tests believe, is what Hadoop answers. `UPDATE=1` writes it anew, with the texts

@@ -1,6 +1,7 @@
 //! Whom a placement rule applies to (yunikorn-core `pkg/scheduler/placement/filter.go`).
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
+use std::fmt;
 
 use super::trace::{Filtered, Why};
 use crate::model::config::names::{is_expression, is_group, is_user};
@@ -22,10 +23,13 @@ pub(super) struct Filter {
 /// The users or the groups of a filter.
 #[derive(Debug)]
 enum Names {
-    Listed(HashSet<String>),
+    Listed(BTreeSet<String>),
     Matching(GoRegex),
-    /// One that Go may compile, and of which we cannot tell what it then means; the reason.
-    Unjudged(String),
+    /// One that Go may compile, and of which we cannot tell what it then means.
+    Unjudged {
+        pattern: String,
+        reason: String,
+    },
 }
 
 impl Filter {
@@ -66,7 +70,40 @@ impl Filter {
     }
 }
 
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lists = [("users", &self.users), ("groups", &self.groups)];
+        let named: Vec<String> = lists
+            .iter()
+            .filter(|(_, names)| !names.is_empty())
+            .map(|(what, names)| format!("{what} {names}"))
+            .collect();
+        match (self.empty, self.allow) {
+            (true, true) => Ok(()),
+            (true, false) => f.write_str("deny"),
+            (false, allow) => {
+                let named = if named.is_empty() { "nobody".to_owned() } else { named.join(", ") };
+                write!(f, "{} {named}", if allow { "allow" } else { "deny" })
+            }
+        }
+    }
+}
+
+impl fmt::Display for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listed(names) => f.write_str(&names.iter().cloned().collect::<Vec<_>>().join(", ")),
+            Self::Matching(expression) => f.write_str(expression.as_str()),
+            Self::Unjudged { pattern, .. } => f.write_str(pattern),
+        }
+    }
+}
+
 impl Names {
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Listed(names) if names.is_empty())
+    }
+
     /// One name with a special character is an expression, also `alice$`, which is a user's name, too. Of several, those that are
     /// no names are dropped.
     fn of(written: &[Spanned], is_name: impl Fn(&str) -> bool) -> Self {
@@ -83,10 +120,10 @@ impl Names {
         match GoRegex::new(pattern) {
             Ok(expression) => Self::Matching(expression),
             Err(error) if Verdict::of(&error) == Verdict::Unjudged => {
-                Self::Unjudged(format!("the expression `{pattern}` of its filter: {}", error.message))
+                Self::Unjudged { pattern: pattern.to_owned(), reason: error.message }
             }
             // Go logs it and goes on with an empty list (`filter.go:147`).
-            Err(_) => Self::Listed(HashSet::new()),
+            Err(_) => Self::Listed(BTreeSet::new()),
         }
     }
 
@@ -94,7 +131,9 @@ impl Names {
         match self {
             Self::Listed(names) => Ok(names.contains(name)),
             Self::Matching(expression) => Ok(expression.is_match(name)),
-            Self::Unjudged(reason) => Err(reason.clone()),
+            Self::Unjudged { pattern, reason } => {
+                Err(format!("the expression `{pattern}` of its filter: {reason}"))
+            }
         }
     }
 }
@@ -145,6 +184,20 @@ mod tests {
         ];
         for (filter, expected) in cases {
             assert_eq!(answer(&filter, "alice", &["qa", "devs"]), expected, "{filter:?}");
+        }
+    }
+
+    #[test]
+    fn a_filter_can_be_told() {
+        let cases = [
+            (filter("", &[], &[]), ""),
+            (filter("deny", &[], &[]), "deny"),
+            (filter("Deny", &["bob", "al", "b.*"], &["^qa"]), "allow users al, bob, groups ^qa"),
+            (filter("deny", &[], &["ops"]), "deny groups ops"),
+            (filter("", &["b.*", "c.*"], &[]), "allow nobody"),
+        ];
+        for (filter, expected) in cases {
+            assert_eq!(filter.to_string(), expected);
         }
     }
 

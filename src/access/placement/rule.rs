@@ -87,6 +87,7 @@ impl Rule {
             create: self.create,
             span: self.span,
             filter: Filtered::NotAsked,
+            filter_words: self.filter.to_string(),
             parent: None,
             end: RuleEnd::NothingToGoBy,
         };

@@ -42,14 +42,13 @@ pub struct Placement {
     pub inactive: Option<String>,
 }
 
-impl Default for Placement {
-    fn default() -> Self {
-        let outcome = Outcome::Undecided { reason: "no rule was tried".to_owned() };
+impl Placement {
+    /// A rejection without any rule.
+    pub fn rejected(message: String) -> Self {
+        let outcome = Outcome::Rejected { message };
         Self { outcome, steps: Vec::new(), created: None, inactive: None }
     }
-}
 
-impl Placement {
     /// The queue it runs in.
     pub fn queue(&self) -> Option<&str> {
         match &self.outcome {
@@ -73,10 +72,8 @@ pub struct Created {
 impl Created {
     /// The new queues, from the top. All but the last are parents.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
-        let below = self.above.len() + 1;
-        let dots = self.queue.match_indices('.').map(|(at, _)| at);
-        let ends = dots.chain(std::iter::once(self.queue.len()));
-        ends.filter(move |end| *end >= below).filter_map(|end| self.queue.get(..end))
+        let above = self.above.len();
+        super::landing::levels(&self.queue).filter(move |path| path.len() > above)
     }
 }
 
@@ -134,6 +131,8 @@ pub struct RuleStep {
     pub span: Option<Span>,
     /// Whether its filter lets the application pass.
     pub filter: Filtered,
+    /// The filter in words: `deny users alice, bob, groups ^qa`; empty where there is none.
+    pub filter_words: String,
     /// The rule that names the queue above; `None` when there is none, or it was not asked.
     pub parent: Option<Box<RuleStep>>,
     /// What came of it.
@@ -143,7 +142,15 @@ pub struct RuleStep {
 impl RuleStep {
     /// A rule that `YuniKorn` has without being told.
     pub(super) fn internal(name: RuleName, end: RuleEnd) -> Self {
-        Self { name, create: false, span: None, filter: Filtered::NotAsked, parent: None, end }
+        Self {
+            name,
+            create: false,
+            span: None,
+            filter: Filtered::NotAsked,
+            filter_words: String::new(),
+            parent: None,
+            end,
+        }
     }
 }
 

@@ -165,6 +165,8 @@ fn first<'a>(candidates: &[&'a str]) -> &'a str {
 mod tests {
     use super::*;
 
+    type Entries = &'static [(&'static str, &'static str)];
+
     fn map(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
         entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
     }
@@ -182,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_queue_is_the_first_of_three() {
-        let cases: [(&[(&str, &str)], &[(&str, &str)], &str); 5] = [
+        let cases: [(Entries, Entries, &str); 5] = [
             (&[(QUEUE, "a"), (OLD_QUEUE, "b")], &[(QUEUE, "c")], "a"),
             (&[(OLD_QUEUE, "b")], &[(QUEUE, "c")], "c"),
             (&[(QUEUE, ""), (OLD_QUEUE, "b")], &[(OLD_QUEUE, "d")], "b"),
@@ -196,7 +198,7 @@ mod tests {
 
     #[test]
     fn the_application_is_named_or_generated() {
-        let cases: [(&[(&str, &str)], &[(&str, &str)], &str); 6] = [
+        let cases: [(Entries, Entries, &str); 6] = [
             (&[(APPLICATION, "a"), (SPARK, "s")], &[(APPLICATION, "n")], "a"),
             (&[(OLD_APPLICATION, "o"), (SPARK, "s")], &[(APPLICATION, "n")], "n"),
             (&[(OLD_APPLICATION, "o"), (SPARK, "s")], &[], "o"),

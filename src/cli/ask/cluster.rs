@@ -1,19 +1,23 @@
 //! The configuration that a cluster has now: both of `YuniKorn`'s ConfigMaps as it merges them, and the objects that wrote into
 //! them. Nothing is written, and every request is limited in time.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{DynamicObject, ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use tokio::runtime::Runtime;
 
 use super::configuration::{Configuration, Written};
+use super::rendered::{self, QueueAclEntry};
 use super::texts::Text;
 use super::{ClusterArgs, Notes, files, live};
+use crate::access::placement::Live;
+use crate::api::v1alpha1::SINGLETON;
 use crate::api::{config_map, convert};
 use crate::cli::console::Console;
 use crate::cli::{Failure, clock};
@@ -23,7 +27,8 @@ use crate::model::identity::Identity;
 use crate::operator::call::{self, call};
 use crate::operator::world::Kind;
 use crate::plan::snapshot::{
-    ConfigMapState, ConfigSpec, MANAGED_KEYS, Observed, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
+    ConfigMapState, ConfigSpec, Entry, MANAGED_KEYS, Meta, Observed, Snapshot, YUNIKORN_CONFIGS,
+    YUNIKORN_DEFAULTS,
 };
 use crate::plan::{attribution, merged, merged_alone};
 
@@ -82,6 +87,25 @@ impl Cluster {
         Configuration::of(written?).map_err(|refused| files::refuse(&refused, console))
     }
 
+    /// What `YuniKorn` would have once these `QueueAcl`s were applied, by its ConfigMaps and the objects there are.
+    ///
+    /// # Errors
+    /// When it cannot be read, or the operator would write nothing.
+    pub fn changed(
+        &self,
+        args: &ClusterArgs,
+        change: &[QueueAclEntry],
+        console: Console,
+    ) -> Result<Configuration, Failure> {
+        let mut notes = Notes::default();
+        let written = self.runtime.block_on(async {
+            let spec = self.spec(args, &mut notes).await?;
+            self.held(spec, &mut notes).await?.changed(change, &mut notes)
+        });
+        notes.tell(console);
+        Configuration::of(written?).map_err(|refused| files::refuse(&refused, console))
+    }
+
     /// Who the kubeconfig's user is to the API server, and so to `YuniKorn`'s admission controller.
     ///
     /// # Errors
@@ -95,6 +119,29 @@ impl Cluster {
             .map_err(|error| self.failure("who you are", &error))?;
         let info = answer.status.and_then(|status| status.user_info).unwrap_or_default();
         Ok(Identity { user: info.username.unwrap_or_default(), groups: info.groups.unwrap_or_default() })
+    }
+
+    /// The annotations of a namespace; none, and a note, where they may not be read.
+    pub fn namespace_annotations(&self, name: &str, console: Console) -> BTreeMap<String, String> {
+        let namespaces: Api<Namespace> = Api::all(self.client.clone());
+        match self.runtime.block_on(call(namespaces.get(name))) {
+            Ok(namespace) => namespace.metadata.annotations.unwrap_or_default(),
+            Err(error) => {
+                console.note(&format!("the annotations of namespace {name} are not known: {error}"));
+                BTreeMap::new()
+            }
+        }
+    }
+
+    /// The queues that the scheduler has beside its configuration.
+    ///
+    /// # Errors
+    /// When it does not say.
+    pub fn live_queues(&self, args: &ClusterArgs, partition: &str) -> Result<Live, Failure> {
+        self.runtime.block_on(async {
+            let spec = self.spec(args, &mut Notes::default()).await?;
+            live::queues(&self.client, args.scheduler_url.as_deref(), &spec, partition).await
+        })
     }
 
     async fn written(&self, args: &ClusterArgs, notes: &mut Notes) -> Result<Written, Failure> {
@@ -125,7 +172,7 @@ impl Cluster {
     /// The settings of the `YuniKornConfig`, or the defaults where there is none.
     async fn spec(&self, args: &ClusterArgs, notes: &mut Notes) -> Result<ConfigSpec, Failure> {
         let api = Kind::YuniKornConfig.api(self.client.clone());
-        let mut spec = match call(api.get(crate::api::v1alpha1::SINGLETON)).await {
+        let mut spec = match call(api.get(SINGLETON)).await {
             Ok(object) => convert::yunikorn_config(&object).spec.unwrap_or_default(),
             Err(error) if error.is_not_found() => ConfigSpec::default(),
             Err(error @ call::Error::Refused { code: 403, .. }) => {
@@ -230,6 +277,18 @@ impl Held {
         }
         let attributions = attribution::in_force(&self.snapshot.queue_acls);
         Ok(Written { text, base: self.base(&key), attributions })
+    }
+
+    /// What the operator would write after a change of the objects.
+    fn changed(&self, change: &[QueueAclEntry], notes: &mut Notes) -> Result<Written, Failure> {
+        let mut snapshot = self.snapshot.clone();
+        rendered::apply(&mut snapshot.queue_acls, change);
+        snapshot.config = Some(Entry {
+            meta: Meta { name: SINGLETON.to_owned(), ..Meta::default() },
+            spec: Ok(ConfigSpec { scheduler_url: None, ..self.spec.clone() }),
+            in_force: None,
+        });
+        rendered::written(&snapshot, |_, key| self.base(key), notes)
     }
 
     /// Whether the operator wrote a key.

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::texts::{Place, Text};
 use crate::access::{Origin, Tree};
 use crate::cli::Failure;
+use crate::cli::input::source::Source;
 use crate::model::acl;
 use crate::model::config::{Config, Queue, verdict};
 use crate::model::queue::nearest;
@@ -106,11 +107,29 @@ impl Configuration {
     pub fn place(&self, origin: &Origin) -> Option<Place> {
         match origin {
             Origin::Object { .. } => None,
-            Origin::Text(Some(span)) => Some(match span.start.checked_sub(self.behind()) {
-                Some(start) => self.base.as_ref().unwrap_or(&self.text).place(Span::new(start, start)),
-                None => self.text.place(*span),
-            }),
+            Origin::Text(Some(span)) => {
+                let (text, span) = self.home(*span);
+                Some(text.place(span))
+            }
             Origin::Text(None) => Some(Place { file: self.text.name.clone(), position: None }),
+        }
+    }
+
+    /// What to draw a finding about an origin on, and where; `None` for an object, and where the place is not known.
+    pub fn shown(&self, origin: &Origin) -> Option<(Source, Option<Span>)> {
+        let Origin::Text(Some(span)) = origin else { return None };
+        let (text, span) = self.home(*span);
+        Some(text.shown(Some(span)))
+    }
+
+    /// The text that a place is in, and where in it.
+    fn home(&self, span: Span) -> (&Text, Span) {
+        match span.start.checked_sub(self.behind()) {
+            Some(start) => {
+                let length = span.end.saturating_sub(span.start);
+                (self.base.as_ref().unwrap_or(&self.text), Span::new(start, start.saturating_add(length)))
+            }
+            None => (&self.text, span),
         }
     }
 
@@ -163,5 +182,80 @@ fn written(queue: &Queue, right: Right) -> &crate::text::yaml::decode::Spanned {
     match right {
         Right::Submit => &queue.submit_acl,
         Right::Admin => &queue.admin_acl,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::check::decide;
+    use crate::model::identity::Identity;
+    use crate::model::queue::QueuePath;
+
+    fn queues(acl: &str) -> String {
+        format!(
+            "partitions: [{{name: default, queues: [{{name: root, queues: [{{name: a, submitacl: '{acl}'}}]}}]}}]\n"
+        )
+    }
+
+    fn attribution(object: &str, acl: &str, base_stays: bool) -> Attribution {
+        Attribution {
+            partition: "default".to_owned(),
+            queue: QueuePath::parse("root.a").unwrap(),
+            right: Right::Submit,
+            objects: vec![(object.to_owned(), acl::parse(acl).unwrap())],
+            base_stays,
+        }
+    }
+
+    /// Where the entry for a user is written.
+    fn origins(configuration: &Configuration, user: &str) -> Vec<String> {
+        let tree = configuration.tree("default").unwrap();
+        let identity = Identity { user: user.to_owned(), groups: Vec::new() };
+        let decision = decide(tree, Right::Submit, "root.a", &identity);
+        let entry = decision.granted_by().and_then(|step| step.entry.clone());
+        let origins = entry.map(|entry| entry.origins).unwrap_or_default();
+        let name = |origin: &Origin| match (origin, configuration.place(origin)) {
+            (Origin::Object { kind, name }, None) => format!("{kind}/{name}"),
+            (_, place) => place.map(|place| place.to_string()).unwrap_or_default(),
+        };
+        origins.iter().map(name).collect()
+    }
+
+    fn written(text: &str, base: &str, attributions: Vec<Attribution>) -> Configuration {
+        let written = Written {
+            text: Text::whole("live", queues(text)),
+            base: Some(Text::whole("base", format!("# one line more\n{}", queues(base)))),
+            attributions,
+        };
+        Configuration::of(written).unwrap()
+    }
+
+    #[test]
+    fn entries_come_from_objects_the_base_or_neither() {
+        let extended = written("bob,eve,sue", "bob,sue", vec![attribution("a", "sue", true)]);
+        assert_eq!(origins(&extended, "sue"), ["QueueAcl/a", "base:2:82"]);
+        assert_eq!(origins(&extended, "bob"), ["base:2:82"]);
+        // Somebody wrote the live text by hand.
+        assert_eq!(origins(&extended, "eve"), ["live:1:82"]);
+        let replaced = written("sue", "bob,sue", vec![attribution("a", "sue", false)]);
+        assert_eq!(origins(&replaced, "sue"), ["QueueAcl/a"]);
+        assert!(origins(&replaced, "bob").is_empty());
+        // An object whose grant is not live yet grants nothing.
+        let pending = written("bob", "bob", vec![attribution("a", "sue", true)]);
+        assert!(origins(&pending, "sue").is_empty());
+    }
+
+    #[test]
+    fn what_yunikorn_refuses_is_not_asked_about() {
+        let written =
+            |text: String| Written { text: Text::whole("q", text), base: None, attributions: Vec::new() };
+        let refused = Configuration::of(written(queues("a  b"))).unwrap_err();
+        assert!(refused.reason.contains("multiple spaces found"), "{}", refused.reason);
+        assert!(refused.diagnostics.iter().any(Diagnostic::is_error));
+        let configuration = Configuration::of(written(queues("a"))).unwrap();
+        assert!(configuration.tree("DEFAULT").is_ok());
+        let failure = configuration.tree("defualt").unwrap_err().to_string();
+        assert!(failure.ends_with("did you mean `default`?"), "{failure}");
     }
 }

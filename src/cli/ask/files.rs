@@ -2,6 +2,7 @@
 //! the operator would make of it.
 
 use super::configuration::{Configuration, Refused, Written};
+use super::rendered::{self, QueueAclEntry};
 use super::texts::Text;
 use super::{Files, Notes};
 use crate::cli::assemble::{Assembled, Base, assemble};
@@ -9,13 +10,10 @@ use crate::cli::console::Console;
 use crate::cli::findings::{self, plural};
 use crate::cli::input::Inputs;
 use crate::cli::input::object::Kind;
-use crate::cli::{Failure, InputArgs, clock, render, report, statuses};
+use crate::cli::{Failure, InputArgs, clock, render, report};
 use crate::model::config::BUILT_IN;
 use crate::model::config::flatten::{Origin, Source};
-use crate::plan::attribution::Attribution;
-use crate::plan::conditions::{Status, Type};
 use crate::plan::merged;
-use crate::plan::simulate::{Settled, enforced, settle};
 use crate::plan::snapshot::{ConfigMapState, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use crate::text::diag::Diagnostic;
 
@@ -24,24 +22,7 @@ use crate::text::diag::Diagnostic;
 /// # Errors
 /// When an input cannot be read, or nothing can be said about what `YuniKorn` would run.
 pub fn read(files: &Files, console: Console) -> Result<Configuration, Failure> {
-    let args = InputArgs {
-        filename: files.paths.clone(),
-        recursive: files.recursive,
-        base: files.base.clone(),
-        now: files.now,
-    };
-    let (inputs, base) = args.read(None)?;
-    let assembled = assemble(&inputs, base.clone(), files.now.unwrap_or_else(clock));
-    let found = render::unreadable(&inputs, &assembled);
-    console.err(&findings::text(&inputs, &found, console.color_err()));
-    if inputs.findings.iter().chain(&assembled.findings).any(|finding| finding.diagnostic.is_error()) {
-        return Err(Failure::Undecided("some of the input cannot be read".to_owned()));
-    }
-    let mut notes = Notes::default();
-    let written =
-        Given { inputs: &inputs, assembled: &assembled, base: base.as_ref() }.written(&mut notes)?;
-    notes.tell(console);
-    Configuration::of(written).map_err(|refused| refuse(&refused, console))
+    Given::read(files, console)?.configuration(console)
 }
 
 /// Shows what is wrong with a text, and says that nothing follows from it.
@@ -65,25 +46,71 @@ fn draw(refused: &Refused, diagnostic: &Diagnostic, console: Console) -> String 
 }
 
 /// What was given.
-struct Given<'a> {
-    inputs: &'a Inputs,
-    assembled: &'a Assembled,
-    base: Option<&'a Base>,
+#[derive(Debug)]
+pub struct Given {
+    inputs: Inputs,
+    assembled: Assembled,
+    base: Option<Base>,
 }
 
-impl Given<'_> {
+impl Given {
+    /// Reads the files, after everything that is wrong with them was told.
+    ///
+    /// # Errors
+    /// When one cannot be read.
+    pub fn read(files: &Files, console: Console) -> Result<Self, Failure> {
+        let args = InputArgs {
+            filename: files.paths.clone(),
+            recursive: files.recursive,
+            base: files.base.clone(),
+            now: files.now,
+        };
+        let (inputs, base) = args.read(None)?;
+        let assembled = assemble(&inputs, base.clone(), files.now.unwrap_or_else(clock));
+        let found = render::unreadable(&inputs, &assembled);
+        console.err(&findings::text(&inputs, &found, console.color_err()));
+        if inputs.findings.iter().chain(&assembled.findings).any(|finding| finding.diagnostic.is_error()) {
+            return Err(Failure::Undecided("some of the input cannot be read".to_owned()));
+        }
+        Ok(Self { inputs, assembled, base })
+    }
+
+    /// The configuration that they make.
+    ///
+    /// # Errors
+    /// When nothing can be said about what `YuniKorn` would run.
+    pub fn configuration(&self, console: Console) -> Result<Configuration, Failure> {
+        let mut notes = Notes::default();
+        let written = self.written(&mut notes)?;
+        notes.tell(console);
+        Configuration::of(written).map_err(|refused| refuse(&refused, console))
+    }
+
+    /// The `QueueAcl`s, when there is nothing else: no configuration, but a change to one.
+    pub fn change(&self) -> Option<&[QueueAclEntry]> {
+        let objects = self.assembled.snapshot.queue_acls.as_slice();
+        let others = self.inputs.objects.len() != objects.len() || !self.inputs.bare.is_empty();
+        (!others && !objects.is_empty()).then_some(objects)
+    }
+
+    /// The same after a change.
+    #[must_use]
+    pub fn changed(mut self, change: &[QueueAclEntry]) -> Self {
+        rendered::apply(&mut self.assembled.snapshot.queue_acls, change);
+        self
+    }
+
     fn written(&self, notes: &mut Notes) -> Result<Written, Failure> {
         self.refuse_ambiguity()?;
         if !self.assembled.has_tree {
             return Err(self.no_tree());
         }
         self.leftovers(notes);
-        let ours = [Kind::QueueAcl, Kind::YuniKornConfig];
-        if ours.into_iter().any(|kind| self.inputs.of_kind(kind).next().is_some()) {
-            self.rendered(notes)
-        } else {
-            Ok(self.as_it_stands(notes))
+        let snapshot = &self.assembled.snapshot;
+        if snapshot.queue_acls.is_empty() && self.inputs.of_kind(Kind::YuniKornConfig).next().is_none() {
+            return Ok(self.as_it_stands(notes));
         }
+        rendered::written(snapshot, |map, key| self.base_text(map, key), notes)
     }
 
     fn refuse_ambiguity(&self) -> Result<(), Failure> {
@@ -122,7 +149,7 @@ impl Given<'_> {
     /// What was given and does not count.
     fn leftovers(&self, notes: &mut Notes) {
         for document in &self.inputs.bare {
-            if self.base.is_none_or(|base| base.source != document.source) {
+            if self.base.as_ref().is_none_or(|base| base.source != document.source) {
                 let name = self.inputs.sources.get(document.source).map_or("", |source| source.name.as_str());
                 notes.add(format!("{name} is a bare queues.yaml and not used: ConfigMaps were given, too; --base {name} makes it the base"));
             }
@@ -155,40 +182,14 @@ impl Given<'_> {
     }
 
     fn text_in(&self, map: &str, key: &str, text: &str) -> Text {
-        if let Some(base) = self.base.filter(|base| base.text == text) {
+        if let Some(base) = self.base.as_ref().filter(|base| base.text == text) {
             let name = self.inputs.sources.get(base.source).map_or("", |source| source.name.as_str());
             return Text::whole(name, text.to_owned());
         }
         match self.inputs.of_kind(Kind::ConfigMap).find(|object| object.name == map) {
-            Some(object) => Text::inside(self.inputs, &object.document, key, text.to_owned()),
+            Some(object) => Text::inside(&self.inputs, &object.document, key, text.to_owned()),
             None => Text::whole(format!("{map}/{key}"), text.to_owned()),
         }
-    }
-
-    /// With objects of ours: what the operator would write.
-    fn rendered(&self, notes: &mut Notes) -> Result<Written, Failure> {
-        let settled = settle(self.assembled.snapshot.clone());
-        let settled = if settled.only_observes() {
-            notes.add("mode Observe: asked is about what the operator would write if it wrote".to_owned());
-            settle(enforced(&settled.snapshot))
-        } else {
-            settled
-        };
-        if !settled.applied() {
-            return Err(not_applied(&settled));
-        }
-        let Some(rendered) = &settled.plan.rendered else {
-            return Err(not_applied(&settled));
-        };
-        excluded(&settled, notes);
-        let base = settled.snapshot.base.as_ref().and_then(|map| self.base_text(map, &rendered.key));
-        let name = base.as_ref().map_or("the built-in configuration", |base| base.name.as_str());
-        let name = match self.inputs.of_kind(Kind::QueueAcl).count() {
-            0 => name.to_owned(),
-            count => format!("{name} with {}", plural(count, "QueueAcl")),
-        };
-        let attributions: Vec<Attribution> = settled.plan.contributions.clone();
-        Ok(Written { text: Text::made(name, rendered.text.clone()), base, attributions })
     }
 
     fn base_text(&self, map: &ConfigMapState, key: &str) -> Option<Text> {
@@ -205,25 +206,4 @@ pub fn built_in(key: &str, notes: &mut Notes) -> Text {
         "no ConfigMap has {key}: YuniKorn runs its built-in configuration, in which everyone may submit everywhere"
     ));
     Text::made("YuniKorn's built-in configuration", BUILT_IN.to_owned())
-}
-
-/// Objects that put nothing into the text, and why.
-fn excluded(settled: &Settled, notes: &mut Notes) {
-    for object in statuses::objects(&settled.plan) {
-        let accepted = object.get(Type::Accepted).filter(|_| object.kind == Kind::QueueAcl);
-        if let Some(condition) = accepted.filter(|condition| condition.status != Status::True) {
-            notes.add(format!("{} grants nothing: {}", object.label(), condition.message));
-        }
-    }
-}
-
-fn not_applied(settled: &Settled) -> Failure {
-    let objects = statuses::objects(&settled.plan);
-    let config = objects.iter().filter(|object| object.kind == Kind::YuniKornConfig);
-    let why =
-        config.flat_map(|object| object.problems().map(|(condition, _)| condition.message.clone())).next();
-    Failure::Undecided(format!(
-        "the operator would not write the ConfigMap: {}",
-        why.unwrap_or_else(|| "its plan gives no text".to_owned())
-    ))
 }

@@ -4,16 +4,18 @@
 //! `pkg/common/configs/config.go:33-170`). In lower case they are the keys of a queues.yaml, and JSON is YAML: so it is read
 //! by the same reader as every other configuration. What a map of free names holds keeps its case.
 
+use futures::AsyncReadExt as _;
 use http::{Request, header};
 use kube::Client;
 use serde_json::{Map, Value};
 
 use super::Notes;
 use super::texts::Text;
+use crate::access::placement::{Live, LiveQueue};
 use crate::cli::Failure;
 use crate::model::config::{BUILT_IN, checksum};
 use crate::operator::call::call;
-use crate::operator::read_back::{self, Scheduler};
+use crate::operator::read_back::{self, MAX_BODY, Scheduler, queues_path};
 use crate::plan::snapshot::ConfigSpec;
 
 /// The Service that Helm makes, and the port of its REST service.
@@ -32,34 +34,97 @@ pub struct Answer {
     text: String,
 }
 
-/// Asks the scheduler: at the URL that is given, or at that of the `YuniKornConfig`, or else through the API server.
+/// What is asked of the scheduler.
+#[derive(Debug, Clone, Copy)]
+enum Question<'a> {
+    Config,
+    Queues { partition: &'a str },
+}
+
+impl Question<'_> {
+    async fn ask(self, scheduler: &Scheduler, url: &str) -> Result<Value, read_back::Error> {
+        match self {
+            Self::Config => scheduler.config(url).await,
+            Self::Queues { partition } => scheduler.queue_details(url, partition).await,
+        }
+    }
+
+    fn path(self) -> String {
+        match self {
+            Self::Config => "ws/v1/config".to_owned(),
+            Self::Queues { partition } => queues_path(partition),
+        }
+    }
+}
+
+/// Asks the scheduler for its configuration: at the URL that is given, or at that of the `YuniKornConfig`, or else through the API
+/// server.
 ///
 /// # Errors
 /// When there is no answer, or it is not what `YuniKorn` says.
 pub async fn ask(client: &Client, url: Option<&str>, spec: &ConfigSpec) -> Result<Answer, Failure> {
+    let (from, answer) = get(Question::Config, client, url, spec).await?;
+    read(&from, answer)
+}
+
+/// Asks the scheduler for the queues that it has beside its configuration, in the same ways.
+///
+/// # Errors
+/// When there is no answer.
+pub async fn queues(
+    client: &Client,
+    url: Option<&str>,
+    spec: &ConfigSpec,
+    partition: &str,
+) -> Result<Live, Failure> {
+    let (_, root) = get(Question::Queues { partition }, client, url, spec).await?;
+    Ok(beside(&root))
+}
+
+/// An answer, and who gave it.
+async fn get(
+    question: Question<'_>,
+    client: &Client,
+    url: Option<&str>,
+    spec: &ConfigSpec,
+) -> Result<(String, Value), Failure> {
     let scheduler = Scheduler::new().map_err(|error| Failure::Undecided(error.to_string()))?;
     if let Some(url) = url {
-        return read(url, scheduler.config(url).await.map_err(|error| no_answer(&error.to_string()))?);
+        let answer = question.ask(&scheduler, url).await;
+        return answer.map(|answer| (url.to_owned(), answer)).map_err(|error| no_answer(&error.to_string()));
     }
     let mut tried = Vec::new();
     if let Some(url) = &spec.scheduler_url {
-        match scheduler.config(url).await {
-            Ok(answer) => return read(url, answer),
-            // The URL is for the operator: from outside the cluster it leads nowhere.
-            Err(error @ (read_back::Error::Unreachable(_) | read_back::Error::Timeout(_))) => {
-                tried.push(error.to_string());
-            }
-            Err(error) => return Err(no_answer(&error.to_string())),
+        match question.ask(&scheduler, url).await {
+            Ok(answer) => return Ok((url.clone(), answer)),
+            // The URL is for the operator: from outside the cluster it leads nowhere, or elsewhere.
+            Err(error) => tried.push(error.to_string()),
         }
     }
-    let path = format!("/api/v1/namespaces/{}/services/{SERVICE}/proxy/ws/v1/config", spec.namespace);
+    let path = format!("/api/v1/namespaces/{}/services/{SERVICE}/proxy/{}", spec.namespace, question.path());
     match through(client, &path).await {
-        Ok(answer) => read(&format!("service {}/{SERVICE}", spec.namespace), answer),
+        Ok(answer) => Ok((format!("service {}/{SERVICE}", spec.namespace), answer)),
         Err(why) => {
             tried.push(why);
             Err(no_answer(&tried.join("; ")))
         }
     }
+}
+
+/// The queues that the configuration has not, or has no longer (`dao.PartitionQueueDAOInfo`).
+fn beside(root: &Value) -> Live {
+    let mut live = Live::default();
+    let mut waiting = vec![root];
+    while let Some(queue) = waiting.pop() {
+        let flag = |key| queue.get(key).and_then(Value::as_bool).unwrap_or_default();
+        let text = |key| queue.get(key).and_then(Value::as_str).unwrap_or_default();
+        let draining = text("status") == "Draining";
+        if draining || !flag("isManaged") {
+            live.insert(text("queuename"), LiveQueue { leaf: flag("isLeaf"), draining });
+        }
+        waiting.extend(queue.get("children").and_then(Value::as_array).into_iter().flatten());
+    }
+    live
 }
 
 fn no_answer(why: &str) -> Failure {
@@ -73,9 +138,19 @@ async fn through(client: &Client, path: &str) -> Result<Value, String> {
     // YuniKorn answers with JSON only to exactly this.
     let request = Request::get(path).header(header::ACCEPT, "application/json").body(Vec::new());
     let request = request.map_err(|error| error.to_string())?;
-    let answer = call(client.request_text(request)).await;
+    let answer = call(text(client, request)).await;
     let text = answer.map_err(|error| format!("through the API server: {error}"))?;
-    serde_json::from_str(&text).map_err(|_| "through the API server: the answer is not JSON".to_owned())
+    serde_json::from_str(&text)
+        .map_err(|_| format!("through the API server: {path} is not the JSON that YuniKorn gives"))
+}
+
+/// The body of an answer, within bounds.
+async fn text(client: &Client, request: Request<Vec<u8>>) -> Result<String, kube::Error> {
+    let mut body = String::new();
+    let limit = u64::try_from(MAX_BODY).unwrap_or(u64::MAX);
+    let stream = client.request_stream(request).await?;
+    std::pin::pin!(stream).take(limit).read_to_string(&mut body).await.map_err(kube::Error::ReadEvents)?;
+    Ok(body)
 }
 
 fn read(from: &str, answer: Value) -> Result<Answer, Failure> {
@@ -169,6 +244,72 @@ mod tests {
         assert_eq!(queues, ["root", "root.prod"]);
         assert_eq!(config.partitions[0].user_group_resolver.kind.as_str(), "os");
         assert!(answer.text.contains("nvidia.com/GPU") && answer.text.contains("application.sort.Policy"));
+    }
+
+    /// An API server that knows one path, if it is asked as YuniKorn wants to be asked.
+    fn proxy(known: &'static str) -> Client {
+        let service = tower::service_fn(move |request: Request<kube::client::Body>| async move {
+            let asked = request.uri().path() == known
+                && request.headers().get(header::ACCEPT).is_some_and(|accept| accept == "application/json");
+            let (status, body) = if asked {
+                (200, answer())
+            } else {
+                let message = format!("{} is not found", request.uri().path());
+                (
+                    404,
+                    json!({"kind": "Status", "status": "Failure", "message": message, "reason": "NotFound", "code": 404}),
+                )
+            };
+            let body = kube::client::Body::from(body.to_string().into_bytes());
+            Ok::<_, std::convert::Infallible>(http::Response::builder().status(status).body(body).unwrap())
+        });
+        Client::new(service, "default")
+    }
+
+    /// The URL in the YuniKornConfig is one for the inside of the cluster: where it leads nowhere, the API server knows the way.
+    #[tokio::test]
+    async fn the_api_server_leads_to_the_scheduler() {
+        let known = "/api/v1/namespaces/yk/services/yunikorn-service:9080/proxy/ws/v1/config";
+        let nowhere = "http://127.0.0.1:1".to_owned();
+        for scheduler_url in [None, Some(nowhere.clone())] {
+            let spec = ConfigSpec { namespace: "yk".to_owned(), scheduler_url, ..ConfigSpec::default() };
+            let answer = ask(&proxy(known), None, &spec).await.unwrap();
+            assert_eq!(
+                (answer.from.as_str(), answer.checksum.as_str()),
+                ("service yk/yunikorn-service:9080", "AB")
+            );
+            let failure = ask(&proxy("/other"), None, &spec).await.unwrap_err().to_string();
+            assert!(failure.contains("is not found"), "{failure}");
+            // Who names a URL means that one.
+            let failure = ask(&proxy(known), Some(&nowhere), &spec).await.unwrap_err().to_string();
+            assert!(failure.contains("no connection to http://127.0.0.1:1/ws/v1/config"), "{failure}");
+        }
+    }
+
+    #[test]
+    fn another_checksum_is_told_and_the_same_is_not() {
+        let answer = Answer { from: "here".into(), checksum: checksum("a: 1\n"), text: String::new() };
+        for (text, told) in [("a: 1\n", 0), ("a: 2\n", 1), ("", 1)] {
+            let mut notes = Notes::default();
+            answer.compare(text, "queues.yaml", &mut notes);
+            assert_eq!(notes.0.len(), told, "{text:?}");
+        }
+    }
+
+    /// Of what `YuniKorn` 1.8.0 prints, the part that is read.
+    #[test]
+    fn queues_beside_the_configuration_are_found() {
+        let queue = |name: &str, status: &str, managed: bool, leaf: bool, children: Vec<Value>| json!({"queuename": name, "status": status, "isManaged": managed, "isLeaf": leaf, "children": children});
+        let made = queue("root.team.sue", "Active", false, true, vec![]);
+        let team = queue("root.team", "Active", true, false, vec![made]);
+        let old = queue("root.old", "Draining", true, true, vec![]);
+        let mut leaf = queue("root.leaf", "Active", true, true, vec![]);
+        leaf["children"] = Value::Null;
+        let live = beside(&queue("root", "Active", true, false, vec![team, old, leaf]));
+        let found = |path| live.get(path);
+        assert_eq!(found("root.team.sue"), Some(LiveQueue { leaf: true, draining: false }));
+        assert_eq!(found("root.old"), Some(LiveQueue { leaf: true, draining: true }));
+        assert_eq!(found("root.leaf"), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! * [`configuration`]: what is asked about: trees with origins, and places in the [`texts`] they were read from.
 //! * [`files`], [`cluster`], [`live`]: the three ways to a configuration.
+//! * [`rendered`]: what the operator would write.
 //! * [`identity`], [`question`]: whom and what it is asked about.
 //! * [`answers`], [`output`]: what programs and people get.
 
@@ -13,6 +14,7 @@ pub mod identity;
 pub mod live;
 pub mod output;
 pub mod question;
+pub mod rendered;
 pub mod texts;
 
 use std::path::PathBuf;
@@ -33,6 +35,9 @@ Exit codes: 0 yes, 1 no, 2 the command line is wrong, 3 it could not be decided.
 pub const EXIT_CODES_OF_LISTS: &str = "\
 Exit codes: 0 there is something to list, 1 there is nothing, 2 the command line is wrong, 3 it could not be decided.";
 
+/// The partition that is there when none is named.
+pub const DEFAULT_PARTITION: &str = "default";
+
 /// Where the configuration comes from that is asked about.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct SourceArgs {
@@ -49,7 +54,7 @@ pub struct SourceArgs {
     #[arg(long, value_name = "TIME", value_parser = moment, requires = "filename")]
     pub now: Option<Timestamp>,
     /// The partition to look into
-    #[arg(long, value_name = "NAME", default_value = "default")]
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_PARTITION)]
     pub partition: String,
     /// Which cluster, where no file is given.
     #[command(flatten)]

@@ -2,6 +2,8 @@
 
 use crate::access::Tree;
 use crate::access::tree::Located;
+use crate::cli::Failure;
+use crate::cli::application::{Action, ApplicationArgs};
 use crate::model::queue::{QueuePath, nearest};
 use crate::model::right::Right;
 
@@ -20,6 +22,48 @@ pub fn verb(text: &str) -> Result<Right, String> {
         let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         format!("YuniKorn knows the verbs `submit` and `administer`{hint}")
     })
+}
+
+/// What is asked for: a right in a queue, or something to do with an application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnyVerb {
+    /// A right in a queue.
+    Right(Right),
+    /// Something to do with an application.
+    Action(Action),
+}
+
+/// As [`verb`], or a verb for applications.
+///
+/// # Errors
+/// When there is no such verb, with the one that may have been meant.
+pub fn any_verb(text: &str) -> Result<AnyVerb, String> {
+    if let Ok(right) = verb(text) {
+        return Ok(AnyVerb::Right(right));
+    }
+    if let Some(action) = Action::ALL.into_iter().find(|action| action.as_str().eq_ignore_ascii_case(text)) {
+        return Ok(AnyVerb::Action(action));
+    }
+    let actions = Action::ALL.map(Action::as_str);
+    let near = nearest(VERBS.iter().map(|(verb, _)| *verb).chain(actions), text);
+    let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    Err(format!(
+        "the verbs are `submit` and `administer` for a queue, and for an application `{}`{hint}",
+        actions.join("`, `")
+    ))
+}
+
+/// The queue that a right is asked about: nothing about an application may be given with it.
+///
+/// # Errors
+/// When there can be no such queue, or something is given that is about an application.
+pub fn only_queue(target: &str, application: &ApplicationArgs) -> Result<String, Failure> {
+    if application.is_given() {
+        let words = "--owner, --queue, --to, --dialect and settings are for questions about an application: view, \
+                     modify, kill, logs, move";
+        return Err(Failure::Usage(words.to_owned()));
+    }
+    queue(target).map_err(Failure::Usage)
 }
 
 /// A queue's path, for clap: what could be one, for a queue that placement rules make need not be configured.
@@ -46,6 +90,15 @@ pub fn unknown(tree: &Tree, asked: &str) -> Option<String> {
         nearest(tree.queues().map(|(_, node)| node.path.as_str()), asked).filter(|near| *near != decides);
     let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
     Some(format!("{asked} is not configured: {decides} decides for queues made below it{hint}"))
+}
+
+/// What to know about a yes for a queue in which no application runs: the right is there, and of use only below it.
+pub fn parent(tree: &Tree, right: Right, asked: &str) -> Option<String> {
+    let Located::Queue(id) = tree.locate(asked) else {
+        return None;
+    };
+    let of_no_use = right == Right::Submit && !tree.node(id)?.is_leaf;
+    of_no_use.then(|| format!("{asked} is a parent queue: applications run in the leaves below it"))
 }
 
 #[cfg(test)]

@@ -29,10 +29,16 @@ impl Acl {
 
     /// Whether this entry is one of its own. A wildcard has no other.
     pub fn has(&self, entry: Match<'_>) -> bool {
-        match entry {
-            Match::Everyone => self.is_everyone(),
-            Match::User(user) => self.users().contains(user),
-            Match::Group(group) => self.groups().contains(group),
+        self.entry_of(entry) == Some(entry)
+    }
+
+    /// The entry that grants access to one of whom nothing is known but this name: the wildcard, or the name.
+    pub fn entry_of(&self, name: Match<'_>) -> Option<Match<'_>> {
+        match name {
+            _ if self.is_everyone() => Some(Match::Everyone),
+            Match::Everyone => None,
+            Match::User(user) => self.users().find(user).map(Match::User),
+            Match::Group(group) => self.groups().find(group).map(Match::Group),
         }
     }
 

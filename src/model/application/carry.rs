@@ -97,7 +97,7 @@ fn other_form(text: &str, carried: &Acl) -> Diagnostic {
     };
     Diagnostic::warning(codes::OTHER_FORM, message)
         .at(Span::new(0, text.len()))
-        .help(format!("the same for YuniKorn is {}", carried.yaml()))
+        .help(format!("write `{}` for YuniKorn", carried.yaml()))
 }
 
 fn behind_second_blank(ignored: Part<'_>) -> Diagnostic {
@@ -218,7 +218,7 @@ fn either(name: &str) -> Option<Diagnostic> {
 /// Why `YuniKorn` drops the name, if it does.
 fn dropped(users: &[&str], groups: &[&str]) -> Option<Diagnostic> {
     let why = Acl::named(users, groups).err()?.into_iter().next()?;
-    let found = Diagnostic::warning(codes::DROPPED, why.message);
+    let found = Diagnostic::warning(codes::DROPPED, format!("in YuniKorn {}", why.message));
     Some(match why.help {
         Some(help) => found.help(help),
         None => found,

@@ -71,7 +71,7 @@ pub const VARIABLE: Code = Code::new(7123, "variable-in-value");
 ///
 /// It changes nothing; a misspelt setting is one of these. The settings are those of [`super::settings::KEYS`].
 pub const UNKNOWN_SETTING: Code = Code::new(7124, "unknown-setting");
-/// ACLs are written, and the switch for ACLs is off: everybody may do everything.
+/// The switch for ACLs is off, as it is by default in Hadoop and in Spark: everybody may do everything.
 pub const SWITCHED_OFF: Code = Code::new(7125, "acls-switched-off");
 /// Everybody administers the cluster, so that everybody may do everything.
 ///

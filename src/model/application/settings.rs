@@ -11,6 +11,7 @@ use super::codes;
 use super::dialect::{Dialect, Reading};
 use super::yarn_acl::{YarnAcl, trim};
 use crate::model::acl::Match;
+use crate::model::queue::nearest;
 use crate::text::diag::{Diagnostic, quoted};
 
 /// Longer values are not read, in bytes.
@@ -233,11 +234,12 @@ impl<'a> Reader<'a> {
             Some(_) => format!("`{key}` is a setting of {}, not of {}", owners.join(" and "), self.dialect),
             None => format!("{} is no setting that {} has", quoted(key), self.dialect),
         };
-        let known = match self.keys() {
-            [] => "there are no settings in this dialect; choose another with --dialect".to_owned(),
-            keys => format!("the settings are {}", keys.join(", ")),
+        let help = match (self.keys(), nearest(self.keys().iter().copied(), key)) {
+            ([], _) => "this dialect has no settings; choose the one that has".to_owned(),
+            (_, Some(near)) => format!("did you mean `{near}`?"),
+            (keys, None) => format!("the settings are {}", keys.join(", ")),
         };
-        Diagnostic::warning(codes::UNKNOWN_SETTING, message).help(known)
+        Diagnostic::warning(codes::UNKNOWN_SETTING, message).help(help)
     }
 
     fn yarn(&mut self, reading: Reading) -> YarnRules {
@@ -270,7 +272,7 @@ impl<'a> Reader<'a> {
 
     /// Rules that let everybody in, whatever else is written.
     fn pointless(&mut self, switch: &str, on: bool, admins: &str, everyone: bool) {
-        if !on && self.known.iter().any(|(key, _)| *key != switch) {
+        if !on {
             let message = format!("`{switch}` is off, so that everybody may do everything");
             self.findings.push(
                 Diagnostic::warning(codes::SWITCHED_OFF, message).help(format!("set `{switch}` to `true`")),
@@ -395,7 +397,7 @@ mod tests {
             let (rules, codes) = yarn(dialect, &[]);
             assert_eq!((rules.enabled, rules.admin.text.as_str(), rules.admin.set), (enabled, "*", false));
             assert!(rules.admin.value.is_everyone() && rules.view.value.is_nobody());
-            assert_eq!(codes, if enabled { vec![codes::EVERYONE_ADMINISTERS] } else { vec![] });
+            assert_eq!(codes, [if enabled { codes::EVERYONE_ADMINISTERS } else { codes::SWITCHED_OFF }]);
         }
     }
 
@@ -417,7 +419,7 @@ mod tests {
         let cases: [Case; 12] = [
             (Dialect::YarnHadoop, &[ON], &[codes::EVERYONE_ADMINISTERS]),
             (Dialect::YarnHadoop, &[BOB], &[codes::SWITCHED_OFF]),
-            (Dialect::YarnHadoop, &[(YARN_ENABLE, "yes")], &[codes::NOT_A_SWITCH]),
+            (Dialect::YarnHadoop, &[(YARN_ENABLE, "yes")], &[codes::NOT_A_SWITCH, codes::SWITCHED_OFF]),
             (Dialect::YarnHadoop, &[ON, BOB, ("mapreduce.cluster.administrators", "x")], &[codes::LEGACY]),
             (Dialect::YarnHadoop, &[ON, BOB, ("yarn.admin.acls", "x")], &[codes::UNKNOWN_SETTING]),
             (Dialect::YarnHadoop, &[ON, BOB, ("spark.admin.acls", "x")], &[codes::UNKNOWN_SETTING]),

@@ -16,7 +16,8 @@ import java.util.Map;
 import java.util.function.Function;
 
 /**
- * Answers, for inputs on standard input, what Apache Hadoop answers: queuewarden's own model of YARN is compared with it.
+ * Answers, for inputs on standard input, what Apache Hadoop and Apache Spark answer: queuewarden's own model of them is compared
+ * with it.
  *
  * <p>One request per line, {"op": "acl", "in": [...]}; one answer per line, in order: {"out": [...]} with one element per element
  * of "in", or {"error": "..."} when the request itself is wrong. The program ends with its input.
@@ -28,7 +29,8 @@ public final class Oracle {
   private static final Map<String, Function<JsonNode, List<Object>>> OPERATIONS =
       Map.of(
           "acl", each(new TypeReference<List<Acl.Question>>() {}, Acl::answer),
-          "application", each(new TypeReference<List<Application.Question>>() {}, Application::answer));
+          "application", each(new TypeReference<List<Application.Question>>() {}, Application::answer),
+          "spark", each(new TypeReference<List<Spark.Question>>() {}, Spark::answer));
 
   private Oracle() {}
 
@@ -55,7 +57,7 @@ public final class Oracle {
     }
   }
 
-  /** Makes an operation on one input an operation on a list. An exception inside Hadoop is an answer, too. */
+  /** Makes an operation on one input an operation on a list. An exception inside them is an answer, too. */
   private static <Q> Function<JsonNode, List<Object>> each(TypeReference<List<Q>> type, Function<Q, Object> one) {
     return inputs -> {
       List<Object> outputs = new ArrayList<>();

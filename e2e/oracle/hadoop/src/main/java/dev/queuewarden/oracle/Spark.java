@@ -1,0 +1,59 @@
+package dev.queuewarden.oracle;
+
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.SparkConf;
+import org.apache.spark.internal.config.package$;
+import org.apache.spark.security.GroupMappingServiceProvider;
+import scala.Option;
+import scala.collection.JavaConverters;
+import scala.collection.immutable.Set;
+
+/** Who may view or modify a Spark application, by Spark's own SecurityManager. */
+final class Spark {
+  private Spark() {}
+
+  static final class Question {
+    /** As in spark-defaults.conf. */
+    public Map<String, String> configuration = Map.of();
+    /** The user of the driver's process; Spark adds the one of this process. */
+    public String owner = "";
+    public List<Subject> subjects = List.of();
+  }
+
+  static final class Answer {
+    public boolean view;
+    public boolean modify;
+  }
+
+  static List<Answer> answer(Question question) {
+    var configuration = new SparkConf(false);
+    question.configuration.forEach(configuration::set);
+    configuration.set("spark.user.groups.mapping", Groups.class.getName());
+    System.setProperty("user.name", question.owner);
+    var manager =
+        new org.apache.spark.SecurityManager(
+            configuration, Option.empty(), package$.MODULE$.AUTH_SECRET_FILE());
+    List<Answer> answers = new ArrayList<>();
+    for (Subject subject : question.subjects) {
+      Groups.OF.put(subject.user, subject.groups);
+      var answer = new Answer();
+      answer.view = manager.checkUIViewPermissions(subject.user);
+      answer.modify = manager.checkModifyPermissions(subject.user);
+      answers.add(answer);
+    }
+    return answers;
+  }
+
+  /** The groups as the question has them. Spark makes one of these whenever it looks for groups. */
+  public static final class Groups implements GroupMappingServiceProvider {
+    private static final Map<String, List<String>> OF = new HashMap<>();
+
+    @Override
+    public Set<String> getGroups(String user) {
+      return JavaConverters.asScalaBufferConverter(OF.getOrDefault(user, List.of())).asScala().toSet();
+    }
+  }
+}

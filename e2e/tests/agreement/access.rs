@@ -1,0 +1,325 @@
+//! Access to queues: what a path leads to, and who may submit to it and administer it.
+//!
+//! Each input is a tree of queues with questions about it. There are no placement rules, so that the applications which the oracle submits
+//! beside its answers create no queues.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use anyhow::{Result, ensure};
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+use proptest::sample::{Index as Choice, select};
+use queuewarden::access::check::{Denial, Outcome, decide};
+use queuewarden::access::tree::Located;
+use queuewarden::access::{Index, Tree};
+use queuewarden::model::config::verdict;
+use queuewarden::model::identity::Identity;
+use queuewarden::model::right::Right;
+use queuewarden_e2e::Oracle;
+use queuewarden_e2e::oracle::{AccessAnswer, AccessQuery, AccessQuestion, Decision, Subject};
+use serde_json::{Value, json};
+
+use super::agree;
+
+#[test]
+fn the_model_decides_about_queues_as_yunikorn_does() -> Result<()> {
+    agree(3_000, &question(), |questions| {
+        let answers = Oracle::get()?.access(questions)?;
+        Ok(questions.iter().zip(&answers).map(|(question, answer)| difference(question, answer)).collect())
+    })
+}
+
+/// Agreement about questions that all have the same answer would be worth little.
+#[test]
+fn the_drawn_questions_have_every_answer() -> Result<()> {
+    const ANSWERS: [&str; 11] = [
+        "the submitacl of the queue",
+        "the adminacl of the queue",
+        "an ACL above",
+        "a name the wildcard covers",
+        "no ACL",
+        "the recovery queue",
+        "no queue",
+        "a queue that exists",
+        "a queue below one that exists",
+        "a leaf",
+        "no tree",
+    ];
+    let seen = Cell::new([0_usize; ANSWERS.len()]);
+    let count = |questions: &[AccessQuestion]| {
+        let mut counts = seen.get();
+        for question in questions {
+            let Some(tree) = tree(&question.text) else {
+                counts[10] += 1;
+                continue;
+            };
+            for query in &question.queries {
+                let Subject { user, groups } = query.subject.clone();
+                let decision = decide(&tree, Right::Submit, &query.queue, &Identity { user, groups });
+                let node = decision.located.decides().and_then(|id| tree.node(id));
+                let answer = match (&decision.outcome, decision.granted_by()) {
+                    (Outcome::Denied(Denial::NotGranted), _) => 4,
+                    (Outcome::Denied(Denial::Recovery), _) => 5,
+                    (Outcome::Denied(Denial::NoQueue), _) => 6,
+                    (_, Some(step)) if step.acl.contains('*') => 3,
+                    (_, Some(step)) if node.is_some_and(|node| node.path != step.queue) => 2,
+                    (_, Some(step)) if step.right == Right::Submit => 0,
+                    _ => 1,
+                };
+                counts[answer] += 1;
+                counts[7] += usize::from(matches!(decision.located, Located::Queue(_)));
+                counts[8] += usize::from(matches!(decision.located, Located::Below(_)));
+                counts[9] += usize::from(node.is_some_and(|node| node.is_leaf));
+            }
+        }
+        seen.set(counts);
+        Ok(vec![None; questions.len()])
+    };
+    agree(1_000, &question(), count)?;
+    let rare: Vec<_> = ANSWERS.iter().zip(seen.get()).filter(|(_, count)| *count < 20).collect();
+    ensure!(rare.is_empty(), "hardly ever: {rare:?}, of {:?}", seen.get());
+    Ok(())
+}
+
+/// The tree that a scheduler runs after it has started with the text; `None` when it does not start.
+fn tree(text: &str) -> Option<Tree> {
+    let verdict = verdict(text, &[]);
+    if verdict.starts.is_err() {
+        return None;
+    }
+    verdict.config?.partition("default").and_then(|partition| Tree::of(partition).ok())
+}
+
+fn difference(question: &AccessQuestion, answer: &AccessAnswer) -> Option<String> {
+    let tell = |what: String| Some(format!("{}\n    {what}", question.text));
+    if !answer.panic.is_empty() {
+        return tell(format!("YuniKorn panicked: {}", answer.panic));
+    }
+    let Some(tree) = tree(&question.text) else {
+        return answer.start_error.is_empty().then(|| format!("{}\n    only YuniKorn starts", question.text));
+    };
+    if !answer.start_error.is_empty() {
+        return tell(format!("only the model starts; YuniKorn: {}", answer.start_error));
+    }
+    let index = Index::of(&tree);
+    let asked = question.queries.iter().zip(&answer.decisions);
+    asked.filter(|(_, decision)| decision.user_error.is_empty()).find_map(|(query, decision)| {
+        let [walk, table] = [walk(&tree, query, &decision.groups), table(&tree, &index, query, &decision.groups)];
+        let yunikorn = Told::by(decision);
+        (walk != yunikorn || table != yunikorn).then(|| {
+            format!(
+                "{}\n    {query:?}\n    the walk says  {walk:?}\n    the index says {table:?}\n    YuniKorn says  {yunikorn:?}",
+                question.text
+            )
+        })
+    })
+}
+
+/// All that is compared.
+#[derive(Debug, PartialEq, Eq)]
+struct Told {
+    nearest: String,
+    exists: bool,
+    leaf: bool,
+    /// `None` when they contradict each other.
+    submit: Option<bool>,
+    admin: Option<bool>,
+}
+
+impl Told {
+    fn by(decision: &Decision) -> Self {
+        let Decision { nearest, exists, leaf, submit, admin, .. } = decision.clone();
+        Self { nearest, exists, leaf, submit: Some(submit), admin: Some(admin) }
+    }
+
+    fn of(tree: &Tree, located: Located, may: impl Fn(Right) -> Option<bool>) -> Self {
+        let node = located.decides().and_then(|id| tree.node(id));
+        Self {
+            nearest: node.map(|node| node.path.to_string()).unwrap_or_default(),
+            exists: matches!(located, Located::Queue(_)),
+            leaf: node.is_some_and(|node| node.is_leaf),
+            submit: may(Right::Submit),
+            admin: may(Right::Admin),
+        }
+    }
+}
+
+fn walk(tree: &Tree, query: &AccessQuery, groups: &[String]) -> Told {
+    let identity = Identity { user: query.subject.user.clone(), groups: groups.to_vec() };
+    let may = |right| Some(decide(tree, right, &query.queue, &identity).allowed());
+    Told::of(tree, tree.locate(&query.queue), may)
+}
+
+fn table(tree: &Tree, index: &Index, query: &AccessQuery, groups: &[String]) -> Told {
+    let located = index.locate(&query.queue);
+    let holder = index.holder(&query.subject.user, groups);
+    let may = |right| {
+        let allowed = index.allows(right, &query.queue, &query.subject.user, groups);
+        let held = located.decides().is_some_and(|id| holder.holds(right, id));
+        (allowed == held).then_some(allowed)
+    };
+    Told::of(tree, located, may)
+}
+
+fn question() -> impl Strategy<Value = AccessQuestion> {
+    (root(), vec((path(), subject()), 1..12)).prop_map(|(root, asked)| {
+        let mut paths = Vec::new();
+        collect(&root, "", &mut paths);
+        let queries = asked.into_iter().map(|(path, subject)| AccessQuery {
+            subject,
+            queue: path.of(&paths),
+            tags: BTreeMap::new(),
+        });
+        let queries = queries.collect();
+        AccessQuestion {
+            text: json!({"partitions": [{"name": "default", "queues": [root]}]}).to_string(),
+            queries,
+        }
+    })
+}
+
+/// The paths of a queue and all below it, as written.
+fn collect(queue: &Value, above: &str, paths: &mut Vec<String>) {
+    let name = queue["name"].as_str().unwrap_or_default();
+    let path = if above.is_empty() { name.to_owned() } else { format!("{above}.{name}") };
+    for child in queue["queues"].as_array().into_iter().flatten() {
+        collect(child, &path, paths);
+    }
+    paths.push(path);
+}
+
+fn root() -> impl Strategy<Value = Value> {
+    let acl = || prop_oneof![5 => Just(""), 3 => acl()];
+    (acl(), acl(), children(4)).prop_map(|(submit, admin, below)| queue("root", submit, admin, None, &below))
+}
+
+fn children(depth: u32) -> BoxedStrategy<Vec<Value>> {
+    if depth == 0 {
+        return Just(Vec::new()).boxed();
+    }
+    let name = prop_oneof![
+        12 => select(vec!["a", "B", "kit", "Prod", "ROOT", "x:y#z@w/v", "-_", "7"]),
+        1 => select(vec!["@recovery@", "@Recovery@", "default"]),
+    ];
+    let parent = prop_oneof![4 => Just(None), 1 => any::<bool>().prop_map(Some)];
+    let below = prop_oneof![2 => Just(Vec::new()).boxed(), 3 => children(depth - 1)];
+    // Names that differ in case only are one queue twice, which no text may have.
+    btree_map(name, (acl(), acl(), parent, below), 0..4)
+        .prop_map(|children| {
+            let mut children: Vec<_> = children.into_iter().collect();
+            children.dedup_by_key(|(name, _)| name.to_ascii_lowercase());
+            let made = children.into_iter();
+            made.map(|(name, (submit, admin, parent, below))| queue(name, submit, admin, parent, &below))
+                .collect()
+        })
+        .boxed()
+}
+
+fn acl() -> impl Strategy<Value = &'static str> {
+    prop_oneof![
+        6 => Just(""),
+        8 => select(vec!["alice", " devs", "bob,carol", "bob ops,devs", "Alice Devs", "alice,bob devs,ops", "devs alice"]),
+        3 => select(vec![
+            " ", ",", "x:y,alice g.h,devs", "system:serviceaccount:a:b system:authenticated", "1bob", "bob$ ops$",
+            "*,alice", "alice,* devs", "**", "bob\tdevs", "alice\n", "\"alice\" devs", "!alice", "été", "_x a.b@c,_x",
+        ]),
+        1 => select(vec!["*", "alice *", "* devs", " *", "*\n"]),
+    ]
+    .prop_flat_map(|usual| prop_oneof![400 => Just(usual), 1 => select(vec!["alice  devs", " * ", "a b c", "alice\tdevs ops"])])
+}
+
+fn queue(name: &str, submit: &str, admin: &str, parent: Option<bool>, below: &[Value]) -> Value {
+    let fields = [
+        ("name", Some(json!(name))),
+        ("submitacl", (!submit.is_empty()).then(|| json!(submit))),
+        ("adminacl", (!admin.is_empty()).then(|| json!(admin))),
+        ("parent", parent.map(Value::Bool)),
+        ("queues", (!below.is_empty()).then(|| json!(below))),
+    ];
+    let fields = fields.into_iter().filter_map(|(key, value)| value.map(|value| (key.to_owned(), value)));
+    Value::Object(fields.collect())
+}
+
+/// A path that a tree has or nearly has.
+#[derive(Debug, Clone)]
+struct Path {
+    queue: Choice,
+    case: Case,
+    behind: &'static str,
+    odd: Option<&'static str>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Case {
+    AsWritten,
+    Upper,
+    Lower,
+    /// With the letters beyond ASCII that Go lower-cases to `k` and `i`.
+    Unicode,
+}
+
+impl Path {
+    fn of(self, paths: &[String]) -> String {
+        let path = self.queue.get(paths);
+        let path = match self.case {
+            Case::AsWritten => path.clone(),
+            Case::Upper => path.to_ascii_uppercase(),
+            Case::Lower => path.to_ascii_lowercase(),
+            Case::Unicode => path.replace('k', "\u{212a}").replace('i', "\u{130}"),
+        };
+        self.odd.map_or_else(|| path + self.behind, str::to_owned)
+    }
+}
+
+fn path() -> impl Strategy<Value = Path> {
+    let case = prop_oneof![
+        6 => Just(Case::AsWritten),
+        2 => Just(Case::Upper),
+        2 => Just(Case::Lower),
+        1 => Just(Case::Unicode),
+    ];
+    let behind = prop_oneof![
+        8 => Just(""),
+        4 => select(vec![".a", ".b", ".KIT", ".new", ".new.newer", ".@recovery@", ".@Recovery@.x"]),
+        3 => select(vec![".", "..", "..a", ".a.", " ", "x", ".é", ".\u{212a}it", ".a b", ".*", "\0", ".\u{17f}"]),
+    ];
+    let odd = select(vec![
+        "",
+        ".",
+        "..",
+        "root",
+        "ROOT",
+        "root.",
+        ".root",
+        "rootx",
+        " root",
+        "a",
+        "a.b",
+        "root..",
+        "rOOt.@reCOVery@",
+        "r\u{d6}\u{d6}t",
+    ]);
+    let odd = prop_oneof![8 => Just(None), 1 => odd.prop_map(Some)];
+    (any::<Choice>(), case, behind, odd).prop_map(|(queue, case, behind, odd)| Path {
+        queue,
+        case,
+        behind,
+        odd,
+    })
+}
+
+fn subject() -> impl Strategy<Value = Subject> {
+    let user = prop_oneof![
+        12 => select(vec!["alice", "bob", "carol", "dave", "Alice", "devs"]),
+        2 => select(vec!["bob$", "x:y", "_x", "a.b@c", "system:serviceaccount:a:b", "*", "1bob", "été", ""]),
+    ];
+    let group = prop_oneof![
+        6 => select(vec!["devs", "ops", "qa", "Devs", "alice"]),
+        1 => select(vec!["", "*", "g.h", "_x", "system:authenticated", "ops$", "a,b"]),
+    ];
+    (user, vec(group, 0..4)).prop_map(|(user, groups)| Subject {
+        user: user.to_owned(),
+        groups: groups.into_iter().map(str::to_owned).collect(),
+    })
+}

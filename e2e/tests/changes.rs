@@ -1,0 +1,88 @@
+//! `queuewarden diff` says of a real cluster what a change will do, and after it is applied the scheduler does so.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Kind, Operator, eventually};
+
+use crate::cli::{ask, asker};
+
+/// A `QueueAcl` that lets these users and groups submit to root.team, and a new one for a queue below it.
+fn change(user: &str, group: &str) -> String {
+    format!(
+        "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: team}}\n\
+         spec: {{queue: root.team, submit: {{users: [{user}], groups: [{group}]}}}}\n---\n\
+         apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: batch}}\n\
+         spec: {{queue: root.team.batch, submit: {{users: [carol]}}}}\n"
+    )
+}
+
+/// Who is asked about, with the one group each is in, and the queues.
+const PEOPLE: [(&str, &str); 4] = [("alice", "qa"), ("bob", "qa"), ("carol", "qa"), ("dave", "devs")];
+const QUEUES: [&str; 2] = ["root.team.batch", "root.team.adhoc"];
+
+/// Who gets into which queue of the running scheduler.
+async fn really(bed: &Bed) -> Result<Vec<bool>> {
+    let mut allowed = Vec::new();
+    for (user, group) in PEOPLE {
+        for queue in QUEUES {
+            allowed.push(bed.submit(user, &[group], queue).await?.is_allowed());
+        }
+    }
+    Ok(allowed)
+}
+
+/// The rows of the difference between what the cluster has and what the objects in the file would make of it.
+async fn difference(kubeconfig: &Path, file: &Path, expected: i32) -> Result<Vec<String>> {
+    let ended = ask(kubeconfig, &format!("diff -f {} -o csv --no-headers", file.display())).await?;
+    ensure!(ended.code == Some(expected), "{ended}");
+    Ok(ended.out.lines().map(str::to_owned).collect())
+}
+
+#[tokio::test]
+async fn what_a_change_is_said_to_do_it_does() -> Result<()> {
+    Bed::with(async |bed| {
+        bed.install().await?;
+        let config = format!(
+            "apiVersion: queuewarden.dev/v1alpha1\nkind: YuniKornConfig\nmetadata: {{name: default}}\nspec: {{schedulerUrl: '{}'}}\n---\n\
+             apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: team}}\nspec: {{queue: root.team, submit: {{users: [alice], groups: [devs]}}}}\n",
+            bed.scheduler_url()
+        );
+        bed.kubectl_with_input(&["apply", "-f", "-"], &config).await?;
+        let _operator = Operator::start(bed).await?;
+        bed.wait_for(Kind::QueueAcl, "team", is_true("Ready"), PATIENCE).await?;
+        let kubeconfig = asker(bed, true, true).await?;
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("change.yaml");
+        std::fs::write(&file, change("bob", "devs"))?;
+
+        let rows = difference(&kubeconfig, &file, 1).await?;
+        let expected = [
+            "gains,user bob,submit,root.team and 2 below,submitacl,QueueAcl/team",
+            "gains,user carol,submit,root.team.batch,submitacl,QueueAcl/batch",
+            "loses,user alice,submit,root.team and 2 below,submitacl,QueueAcl/team",
+        ];
+        ensure!(rows == expected, "{rows:#?}");
+
+        ensure!(really(bed).await? == [true, true, false, false, false, false, true, true]);
+        bed.kubectl_with_input(&["apply", "-f", "-"], &change("bob", "devs")).await?;
+        let after = [false, false, true, true, true, false, true, true];
+        eventually("the scheduler does what was said", PATIENCE, || async {
+            Ok((really(bed).await? == after).then_some(()))
+        })
+        .await
+        .context("after the change")?;
+        // It is there now, so that applying it again changes nothing.
+        let rows = difference(&kubeconfig, &file, 0).await?;
+        ensure!(rows.is_empty(), "{rows:#?}");
+        for (now, code, who) in [("carol, dave", 1, "user/dave\n"), ("", 0, "user/carol\n")] {
+            std::fs::write(&file, change("bob", "devs").replace("carol", now))?;
+            let command = format!("diff -f {} --fail-on-widening -o name", file.display());
+            ask(&kubeconfig, &command).await?.expect(code, who)?;
+        }
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,201 @@
+//! The commands that answer questions, asked of a real cluster by somebody who may only read.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use queuewarden_e2e::bed::{BASE, NAMESPACE};
+use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Kind, Operator, assets, eventually, yunikorn};
+use serde_json::{Value, json};
+
+/// Who asks.
+const ASKER: &str = "asker";
+
+/// What a command did.
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ended {
+    /// Fails unless it ended like this.
+    pub(crate) fn expect(&self, code: i32, out: &str) -> Result<&Self> {
+        ensure!(self.code == Some(code) && self.out == out, "{self}, expected {code} and {out:?}");
+        Ok(self)
+    }
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "code {:?}\nout:\n{}err:\n{}", self.code, self.out, self.err)
+    }
+}
+
+pub(crate) async fn ask(kubeconfig: &Path, command: &str) -> Result<Ended> {
+    let program = tokio::task::spawn_blocking(assets::operator).await??;
+    let output = tokio::process::Command::new(program)
+        .args(command.split_whitespace())
+        .env("KUBECONFIG", kubeconfig)
+        .env("NO_COLOR", "1")
+        .output()
+        .await?;
+    Ok(Ended {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout)?,
+        err: String::from_utf8(output.stderr)?,
+    })
+}
+
+/// A `ServiceAccount` that may read `YuniKorn`'s ConfigMaps, and with `ours` the objects of ours by the role that is shipped for it.
+pub(crate) async fn asker(bed: &Bed, maps: bool, ours: bool) -> Result<PathBuf> {
+    let subject = json!([{"kind": "ServiceAccount", "name": ASKER, "namespace": NAMESPACE}]);
+    let rbac = "rbac.authorization.k8s.io";
+    let rules = if maps {
+        json!([{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}])
+    } else {
+        json!([])
+    };
+    let role = if ours { "queuewarden-viewer" } else { "system:basic-user" };
+    let objects = [
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ASKER, "namespace": NAMESPACE}}),
+        json!({"apiVersion": format!("{rbac}/v1"), "kind": "Role", "rules": rules,
+               "metadata": {"name": ASKER, "namespace": yunikorn::NAMESPACE}}),
+        json!({"apiVersion": format!("{rbac}/v1"), "kind": "RoleBinding", "subjects": subject,
+               "metadata": {"name": ASKER, "namespace": yunikorn::NAMESPACE},
+               "roleRef": {"apiGroup": rbac, "kind": "Role", "name": ASKER}}),
+        json!({"apiVersion": format!("{rbac}/v1"), "kind": "ClusterRoleBinding", "subjects": subject,
+               "metadata": {"name": format!("e2e-{ASKER}-{role}").replace(':', "-")},
+               "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": role}}),
+    ];
+    bed.kubectl(&[
+        "delete",
+        "clusterrolebinding",
+        "--ignore-not-found",
+        &format!("e2e-{ASKER}-queuewarden-viewer"),
+    ])
+    .await?;
+    for object in objects {
+        bed.kubectl_with_input(&["apply", "-f", "-"], &object.to_string()).await?;
+    }
+    let user = format!("system:serviceaccount:{NAMESPACE}:{ASKER}");
+    eventually("the asker's rights", PATIENCE, || async {
+        let object = Some((yunikorn::NAMESPACE, yunikorn::CONFIGS));
+        let may = [
+            bed.may(&user, "get", "", "configmaps", object).await? == maps,
+            bed.may(&user, "list", "queuewarden.dev", "queueacls", None).await? == ours,
+        ];
+        Ok((may == [true, true]).then_some(()))
+    })
+    .await?;
+    bed.sa_kubeconfig(NAMESPACE, ASKER).await
+}
+
+#[tokio::test]
+async fn what_is_answered_is_what_the_scheduler_does() -> Result<()> {
+    Bed::with(async |bed| {
+        bed.install().await?;
+        let url = bed.scheduler_url();
+        let objects = format!(
+            "apiVersion: queuewarden.dev/v1alpha1\nkind: YuniKornConfig\nmetadata: {{name: default}}\nspec: {{schedulerUrl: '{url}'}}\n---\n\
+             apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: prod}}\nspec: {{queue: root.prod, submit: {{users: [alice]}}, admin: {{groups: [ops]}}}}\n---\n\
+             apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: team}}\nspec: {{queue: root.team, submit: {{groups: [devs]}}}}\n"
+        );
+        bed.kubectl_with_input(&["apply", "-f", "-"], &objects).await?;
+        let _operator = Operator::start(bed).await?;
+        for name in ["prod", "team"] {
+            bed.wait_for(Kind::QueueAcl, name, is_true("Ready"), PATIENCE).await?;
+        }
+        let kubeconfig = asker(bed, true, true).await?;
+        for (user, group) in [("alice", "qa"), ("bob", "devs"), ("carol", "ops")] {
+            for queue in ["root.prod", "root.dev", "root.team.batch"] {
+                let really = bed.submit(user, &[group], queue).await?.is_allowed();
+                for source in ["", " --live"] {
+                    let command = format!("can-i submit {queue} --as {user} --as-group {group} -q{source}");
+                    let ended = ask(&kubeconfig, &command).await?;
+                    ended.expect(i32::from(!really), "").with_context(|| command.clone())?;
+                    ensure!(ended.err.is_empty(), "{command}: {ended}");
+                }
+            }
+        }
+        origins(&kubeconfig).await
+    })
+    .await
+}
+
+/// Entries come from the objects that wrote them, and whoever asks is known.
+async fn origins(kubeconfig: &Path) -> Result<()> {
+    for source in ["", " --live"] {
+        let ended = ask(kubeconfig, &format!("who-can submit root.prod -o csv{source}")).await?;
+        let expected = "KIND,NAME,QUEUE,ACL,WRITTEN IN\nUser,alice,root.prod,submitacl,QueueAcl/prod\nGroup,ops,root.prod,adminacl,QueueAcl/prod\n";
+        ended.expect(0, expected)?;
+    }
+    let ended = ask(kubeconfig, "explain submit root.prod -o json").await?;
+    let answer: Value = serde_json::from_str(&ended.out).with_context(|| ended.to_string())?;
+    let user = format!("system:serviceaccount:{NAMESPACE}:{ASKER}");
+    ensure!(ended.code == Some(1) && answer.get("user") == Some(&json!(user)), "{ended}");
+    let groups = answer.get("groups").and_then(Value::as_array).context("no groups")?;
+    ensure!(groups.contains(&json!("system:authenticated")), "{ended}");
+    Ok(())
+}
+
+/// The text of a tree in which only `user` may submit to root.
+fn only(user: &str) -> String {
+    format!("partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: '{user}'\n")
+}
+
+#[tokio::test]
+async fn a_scheduler_that_runs_something_else_is_told() -> Result<()> {
+    Bed::with(async |bed| {
+        let kubeconfig = asker(bed, true, false).await?;
+        let url = bed.scheduler_url();
+        let live = format!("--live --scheduler-url {url}");
+        bed.set_configs(&only("alice")).await?;
+        bed.yunikorn()?.wait_for_text(&only("alice"), PATIENCE).await?;
+        let ended = ask(&kubeconfig, &format!("can-i submit root.a --as alice {live}")).await?;
+        ensure!(!ended.expect(0, "yes\n")?.err.contains("another configuration"), "{ended}");
+        // Two blanks: the validator lets it through, and the scheduler keeps what it has.
+        bed.set_configs(&only("alice  x")).await?;
+        let refused = ask(&kubeconfig, "can-i submit root.a --as alice").await?;
+        refused.expect(3, "")?;
+        ensure!(refused.err.contains("QW1001"), "{refused}");
+        let ended = ask(&kubeconfig, &format!("can-i submit root.a --as alice {live}")).await?;
+        ensure!(ended.expect(0, "yes\n")?.err.contains("runs another configuration"), "{ended}");
+        ensure!(bed.yunikorn()?.config_checksum().await? == yunikorn::checksum(&only("alice")));
+        let ended =
+            ask(&kubeconfig, "can-i submit root.a --as alice --live --scheduler-url http://127.0.0.1:1")
+                .await?;
+        ended.expect(3, "")?;
+        ensure!(ended.err.contains("no connection to http://127.0.0.1:1/"), "{ended}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn what_may_not_be_read_is_told() -> Result<()> {
+    Bed::with(async |bed| {
+        bed.install().await?;
+        bed.set_base(&BASE.replace("- name: prod\n", "- name: prod\n            submitacl: alice\n")).await?;
+        let kubeconfig = asker(bed, true, false).await?;
+        let ended = ask(&kubeconfig, "explain submit root.prod --as alice").await?;
+        ensure!(ended.code == Some(0) && ended.out.contains("yunikorn-defaults/queues.yaml:"), "{ended}");
+        ensure!(ended.err.contains("the QueueAcls may not be read"), "{ended}");
+        let ended =
+            ask(&kubeconfig, "can-i submit root.prod --as alice --cluster-namespace elsewhere").await?;
+        ended.expect(3, "")?;
+        let ended = ask(&kubeconfig, "can-i submit root.prod --as alice --live").await?;
+        ended.expect(3, "")?;
+        ensure!(ended.err.contains("--scheduler-url"), "{ended}");
+        let ended = ask(&kubeconfig, "can-i submit root.prod --as alice --context nowhere").await?;
+        ended.expect(3, "")?;
+        ensure!(ended.err.contains("nowhere"), "{ended}");
+        let kubeconfig = asker(bed, false, false).await?;
+        let ended = ask(&kubeconfig, "can-i submit root.prod --as alice").await?;
+        ended.expect(3, "")?;
+        ensure!(ended.err.contains("cannot read ConfigMap yunikorn/yunikorn-"), "{ended}");
+        Ok(())
+    })
+    .await
+}

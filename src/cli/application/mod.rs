@@ -1,0 +1,282 @@
+//! Questions about applications, for `can-i` and `explain`: who may view, modify, kill or move one, or read its logs.
+//!
+//! * [`answer`]: what programs get; [`text`]: what people read.
+//! * [`properties`]: the settings of a cluster and of an application, from a file.
+
+pub mod answer;
+pub mod properties;
+pub mod text;
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::ask::answers::Answers;
+use super::ask::identity::IdentityArgs;
+use super::ask::output::{self, AnswerFormat};
+use super::ask::{SourceArgs, question};
+use super::console::Console;
+use super::input::source;
+use super::{Exit, Failure, report};
+use crate::access::application::{self, Question, Verb};
+use crate::model::application::settings::KEYS;
+use crate::model::application::{ApplicationAcl, Dialect, Rules};
+use crate::text::diag::Diagnostic;
+
+/// What is said of the dialect that has its name from `YuniKorn`.
+const UNENFORCED: &str = "YuniKorn itself does not ask who views, kills or moves an application; by queuewarden's rule its owner may, \
+                          and who administers its queue";
+
+/// What to know about an application that is asked about.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Questions about an application")]
+pub struct ApplicationArgs {
+    /// The user the application runs as
+    #[arg(long, value_name = "USER")]
+    pub owner: Option<String>,
+    /// The queue the application is in, where TARGET is the application's name
+    #[arg(long, value_name = "PATH", value_parser = question::queue)]
+    pub queue: Option<String>,
+    /// The queue to move it to
+    #[arg(long, value_name = "PATH", value_parser = question::queue)]
+    pub to: Option<String>,
+    /// Whose rules: yunikorn, yarn-hadoop, yarn-cloudera or spark [default: yunikorn]
+    #[arg(long, value_name = "DIALECT")]
+    pub dialect: Option<Dialect>,
+    /// A setting of the cluster or of the application, such as yarn.admin.acl="bob ops"; may be repeated
+    #[arg(short = 'D', long = "setting", value_name = "KEY=VALUE", value_parser = setting)]
+    pub settings: Vec<(String, String)>,
+    /// A file of settings as Java's properties, such as spark-defaults.conf; -D overrides it
+    #[arg(long = "settings", value_name = "FILE")]
+    pub file: Option<PathBuf>,
+}
+
+/// What to do with an application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Action {
+    /// See it.
+    View,
+    /// Change it.
+    Modify,
+    /// End it.
+    Kill,
+    /// Read its logs.
+    Logs,
+    /// Move it to another queue.
+    Move,
+}
+
+/// How a question is to be answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Show {
+    /// Not at all: the exit code is the answer.
+    Nothing,
+    /// In one line.
+    Line(AnswerFormat),
+    /// With every clause.
+    Everything(AnswerFormat),
+}
+
+/// A question as the command line has it.
+#[derive(Debug, Clone, Copy)]
+pub struct Asking<'a> {
+    /// What.
+    pub action: Action,
+    /// The application's name, or the queue it is in.
+    pub target: &'a str,
+    /// Which application, and whose rules.
+    pub application: &'a ApplicationArgs,
+    /// Who.
+    pub identity: &'a IdentityArgs,
+    /// Which queues.
+    pub source: &'a SourceArgs,
+}
+
+impl Action {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::View, Self::Modify, Self::Kill, Self::Logs, Self::Move];
+
+    /// As on the command line, and in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::View => "view",
+            Self::Modify => "modify",
+            Self::Kill => "kill",
+            Self::Logs => "logs",
+            Self::Move => "move",
+        }
+    }
+
+    /// What it is in a sentence: `may not …`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::View => "view the application",
+            Self::Modify => "modify the application",
+            Self::Kill => "kill the application",
+            Self::Logs => "read the application's logs",
+            Self::Move => "move the application",
+        }
+    }
+}
+
+impl ApplicationArgs {
+    /// Whether anything about an application is given.
+    pub fn is_given(&self) -> bool {
+        let Self { owner, queue, to, dialect, settings, file } = self;
+        owner.is_some()
+            || queue.is_some()
+            || to.is_some()
+            || dialect.is_some()
+            || !settings.is_empty()
+            || file.is_some()
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.dialect.unwrap_or_default()
+    }
+
+    fn acl(&self, console: Console) -> Result<ApplicationAcl, Failure> {
+        let owner = self.owner.clone().filter(|owner| !owner.is_empty()).ok_or_else(|| {
+            Failure::Usage("whose application is it? Name the user it runs as: --owner USER".to_owned())
+        })?;
+        let mut settings = self.file_settings()?;
+        settings.extend(self.settings.iter().cloned());
+        let settings = settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let (rules, findings) = Rules::read(self.dialect(), settings);
+        for finding in &findings {
+            console.err(&report::draw(finding, None, None, console.color_err()));
+        }
+        if findings.iter().any(Diagnostic::is_error) {
+            return Err(Failure::Undecided(format!("the settings are none that {} reads", self.dialect())));
+        }
+        Ok(ApplicationAcl { owner, rules })
+    }
+
+    /// What the file says of access: it has settings of all kinds.
+    fn file_settings(&self) -> Result<Vec<(String, String)>, Failure> {
+        let Some(path) = &self.file else { return Ok(Vec::new()) };
+        let text = source::read_one(path)?.text;
+        if text.trim_start().starts_with('<') {
+            let words = "is XML, and settings are read as Java's properties: write each as `KEY=VALUE` on a line of its own";
+            return Err(Failure::Usage(format!("{} {words}", path.display())));
+        }
+        let concerns_access = |key: &str| {
+            let known = KEYS.iter().any(|(_, keys)| keys.contains(&key));
+            known || key.split(['.', '-']).any(|part| part == "acl" || part == "acls")
+        };
+        let mut settings = properties::parse(&text);
+        settings.retain(|(key, _)| concerns_access(key));
+        Ok(settings)
+    }
+}
+
+/// Answers a question.
+///
+/// # Errors
+/// When the question is not whole or cannot be decided, or nobody takes the output.
+pub fn run(asking: Asking<'_>, show: Show, console: Console) -> Result<Exit, Failure> {
+    let args = asking.application;
+    let (name, queue) = asking.place()?;
+    let verb = asking.verb()?;
+    asking.reads_standard_input_once()?;
+    let asked = asking.source.open(console)?;
+    let identity = asking.identity.resolve(&asked)?;
+    let tree = asked.tree()?;
+    let acl = args.acl(console)?;
+    let decision = application::decide(tree, Question { verb, application: &acl, queue: &queue }, &identity);
+    let context = answer::Context {
+        answers: Answers { configuration: &asked.configuration, tree },
+        action: asking.action,
+        name,
+        queue: &queue,
+        to: args.to.as_deref(),
+        owner: &acl.owner,
+        decision: &decision,
+    };
+    if show != Show::Nothing {
+        if let Some(note) = question::unknown(tree, &queue) {
+            console.note(&note);
+        }
+        if acl.dialect() == Dialect::YuniKorn {
+            console.note(UNENFORCED);
+        }
+    }
+    console.out(&match show {
+        Show::Nothing => String::new(),
+        Show::Line(AnswerFormat::Text) => text::line(&context),
+        Show::Everything(AnswerFormat::Text) => text::everything(&context),
+        Show::Line(AnswerFormat::Json) | Show::Everything(AnswerFormat::Json) => {
+            output::json(&context.answer())?
+        }
+        Show::Line(AnswerFormat::Yaml) | Show::Everything(AnswerFormat::Yaml) => {
+            output::yaml(&context.answer())?
+        }
+    })?;
+    Ok(Exit::yes(decision.allowed()))
+}
+
+impl<'a> Asking<'a> {
+    /// The application's name if it has one, and the queue it is in. A target that is a path is the queue.
+    fn place(self) -> Result<(Option<&'a str>, String), Failure> {
+        match (question::queue(self.target), &self.application.queue) {
+            (Ok(_), Some(_)) => Err(Failure::Usage(
+                "the queue is given twice: write `application` where --queue names it".to_owned(),
+            )),
+            (Ok(queue), None) => Ok((None, queue)),
+            (Err(_), Some(queue)) => {
+                Ok((Some(self.target).filter(|name| *name != "application"), queue.clone()))
+            }
+            (Err(_), None) => Err(Failure::Usage(format!(
+                "which queue is the application in? Write --queue PATH, or the path instead of `{}`",
+                output::visible(self.target)
+            ))),
+        }
+    }
+
+    fn reads_standard_input_once(self) -> Result<(), Failure> {
+        let SourceArgs { filename, base, .. } = self.source;
+        let paths = filename.iter().chain(base).chain(&self.application.file);
+        if paths.filter(|path| path.as_os_str() == "-").nth(1).is_some() {
+            return Err(Failure::Usage("standard input can be read once: `-` is given twice".to_owned()));
+        }
+        Ok(())
+    }
+
+    fn verb(self) -> Result<Verb<'a>, Failure> {
+        let to = self.application.to.as_deref();
+        match (self.action, to) {
+            (Action::Move, Some(to)) => Ok(Verb::Move(to)),
+            (Action::Move, None) => Err(Failure::Usage("move it where to? Write --to PATH".to_owned())),
+            (_, Some(_)) => Err(Failure::Usage("--to is for the verb `move`".to_owned())),
+            (Action::View, None) => Ok(Verb::View),
+            (Action::Modify, None) => Ok(Verb::Modify),
+            (Action::Kill, None) => Ok(Verb::Kill),
+            (Action::Logs, None) => Ok(Verb::Logs),
+        }
+    }
+}
+
+/// `KEY=VALUE`; the value is taken as it is, for its blanks matter.
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("write it as KEY=VALUE")?;
+    if key.trim().is_empty() {
+        return Err("there is no key before the `=`".to_owned());
+    }
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_settings_blanks_are_kept() {
+        let set = |key: &str, value: &str| Ok((key.to_owned(), value.to_owned()));
+        assert_eq!(setting("yarn.admin.acl= ops"), set("yarn.admin.acl", " ops"));
+        assert_eq!(setting("a=b=c"), set("a", "b=c"));
+        assert_eq!(setting("a="), set("a", ""));
+        assert!(setting("a").is_err() && setting("=b").is_err());
+    }
+}

@@ -1,0 +1,78 @@
+//! The text that the operator would make of a base and objects of ours, and who wrote what of it.
+
+use super::Notes;
+use super::configuration::Written;
+use super::texts::Text;
+use crate::cli::findings::plural;
+use crate::cli::input::object::Kind;
+use crate::cli::{Failure, statuses};
+use crate::plan::conditions::{Status, Type};
+use crate::plan::simulate::{Settled, enforced, settle};
+use crate::plan::snapshot::{ConfigMapState, Entry, QueueAclInForce, QueueAclSpec, Snapshot};
+
+/// A `QueueAcl` as plans see it.
+pub type QueueAclEntry = Entry<QueueAclSpec, QueueAclInForce>;
+
+/// What the operator would write. `base` finds the text of the base's key, with its place.
+///
+/// # Errors
+/// When it would write nothing.
+pub fn written(
+    snapshot: &Snapshot,
+    base: impl FnOnce(&ConfigMapState, &str) -> Option<Text>,
+    notes: &mut Notes,
+) -> Result<Written, Failure> {
+    let settled = settle(snapshot.clone());
+    let settled = if settled.only_observes() {
+        notes.add("mode Observe: asked is about what the operator would write if it wrote".to_owned());
+        settle(enforced(&settled.snapshot))
+    } else {
+        settled
+    };
+    let Some(rendered) = settled.plan.rendered.as_ref().filter(|_| settled.applied()) else {
+        return Err(not_applied(&settled));
+    };
+    excluded(&settled, notes);
+    let base = settled.snapshot.base.as_ref().and_then(|map| base(map, &rendered.key));
+    let name = base.as_ref().map_or("the built-in configuration", |base| base.name.as_str());
+    let name = match snapshot.queue_acls.len() {
+        0 => name.to_owned(),
+        count => format!("{name} with {}", plural(count, "QueueAcl")),
+    };
+    let attributions = settled.plan.contributions.clone();
+    Ok(Written { text: Text::made(name, rendered.text.clone()), base, attributions })
+}
+
+/// Applies `QueueAcl`s to those there are: one of the same name takes the other's place, and remembers what was in force.
+pub fn apply(there: &mut Vec<QueueAclEntry>, more: &[QueueAclEntry]) {
+    for entry in more {
+        match there.iter_mut().find(|other| other.meta.name == entry.meta.name) {
+            Some(other) => {
+                let in_force = other.in_force.take();
+                *other = QueueAclEntry { in_force, ..entry.clone() };
+            }
+            None => there.push(entry.clone()),
+        }
+    }
+}
+
+/// Objects that put nothing into the text, and why.
+fn excluded(settled: &Settled, notes: &mut Notes) {
+    for object in statuses::objects(&settled.plan) {
+        let accepted = object.get(Type::Accepted).filter(|_| object.kind == Kind::QueueAcl);
+        if let Some(condition) = accepted.filter(|condition| condition.status != Status::True) {
+            notes.add(format!("{} grants nothing: {}", object.label(), condition.message));
+        }
+    }
+}
+
+fn not_applied(settled: &Settled) -> Failure {
+    let objects = statuses::objects(&settled.plan);
+    let config = objects.iter().filter(|object| object.kind == Kind::YuniKornConfig);
+    let why =
+        config.flat_map(|object| object.problems().map(|(condition, _)| condition.message.clone())).next();
+    Failure::Undecided(format!(
+        "the operator would not write the ConfigMap: {}",
+        why.unwrap_or_else(|| "its plan gives no text".to_owned())
+    ))
+}

@@ -1,0 +1,246 @@
+//! What programs get from `diff`.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::access::diff::{Change, Direction, Extent, PartitionDiff, Presence, Reached, Section};
+use crate::access::reach::QueueSet;
+use crate::cli::ask::answers::{Answers, GrantedBy, Named, VERSION, Verb};
+use crate::cli::ask::configuration::Configuration;
+use crate::model::identity::ResolverKind;
+
+/// The answer to `diff`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DiffAnswer {
+    /// The version of this format: 1.
+    pub version: u32,
+    /// What it is compared with: a file, a ConfigMap's key, or the scheduler.
+    pub from: String,
+    /// What is compared.
+    pub to: String,
+    /// Whether anyone may do more than before, on a queue that was there or on a new one.
+    pub widens: bool,
+    /// Whether the user group resolvers differ, so that users whose applications come without groups may be in others.
+    pub resolver_differs: bool,
+    /// The partitions in which something is different.
+    pub partitions: Vec<PartitionAnswer>,
+}
+
+/// The differences in one partition.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PartitionAnswer {
+    /// Its name.
+    pub partition: String,
+    /// Which of the two has it.
+    pub presence: PresenceKind,
+    /// Whether the placement rules differ, so that applications may go to other queues.
+    pub placement_differs: bool,
+    /// What changes on the queues that both have: gains first.
+    pub changes: Vec<ChangeAnswer>,
+    /// The queues that only the new one has.
+    pub added: QueuesAnswer,
+    /// The queues that only the old one has.
+    pub removed: QueuesAnswer,
+    /// Queues that were leaves and are parents, so that no application can run in them any more.
+    pub now_parents: Vec<String>,
+    /// Queues that were parents and are leaves.
+    pub now_leaves: Vec<String>,
+}
+
+/// Which of two configurations has something.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+pub enum PresenceKind {
+    /// Both.
+    Kept,
+    /// The new one only.
+    Added,
+    /// The old one only.
+    Removed,
+}
+
+/// Queues that come or go.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct QueuesAnswer {
+    /// Their paths, each before those below it.
+    pub queues: Vec<String>,
+    /// The same in few words.
+    pub subtrees: Vec<TopAnswer>,
+    /// What their own ACLs grant beyond those of the queues above.
+    pub changes: Vec<ChangeAnswer>,
+}
+
+/// A queue that comes or goes with all below it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct TopAnswer {
+    /// The queue at the top.
+    pub queue: String,
+    /// How many queues are below it.
+    pub below: usize,
+}
+
+/// One who gains or loses one right.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ChangeAnswer {
+    /// Which.
+    pub direction: DirectionKind,
+    /// Who: a user without its groups, a group without its members, or everyone.
+    pub subject: Named,
+    /// What.
+    pub verb: Verb,
+    /// On which queues.
+    pub queues: Vec<String>,
+    /// The same in few words, each with the entry that makes the difference.
+    pub subtrees: Vec<SubtreeAnswer>,
+    /// For whom nothing changes when everyone gains or loses: they had it before, or keep it by name.
+    pub unchanged: Vec<UnchangedAnswer>,
+}
+
+/// Gained or lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub enum DirectionKind {
+    /// Access is wider than before.
+    Gains,
+    /// Access is narrower than before.
+    Loses,
+}
+
+/// A queue with those below it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SubtreeAnswer {
+    /// The queue at the top.
+    pub queue: String,
+    /// How many queues below it are meant, too.
+    pub below: usize,
+    /// The queues below it that are not, each with all below it.
+    pub except: Vec<String>,
+    /// The entry that makes the difference: of the new configuration for a gain, of the old one for a loss.
+    pub by: GrantedBy,
+}
+
+/// One for whom nothing changes.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct UnchangedAnswer {
+    /// Who.
+    #[serde(flatten)]
+    pub subject: Named,
+    /// On which of the queues.
+    pub queues: Vec<String>,
+}
+
+/// The two configurations.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Compared<'a> {
+    pub(super) old: &'a Configuration,
+    pub(super) new: &'a Configuration,
+}
+
+impl Compared<'_> {
+    pub(super) fn answer(self, partitions: &[PartitionDiff]) -> DiffAnswer {
+        DiffAnswer {
+            version: VERSION,
+            from: self.old.name().to_owned(),
+            to: self.new.name().to_owned(),
+            widens: partitions.iter().any(|partition| partition.diff.widens()),
+            resolver_differs: resolver(self.old) != resolver(self.new),
+            partitions: partitions.iter().map(|partition| self.partition(partition)).collect(),
+        }
+    }
+
+    fn partition(self, of: &PartitionDiff) -> PartitionAnswer {
+        PartitionAnswer {
+            partition: of.partition.clone(),
+            presence: match of.presence {
+                Presence::Kept => PresenceKind::Kept,
+                Presence::Added => PresenceKind::Added,
+                Presence::Removed => PresenceKind::Removed,
+            },
+            placement_differs: of.placement_differs,
+            changes: self.changes(&of.partition, &of.diff.kept),
+            added: self.queues(&of.partition, &of.diff.added),
+            removed: self.queues(&of.partition, &of.diff.removed),
+            now_parents: of.diff.now_parents.iter().map(ToString::to_string).collect(),
+            now_leaves: of.diff.now_leaves.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    fn queues(self, partition: &str, section: &Section) -> QueuesAnswer {
+        let all = section.queues.all();
+        QueuesAnswer {
+            queues: section.queues.paths(&all).map(ToString::to_string).collect(),
+            subtrees: section
+                .queues
+                .extents(&all)
+                .into_iter()
+                .map(|extent| TopAnswer { queue: extent.queue.to_string(), below: extent.below })
+                .collect(),
+            changes: self.changes(partition, section),
+        }
+    }
+
+    fn changes(self, partition: &str, section: &Section) -> Vec<ChangeAnswer> {
+        let paths = |set: &QueueSet| section.queues.paths(set).map(ToString::to_string).collect::<Vec<_>>();
+        let change = |change: &Change| ChangeAnswer {
+            direction: change.direction.into(),
+            subject: Named::from(&change.subject),
+            verb: change.right.into(),
+            queues: paths(&change.queues),
+            subtrees: change
+                .extents
+                .iter()
+                .filter_map(|reached| self.subtree(partition, change.direction, reached))
+                .collect(),
+            unchanged: change
+                .unchanged
+                .iter()
+                .map(|(subject, queues)| UnchangedAnswer {
+                    subject: Named::from(subject),
+                    queues: paths(queues),
+                })
+                .collect(),
+        };
+        section.changes.iter().map(change).collect()
+    }
+
+    fn subtree(self, partition: &str, direction: Direction, of: &Reached) -> Option<SubtreeAnswer> {
+        let configuration = if direction == Direction::Gains { self.new } else { self.old };
+        let tree = configuration.tree(partition).ok()?;
+        let answers = Answers { configuration, tree };
+        let Extent { queue, below, except } = &of.extent;
+        Some(SubtreeAnswer {
+            queue: queue.to_string(),
+            below: *below,
+            except: except.iter().map(ToString::to_string).collect(),
+            by: GrantedBy {
+                queue: queue.to_string(),
+                acl: of.acl.into(),
+                origins: answers.origins(&of.by.origins),
+            },
+        })
+    }
+}
+
+/// The kind of resolver: the scheduler asks that of the first partition only (yunikorn-core `usergroup.go:79`).
+fn resolver(of: &Configuration) -> Option<ResolverKind> {
+    of.config
+        .partitions
+        .first()
+        .map(|partition| ResolverKind::of(partition.user_group_resolver.kind.as_str()))
+}
+
+impl DiffAnswer {
+    /// Whether nothing is different.
+    pub fn is_empty(&self) -> bool {
+        self.partitions.is_empty() && !self.resolver_differs
+    }
+}
+
+impl From<Direction> for DirectionKind {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Gains => Self::Gains,
+            Direction::Loses => Self::Loses,
+        }
+    }
+}

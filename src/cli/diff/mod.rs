@@ -1,0 +1,158 @@
+//! `queuewarden diff`: who gains and who loses what between two configurations.
+
+pub mod answer;
+mod table;
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+
+use super::ask::cluster::Cluster;
+use super::ask::configuration::Configuration;
+use super::ask::files::Given;
+use super::ask::output::{self, Format, FormatArgs};
+use super::ask::{ClusterArgs, DEFAULT_PARTITION, Files};
+use super::console::Console;
+use super::{Exit, Failure, moment};
+use crate::access::diff::between;
+use crate::access::tree::Tree;
+use answer::{Compared, DiffAnswer};
+
+/// What the shell and the reader of the output need to know.
+const HELP: &str = "\
+Files with QueueAcls and nothing else are no configuration: they are applied to the old one, as kubectl apply would.\n\n\
+A row says who gains or loses a right, on which queues, and which entry makes the difference. A user is looked at without its \
+groups, a group without its members; who keeps a right by another entry is not told. `added` and `removed` are queues that only \
+one configuration has, with what their own ACLs grant beyond the queues above; `now parent` is a queue that was a leaf, in which no application can run any more.
+
+Exit codes: 0 nobody gains or loses anything and the queues are the same, 1 something differs, 2 the command line is wrong, 3 it \
+could not be decided. With --fail-on-widening 1 only if someone gains.";
+
+/// Tells who gains and who loses what between two configurations, inherited access included.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// The new configuration: a file or folder with a queues.yaml, ConfigMaps and objects of ours, or -; QueueAcls alone are applied to the old one; may be repeated
+    #[arg(short = 'f', long = "filename", id = "new", value_name = "PATH", required = true)]
+    new: Vec<PathBuf>,
+    /// The old configuration, instead of the cluster's; may be repeated
+    #[arg(long = "from", id = "filename", value_name = "PATH")]
+    old: Vec<PathBuf>,
+    /// Read folders below folders too
+    #[arg(short = 'R', long)]
+    recursive: bool,
+    /// The moment to look at, instead of now; for objects with notBefore or expiresAt
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    now: Option<Timestamp>,
+    /// Only this partition
+    #[arg(long, value_name = "NAME")]
+    partition: Option<String>,
+    /// Exit with 1 only if someone may do more than before
+    #[arg(long)]
+    fail_on_widening: bool,
+    /// Which cluster, where no old configuration is given.
+    #[command(flatten)]
+    cluster: ClusterArgs,
+    #[command(flatten)]
+    output: FormatArgs,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When one of the two cannot be read or decided upon, or nobody takes the output.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let (old, new) = args.configurations(console)?;
+    let compared = Compared { old: &old, new: &new };
+    let answer = compared.answer(&between(&args.trees(&old, &new)?, &args.trees(&new, &old)?));
+    notes(&answer, console);
+    print(&answer, args.output, several(compared), console)?;
+    let counts = if args.fail_on_widening { answer.widens } else { !answer.is_empty() };
+    Ok(Exit::yes(!counts))
+}
+
+impl Args {
+    /// The old configuration and the new one.
+    fn configurations(&self, console: Console) -> Result<(Configuration, Configuration), Failure> {
+        let new = Given::read(&self.files(&self.new), console)?;
+        if !self.old.is_empty() {
+            let old = Given::read(&self.files(&self.old), console)?;
+            let before = old.configuration(console)?;
+            let after = match new.change() {
+                Some(change) => old.changed(change).configuration(console)?,
+                None => new.configuration(console)?,
+            };
+            return Ok((before, after));
+        }
+        let cluster = Cluster::connect(&self.cluster)?;
+        let before = cluster.read(&self.cluster, console)?;
+        let after = match new.change() {
+            Some(change) => cluster.changed(&self.cluster, change, console)?,
+            None => new.configuration(console)?,
+        };
+        Ok((before, after))
+    }
+
+    fn files(&self, paths: &[PathBuf]) -> Files {
+        Files { paths: paths.to_vec(), recursive: self.recursive, base: None, now: self.now }
+    }
+
+    /// The partitions to look at; one that only one of the two has is a difference, too.
+    fn trees(&self, of: &Configuration, other: &Configuration) -> Result<Vec<Tree>, Failure> {
+        match &self.partition {
+            None => Ok(of.trees().to_vec()),
+            Some(partition) => match (of.tree(partition), other.tree(partition)) {
+                (Ok(tree), _) => Ok(vec![tree.clone()]),
+                (Err(_), Ok(_)) => Ok(Vec::new()),
+                (Err(failure), Err(_)) => Err(failure),
+            },
+        }
+    }
+}
+
+/// Whether it must be said which partition is meant.
+fn several(compared: Compared<'_>) -> bool {
+    [compared.old, compared.new]
+        .iter()
+        .any(|of| of.trees().iter().any(|tree| tree.partition() != DEFAULT_PARTITION))
+}
+
+/// What differs and is no access to a queue.
+fn notes(answer: &DiffAnswer, console: Console) {
+    for partition in answer.partitions.iter().filter(|partition| partition.placement_differs) {
+        console.note(&format!(
+            "the placement rules of partition {} differ, so applications may go to other queues: `queuewarden place` tells",
+            partition.partition
+        ));
+    }
+    if answer.resolver_differs {
+        console.note("the user group resolvers differ, so users whose applications come without groups may be in others");
+    }
+    if answer.is_empty() {
+        console.note("nobody gains or loses anything");
+    }
+}
+
+fn print(answer: &DiffAnswer, args: FormatArgs, partitions: bool, console: Console) -> Result<(), Failure> {
+    let (narrow, wide) =
+        (|| table::table(answer, false, partitions), || table::table(answer, true, partitions));
+    let headers = |table: &output::Table| !args.no_headers && !table.is_empty();
+    console.out(&match args.format {
+        Format::Table => narrow().text(headers(&narrow())),
+        Format::Wide => wide().text(headers(&wide())),
+        Format::Csv => wide().csv(!args.no_headers),
+        Format::Name => names(answer),
+        Format::Json => output::json(answer)?,
+        Format::Yaml => output::yaml(answer)?,
+    })?;
+    Ok(())
+}
+
+/// Whoever gains or loses anything, each once.
+fn names(answer: &DiffAnswer) -> String {
+    let changes = answer.partitions.iter().flat_map(|partition| {
+        partition.changes.iter().chain(&partition.added.changes).chain(&partition.removed.changes)
+    });
+    let names: std::collections::BTreeSet<String> = changes.map(|change| change.subject.path()).collect();
+    names.into_iter().map(|name| name + "\n").collect()
+}

@@ -1,0 +1,135 @@
+//! `diff` for people: a row for each subtree on which someone gains or loses, both rights in one where they change together.
+
+use super::answer::{ChangeAnswer, DiffAnswer, DirectionKind, PartitionAnswer, QueuesAnswer, SubtreeAnswer};
+use crate::cli::ask::answers::{Named, WrittenIn};
+use crate::cli::ask::output::Table;
+
+/// More names or queues than this are counted in the narrow table, not listed.
+const MAX_LISTED: usize = 3;
+
+const COLUMNS: [&str; 6] = ["CHANGE", "WHO", "VERB", "QUEUES", "ACL", "WRITTEN IN"];
+
+type Row = [String; COLUMNS.len()];
+
+/// The table; `partitions` adds a column for their names. Wide, nothing is only counted.
+pub(super) fn table(answer: &DiffAnswer, wide: bool, partitions: bool) -> Table {
+    let shown = Shown { most: if wide { usize::MAX } else { MAX_LISTED } };
+    let mut table = Table::new(partitions.then_some("PARTITION").into_iter().chain(COLUMNS));
+    for partition in &answer.partitions {
+        let name = partitions.then(|| partition.partition.clone());
+        for row in shown.partition(partition) {
+            table.row(name.clone().into_iter().chain(row));
+        }
+    }
+    table
+}
+
+/// How much is listed.
+struct Shown {
+    most: usize,
+}
+
+impl Shown {
+    fn partition(&self, partition: &PartitionAnswer) -> Vec<Row> {
+        let mut rows = self.changes(&partition.changes, true);
+        rows.extend(self.queues("added", &partition.added));
+        rows.extend(self.queues("removed", &partition.removed));
+        let turned = |change: &str, queues: &[String]| -> Vec<Row> {
+            queues.iter().map(|queue| row([change, "", "", queue, "", ""])).collect()
+        };
+        rows.extend(turned("now parent", &partition.now_parents));
+        rows.extend(turned("now leaf", &partition.now_leaves));
+        rows
+    }
+
+    /// Queues that come or go, and what is granted by them.
+    fn queues(&self, change: &str, queues: &QueuesAnswer) -> Vec<Row> {
+        let tops = queues
+            .subtrees
+            .iter()
+            .map(|top| row([change, "", "", &format!("{}{}", top.queue, and_below(top.below)), "", ""]));
+        // Who has the same by the queues above is not worth a word: the queue itself comes or goes.
+        tops.chain(self.changes(&queues.changes, false)).collect()
+    }
+
+    fn changes(&self, changes: &[ChangeAnswer], with_unchanged: bool) -> Vec<Row> {
+        let together = changes.chunk_by(same_but_the_verb);
+        let rows = |changes: &[ChangeAnswer]| {
+            let unchanged = if with_unchanged { self.unchanged(changes) } else { Vec::new() };
+            [self.change(changes), unchanged].concat()
+        };
+        together.flat_map(rows).collect()
+    }
+
+    /// One change of one or both rights.
+    fn change(&self, changes: &[ChangeAnswer]) -> Vec<Row> {
+        let Some(first) = changes.first() else { return Vec::new() };
+        let word = match first.direction {
+            DirectionKind::Gains => "gains",
+            DirectionKind::Loses => "loses",
+        };
+        let (who, verbs) = (first.subject.words(), verbs(changes));
+        let rows = first.subtrees.iter().map(|of| {
+            let origins = WrittenIn::list(&of.by.origins);
+            row([word, &who, &verbs, &self.subtree(of), of.by.acl.as_str(), &origins])
+        });
+        rows.collect()
+    }
+
+    /// For whom it changes nothing.
+    fn unchanged(&self, changes: &[ChangeAnswer]) -> Vec<Row> {
+        let Some(first) = changes.first() else { return Vec::new() };
+        let word = match first.direction {
+            DirectionKind::Gains => "has it",
+            DirectionKind::Loses => "keeps",
+        };
+        let verbs = verbs(changes);
+        if self.most < first.unchanged.len() {
+            let names = first.unchanged.iter().map(|unchanged| unchanged.subject.words());
+            return vec![row([word, &self.list(names.collect()), &verbs, "", "", ""])];
+        }
+        let rows = first
+            .unchanged
+            .iter()
+            .map(|of| row([word, &of.subject.words(), &verbs, &self.list(of.queues.clone()), "", ""]));
+        rows.collect()
+    }
+
+    /// `root.prod and 14 below, not root.prod.etl`
+    fn subtree(&self, of: &SubtreeAnswer) -> String {
+        let mut words = format!("{}{}", of.queue, and_below(of.below));
+        if !of.except.is_empty() {
+            words.push_str(", not ");
+            words.push_str(&self.list(of.except.clone()));
+        }
+        words
+    }
+
+    fn list(&self, names: Vec<String>) -> String {
+        let more = names.len().saturating_sub(self.most);
+        let shown = names.into_iter().take(self.most).collect::<Vec<_>>().join(", ");
+        if more > 0 { format!("{shown} and {more} more") } else { shown }
+    }
+}
+
+fn verbs(changes: &[ChangeAnswer]) -> String {
+    changes.iter().map(|change| change.verb.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn and_below(below: usize) -> String {
+    if below == 0 { String::new() } else { format!(" and {below} below") }
+}
+
+fn row(cells: [&str; COLUMNS.len()]) -> Row {
+    cells.map(str::to_owned)
+}
+
+fn same_but_the_verb(left: &ChangeAnswer, right: &ChangeAnswer) -> bool {
+    let names = |change: &ChangeAnswer| -> Vec<(Named, Vec<String>)> {
+        change.unchanged.iter().map(|of| (of.subject.clone(), of.queues.clone())).collect()
+    };
+    left.direction == right.direction
+        && left.subject == right.subject
+        && left.subtrees == right.subtrees
+        && names(left) == names(right)
+}

@@ -1,0 +1,150 @@
+//! `queuewarden lint`: what the whole tree of queues shows that no single ACL does.
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::ask::answers::{About, AclKey, Answers, WrittenIn};
+use super::ask::output::{self, AnswerFormat};
+use super::ask::{SourceArgs, configuration::Configuration};
+use super::console::Console;
+use super::findings::plural;
+use super::input::source;
+use super::{Exit, Failure, report};
+use crate::access::lint::{self, Finding, Known, Population};
+use crate::access::tree::Origin;
+use crate::text::diag::Diagnostic;
+use crate::text::go_regex::GoRegex;
+
+/// What the shell and the reader of the output need to know.
+const HELP: &str = "\
+Everything found here YuniKorn accepts; what is wrong with a text by itself `queuewarden validate` tells. A file of names has one \
+name on each line, or a regular expression between slashes, such as /^svc-/; # begins a comment.
+
+Exit codes: 0 unless --strict is given, 1 something was found, 2 the command line is wrong, 3 it could not be decided.";
+
+/// Finds grants that change nothing or that nobody can use, and names that are likely wrong.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// A file with all users there are; others in ACLs are told
+    #[arg(long, value_name = "FILE")]
+    users: Option<PathBuf>,
+    /// A file with all groups there are; others in ACLs are told
+    #[arg(long, value_name = "FILE")]
+    groups: Option<PathBuf>,
+    /// How to show what is found
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    format: AnswerFormat,
+    /// Exit with 1 if anything is found
+    #[arg(long)]
+    strict: bool,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// The answer to `lint`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct LintAnswer {
+    /// What it is about.
+    #[serde(flatten)]
+    pub about: About,
+    /// What was found, in the order of the queues.
+    pub findings: Vec<FindingAnswer>,
+}
+
+/// One finding.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FindingAnswer {
+    /// The code, which docs/codes.md explains: `QW7202`.
+    pub code: String,
+    /// Its name.
+    pub title: String,
+    /// What is found.
+    pub message: String,
+    /// What to write instead.
+    pub help: Option<String>,
+    /// The queue it is about.
+    pub queue: String,
+    /// The ACL it is about; null when it is about the queue.
+    pub acl: Option<AclKey>,
+    /// Where that is written; null when it is not known.
+    pub written_in: Option<WrittenIn>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is nothing to look at, a file of names cannot be read, or nobody takes the output.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let known =
+        Known { users: population(args.users.as_deref())?, groups: population(args.groups.as_deref())? };
+    let asked = args.source.open(console)?;
+    let tree = asked.tree()?;
+    let findings = lint::lint(tree, &known);
+    let answers = Answers { configuration: &asked.configuration, tree };
+    for other in asked.configuration.trees().iter().filter(|other| other.partition() != tree.partition()) {
+        console.note(&format!("partition {0} is not looked at: --partition {0}", other.partition()));
+    }
+    match args.format {
+        AnswerFormat::Text => {
+            let color = console.color_out();
+            let shown = findings.iter().map(|finding| draw(&asked.configuration, finding, color));
+            console.out(&shown.collect::<String>())?;
+            let count = plural(findings.len(), "warning");
+            console.err(&format!("{count}; {} checked\n", plural(tree.queues().len(), "queue")));
+        }
+        AnswerFormat::Json => console.out(&output::json(&answer(&answers, &findings))?)?,
+        AnswerFormat::Yaml => console.out(&output::yaml(&answer(&answers, &findings))?)?,
+    }
+    Ok(Exit::yes(!args.strict || findings.is_empty()))
+}
+
+fn draw(configuration: &Configuration, finding: &Finding, color: bool) -> String {
+    let shown = finding.origin.as_ref().and_then(|origin| configuration.shown(origin));
+    let note = match &finding.origin {
+        Some(Origin::Object { kind, name }) => Some(format!("in {kind}/{name}")),
+        _ => None,
+    };
+    let (source, span) = shown.unzip();
+    let diagnostic = Diagnostic { span: span.flatten(), ..finding.diagnostic.clone() };
+    report::draw(&diagnostic, source.as_ref(), note.as_deref(), color)
+}
+
+fn answer(answers: &Answers<'_>, findings: &[Finding]) -> LintAnswer {
+    let finding = |finding: &Finding| FindingAnswer {
+        code: finding.diagnostic.code.to_string(),
+        title: finding.diagnostic.code.title.to_owned(),
+        message: finding.diagnostic.message.clone(),
+        help: finding.diagnostic.help.clone(),
+        queue: finding.queue.to_string(),
+        acl: finding.right.map(Into::into),
+        written_in: answers.origins(&finding.origin).pop(),
+    };
+    LintAnswer { about: answers.about(), findings: findings.iter().map(finding).collect() }
+}
+
+/// The names in a file.
+fn population(path: Option<&Path>) -> Result<Option<Population>, Failure> {
+    let Some(path) = path else { return Ok(None) };
+    let source = source::read_one(path)?;
+    let mut population = Population::default();
+    for (number, line) in source.text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        match line.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
+            Some(pattern) => {
+                let expression = GoRegex::new(pattern).map_err(|error| {
+                    Failure::Usage(format!("{}:{}: {}", source.name, number + 1, error.message))
+                })?;
+                population.patterns.push(expression);
+            }
+            None if line.is_empty() => {}
+            None => {
+                population.names.insert(line.to_owned());
+            }
+        }
+    }
+    Ok(Some(population))
+}

@@ -1,0 +1,204 @@
+//! What programs get: the outcome, and every rule on the way to it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{remedies, words};
+use crate::access::placement::{
+    Landing, LandingEnd, Outcome, Placement, Placer, RuleEnd, RuleName, RuleStep, Step, Submission,
+};
+use crate::access::tree::Origin;
+use crate::cli::ask::answers::{About, Answers, TraceStep, WrittenIn};
+
+/// New queues are listed up to this many levels.
+const MAX_LEVELS: usize = 100;
+
+/// The answer to `place`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PlaceAnswer {
+    /// What it is about.
+    #[serde(flatten)]
+    pub about: About,
+    /// The user.
+    pub user: String,
+    /// The groups that the user was taken to be in.
+    pub groups: Vec<String>,
+    /// The id of the application, given or generated.
+    pub application_id: String,
+    /// The queue that it asks for; null when it asks for none.
+    pub asked_queue: Option<String>,
+    /// Its tags, as YuniKorn makes them of the pod and its namespace.
+    pub tags: BTreeMap<String, String>,
+    /// What becomes of it.
+    pub outcome: OutcomeKind,
+    /// The queue it runs in; null when it is not placed.
+    pub queue: Option<String>,
+    /// Queues that are created for it, from the top; those above `queue` are parents.
+    pub created: Vec<String>,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// The words of YuniKorn's rejection; null when it is not rejected.
+    pub message: Option<String>,
+    /// Each rule that was tried, in order.
+    pub rules: Vec<RuleAnswer>,
+    /// What would change the outcome, the smallest change first.
+    pub remedies: Vec<String>,
+}
+
+/// What becomes of an application.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub enum OutcomeKind {
+    /// It runs.
+    Placed,
+    /// It is rejected.
+    Rejected,
+    /// The scheduler crashes.
+    Crashes,
+    /// It could not be decided.
+    Undecided,
+}
+
+/// One rule that was tried.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleAnswer {
+    /// Its number in the configuration, from 1; null for one that YuniKorn adds, and for a parent rule.
+    pub number: Option<usize>,
+    /// Which rule: `provided`, `user`, `tag`, `fixed`, `test`; `recovery` and `default` are those that YuniKorn adds.
+    pub rule: String,
+    /// The tag of a `tag` rule, the queue of a `fixed` rule.
+    pub value: Option<String>,
+    /// Whether it may create queues.
+    pub create: bool,
+    /// Where it is written; null for one that YuniKorn adds.
+    pub written_in: Option<WrittenIn>,
+    /// The rule that names the queue above; null when there is none, or it was not asked.
+    pub parent: Option<Box<RuleAnswer>>,
+    /// The queue that it names; null when it names none.
+    pub queue: Option<String>,
+    /// What came of it.
+    pub result: RuleResult,
+    /// Why, in one sentence.
+    pub reason: String,
+    /// Each ACL that was looked at.
+    pub trace: Vec<TraceStep>,
+}
+
+/// What came of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub enum RuleResult {
+    /// The application runs in its queue.
+    Places,
+    /// The queue it names is the parent of the rule that asked it.
+    Names,
+    /// The next rule is tried.
+    Passes,
+    /// Nothing more is tried.
+    Ends,
+}
+
+/// A question and its answer by the evaluator.
+#[derive(Debug)]
+pub struct Asking<'a> {
+    /// For places and decisions.
+    pub answers: Answers<'a>,
+    /// To try what else could be asked.
+    pub placer: &'a Placer<'a>,
+    /// What was submitted.
+    pub submission: &'a Submission,
+    /// What becomes of it.
+    pub placement: &'a Placement,
+}
+
+impl Asking<'_> {
+    /// For programs.
+    pub fn answer(&self) -> PlaceAnswer {
+        let Submission { application_id, identity, queue, tags } = self.submission;
+        let (outcome, placed, message) = match &self.placement.outcome {
+            Outcome::Placed { queue } => (OutcomeKind::Placed, Some(queue.clone()), None),
+            Outcome::Rejected { message } => (OutcomeKind::Rejected, None, Some(message.clone())),
+            Outcome::Crashes { .. } => (OutcomeKind::Crashes, None, None),
+            Outcome::Undecided { .. } => (OutcomeKind::Undecided, None, None),
+        };
+        let created = self.placement.created.iter().filter(|_| outcome == OutcomeKind::Placed);
+        PlaceAnswer {
+            about: self.answers.about(),
+            user: identity.user.clone(),
+            groups: identity.groups.clone(),
+            application_id: application_id.clone(),
+            asked_queue: (!queue.is_empty()).then(|| queue.clone()),
+            tags: tags.iter().filter(|(_, value)| !value.is_empty()).map(owned).collect(),
+            outcome,
+            queue: placed,
+            created: created
+                .flat_map(|created| created.paths().take(MAX_LEVELS))
+                .map(str::to_owned)
+                .collect(),
+            reason: words::outcome(self),
+            message,
+            rules: self.placement.steps.iter().enumerate().map(|(at, step)| self.step(at, step)).collect(),
+            remedies: remedies::remedies(self),
+        }
+    }
+
+    fn step(&self, at: usize, step: &Step) -> RuleAnswer {
+        let mut rule = self.rule_answer(&step.rule);
+        rule.number = number(at, &step.rule);
+        if let Some(landing) = &step.landing {
+            rule.result = landed(landing);
+            rule.reason = words::landing(self, landing);
+            let decision = landing.decision.as_ref();
+            rule.trace = decision.map(|decision| self.answers.decision(decision).trace).unwrap_or_default();
+        }
+        rule
+    }
+
+    fn rule_answer(&self, step: &RuleStep) -> RuleAnswer {
+        let (queue, result) = match &step.end {
+            RuleEnd::Named { queue } => (Some(queue), RuleResult::Names),
+            RuleEnd::Missing { queue } => (Some(queue), RuleResult::Passes),
+            RuleEnd::Fails { .. } | RuleEnd::Undecided { .. } => (None, RuleResult::Ends),
+            _ => (None, RuleResult::Passes),
+        };
+        let written_in = step.span.map(|span| self.answers.origins([&Origin::Text(Some(span))]));
+        RuleAnswer {
+            number: None,
+            rule: step.name.key().to_owned(),
+            value: value(&step.name).map(str::to_owned),
+            create: step.create,
+            written_in: written_in.into_iter().flatten().next(),
+            parent: step.parent.as_ref().map(|parent| Box::new(self.rule_answer(parent))),
+            queue: queue.cloned(),
+            result,
+            reason: words::rule(step),
+            trace: Vec::new(),
+        }
+    }
+}
+
+/// The number of a rule that is written.
+pub(super) fn number(at: usize, rule: &RuleStep) -> Option<usize> {
+    rule.span.map(|_| at.saturating_add(1))
+}
+
+fn value(name: &RuleName) -> Option<&str> {
+    match name {
+        RuleName::Tag(value) | RuleName::Fixed(value) => Some(value),
+        _ => None,
+    }
+}
+
+fn landed(landing: &Landing) -> RuleResult {
+    match landing.end {
+        LandingEnd::Placed { .. } => RuleResult::Places,
+        LandingEnd::NotALeaf | LandingEnd::Denied | LandingEnd::Draining => RuleResult::Passes,
+        LandingEnd::Fails { .. } | LandingEnd::Crashes | LandingEnd::Undecided { .. } => RuleResult::Ends,
+    }
+}
+
+fn owned((key, value): (&String, &String)) -> (String, String) {
+    (key.clone(), value.clone())
+}

@@ -1,0 +1,96 @@
+//! `queuewarden place`: where an application would land, and by which rule; or how `YuniKorn` would reject it.
+//!
+//! * [`workload`]: the pod that is asked about, from the command line or a manifest; [`user`]: who submits it.
+//! * [`answer`]: what programs get; [`words`] has its sentences, [`remedies`] what would change it.
+//! * [`text`]: what people get.
+
+pub mod answer;
+pub mod remedies;
+pub mod text;
+pub mod user;
+pub mod words;
+pub mod workload;
+
+use super::ask::answers::Answers;
+use super::ask::identity::IdentityArgs;
+use super::ask::output::{self, AnswerFormat};
+use super::ask::{Asked, SourceArgs};
+use super::console::Console;
+use super::{Exit, Failure};
+use crate::access::placement::{Live, Naming, Outcome, Placement, Placer, Workload};
+use answer::Asking;
+use user::{User, user};
+use workload::WorkloadArgs;
+
+/// How the answer ends, for `--help`.
+const EXIT_CODES: &str = "\
+Exit codes: 0 it is placed, 1 it is rejected, 2 the command line is wrong, 3 it could not be decided.";
+
+/// Tells in which queue an application would run, and why: each placement rule in the order in which YuniKorn tries them, and the words
+/// of a rejection.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Args {
+    #[command(flatten)]
+    workload: WorkloadArgs,
+    #[command(flatten)]
+    identity: IdentityArgs,
+    #[command(flatten)]
+    source: SourceArgs,
+    /// How to show it
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    format: AnswerFormat,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the question cannot be decided, or nobody takes the output.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let mut workload = args.workload.read(console)?;
+    let asked = args.source.open(console)?;
+    annotate(&mut workload, &asked, console);
+    let (identity, refused) = match user(&args.identity, &workload, &asked, console)? {
+        User::Taken(identity) => (identity, None),
+        User::Refused { claimed, message } => (claimed, Some(message)),
+    };
+    let mut submission = workload.submission(identity, Naming::default());
+    submission.tags.extend(args.workload.tags());
+    let tree = asked.tree()?;
+    let placer = Placer::with_live(tree, live(&args.source, &asked)?);
+    let placement = match refused {
+        Some(message) => Placement::rejected(message),
+        None => placer.place(&submission),
+    };
+    let answers = Answers { configuration: &asked.configuration, tree };
+    let answer = Asking { answers, placer: &placer, submission: &submission, placement: &placement }.answer();
+    console.out(&match args.format {
+        AnswerFormat::Text => text::text(&answer),
+        AnswerFormat::Json => output::json(&answer)?,
+        AnswerFormat::Yaml => output::yaml(&answer)?,
+    })?;
+    match placement.outcome {
+        Outcome::Placed { .. } => Ok(Exit::Clean),
+        Outcome::Rejected { .. } | Outcome::Crashes { .. } => Ok(Exit::Findings),
+        Outcome::Undecided { reason } => Err(Failure::Undecided(reason)),
+    }
+}
+
+/// What a cluster knows about the namespace; what is given counts more.
+fn annotate(workload: &mut Workload, asked: &Asked, console: Console) {
+    if let Some(cluster) = &asked.cluster {
+        let mut annotations = cluster.namespace_annotations(&workload.namespace, console);
+        annotations.append(&mut workload.namespace_annotations);
+        workload.namespace_annotations = annotations;
+    }
+}
+
+/// The queues that the scheduler has beside its configuration, if it is asked at all.
+fn live(source: &SourceArgs, asked: &Asked) -> Result<Live, Failure> {
+    match &asked.cluster {
+        Some(cluster) if source.cluster.live => {
+            cluster.live_queues(&source.cluster, asked.tree()?.partition())
+        }
+        _ => Ok(Live::default()),
+    }
+}

@@ -1,0 +1,113 @@
+//! What people get: the outcome, what was asked, each rule, and what would change it.
+
+use std::fmt::Write as _;
+
+use super::answer::{OutcomeKind, PlaceAnswer, RuleAnswer, RuleResult};
+use super::words;
+use crate::cli::ask::answers::WrittenIn;
+use crate::cli::ask::output::{Table, visible};
+
+/// The whole answer.
+pub fn text(answer: &PlaceAnswer) -> String {
+    let mut shown = headline(answer);
+    // Writing to a String cannot fail.
+    let _ = write!(shown, "\n\n{}", facts(answer).text(false));
+    if !answer.rules.is_empty() {
+        let _ = write!(shown, "\n{}", rules(answer).text(true));
+    }
+    if let Some(message) = &answer.message {
+        shown.push_str("\nYuniKorn says:\n");
+        message.lines().for_each(|line| {
+            let _ = writeln!(shown, "  {}", visible(line));
+        });
+    }
+    if !answer.remedies.is_empty() {
+        shown.push_str(match answer.outcome {
+            OutcomeKind::Placed => "\nWhat would let it run where it asks to:\n",
+            _ => "\nWhat would change it:\n",
+        });
+        for remedy in &answer.remedies {
+            let _ = writeln!(shown, "- {}", visible(remedy));
+        }
+    }
+    shown
+}
+
+fn headline(answer: &PlaceAnswer) -> String {
+    let reason = visible(&answer.reason);
+    match (answer.outcome, &answer.queue) {
+        (OutcomeKind::Placed, Some(queue)) => {
+            let created = if answer.created.is_empty() { "" } else { ", which is created" };
+            let by = answer.rules.last().map(by).unwrap_or_default();
+            format!("placed in {}{created}{}", visible(queue), visible(&by))
+        }
+        (OutcomeKind::Crashes, _) => format!("the scheduler crashes: {reason}"),
+        (OutcomeKind::Rejected, _) => format!("rejected: {reason}"),
+        _ => format!("not decided: {reason}"),
+    }
+}
+
+fn by(rule: &RuleAnswer) -> String {
+    match (rule.number, rule.rule.as_str()) {
+        (Some(number), _) => format!(", by rule {number} ({})", label(rule)),
+        (None, "default") => ", as no rule fits".to_owned(),
+        (None, "recovery") => ", as it runs already".to_owned(),
+        (None, name) => format!(", by the rule {name}"),
+    }
+}
+
+fn facts(answer: &PlaceAnswer) -> Table {
+    let mut table = Table::new(["", ""]);
+    let tag = |name: &str| answer.tags.get(name).map(String::as_str);
+    table.row(["user", &answer.user]);
+    table.row(["groups", &answer.groups.join(", ")]);
+    table.row(["namespace", tag("namespace").unwrap_or_default()]);
+    if let Some(parent) = tag("namespace.parentqueue") {
+        table.row(["parent queue", &format!("{parent} (tag namespace.parentqueue)")]);
+    }
+    table.row(["asks for", answer.asked_queue.as_deref().unwrap_or("no queue")]);
+    let place = match answer.about.partition.as_str() {
+        "default" => answer.about.source.clone(),
+        other => format!("{}, partition {other}", answer.about.source),
+    };
+    table.row(["in", &place]);
+    table
+}
+
+/// One line for each rule.
+fn rules(answer: &PlaceAnswer) -> Table {
+    let mut table = Table::new(["#", "RULE", "AT", "QUEUE", "RESULT"]);
+    for rule in &answer.rules {
+        let number = rule.number.map(|number| number.to_string()).unwrap_or_default();
+        let written_in = rule.written_in.as_ref().map(|place| line(place, answer)).unwrap_or_default();
+        let result = match rule.result {
+            RuleResult::Places => format!("placed: {}", rule.reason),
+            RuleResult::Ends => format!("ends: {}", rule.reason),
+            RuleResult::Names | RuleResult::Passes => format!("no: {}", rule.reason),
+        };
+        let queue = rule.queue.as_deref().unwrap_or("-");
+        table.row([&number, &label(rule), &written_in, queue, &result]);
+    }
+    table
+}
+
+/// In the text that the whole answer is about, the line is enough.
+fn line(place: &WrittenIn, answer: &PlaceAnswer) -> String {
+    match place.line {
+        Some(line) if place.name == answer.about.source => format!("line {line}"),
+        _ => place.words(),
+    }
+}
+
+fn label(rule: &RuleAnswer) -> String {
+    match (rule.rule.as_str(), &rule.value, &rule.parent) {
+        ("default", ..) => words::FALLBACK.to_owned(),
+        ("provided", ..) if rule.written_in.is_none() => words::IMPLICIT.to_owned(),
+        (name, value, parent) => {
+            let value = value.as_ref().map(|value| format!(" {value}")).unwrap_or_default();
+            let parent =
+                parent.as_ref().map(|parent| format!(" below {}", label(parent))).unwrap_or_default();
+            format!("{name}{value}{parent}")
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The sentences of an answer.
+
+use super::answer::{Asking, number};
+use crate::access::placement::{
+    Filtered, Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Step, Target, Why,
+};
+
+/// What the fallback is called in a list of rules.
+pub const FALLBACK: &str = "(no rule fits)";
+/// What the rule of a partition without rules is called there.
+pub const IMPLICIT: &str = "provided (no rules are configured)";
+
+/// Why it is placed, or not.
+pub fn outcome(asking: &Asking<'_>) -> String {
+    let placement = asking.placement;
+    match &placement.outcome {
+        Outcome::Placed { queue } => format!("{} places it in {queue}", by(placement)),
+        Outcome::Rejected { .. } if placement.inactive.is_some() => {
+            "the scheduler runs without placement rules, because it could not build those of its configuration"
+                .to_owned()
+        }
+        Outcome::Rejected { message } => match placement.steps.last() {
+            None => format!("YuniKorn takes no user `{}`: {message}", asking.submission.identity.user),
+            Some(step) if passes(step) => "no placement rule finds a queue for it".to_owned(),
+            Some(_) => format!("{} fails, and no other rule is tried", by(placement)),
+        },
+        Outcome::Crashes { queue } => {
+            format!("{} names the queue {queue}, which is not below root", by(placement))
+        }
+        Outcome::Undecided { reason } => reason.clone(),
+    }
+}
+
+/// The rule that came last.
+fn by(placement: &Placement) -> String {
+    let at = placement.steps.len().saturating_sub(1);
+    placement.steps.last().map(|step| rule_name(at, &step.rule)).unwrap_or_default()
+}
+
+/// `rule 2 (user)`
+pub fn rule_name(at: usize, rule: &RuleStep) -> String {
+    match (number(at, rule), &rule.name) {
+        (Some(number), _) => format!("rule {number} ({})", label(rule)),
+        (None, RuleName::Provided) => {
+            "the rule `provided`, which YuniKorn has when none is configured".to_owned()
+        }
+        (None, RuleName::Recovery) => "the rule for applications that run already".to_owned(),
+        (None, _) => "the fallback for what no rule places".to_owned(),
+    }
+}
+
+/// `tag namespace`, and `user below tag namespace` where a parent rule was asked.
+pub fn label(rule: &RuleStep) -> String {
+    let own = match &rule.name {
+        RuleName::Tag(value) | RuleName::Fixed(value) => format!("{} {value}", rule.name.key()),
+        name => name.key().to_owned(),
+    };
+    match &rule.parent {
+        Some(parent) => format!("{own} below {}", label(parent)),
+        None => own,
+    }
+}
+
+fn passes(step: &Step) -> bool {
+    match &step.landing {
+        Some(landing) => {
+            matches!(landing.end, LandingEnd::NotALeaf | LandingEnd::Denied | LandingEnd::Draining)
+        }
+        None => !matches!(step.rule.end, RuleEnd::Fails { .. } | RuleEnd::Undecided { .. }),
+    }
+}
+
+/// Why a rule names no queue, or which.
+pub fn rule(step: &RuleStep) -> String {
+    match &step.end {
+        RuleEnd::Named { queue } => format!("it names {queue}"),
+        RuleEnd::NothingToGoBy => match &step.name {
+            RuleName::Tag(tag) => format!("the application has no tag {tag}"),
+            _ => "the application asks for no queue".to_owned(),
+        },
+        RuleEnd::Filtered => filtered(step),
+        RuleEnd::NoParent => {
+            let why = step.parent.as_deref().map(rule).unwrap_or_default();
+            format!("its parent rule names no queue: {why}")
+        }
+        RuleEnd::Missing { queue } if step.name == RuleName::Default => format!("there is no queue {queue}"),
+        RuleEnd::Missing { queue } => {
+            format!("there is no queue {queue}, and the rule may not create it")
+        }
+        RuleEnd::Fails { message } => message.clone(),
+        RuleEnd::Undecided { reason } => reason.clone(),
+    }
+}
+
+fn filtered(step: &RuleStep) -> String {
+    let filter = &step.filter_words;
+    match &step.filter {
+        Filtered::Stops(Why::User) => format!("its filter ({filter}) stops the user"),
+        Filtered::Stops(Why::Group(group)) => format!("its filter ({filter}) stops group {group}"),
+        Filtered::Stops(Why::Empty) => "its filter denies, and without names that is everyone".to_owned(),
+        _ => format!("its filter ({filter}) names neither the user nor a group of the user"),
+    }
+}
+
+/// What became of the queue that a rule named.
+pub fn landing(asking: &Asking<'_>, landing: &Landing) -> String {
+    let queue = &landing.queue;
+    let access = landing.decision.as_ref().map(|decision| asking.answers.reason(decision));
+    match &landing.end {
+        LandingEnd::Placed { created } => match (access, created) {
+            (Some(access), Some(created)) => format!("{access}; it is created below {}", created.above),
+            (Some(access), None) => access,
+            (None, _) => {
+                "an application that runs already has to be accepted, whatever the ACLs say".to_owned()
+            }
+        },
+        LandingEnd::Denied => access.unwrap_or_default(),
+        LandingEnd::NotALeaf => format!("{queue} is no leaf: applications run in the queues below it"),
+        LandingEnd::Draining => format!("{queue} is draining: it is no longer in the configuration"),
+        LandingEnd::Fails { .. } => match &landing.target {
+            Target::New { above } => format!("{queue} cannot be created below {above}"),
+            _ => format!("applications cannot run in {queue}"),
+        },
+        LandingEnd::Crashes => format!("{queue} is not below root, which crashes the scheduler"),
+        LandingEnd::Undecided { reason } => reason.clone(),
+    }
+}

@@ -1,0 +1,192 @@
+//! The pod that is asked about: a manifest, or flags, or a manifest that flags add to.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::access::placement::Workload;
+use crate::access::placement::workload::{SCHEDULER, labels};
+use crate::cli::Failure;
+use crate::cli::console::Console;
+use crate::cli::input::source::{self, Source};
+use crate::cli::input::split::{Documents, split};
+use crate::cli::input::value::to_json;
+use crate::text::diag::Span;
+use crate::text::yaml::parse::parse;
+
+/// Where the pod is inside an object: of a `Pod`, of a `Deployment` and what is like it, of a `CronJob`, of a `PodTemplate`.
+const PODS: [&str; 4] = ["", "/spec/template", "/spec/jobTemplate/spec/template", "/template"];
+
+/// What is known about the pod.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct WorkloadArgs {
+    /// A manifest with the pod, or with a Deployment, Job or the like that makes it, and its Namespace; or - for standard input
+    #[arg(short = 'w', long, value_name = "FILE")]
+    workload: Option<PathBuf>,
+    /// The pod's namespace, instead of "default"
+    #[arg(short = 'n', long, value_name = "NAME")]
+    namespace: Option<String>,
+    /// The queue it asks for: the label yunikorn.apache.org/queue
+    #[arg(long, value_name = "QUEUE")]
+    queue: Option<String>,
+    /// A label of the pod; may be repeated
+    #[arg(short = 'l', long = "label", value_name = "KEY=VALUE", value_parser = pair)]
+    labels: Vec<(String, String)>,
+    /// An annotation of the pod; may be repeated
+    #[arg(long = "annotation", value_name = "KEY=VALUE", value_parser = pair)]
+    annotations: Vec<(String, String)>,
+    /// An annotation of the namespace; may be repeated
+    #[arg(long = "namespace-annotation", value_name = "KEY=VALUE", value_parser = pair)]
+    namespace_annotations: Vec<(String, String)>,
+    /// A tag that the application has beside those YuniKorn makes of the pod and its namespace; may be repeated
+    #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = pair)]
+    tags: Vec<(String, String)>,
+    /// The pod runs already, as after a restart of the scheduler: then the application has to be accepted
+    #[arg(long)]
+    running: bool,
+}
+
+/// `key=value`; the value may be empty, and hold more equals signs.
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("write it as KEY=VALUE")?;
+    if key.is_empty() {
+        return Err("the key in front of `=` is missing".to_owned());
+    }
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+impl WorkloadArgs {
+    /// The pod.
+    ///
+    /// # Errors
+    /// When the manifest cannot be read, or holds no pod or several.
+    pub fn read(&self, console: Console) -> Result<Workload, Failure> {
+        let mut workload = match &self.workload {
+            Some(path) => manifest(path, self.namespace.as_deref())?,
+            None => Workload { namespace: "default".to_owned(), ..Workload::default() },
+        };
+        if let Some(namespace) = &self.namespace {
+            workload.namespace.clone_from(namespace);
+        }
+        workload.labels.extend(self.labels.iter().cloned());
+        workload.annotations.extend(self.annotations.iter().cloned());
+        workload.namespace_annotations.extend(self.namespace_annotations.iter().cloned());
+        if let Some(queue) = &self.queue {
+            workload.labels.insert(labels::QUEUE.to_owned(), queue.clone());
+        }
+        if self.running {
+            "a-node".clone_into(&mut workload.node_name);
+        }
+        if workload.is_foreign() {
+            console.note(&format!(
+                "spec.schedulerName is {}: YuniKorn looks at this pod only where it is {SCHEDULER}, or where its admission controller makes it so",
+                workload.scheduler_name
+            ));
+        }
+        Ok(workload)
+    }
+
+    /// The tags that were given by themselves.
+    pub fn tags(&self) -> impl Iterator<Item = (String, String)> {
+        self.tags.iter().cloned()
+    }
+}
+
+/// The pod of a manifest, in its namespace.
+fn manifest(path: &Path, namespace: Option<&str>) -> Result<Workload, Failure> {
+    let source = source::read_one(path)?;
+    let objects = objects(&source)?;
+    let mut pods = objects.iter().filter_map(|object| pod(object).map(|pod| (object, pod)));
+    let Some((object, pod)) = pods.next() else {
+        return Err(Failure::Usage(format!(
+            "{} holds no Pod, nor anything with a pod template, such as a Deployment or a Job",
+            source.name
+        )));
+    };
+    let more = pods.count();
+    if more > 0 {
+        return Err(Failure::Usage(format!(
+            "{} holds {} workloads: place looks at one at a time",
+            source.name,
+            more.saturating_add(1)
+        )));
+    }
+    let place = |field: &str| format!("{}: {} of {}", source.name, field, name(object));
+    let texts = |value: &Value, pointer: &str| strings(value.pointer(pointer), &place(pointer));
+    let own = text(object, "/metadata/namespace");
+    let namespace = namespace.or(Some(own).filter(|own| !own.is_empty())).unwrap_or("default").to_owned();
+    let is_namespace =
+        |other: &&Value| text(other, "/kind") == "Namespace" && text(other, "/metadata/name") == namespace;
+    let namespace_annotations = match objects.iter().find(is_namespace) {
+        Some(object) => texts(object, "/metadata/annotations")?,
+        None => BTreeMap::new(),
+    };
+    let secrets = pod.pointer("/spec/imagePullSecrets").and_then(Value::as_array);
+    Ok(Workload {
+        namespace,
+        namespace_annotations,
+        labels: texts(pod, "/metadata/labels")?,
+        annotations: texts(pod, "/metadata/annotations")?,
+        uid: text(pod, "/metadata/uid").to_owned(),
+        node_name: text(pod, "/spec/nodeName").to_owned(),
+        image_pull_secrets: secrets.into_iter().flatten().map(|one| text(one, "/name").to_owned()).collect(),
+        scheduler_name: text(pod, "/spec/schedulerName").to_owned(),
+    })
+}
+
+/// The objects of a text, lists taken apart.
+fn objects(source: &Source) -> Result<Vec<Value>, Failure> {
+    let part = |span: Span| source.text.get(span.start..span.end).unwrap_or_default();
+    let wrong = |at: usize, why: &str| Failure::Usage(format!("{}: {why}", source.at(at)));
+    let mut values = Vec::new();
+    match split(&source.text) {
+        Documents::Json(spans) => {
+            for span in spans {
+                let value = serde_json::from_str(part(span));
+                values.push(value.map_err(|error| wrong(span.start, &error.to_string()))?);
+            }
+        }
+        Documents::Yaml(spans) => {
+            for span in spans {
+                let node = parse(part(span)).map_err(|error| wrong(span.start, &error.message))?;
+                let value = node.as_ref().map(to_json).transpose();
+                let at =
+                    |inner: Option<Span>| span.start.saturating_add(inner.map_or(0, |inner| inner.start));
+                values.extend(value.map_err(|error| wrong(at(error.span), &error.message))?);
+            }
+        }
+    }
+    let lists = values.into_iter().flat_map(|value| match value.get("items").and_then(Value::as_array) {
+        Some(items) if text(&value, "/kind").ends_with("List") => items.clone(),
+        _ => vec![value],
+    });
+    Ok(lists.collect())
+}
+
+fn pod(object: &Value) -> Option<&Value> {
+    let pods = PODS.iter().filter_map(|pointer| object.pointer(pointer));
+    pods.into_iter().find(|pod| pod.pointer("/spec/containers").is_some_and(Value::is_array))
+}
+
+fn name(object: &Value) -> String {
+    format!("{}/{}", text(object, "/kind"), text(object, "/metadata/name"))
+}
+
+fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Labels or annotations, whose values Kubernetes wants to be strings.
+fn strings(value: Option<&Value>, place: &str) -> Result<BTreeMap<String, String>, Failure> {
+    let entries = value.and_then(Value::as_object).into_iter().flatten();
+    entries
+        .map(|(key, value)| match value {
+            Value::String(text) => Ok((key.clone(), text.clone())),
+            Value::Null => Ok((key.clone(), String::new())),
+            other => Err(Failure::Usage(format!(
+                "{place}: the value of `{key}` is {other}, not a string: quote it"
+            ))),
+        })
+        .collect()
+}
