@@ -20,6 +20,7 @@ pub mod input;
 pub mod lint;
 pub mod manifest;
 pub mod matrix;
+pub mod os_groups;
 pub mod place;
 pub mod render;
 pub mod report;
