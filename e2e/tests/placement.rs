@@ -4,6 +4,7 @@
 //! each, the scheduler is asked which queues it has; then the prediction is made, and then the scheduler has the word.
 
 use std::collections::BTreeMap;
+use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::{Namespace, Pod};
@@ -23,8 +24,9 @@ use queuewarden::model::identity::Identity;
 use queuewarden_e2e::pods::USER_INFO;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::yunikorn::Rest;
-use queuewarden_e2e::{Bed, Capability, eventually};
+use queuewarden_e2e::{Bed, Capability, assets, eventually};
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
 
 /// How many pods are drawn.
 const PODS: usize = 50;
@@ -160,6 +162,8 @@ async fn submit(bed: &Bed, text: &str, number: usize, drawn: &Drawn) -> Result<S
     let workload = drawn.workload(&pod);
     let id = workload.application_id(Naming::PerNamespace);
     let predicted = predict(text, &workload, &drawn.person, &rest).await?;
+    let told = told(bed, &pod, &drawn.person).await?;
+    ensure!(told == predicted, "{drawn:?}\n  predicted {predicted:?}\n  the command line {told:?}");
     let pods: Api<Pod> = Api::namespaced(bed.client()?, drawn.namespace.0);
     pods.create(&PostParams::default(), &pod).await.with_context(|| format!("{drawn:?}"))?;
     let what = format!("a decision about {drawn:?}, predicted {predicted:?}");
@@ -195,6 +199,37 @@ async fn predict(
         Outcome::Placed { queue } => Ok(Ok(queue)),
         Outcome::Rejected { message } => Ok(Err(message)),
         open => anyhow::bail!("no prediction: {open:?}"),
+    }
+}
+
+/// What a person is told who asks about the manifest of the pod, with the scheduler at hand.
+async fn told(bed: &Bed, pod: &Pod, person: &Person) -> Result<std::result::Result<String, String>> {
+    let program = tokio::task::spawn_blocking(assets::operator).await??;
+    let url = bed.scheduler_url();
+    let mut command = tokio::process::Command::new(program);
+    command.args(["place", "--workload", "-", "--live", "--scheduler-url", url, "-o", "json"]);
+    if matches!(person, Person::Nobody) {
+        // Otherwise it would be about who asks.
+        command.args(["--as", "nobody"]);
+    }
+    let mut child = command
+        .env("KUBECONFIG", bed.kubeconfig())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()?;
+    let mut stdin = child.stdin.take().context("no input")?;
+    stdin.write_all(&serde_json::to_vec(pod)?).await?;
+    drop(stdin);
+    let output = child.wait_with_output().await?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let answer: Value = serde_json::from_slice(&output.stdout).with_context(|| errors.to_string())?;
+    let text = |key: &str| answer.get(key).and_then(Value::as_str).map(str::to_owned);
+    match (output.status.code(), text("queue"), text("message")) {
+        (Some(0), Some(queue), None) => Ok(Ok(queue)),
+        (Some(1), None, Some(message)) => Ok(Err(message)),
+        other => anyhow::bail!("{other:?}: {answer}\n{errors}"),
     }
 }
 

@@ -6,7 +6,9 @@
 //! * [`near_miss`], [`remedy`]: why it is a no although it looks like a yes, and what would make it one.
 //! * [`index`]: the same decisions from a table, without the steps.
 //! * [`reach`]: how far a grant reaches.
-//! * [`who_can`](mod@who_can), [`what_can`](mod@what_can), [`matrix`](mod@matrix): who may do this on a queue, on which queues may one do this, and both at once.
+//! * [`review`]: the same questions as Kubernetes asks them.
+//! * [`who_can`](mod@who_can), [`what_can`](mod@what_can), [`matrix`](mod@matrix): who may do this on a queue, on which queues may one
+//!   do this, and both at once.
 //! * [`placement`]: where does an application land, and by which rule.
 //! * [`diff`](mod@diff): who gains and who loses what between two configurations.
 //! * [`lint`](mod@lint): what the whole tree shows that no single ACL does.
@@ -25,6 +27,7 @@ pub mod placement;
 mod properties;
 pub mod reach;
 pub mod remedy;
+pub mod review;
 #[cfg(test)]
 mod testing;
 pub mod tree;

@@ -95,10 +95,16 @@ impl Scheduler {
     /// # Errors
     /// When there is no such answer.
     pub async fn queues(&self, base: &str, partition: &str) -> Result<BTreeMap<String, bool>, Error> {
-        let partition = percent_encode(partition);
-        let url = join(base, &format!("ws/v1/partition/{partition}/queues"));
-        let root: Queue = self.get(&url).await?;
+        let root: Queue = self.get(&join(base, &queues_path(partition))).await?;
         Ok(flatten(root))
+    }
+
+    /// The same with all that `YuniKorn` tells about each queue.
+    ///
+    /// # Errors
+    /// When there is no such answer.
+    pub async fn queue_details(&self, base: &str, partition: &str) -> Result<serde_json::Value, Error> {
+        self.get(&join(base, &queues_path(partition))).await
     }
 
     async fn get<T: DeserializeOwned>(&self, url: &str) -> Result<T, Error> {
@@ -119,6 +125,11 @@ impl Scheduler {
         }
         serde_json::from_slice(&body).map_err(|_| Error::Malformed(url.into()))
     }
+}
+
+/// Where the queues of a partition are.
+pub fn queues_path(partition: &str) -> String {
+    format!("ws/v1/partition/{}/queues", percent_encode(partition))
 }
 
 /// The part of `dao.ConfigDAOInfo` that is looked at.

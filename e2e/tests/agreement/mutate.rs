@@ -125,10 +125,9 @@ fn json_text() -> impl Strategy<Value = String> {
     let damage = option::weighted(0.3, (any::<prop::sample::Index>(), r#"[\[\]{}",:\\ue0x.\n -]?"#));
     (fields, damage).prop_map(|(text, damage)| {
         let Some((at, instead)) = damage else { return text };
-        let mut chars: Vec<String> = text.chars().map(String::from).collect();
-        let at = at.index(chars.len());
-        chars[at] = instead;
-        chars.concat()
+        let at = at.index(text.chars().count());
+        let chars = text.chars().enumerate();
+        chars.map(|(place, char)| if place == at { instead.clone() } else { char.to_string() }).collect()
     })
 }
 

@@ -16,6 +16,7 @@ use super::configuration::{Configuration, Written};
 use super::rendered::{self, QueueAclEntry};
 use super::texts::Text;
 use super::{ClusterArgs, Notes, files, live};
+use crate::access::placement::Live;
 use crate::api::v1alpha1::SINGLETON;
 use crate::api::{config_map, convert};
 use crate::cli::console::Console;
@@ -130,6 +131,17 @@ impl Cluster {
                 BTreeMap::new()
             }
         }
+    }
+
+    /// The queues that the scheduler has beside its configuration.
+    ///
+    /// # Errors
+    /// When it does not say.
+    pub fn live_queues(&self, args: &ClusterArgs, partition: &str) -> Result<Live, Failure> {
+        self.runtime.block_on(async {
+            let spec = self.spec(args, &mut Notes::default()).await?;
+            live::queues(&self.client, args.scheduler_url.as_deref(), &spec, partition).await
+        })
     }
 
     async fn written(&self, args: &ClusterArgs, notes: &mut Notes) -> Result<Written, Failure> {

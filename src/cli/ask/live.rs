@@ -11,10 +11,11 @@ use serde_json::{Map, Value};
 
 use super::Notes;
 use super::texts::Text;
+use crate::access::placement::{Live, LiveQueue};
 use crate::cli::Failure;
 use crate::model::config::{BUILT_IN, checksum};
 use crate::operator::call::call;
-use crate::operator::read_back::{MAX_BODY, Scheduler};
+use crate::operator::read_back::{self, MAX_BODY, Scheduler, queues_path};
 use crate::plan::snapshot::ConfigSpec;
 
 /// The Service that Helm makes, and the port of its REST service.
@@ -33,31 +34,97 @@ pub struct Answer {
     text: String,
 }
 
-/// Asks the scheduler: at the URL that is given, or at that of the `YuniKornConfig`, or else through the API server.
+/// What is asked of the scheduler.
+#[derive(Debug, Clone, Copy)]
+enum Question<'a> {
+    Config,
+    Queues { partition: &'a str },
+}
+
+impl Question<'_> {
+    async fn ask(self, scheduler: &Scheduler, url: &str) -> Result<Value, read_back::Error> {
+        match self {
+            Self::Config => scheduler.config(url).await,
+            Self::Queues { partition } => scheduler.queue_details(url, partition).await,
+        }
+    }
+
+    fn path(self) -> String {
+        match self {
+            Self::Config => "ws/v1/config".to_owned(),
+            Self::Queues { partition } => queues_path(partition),
+        }
+    }
+}
+
+/// Asks the scheduler for its configuration: at the URL that is given, or at that of the `YuniKornConfig`, or else through the API
+/// server.
 ///
 /// # Errors
 /// When there is no answer, or it is not what `YuniKorn` says.
 pub async fn ask(client: &Client, url: Option<&str>, spec: &ConfigSpec) -> Result<Answer, Failure> {
+    let (from, answer) = get(Question::Config, client, url, spec).await?;
+    read(&from, answer)
+}
+
+/// Asks the scheduler for the queues that it has beside its configuration, in the same ways.
+///
+/// # Errors
+/// When there is no answer.
+pub async fn queues(
+    client: &Client,
+    url: Option<&str>,
+    spec: &ConfigSpec,
+    partition: &str,
+) -> Result<Live, Failure> {
+    let (_, root) = get(Question::Queues { partition }, client, url, spec).await?;
+    Ok(beside(&root))
+}
+
+/// An answer, and who gave it.
+async fn get(
+    question: Question<'_>,
+    client: &Client,
+    url: Option<&str>,
+    spec: &ConfigSpec,
+) -> Result<(String, Value), Failure> {
     let scheduler = Scheduler::new().map_err(|error| Failure::Undecided(error.to_string()))?;
     if let Some(url) = url {
-        return read(url, scheduler.config(url).await.map_err(|error| no_answer(&error.to_string()))?);
+        let answer = question.ask(&scheduler, url).await;
+        return answer.map(|answer| (url.to_owned(), answer)).map_err(|error| no_answer(&error.to_string()));
     }
     let mut tried = Vec::new();
     if let Some(url) = &spec.scheduler_url {
-        match scheduler.config(url).await {
-            Ok(answer) => return read(url, answer),
+        match question.ask(&scheduler, url).await {
+            Ok(answer) => return Ok((url.clone(), answer)),
             // The URL is for the operator: from outside the cluster it leads nowhere, or elsewhere.
             Err(error) => tried.push(error.to_string()),
         }
     }
-    let path = format!("/api/v1/namespaces/{}/services/{SERVICE}/proxy/ws/v1/config", spec.namespace);
+    let path = format!("/api/v1/namespaces/{}/services/{SERVICE}/proxy/{}", spec.namespace, question.path());
     match through(client, &path).await {
-        Ok(answer) => read(&format!("service {}/{SERVICE}", spec.namespace), answer),
+        Ok(answer) => Ok((format!("service {}/{SERVICE}", spec.namespace), answer)),
         Err(why) => {
             tried.push(why);
             Err(no_answer(&tried.join("; ")))
         }
     }
+}
+
+/// The queues that the configuration has not, or has no longer (`dao.PartitionQueueDAOInfo`).
+fn beside(root: &Value) -> Live {
+    let mut live = Live::default();
+    let mut waiting = vec![root];
+    while let Some(queue) = waiting.pop() {
+        let flag = |key| queue.get(key).and_then(Value::as_bool).unwrap_or_default();
+        let text = |key| queue.get(key).and_then(Value::as_str).unwrap_or_default();
+        let draining = text("status") == "Draining";
+        if draining || !flag("isManaged") {
+            live.insert(text("queuename"), LiveQueue { leaf: flag("isLeaf"), draining });
+        }
+        waiting.extend(queue.get("children").and_then(Value::as_array).into_iter().flatten());
+    }
+    live
 }
 
 fn no_answer(why: &str) -> Failure {
@@ -227,6 +294,22 @@ mod tests {
             answer.compare(text, "queues.yaml", &mut notes);
             assert_eq!(notes.0.len(), told, "{text:?}");
         }
+    }
+
+    /// Of what `YuniKorn` 1.8.0 prints, the part that is read.
+    #[test]
+    fn queues_beside_the_configuration_are_found() {
+        let queue = |name: &str, status: &str, managed: bool, leaf: bool, children: Vec<Value>| json!({"queuename": name, "status": status, "isManaged": managed, "isLeaf": leaf, "children": children});
+        let made = queue("root.team.sue", "Active", false, true, vec![]);
+        let team = queue("root.team", "Active", true, false, vec![made]);
+        let old = queue("root.old", "Draining", true, true, vec![]);
+        let mut leaf = queue("root.leaf", "Active", true, true, vec![]);
+        leaf["children"] = Value::Null;
+        let live = beside(&queue("root", "Active", true, false, vec![team, old, leaf]));
+        let found = |path| live.get(path);
+        assert_eq!(found("root.team.sue"), Some(LiveQueue { leaf: true, draining: false }));
+        assert_eq!(found("root.old"), Some(LiveQueue { leaf: true, draining: true }));
+        assert_eq!(found("root.leaf"), None);
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub fn remedies(asking: &Asking<'_>) -> Vec<String> {
         Outcome::Placed { .. } => steps
             .filter(|(_, step)| step.rule.name == RuleName::Provided)
             .flat_map(|(at, step)| asking.remedies(at, step))
+            .chain(asking.no_rule_listens())
             .collect(),
         Outcome::Undecided { .. } => Vec::new(),
         Outcome::Rejected { .. } if asking.placement.steps.is_empty() => vec![before_rules(asking)],
@@ -36,7 +37,8 @@ pub fn remedies(asking: &Asking<'_>) -> Vec<String> {
             let (filters, others): (Vec<_>, Vec<_>) = steps.partition(|(_, step)| is_filtered(step));
             let others = others.into_iter().chain(filters);
             let in_configuration = others.flat_map(|(at, step)| asking.remedies(at, step));
-            asking.other_queues().into_iter().chain(in_configuration).collect()
+            let asked = asking.other_queues().into_iter().chain(asking.no_rule_listens());
+            asked.chain(in_configuration).collect()
         }
     };
     let mut once = Vec::new();
@@ -85,7 +87,17 @@ impl Asking<'_> {
         let shown = open.iter().take(MAX_QUEUES).copied().collect::<Vec<_>>().join(", ");
         let more = open.len().saturating_sub(MAX_QUEUES);
         let more = if more > 0 { format!(" or {more} others") } else { String::new() };
-        (!open.is_empty()).then(|| format!("ask for another queue (label {QUEUE}): {shown}{more}"))
+        let another = if self.submission.queue.is_empty() { "a" } else { "another" };
+        (!open.is_empty()).then(|| format!("ask for {another} queue (label {QUEUE}): {shown}{more}"))
+    }
+
+    /// With rules, but without `provided`, nobody reads the queue that an application asks for.
+    fn no_rule_listens(&self) -> Option<String> {
+        let rules = self.tree().placement_rules();
+        let provided = |name: &str| name.eq_ignore_ascii_case(RuleName::Provided.key());
+        let listens = rules.is_empty() || rules.iter().any(|rule| provided(rule.name.as_str()));
+        (!listens && !self.submission.queue.is_empty())
+            .then(|| "add the rule `provided`: no other goes by the queue that is asked for".to_owned())
     }
 
     fn remedies(&self, at: usize, step: &Step) -> Vec<String> {

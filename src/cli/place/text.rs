@@ -52,7 +52,7 @@ fn by(rule: &RuleAnswer) -> String {
         (Some(number), _) => format!(", by rule {number} ({})", label(rule)),
         (None, "default") => ", as no rule fits".to_owned(),
         (None, "recovery") => ", as it runs already".to_owned(),
-        (None, _) => String::new(),
+        (None, name) => format!(", by the rule {name}"),
     }
 }
 

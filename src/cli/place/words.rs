@@ -8,7 +8,7 @@ use crate::access::placement::{
 /// What the fallback is called in a list of rules.
 pub const FALLBACK: &str = "(no rule fits)";
 /// What the rule of a partition without rules is called there.
-pub const IMPLICIT: &str = "provided (none is configured)";
+pub const IMPLICIT: &str = "provided (no rules are configured)";
 
 /// Why it is placed, or not.
 pub fn outcome(asking: &Asking<'_>) -> String {

@@ -1,0 +1,264 @@
+//! What the evaluator says to a review, and how it is put into a `SubjectAccessReview`'s status.
+
+use std::fmt;
+
+use super::question::{ApplicationVerb, NotAsked, Question, read};
+use super::{GROUP, Review, clauses};
+use crate::access::application::{self, Verb};
+use crate::access::check::{self, decide};
+use crate::access::near_miss::{near_misses, sentence};
+use crate::access::remedy::remedies;
+use crate::access::tree::{Origin, Tree};
+use crate::model::application::ApplicationAcl;
+use crate::model::identity::{Claim, GroupResolver, Identity, Refusal, identify};
+use crate::model::queue::{self, QueuePath};
+use crate::model::right::Right;
+use crate::model::version::Version;
+use crate::text::diag::{quoted, show};
+
+/// Longer reasons are cut, in characters: they travel in logs, audit events and terminals.
+const MAX_REASON: usize = 1024;
+
+/// What an authorizer says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Opinion {
+    /// Yes, and nobody else is asked.
+    Allow,
+    /// Whoever is asked next may say yes; if nobody does, it is no.
+    NoOpinion,
+    /// No, and nobody else is asked.
+    Deny,
+}
+
+/// The answer to a review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// What is said.
+    pub opinion: Opinion,
+    /// Why, in one line that can be seen and is bounded.
+    pub reason: String,
+    /// What keeps the question from being decided. API servers drop it; direct callers see it.
+    pub evaluation_error: Option<String>,
+}
+
+/// What an application is judged by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Application {
+    /// Who owns it, and by whose rules.
+    pub acl: ApplicationAcl,
+    /// The full path of the queue it is in.
+    pub queue: String,
+}
+
+/// What became of a search for an application.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// It is there.
+    Application(Box<Application>),
+    /// There is none with this ID.
+    Unknown,
+    /// It cannot be known, and why.
+    Undecided(String),
+}
+
+/// Finds applications by their IDs.
+pub trait Applications {
+    /// The application with this ID; in this namespace, if that is not empty.
+    fn find(&self, namespace: &str, id: &str) -> Found;
+}
+
+/// No applications are known here, such as where only files are read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoApplications;
+
+impl Applications for NoApplications {
+    fn find(&self, _: &str, _: &str) -> Found {
+        Found::Undecided("applications are not known here, only queues".to_owned())
+    }
+}
+
+/// What reviews are answered from.
+#[derive(Clone, Copy)]
+pub struct World<'a> {
+    /// The queues of the partition that is asked about.
+    pub tree: &'a Tree,
+    /// Where groups come from when a review names none.
+    pub resolver: &'a dyn GroupResolver,
+    /// Which `YuniKorn`.
+    pub version: Version,
+    /// The applications.
+    pub applications: &'a dyn Applications,
+}
+
+impl fmt::Debug for World<'_> {
+    /// What is behind the traits may hold a cluster.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+impl Answer {
+    /// A yes.
+    pub fn allow(reason: &str) -> Self {
+        Self { opinion: Opinion::Allow, reason: visible(reason), evaluation_error: None }
+    }
+
+    /// A no that stands.
+    pub fn deny(reason: &str) -> Self {
+        Self { opinion: Opinion::Deny, ..Self::allow(reason) }
+    }
+
+    /// Somebody else may answer.
+    pub fn no_opinion(reason: &str) -> Self {
+        Self { opinion: Opinion::NoOpinion, ..Self::allow(reason) }
+    }
+
+    /// It cannot be decided: no opinion, and an error for who calls directly.
+    pub fn undecided(why: &str) -> Self {
+        let answer = Self::no_opinion(why);
+        Self { evaluation_error: Some(answer.reason.clone()), ..answer }
+    }
+
+    /// `status.allowed`
+    pub fn allowed(&self) -> bool {
+        self.opinion == Opinion::Allow
+    }
+
+    /// `status.denied`
+    pub fn denied(&self) -> bool {
+        self.opinion == Opinion::Deny
+    }
+}
+
+/// Answers a review.
+pub fn answer(review: &Review, world: World<'_>) -> Answer {
+    let question = match read(review) {
+        Ok(question) => question,
+        Err(malformed @ NotAsked::Malformed(_)) => return Answer::undecided(&malformed.to_string()),
+        Err(other) => return Answer::no_opinion(&other.to_string()),
+    };
+    let claim = Claim::new(&review.user, &review.groups);
+    match identify(claim, world.resolver, world.version) {
+        Ok(identity) => world.answer(question, &identity),
+        Err(Refusal::Undecided(why)) => Answer::undecided(&why),
+        Err(refusal) => {
+            Answer::deny(&format!("YuniKorn takes nothing from user {}: {refusal}", quoted(&review.user)))
+        }
+    }
+}
+
+impl World<'_> {
+    fn answer(self, question: Question<'_>, identity: &Identity) -> Answer {
+        match question {
+            Question::Queue { right, queue } => self.in_queue(right, queue, identity),
+            Question::AllQueues { right } => self.in_all_queues(right, identity),
+            Question::Application { verb, namespace, id } => {
+                self.with_application(verb, namespace, id, identity)
+            }
+        }
+    }
+
+    fn in_queue(self, right: Right, queue: &str, identity: &Identity) -> Answer {
+        match QueuePath::parse(&queue::lowered(queue)) {
+            Ok(path) => self.decided(&decide(self.tree, right, path.as_str(), identity)),
+            Err(wrong) => {
+                let help = wrong.help.map(|help| format!("; {help}")).unwrap_or_default();
+                Answer::deny(&format!("{} is no queue: {}{help}", quoted(queue), wrong.message))
+            }
+        }
+    }
+
+    /// What the root grants reaches every queue. Who may do it in each queue by itself may not in the next one that is made: that is no yes
+    /// and, as each queue may be asked about, no final no.
+    fn in_all_queues(self, right: Right, identity: &Identity) -> Answer {
+        let decision = decide(self.tree, right, queue::ROOT, identity);
+        let why = sentence(self.tree, &decision);
+        if decision.allowed() {
+            return Answer::allow(&format!("in all queues: {why}{}", written_in(&decision)));
+        }
+        let ask = format!("{} queues.{GROUP}/root.prod", right.verb());
+        Answer::no_opinion(&format!(
+            "the question names no queue, and so is about all of them: {why}; to ask about one: {ask}"
+        ))
+    }
+
+    fn decided(self, decision: &check::Decision) -> Answer {
+        let why = sentence(self.tree, decision);
+        if decision.allowed() {
+            return Answer::allow(&format!("{why}{}", written_in(decision)));
+        }
+        let misses = decision.steps.iter().flat_map(|step| {
+            near_misses(step, &decision.identity).into_iter().map(move |miss| (&step.queue, step.right, miss))
+        });
+        let near = misses
+            .map(|(queue, right, miss)| format!("; about the {} of {queue}: {miss}", right.key()))
+            .next();
+        let remedy =
+            remedies(self.tree, decision).first().map(|remedy| format!("; what would help: {remedy}"));
+        Answer::deny(&format!("{why}{}{}", near.unwrap_or_default(), remedy.unwrap_or_default()))
+    }
+
+    fn with_application(
+        self,
+        verb: ApplicationVerb<'_>,
+        namespace: &str,
+        id: &str,
+        identity: &Identity,
+    ) -> Answer {
+        let application = match self.applications.find(namespace, id) {
+            Found::Application(application) => application,
+            Found::Unknown => return Answer::undecided(&unknown(namespace, id)),
+            Found::Undecided(why) => {
+                return Answer::undecided(&format!("application {} cannot be judged: {why}", quoted(id)));
+            }
+        };
+        let question = application::Question {
+            verb: of(verb),
+            application: &application.acl,
+            queue: &application.queue,
+        };
+        let decision = application::decide(self.tree, question, identity);
+        let why = clauses::sentence(self.tree, &decision, &application);
+        if decision.allowed() { Answer::allow(&why) } else { Answer::deny(&why) }
+    }
+}
+
+fn of(verb: ApplicationVerb<'_>) -> Verb<'_> {
+    match verb {
+        ApplicationVerb::View => Verb::View,
+        ApplicationVerb::Modify => Verb::Modify,
+        ApplicationVerb::Kill => Verb::Kill,
+        ApplicationVerb::Logs => Verb::Logs,
+        ApplicationVerb::Move(to) => Verb::Move(to),
+    }
+}
+
+fn unknown(namespace: &str, id: &str) -> String {
+    match namespace {
+        "" => format!("there is no application {}", quoted(id)),
+        namespace => format!("there is no application {} in namespace {}", quoted(id), quoted(namespace)),
+    }
+}
+
+/// The objects that wrote the entry that grants: ` (QueueAcl/prod)`.
+fn written_in(decision: &check::Decision) -> String {
+    let entry = decision.granted_by().and_then(|step| step.entry.as_ref());
+    let origins = entry.map(|entry| entry.origins.as_slice()).unwrap_or_default();
+    let objects: Vec<String> = origins
+        .iter()
+        .filter(|origin| matches!(origin, Origin::Object { .. }))
+        .map(ToString::to_string)
+        .collect();
+    if objects.is_empty() { String::new() } else { format!(" ({})", objects.join(", ")) }
+}
+
+/// What cannot be seen is escaped, and what is too long is cut: names come from whoever asks.
+fn visible(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text.chars();
+    rest.by_ref().take(MAX_REASON.saturating_sub(1)).for_each(|c| show(&mut shown, c));
+    if rest.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,88 @@
+//! Who submits: whoever the command line names, or else the pod, or else whoever asks a cluster.
+
+use crate::access::placement::Workload;
+use crate::cli::Failure;
+use crate::cli::ask::Asked;
+use crate::cli::ask::identity::IdentityArgs;
+use crate::cli::console::Console;
+use crate::model::admission::request::{Pod, USER_INFO, USERNAME};
+use crate::model::admission::user_info::{Source, Submitter};
+use crate::model::identity::accounts::{AccountGroups, TestAccounts};
+use crate::model::identity::resolver::Elsewhere;
+use crate::model::identity::{Claim, GroupResolver, Identity, NoResolver, Refusal, ResolverKind, identify};
+use crate::model::version::Version;
+
+/// Who submits.
+#[derive(Debug)]
+pub enum User {
+    /// This user, as the scheduler sees it.
+    Taken(Identity),
+    /// Nobody whom the scheduler takes.
+    Refused {
+        /// Who is claimed to submit.
+        claimed: Identity,
+        /// `YuniKorn`'s words.
+        message: String,
+    },
+}
+
+/// Finds out who submits.
+///
+/// # Errors
+/// When nobody is named, or it cannot be known which groups the user is in.
+pub fn user(
+    args: &IdentityArgs,
+    workload: &Workload,
+    asked: &Asked,
+    console: Console,
+) -> Result<User, Failure> {
+    let claimed = claimed(args, workload, asked, console)?;
+    let mut claim = Claim::new(&claimed.user, &claimed.groups);
+    claim.forced = !workload.node_name.is_empty();
+    match identify(claim, resolver(asked).as_ref(), Version::default()) {
+        Ok(identity) => Ok(User::Taken(identity)),
+        Err(Refusal::Undecided(why)) => Err(Failure::Undecided(format!("{why}; --as-group names them"))),
+        Err(refusal) => {
+            let message = refusal.to_string();
+            Ok(User::Refused { claimed, message })
+        }
+    }
+}
+
+/// A name, and the groups that come with it.
+fn claimed(
+    args: &IdentityArgs,
+    workload: &Workload,
+    asked: &Asked,
+    console: Console,
+) -> Result<Identity, Failure> {
+    let pod =
+        Pod { labels: workload.labels.clone(), annotations: workload.annotations.clone(), ..Pod::default() };
+    let Submitter { user, groups, source } = Submitter::of(&pod, Version::default());
+    if args.user.is_some() || source == Source::Nothing {
+        let named = args.resolve(asked)?;
+        let groups = if args.user.is_some() { args.groups.clone() } else { named.groups };
+        return Ok(Identity { user: named.user, groups });
+    }
+    console.note(&match &source {
+        Source::Label => format!("the user is {user}, by the pod's label {USERNAME}"),
+        Source::AnnotationUnreadable(error) => {
+            format!("the user is {user}: the pod's annotation {USER_INFO} cannot be read ({error})")
+        }
+        _ => format!("the user is {user}, by the pod's annotation {USER_INFO}"),
+    });
+    Ok(Identity { user, groups })
+}
+
+/// The scheduler makes one resolver, from the first partition (`usergroup.go:79`).
+fn resolver(asked: &Asked) -> Box<dyn GroupResolver> {
+    let first = asked.configuration.config.partitions.first();
+    let kind = first.map_or("", |partition| partition.user_group_resolver.kind.as_str());
+    let name = match ResolverKind::of(kind) {
+        ResolverKind::None => return Box::new(NoResolver),
+        ResolverKind::Os => "the scheduler's operating system",
+        ResolverKind::Ldap => "LDAP",
+        ResolverKind::Test => return Box::new(AccountGroups(TestAccounts)),
+    };
+    Box::new(Elsewhere { name })
+}
