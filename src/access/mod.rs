@@ -23,6 +23,8 @@ pub mod lint;
 pub mod matrix;
 pub mod near_miss;
 pub mod placement;
+#[cfg(test)]
+mod properties;
 pub mod reach;
 pub mod remedy;
 pub mod review;
@@ -38,7 +40,7 @@ pub use index::Index;
 pub use matrix::{Matrix, matrix};
 pub use near_miss::{NearMiss, near_misses, sentence};
 pub use reach::{QueueSet, Way};
-pub use remedy::{How, Remedy, remedies};
+pub use remedy::{How, Remedy, administrators, remedies};
 pub use tree::{Grants, Node, Origin, QueueId, Tree};
 pub use what_can::{WhatCan, what_can};
 pub use who_can::{WhoCan, who_can};

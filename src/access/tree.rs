@@ -122,16 +122,24 @@ impl Tree {
             queues: Vec::new(),
             by_path: HashMap::new(),
         };
+        let queues = partition.queues().size_hint().0;
+        (tree.queues, tree.by_path) = (Vec::with_capacity(queues), HashMap::with_capacity(queues));
+        let mut above: Vec<QueueId> = Vec::new();
         for queue in partition.queues() {
-            tree.push(queue)?;
+            tree.push(queue, &mut above)?;
         }
         tree.measure();
         Ok(tree)
     }
 
-    fn push(&mut self, queue: &Queue) -> Result<(), NotActive> {
+    /// Adds a queue behind those in front of it. `above` are the one added last and those above it, the root first.
+    fn push(&mut self, queue: &Queue, above: &mut Vec<QueueId>) -> Result<(), NotActive> {
         let id = QueueId(u32::try_from(self.queues.len()).unwrap_or(u32::MAX));
-        let parent = queue.path.parent().and_then(|path| self.by_path.get(&path).copied());
+        let is_above =
+            |id: &QueueId| self.node(*id).is_some_and(|node| node.path.is_ancestor_of(&queue.path));
+        while above.pop_if(|last| !is_above(last)).is_some() {}
+        let parent = above.last().copied();
+        above.push(id);
         self.by_path.insert(queue.path.clone(), id);
         self.queues.push(Node {
             path: queue.path.clone(),

@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::text::diag::{Code, Diagnostic, Span, quoted};
 
@@ -42,14 +43,15 @@ pub const TOO_LONG: Code = Code::new(5003, "queue-path-too-long");
 /// All codes of this module.
 pub const CODES: &[Code] = &[NOT_FROM_ROOT, BAD_NAME, TOO_LONG];
 
-/// A full path from `root`, lower-cased as the scheduler does. Ordered as text, so that a parent sorts before its children.
+/// A full path from `root`, lower-cased as the scheduler does. Ordered as text, so that a parent sorts before its children. A
+/// clone shares the text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct QueuePath(String);
+pub struct QueuePath(Arc<str>);
 
 impl QueuePath {
     /// The root queue.
     pub fn root() -> Self {
-        Self(ROOT.to_owned())
+        Self(ROOT.into())
     }
 
     /// Reads a full path: parts separated by dots, the first one `root` in any case, each a queue name by [`QUEUE_NAME`].
@@ -73,20 +75,25 @@ impl QueuePath {
             }
             at = span.end + 1;
         }
-        Ok(Self(text.to_ascii_lowercase()))
+        Ok(Self(text.to_ascii_lowercase().into()))
     }
 
     /// The path of the child `name` of this queue, or `None` when no queue can be named that ([`name_ok`]). Not bounded by
     /// [`MAX_PATH`]: this is for queues that exist in a configuration.
     #[must_use]
     pub fn child(&self, name: &str) -> Option<Self> {
-        name_ok(name).then(|| Self(format!("{}.{}", self.0, name.to_ascii_lowercase())))
+        if !name_ok(name) {
+            return None;
+        }
+        let mut path = [&self.0, ".", name].concat();
+        path.make_ascii_lowercase();
+        Some(Self(path.into()))
     }
 
     /// The queue above, or `None` for the root.
     #[must_use]
     pub fn parent(&self) -> Option<Self> {
-        self.0.rsplit_once('.').map(|(parent, _)| Self(parent.to_owned()))
+        self.0.rsplit_once('.').map(|(parent, _)| Self(parent.into()))
     }
 
     /// This queue, then the queue above it, and so on up to the root: the order in which `YuniKorn` asks their ACLs
@@ -112,17 +119,17 @@ impl QueuePath {
 
     /// Whether it is the root queue.
     pub fn is_root(&self) -> bool {
-        self.0 == ROOT
+        *self.0 == *ROOT
     }
 
     /// Whether it is the recovery queue ([`RECOVERY`]).
     pub fn is_recovery(&self) -> bool {
-        self.0 == RECOVERY
+        *self.0 == *RECOVERY
     }
 
     /// Whether this queue is above `other`; a queue is not its own ancestor.
     pub fn is_ancestor_of(&self, other: &Self) -> bool {
-        other.0.strip_prefix(&self.0).is_some_and(|rest| rest.starts_with('.'))
+        other.0.strip_prefix(&*self.0).is_some_and(|rest| rest.starts_with('.'))
     }
 
     /// The path as text.

@@ -34,7 +34,7 @@ fn edits(base: &Base, grants: &Grants) -> Vec<Edit> {
         };
         if !same {
             edits.push(Edit {
-                path: place.path.clone(),
+                path: place.path.steps(),
                 key: right.key().into(),
                 value: Some(decided.acl.explicit()),
             });

@@ -209,7 +209,11 @@ impl Context<'_> {
                 clause: ClauseKind::Queue,
                 right: Some(decision.right.into()),
                 queue: Some(decision.asked.clone()),
-                trace: decision.steps.iter().map(|step| self.answers.step(step)).collect(),
+                trace: decision
+                    .steps
+                    .iter()
+                    .map(|step| self.answers.step(step, &decision.identity))
+                    .collect(),
                 ..plain
             },
         }

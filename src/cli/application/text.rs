@@ -26,13 +26,7 @@ pub fn everything(context: &Context<'_>) -> String {
         shown.push('\n');
         shown.push_str(&clauses.text(true));
     }
-    let remedies = context.decision.remedies(context.answers.tree);
-    if !remedies.is_empty() {
-        shown.push_str("\nit would take one of\n");
-        for remedy in &remedies {
-            shown.extend(["  ", &visible(&remedy.to_string()), "\n"]);
-        }
-    }
+    shown.push_str(&explain::remedies(&context.decision.remedies(context.answers.tree)));
     shown
 }
 
@@ -108,7 +102,7 @@ fn rows(context: &Context<'_>, step: &Step) -> Vec<[String; 4]> {
 }
 
 fn queue_row(context: &Context<'_>, step: &check::Step) -> [String; 4] {
-    let [says, result, written] = explain::cells(&context.answers, step);
+    let [says, result, written] = explain::cells(&context.answers, step, &context.decision.identity);
     [format!("{} of {}", step.right.key(), step.queue), says, result, written]
 }
 

@@ -7,6 +7,7 @@ use crate::access::diff::{Change, Direction, Extent, PartitionDiff, Presence, Re
 use crate::access::reach::QueueSet;
 use crate::cli::ask::answers::{Answers, GrantedBy, Named, VERSION, Verb};
 use crate::cli::ask::configuration::Configuration;
+use crate::model::identity::ResolverKind;
 
 /// The answer to `diff`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -20,6 +21,8 @@ pub struct DiffAnswer {
     pub to: String,
     /// Whether anyone may do more than before, on a queue that was there or on a new one.
     pub widens: bool,
+    /// Whether the user group resolvers differ, so that users whose applications come without groups may be in others.
+    pub resolver_differs: bool,
     /// The partitions in which something is different.
     pub partitions: Vec<PartitionAnswer>,
 }
@@ -40,6 +43,10 @@ pub struct PartitionAnswer {
     pub added: QueuesAnswer,
     /// The queues that only the old one has.
     pub removed: QueuesAnswer,
+    /// Queues that were leaves and are parents, so that no application can run in them any more.
+    pub now_parents: Vec<String>,
+    /// Queues that were parents and are leaves.
+    pub now_leaves: Vec<String>,
 }
 
 /// Which of two configurations has something.
@@ -136,6 +143,7 @@ impl Compared<'_> {
             from: self.old.name().to_owned(),
             to: self.new.name().to_owned(),
             widens: partitions.iter().any(|partition| partition.diff.widens()),
+            resolver_differs: resolver(self.old) != resolver(self.new),
             partitions: partitions.iter().map(|partition| self.partition(partition)).collect(),
         }
     }
@@ -152,6 +160,8 @@ impl Compared<'_> {
             changes: self.changes(&of.partition, &of.diff.kept),
             added: self.queues(&of.partition, &of.diff.added),
             removed: self.queues(&of.partition, &of.diff.removed),
+            now_parents: of.diff.now_parents.iter().map(ToString::to_string).collect(),
+            now_leaves: of.diff.now_leaves.iter().map(ToString::to_string).collect(),
         }
     }
 
@@ -208,6 +218,21 @@ impl Compared<'_> {
                 origins: answers.origins(&of.by.origins),
             },
         })
+    }
+}
+
+/// The kind of resolver: the scheduler asks that of the first partition only (yunikorn-core `usergroup.go:79`).
+fn resolver(of: &Configuration) -> Option<ResolverKind> {
+    of.config
+        .partitions
+        .first()
+        .map(|partition| ResolverKind::of(partition.user_group_resolver.kind.as_str()))
+}
+
+impl DiffAnswer {
+    /// Whether nothing is different.
+    pub fn is_empty(&self) -> bool {
+        self.partitions.is_empty() && !self.resolver_differs
     }
 }
 

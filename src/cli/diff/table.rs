@@ -34,6 +34,11 @@ impl Shown {
         let mut rows = self.changes(&partition.changes, true);
         rows.extend(self.queues("added", &partition.added));
         rows.extend(self.queues("removed", &partition.removed));
+        let turned = |change: &str, queues: &[String]| -> Vec<Row> {
+            queues.iter().map(|queue| row([change, "", "", queue, "", ""])).collect()
+        };
+        rows.extend(turned("now parent", &partition.now_parents));
+        rows.extend(turned("now leaf", &partition.now_leaves));
         rows
     }
 

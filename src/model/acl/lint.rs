@@ -61,6 +61,42 @@ pub fn lint(text: &str) -> Analysis {
     Analysis { validates: validates(text).is_ok(), activates: acl.is_some(), acl, suggestion, diagnostics }
 }
 
+/// What [`lint`] finds. An ACL about which there is nothing to say, as nearly all are, costs one look at its names.
+pub fn findings(text: &str) -> Vec<Diagnostic> {
+    if is_clean(text) { Vec::new() } else { lint(text).diagnostics }
+}
+
+/// So many names of a list are compared with each other; longer lists are read as a whole.
+const FEW_NAMES: usize = 32;
+
+/// Whether there is certainly nothing to say: at most one blank, only valid names in each list, no two alike even without their case,
+/// and no lone name that could be a keyword.
+fn is_clean(text: &str) -> bool {
+    let (users, groups) = halves(text);
+    let groups = groups.map(|(groups, _)| groups);
+    let lists = match (users, groups) {
+        ("", None) => return true,
+        ("", Some(groups)) => [None, Some((List::Groups, groups))],
+        (users, groups) => [Some((List::Users, users)), groups.map(|groups| (List::Groups, groups))],
+    };
+    let lone = lists.iter().flatten().count() == 1 && !text.contains(',');
+    lists
+        .into_iter()
+        .flatten()
+        .all(|(list, names)| distinct(list, names) && !(lone && keyword_help(names).is_some()))
+}
+
+/// Whether the names are all valid, few, and different whatever their case.
+fn distinct(list: List, names: &str) -> bool {
+    let mut seen = [""; FEW_NAMES];
+    names.split(',').enumerate().all(|(index, name)| {
+        let before = seen.get(..index).unwrap_or_default();
+        let new = !before.iter().any(|other| other.eq_ignore_ascii_case(name));
+        let place = seen.get_mut(index).map(|place| *place = name);
+        new && place.is_some() && list.accepts(name)
+    })
+}
+
 /// The findings so far, bounded.
 #[derive(Default)]
 pub(in crate::model) struct Findings {
@@ -266,7 +302,10 @@ fn one_list(acl: &Acl) -> List {
 /// What to write instead of the only name of an ACL, where that looks like a keyword.
 fn keyword(acl: &Acl) -> Option<&'static str> {
     let mut names = acl.users().iter().chain(acl.groups().iter());
-    let name = names.next().filter(|_| names.next().is_none())?;
+    names.next().filter(|_| names.next().is_none()).and_then(keyword_help)
+}
+
+fn keyword_help(name: &str) -> Option<&'static str> {
     match name.to_ascii_lowercase().as_str() {
         "all" | "any" | "anyone" | "everybody" | "everyone" | "public" | "true" | "yes" => {
             Some("for everyone write `*`")
@@ -293,6 +332,27 @@ mod tests {
             (diagnostic.code.number, text.get(at.start..at.end).expect("within the text").to_owned())
         });
         (places.collect(), analysis.suggestion.map(|acl| acl.canonical()))
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_clean_has_no_findings(text in any_text()) {
+            prop_assert_eq!(findings(&text), lint(&text).diagnostics);
+        }
+
+        #[test]
+        fn names_and_keywords_are_clean_when_nothing_is_found(
+            text in "(a|A|b|bob|all|None|x\\.y|\\$|b\\$|,| ){0,7}"
+        ) {
+            prop_assert_eq!(findings(&text), lint(&text).diagnostics);
+        }
+    }
+
+    #[test]
+    fn common_acls_are_clean() {
+        for text in ["", "sue", "sue,bob dev,ops", " dev", "sue dev", "a.b@c$ dev_-"] {
+            assert!(is_clean(text), "{text:?}");
+        }
     }
 
     /// A text, the findings as code and place, and the suggestion.

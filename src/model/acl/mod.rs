@@ -20,9 +20,9 @@ pub mod print;
 mod suggest;
 
 pub use eval::Match;
-pub use lint::{Analysis, lint};
+pub use lint::{Analysis, findings, lint};
 pub use names::{GROUP_NAME, Names, USER_NAME, group_name_ok, user_name_ok};
-pub use parse::{AclError, parse, validates};
+pub use parse::{AclError, activates, parse, validates};
 
 /// An ACL in force. Its names all match [`USER_NAME`] and [`GROUP_NAME`], and a wildcard has no names beside it: what
 /// `YuniKorn` would drop cannot be held, so that what is printed is what will be in force.

@@ -4,7 +4,9 @@
 //! accepts as the name of a submitting user (`configvalidator.go:87`): service accounts, `system:` groups and most names
 //! that an OIDC provider makes can submit, but cannot be granted anything by name.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 /// What `YuniKorn` accepts as a user in an ACL; other names are dropped in silence. ASCII, sensitive to case.
 pub const USER_NAME: &str = "^[_a-zA-Z][a-zA-Z0-9_.@-]*[$]?$";
@@ -45,14 +47,10 @@ fn group_byte(byte: u8) -> bool {
 
 /// A set of names in order.
 ///
-/// Held as one text joined by commas, which is how an ACL is written: parsing a list costs two allocations however many
-/// names it has, and printing one is a copy.
+/// Held as one text joined by commas, which is how an ACL is written: a set costs one allocation however many names it has, printing
+/// one is a copy, and a clone shares it.
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
-pub struct Names {
-    text: Box<str>,
-    /// For each name in order: the offset behind its last byte.
-    ends: Box<[usize]>,
-}
+pub struct Names(Arc<str>);
 
 impl Names {
     /// The set of `names`, which are all valid (and so not empty and without commas).
@@ -62,35 +60,35 @@ impl Names {
             sorted.sort_unstable();
             sorted.dedup();
         }
-        Self::of_sorted(&sorted)
+        if sorted.is_empty() { Self::default() } else { Self(sorted.join(",").into()) }
     }
 
-    fn of_sorted(names: &[&str]) -> Self {
-        let mut text = String::with_capacity(names.iter().map(|name| name.len() + 1).sum());
-        let mut ends = Vec::with_capacity(names.len());
-        for name in names {
-            if !text.is_empty() {
-                text.push(',');
-            }
-            text.push_str(name);
-            ends.push(text.len());
-        }
-        Self { text: text.into(), ends: ends.into() }
+    /// The names of a list that `accepts` takes.
+    pub(super) fn in_list(list: &str, accepts: impl Fn(&str) -> bool) -> Self {
+        let mut before = "";
+        let in_order = list.split(',').all(|name| {
+            let next = before < name && accepts(name);
+            before = name;
+            next
+        });
+        // What programs write can be taken as it is.
+        if in_order { Self(list.into()) } else { Self::of(list.split(',').filter(|name| accepts(name))) }
     }
 
     /// How many names.
     pub fn len(&self) -> usize {
-        self.ends.len()
+        let commas = self.0.bytes().filter(|byte| *byte == b',').count();
+        commas + usize::from(!self.is_empty())
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.0.is_empty()
     }
 
     /// The names in order of their bytes.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> + DoubleEndedIterator {
-        (0..self.ends.len()).map(|index| self.get(index).unwrap_or_default())
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &str> {
+        self.0.split(',').filter(|name| !name.is_empty())
     }
 
     /// Whether `name` is among them; case matters.
@@ -98,32 +96,26 @@ impl Names {
         self.find(name).is_some()
     }
 
-    /// The set's own copy of `name`, if it is among them.
+    /// The set's own copy of `name`, if it is among them. Looks at the name in the middle of what is left.
     pub(super) fn find(&self, name: &str) -> Option<&str> {
-        let (mut from, mut to) = (0, self.ends.len());
-        while from < to {
-            let middle = from + (to - from) / 2;
-            let held = self.get(middle)?;
-            match held.cmp(name) {
-                std::cmp::Ordering::Equal => return Some(held),
-                std::cmp::Ordering::Less => from = middle + 1,
-                std::cmp::Ordering::Greater => to = middle,
-            }
+        let mut left: &str = &self.0;
+        while !left.is_empty() {
+            let (before, behind) = left.as_bytes().split_at(left.len() / 2);
+            let start = before.iter().rposition(|byte| *byte == b',').map_or(0, |comma| comma + 1);
+            let end = behind.iter().position(|byte| *byte == b',').map_or(left.len(), |at| before.len() + at);
+            let held = left.get(start..end)?;
+            left = match held.cmp(name) {
+                Ordering::Equal => return Some(held),
+                Ordering::Less => left.get(end + 1..).unwrap_or_default(),
+                Ordering::Greater => left.get(..start.saturating_sub(1)).unwrap_or_default(),
+            };
         }
         None
     }
 
-    fn get(&self, index: usize) -> Option<&str> {
-        let start = match index.checked_sub(1) {
-            Some(before) => self.ends.get(before)? + 1,
-            None => 0,
-        };
-        self.text.get(start..*self.ends.get(index)?)
-    }
-
     /// Joined by commas, as an ACL lists them.
     pub fn as_str(&self) -> &str {
-        &self.text
+        &self.0
     }
 
     pub(super) fn union(&self, other: &Self) -> Self {
@@ -149,7 +141,7 @@ impl fmt::Debug for Names {
 
 impl fmt::Display for Names {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.0)
     }
 }
 

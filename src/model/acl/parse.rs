@@ -23,20 +23,33 @@ pub enum AclError {
 /// # Errors
 /// [`AclError::MultipleSpaces`] with the text as given, when it has more than one U+0020.
 pub fn parse(text: &str) -> Result<Acl, AclError> {
-    let (users, groups) = match text.split_once(' ') {
-        None => (text, None),
-        Some((_, groups)) if groups.contains(' ') => return Err(AclError::MultipleSpaces(text.to_owned())),
-        Some((users, groups)) => (users, Some(groups)),
-    };
+    let (users, groups) = lists(text)?;
     // The trimmed whole catches what the lists do not: a wildcard with a tab or a line end beside it.
     if users == "*" || groups == Some("*") || trim(text) == "*" {
         return Ok(Acl::everyone());
     }
     Ok(Acl {
         everyone: false,
-        users: Names::of(users.split(',').filter(|name| user_name_ok(name))),
-        groups: Names::of(groups.unwrap_or_default().split(',').filter(|name| group_name_ok(name))),
+        users: Names::in_list(users, user_name_ok),
+        groups: Names::in_list(groups.unwrap_or_default(), group_name_ok),
     })
+}
+
+/// Whether activation takes `text`, without reading its names.
+///
+/// # Errors
+/// As [`parse`].
+pub fn activates(text: &str) -> Result<(), AclError> {
+    lists(text).map(|_| ())
+}
+
+/// The users, and the groups if there is a blank.
+fn lists(text: &str) -> Result<(&str, Option<&str>), AclError> {
+    match text.split_once(' ') {
+        None => Ok((text, None)),
+        Some((_, groups)) if groups.contains(' ') => Err(AclError::MultipleSpaces(text.to_owned())),
+        Some((users, groups)) => Ok((users, Some(groups))),
+    }
 }
 
 /// Judges `text` as the validator does: at most two fields between blanks of any kind and number. It looks at no name.

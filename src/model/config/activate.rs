@@ -92,11 +92,17 @@ pub fn start(config: &SchedulerConfig) -> Result<(), Diagnostic> {
 }
 
 /// Puts a validated configuration into force in a scheduler that runs with the partitions `active`. None at all means that they are
-/// not known, and taken to be those of the configuration.
+/// not known, and taken to be those of the configuration. `started` is what [`start`] says of it.
 ///
 /// # Errors
 /// The first refusal, or that the scheduler hangs.
-pub fn reload(config: &SchedulerConfig, active: &[&str]) -> Result<(), ReloadError> {
+pub fn reload(
+    config: &SchedulerConfig,
+    active: &[&str],
+    started: &Result<(), Diagnostic>,
+) -> Result<(), ReloadError> {
+    // A reload makes each partition anew, just as a start does.
+    let create = |partition| if started.is_ok() { Ok(()) } else { create(partition) };
     let mut applied: Vec<String> = Vec::new();
     for partition in items(&config.partitions) {
         let name = partition.name.as_str();
@@ -150,8 +156,7 @@ fn create_queue(queue: &QueueConfig) -> Result<(), Diagnostic> {
 }
 
 fn check_acl(acl: &Spanned) -> Result<(), Diagnostic> {
-    let activated = acl::parse(acl.as_str());
-    activated.map(|_| ()).map_err(|error| at(Diagnostic::error(ACL_STRICT, error.to_string()), acl))
+    acl::activates(acl.as_str()).map_err(|error| at(Diagnostic::error(ACL_STRICT, error.to_string()), acl))
 }
 
 /// `template.FromConf` (`objects/template/template.go:38`).

@@ -108,7 +108,7 @@ fn ignored_finding(name: &str, kind: &str) -> Diagnostic {
 
 fn queue_findings(text: &str, queue: &QueueConfig, is_top: bool, findings: &mut Vec<Diagnostic>) {
     for acl in [&queue.submit_acl, &queue.admin_acl] {
-        let found = acl::lint(acl.as_str()).diagnostics;
+        let found = acl::findings(acl.as_str());
         findings.extend(found.into_iter().map(|finding| inside(text, acl, finding)));
         findings.extend(tag(text, acl));
     }

@@ -21,7 +21,7 @@ pub(super) struct Document {
 }
 
 pub(super) fn document(text: &str) -> Result<Document, ConfigError> {
-    let root = parse::parse(text).map_err(|diagnostic| ConfigError {
+    let root = parse::parse_in(text).map_err(|diagnostic| ConfigError {
         text: diagnostic.message.clone(),
         diagnostics: vec![diagnostic],
     })?;

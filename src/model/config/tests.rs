@@ -122,7 +122,7 @@ fn the_place_of_a_queue_is_where_its_acl_can_be_edited() {
                     continue;
                 };
                 let edit = Edit {
-                    path: place.path,
+                    path: place.path.steps(),
                     key: "submitacl".to_owned(),
                     value: Some("sue devs".to_owned()),
                 };

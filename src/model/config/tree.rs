@@ -68,9 +68,10 @@ impl Config {
 
 impl Partition {
     fn of(written: PartitionConfig) -> Option<Self> {
-        let root = written.queues?.into_iter().next()?;
+        let written_root = written.queues?.into_iter().next()?;
         let mut below = Vec::new();
-        let root = Queue::of(root, QueuePath::root(), &mut below)?;
+        let (mut root, nested) = Queue::of(written_root, QueuePath::root());
+        root.children = Queue::add_below(nested, &root.path, &mut below)?;
         let by_path = below.iter().enumerate().map(|(index, queue)| (queue.path.clone(), index)).collect();
         Some(Self {
             name: written.name.value,
@@ -118,44 +119,38 @@ impl Partition {
 }
 
 impl Queue {
-    /// The queue, with those below it put behind the others.
-    fn of(written: QueueConfig, path: QueuePath, below: &mut Vec<Queue>) -> Option<Self> {
+    /// The queue as if it had no children, and these.
+    fn of(written: QueueConfig, path: QueuePath) -> (Self, Vec<QueueConfig>) {
         let nested = written.queues.unwrap_or_default();
-        let is_leaf = !written.parent && nested.is_empty();
-        let mut children = Vec::with_capacity(nested.len());
-        for child in nested {
-            let path = path.child(child.name.as_str())?;
-            // Keeps the place in front of the child's own children.
-            let index = below.len();
-            children.push(index);
-            below.push(Self::empty(&path));
-            let child = Self::of(child, path, below)?;
-            *below.get_mut(index)? = child;
-        }
-        let inserted = written.place.path.is_empty();
-        Some(Self {
+        let inserted = written.place.path.is_root();
+        let queue = Self {
             path,
             name: written.name.value,
             submit_acl: written.submit_acl,
             admin_acl: written.admin_acl,
-            is_leaf,
+            is_leaf: !written.parent && nested.is_empty(),
             limits: written.limits.unwrap_or_default(),
             place: (!inserted).then_some(written.place),
-            children,
-        })
+            children: Vec::new(),
+        };
+        (queue, nested)
     }
 
-    fn empty(path: &QueuePath) -> Self {
-        Self {
-            path: path.clone(),
-            name: String::new(),
-            submit_acl: Spanned::default(),
-            admin_acl: Spanned::default(),
-            is_leaf: true,
-            limits: Vec::new(),
-            place: None,
-            children: Vec::new(),
+    /// Puts the children of the queue with this path behind the others, each in front of its own children. Returns their indices.
+    fn add_below(nested: Vec<QueueConfig>, path: &QueuePath, below: &mut Vec<Self>) -> Option<Vec<usize>> {
+        let mut children = Vec::with_capacity(nested.len());
+        for child in nested {
+            let path = path.child(child.name.as_str())?;
+            let (queue, nested) = Self::of(child, path.clone());
+            let index = below.len();
+            children.push(index);
+            below.push(queue);
+            if !nested.is_empty() {
+                let grandchildren = Self::add_below(nested, &path, below)?;
+                below.get_mut(index)?.children = grandchildren;
+            }
         }
+        Some(children)
     }
 
     /// Whether `YuniKorn` inserts this root because the text has none: then it has no ACL, and no place to write one.

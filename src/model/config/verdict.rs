@@ -2,6 +2,7 @@
 
 use super::activate::{self, Hazard, ReloadError};
 use super::codes::{CHECKSUM, DEFAULT_CONFIG, TEXT_IGNORED};
+use super::read::Document;
 use super::schema::SchedulerConfig;
 use super::tree::Config;
 use super::{ConfigError, contains_checksum_marker, lint, read, validate};
@@ -70,20 +71,27 @@ pub fn verdict(text: &str, active: &[&str]) -> Verdict {
 
 /// Judges a text as it is, also an empty one.
 pub(super) fn judge(text: &str, active: &[&str]) -> Verdict {
-    let document = match read::document(text) {
+    let mut document = match read::document(text) {
         Ok(document) => document,
         Err(error) => return Verdict::unreadable(error),
     };
-    let validated = validate(&document.config);
-    let shown = validated.as_ref().unwrap_or(&document.config);
-    let mut findings = lint::findings(text, shown);
-    findings.extend(document.ignored.map(ignored));
+    let validated = validate(&mut document.config);
+    if validated.is_err() {
+        // What validation had changed before it refused is not what was written.
+        document = match read::document(text) {
+            Ok(document) => document,
+            Err(error) => return Verdict::unreadable(error),
+        };
+    }
+    let Document { config, ignored: beyond } = document;
+    let mut findings = lint::findings(text, &config);
+    findings.extend(beyond.map(ignored));
     findings.extend(contains_checksum_marker(text).then(|| checksum_marker(text)));
-    let mut hazards = lint::hazards(shown);
-    hazards.extend(document.ignored.map(|_| Hazard::TextIgnored));
+    let mut hazards = lint::hazards(&config);
+    hazards.extend(beyond.map(|_| Hazard::TextIgnored));
     hazards.extend(contains_checksum_marker(text).then_some(Hazard::ChecksumMarker));
     match validated {
-        Ok(validated) => Verdict::activated(validated, active, hazards, findings),
+        Ok(()) => Verdict::activated(config, active, hazards, findings),
         Err(error) => {
             let refused = error.message.clone();
             lint::add(&mut findings, error);
@@ -116,7 +124,7 @@ impl Verdict {
         mut diagnostics: Vec<Diagnostic>,
     ) -> Self {
         let starts = activate::start(&validated);
-        let reloads = activate::reload(&validated, active);
+        let reloads = activate::reload(&validated, active, &starts);
         if let Err(error) = &starts {
             lint::add(&mut diagnostics, error.clone());
         }

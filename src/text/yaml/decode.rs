@@ -7,16 +7,18 @@
 //! What Go's lists, maps and pointers can be beyond their content, nil, is `None` here: `YuniKorn` tells them apart.
 
 mod keys;
+mod path;
 mod values;
 
 use std::collections::{BTreeMap, HashSet};
 
 use super::edit::Step;
 use super::resolve::{self, Value};
-use super::{DECODE, Kind, Node, Style};
+use super::{DECODE, KindIn, NodeIn, Style};
 use crate::text::diag::{Diagnostic, Span};
 pub(super) use keys::is_merge;
 use keys::{Key, merged_before, suggestion, written_line};
+pub use path::Path;
 
 /// A Go slice: `None` is nil.
 pub type List<T> = Option<Vec<T>>;
@@ -64,7 +66,7 @@ impl From<&str> for Spanned {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Place {
     /// From the document's root to the mapping.
-    pub path: Vec<Step>,
+    pub path: Path,
     /// Where in the text.
     pub span: Span,
     /// Its line as Go counts it.
@@ -72,6 +74,9 @@ pub struct Place {
     /// Whether it, or something it stands in, is anchored, aliased or merged: it cannot be changed in this place alone.
     pub shared: bool,
 }
+
+/// A key of a mapping and its value.
+type Pair<'t> = (NodeIn<'t>, NodeIn<'t>);
 
 /// Why a document cannot be decoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -88,7 +93,7 @@ pub struct DecodeError {
 ///
 /// # Errors
 /// All of Go's type errors, in its order, or the one that made it give up.
-pub fn decode<T: Decode + Default>(document: Option<&Node>) -> Result<T, DecodeError> {
+pub fn decode<T: Decode + Default>(document: Option<&NodeIn<'_>>) -> Result<T, DecodeError> {
     let mut value = T::default();
     let Some(root) = document else { return Ok(value) };
     let mut decoder = Decoder::default();
@@ -122,14 +127,14 @@ pub trait Decode {
     ///
     /// # Errors
     /// What makes Go give up at once. Type errors are collected in the decoder.
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure>;
+    fn decode(&mut self, node: &NodeIn<'_>, decoder: &mut Decoder) -> Result<bool, Failure>;
 }
 
 /// A Go struct: its name and its fields.
 pub trait Record: Default {
     /// The Go type's name in error texts, with its package.
     const GO_TYPE: &'static str;
-    /// The names of all fields, for suggestions.
+    /// The names of all fields, at most 64.
     const FIELDS: &'static [&'static str];
 
     /// The field with this name: the lower-cased Go name, if no tag says otherwise.
@@ -147,7 +152,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    fn new(message: impl Into<String>, node: &Node) -> Self {
+    fn new(message: impl Into<String>, node: &NodeIn<'_>) -> Self {
         Self { message: message.into(), span: node.span }
     }
 }
@@ -167,14 +172,14 @@ pub struct Decoder {
     issues: Vec<Issue>,
     /// Keys that are already set, while the maps that are merged into their map are decoded.
     merged: Option<HashSet<Key>>,
-    path: Vec<Step>,
+    path: Path,
     /// How many anchored, aliased or merged nodes we are in.
     shared: usize,
 }
 
 impl Decoder {
     /// `decode.go` `unmarshal`, but for what depends on the type.
-    fn unmarshal(&mut self, node: &Node, out: &mut dyn Decode) -> Result<bool, Failure> {
+    fn unmarshal(&mut self, node: &NodeIn<'_>, out: &mut dyn Decode) -> Result<bool, Failure> {
         self.shared += usize::from(node.shared);
         let good = out.decode(node, self);
         self.shared -= usize::from(node.shared);
@@ -182,15 +187,25 @@ impl Decoder {
     }
 
     /// `unmarshal` of a child.
-    fn child(&mut self, step: Step, node: &Node, out: &mut dyn Decode) -> Result<bool, Failure> {
-        self.path.push(step);
+    fn child(
+        &mut self,
+        step: impl FnOnce() -> Step,
+        node: &NodeIn<'_>,
+        out: &mut dyn Decode,
+    ) -> Result<bool, Failure> {
+        // Nothing in a scalar has a place.
+        if node.as_scalar().is_some() {
+            return self.unmarshal(node, out);
+        }
+        let below = self.path.join(step());
+        let above = std::mem::replace(&mut self.path, below);
         let good = self.unmarshal(node, out);
-        self.path.pop();
+        self.path = above;
         good
     }
 
     /// Records that the node does not fit the type (`decode.go` `terror`).
-    fn mismatch(&mut self, node: &Node, go_type: &str) {
+    fn mismatch(&mut self, node: &NodeIn<'_>, go_type: &str) {
         let tag = resolve::tag_of(node);
         let value = match node.as_scalar().unwrap_or_default() {
             _ if tag == resolve::SEQ || tag == resolve::MAP => String::new(),
@@ -205,34 +220,32 @@ impl Decoder {
     }
 
     /// Records what is wrong with a key, on the line where it is written.
-    fn key_issue(&mut self, key: &Node, message: String, help: Option<String>) {
+    fn key_issue(&mut self, key: &NodeIn<'_>, message: String, help: Option<String>) {
         self.issues.push(Issue { line: written_line(key), message, span: key.span, help });
     }
 
-    fn place(&self, node: &Node) -> Place {
+    fn place(&self, node: &NodeIn<'_>) -> Place {
         Place { path: self.path.clone(), span: node.span, line: node.line, shared: self.shared > 0 }
     }
 
     /// The value of a scalar node; `None` when it is a mapping or a list, which is then recorded as a mismatch.
-    fn scalar(&mut self, node: &Node, go_type: &str) -> Result<Option<Value>, Failure> {
+    fn scalar<'n>(&mut self, node: &'n NodeIn<'_>, go_type: &str) -> Result<Option<Value<'n>>, Failure> {
         let Some(text) = node.as_scalar() else {
             self.not_a_scalar(node, go_type);
             return Ok(None);
         };
-        resolve::resolve(&resolve::tag_of(node), text)
-            .map(|(_, value)| Some(value))
-            .map_err(|message| Failure::new(message, node))
+        resolve::value_of(node, text).map(Some).map_err(|message| Failure::new(message, node))
     }
 
     /// A mapping or list where none fits; a mapping's repeated keys are found first.
-    fn not_a_scalar(&mut self, node: &Node, go_type: &str) {
+    fn not_a_scalar(&mut self, node: &NodeIn<'_>, go_type: &str) {
         if node.as_mapping().is_none_or(|pairs| self.unique_keys(pairs)) {
             self.mismatch(node, go_type);
         }
     }
 
     /// Merges `from`, the value of `<<`, into `out`, whose own mapping has `pairs` (`decode.go` `merge`).
-    fn merge(&mut self, pairs: &[(Node, Node)], from: &Node, out: &mut dyn Decode) -> Result<(), Failure> {
+    fn merge(&mut self, pairs: &[Pair<'_>], from: &NodeIn<'_>, out: &mut dyn Decode) -> Result<(), Failure> {
         let outermost = self.merged.is_none();
         if outermost {
             let mut keys = HashSet::new();
@@ -244,13 +257,13 @@ impl Decoder {
         let want_map = || Failure::new("map merge requires map or sequence of maps as the value", from);
         self.shared += 1;
         match &from.kind {
-            Kind::Mapping(_) => {
-                self.child(Step::Key("<<".to_owned()), from, out)?;
+            KindIn::Mapping(_) => {
+                self.child(|| Step::Key("<<".to_owned()), from, out)?;
             }
-            Kind::Sequence(maps) if from.alias.is_none() => {
+            KindIn::Sequence(maps) if from.alias.is_none() => {
                 for map in maps {
                     map.as_mapping().ok_or_else(want_map)?;
-                    self.child(Step::Key("<<".to_owned()), map, out)?;
+                    self.child(|| Step::Key("<<".to_owned()), map, out)?;
                 }
             }
             _ => return Err(want_map()),
@@ -262,14 +275,20 @@ impl Decoder {
         Ok(())
     }
 
-    fn record<T: Record>(&mut self, node: &Node, pairs: &[(Node, Node)], out: &mut T) -> Result<(), Failure> {
+    fn record<T: Record>(
+        &mut self,
+        node: &NodeIn<'_>,
+        pairs: &[Pair<'_>],
+        out: &mut T,
+    ) -> Result<(), Failure> {
         let mut merged = self.merged.take();
         if merged.is_none() {
             out.placed(self.place(node));
         }
         let mut merge = None;
-        let mut done: HashSet<String> = HashSet::new();
-        let mut name = String::new();
+        // One bit for each field, by its number.
+        let mut done = 0_u64;
+        let mut name = String::with_capacity(16);
         for (key, value) in pairs {
             if is_merge(key) {
                 merge = Some(value);
@@ -278,12 +297,14 @@ impl Decoder {
             if !self.unmarshal(key, &mut name)? || merged_before(&mut merged, &name) {
                 continue;
             }
-            match out.field(&name) {
-                Some(_) if !done.insert(name.clone()) => {
+            let number = T::FIELDS.iter().position(|field| *field == name);
+            match number.map(|number| 1_u64 << (number % 64)).zip(out.field(&name)) {
+                Some((bit, _)) if done & bit != 0 => {
                     self.key_issue(key, format!("field {name} already set in type {}", T::GO_TYPE), None);
                 }
-                Some(field) => {
-                    let step = Step::Key(key.as_scalar().unwrap_or_default().to_owned());
+                Some((bit, field)) => {
+                    done |= bit;
+                    let step = || Step::Key(key.as_scalar().unwrap_or_default().to_owned());
                     self.child(step, value, field)?;
                 }
                 None => {

@@ -1,5 +1,7 @@
 //! The tree of one YAML document: raw scalar text, style, tag and place, because Go's typing rules need all of them.
 
+use std::borrow::Cow;
+
 use crate::text::diag::Span;
 
 /// How a scalar was written.
@@ -19,19 +21,22 @@ pub enum Style {
 
 /// What a node is. Aliases are resolved by the parser: the node they point at is cloned into place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum KindIn<'t> {
     /// A scalar with its content after unescaping and folding.
     Scalar {
         /// The content.
-        value: String,
+        value: Cow<'t, str>,
         /// How it was written.
         style: Style,
     },
     /// A list.
-    Sequence(Vec<Node>),
+    Sequence(Vec<NodeIn<'t>>),
     /// A mapping in the order of the text, duplicate and merge (`<<`) keys included.
-    Mapping(Vec<(Node, Node)>),
+    Mapping(Vec<(NodeIn<'t>, NodeIn<'t>)>),
 }
+
+/// A [`KindIn`] of its own.
+pub type Kind = KindIn<'static>;
 
 /// The use of an anchor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,16 +47,16 @@ pub struct Alias {
     pub line: usize,
 }
 
-/// A node with its place.
+/// A node with its place, which borrows from the text what reads as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Node {
+pub struct NodeIn<'t> {
     /// What it is.
-    pub kind: Kind,
+    pub kind: KindIn<'t>,
     /// The explicit tag in its long form (`tag:yaml.org,2002:str`), `!` for the non-specific one; `None` when there is none.
     pub tag: Option<String>,
     /// The alias (`*name`) that this node came from, `None` for a node written where it stands: Go compares repeated keys and
     /// reads merges by what is written, not by what it stands for.
-    pub alias: Option<Alias>,
+    pub alias: Option<Box<Alias>>,
     /// Whether an anchor stands on it, or it came from an alias: such a node is shared, and must not be edited in one place.
     pub shared: bool,
     /// Where in the text. For a node that came from an alias: the place of the alias.
@@ -60,19 +65,22 @@ pub struct Node {
     pub line: usize,
 }
 
-impl Node {
+/// A [`NodeIn`] of its own, which outlives the text.
+pub type Node = NodeIn<'static>;
+
+impl<'t> NodeIn<'t> {
     /// The mapping's pairs, or `None` if it is something else.
-    pub fn as_mapping(&self) -> Option<&[(Node, Node)]> {
+    pub fn as_mapping(&self) -> Option<&[(Self, Self)]> {
         match &self.kind {
-            Kind::Mapping(pairs) => Some(pairs),
+            KindIn::Mapping(pairs) => Some(pairs),
             _ => None,
         }
     }
 
     /// The list's items, or `None` if it is something else.
-    pub fn as_sequence(&self) -> Option<&[Node]> {
+    pub fn as_sequence(&self) -> Option<&[Self]> {
         match &self.kind {
-            Kind::Sequence(items) => Some(items),
+            KindIn::Sequence(items) => Some(items),
             _ => None,
         }
     }
@@ -80,8 +88,24 @@ impl Node {
     /// The scalar's content, or `None` if it is something else.
     pub fn as_scalar(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Scalar { value, .. } => Some(value),
+            KindIn::Scalar { value, .. } => Some(value),
             _ => None,
         }
+    }
+
+    /// The same with copies of what it borrows.
+    pub fn into_owned(self) -> Node {
+        let kind = match self.kind {
+            KindIn::Scalar { value, style } => {
+                KindIn::Scalar { value: Cow::Owned(value.into_owned()), style }
+            }
+            KindIn::Sequence(items) => KindIn::Sequence(items.into_iter().map(Self::into_owned).collect()),
+            KindIn::Mapping(pairs) => {
+                let owned = |(key, value): (Self, Self)| (key.into_owned(), value.into_owned());
+                KindIn::Mapping(pairs.into_iter().map(owned).collect())
+            }
+        };
+        let Self { tag, alias, shared, span, line, .. } = self;
+        Node { kind, tag, alias, shared, span, line }
     }
 }

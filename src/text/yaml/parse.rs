@@ -5,7 +5,7 @@
 
 use super::compose::{Document, Id, Raw, RawKind, compose, too_deep, too_many};
 use super::scan::{Problem, error};
-use super::{Alias, Kind, MAX_DEPTH, MAX_NODES, MAX_TEXT, Node, TOO_LARGE};
+use super::{Alias, KindIn, MAX_DEPTH, MAX_NODES, MAX_TEXT, Node, NodeIn, TOO_LARGE};
 use crate::text::diag::{Diagnostic, Span};
 
 /// Reads the first document. `Ok(None)`: there is none (empty text, only comments), which Go's decoder reports as EOF.
@@ -15,6 +15,14 @@ use crate::text::diag::{Diagnostic, Span};
 /// # Errors
 /// [`super::SYNTAX`] or [`super::TOO_LARGE`], with the place.
 pub fn parse(text: &str) -> Result<Option<Node>, Diagnostic> {
+    parse_in(text).map(|root| root.map(NodeIn::into_owned))
+}
+
+/// As [`parse`], without copies of what reads as it is written.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_in(text: &str) -> Result<Option<NodeIn<'_>>, Diagnostic> {
     if text.len() > MAX_TEXT {
         let message = format!("the text has {} bytes, more than the {MAX_TEXT} that are read", text.len());
         return Err(Diagnostic::error(TOO_LARGE, message));
@@ -33,8 +41,8 @@ pub fn parse(text: &str) -> Result<Option<Node>, Diagnostic> {
 }
 
 /// Builds the tree with a copy of the anchored node in place of each alias.
-struct Resolver<'d> {
-    document: &'d Document,
+struct Resolver<'d, 't> {
+    document: &'d Document<'t>,
     /// Which aliases are being resolved now.
     open: Vec<bool>,
     /// Nodes built, as Go's `decodeCount`.
@@ -43,9 +51,9 @@ struct Resolver<'d> {
     aliased: usize,
 }
 
-impl Resolver<'_> {
+impl<'t> Resolver<'_, 't> {
     /// The node with this index. Below an alias, `alias` is the alias' place.
-    fn node(&mut self, id: Id, depth: usize, alias: Option<Span>) -> Result<Node, Problem> {
+    fn node(&mut self, id: Id, depth: usize, alias: Option<Span>) -> Result<NodeIn<'t>, Problem> {
         let document = self.document;
         let Some(raw) = document.nodes.get(id) else {
             return Err(error("unknown problem parsing YAML content").into());
@@ -56,14 +64,14 @@ impl Resolver<'_> {
             RawKind::Alias { name, to } => {
                 let node = self.alias(id, (name, *to), depth, span)?;
                 let alias = Alias { anchor: name.clone(), line: raw.line };
-                return Ok(Node { alias: Some(alias), ..node });
+                return Ok(NodeIn { alias: Some(Box::new(alias)), ..node });
             }
-            RawKind::Scalar { value, style } => Kind::Scalar { value: value.clone(), style: *style },
-            RawKind::Sequence(items) => Kind::Sequence(self.items(items, depth + 1, alias)?),
-            RawKind::Mapping(pairs) => Kind::Mapping(self.pairs(pairs, depth + 1, alias)?),
+            RawKind::Scalar { value, style } => KindIn::Scalar { value: value.clone(), style: *style },
+            RawKind::Sequence(items) => KindIn::Sequence(self.items(items, depth + 1, alias)?),
+            RawKind::Mapping(pairs) => KindIn::Mapping(self.pairs(pairs, depth + 1, alias)?),
         };
         let Raw { tag, anchored, line, .. } = raw;
-        Ok(Node {
+        Ok(NodeIn {
             kind,
             tag: tag.clone(),
             alias: None,
@@ -73,7 +81,7 @@ impl Resolver<'_> {
         })
     }
 
-    fn items(&mut self, ids: &[Id], depth: usize, alias: Option<Span>) -> Result<Vec<Node>, Problem> {
+    fn items(&mut self, ids: &[Id], depth: usize, alias: Option<Span>) -> Result<Vec<NodeIn<'t>>, Problem> {
         let mut items = Vec::with_capacity(ids.len());
         for item in ids {
             items.push(self.node(*item, depth, alias)?);
@@ -86,7 +94,7 @@ impl Resolver<'_> {
         ids: &[(Id, Id)],
         depth: usize,
         alias: Option<Span>,
-    ) -> Result<Vec<(Node, Node)>, Problem> {
+    ) -> Result<Vec<(NodeIn<'t>, NodeIn<'t>)>, Problem> {
         let mut pairs = Vec::with_capacity(ids.len());
         for (key, value) in ids {
             pairs.push((self.node(*key, depth, alias)?, self.node(*value, depth, alias)?));
@@ -94,7 +102,13 @@ impl Resolver<'_> {
         Ok(pairs)
     }
 
-    fn alias(&mut self, id: Id, (name, to): (&str, Id), depth: usize, span: Span) -> Result<Node, Problem> {
+    fn alias(
+        &mut self,
+        id: Id,
+        (name, to): (&str, Id),
+        depth: usize,
+        span: Span,
+    ) -> Result<NodeIn<'t>, Problem> {
         if self.open.get(id).is_none_or(|open| *open) {
             return Err(error(&format!("anchor '{name}' value contains itself")).at(span).into());
         }
@@ -138,7 +152,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::super::samples::samples;
-    use super::super::{SYNTAX, Style};
+    use super::super::{Kind, SYNTAX, Style};
     use super::*;
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::{Kind, Node, Style};
+use super::{KindIn, NodeIn, Style};
 
 pub(super) const NULL: &str = "!!null";
 pub(super) const BOOL: &str = "!!bool";
@@ -23,14 +23,14 @@ const LONG_TAG: &str = "tag:yaml.org,2002:";
 
 /// The value of a scalar, by its tag.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub(super) enum Value<'t> {
     Null,
     Bool(bool),
     Int(i64),
     Uint(u64),
     Float(f64),
     Timestamp,
-    Text(String),
+    Text(Cow<'t, str>),
 }
 
 /// `tag:yaml.org,2002:int` as `!!int`; any other tag as it is (`resolve.go` `shortTag`).
@@ -41,70 +41,87 @@ pub(super) fn short_tag(tag: &str) -> Cow<'_, str> {
     }
 }
 
+/// The tag that is written on a node, unless it is the one that says nothing.
+fn written_tag<'n>(node: &'n NodeIn<'_>) -> Option<&'n str> {
+    node.tag.as_deref().filter(|tag| !tag.is_empty() && *tag != "!")
+}
+
 /// The tag Go's parser puts on a node: the written one, or the one its kind and text imply (`decode.go` `parser.node`).
-pub(super) fn tag_of(node: &Node) -> Cow<'_, str> {
-    if let Some(tag) = node.tag.as_deref().filter(|tag| !tag.is_empty() && *tag != "!") {
+pub(super) fn tag_of<'n>(node: &'n NodeIn<'_>) -> Cow<'n, str> {
+    if let Some(tag) = written_tag(node) {
         return short_tag(tag);
     }
     Cow::Borrowed(match &node.kind {
-        Kind::Mapping(_) => MAP,
-        Kind::Sequence(_) => SEQ,
-        Kind::Scalar { style: Style::Plain, value } if value == "<<" => MERGE,
-        Kind::Scalar { style: Style::Plain, value } => plain(value, "").0,
-        Kind::Scalar { .. } => STR,
+        KindIn::Mapping(_) => MAP,
+        KindIn::Sequence(_) => SEQ,
+        KindIn::Scalar { style: Style::Plain, value } if value == "<<" => MERGE,
+        KindIn::Scalar { style: Style::Plain, value } => plain(value, "").0,
+        KindIn::Scalar { .. } => STR,
     })
 }
 
-/// The tag and value of a scalar with this tag (`resolve.go` `resolve`, and the base64 of `decode.go` `scalar`).
+/// The value of a scalar node with this text, by its tag ([`tag_of`]).
+///
+/// # Errors
+/// As [`resolve`].
+pub(super) fn value_of<'n>(node: &NodeIn<'_>, text: &'n str) -> Result<Value<'n>, String> {
+    match (written_tag(node), &node.kind) {
+        (Some(tag), _) => resolve(&short_tag(tag), text),
+        // The tag that a text implies never refuses it.
+        (None, KindIn::Scalar { style: Style::Plain, .. }) => Ok(plain(text, "").1),
+        (None, _) => Ok(Value::Text(Cow::Borrowed(text))),
+    }
+}
+
+/// The value of a scalar with this tag (`resolve.go` `resolve`, and the base64 of `decode.go` `scalar`).
 ///
 /// # Errors
 /// Go's text, without `yaml: `, when the value does not fit the tag.
-pub(super) fn resolve<'a>(tag: &'a str, text: &str) -> Result<(Cow<'a, str>, Value), String> {
+fn resolve<'t>(tag: &str, text: &'t str) -> Result<Value<'t>, String> {
     match tag {
-        STR => return Ok((Cow::Borrowed(STR), Value::Text(text.to_owned()))),
-        BINARY => return binary(text).map(|text| (Cow::Borrowed(BINARY), Value::Text(text))),
+        BINARY => return binary(text).map(|text| Value::Text(Cow::Owned(text))),
         "" | BOOL | INT | FLOAT | NULL | TIMESTAMP => {}
-        _ => return Ok((Cow::Borrowed(tag), Value::Text(text.to_owned()))),
+        _ => return Ok(Value::Text(Cow::Borrowed(text))),
     }
     match plain(text, tag) {
-        (found, value) if tag.is_empty() || tag == found => Ok((Cow::Borrowed(found), value)),
+        (found, value) if tag.is_empty() || tag == found => Ok(value),
         #[expect(clippy::cast_precision_loss, reason = "Go converts in the same way")]
-        (INT, Value::Int(number)) if tag == FLOAT => Ok((Cow::Borrowed(FLOAT), Value::Float(number as f64))),
+        (INT, Value::Int(number)) if tag == FLOAT => Ok(Value::Float(number as f64)),
         (found, _) => Err(format!("cannot decode {found} `{text}` as a {tag}")),
     }
 }
 
 /// The tag and value of a scalar by its text alone. `tag` is empty or the explicit one; it only decides whether a timestamp is
 /// looked for.
-fn plain(text: &str, tag: &str) -> (&'static str, Value) {
-    let words = match text {
-        "" | "~" | "null" | "Null" | "NULL" => Some((NULL, Value::Null)),
-        "true" | "True" | "TRUE" => Some((BOOL, Value::Bool(true))),
-        "false" | "False" | "FALSE" => Some((BOOL, Value::Bool(false))),
-        ".nan" | ".NaN" | ".NAN" => Some((FLOAT, Value::Float(f64::NAN))),
-        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Some((FLOAT, Value::Float(f64::INFINITY))),
-        "-.inf" | "-.Inf" | "-.INF" => Some((FLOAT, Value::Float(f64::NEG_INFINITY))),
-        _ => None,
+fn plain<'t>(text: &'t str, tag: &str) -> (&'static str, Value<'t>) {
+    let found = match text.as_bytes().first() {
+        None | Some(b'~' | b'n' | b'N' | b't' | b'T' | b'f' | b'F') => word(text),
+        Some(b'.') => word(text).or_else(|| dotted_float(text).map(|number| (FLOAT, Value::Float(number)))),
+        Some(b'+' | b'-' | b'0'..=b'9') => word(text).or_else(|| {
+            let may_be_time = tag.is_empty() || tag == TIMESTAMP;
+            if may_be_time && is_timestamp(text) { Some((TIMESTAMP, Value::Timestamp)) } else { number(text) }
+        }),
+        Some(_) => None,
     };
-    words
-        .or_else(|| match text.as_bytes().first() {
-            Some(b'.') => dotted_float(text).map(|number| (FLOAT, Value::Float(number))),
-            Some(b'+' | b'-' | b'0'..=b'9') => {
-                let may_be_time = tag.is_empty() || tag == TIMESTAMP;
-                if may_be_time && is_timestamp(text) {
-                    Some((TIMESTAMP, Value::Timestamp))
-                } else {
-                    number(text)
-                }
-            }
-            _ => None,
-        })
-        .unwrap_or_else(|| (STR, Value::Text(text.to_owned())))
+    found.unwrap_or((STR, Value::Text(Cow::Borrowed(text))))
+}
+
+/// The words that are no text.
+fn word(text: &str) -> Option<(&'static str, Value<'static>)> {
+    Some(match text {
+        "" | "~" | "null" | "Null" | "NULL" => (NULL, Value::Null),
+        "true" | "True" | "TRUE" => (BOOL, Value::Bool(true)),
+        "false" | "False" | "FALSE" => (BOOL, Value::Bool(false)),
+        ".nan" | ".NaN" | ".NAN" => (FLOAT, Value::Float(f64::NAN)),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => (FLOAT, Value::Float(f64::INFINITY)),
+        "-.inf" | "-.Inf" | "-.INF" => (FLOAT, Value::Float(f64::NEG_INFINITY)),
+        _ => return None,
+    })
 }
 
 /// A number that begins with a digit or a sign.
-fn number(text: &str) -> Option<(&'static str, Value)> {
-    let plain = text.replace('_', "");
+fn number(text: &str) -> Option<(&'static str, Value<'static>)> {
+    let plain = if text.contains('_') { Cow::Owned(text.replace('_', "")) } else { Cow::Borrowed(text) };
     go_int(&plain)
         .or_else(|| styled_float(&plain).map(|number| (FLOAT, Value::Float(number))))
         .or_else(|| prefixed(&plain, "0b", 2))
@@ -112,7 +129,7 @@ fn number(text: &str) -> Option<(&'static str, Value)> {
 }
 
 /// `strconv.ParseInt(text, 0, 64)`, then `ParseUint`: a base prefix in any case, or a leading zero for octal.
-fn go_int(text: &str) -> Option<(&'static str, Value)> {
+fn go_int(text: &str) -> Option<(&'static str, Value<'static>)> {
     let (sign, digits) = match text.as_bytes().first() {
         Some(b'+') => ("", text.get(1..)?),
         Some(b'-') => ("-", text.get(1..)?),
@@ -129,7 +146,8 @@ fn go_int(text: &str) -> Option<(&'static str, Value)> {
     if !digits.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return None;
     }
-    if let Ok(number) = i64::from_str_radix(&format!("{sign}{digits}"), base) {
+    let written = if signed { Cow::Owned(format!("{sign}{digits}")) } else { Cow::Borrowed(digits) };
+    if let Ok(number) = i64::from_str_radix(&written, base) {
         return Some((INT, Value::Int(number)));
     }
     if signed {
@@ -139,7 +157,7 @@ fn go_int(text: &str) -> Option<(&'static str, Value)> {
 }
 
 /// yaml.v3's own reading of `0b` and `0o`: only reached by what `ParseInt` refuses, such as a second sign (`0b-1`).
-fn prefixed(text: &str, prefix: &str, base: u32) -> Option<(&'static str, Value)> {
+fn prefixed(text: &str, prefix: &str, base: u32) -> Option<(&'static str, Value<'static>)> {
     let (digits, negative) = match text.strip_prefix('-').and_then(|rest| rest.strip_prefix(prefix)) {
         Some(digits) => (format!("-{digits}"), true),
         None => (text.strip_prefix(prefix)?.to_owned(), false),

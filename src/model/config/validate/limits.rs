@@ -46,6 +46,9 @@ pub(super) fn move_to_root(partition: &mut PartitionConfig) -> Result<(), Diagno
 
 /// `checkLimits` (`configvalidator.go:575`).
 pub(super) fn check(queue: &QueueConfig) -> Result<(), Diagnostic> {
+    if items(&queue.limits).is_empty() {
+        return Ok(());
+    }
     let mut users = HashSet::new();
     let mut groups = HashSet::new();
     items(&queue.limits).iter().try_for_each(|limit| check_limit(limit, &mut users, &mut groups, queue))
@@ -208,13 +211,26 @@ impl Bound for u64 {
     const ABOVE: &'static str = "max applications";
 }
 
+/// Each limit against those of the queues above.
+pub(super) fn check_hierarchies(root: &QueueConfig) -> Result<(), Diagnostic> {
+    if !any_limits(root) {
+        return Ok(());
+    }
+    check_resource_hierarchy(root)?;
+    check_applications_hierarchy(root)
+}
+
+fn any_limits(queue: &QueueConfig) -> bool {
+    !items(&queue.limits).is_empty() || queue.children().iter().any(any_limits)
+}
+
 /// `checkLimitResource` (`configvalidator.go:155`).
-pub(super) fn check_resource_hierarchy(root: &QueueConfig) -> Result<(), Diagnostic> {
+fn check_resource_hierarchy(root: &QueueConfig) -> Result<(), Diagnostic> {
     check_hierarchy::<Amounts>(root, &mut HashMap::new(), &mut HashMap::new(), "")
 }
 
 /// `checkLimitMaxApplications` (`configvalidator.go:228`).
-pub(super) fn check_applications_hierarchy(root: &QueueConfig) -> Result<(), Diagnostic> {
+fn check_applications_hierarchy(root: &QueueConfig) -> Result<(), Diagnostic> {
     check_hierarchy::<u64>(root, &mut HashMap::new(), &mut HashMap::new(), "")
 }
 

@@ -25,16 +25,16 @@ pub(super) const DEFAULT_PARTITION: &str = "default";
 /// The only queue that may stand at the top.
 pub(super) const ROOT: &str = "root";
 
-/// `Validate` (`configvalidator.go:757`). The result is what the scheduler goes on with: `default` named, the root queue
-/// inserted and marked as parent, the partition's limits moved to it.
+/// `Validate` (`configvalidator.go:757`). It makes of the configuration what the scheduler goes on with: `default` named, the root
+/// queue inserted and marked as parent, the partition's limits moved to it.
 ///
 /// # Errors
-/// The first thing that is wrong. Its message is `YuniKorn`'s, unless its code is [`super::codes::TOO_LARGE`].
-pub fn validate(config: &SchedulerConfig) -> Result<SchedulerConfig, Diagnostic> {
+/// The first thing that is wrong; some of these changes are made then. Its message is `YuniKorn`'s, unless its code is
+/// [`super::codes::TOO_LARGE`].
+pub fn validate(config: &mut SchedulerConfig) -> Result<(), Diagnostic> {
     size::check(config)?;
-    let mut validated = config.clone();
     let mut seen = HashSet::new();
-    for partition in validated.partitions.iter_mut().flatten() {
+    for partition in config.partitions.iter_mut().flatten() {
         if partition.name.is_empty() || to_lower(partition.name.as_str()) == DEFAULT_PARTITION {
             DEFAULT_PARTITION.clone_into(&mut partition.name.value);
         }
@@ -44,7 +44,7 @@ pub fn validate(config: &SchedulerConfig) -> Result<SchedulerConfig, Diagnostic>
         }
         check_partition(partition)?;
     }
-    Ok(validated)
+    Ok(())
 }
 
 fn check_partition(partition: &mut PartitionConfig) -> Result<(), Diagnostic> {
@@ -58,8 +58,7 @@ fn check_partition(partition: &mut PartitionConfig) -> Result<(), Diagnostic> {
     placement::check(partition)?;
     check_node_sort_policy(&partition.node_sort_policy)?;
     resources::check_max_applications(root)?;
-    limits::check_resource_hierarchy(root)?;
-    limits::check_applications_hierarchy(root)
+    limits::check_hierarchies(root)
 }
 
 /// `checkNodeSortingPolicy` (`configvalidator.go:618`).

@@ -1,5 +1,6 @@
 //! The shape of the queue tree, its names and its ACLs.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::super::codes::{ACL_PARTS, QUEUE_DUPLICATE, QUEUE_NAME, QUEUES_MISSING, ROOT_RESOURCES};
@@ -49,13 +50,13 @@ pub(super) fn check(queue: &QueueConfig, level: usize) -> Result<(), Diagnostic>
     check_acl(&queue.admin_acl)?;
     check_acl(&queue.submit_acl)?;
     limits::check(queue)?;
-    let mut seen = HashSet::new();
+    let mut seen = HashSet::with_capacity(queue.children().len());
     for child in queue.children() {
         let name = child.name.as_str();
         if !queue::name_ok(name) {
             return Err(Diagnostic::error(QUEUE_NAME, NAME_REFUSED).at(child.head()));
         }
-        if !seen.insert(to_lower(name)) {
+        if !seen.insert(lowered(name)) {
             let message = format!("duplicate child name found with name '{name}', level {level}");
             return Err(Diagnostic::error(QUEUE_DUPLICATE, message)
                 .at(child.head())
@@ -63,6 +64,15 @@ pub(super) fn check(queue: &QueueConfig, level: usize) -> Result<(), Diagnostic>
         }
     }
     queue.children().iter().try_for_each(|child| check(child, level + 1))
+}
+
+/// A name that a queue can have, so one of ASCII, in small letters.
+fn lowered(name: &str) -> Cow<'_, str> {
+    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Cow::Owned(name.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(name)
+    }
 }
 
 /// `checkACL` (`configvalidator.go:109`).

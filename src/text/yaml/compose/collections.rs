@@ -3,14 +3,15 @@
 use super::{Children, Composed, Composer, Context, Id, Properties, RawKind};
 use crate::text::yaml::scan::{Mark, TokenKind, parser_error};
 
-impl Composer<'_> {
+impl<'t> Composer<'t> {
     /// `yaml_parser_parse_block_sequence_entry`.
-    pub(super) fn block_sequence(&mut self, start: Mark) -> Composed<Children> {
+    pub(super) fn block_sequence(&mut self, start: Mark) -> Composed<Children<'t>> {
         self.scanner.skip();
         let mut items = Vec::new();
         loop {
             if let Some(end) = self.accept(&TokenKind::BlockEntry)? {
-                let is_next = |next: &_| matches!(next, TokenKind::BlockEntry | TokenKind::BlockEnd);
+                let is_next =
+                    |next: &TokenKind<'_>| matches!(next, TokenKind::BlockEntry | TokenKind::BlockEnd);
                 items.push(self.node_or_empty(end, Context::Block, is_next)?);
             } else if self.accept(&TokenKind::BlockEnd)?.is_some() {
                 return Ok((RawKind::Sequence(items), None));
@@ -22,17 +23,17 @@ impl Composer<'_> {
     }
 
     /// `yaml_parser_parse_indentless_sequence_entry`.
-    pub(super) fn indentless_sequence(&mut self, _start: Mark) -> Composed<Children> {
+    pub(super) fn indentless_sequence(&mut self, _start: Mark) -> Composed<Children<'t>> {
         let mut items = Vec::new();
         while let Some(end) = self.accept(&TokenKind::BlockEntry)? {
-            let is_next = |next: &_| *next == TokenKind::BlockEntry || ends_block_node(next);
+            let is_next = |next: &TokenKind<'_>| *next == TokenKind::BlockEntry || ends_block_node(next);
             items.push(self.node_or_empty(end, Context::Block, is_next)?);
         }
         Ok((RawKind::Sequence(items), None))
     }
 
     /// `yaml_parser_parse_block_mapping_key` and `yaml_parser_parse_block_mapping_value`.
-    pub(super) fn block_mapping(&mut self, start: Mark) -> Composed<Children> {
+    pub(super) fn block_mapping(&mut self, start: Mark) -> Composed<Children<'t>> {
         self.scanner.skip();
         let mut pairs = Vec::new();
         loop {
@@ -58,7 +59,7 @@ impl Composer<'_> {
     }
 
     /// `yaml_parser_parse_flow_sequence_entry`.
-    pub(super) fn flow_sequence(&mut self, start: Mark) -> Composed<Children> {
+    pub(super) fn flow_sequence(&mut self, start: Mark) -> Composed<Children<'t>> {
         self.scanner.skip();
         let mut items = Vec::new();
         loop {
@@ -87,10 +88,11 @@ impl Composer<'_> {
 
     /// `yaml_parser_parse_flow_sequence_entry_mapping_key` and the two behind it: `[key: value]`. Where there is no key, Go takes
     /// the next token out, whatever it is.
-    fn single_pair(&mut self, _start: Mark) -> Composed<Children> {
+    fn single_pair(&mut self, _start: Mark) -> Composed<Children<'t>> {
         self.scanner.skip();
-        let is_next =
-            |next: &_| matches!(next, TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowSequenceEnd);
+        let is_next = |next: &TokenKind<'_>| {
+            matches!(next, TokenKind::Value | TokenKind::FlowEntry | TokenKind::FlowSequenceEnd)
+        };
         let key = if is_next(self.peek()?) {
             let (_, end) = self.place()?;
             self.scanner.skip();
@@ -98,7 +100,8 @@ impl Composer<'_> {
         } else {
             self.node(Context::Flow)?
         };
-        let is_next = |next: &_| matches!(next, TokenKind::FlowEntry | TokenKind::FlowSequenceEnd);
+        let is_next =
+            |next: &TokenKind<'_>| matches!(next, TokenKind::FlowEntry | TokenKind::FlowSequenceEnd);
         let value = match self.accept(&TokenKind::Value)? {
             Some(end) => self.node_or_empty(end, Context::Flow, is_next)?,
             None => self.empty_scalar_here()?,
@@ -107,7 +110,7 @@ impl Composer<'_> {
     }
 
     /// `yaml_parser_parse_flow_mapping_key` and `yaml_parser_parse_flow_mapping_value`.
-    pub(super) fn flow_mapping(&mut self, start: Mark) -> Composed<Children> {
+    pub(super) fn flow_mapping(&mut self, start: Mark) -> Composed<Children<'t>> {
         self.scanner.skip();
         let mut pairs = Vec::new();
         loop {
@@ -128,7 +131,7 @@ impl Composer<'_> {
     }
 
     fn flow_pair(&mut self) -> Composed<(Id, Id)> {
-        let ends = |next: &_| matches!(next, TokenKind::FlowEntry | TokenKind::FlowMappingEnd);
+        let ends = |next: &TokenKind<'_>| matches!(next, TokenKind::FlowEntry | TokenKind::FlowMappingEnd);
         if self.accept(&TokenKind::Key)?.is_none() {
             let key = self.node(Context::Flow)?;
             return Ok((key, self.empty_scalar_here()?));
@@ -143,6 +146,6 @@ impl Composer<'_> {
 }
 
 /// Where a key or value of a block mapping, or an item of a list without indentation, is left out.
-fn ends_block_node(next: &TokenKind) -> bool {
+fn ends_block_node(next: &TokenKind<'_>) -> bool {
     matches!(next, TokenKind::Key | TokenKind::Value | TokenKind::BlockEnd)
 }

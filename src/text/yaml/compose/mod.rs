@@ -5,6 +5,7 @@
 
 mod collections;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::scan::{Mark, Problem, Scanner, Token, TokenKind, error, parser_error};
@@ -16,8 +17,8 @@ pub(super) type Id = usize;
 
 /// A node as it is written.
 #[derive(Debug)]
-pub(super) struct Raw {
-    pub(super) kind: RawKind,
+pub(super) struct Raw<'t> {
+    pub(super) kind: RawKind<'t>,
     pub(super) tag: Option<String>,
     pub(super) anchored: bool,
     pub(super) span: Span,
@@ -26,8 +27,8 @@ pub(super) struct Raw {
 }
 
 #[derive(Debug)]
-pub(super) enum RawKind {
-    Scalar { value: String, style: Style },
+pub(super) enum RawKind<'t> {
+    Scalar { value: Cow<'t, str>, style: Style },
     Sequence(Vec<Id>),
     Mapping(Vec<(Id, Id)>),
     Alias { name: String, to: Id },
@@ -35,12 +36,12 @@ pub(super) enum RawKind {
 
 /// The nodes of one document. The root is the first.
 #[derive(Debug)]
-pub(super) struct Document {
-    pub(super) nodes: Vec<Raw>,
+pub(super) struct Document<'t> {
+    pub(super) nodes: Vec<Raw<'t>>,
 }
 
 /// Reads the first document, to the token behind it. `None`: there is none.
-pub(super) fn compose(text: &str) -> Result<Option<Document>, Diagnostic> {
+pub(super) fn compose(text: &str) -> Result<Option<Document<'_>>, Diagnostic> {
     let mut composer = Composer {
         scanner: Scanner::new(text),
         tags: Vec::new(),
@@ -68,22 +69,22 @@ struct Composer<'t> {
     /// Tag handles with their prefixes.
     tags: Vec<(String, String)>,
     anchors: HashMap<String, Id>,
-    nodes: Vec<Raw>,
+    nodes: Vec<Raw<'t>>,
     depth: usize,
 }
 
 type Composed<T> = Result<T, Problem>;
 
 /// What a collection holds, and where it ends, if that is behind its last child.
-type Children = (RawKind, Option<Mark>);
+type Children<'t> = (RawKind<'t>, Option<Mark>);
 
 /// Reads the children of the collection that starts at the mark.
-type Read<C> = fn(&mut C, Mark) -> Composed<Children>;
+type Read<'t, C> = fn(&mut C, Mark) -> Composed<Children<'t>>;
 
 /// A node whose children are still to be read, if it has any.
-enum Started<C> {
+enum Started<'t, C> {
     Leaf(Id),
-    Collection(Id, Mark, Read<C>),
+    Collection(Id, Mark, Read<'t, C>),
 }
 
 /// Which productions a node may be.
@@ -105,9 +106,9 @@ struct Properties {
     end: Mark,
 }
 
-impl Composer<'_> {
+impl<'t> Composer<'t> {
     /// The kind of the next token.
-    fn peek(&mut self) -> Composed<&TokenKind> {
+    fn peek(&mut self) -> Composed<&TokenKind<'t>> {
         self.scanner.peek().map(|token| &token.kind)
     }
 
@@ -117,7 +118,7 @@ impl Composer<'_> {
     }
 
     /// Takes the next token out if it is of this kind. Returns its end.
-    fn accept(&mut self, kind: &TokenKind) -> Composed<Option<Mark>> {
+    fn accept(&mut self, kind: &TokenKind<'_>) -> Composed<Option<Mark>> {
         let token = self.scanner.peek()?;
         if token.kind != *kind {
             return Ok(None);
@@ -208,7 +209,7 @@ impl Composer<'_> {
     }
 
     /// A node without its children.
-    fn start_node(&mut self, context: Context) -> Composed<Started<Self>> {
+    fn start_node(&mut self, context: Context) -> Composed<Started<'t, Self>> {
         let token = self.scanner.peek()?;
         if let TokenKind::Alias(name) = &mut token.kind {
             let (name, start, end) = (std::mem::take(name), token.start, token.end);
@@ -232,7 +233,7 @@ impl Composer<'_> {
             }
             _ if properties.anchor.is_some() || properties.tag.is_some() => {
                 end = properties.end;
-                let kind = RawKind::Scalar { value: String::new(), style: Style::Plain };
+                let kind = RawKind::Scalar { value: Cow::Borrowed(""), style: Style::Plain };
                 return self.add(properties, kind, end).map(Started::Leaf);
             }
             _ => {
@@ -299,7 +300,7 @@ impl Composer<'_> {
     }
 
     /// Adds a node, and makes its anchor known: from its start on, as in Go, where a node can then refer to itself.
-    fn add(&mut self, properties: Properties, kind: RawKind, end: Mark) -> Composed<Id> {
+    fn add(&mut self, properties: Properties, kind: RawKind<'t>, end: Mark) -> Composed<Id> {
         let Properties { anchor, tag, start, .. } = properties;
         let span = Span::new(start.index, end.index);
         let id = self.nodes.len();
@@ -314,11 +315,11 @@ impl Composer<'_> {
 
     fn empty_scalar(&mut self, at: Mark) -> Composed<Id> {
         let properties = Properties { anchor: None, tag: None, start: at, end: at };
-        self.add(properties, RawKind::Scalar { value: String::new(), style: Style::Plain }, at)
+        self.add(properties, RawKind::Scalar { value: Cow::Borrowed(""), style: Style::Plain }, at)
     }
 
     /// Reads the children of a node with `read`.
-    fn children(&mut self, id: Id, start: Mark, read: Read<Self>) -> Composed<Id> {
+    fn children(&mut self, id: Id, start: Mark, read: Read<'t, Self>) -> Composed<Id> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(too_deep(Span::new(start.index, start.index)).into());
@@ -329,7 +330,7 @@ impl Composer<'_> {
         Ok(id)
     }
 
-    fn finish(&mut self, id: Id, (kind, end): Children) {
+    fn finish(&mut self, id: Id, (kind, end): Children<'t>) {
         let last = match &kind {
             RawKind::Sequence(items) => items.last().map(|item| [*item, *item]),
             RawKind::Mapping(pairs) => pairs.last().map(|(key, value)| [*key, *value]),
@@ -348,7 +349,7 @@ impl Composer<'_> {
         &mut self,
         end: Mark,
         context: Context,
-        is_next: fn(&TokenKind) -> bool,
+        is_next: impl Fn(&TokenKind<'t>) -> bool,
     ) -> Composed<Id> {
         if is_next(self.peek()?) { self.empty_scalar(end) } else { self.node(context) }
     }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 
 use super::super::resolve::{self, Value};
-use super::super::{Kind, Node};
-use super::{Decoder, Failure};
+use super::super::{KindIn, NodeIn};
+use super::{Decoder, Failure, Pair};
 
 /// A key as Go's `interface{}` holds it, which is how the keys of a map that merges others are remembered.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -17,33 +17,34 @@ pub(super) enum Key {
 
 impl Key {
     /// A key decoded into `interface{}`; `None` when that fails, which is recorded.
-    pub(super) fn of(node: &Node, decoder: &mut Decoder) -> Result<Option<Self>, Failure> {
+    pub(super) fn of(node: &NodeIn<'_>, decoder: &mut Decoder) -> Result<Option<Self>, Failure> {
         let text = match &node.kind {
-            Kind::Scalar { value, .. } => value,
-            Kind::Mapping(pairs) if !decoder.unique_keys(pairs) => return Ok(None),
-            Kind::Mapping(pairs) if pairs.iter().all(|(key, _)| is_text(key)) => {
+            KindIn::Scalar { value, .. } => value,
+            KindIn::Mapping(pairs) if !decoder.unique_keys(pairs) => return Ok(None),
+            KindIn::Mapping(pairs) if pairs.iter().all(|(key, _)| is_text(key)) => {
                 return Err(unhashable("map[string]interface {}", node));
             }
-            Kind::Mapping(_) => return Err(unhashable("map[interface {}]interface {}", node)),
-            Kind::Sequence(_) => return Err(unhashable("[]interface {}", node)),
+            KindIn::Mapping(_) => return Err(unhashable("map[interface {}]interface {}", node)),
+            KindIn::Sequence(_) => return Err(unhashable("[]interface {}", node)),
         };
-        let tag = resolve::tag_of(node);
-        let resolved = resolve::resolve(&tag, text);
-        match resolved.map_err(|message| Failure::new(message, node))?.1 {
-            Value::Text(text) => Ok(Some(Self::Text(text))),
+        match resolve::value_of(node, text).map_err(|message| Failure::new(message, node))? {
+            Value::Text(text) => Ok(Some(Self::Text(text.into_owned()))),
             _ => Ok(Some(Self::Other)),
         }
     }
 }
 
-fn unhashable(go_type: &str, node: &Node) -> Failure {
+fn unhashable(go_type: &str, node: &NodeIn<'_>) -> Failure {
     Failure::new(format!("runtime error: hash of unhashable type {go_type}"), node)
 }
 
 impl Decoder {
     /// Whether no key stands twice. Go compares kind and content of what is written: an alias by its anchor's name, and lists and
     /// mappings, which have no content of their own, as equal.
-    pub(super) fn unique_keys(&mut self, pairs: &[(Node, Node)]) -> bool {
+    pub(super) fn unique_keys(&mut self, pairs: &[Pair<'_>]) -> bool {
+        if pairs.len() <= FEW_KEYS && all_differ(pairs) {
+            return true;
+        }
         let mut places: BTreeMap<(u8, &str), Vec<usize>> = BTreeMap::new();
         for (index, (key, _)) in pairs.iter().enumerate() {
             places.entry(as_written(key)).or_default().push(index);
@@ -67,31 +68,41 @@ impl Decoder {
     }
 }
 
+/// So few keys are compared with each other rather than sorted.
+const FEW_KEYS: usize = 16;
+
+fn all_differ(pairs: &[Pair<'_>]) -> bool {
+    pairs.iter().enumerate().all(|(index, (key, _))| {
+        let key = as_written(key);
+        pairs.iter().take(index).all(|(before, _)| as_written(before) != key)
+    })
+}
+
 /// Go lists each pair of equal keys, whose number grows with the square; we stop after so many in one mapping.
 const MAX_REPEATED: usize = 1000;
 
 /// The line of the node, or of the alias that it came from.
-pub(super) fn written_line(node: &Node) -> usize {
+pub(super) fn written_line(node: &NodeIn<'_>) -> usize {
     node.alias.as_ref().map_or(node.line, |alias| alias.line)
 }
 
 /// Kind and content of a key, as Go compares them.
-fn as_written(key: &Node) -> (u8, &str) {
+fn as_written<'n>(key: &'n NodeIn<'_>) -> (u8, &'n str) {
     match (&key.alias, &key.kind) {
         (Some(alias), _) => (0, alias.anchor.as_str()),
-        (None, Kind::Scalar { value, .. }) => (1, value),
-        (None, Kind::Sequence(_)) => (2, ""),
-        (None, Kind::Mapping(_)) => (3, ""),
+        (None, KindIn::Scalar { value, .. }) => (1, value),
+        (None, KindIn::Sequence(_)) => (2, ""),
+        (None, KindIn::Mapping(_)) => (3, ""),
     }
 }
 
-fn is_text(key: &Node) -> bool {
+fn is_text(key: &NodeIn<'_>) -> bool {
     let tag = resolve::tag_of(key);
     tag == resolve::STR || tag == resolve::MERGE
 }
 
 /// `decode.go` `isMerge`: a plain `<<`, or one with the tag `!!merge`.
-pub(in crate::text::yaml) fn is_merge(key: &Node) -> bool {
+pub(in crate::text::yaml) fn is_merge(key: &NodeIn<'_>) -> bool {
     key.alias.is_none() && key.as_scalar() == Some("<<") && resolve::tag_of(key) == resolve::MERGE
 }
 

@@ -23,7 +23,8 @@ struct Typed {
 
 impl Record for Typed {
     const GO_TYPE: &'static str = "main.T";
-    const FIELDS: &'static [&'static str] = &["name", "acl"];
+    const FIELDS: &'static [&'static str] =
+        &["name", "acl", "parent", "maxapps", "props", "w", "l", "p", "q", "s"];
 
     fn field(&mut self, name: &str) -> Option<&mut dyn Decode> {
         Some(match name {
@@ -121,7 +122,7 @@ fn places_lead_to_what_was_decoded() {
     let value = typed(text).unwrap();
     let child = &items(&value.nested.as_ref().unwrap().children)[0];
     let key = |name: &str| Step::Key(name.to_owned());
-    assert_eq!(child.place.path, [key("s"), key("q"), Step::Index(1)]);
+    assert_eq!(child.place.path.steps(), [key("s"), key("q"), Step::Index(1)]);
     assert_eq!(text.get(child.place.span.start..child.place.span.end), Some("{acl: 'x y'}"));
     let acl = child.acl.span.unwrap();
     assert_eq!((text.get(acl.start..acl.end), child.acl.style), (Some("'x y'"), Some(Style::SingleQuoted)));
@@ -138,7 +139,7 @@ fn what_anchors_aliases_and_merges_touch_is_shared() {
     assert_eq!(shared, [(true, true), (true, true), (false, true), (false, true), (false, false)]);
     let merged = &items(&value.children)[2];
     assert_eq!((merged.name.as_str(), merged.acl.as_str()), ("n", "x"));
-    assert_eq!(merged.place.path, [Step::Key("q".to_owned()), Step::Index(2)]);
+    assert_eq!(merged.place.path.steps(), [Step::Key("q".to_owned()), Step::Index(2)]);
 }
 
 #[test]

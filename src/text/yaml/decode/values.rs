@@ -1,13 +1,15 @@
 //! How each Go type decodes: the branches of `decode.go` `scalar`, `sequence` and `mapping` by the kind of what is filled.
 
+use std::borrow::Cow;
+
 use super::super::edit::Step;
 use super::super::resolve::{self, Value};
-use super::super::{Kind, Node};
+use super::super::{KindIn, NodeIn};
 use super::keys::{is_merge, merged_before};
 use super::{Decode, Decoder, Failure, List, Map, Record, Spanned};
 
 /// Whether Go would return before it touched anything: the node is null.
-fn is_null(node: &Node) -> bool {
+fn is_null(node: &NodeIn<'_>) -> bool {
     resolve::tag_of(node) == resolve::NULL
 }
 
@@ -16,11 +18,14 @@ impl Decode for String {
         "string".to_owned()
     }
 
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
+    fn decode(&mut self, node: &NodeIn<'_>, decoder: &mut Decoder) -> Result<bool, Failure> {
         match decoder.scalar(node, "string")? {
             None | Some(Value::Null) => Ok(false),
             Some(Value::Text(text)) => {
-                *self = text;
+                match text {
+                    Cow::Borrowed(text) => text.clone_into(self),
+                    Cow::Owned(text) => *self = text,
+                }
                 Ok(true)
             }
             Some(_) => {
@@ -36,12 +41,12 @@ impl Decode for Spanned {
         self.value.go_type()
     }
 
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
+    fn decode(&mut self, node: &NodeIn<'_>, decoder: &mut Decoder) -> Result<bool, Failure> {
         let good = self.value.decode(node, decoder)?;
         self.span = Some(node.span);
         self.shared = decoder.shared > 0;
         self.style = match &node.kind {
-            Kind::Scalar { style, .. } => Some(*style),
+            KindIn::Scalar { style, .. } => Some(*style),
             _ => None,
         };
         Ok(good)
@@ -53,11 +58,11 @@ impl Decode for bool {
         "bool".to_owned()
     }
 
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
+    fn decode(&mut self, node: &NodeIn<'_>, decoder: &mut Decoder) -> Result<bool, Failure> {
         *self = match decoder.scalar(node, "bool")? {
             None | Some(Value::Null) => return Ok(false),
             Some(Value::Bool(value)) => value,
-            Some(Value::Text(text)) => match text.as_str() {
+            Some(Value::Text(text)) => match &*text {
                 "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => true,
                 "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => false,
                 _ => {
@@ -79,7 +84,7 @@ impl Decode for u64 {
         "uint64".to_owned()
     }
 
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
+    fn decode(&mut self, node: &NodeIn<'_>, decoder: &mut Decoder) -> Result<bool, Failure> {
         let number = match decoder.scalar(node, "uint64")? {
             None | Some(Value::Null) => return Ok(false),
             Some(Value::Int(number)) => u64::try_from(number).ok(),
@@ -118,7 +123,7 @@ impl Decode for f64 {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "Go converts in the same way")]
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
+    fn decode(&mut self, node: &NodeIn<'_>, decoder: &mut Decoder) -> Result<bool, Failure> {
         *self = match decoder.scalar(node, "float64")? {
             None | Some(Value::Null) => return Ok(false),
             Some(Value::Int(number)) => number as f64,
@@ -136,7 +141,7 @@ impl Decode for f64 {
 /// A pointer: null is nil, anything else is decoded into what it points to.
 fn pointer<P: Default>(
     out: &mut Option<P>,
-    node: &Node,
+    node: &NodeIn<'_>,
     decoder: &mut Decoder,
     pointee: impl FnOnce(&mut P) -> &mut dyn Decode,
 ) -> Result<bool, Failure> {
@@ -156,7 +161,7 @@ impl Decode for Option<bool> {
         "*bool".to_owned()
     }
 
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
+    fn decode(&mut self, node: &NodeIn<'_>, decoder: &mut Decoder) -> Result<bool, Failure> {
         pointer(self, node, decoder, |value| value)
     }
 }
@@ -166,7 +171,7 @@ impl<T: Record> Decode for Option<Box<T>> {
         format!("*{}", T::GO_TYPE)
     }
 
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
+    fn decode(&mut self, node: &NodeIn<'_>, decoder: &mut Decoder) -> Result<bool, Failure> {
         pointer(self, node, decoder, |value| value.as_mut())
     }
 }
@@ -176,14 +181,14 @@ impl<T: Decode + Default> Decode for List<T> {
         format!("[]{}", T::default().go_type())
     }
 
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
+    fn decode(&mut self, node: &NodeIn<'_>, decoder: &mut Decoder) -> Result<bool, Failure> {
         let Some(nodes) = node.as_sequence() else {
             return composite(self, node, decoder);
         };
         let mut list = Vec::with_capacity(nodes.len());
         for (index, item) in nodes.iter().enumerate() {
             let mut value = T::default();
-            if decoder.child(Step::Index(index), item, &mut value)? {
+            if decoder.child(|| Step::Index(index), item, &mut value)? {
                 list.push(value);
             }
         }
@@ -197,7 +202,7 @@ impl<T: Decode + Default> Decode for Map<T> {
         format!("map[string]{}", T::default().go_type())
     }
 
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
+    fn decode(&mut self, node: &NodeIn<'_>, decoder: &mut Decoder) -> Result<bool, Failure> {
         let Some(pairs) = node.as_mapping() else {
             return composite(self, node, decoder);
         };
@@ -218,7 +223,7 @@ impl<T: Decode + Default> Decode for Map<T> {
                 continue;
             }
             let mut item = T::default();
-            let good = decoder.child(Step::Key(name.clone()), value, &mut item)?;
+            let good = decoder.child(|| Step::Key(name.clone()), value, &mut item)?;
             if good || (is_null(value) && (is_new || !map.contains_key(&name))) {
                 map.insert(name, item);
             }
@@ -230,7 +235,7 @@ impl<T: Decode + Default> Decode for Map<T> {
 }
 
 /// What is neither list nor map where one belongs: null is nil, all else does not fit.
-fn composite<T>(out: &mut Option<T>, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure>
+fn composite<T>(out: &mut Option<T>, node: &NodeIn<'_>, decoder: &mut Decoder) -> Result<bool, Failure>
 where
     Option<T>: Decode,
 {
@@ -253,7 +258,7 @@ impl<T: Record> Decode for T {
         T::GO_TYPE.to_owned()
     }
 
-    fn decode(&mut self, node: &Node, decoder: &mut Decoder) -> Result<bool, Failure> {
+    fn decode(&mut self, node: &NodeIn<'_>, decoder: &mut Decoder) -> Result<bool, Failure> {
         if let Some(pairs) = node.as_mapping() {
             if !decoder.unique_keys(pairs) {
                 return Ok(false);

@@ -259,7 +259,7 @@ fn header_comment<'t>(text: &'t str, value: &Node) -> &'t str {
 }
 
 fn scalar(value: &str, style: Style) -> Node {
-    let kind = Kind::Scalar { value: value.to_owned(), style };
+    let kind = Kind::Scalar { value: value.to_owned().into(), style };
     Node { kind, tag: None, alias: None, shared: false, span: Span::default(), line: 0 }
 }
 

@@ -481,6 +481,6 @@ fn the_style_of_what_is_replaced_is_kept_only_if_double() {
         let edit = Edit { path: vec![], key: "a".to_owned(), value: Some("y".to_owned()) };
         let tree = parse(&apply(text, &[edit]).unwrap()).unwrap().unwrap();
         let kind = &tree.as_mapping().unwrap().first().unwrap().1.kind;
-        assert_eq!(*kind, Kind::Scalar { value: "y".to_owned(), style });
+        assert_eq!(*kind, Kind::Scalar { value: "y".into(), style });
     }
 }

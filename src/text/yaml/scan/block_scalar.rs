@@ -1,5 +1,6 @@
 //! Scalars in lines of their own, behind `|` or `>`.
 
+use super::content::Content;
 use super::{Mark, Scanned, Scanner, TokenKind};
 use crate::text::yaml::Style;
 
@@ -25,7 +26,7 @@ impl Scanner<'_> {
         self.cursor.skip_line();
 
         let mut indent = increment.map_or(0, |increment| self.inner.saturating_sub(1) + increment);
-        let mut value = String::new();
+        let mut value = Content::default();
         let mut leading_break = String::new();
         let mut trailing_breaks = String::new();
         self.scan_block_scalar_breaks(&mut indent, &mut trailing_breaks, start)?;
@@ -35,17 +36,18 @@ impl Scanner<'_> {
             let blank = self.cursor.is_blank(0);
             if !literal && !leading_blank && !blank && leading_break.starts_with('\n') {
                 if trailing_breaks.is_empty() {
-                    value.push(' ');
+                    self.cursor.add(" ", &mut value);
                 }
             } else {
-                value.push_str(&leading_break);
+                self.cursor.add(&leading_break, &mut value);
             }
             leading_break.clear();
-            value.push_str(&trailing_breaks);
+            self.cursor.add(&trailing_breaks, &mut value);
             trailing_breaks.clear();
             leading_blank = blank;
             while !self.cursor.is_breakz(0) {
                 self.cursor.read(&mut value);
+                self.cursor.read_run(&mut value, |byte| byte.is_ascii_graphic());
                 self.cursor.cache(1)?;
             }
             end = self.cursor.mark;
@@ -54,12 +56,13 @@ impl Scanner<'_> {
             self.scan_block_scalar_breaks(&mut indent, &mut trailing_breaks, start)?;
         }
         if chomping != Chomping::Strip {
-            value.push_str(&leading_break);
+            self.cursor.add(&leading_break, &mut value);
         }
         if chomping == Chomping::Keep {
-            value.push_str(&trailing_breaks);
+            self.cursor.add(&trailing_breaks, &mut value);
         }
         let style = if literal { Style::Literal } else { Style::Folded };
+        let value = self.cursor.content(value);
         self.push(TokenKind::Scalar { value, style }, start);
         self.tokens.back_mut().into_iter().for_each(|token| token.end = end);
         Ok(())

@@ -1,6 +1,9 @@
 //! A place in the text that moves forward, and the classes of characters around it (`readerc.go`, `yamlprivateh.go` and the
 //! first functions of `scannerc.go`).
 
+use std::borrow::Cow;
+
+use super::content::Content;
 use super::problem::{Problem, reader_error};
 
 /// A place in the text.
@@ -48,10 +51,16 @@ impl<'t> Cursor<'t> {
 
     /// Makes sure that `length` characters can be looked at, or the text has ended before. A control character is an error as
     /// soon as its chunk is read (`yaml_parser_update_buffer`), and none when the first document ends before.
+    #[inline]
     pub(super) fn cache(&self, length: usize) -> Result<(), Problem> {
-        let Some(control) = &self.control else {
-            return Ok(());
-        };
+        match &self.control {
+            None => Ok(()),
+            Some(control) => self.cache_before(control, length),
+        }
+    }
+
+    #[cold]
+    fn cache_before(&self, control: &Control, length: usize) -> Result<(), Problem> {
         let read = self.text.get(self.mark.index..control.chunk).unwrap_or_default();
         if read.chars().take(length).count() < length {
             return Err(reader_error(self.text, control.at, "control characters are not allowed"));
@@ -60,6 +69,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// The byte `offset` bytes ahead; NUL behind the end, which no text contains.
+    #[inline]
     pub(super) fn at(&self, offset: usize) -> u8 {
         self.text.as_bytes().get(self.mark.index + offset).copied().unwrap_or(0)
     }
@@ -118,20 +128,48 @@ impl<'t> Cursor<'t> {
     }
 
     /// Moves over one character.
-    pub(super) fn skip(&mut self) -> Option<char> {
-        let next = self.next()?;
-        if !matches!(next, ' ' | '\t') {
-            self.newlines = 0;
-        }
-        self.mark.index += next.len_utf8();
+    #[inline]
+    pub(super) fn skip(&mut self) {
+        let bytes = match self.text.as_bytes().get(self.mark.index) {
+            None => return,
+            Some(b' ' | b'\t') => 1,
+            Some(first) => {
+                self.newlines = 0;
+                if first.is_ascii() { 1 } else { self.next().map_or(1, char::len_utf8) }
+            }
+        };
+        self.mark.index += bytes;
         self.mark.chars += 1;
         self.mark.column += 1;
-        Some(next)
     }
 
-    /// Moves over one character and appends it.
-    pub(super) fn read(&mut self, to: &mut String) {
-        to.extend(self.skip());
+    /// Moves over one character, which becomes part of the scalar.
+    pub(super) fn read(&mut self, to: &mut Content) {
+        let start = self.mark.index;
+        self.skip();
+        to.push(self.text, start, self.mark.index);
+    }
+
+    /// Moves over all characters of one byte from here on that `belongs` names; they become part of the scalar. No blank may be among
+    /// them. Whoever calls it makes sure, behind them, that what follows can be looked at: a control character in front of which a
+    /// single one of them could not have been read is still ahead, or has been run over, and both is told there.
+    #[inline]
+    pub(super) fn read_run(&mut self, to: &mut Content, belongs: impl Fn(u8) -> bool) {
+        let start = self.mark.index;
+        let rest = self.text.as_bytes().get(start..).unwrap_or_default();
+        let length = rest.iter().position(|byte| !belongs(*byte)).unwrap_or(rest.len());
+        if length > 0 {
+            self.newlines = 0;
+            self.mark.index += length;
+            self.mark.chars += length;
+            self.mark.column += length;
+            to.push(self.text, start, self.mark.index);
+        }
+    }
+
+    /// The text between two places.
+    pub(super) fn between(&self, start: usize, end: usize) -> &'t str {
+        self.text.get(start..end).unwrap_or_default()
     }
 
     /// Moves over one line break, if there is one. Returns how it reads: CR LF, CR, LF and NEL are newlines.
@@ -155,6 +193,26 @@ impl<'t> Cursor<'t> {
     /// Moves over one line break and appends how it reads.
     pub(super) fn read_line(&mut self, to: &mut String) {
         to.extend(self.skip_line());
+    }
+
+    /// Appends what does not stand in the text behind what was read so far.
+    pub(super) fn add(&self, more: &str, to: &mut Content) {
+        to.push_str(self.text, more);
+    }
+
+    /// Appends one character that does not stand in the text.
+    pub(super) fn add_char(&self, more: char, to: &mut Content) {
+        to.push_str(self.text, more.encode_utf8(&mut [0; 4]));
+    }
+
+    /// Appends a piece of the text.
+    pub(super) fn add_piece(&self, (start, end): (usize, usize), to: &mut Content) {
+        to.push(self.text, start, end);
+    }
+
+    /// What was read.
+    pub(super) fn content(&self, content: Content) -> Cow<'t, str> {
+        content.read(self.text)
     }
 
     /// Moves over spaces and tabs.
@@ -193,6 +251,11 @@ impl<'t> Cursor<'t> {
 impl Control {
     /// Go fills its buffer with 512 bytes and keeps back a character that is cut off at their end.
     fn first(text: &str, start: usize) -> Option<Self> {
+        // Most texts are ASCII, which this sees at many bytes at once.
+        let plain = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'~');
+        if text.as_bytes().chunks(64).all(|chunk| chunk.iter().fold(true, |all, byte| all & plain(byte))) {
+            return None;
+        }
         let at = text.get(start..)?.char_indices().find(|(_, char)| !is_allowed(*char))?.0 + start;
         let mut chunk = start;
         let mut end = text.floor_char_boundary(CHUNK);

@@ -2,7 +2,7 @@
 
 use super::{Scanned, Scanner, SimpleKey, TokenKind};
 
-impl Scanner<'_> {
+impl<'t> Scanner<'t> {
     pub(super) fn fetch_stream_start(&mut self) {
         self.simple_keys.push(SimpleKey::default());
         self.simple_key_allowed = true;
@@ -29,7 +29,7 @@ impl Scanner<'_> {
         self.scan_directive()
     }
 
-    pub(super) fn fetch_document_indicator(&mut self, kind: TokenKind) -> Scanned {
+    pub(super) fn fetch_document_indicator(&mut self, kind: TokenKind<'t>) -> Scanned {
         self.unroll_indent(0, self.cursor.mark);
         self.remove_simple_key()?;
         self.simple_key_allowed = false;
@@ -42,13 +42,13 @@ impl Scanner<'_> {
     }
 
     /// Takes one character as a token.
-    fn take(&mut self, kind: TokenKind) {
+    fn take(&mut self, kind: TokenKind<'t>) {
         let start = self.cursor.mark;
         self.cursor.skip();
         self.push(kind, start);
     }
 
-    pub(super) fn fetch_flow_collection_start(&mut self, kind: TokenKind) -> Scanned {
+    pub(super) fn fetch_flow_collection_start(&mut self, kind: TokenKind<'t>) -> Scanned {
         self.save_simple_key()?;
         let (token, mark) = (self.next_number(), self.cursor.mark);
         self.simple_keys.push(SimpleKey { token, mark, ..SimpleKey::default() });
@@ -58,12 +58,12 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    pub(super) fn fetch_flow_collection_end(&mut self, kind: TokenKind) -> Scanned {
+    pub(super) fn fetch_flow_collection_end(&mut self, kind: TokenKind<'t>) -> Scanned {
         self.remove_simple_key()?;
         if self.flow_level > 0 {
             self.flow_level -= 1;
             if let Some(key) = self.simple_keys.pop() {
-                self.simple_keys_by_token.remove(&key.token);
+                self.forget_key_of(key.token);
             }
         }
         self.simple_key_allowed = false;
@@ -79,7 +79,7 @@ impl Scanner<'_> {
     }
 
     /// In a block, starts one at the cursor unless it runs already. `problem` is the error where none may start.
-    fn roll_indent_here(&mut self, kind: TokenKind, problem: &str) -> Scanned {
+    fn roll_indent_here(&mut self, kind: TokenKind<'t>, problem: &str) -> Scanned {
         if self.flow_level == 0 {
             if !self.simple_key_allowed {
                 return Err(self.error(self.cursor.mark, problem));
@@ -115,7 +115,7 @@ impl Scanner<'_> {
             self.insert(key.token, TokenKind::Key, key.mark);
             self.roll_indent(key.mark.column, key.token, TokenKind::BlockMappingStart, key.mark);
             self.simple_keys.last_mut().into_iter().for_each(|key| key.possible = false);
-            self.simple_keys_by_token.remove(&key.token);
+            self.forget_key_of(key.token);
             self.simple_key_allowed = false;
         } else {
             let problem = "mapping values are not allowed in this context";

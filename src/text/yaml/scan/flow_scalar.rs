@@ -1,33 +1,18 @@
 //! Scalars within a line, which may go on in the next: quoted and plain ones.
 
+use super::content::Content;
 use super::{Mark, Scanned, Scanner, TokenKind};
 use crate::text::yaml::Style;
 
 /// Blanks and line breaks between two pieces of a scalar, which fold into what stands between them in its value.
 #[derive(Default)]
 struct Gap {
-    blanks: String,
-    first_break: String,
+    /// From where to where in the text.
+    blanks: (usize, usize),
+    first_break: Option<char>,
     more_breaks: String,
     /// Whether a line has ended: blanks are indentation then.
     broken: bool,
-}
-
-impl Gap {
-    /// Appends what the gap reads as, and empties it. A single newline reads as a space.
-    fn fold(&mut self, value: &mut String) {
-        let gap = std::mem::take(self);
-        if !gap.broken {
-            value.push_str(&gap.blanks);
-            return;
-        }
-        if !gap.first_break.starts_with('\n') {
-            value.push_str(&gap.first_break);
-        } else if gap.more_breaks.is_empty() {
-            value.push(' ');
-        }
-        value.push_str(&gap.more_breaks);
-    }
 }
 
 impl Scanner<'_> {
@@ -38,23 +23,42 @@ impl Scanner<'_> {
             if gap.broken {
                 self.cursor.read_line(&mut gap.more_breaks);
             } else {
-                gap.blanks.clear();
-                self.cursor.read_line(&mut gap.first_break);
+                gap.first_break = self.cursor.skip_line();
                 gap.broken = true;
             }
         } else if gap.broken {
             self.cursor.skip();
         } else {
-            self.cursor.read(&mut gap.blanks);
+            let start = self.cursor.mark.index;
+            self.cursor.skip();
+            let (first, end) = gap.blanks;
+            gap.blanks = (if first == end { start } else { first }, self.cursor.mark.index);
         }
         self.cursor.cache(1)
+    }
+
+    /// Appends what the gap reads as, and empties it. A single newline reads as a space.
+    fn fold(&self, gap: &mut Gap, value: &mut Content) {
+        let Gap { blanks, first_break, more_breaks, broken } = std::mem::take(gap);
+        if !broken {
+            if blanks.0 < blanks.1 {
+                self.cursor.add_piece(blanks, value);
+            }
+            return;
+        }
+        match first_break {
+            Some('\n') if more_breaks.is_empty() => self.cursor.add(" ", value),
+            Some('\n') | None => {}
+            Some(other) => self.cursor.add_char(other, value),
+        }
+        self.cursor.add(&more_breaks, value);
     }
 
     /// `yaml_parser_scan_flow_scalar`.
     pub(super) fn scan_flow_scalar(&mut self, single: bool) -> Scanned {
         let start = self.cursor.mark;
         let quote = if single { b'\'' } else { b'"' };
-        let mut value = String::new();
+        let mut value = Content::default();
         self.cursor.skip();
         loop {
             self.cursor.cache(4)?;
@@ -72,21 +76,22 @@ impl Scanner<'_> {
             while self.cursor.is_blank(0) || self.cursor.is_break(0) {
                 self.read_gap(&mut gap)?;
             }
-            gap.fold(&mut value);
+            self.fold(&mut gap, &mut value);
         }
         self.cursor.skip();
         let style = if single { Style::SingleQuoted } else { Style::DoubleQuoted };
+        let value = self.cursor.content(value);
         self.push(TokenKind::Scalar { value, style }, start);
         Ok(())
     }
 
     /// Reads to the next blank, line break or the closing quote. Returns whether it ended with an escaped line break.
-    fn scan_quoted_word(&mut self, single: bool, value: &mut String, start: Mark) -> Scanned<bool> {
+    fn scan_quoted_word(&mut self, single: bool, value: &mut Content, start: Mark) -> Scanned<bool> {
         self.cursor.cache(2)?;
         while !self.cursor.is_blankz(0) {
             match (single, self.cursor.at(0)) {
                 (true, b'\'') if self.cursor.at(1) == b'\'' => {
-                    value.push('\'');
+                    self.cursor.add_char('\'', value);
                     self.cursor.skip();
                     self.cursor.skip();
                 }
@@ -98,7 +103,10 @@ impl Scanner<'_> {
                     return Ok(true);
                 }
                 (false, b'\\') => self.scan_escape(value, start)?,
-                _ => self.cursor.read(value),
+                _ => {
+                    self.cursor.read(value);
+                    self.cursor.read_run(value, is_quoted);
+                }
             }
             self.cursor.cache(2)?;
         }
@@ -106,7 +114,7 @@ impl Scanner<'_> {
     }
 
     /// One escape in double quotes. `\/` is none in Go, `\'` is one.
-    fn scan_escape(&mut self, value: &mut String, start: Mark) -> Scanned {
+    fn scan_escape(&mut self, value: &mut Content, start: Mark) -> Scanned {
         let digits = match self.cursor.at(1) {
             b'x' => 2,
             b'u' => 4,
@@ -115,7 +123,7 @@ impl Scanner<'_> {
                 let Some(char) = simple_escape(other) else {
                     return Err(self.error(start, "found unknown escape character"));
                 };
-                value.push(char);
+                self.cursor.add_char(char, value);
                 0
             }
         };
@@ -135,7 +143,7 @@ impl Scanner<'_> {
         let Some(char) = char::from_u32(code) else {
             return Err(self.error(start, "found invalid Unicode character escape code"));
         };
-        value.push(char);
+        self.cursor.add_char(char, value);
         for _ in 0..digits {
             self.cursor.skip();
         }
@@ -146,7 +154,7 @@ impl Scanner<'_> {
     pub(super) fn scan_plain_scalar(&mut self) -> Scanned {
         let start = self.cursor.mark;
         let mut end = start;
-        let mut value = String::new();
+        let mut value = Content::default();
         let mut gap = Gap::default();
         loop {
             self.cursor.cache(4)?;
@@ -155,8 +163,9 @@ impl Scanner<'_> {
                 break;
             }
             while !self.cursor.is_blankz(0) && !self.ends_plain_scalar() {
-                gap.fold(&mut value);
+                self.fold(&mut gap, &mut value);
                 self.cursor.read(&mut value);
+                self.cursor.read_run(&mut value, is_plain);
                 end = self.cursor.mark;
                 self.cursor.cache(2)?;
             }
@@ -174,6 +183,7 @@ impl Scanner<'_> {
                 break;
             }
         }
+        let value = self.cursor.content(value);
         self.push(TokenKind::Scalar { value, style: Style::Plain }, start);
         self.tokens.back_mut().into_iter().for_each(|token| token.end = end);
         if gap.broken {
@@ -190,6 +200,16 @@ impl Scanner<'_> {
             _ => false,
         }
     }
+}
+
+/// What needs no second look within a plain scalar.
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b':' | b',' | b'?' | b'[' | b']' | b'{' | b'}')
+}
+
+/// What needs no second look within quotes of either kind.
+fn is_quoted(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !matches!(byte, b'\'' | b'"' | b'\\')
 }
 
 fn simple_escape(byte: u8) -> Option<char> {

@@ -7,6 +7,7 @@
 
 mod between;
 mod block_scalar;
+mod content;
 mod cursor;
 mod fetch;
 mod flow_scalar;
@@ -14,7 +15,7 @@ mod problem;
 mod property;
 mod token;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 pub(super) use cursor::Mark;
 pub(super) use problem::{Problem, error, parser_error};
@@ -42,7 +43,7 @@ struct SimpleKey {
 pub(super) struct Scanner<'t> {
     cursor: Cursor<'t>,
     started: bool,
-    tokens: VecDeque<Token>,
+    tokens: VecDeque<Token<'t>>,
     /// How many tokens were taken out of the queue.
     parsed: usize,
     /// Whether the first token of the queue is final.
@@ -53,8 +54,9 @@ pub(super) struct Scanner<'t> {
     flow_level: usize,
     simple_key_allowed: bool,
     simple_keys: Vec<SimpleKey>,
-    /// Token number to index in `simple_keys`.
-    simple_keys_by_token: HashMap<usize, usize>,
+    /// Go's map from the number of a token to the index in `simple_keys` of the key that may start with it. Numbers only grow, so the
+    /// keys are in order here.
+    simple_keys_by_token: VecDeque<(usize, usize)>,
 }
 
 type Scanned<T = ()> = Result<T, Problem>;
@@ -72,19 +74,19 @@ impl<'t> Scanner<'t> {
             flow_level: 0,
             simple_key_allowed: false,
             simple_keys: Vec::new(),
-            simple_keys_by_token: HashMap::new(),
+            simple_keys_by_token: VecDeque::new(),
         }
     }
 
     /// The next token.
-    pub(super) fn peek(&mut self) -> Scanned<&mut Token> {
+    #[inline]
+    pub(super) fn peek(&mut self) -> Scanned<&mut Token<'t>> {
         if !self.available {
             self.fetch_more_tokens()?;
         }
-        let end = self.cursor.mark;
         // The queue is never empty here; behind the end of the stream there is more of the same.
         if self.tokens.is_empty() {
-            self.tokens.push_back(Token { kind: TokenKind::StreamEnd, start: end, end });
+            self.push(TokenKind::StreamEnd, self.cursor.mark);
         }
         self.tokens.front_mut().ok_or_else(|| error("unknown problem parsing YAML content").into())
     }
@@ -112,7 +114,7 @@ impl<'t> Scanner<'t> {
         loop {
             let ended = self.tokens.back().is_some_and(|token| token.kind == TokenKind::StreamEnd);
             if ended || self.tokens.len() > 2 {
-                let key = self.simple_keys_by_token.get(&self.parsed).copied();
+                let key = self.key_of_first_token();
                 let undecided = key.map_or(Ok(false), |key| self.simple_key_is_valid(key))?;
                 if ended || !undecided {
                     break;
@@ -122,6 +124,22 @@ impl<'t> Scanner<'t> {
         }
         self.available = true;
         Ok(())
+    }
+
+    /// The key that may start with the first token in the queue. Those of tokens that were taken out are not asked for again.
+    fn key_of_first_token(&mut self) -> Option<usize> {
+        while self.simple_keys_by_token.front().is_some_and(|(token, _)| *token < self.parsed) {
+            self.simple_keys_by_token.pop_front();
+        }
+        let (_, key) = self.simple_keys_by_token.front().filter(|(token, _)| *token == self.parsed)?;
+        Some(*key)
+    }
+
+    /// No key starts with this token any more.
+    fn forget_key_of(&mut self, token: usize) {
+        if let Some(at) = self.simple_keys_by_token.iter().rposition(|(known, _)| *known == token) {
+            self.simple_keys_by_token.remove(at);
+        }
     }
 
     /// `yaml_parser_fetch_next_token`.
@@ -209,7 +227,7 @@ impl<'t> Scanner<'t> {
         let index = self.simple_keys.len().saturating_sub(1);
         if let Some(last) = self.simple_keys.last_mut() {
             *last = SimpleKey { possible: true, required, token, mark };
-            self.simple_keys_by_token.insert(token, index);
+            self.simple_keys_by_token.push_back((token, index));
         }
         Ok(())
     }
@@ -225,23 +243,23 @@ impl<'t> Scanner<'t> {
         }
         key.possible = false;
         let token = key.token;
-        self.simple_keys_by_token.remove(&token);
+        self.forget_key_of(token);
         Ok(())
     }
 
-    fn push(&mut self, kind: TokenKind, start: Mark) {
+    fn push(&mut self, kind: TokenKind<'t>, start: Mark) {
         self.tokens.push_back(Token { kind, start, end: self.cursor.mark });
     }
 
     /// Puts a token of no length in front of the token with this number, or last when that one was taken out already.
-    fn insert(&mut self, number: usize, kind: TokenKind, mark: Mark) {
+    fn insert(&mut self, number: usize, kind: TokenKind<'t>, mark: Mark) {
         let last = self.tokens.len();
         let index = number.checked_sub(self.parsed).map_or(last, |index| index.min(last));
         self.tokens.insert(index, Token { kind, start: mark, end: mark });
     }
 
     /// `yaml_parser_roll_indent`: a block starts where something stands further right than its parent.
-    fn roll_indent(&mut self, column: usize, number: usize, kind: TokenKind, mark: Mark) {
+    fn roll_indent(&mut self, column: usize, number: usize, kind: TokenKind<'t>, mark: Mark) {
         if self.flow_level == 0 && self.inner <= column {
             self.outer.push(self.inner);
             self.inner = column + 1;

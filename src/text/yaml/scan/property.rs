@@ -5,12 +5,12 @@ use super::{Mark, Scanned, Scanner, TokenKind};
 /// `scannerc.go`, `max_number_length`.
 const MAX_VERSION_DIGITS: usize = 2;
 
-impl Scanner<'_> {
+impl<'t> Scanner<'t> {
     /// `yaml_parser_scan_directive`: `%YAML 1.1` or `%TAG !yaml! tag:yaml.org,2002:`.
     pub(super) fn scan_directive(&mut self) -> Scanned {
         let start = self.cursor.mark;
         self.cursor.skip();
-        let kind = match self.scan_directive_name(start)?.as_str() {
+        let kind = match self.scan_directive_name(start)? {
             "YAML" => {
                 self.cursor.skip_blanks()?;
                 let major = self.scan_version_number(start)?;
@@ -36,18 +36,18 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    fn scan_alpha(&mut self, name: &mut String) -> Scanned {
+    fn scan_alpha(&mut self) -> Scanned<&'t str> {
+        let start = self.cursor.mark.index;
         self.cursor.cache(1)?;
         while self.cursor.is_alpha() {
-            self.cursor.read(name);
+            self.cursor.skip();
             self.cursor.cache(1)?;
         }
-        Ok(())
+        Ok(self.cursor.between(start, self.cursor.mark.index))
     }
 
-    fn scan_directive_name(&mut self, start: Mark) -> Scanned<String> {
-        let mut name = String::new();
-        self.scan_alpha(&mut name)?;
+    fn scan_directive_name(&mut self, start: Mark) -> Scanned<&'t str> {
+        let name = self.scan_alpha()?;
         if name.is_empty() {
             return Err(self.error(start, "could not find expected directive name"));
         }
@@ -75,7 +75,7 @@ impl Scanner<'_> {
         Ok(value)
     }
 
-    fn scan_tag_directive(&mut self, start: Mark) -> Scanned<TokenKind> {
+    fn scan_tag_directive(&mut self, start: Mark) -> Scanned<TokenKind<'t>> {
         self.cursor.skip_blanks()?;
         let handle = self.scan_tag_handle(true, start)?;
         self.cursor.cache(1)?;
@@ -96,8 +96,7 @@ impl Scanner<'_> {
         let start = self.cursor.mark;
         let alias = self.cursor.is(b'*');
         self.cursor.skip();
-        let mut name = String::new();
-        self.scan_alpha(&mut name)?;
+        let name = self.scan_alpha()?.to_owned();
         let ends = matches!(self.cursor.at(0), b'?' | b':' | b',' | b']' | b'}' | b'%' | b'@' | b'`');
         if name.is_empty() || !(ends || self.cursor.is_blankz(0)) {
             let problem = self.error(start, "did not find expected alphabetic or numeric character");
@@ -156,15 +155,15 @@ impl Scanner<'_> {
         if !self.cursor.is(b'!') {
             return Err(self.error(start, "did not find expected '!'"));
         }
-        let mut handle = String::new();
-        self.cursor.read(&mut handle);
-        self.scan_alpha(&mut handle)?;
+        let from = self.cursor.mark.index;
+        self.cursor.skip();
+        let name = self.scan_alpha()?;
         if self.cursor.is(b'!') {
-            self.cursor.read(&mut handle);
-        } else if directive && handle != "!" {
+            self.cursor.skip();
+        } else if directive && !name.is_empty() {
             return Err(self.error(start, "did not find expected '!'"));
         }
-        Ok(handle)
+        Ok(self.cursor.between(from, self.cursor.mark.index).to_owned())
     }
 
     /// `yaml_parser_scan_tag_uri`. What was taken for a handle is the head of the URI, without its `!`.

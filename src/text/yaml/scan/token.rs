@@ -1,19 +1,21 @@
 //! What the scanner finds in the text (`yamlh.go`, `yaml_token_t`).
 
+use std::borrow::Cow;
+
 use super::cursor::Mark;
 use crate::text::yaml::Style;
 
 /// A token with its place.
 #[derive(Debug)]
-pub(in crate::text::yaml) struct Token {
-    pub(in crate::text::yaml) kind: TokenKind,
+pub(in crate::text::yaml) struct Token<'t> {
+    pub(in crate::text::yaml) kind: TokenKind<'t>,
     pub(in crate::text::yaml) start: Mark,
     pub(in crate::text::yaml) end: Mark,
 }
 
 /// What a token is, by libyaml's names.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::text::yaml) enum TokenKind {
+pub(in crate::text::yaml) enum TokenKind<'t> {
     StreamStart,
     StreamEnd,
     VersionDirective { major: u8, minor: u8 },
@@ -34,5 +36,5 @@ pub(in crate::text::yaml) enum TokenKind {
     Alias(String),
     Anchor(String),
     Tag { handle: String, suffix: String },
-    Scalar { value: String, style: Style },
+    Scalar { value: Cow<'t, str>, style: Style },
 }
