@@ -13,10 +13,12 @@
 //! above administer it.
 
 mod clauses;
+mod sentence;
 
 use std::fmt;
 
 use clauses::Asked;
+pub use sentence::sentence;
 
 use super::check::{self, Subject};
 use super::remedy;

@@ -69,15 +69,14 @@ fn meaning(code: Code) -> String {
 /// # Errors
 /// When nobody takes the output.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let parts: Vec<String> = if args.codes.is_empty() {
-        vec![all().iter().map(|code| format!("{code} {}\n", code.title)).collect()]
+    let line = |code: &Code| format!("{code} {}\n", code.title);
+    let shown = if args.codes.is_empty() {
+        all().iter().map(line).collect::<Vec<_>>().concat()
     } else {
-        args.codes
-            .iter()
-            .map(|code| format!("{code} {}\n\n{}", code.title, wrapped(&meaning(*code))))
-            .collect()
+        let explained = |code: &Code| format!("{}\n{}", line(code), wrapped(&meaning(*code)));
+        args.codes.iter().map(explained).collect::<Vec<_>>().join("\n")
     };
-    console.out(&parts.join("\n"))?;
+    console.out(&shown)?;
     Ok(Exit::Clean)
 }
 

@@ -1,5 +1,7 @@
 //! `queuewarden explain`: yes or no, with every step on the way.
 
+use std::fmt::Display;
+
 use super::application::{self, ApplicationArgs, Asking, Show};
 use super::ask::answers::Answers;
 use super::ask::identity::IdentityArgs;
@@ -76,13 +78,12 @@ fn text(answers: &Answers<'_>, decision: &Decision) -> String {
         shown.push('\n');
         shown.push_str(&steps.text(true));
     }
-    shown.push_str(&remedies(answers.tree, decision));
+    shown.push_str(&remedies(&access::remedies(answers.tree, decision)));
     shown
 }
 
 /// What would make it a yes.
-fn remedies(tree: &Tree, decision: &Decision) -> String {
-    let found = access::remedies(tree, decision);
+pub(super) fn remedies(found: &[impl Display]) -> String {
     if found.is_empty() {
         return String::new();
     }

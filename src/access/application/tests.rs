@@ -273,6 +273,32 @@ fn a_denial_tells_what_would_help_the_smallest_change_first() {
     assert_eq!(remedies(Dialect::YuniKorn, &[], Verb::Kill, "john"), none);
 }
 
+#[test]
+fn a_decision_is_one_sentence() {
+    let say = |dialect, settings: &[_], verb, who| {
+        sentence(tree(), &ask(tree(), &application(dialect, settings), verb, TEST, who))
+    };
+    let hadoop = Dialect::YarnHadoop;
+    assert_eq!(
+        say(hadoop, &[], Verb::Kill, "x"),
+        "yarn.acl.enable is off, so that everybody may do everything"
+    );
+    assert_eq!(say(hadoop, &[ON, BOB], Verb::Kill, "bob"), "yarn.admin.acl names user bob");
+    assert_eq!(
+        say(hadoop, &[ON, BOB], Verb::Logs, "ann"),
+        "user ann may not read its logs: john owns it; neither yarn.admin.acl nor mapreduce.job.acl-view-job names the user or \
+         a group"
+    );
+    let moving = say(Dialect::YarnCloudera, &[ON, BOB], Verb::Move("root.x"), "bob");
+    assert_eq!(moving, "user bob may not put it into the other queue: there is no queue `root.x`");
+    let spark = say(Dialect::Spark, &[("spark.acls.enable", "true")], Verb::Kill, "ann");
+    assert!(spark.ends_with("none of spark.admin.acls, spark.admin.acls.groups, spark.ui.view.acls, spark.ui.view.acls.groups names the user or a group"), "{spark}");
+    assert_eq!(
+        say(Dialect::YuniKorn, &[], Verb::Move(MARKETING), "jane").matches("names user jane").count(),
+        2
+    );
+}
+
 fn any_settings(keys: &'static [&'static str]) -> impl Strategy<Value = Vec<(&'static str, String)>> {
     let text = "[abc ,*]{0,5}|true|false";
     proptest::collection::vec((proptest::sample::select(keys), text), 0..5)

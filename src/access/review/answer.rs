@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::question::{ApplicationVerb, NotAsked, Question, read};
-use super::{GROUP, Review, clauses};
+use super::{GROUP, Review};
 use crate::access::application::{self, Verb};
 use crate::access::check::{self, decide};
 use crate::access::near_miss::near_misses;
@@ -227,7 +227,12 @@ impl World<'_> {
             queue: &application.queue,
         };
         let decision = application::decide(self.tree, question, identity);
-        let why = clauses::sentence(self.tree, &decision, &application);
+        let why = format!(
+            "the application of {} in {}: {}",
+            application.acl.owner,
+            application.queue,
+            application::sentence(self.tree, &decision)
+        );
         if decision.allowed() { Answer::allow(&why) } else { Answer::deny(&why) }
     }
 }

@@ -16,7 +16,6 @@
 //!   it from being decided is also told as an evaluation error.
 
 pub mod answer;
-mod clauses;
 pub mod question;
 #[cfg(test)]
 mod tests;

@@ -25,14 +25,14 @@ struct Spec {
     #[serde(deserialize_with = "nullable")]
     extra: BTreeMap<String, Vec<String>>,
     #[serde(deserialize_with = "object")]
-    resource_attributes: Option<Resource>,
+    resource_attributes: Option<Attributes>,
     #[serde(deserialize_with = "object")]
     non_resource_attributes: Option<Path>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Resource {
+struct Attributes {
     #[serde(deserialize_with = "nullable")]
     namespace: String,
     #[serde(deserialize_with = "nullable")]
@@ -149,9 +149,9 @@ pub fn status(answer: &Answer) -> Value {
     Value::Object(status)
 }
 
-impl From<Resource> for ResourceAttributes {
-    fn from(resource: Resource) -> Self {
-        let Resource { namespace, verb, group, version, resource, subresource, name } = resource;
+impl From<Attributes> for ResourceAttributes {
+    fn from(attributes: Attributes) -> Self {
+        let Attributes { namespace, verb, group, version, resource, subresource, name } = attributes;
         Self { namespace, verb, group, version, resource, subresource, name }
     }
 }

@@ -166,7 +166,7 @@ impl Context<'_> {
             user: identity.user.clone(),
             groups: identity.groups.clone(),
             allowed: self.decision.allowed(),
-            reason: self.reason(),
+            reason: super::text::reason(self),
             requirements: requirements.iter().map(|requirement| self.requirement(requirement)).collect(),
             remedies: self.decision.remedies(self.answers.tree).iter().map(RemedyAnswer::from).collect(),
         }

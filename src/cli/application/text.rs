@@ -1,7 +1,7 @@
 //! What people read: one line, or every clause with what it says.
 
 use super::answer::Context;
-use crate::access::application::{Clause, List, Need, Requirement, Step};
+use crate::access::application::{Clause, List, Need, Step, sentence};
 use crate::access::check;
 use crate::cli::ask::answers::Named;
 use crate::cli::ask::output::{Table, visible};
@@ -13,27 +13,26 @@ pub fn line(context: &Context<'_>) -> String {
     if context.decision.allowed() {
         return "yes\n".to_owned();
     }
-    format!("no - {}\n", visible(&context.reason()))
+    format!("no - {}\n", visible(&reason(context)))
 }
 
 /// The answer, what was asked, every clause, and for a denial what would help.
 pub fn everything(context: &Context<'_>) -> String {
     let verdict = if context.decision.allowed() { "yes" } else { "no" };
-    let mut shown = format!("{verdict}: {}\n\n", visible(&context.reason()));
+    let mut shown = format!("{verdict}: {}\n\n", visible(&reason(context)));
     shown.push_str(&facts(context));
     let clauses = clauses(context);
     if !clauses.is_empty() {
         shown.push('\n');
         shown.push_str(&clauses.text(true));
     }
-    let remedies = context.decision.remedies(context.answers.tree);
-    if !remedies.is_empty() {
-        shown.push_str("\nit would take one of\n");
-        for remedy in &remedies {
-            shown.extend(["  ", &visible(&remedy.to_string()), "\n"]);
-        }
-    }
+    shown.push_str(&explain::remedies(&context.decision.remedies(context.answers.tree)));
     shown
+}
+
+/// Why, in one sentence.
+pub fn reason(context: &Context<'_>) -> String {
+    sentence(context.answers.tree, context.decision)
 }
 
 fn facts(context: &Context<'_>) -> String {
@@ -118,68 +117,4 @@ fn result(list: &List) -> String {
         Some(entry) => format!("grants {}", Named::from(entry).words()),
         None => "no match".to_owned(),
     }
-}
-
-impl Context<'_> {
-    /// Why, in one sentence.
-    pub fn reason(&self) -> String {
-        match self.decision.unmet() {
-            None => {
-                let granted = self.decision.requirements.iter().filter_map(Requirement::granted_by);
-                joined(granted.map(|step| self.granted(step)))
-            }
-            Some(unmet) if unmet.need == Need::Impossible => {
-                format!("{} moves no application from queue to queue", self.decision.dialect)
-            }
-            Some(unmet) => {
-                let missing = joined(unmet.steps.iter().filter_map(|step| self.missing(step)));
-                format!("{} may not {}: {missing}", self.decision.identity.user, self.denied(unmet.need))
-            }
-        }
-    }
-
-    /// What of the verb is denied.
-    fn denied(&self, need: Need) -> String {
-        match need {
-            Need::Source => format!("take the application from {}", self.queue),
-            Need::Target => format!("move the application to {}", self.to.unwrap_or_default()),
-            Need::View | Need::Logs | Need::Modify | Need::Impossible => self.action.words().to_owned(),
-        }
-    }
-
-    fn granted(&self, step: &Step) -> String {
-        let user = &self.decision.identity.user;
-        let who =
-            |list: &List| list.entry.as_ref().map(|entry| Named::from(entry).words()).unwrap_or_default();
-        match &step.clause {
-            Clause::Switch { key } => format!("{key} is off, so that everybody may do everything"),
-            Clause::Owner { .. } => format!("{user} owns the application"),
-            Clause::ClusterAdministrators(list) => {
-                format!("{} administers the cluster by {}", who(list), list.key)
-            }
-            Clause::ApplicationAcl(list) => format!("{} is let in by {}", who(list), list.key),
-            Clause::Queue(decision) => self.answers.reason(decision),
-            Clause::NoQueue { queue } => format!("there is no queue {queue}"),
-        }
-    }
-
-    /// Why a clause does not let in; that ACLs are switched on is no reason.
-    fn missing(&self, step: &Step) -> Option<String> {
-        Some(match &step.clause {
-            Clause::Switch { .. } => return None,
-            Clause::Owner { owner } => format!("{owner} owns it"),
-            Clause::ClusterAdministrators(list) | Clause::ApplicationAcl(list) => {
-                format!("no match in {}", list.key)
-            }
-            Clause::Queue(decision) => self.answers.reason(decision),
-            Clause::NoQueue { queue } => format!("there is no queue {queue}"),
-        })
-    }
-}
-
-/// One sentence of several; what lets in twice is said once.
-fn joined(parts: impl Iterator<Item = String>) -> String {
-    let mut parts: Vec<String> = parts.collect();
-    parts.dedup();
-    parts.join("; ")
 }

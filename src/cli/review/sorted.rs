@@ -123,7 +123,7 @@ impl Sorted {
             let text = source.text.get(span.start..span.end).unwrap_or_default();
             match value(text, form) {
                 Some(value) if self.is_review(&value, form, text, &source, span) => {
-                    blank(&mut left, span, text)
+                    blank(&mut left, span, text);
                 }
                 _ => stays = true,
             }
