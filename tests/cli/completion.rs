@@ -77,7 +77,11 @@ fn other_shells_have_scripts_that_ask_the_program() {
 fn as_a_plugin_it_calls_itself_as_it_is_called() {
     let dir = folder();
     let plugin = |args: &[&str]| {
-        Command::new(dir.path().join("kubectl-queuewarden")).args(args).env("COLUMNS", "120").output().unwrap()
+        Command::new(dir.path().join("kubectl-queuewarden"))
+            .args(args)
+            .env("COLUMNS", "120")
+            .output()
+            .unwrap()
     };
     let help = out(&plugin(&["can-i", "--help"]));
     assert!(help.contains("Usage: kubectl queuewarden can-i"), "{help}");
@@ -95,7 +99,12 @@ fn kubectl_completes_the_plugin_by_a_script() {
     std::fs::write(&script, out(&run(&["completion", "kubectl"], dir.path(), ""))).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     let offered = |args: &[&str]| {
-        out(&Command::new(&script).args(args).current_dir(dir.path()).env("PATH", path(dir.path())).output().unwrap())
+        out(&Command::new(&script)
+            .args(args)
+            .current_dir(dir.path())
+            .env("PATH", path(dir.path()))
+            .output()
+            .unwrap())
     };
     assert_eq!(offered(&["can-i", "submit", "-f", "queues.yaml", "root.a"]), "root.a\n:4\n");
     assert!(offered(&["what"]).starts_with("what-can\t"));
