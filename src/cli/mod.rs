@@ -23,6 +23,7 @@ pub mod lint;
 pub mod man;
 pub mod manifest;
 pub mod matrix;
+pub mod os_groups;
 pub mod place;
 pub mod render;
 pub mod report;
