@@ -42,6 +42,13 @@ deny:
 crds:
     cargo run --locked -- crds --dir crds
 
+# Manual pages and the completion scripts into target/share.
+share:
+    cargo run --locked -- man --dir target/share/man1
+    for shell in bash zsh fish powershell elvish kubectl; do \
+        cargo run --quiet --locked -- completion $shell > target/share/queuewarden.$shell; \
+    done
+
 # The README's example: the ConfigMap and the conditions, without a cluster.
 demo:
     cargo run --locked -- render -f examples/quickstart

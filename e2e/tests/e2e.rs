@@ -7,4 +7,5 @@ mod cli;
 mod operator;
 mod oracle;
 mod placement;
+mod plugin;
 mod smoke;

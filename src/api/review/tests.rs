@@ -154,6 +154,57 @@ fn patches_are_written_as_go_writes_them() {
     );
 }
 
+/// A pod of the fixture, as an object of a kind has it.
+fn object(kind: &str, pod: &Value) -> Value {
+    let template = json!({
+        "metadata": {"labels": pod["labels"], "annotations": pod["annotations"], "uid": pod["uid"]},
+        "spec": {"priorityClassName": pod["priorityClass"], "schedulerName": pod["schedulerName"]},
+    });
+    match kind {
+        "Pod" | "pod" => template,
+        "CronJob" => json!({"spec": {"jobTemplate": {"spec": {"template": template}}}}),
+        _ => json!({"spec": {"template": template}}),
+    }
+}
+
+/// Requests as an API server sends them, with what the admission controller answered (`e2e/tests/agreement/mutate.rs` keeps the fixture).
+#[test]
+fn responses_are_those_of_the_admission_controller() {
+    let texts =
+        |value: &Value| serde_json::from_value::<Option<_>>(value.clone()).unwrap().unwrap_or_default();
+    let mut patched = 0;
+    for line in include_str!("../../../tests/vectors/yunikorn-mutate.jsonl").lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let (asked, answer) = (&row["asked"], &row["answer"]);
+        let kind = asked["kind"].as_str().unwrap();
+        let group = match kind {
+            "Deployment" | "DaemonSet" | "StatefulSet" | "ReplicaSet" => "apps",
+            "Job" | "CronJob" => "batch",
+            _ => "",
+        };
+        let review = json!({"request": {
+            "uid": "1", "kind": {"group": group, "version": "v1", "kind": kind}, "operation": asked["operation"],
+            "namespace": asked["namespace"], "userInfo": {"username": asked["user"], "groups": asked["groups"]},
+            "object": object(kind, &asked["pod"]), "oldObject": object(kind, &asked["oldPod"]),
+        }});
+        let admission::Asked { uid, request } = admission::read(&review).unwrap();
+        let surroundings = Surroundings {
+            namespace_annotations: texts(&asked["namespaceAnnotations"]),
+            priority_class_annotations: texts(&asked["priorityClassAnnotations"]),
+        };
+        let conf = Conf::from_keys(&texts(&asked["configs"]["data"])).0;
+        let filled = admission::filled(review, &uid, &evaluate(&request, &surroundings, &conf));
+        let response = &filled["response"];
+        assert_eq!(response["allowed"], answer["allowed"], "{line}");
+        let message = response.pointer("/status/message").and_then(Value::as_str).unwrap_or_default();
+        assert_eq!(message, answer["message"], "{line}");
+        let decoded = if response["patch"].is_null() { Value::Null } else { patch(&filled) };
+        assert_eq!(decoded, answer["patch"], "{line}");
+        patched += usize::from(!decoded.is_null());
+    }
+    assert!(patched > 100, "{patched}");
+}
+
 /// JSON of every shape, with the names that reviews have.
 fn any_json() -> impl Strategy<Value = Value> {
     let name = proptest::sample::select(vec![
