@@ -3,6 +3,7 @@
 use super::check::{Decision, Denial, Outcome, Step, Subject};
 use super::tree::{Located, Tree};
 use crate::model::identity::Identity;
+use crate::model::queue::{RECOVERY, ROOT};
 use crate::model::right::Right;
 use crate::text::diag::quoted;
 
@@ -18,7 +19,11 @@ pub fn sentence(tree: &Tree, decision: &Decision) -> String {
         Outcome::Allowed => {
             decision.granted_by().map_or_else(String::new, |step| granted(decision.right, step))
         }
-        Outcome::Denied(Denial::NotGranted) => not_granted(decision, queue),
+        Outcome::Denied(Denial::NotGranted) => not_granted(decision, queue, ROOT),
+        Outcome::Denied(Denial::Recovery) if queue != RECOVERY => {
+            let why = not_granted(decision, queue, RECOVERY);
+            format!("{why}, and what is granted there and above does not reach below it")
+        }
         Outcome::Denied(Denial::Recovery) => {
             "nobody may submit to the recovery queue, whatever the ACLs say".to_owned()
         }
@@ -39,12 +44,13 @@ fn granted(right: Right, step: &Step) -> String {
     }
 }
 
-fn not_granted(decision: &Decision, queue: &str) -> String {
+/// That no ACL from a queue up to the last one that is asked grants it.
+fn not_granted(decision: &Decision, queue: &str, last: &str) -> String {
     let acl = match decision.right {
         Right::Submit => "ACL",
         Right::Admin => "adminacl",
     };
-    let way = if queue == "root" { queue.to_owned() } else { format!("the way from {queue} up to root") };
+    let way = if queue == last { queue.to_owned() } else { format!("the way from {queue} up to {last}") };
     if decision.steps.iter().all(|step| step.acl.is_empty()) {
         return format!("nobody may: no {acl} is set on {way}");
     }
@@ -69,8 +75,13 @@ mod tests {
 
     #[test]
     fn each_end_of_a_question_has_its_sentence() {
-        let tree = tree(&[("root", "", " ops"), ("root.prod", "sue devs", "")]);
-        let cases: [(Right, &str, &str, &[&str], &str); 7] = [
+        let tree = tree(&[
+            ("root", "", " ops"),
+            ("root.prod", "sue devs", ""),
+            ("root.@recovery@", "*", ""),
+            ("root.@recovery@.x", "sue", ""),
+        ]);
+        let cases: [(Right, &str, &str, &[&str], &str); 9] = [
             (Right::Submit, "root.prod", "sue", &[], "user sue may submit to root.prod"),
             (
                 Right::Submit,
@@ -89,6 +100,20 @@ mod tests {
                 "no ACL on the way from root.prod up to root names user ann or any of 2 groups",
             ),
             (Right::Admin, "root", "ann", &["qa"], "no adminacl on root names user ann or group qa"),
+            (
+                Right::Submit,
+                "root.@recovery@",
+                "sue",
+                &["ops"],
+                "nobody may submit to the recovery queue, whatever the ACLs say",
+            ),
+            (
+                Right::Submit,
+                "root.@recovery@.x",
+                "ann",
+                &["ops"],
+                "no ACL on the way from root.@recovery@.x up to root.@recovery@ names user ann or group ops, and what is granted there and above does not reach below it",
+            ),
             (Right::Submit, "prod", "ann", &[], "`prod` is no queue: a queue path begins with `root`"),
         ];
         for (right, queue, user, groups, expected) in cases {

@@ -66,18 +66,20 @@ pub struct QueuesAnswer {
     /// Their paths, each before those below it.
     pub queues: Vec<String>,
     /// The same in few words.
-    pub subtrees: Vec<TopAnswer>,
+    pub subtrees: Vec<ExtentAnswer>,
     /// What their own ACLs grant beyond those of the queues above.
     pub changes: Vec<ChangeAnswer>,
 }
 
-/// A queue that comes or goes with all below it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct TopAnswer {
+/// A queue with those below it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ExtentAnswer {
     /// The queue at the top.
     pub queue: String,
-    /// How many queues are below it.
+    /// How many queues below it are meant, too.
     pub below: usize,
+    /// The queues below it that are not, each with all below it.
+    pub except: Vec<String>,
 }
 
 /// One who gains or loses one right.
@@ -89,9 +91,7 @@ pub struct ChangeAnswer {
     pub subject: Named,
     /// What.
     pub verb: Verb,
-    /// On which queues.
-    pub queues: Vec<String>,
-    /// The same in few words, each with the entry that makes the difference.
+    /// On which queues, each subtree with the entry that makes the difference.
     pub subtrees: Vec<SubtreeAnswer>,
     /// For whom nothing changes when everyone gains or loses: they had it before, or keep it by name.
     pub unchanged: Vec<UnchangedAnswer>,
@@ -106,27 +106,24 @@ pub enum DirectionKind {
     Loses,
 }
 
-/// A queue with those below it.
+/// Queues on which something changes by one entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SubtreeAnswer {
-    /// The queue at the top.
-    pub queue: String,
-    /// How many queues below it are meant, too.
-    pub below: usize,
-    /// The queues below it that are not, each with all below it.
-    pub except: Vec<String>,
+    /// The queues.
+    #[serde(flatten)]
+    pub extent: ExtentAnswer,
     /// The entry that makes the difference: of the new configuration for a gain, of the old one for a loss.
     pub by: GrantedBy,
 }
 
 /// One for whom nothing changes.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UnchangedAnswer {
     /// Who.
     #[serde(flatten)]
     pub subject: Named,
     /// On which of the queues.
-    pub queues: Vec<String>,
+    pub subtrees: Vec<ExtentAnswer>,
 }
 
 /// The two configurations.
@@ -169,23 +166,16 @@ impl Compared<'_> {
         let all = section.queues.all();
         QueuesAnswer {
             queues: section.queues.paths(&all).map(ToString::to_string).collect(),
-            subtrees: section
-                .queues
-                .extents(&all)
-                .into_iter()
-                .map(|extent| TopAnswer { queue: extent.queue.to_string(), below: extent.below })
-                .collect(),
+            subtrees: extents(section, &all),
             changes: self.changes(partition, section),
         }
     }
 
     fn changes(self, partition: &str, section: &Section) -> Vec<ChangeAnswer> {
-        let paths = |set: &QueueSet| section.queues.paths(set).map(ToString::to_string).collect::<Vec<_>>();
         let change = |change: &Change| ChangeAnswer {
             direction: change.direction.into(),
             subject: Named::from(&change.subject),
             verb: change.right.into(),
-            queues: paths(&change.queues),
             subtrees: change
                 .extents
                 .iter()
@@ -196,7 +186,7 @@ impl Compared<'_> {
                 .iter()
                 .map(|(subject, queues)| UnchangedAnswer {
                     subject: Named::from(subject),
-                    queues: paths(queues),
+                    subtrees: extents(section, queues),
                 })
                 .collect(),
         };
@@ -207,17 +197,26 @@ impl Compared<'_> {
         let configuration = if direction == Direction::Gains { self.new } else { self.old };
         let tree = configuration.tree(partition).ok()?;
         let answers = Answers { configuration, tree };
-        let Extent { queue, below, except } = &of.extent;
-        Some(SubtreeAnswer {
-            queue: queue.to_string(),
-            below: *below,
-            except: except.iter().map(ToString::to_string).collect(),
-            by: GrantedBy {
-                queue: queue.to_string(),
-                acl: of.acl.into(),
-                origins: answers.origins(&of.by.origins),
-            },
-        })
+        let by = GrantedBy {
+            queue: of.extent.queue.to_string(),
+            acl: of.acl.into(),
+            origins: answers.origins(&of.by.origins),
+        };
+        Some(SubtreeAnswer { extent: ExtentAnswer::from(&of.extent), by })
+    }
+}
+
+fn extents(section: &Section, set: &QueueSet) -> Vec<ExtentAnswer> {
+    section.queues.extents(set).iter().map(ExtentAnswer::from).collect()
+}
+
+impl From<&Extent> for ExtentAnswer {
+    fn from(extent: &Extent) -> Self {
+        Self {
+            queue: extent.queue.to_string(),
+            below: extent.below,
+            except: extent.except.iter().map(ToString::to_string).collect(),
+        }
     }
 }
 
