@@ -9,13 +9,15 @@ WORKDIR /src
 # The dependencies, as a layer of their own: it is built anew only when a manifest or the lock file changes.
 COPY Cargo.toml Cargo.lock rust-toolchain.toml ./
 COPY e2e/Cargo.toml e2e/
-RUN mkdir -p src tests e2e/src e2e/tests \
+RUN mkdir -p src benches tests e2e/src e2e/tests \
     && echo 'fn main() {}' > src/main.rs \
-    && touch src/lib.rs tests/all.rs e2e/src/lib.rs e2e/tests/e2e.rs \
+    && touch src/lib.rs benches/all.rs tests/all.rs e2e/src/lib.rs e2e/tests/e2e.rs \
     && cargo build --release --locked --package queuewarden --bin queuewarden
 
 # Ours. cargo compares times, and COPY keeps those of the checkout, which may be older than the layer above.
 COPY src src
+# `queuewarden codes CODE` has its words from there.
+COPY docs/codes.md docs/
 RUN find src -name '*.rs' -exec touch {} + \
     && cargo build --release --locked --package queuewarden --bin queuewarden
 

@@ -46,6 +46,14 @@ crds:
 demo:
     cargo run --locked -- render -f examples/quickstart
 
+# Benchmarks of the pure core; `just bench decision` for those with this in their names.
+bench *args:
+    cargo bench --package queuewarden --no-default-features --bench all --locked -- {{ args }}
+
+# How fast it is beside YuniKorn and Hadoop: the table in the README (needs Go, Maven and a JDK).
+compare *rounds:
+    cargo run --release --package queuewarden-e2e --bin compare --locked -- {{ rounds }}
+
 # The end-to-end tests alone.
 e2e *args:
     cargo test --package queuewarden-e2e --locked -- {{ args }}

@@ -207,8 +207,9 @@ fn width(tree: &Tree, right: Right, group: &str) -> usize {
     let recovery = tree.recovery();
     let names =
         |node: &Node| implied_by(right).iter().any(|acl| node.grants(*acl).acl.has(Match::Group(group)));
-    let named = tree.queues().filter(|(_, node)| names(node));
-    QueueSet::of(named.flat_map(|(id, _)| reach(right, tree.subtree(id), recovery.as_ref())).collect()).len()
+    let granting = tree.queues().filter(|(_, node)| names(node));
+    QueueSet::of(granting.flat_map(|(id, _)| reach(right, tree.subtree(id), recovery.as_ref())).collect())
+        .len()
 }
 
 #[cfg(test)]

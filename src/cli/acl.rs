@@ -183,8 +183,8 @@ fn grants(acl: &Acl) -> String {
 /// As above; the names may be anything.
 fn names<'a>(
     everyone: bool,
-    users: impl ExactSizeIterator<Item = &'a str>,
-    groups: impl ExactSizeIterator<Item = &'a str>,
+    users: impl Iterator<Item = &'a str>,
+    groups: impl Iterator<Item = &'a str>,
 ) -> String {
     if everyone {
         return "everyone".to_owned();
@@ -193,9 +193,9 @@ fn names<'a>(
     if lists.is_empty() { "nobody".to_owned() } else { lists.join("; ") }
 }
 
-fn listed<'a>(label: &str, names: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
-    let plural = if names.len() == 1 { "" } else { "s" };
+fn listed<'a>(label: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     let names: Vec<String> = names.map(plain).collect();
+    let plural = if names.len() == 1 { "" } else { "s" };
     (!names.is_empty()).then(|| format!("{label}{plural} {}", names.join(", ")))
 }
 

@@ -6,6 +6,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::str::Split;
 use std::sync::Arc;
 
 /// What `YuniKorn` accepts as a user in an ACL; other names are dropped in silence. ASCII, sensitive to case.
@@ -87,8 +88,8 @@ impl Names {
     }
 
     /// The names in order of their bytes.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &str> {
-        self.0.split(',').filter(|name| !name.is_empty())
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> + DoubleEndedIterator {
+        Iter { names: self.0.split(','), left: self.len() }
     }
 
     /// Whether `name` is among them; case matters.
@@ -132,6 +133,34 @@ impl Names {
         Self::of(self.iter().filter(|name| !other.contains(name)))
     }
 }
+
+/// The names that are left. The empty text splits into one that is none.
+struct Iter<'n> {
+    names: Split<'n, char>,
+    left: usize,
+}
+
+impl<'n> Iterator for Iter<'n> {
+    type Item = &'n str;
+
+    fn next(&mut self) -> Option<&'n str> {
+        self.left = self.left.checked_sub(1)?;
+        self.names.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl DoubleEndedIterator for Iter<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        self.names.next_back()
+    }
+}
+
+impl ExactSizeIterator for Iter<'_> {}
 
 impl fmt::Debug for Names {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -68,7 +68,7 @@ pub struct NodeIn<'t> {
 /// A [`NodeIn`] of its own, which outlives the text.
 pub type Node = NodeIn<'static>;
 
-impl<'t> NodeIn<'t> {
+impl NodeIn<'_> {
     /// The mapping's pairs, or `None` if it is something else.
     pub fn as_mapping(&self) -> Option<&[(Self, Self)]> {
         match &self.kind {

@@ -40,13 +40,16 @@ pub(super) struct Document<'t> {
     pub(super) nodes: Vec<Raw<'t>>,
 }
 
+/// About what a node of a configuration takes in the text. Room for all of them at once is cheaper than to make more again and again.
+const BYTES_PER_NODE: usize = 16;
+
 /// Reads the first document, to the token behind it. `None`: there is none.
 pub(super) fn compose(text: &str) -> Result<Option<Document<'_>>, Diagnostic> {
     let mut composer = Composer {
         scanner: Scanner::new(text),
         tags: Vec::new(),
         anchors: HashMap::new(),
-        nodes: Vec::new(),
+        nodes: Vec::with_capacity(text.len() / BYTES_PER_NODE),
         depth: 0,
     };
     Ok(if composer.document()? { Some(Document { nodes: composer.nodes }) } else { None })
@@ -254,8 +257,12 @@ impl<'t> Composer<'t> {
 
     /// An anchor and a tag, in either order.
     fn properties(&mut self) -> Composed<Properties> {
-        let (start, _) = self.place()?;
+        let Token { kind, start, .. } = self.scanner.peek()?;
+        let start = *start;
         let mut properties = Properties { anchor: None, tag: None, start, end: start };
+        if !matches!(kind, TokenKind::Anchor(_) | TokenKind::Tag { .. }) {
+            return Ok(properties);
+        }
         self.anchor(&mut properties)?;
         let tag = self.tag(&mut properties)?;
         if properties.anchor.is_none() {
@@ -308,7 +315,9 @@ impl<'t> Composer<'t> {
             return Err(too_many(span).into());
         }
         let anchored = anchor.is_some();
-        self.anchors.extend(anchor.map(|anchor| (anchor, id)));
+        if let Some(anchor) = anchor {
+            self.anchors.insert(anchor, id);
+        }
         self.nodes.push(Raw { kind, tag, anchored, span, line: start.line + 1 });
         Ok(id)
     }

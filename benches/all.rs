@@ -1,0 +1,22 @@
+//! Benchmarks of the pure core: `cargo bench --no-default-features`, with a part of a name behind it for some of them.
+//!
+//! How it compares with others is told by `e2e/src/bin/compare`, which asks the same.
+
+#![expect(clippy::expect_used, reason = "an input that is refused ends the run")]
+
+mod acl;
+mod decision;
+mod inputs;
+mod load;
+mod who_can;
+
+use criterion::Criterion;
+
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    acl::read(&mut criterion);
+    load::load(&mut criterion);
+    decision::decisions(&mut criterion);
+    who_can::everywhere(&mut criterion);
+    criterion.final_summary();
+}

@@ -1,0 +1,93 @@
+//! The same measured of queuewarden, under the same names.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use queuewarden::access::{Index, Tree, who_can};
+use queuewarden::model::acl;
+use queuewarden::model::config::verdict;
+use queuewarden::model::right::Right;
+
+use super::{Figures, inputs};
+
+/// How long each round of one measurement lasts at least; the fastest of some counts.
+const ROUND: Duration = Duration::from_millis(100);
+const ROUNDS: usize = 5;
+
+pub(super) fn figures() -> Result<Figures> {
+    let mut figures = Figures::new();
+    let text = inputs::acl();
+    measure(&mut figures, "Parse", || acl::parse(black_box(&text)).is_ok())?;
+    let text = inputs::queues();
+    measure(&mut figures, "Load", || load(black_box(&text)).is_ok())?;
+    let (tree, _) = load(&text)?;
+    let results = who_can_everywhere(&tree);
+    ensure!(results > 0, "nobody can do anything");
+    measure(&mut figures, "WhoCan", || who_can_everywhere(black_box(&tree)) == results)?;
+    // For a thousand results.
+    figures.entry("WhoCan".to_owned()).and_modify(|time| *time *= 1000.0 / as_float(results));
+    decisions(&mut figures)?;
+    Ok(figures)
+}
+
+/// The text as all commands read it, and all that is needed to answer.
+fn load(text: &str) -> Result<(Tree, Index)> {
+    let config = verdict(text, &[]).config.context("the configuration is refused")?;
+    let tree = Tree::of(config.partition("default").context("no partition")?)?;
+    let index = Index::of(&tree);
+    Ok((tree, index))
+}
+
+fn who_can_everywhere(tree: &Tree) -> usize {
+    tree.queues().map(|(_, node)| who_can(tree, Right::Submit, node.path.as_str()).grantees.len()).sum()
+}
+
+fn decisions(figures: &mut Figures) -> Result<()> {
+    for decision in inputs::decisions() {
+        let (tree, index) = load(&decision.config)?;
+        let inputs::Decision { name, lists, user, groups, allowed, .. } = &decision;
+        let path = &lists.first().context("no queue")?.path;
+        let queue = tree.locate(path).decides().context("no queue")?;
+        measure(figures, &format!("Decision/{name}"), || {
+            index.allows(Right::Submit, black_box(path), black_box(user), black_box(groups)) == *allowed
+        })?;
+        measure(figures, &format!("OnQueue/{name}"), || {
+            index.allows_on(Right::Submit, black_box(queue), black_box(user), black_box(groups)) == *allowed
+        })?;
+        let holder = index.holder(user, groups);
+        measure(figures, &format!("Prepared/{name}"), || {
+            black_box(&holder).holds(Right::Submit, black_box(queue)) == *allowed
+        })?;
+    }
+    Ok(())
+}
+
+/// Nanoseconds for one call of what answers whether all went well.
+fn measure(figures: &mut Figures, name: &str, work: impl Fn() -> bool) -> Result<()> {
+    ensure!(work(), "{name}: another answer");
+    let mut calls = 1_u32;
+    while repeat(calls, &work)? < ROUND / 10 {
+        calls = calls.saturating_mul(4);
+    }
+    let mut fastest = Duration::MAX;
+    for _ in 0..ROUNDS {
+        fastest = fastest.min(repeat(calls, &work)?);
+    }
+    figures.insert(name.to_owned(), fastest.as_secs_f64() * 1e9 / f64::from(calls));
+    Ok(())
+}
+
+fn repeat(calls: u32, work: impl Fn() -> bool) -> Result<Duration> {
+    let begin = Instant::now();
+    let mut all = true;
+    for _ in 0..calls {
+        all &= black_box(work());
+    }
+    ensure!(all, "another answer than before");
+    Ok(begin.elapsed())
+}
+
+fn as_float(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}

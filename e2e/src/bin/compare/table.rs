@@ -1,0 +1,89 @@
+//! The figures side by side, as Markdown.
+
+use std::fmt::Write as _;
+
+use super::{Figures, inputs};
+
+/// One line: what was measured, under which name here and there, and how many times faster than Go it should be.
+struct Row {
+    what: String,
+    ours: String,
+    theirs: String,
+    goal: Option<f64>,
+}
+
+impl Row {
+    fn new(what: impl Into<String>, ours: &str, theirs: &str, goal: Option<f64>) -> Self {
+        Self { what: what.into(), ours: ours.to_owned(), theirs: theirs.to_owned(), goal }
+    }
+}
+
+/// The whole table; a goal that is not met says so.
+pub(super) fn table(ours: &Figures, go: &Figures, java: &Figures) -> String {
+    let mut text = "| | queuewarden | YuniKorn (Go) | Hadoop (Java) | times faster than Go | goal |\n|---|---:|---:|---:|---:|---|\n".to_owned();
+    for Row { what, ours: name, theirs, goal } in rows() {
+        let (mine, theirs, hadoop) = (ours.get(&name), go.get(&theirs), java.get(&name));
+        let ratio = theirs.zip(mine).map(|(theirs, mine)| theirs / mine);
+        let times = ratio.map_or_else(String::new, |ratio| format!("{ratio:.1}"));
+        let goal = match (goal, ratio) {
+            (Some(goal), Some(ratio)) => judged(&format!("at least {goal}"), ratio >= goal),
+            _ => String::new(),
+        };
+        _ = writeln!(
+            text,
+            "| {what} | {} | {} | {} | {times} | {goal} |",
+            shown(mine),
+            shown(theirs),
+            shown(hadoop)
+        );
+    }
+    let who_can = ours.get("WhoCan");
+    let goal = who_can.map_or_else(String::new, |time| judged("below 1 ms", *time < 1e6));
+    _ = writeln!(
+        text,
+        "| who-can on each of {} queues, for a thousand results | {} | | | | {goal} |",
+        inputs::QUEUES,
+        shown(who_can)
+    );
+    text
+}
+
+fn judged(goal: &str, met: bool) -> String {
+    format!("{goal}: {}", if met { "met" } else { "**not met**" })
+}
+
+fn rows() -> Vec<Row> {
+    let mut rows = vec![
+        Row::new("read an ACL of 40 names", "Parse", "Parse", Some(6.0)),
+        Row::new(
+            format!("load {} queues; Go: until it is validated", inputs::QUEUES),
+            "Load",
+            "Load",
+            Some(4.0),
+        ),
+        Row::new("the same; Go: until there are queues to ask", "Load", "Start", None),
+    ];
+    for (prefix, what, goal) in [("Decision", "", Some(8.0)), ("OnQueue", ", the queue being found", None)] {
+        for decision in inputs::decisions() {
+            let name = format!("{prefix}/{}", decision.name);
+            let (kind, depth) = decision.name.split_once('/').unwrap_or_default();
+            let kind = match kind {
+                "miss" => "no",
+                "far" => "yes by a group in the root's list",
+                _ => "yes by the user in the queue's own list",
+            };
+            rows.push(Row::new(format!("decide: {kind}, depth {depth}{what}"), &name, &name, goal));
+        }
+    }
+    rows
+}
+
+/// With the unit that suits it.
+fn shown(nanoseconds: Option<&f64>) -> String {
+    match nanoseconds {
+        None => String::new(),
+        Some(time) if *time < 1e3 => format!("{time:.0} ns"),
+        Some(time) if *time < 1e6 => format!("{:.2} µs", time / 1e3),
+        Some(time) => format!("{:.1} ms", time / 1e6),
+    }
+}
