@@ -17,6 +17,8 @@ RUN mkdir -p src benches tests e2e/src e2e/tests e2e/compare/src \
 
 # Ours. cargo compares times, and COPY keeps those of the checkout, which may be older than the layer above.
 COPY src src
+# `queuewarden codes CODE` has its words from there.
+COPY docs/codes.md docs/
 RUN find src -name '*.rs' -exec touch {} + \
     && cargo build --release --locked --package queuewarden --bin queuewarden
 

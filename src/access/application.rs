@@ -6,9 +6,11 @@
 //! `ContainerLogsUtils` and `LogAggregationHtmlBlock` for logs, which do not ask the queue; Cloudera's "Managing YARN ACLs"; Spark
 //! 3.5's `SecurityManager` and `HttpSecurityFilter`.
 //!
-//! Queues are those of a [`Tree`], whose ACLs `YuniKorn` reads. Where YARN's capacity scheduler lets everybody in to an
-//! application whose queue has been removed, nobody is let in here by a queue that there is not; a queue below one that there is
-//! may have been made for the application, and those who administer the one above administer it.
+//! Queues are those of a [`Tree`], whose ACLs `YuniKorn` reads and walks: both of a queue, then those of the queue above. YARN walks
+//! up with the one and then with the other (`ConfiguredYarnAuthorizer.checkPermissionInternal`), to the same answer. Where
+//! YARN's capacity scheduler lets everybody in to an application whose queue has been removed, nobody is let in here by a queue
+//! that there is not; a queue below one that there is may have been made for the application, and those who administer the one
+//! above administer it.
 
 mod clauses;
 

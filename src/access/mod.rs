@@ -3,6 +3,7 @@
 //! * [`tree`]: the queues of one partition with their ACLs, and for each where it came from.
 //! * [`application`]: may this user view, modify, kill or move an application, or read its logs, by the rules of a dialect.
 //! * [`check`]: may this user submit to, or administer, this queue; with every step on the way.
+//! * [`sentence`](mod@sentence): a decision for people.
 //! * [`near_miss`], [`remedy`]: why it is a no although it looks like a yes, and what would make it one.
 //! * [`index`]: the same decisions from a table, without the steps.
 //! * [`reach`]: how far a grant reaches.
@@ -23,9 +24,12 @@ pub mod lint;
 pub mod matrix;
 pub mod near_miss;
 pub mod placement;
+#[cfg(test)]
+mod properties;
 pub mod reach;
 pub mod remedy;
 pub mod review;
+pub mod sentence;
 #[cfg(test)]
 mod testing;
 pub mod tree;
@@ -36,9 +40,10 @@ pub use check::{Decision, Denial, Outcome, Step};
 pub use diff::{Diff, diff};
 pub use index::Index;
 pub use matrix::{Matrix, matrix};
-pub use near_miss::{NearMiss, near_misses, sentence};
+pub use near_miss::{NearMiss, near_misses};
 pub use reach::{QueueSet, Way};
-pub use remedy::{How, Remedy, remedies};
+pub use remedy::{How, Remedy, administrators, remedies};
+pub use sentence::sentence;
 pub use tree::{Grants, Node, Origin, QueueId, Tree};
 pub use what_can::{WhatCan, what_can};
 pub use who_can::{WhoCan, who_can};

@@ -5,11 +5,9 @@
 
 use std::fmt;
 
-use super::check::{Decision, Denial, Outcome, Step};
-use super::tree::{Located, Tree};
+use super::check::Step;
 use crate::model::acl::{self, group_name_ok, user_name_ok};
 use crate::model::identity::Identity;
-use crate::model::right::Right;
 use crate::text::diag::quoted;
 
 /// Something in an ACL that was nearly the asker's.
@@ -93,66 +91,12 @@ pub fn near_misses(step: &Step, identity: &Identity) -> Vec<NearMiss> {
     found
 }
 
-/// The decision in one sentence, for a line of output, a webhook's `reason`, or an event.
-pub fn sentence(tree: &Tree, decision: &Decision) -> String {
-    let Decision { right, asked, identity, located, outcome, .. } = decision;
-    let queue =
-        located.decides().and_then(|id| tree.node(id)).map_or(asked.as_str(), |node| node.path.as_str());
-    let verb = right.verb();
-    let of = if matches!(located, Located::Below(_)) {
-        format!("{} is not configured, so queue {queue} decides: ", quoted(asked))
-    } else {
-        String::new()
-    };
-    match outcome {
-        Outcome::Allowed => {
-            let Some((step, entry)) =
-                decision.granted_by().and_then(|step| Some((step, step.entry.as_ref()?)))
-            else {
-                return format!("{of}allowed");
-            };
-            let through =
-                if step.right == *right { "" } else { "; who administers a queue may submit to it" };
-            let where_ =
-                if step.queue.as_str() == queue { String::new() } else { format!(", above {queue},") };
-            format!(
-                "{of}the {} of queue {}{where_} names {}{through}",
-                step.right.key(),
-                step.queue,
-                entry.subject
-            )
-        }
-        Outcome::Denied(Denial::Recovery) => {
-            format!("{of}nobody may submit to the recovery queue; YuniKorn itself puts applications there")
-        }
-        Outcome::Denied(Denial::NoQueue) => {
-            format!("{} is no queue: a queue path begins with `root`", quoted(asked))
-        }
-        Outcome::Denied(Denial::NotGranted) => {
-            let groups = match identity.groups.as_slice() {
-                [] => "no groups".to_owned(),
-                [one] => format!("group {one}"),
-                more => format!("groups {}", more.join(", ")),
-            };
-            let acls = match right {
-                Right::Submit => "neither a submitacl nor an adminacl",
-                Right::Admin => "no adminacl",
-            };
-            let whom = if identity.groups.is_empty() { "the user" } else { "the user or a group" };
-            let to = if *right == Right::Submit { " to" } else { "" };
-            format!(
-                "{of}user {} ({groups}) may not {verb}{to} {queue}: {acls} from there up to the root names {whom}",
-                identity.user
-            )
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::access::check::decide;
     use crate::access::testing::tree;
+    use crate::model::right::Right;
 
     fn person(user: &str, groups: &[&str]) -> Identity {
         Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() }
@@ -195,34 +139,6 @@ mod tests {
                 .map(|miss| miss.to_string())
                 .collect();
             assert_eq!(told, expected, "{acl}");
-        }
-    }
-
-    #[test]
-    fn a_decision_is_one_sentence() {
-        let tree = tree(&[("root", "", " ops"), ("root.prod", "sue devs", "")]);
-        let cases = [
-            ("root.prod", person("sue", &[]), "the submitacl of queue root.prod names user sue"),
-            (
-                "root.prod.etl",
-                person("bob", &["devs"]),
-                "`root.prod.etl` is not configured, so queue root.prod decides: the submitacl of queue root.prod names group devs",
-            ),
-            (
-                "root.prod",
-                person("ann", &["ops"]),
-                "the adminacl of queue root, above root.prod, names group ops; who administers a queue may submit to it",
-            ),
-            (
-                "root.prod",
-                person("ann", &["qa", "x"]),
-                "user ann (groups qa, x) may not submit to root.prod: neither a submitacl nor an adminacl from there up to the root names the user or a group",
-            ),
-            ("prod", person("ann", &[]), "`prod` is no queue: a queue path begins with `root`"),
-        ];
-        for (queue, identity, expected) in cases {
-            let decision = decide(&tree, Right::Submit, queue, &identity);
-            assert_eq!(sentence(&tree, &decision), expected);
         }
     }
 }

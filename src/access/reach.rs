@@ -56,8 +56,13 @@ impl QueueSet {
     }
 
     /// Whether this queue is among them.
+    #[inline]
     pub fn contains(&self, queue: u32) -> bool {
-        self.at_or_behind(queue).first().is_some_and(|range| range.start <= queue)
+        match self.0.as_slice() {
+            [] => false,
+            [one] => one.contains(&queue),
+            _ => self.at_or_behind(queue).first().is_some_and(|range| range.start <= queue),
+        }
     }
 
     /// What only `self` has.

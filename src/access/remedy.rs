@@ -1,18 +1,21 @@
 //! What would turn a denial into a yes, the smallest change first.
 //!
-//! Small is what opens least: a person before a group, one queue before a tree, and joining a group that has access already
-//! before writing anything new only where nobody else gains.
+//! Small is what opens least: nothing when another queue was meant, then one person on the queue, then one person on all queues that a
+//! group has, the group with the fewest first, and last the members of a group, who are not counted here. Never `*`.
 
 use std::fmt;
 
-use super::check::{Decision, Denial, Outcome, Subject};
-use super::tree::{Origin, QueueId, Tree};
-use crate::model::acl::{group_name_ok, user_name_ok};
-use crate::model::queue::{QueuePath, nearest};
+use super::check::{Decision, Outcome, Subject, implied_by};
+use super::reach::{QueueSet, Way, asked, reach, stops};
+use super::tree::{Grants, Located, Node, Origin, QueueId, Tree};
+use crate::model::acl::{Match, group_name_ok, user_name_ok};
+use crate::model::queue::{QueuePath, lowered, nearest};
 use crate::model::right::Right;
 
 /// The most groups and objects that are offered, so that an answer stays readable.
 const MOST: usize = 3;
+/// The most groups that are looked at, the nearest first: each costs a walk through the tree.
+const MOST_WEIGHED: usize = 16;
 
 /// One way to get what was denied.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,13 +95,42 @@ impl fmt::Display for Remedy {
 
 /// What would grant it; nothing for a decision that does, and for the recovery queue, which nothing opens.
 pub fn remedies(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
-    match decision.outcome {
-        Outcome::Allowed | Outcome::Denied(Denial::Recovery) => Vec::new(),
-        Outcome::Denied(Denial::NoQueue) => like(tree, &decision.asked).into_iter().collect(),
-        Outcome::Denied(Denial::NotGranted) => {
-            decision.located.decides().map(|queue| grants(tree, decision, queue)).unwrap_or_default()
+    let decides = decision.located.decides().and_then(|id| Some((id, tree.node(id)?)));
+    match (&decision.outcome, decides) {
+        (Outcome::Allowed, _) => Vec::new(),
+        (Outcome::Denied(_), None) => like(tree, &decision.asked).into_iter().collect(),
+        (Outcome::Denied(_), Some((_, node))) if stops(decision.right, node) => Vec::new(),
+        (Outcome::Denied(_), Some((id, node))) => {
+            meant(tree, decision).into_iter().chain(grants(tree, decision, id, node)).collect()
         }
     }
+}
+
+/// Who administers the queue that decides, by name, the nearest first: whom to ask for a grant. `YuniKorn` itself lets nobody change an ACL;
+/// that the administrators of a queue are the ones to ask is a convention.
+pub fn administrators(tree: &Tree, decision: &Decision) -> Vec<Subject> {
+    let Some(id) = decision.located.decides() else { return Vec::new() };
+    let entries = asked(tree, Right::Admin, id).flat_map(|(_, node)| node.admin.acl.entries());
+    let mut found: Vec<Subject> = Vec::new();
+    for subject in entries.filter(|entry| *entry != Match::Everyone).map(Subject::from) {
+        if !found.contains(&subject) {
+            found.push(subject);
+        }
+        if found.len() == MOST {
+            break;
+        }
+    }
+    found
+}
+
+/// The queue that a misspelled path was perhaps to name, when the right is granted there.
+fn meant(tree: &Tree, decision: &Decision) -> Option<Remedy> {
+    let Located::Below(_) = decision.located else { return None };
+    let asked = lowered(&decision.asked);
+    let paths = tree.queues().map(|(_, node)| node.path.as_str());
+    let found = tree.find(&QueuePath::parse(nearest(paths, asked.as_str())?).ok()?)?;
+    Way::find(tree, decision.right, found, &decision.identity)?;
+    tree.node(found).map(|node| Remedy::Ask { queue: node.path.clone() })
 }
 
 /// A queue that was perhaps meant.
@@ -114,10 +146,30 @@ fn like(tree: &Tree, asked: &str) -> Option<Remedy> {
     Some(Remedy::Ask { queue: queue.clone() })
 }
 
-fn grants(tree: &Tree, decision: &Decision, queue: QueueId) -> Vec<Remedy> {
-    let Some(node) = tree.node(queue) else { return Vec::new() };
+fn grants(tree: &Tree, decision: &Decision, queue: QueueId, node: &Node) -> Vec<Remedy> {
     let (right, identity) = (decision.right, &decision.identity);
-    let grants = node.grants(right);
+    let opens = tree.subtree(queue).len();
+    let how = how(node.grants(right));
+    let grant = |subject| Remedy::Grant { queue: node.path.clone(), right, subject, how: how.clone(), opens };
+    let user = Some(&identity.user).filter(|user| user_name_ok(user));
+    let mut groups: Vec<&String> = Vec::new();
+    for group in identity.groups.iter().filter(|group| group_name_ok(group) && **group != identity.user) {
+        if groups.len() < MOST && !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    let unnameable = (user.is_none() && groups.is_empty()).then_some(Remedy::Unnameable);
+    let user = user.cloned().map(Subject::User);
+    let groups = groups.into_iter().cloned().map(Subject::Group);
+    user.map(grant)
+        .into_iter()
+        .chain(unnameable)
+        .chain(joins(tree, decision))
+        .chain(groups.map(grant))
+        .collect()
+}
+
+fn how(grants: &Grants) -> How {
     let objects: Vec<Origin> = grants
         .parts
         .iter()
@@ -126,30 +178,38 @@ fn grants(tree: &Tree, decision: &Decision, queue: QueueId) -> Vec<Remedy> {
         .take(MOST)
         .cloned()
         .collect();
-    let how =
-        if objects.is_empty() { How::New { extend: !grants.acl.is_nobody() } } else { How::Edit(objects) };
-    let user = Some(Subject::User(identity.user.clone())).filter(|_| user_name_ok(&identity.user));
-    let groups = identity.groups.iter().filter(|group| group_name_ok(group) && **group != identity.user);
-    let named = user.into_iter().chain(groups.cloned().map(Subject::Group).take(MOST));
-    let opens = tree.subtree(queue).len();
-    let mut found: Vec<Remedy> = named
-        .map(|subject| Remedy::Grant { queue: node.path.clone(), right, subject, how: how.clone(), opens })
-        .collect();
-    if found.is_empty() {
-        found.push(Remedy::Unnameable);
-    }
-    found.extend(joins(decision));
-    found
+    if objects.is_empty() { How::New { extend: !grants.acl.is_nobody() } } else { How::Edit(objects) }
 }
 
-/// The groups that have access, nearest first.
-fn joins(decision: &Decision) -> impl Iterator<Item = Remedy> {
-    let groups = decision.steps.iter().flat_map(|step| {
-        let acl = crate::model::acl::parse(&step.acl).unwrap_or_default();
-        let named: Vec<String> = acl.groups().iter().map(str::to_owned).collect();
-        named.into_iter().map(|group| Remedy::Join { group, queue: step.queue.clone(), right: step.right })
-    });
-    groups.take(MOST)
+/// The groups that have access, those that have the right on the fewest queues first.
+fn joins(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
+    let mut found: Vec<(usize, &str, &QueuePath, Right)> = Vec::new();
+    for step in &decision.steps {
+        let Some(node) = tree.find(&step.queue).and_then(|id| tree.node(id)) else { continue };
+        for group in node.grants(step.right).acl.groups().iter() {
+            if found.len() < MOST_WEIGHED && !found.iter().any(|(_, known, ..)| *known == group) {
+                found.push((width(tree, decision.right, group), group, &step.queue, step.right));
+            }
+        }
+    }
+    // Stable: of those that open as much the nearest.
+    found.sort_by_key(|(width, ..)| *width);
+    let join = |(_, group, queue, right): (usize, &str, &QueuePath, Right)| Remedy::Join {
+        group: group.to_owned(),
+        queue: queue.clone(),
+        right,
+    };
+    found.into_iter().take(MOST).map(join).collect()
+}
+
+/// On how many queues the members of a group have a right by it.
+fn width(tree: &Tree, right: Right, group: &str) -> usize {
+    let recovery = tree.recovery();
+    let names =
+        |node: &Node| implied_by(right).iter().any(|acl| node.grants(*acl).acl.has(Match::Group(group)));
+    let granting = tree.queues().filter(|(_, node)| names(node));
+    QueueSet::of(granting.flat_map(|(id, _)| reach(right, tree.subtree(id), recovery.as_ref())).collect())
+        .len()
 }
 
 #[cfg(test)]
@@ -176,9 +236,9 @@ mod tests {
             told(&tree, Right::Submit, "root.prod", "sue", &["qa", "system:authenticated"]),
             [
                 "name user sue in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`; it opens the queue below, too",
-                "name group qa in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`; it opens the queue below, too",
                 "become a member of group devs, which the submitacl of queue root.prod names",
                 "become a member of group ops, which the adminacl of queue root names",
+                "name group qa in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`; it opens the queue below, too",
             ]
         );
         let prod = QueuePath::parse("root.prod").expect("path");
@@ -204,7 +264,56 @@ mod tests {
             ]
         );
         assert_eq!(told(&tree, Right::Submit, "prod", "sue", &[]), ["ask for queue root.prod"]);
+        assert_eq!(
+            told(&tree, Right::Submit, "root.Prdo", "bob", &[]).first().map(String::as_str),
+            Some("ask for queue root.prod")
+        );
         assert_eq!(told(&tree, Right::Submit, "root", "ann", &["ops"]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn of_groups_the_one_with_the_fewest_queues_comes_first() {
+        let tree = tree(&[
+            ("root", " all", ""),
+            ("root.a", " wide,narrow", ""),
+            ("root.a.b", "", " near"),
+            ("root.c", " wide,near", ""),
+            ("root.c.d", "", ""),
+        ]);
+        let groups = |queue: &str| {
+            let told = told(&tree, Right::Submit, queue, "sue", &[]);
+            told.iter()
+                .filter_map(|line| {
+                    line.strip_prefix("become a member of group ")?.split(',').next().map(str::to_owned)
+                })
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(groups("root.a"), ["narrow", "wide", "all"]);
+        assert_eq!(groups("root.a.b"), ["narrow", "near", "wide"]);
+    }
+
+    #[test]
+    fn below_the_recovery_queue_a_grant_there_helps() {
+        let tree = tree(&[("root", "*", ""), ("root.@recovery@", "*", ""), ("root.@recovery@.x", "", "")]);
+        assert_eq!(
+            told(&tree, Right::Submit, "root.@recovery@.x", "sue", &[]),
+            ["name user sue in the submitacl of queue root.@recovery@.x, by a QueueAcl"]
+        );
+        assert_eq!(told(&tree, Right::Submit, "root.@recovery@", "sue", &[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_administrators_of_a_queue_are_who_is_named_nearest() {
+        let tree = tree(&[("root", "", "ann ops"), ("root.prod", "", "*"), ("root.prod.etl", "", "bob ops")]);
+        let asked = |queue: &str| {
+            let identity = Identity { user: "sue".to_owned(), groups: Vec::new() };
+            administrators(&tree, &decide(&tree, Right::Submit, queue, &identity))
+        };
+        let [ann, bob] = ["ann", "bob"].map(|user| Subject::User(user.to_owned()));
+        let ops = Subject::Group("ops".to_owned());
+        assert_eq!(asked("root.prod.etl.new"), [bob, ops.clone(), ann.clone()]);
+        assert_eq!(asked("root"), [ann, ops]);
+        assert_eq!(asked("prod"), []);
     }
 
     proptest! {
@@ -224,7 +333,10 @@ mod tests {
                             let changed = with(&tree, &at, written, &subject);
                             prop_assert!(decide(&changed, right, &queue, &identity).allowed());
                         }
-                        Remedy::Ask { .. } | Remedy::Unnameable => prop_assert!(false, "{:?}", decision),
+                        Remedy::Ask { queue: meant } => {
+                            prop_assert!(decide(&tree, right, meant.as_str(), &identity).allowed());
+                        }
+                        Remedy::Unnameable => prop_assert!(false, "{:?}", decision),
                     }
                 }
             }

@@ -104,7 +104,7 @@ pub(crate) fn each_tree(queues: &[&str], mut look: impl FnMut(&Tree)) {
     }
 }
 
-fn any_acl() -> impl Strategy<Value = &'static str> {
+pub(crate) fn any_acl() -> impl Strategy<Value = &'static str> {
     prop_oneof![
         6 => Just(""),
         1 => Just("*"),
@@ -114,9 +114,14 @@ fn any_acl() -> impl Strategy<Value = &'static str> {
 
 /// A tree of some of [`QUEUES`] with ACLs of few names.
 pub(crate) fn any_tree() -> impl Strategy<Value = Tree> {
+    any_queues().prop_map(|queues| tree(&queues))
+}
+
+/// The queues of such a tree.
+pub(crate) fn any_queues() -> impl Strategy<Value = Vec<Queue<'static>>> {
     let queue = (any::<bool>(), any_acl(), any_acl());
     proptest::collection::vec(queue, QUEUES.len()).prop_map(|choices| {
-        let mut queues: Vec<Queue<'_>> = Vec::new();
+        let mut queues: Vec<Queue<'static>> = Vec::new();
         for (path, (present, submit, admin)) in QUEUES.iter().zip(choices) {
             let above = path.rsplit_once('.').map(|(above, _)| above);
             let has_above = above.is_none_or(|above| queues.iter().any(|(path, _, _)| *path == above));
@@ -124,7 +129,7 @@ pub(crate) fn any_tree() -> impl Strategy<Value = Tree> {
                 queues.push((path, submit, admin));
             }
         }
-        tree(&queues)
+        queues
     })
 }
 

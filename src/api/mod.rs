@@ -5,6 +5,7 @@
 //! * [`convert`]: what the API server, or a file, holds, as the plan's input; nothing in there can fail, a bad object becomes
 //!   an entry that says what is wrong with it.
 //! * [`config_map`]: a `ConfigMap` as the plan's input, with the owners of its keys.
+//! * [`review`]: the reviews of Kubernetes, read and filled in.
 //! * [`status`]: the plan's output as `status` of the objects.
 //!
 //! The API server checks structure (lengths, names, what excludes what). It is never the only guard: objects may be older than a
@@ -13,6 +14,7 @@
 pub mod config_map;
 pub mod convert;
 pub mod crd;
+pub mod review;
 pub mod status;
 pub mod v1alpha1;
 

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::ask::output::visible;
 use super::console::Console;
 use super::findings::{Count, VERSION};
 use super::input::source::{self, Source};
@@ -14,7 +15,7 @@ use super::validate::Format;
 use super::{Exit, Failure, report};
 use crate::model::acl::{self, Acl, AclError, Analysis, lint};
 use crate::model::application::{Dialect as Rules, Reading};
-use crate::text::diag::{Diagnostic, Span, quoted, show};
+use crate::text::diag::{Diagnostic, Span, quoted};
 
 /// What the shell and the reader of the output need to know.
 const HELP: &str = "\
@@ -160,7 +161,7 @@ fn text<E: Explains>(explained: &[E], color: bool) -> String {
 /// Draws on the text with everything escaped that cannot be seen: in an ACL a tab or a line end makes all the difference, and
 /// it may come from anywhere, so that a terminal must not obey it.
 fn draw(diagnostic: &Diagnostic, source: &Source, color: bool) -> String {
-    let shown = |end: usize| escaped(source.text.get(..end).unwrap_or(&source.text));
+    let shown = |end: usize| visible(source.text.get(..end).unwrap_or(&source.text));
     let span = diagnostic.span.map(|span| Span::new(shown(span.start).len(), shown(span.end).len()));
     let source = Source { text: shown(source.text.len()), ..source.clone() };
     report::draw(&Diagnostic { span, ..diagnostic.clone() }, Some(&source), None, color)
@@ -182,8 +183,8 @@ fn grants(acl: &Acl) -> String {
 /// As above; the names may be anything.
 fn names<'a>(
     everyone: bool,
-    users: impl ExactSizeIterator<Item = &'a str>,
-    groups: impl ExactSizeIterator<Item = &'a str>,
+    users: impl Iterator<Item = &'a str>,
+    groups: impl Iterator<Item = &'a str>,
 ) -> String {
     if everyone {
         return "everyone".to_owned();
@@ -192,22 +193,15 @@ fn names<'a>(
     if lists.is_empty() { "nobody".to_owned() } else { lists.join("; ") }
 }
 
-fn listed<'a>(label: &str, names: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
-    let plural = if names.len() == 1 { "" } else { "s" };
+fn listed<'a>(label: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     let names: Vec<String> = names.map(plain).collect();
+    let plural = if names.len() == 1 { "" } else { "s" };
     (!names.is_empty()).then(|| format!("{label}{plural} {}", names.join(", ")))
 }
 
 /// A name that YARN took may have blanks in it.
 fn plain(name: &str) -> String {
-    if name.contains(' ') { format!("`{}`", escaped(name)) } else { escaped(name) }
-}
-
-/// The text with everything escaped that cannot be seen.
-fn escaped(text: &str) -> String {
-    let mut shown = String::new();
-    text.chars().for_each(|c| show(&mut shown, c));
-    shown
+    if name.contains(' ') { format!("`{}`", visible(name)) } else { visible(name) }
 }
 
 /// One object for one ACL, an array for several; README.md describes every field.

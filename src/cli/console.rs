@@ -23,12 +23,18 @@ pub enum Color {
 #[derive(Debug, Clone, Copy)]
 pub struct Console {
     color: Color,
+    silent: bool,
 }
 
 impl Console {
     /// The streams of this process.
     pub fn new(color: Color) -> Self {
-        Self { color }
+        Self { color, silent: false }
+    }
+
+    /// The same without messages, for what is done behind somebody's back.
+    pub fn silent() -> Self {
+        Self { color: Color::Never, silent: true }
     }
 
     /// Whether standard output takes colours.
@@ -69,6 +75,9 @@ impl Console {
 
     /// Writes to standard error, as far as anyone listens: what is said there must not stop what is done.
     pub fn err(self, text: &str) {
+        if self.silent {
+            return;
+        }
         let mut stream = io::stderr().lock();
         drop(stream.write_all(text.as_bytes()).and_then(|()| stream.flush()));
     }

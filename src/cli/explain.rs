@@ -10,6 +10,7 @@ use super::console::Console;
 use super::{Exit, Failure};
 use crate::access::check::{Decision, Step, decide};
 use crate::access::tree::Tree;
+use crate::access::{self, near_misses};
 use crate::cli::ask::answers::{Named, WrittenIn};
 use crate::model::identity::Identity;
 
@@ -67,14 +68,31 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
 
 fn text(answers: &Answers<'_>, decision: &Decision) -> String {
     let verdict = if decision.allowed() { "yes" } else { "no" };
-    let mut shown = format!("{verdict}: {}\n\n", output::visible(&answers.reason(decision)));
+    let mut shown = visible_lines(&format!("{verdict}: {}\n", answers.reason(decision)));
+    shown.push('\n');
     shown.push_str(&facts(answers, decision));
-    let steps = steps(answers, &decision.steps);
+    let steps = steps(answers, decision);
     if !steps.is_empty() {
         shown.push('\n');
         shown.push_str(&steps.text(true));
     }
+    shown.push_str(&remedies(answers.tree, decision));
     shown
+}
+
+/// What would make it a yes.
+fn remedies(tree: &Tree, decision: &Decision) -> String {
+    let found = access::remedies(tree, decision);
+    if found.is_empty() {
+        return String::new();
+    }
+    let numbered = found.iter().zip(1..).map(|(remedy, number)| format!("{number}. {remedy}\n"));
+    format!("\nTo allow it, the smallest change first:\n{}", visible_lines(&numbered.collect::<String>()))
+}
+
+/// Every line with what a terminal would obey escaped.
+fn visible_lines(text: &str) -> String {
+    text.lines().flat_map(|line| [output::visible(line), "\n".to_owned()]).collect()
 }
 
 /// What was asked, about whom and what.
@@ -110,37 +128,41 @@ pub(super) fn groups(identity: &Identity) -> String {
 }
 
 /// A row for each ACL; a queue is named once.
-fn steps(answers: &Answers<'_>, steps: &[Step]) -> Table {
+fn steps(answers: &Answers<'_>, decision: &Decision) -> Table {
     let mut table = Table::new(["QUEUE", "ACL", "SAYS", "RESULT", "WRITTEN IN"]);
     let mut named = None;
-    for step in steps {
+    for step in &decision.steps {
         let queue = if named == Some(&step.queue) { "" } else { step.queue.as_str() };
         named = Some(&step.queue);
-        let [says, result, written] = cells(answers, step);
+        let [says, result, written] = cells(answers, step, &decision.identity);
         table.row([queue, step.right.key(), &says, &result, &written]);
     }
     table
 }
 
 /// What an ACL says, what follows from it, and where it is written.
-pub(super) fn cells(answers: &Answers<'_>, step: &Step) -> [String; 3] {
+pub(super) fn cells(answers: &Answers<'_>, step: &Step, identity: &Identity) -> [String; 3] {
     let (result, origins) = match &step.entry {
         Some(entry) => {
             (format!("grants {}", Named::from(&entry.subject).words()), answers.origins(&entry.origins))
         }
-        None => (none(answers.tree, step).to_owned(), own(answers, step)),
+        None => (none(answers.tree, step, identity), own(answers, step)),
     };
     let says = if step.acl.is_empty() { "-".to_owned() } else { quoted(&step.acl) };
     [says, result, WrittenIn::list(&origins)]
 }
 
 /// Why an ACL grants nothing here.
-fn none(tree: &Tree, step: &Step) -> &'static str {
+fn none(tree: &Tree, step: &Step, identity: &Identity) -> String {
+    if step.acl.is_empty() {
+        return "not set".to_owned();
+    }
+    let near: Vec<String> = near_misses(step, identity).iter().map(ToString::to_string).collect();
     let acl = tree.find(&step.queue).and_then(|id| tree.node(id)).map(|node| &node.grants(step.right).acl);
     match acl {
-        _ if step.acl.is_empty() => "not set",
-        Some(acl) if acl.is_nobody() => "names nobody",
-        _ => "no match",
+        _ if !near.is_empty() => format!("no match: {}", near.join("; ")),
+        Some(acl) if acl.is_nobody() => "names nobody".to_owned(),
+        _ => "no match".to_owned(),
     }
 }
 

@@ -85,6 +85,9 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let tree = asked.tree()?;
     let findings = lint::lint(tree, &known);
     let answers = Answers { configuration: &asked.configuration, tree };
+    for other in asked.configuration.trees().iter().filter(|other| other.partition() != tree.partition()) {
+        console.note(&format!("partition {0} is not looked at: --partition {0}", other.partition()));
+    }
     match args.format {
         AnswerFormat::Text => {
             let color = console.color_out();

@@ -11,6 +11,8 @@ mod atomic;
 pub mod can_i;
 pub mod check;
 pub mod codes;
+pub mod complete;
+pub mod completion;
 pub mod console;
 pub mod crds;
 pub mod diff;
@@ -18,11 +20,14 @@ pub mod explain;
 pub mod findings;
 pub mod input;
 pub mod lint;
+pub mod man;
 pub mod manifest;
 pub mod matrix;
+pub mod os_groups;
 pub mod place;
 pub mod render;
 pub mod report;
+pub mod review;
 pub mod run;
 pub mod statuses;
 pub mod validate;
@@ -35,7 +40,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use jiff::Timestamp;
 
 use assemble::Base;
@@ -79,10 +84,16 @@ enum Command {
     Lint(lint::Args),
     /// Tell in which queue an application would run, and why, or how YuniKorn would reject it
     Place(place::Args),
+    /// Answer SubjectAccessReviews and AdmissionReviews as the cluster would
+    Review(review::Args),
     /// Print the custom resource definitions
     Crds(crds::Args),
-    /// List the codes of all diagnostics
+    /// List the codes of all diagnostics, or explain one
     Codes(codes::Args),
+    /// Print the script that completes commands in a shell
+    Completion(completion::Args),
+    /// Print the manual page, or write those of all subcommands
+    Man(man::Args),
     /// Run the operator
     Run(run::Args),
     /// Print the version, and what it was tested with
@@ -207,9 +218,29 @@ pub enum Failure {
     Stream(#[from] io::Error),
 }
 
+/// What kubectl calls the program when it is a plugin: then `kubectl queuewarden` is how it is started.
+const PLUGIN: &str = "kubectl-queuewarden";
+
+/// The command line, in the words by which the program was started.
+fn command() -> clap::Command {
+    let command = Cli::command();
+    let plugin = std::env::args_os().next().is_some_and(|program| {
+        Path::new(&program).file_stem().is_some_and(|name| name.eq_ignore_ascii_case(PLUGIN))
+    });
+    if plugin { command.bin_name("kubectl queuewarden") } else { command }
+}
+
 /// The process: reads the arguments, runs the command, tells the exit code.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    match complete::answer() {
+        Ok(false) => {}
+        Ok(true) => return ExitCode::SUCCESS,
+        Err(error) => {
+            drop(error.print());
+            return ExitCode::from(2);
+        }
+    }
+    let cli = match command().try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are answers, not errors; clap knows where each goes. Nobody listening is no reason to fail.
@@ -230,8 +261,11 @@ pub fn main() -> ExitCode {
         Command::Diff(args) => diff::run(args, console),
         Command::Lint(args) => lint::run(args, console),
         Command::Place(args) => place::run(args, console),
+        Command::Review(args) => review::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::Codes(args) => codes::run(args, console),
+        Command::Completion(args) => completion::run(args, console),
+        Command::Man(args) => man::run(args, console),
         Command::Run(args) => run::run(args),
         Command::Version(args) => version::run(args, console),
     };
@@ -257,7 +291,6 @@ mod tests {
 
     #[test]
     fn the_arguments_fit_together() {
-        use clap::CommandFactory;
         Cli::command().debug_assert();
     }
 

@@ -1,5 +1,6 @@
 //! The command line as people and programs meet it: the built binary, its streams, files and exit codes.
 
+mod completion;
 mod docs;
 mod output;
 mod pipe;

@@ -21,6 +21,7 @@ use queuewarden_e2e::oracle::{AccessAnswer, AccessQuery, AccessQuestion, Decisio
 use serde_json::{Value, json};
 
 use super::agree;
+use super::fixture::{draw, hold};
 
 #[test]
 fn the_model_decides_about_queues_as_yunikorn_does() -> Result<()> {
@@ -80,6 +81,27 @@ fn the_drawn_questions_have_every_answer() -> Result<()> {
     let rare: Vec<_> = ANSWERS.iter().zip(seen.get()).filter(|(_, count)| *count < 20).collect();
     ensure!(rare.is_empty(), "hardly ever: {rare:?}, of {:?}", seen.get());
     Ok(())
+}
+
+/// `tests/vectors/yunikorn-access.jsonl`, which the unit tests believe.
+#[test]
+fn access_to_drawn_queues() -> Result<()> {
+    let questions = draw(120, &question())?;
+    let answers = Oracle::get()?.access(&questions)?;
+    let of = |(question, answer): (&AccessQuestion, &AccessAnswer)| {
+        let asked = question.queries.iter().zip(&answer.decisions);
+        let known = asked.filter(|(_, decision)| decision.user_error.is_empty());
+        let rows: Vec<Value> = known.map(|(query, decision)| row(query, decision)).collect();
+        (!rows.is_empty()).then(|| json!({"yaml": question.text, "rows": rows}))
+    };
+    hold("yunikorn-access.jsonl", questions.iter().zip(&answers).filter_map(of))
+}
+
+fn row(query: &AccessQuery, decision: &Decision) -> Value {
+    let Decision { groups, nearest, exists, leaf, submit, admin, .. } = decision;
+    let is = [("exact", exists), ("leaf", leaf), ("submit", submit), ("admin", admin)];
+    let is: Vec<&str> = is.iter().filter(|(_, so)| **so).map(|(what, _)| *what).collect();
+    json!({"user": query.subject.user, "groups": groups, "queue": query.queue, "nearest": nearest, "is": is})
 }
 
 /// The tree that a scheduler runs after it has started with the text; `None` when it does not start.

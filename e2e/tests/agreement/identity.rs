@@ -5,8 +5,9 @@ use jiff::Timestamp;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
+use queuewarden::cli::os_groups;
 use queuewarden::model::identity::accounts::{AccountGroups, TestAccounts};
-use queuewarden::model::identity::{Claim, GroupResolver, NoResolver, UserCache};
+use queuewarden::model::identity::{Claim, GroupResolver, NoResolver, ResolverKind, UserCache};
 use queuewarden::model::version::Version;
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{ClaimQuestion, IdentityAnswer, IdentityQuestion, Subject};
@@ -37,8 +38,11 @@ fn questions_drawn() -> impl Strategy<Value = IdentityQuestion> {
 }
 
 fn answers(question: &IdentityQuestion) -> Vec<IdentityAnswer> {
-    let resolver: &dyn GroupResolver =
-        if question.resolver == "test" { &AccountGroups(TestAccounts) } else { &NoResolver };
+    let resolver: &dyn GroupResolver = match ResolverKind::of(&question.resolver) {
+        ResolverKind::Test => &AccountGroups(TestAccounts),
+        ResolverKind::Os => &os_groups::resolver(),
+        _ => &NoResolver,
+    };
     let mut cache = UserCache::new(Version::V1_8, Timestamp::UNIX_EPOCH);
     let claims = question.claims.iter().zip(0_i64..);
     claims
@@ -111,4 +115,25 @@ fn the_fixture_is_what_yunikorn_answers() -> Result<()> {
         .zip(&answers)
         .map(|(question, answers)| json!({"asked": question, "answers": answers}));
     fixture::hold("yunikorn-user-cache.jsonl", rows)
+}
+
+/// The accounts of this machine, as Go's `os/user` finds them.
+#[test]
+fn this_machines_accounts_are_resolved_as_yunikorn_resolves_them() -> Result<()> {
+    let passwd = std::fs::read_to_string("/etc/passwd")?;
+    let users = passwd.lines().filter_map(|line| line.split(':').next()).chain(["no-such-user-here"]);
+    let questions: Vec<IdentityQuestion> = users
+        .map(|user| {
+            let subject = Subject { user: user.to_owned(), groups: Vec::new() };
+            IdentityQuestion {
+                resolver: "os".to_owned(),
+                claims: vec![ClaimQuestion { subject, force: false }],
+            }
+        })
+        .collect();
+    for (question, theirs) in questions.iter().zip(Oracle::get()?.identity(&questions)?) {
+        let ours = answers(question);
+        ensure!(ours == theirs, "{question:?}: the model says {ours:?}, YuniKorn {theirs:?}");
+    }
+    Ok(())
 }

@@ -4,6 +4,7 @@ use crate::model::application::settings::{YARN_ADMIN, YARN_MODIFY, YARN_VIEW};
 use crate::model::config::verdict;
 use crate::model::right::Right;
 use proptest::prelude::*;
+use std::sync::LazyLock;
 
 /// The queues of the handbook's worked examples ("Killing an Application in the Queue Production", "Moving the Application and
 /// Viewing the Log in the Queue Test").
@@ -42,8 +43,9 @@ fn tree_of(text: &str) -> Tree {
     Tree::of(verdict.config.expect("valid").partition("default").expect("default")).expect("active")
 }
 
-fn tree() -> Tree {
-    tree_of(QUEUES)
+fn tree() -> &'static Tree {
+    static TREE: LazyLock<Tree> = LazyLock::new(|| tree_of(QUEUES));
+    &TREE
 }
 
 fn person(text: &str) -> Identity {
@@ -91,7 +93,7 @@ fn killing_an_application_in_production() {
     for dialect in YARN {
         let application = application(dialect, &[ON, BOB]);
         for (who, expected) in cases {
-            let decision = ask(&tree(), &application, Verb::Kill, PRODUCTION, who);
+            let decision = ask(tree(), &application, Verb::Kill, PRODUCTION, who);
             assert_eq!(why(&decision), expected, "{dialect} {who}");
             assert_eq!(decision.allowed(), !expected.starts_with("no"));
         }
@@ -139,17 +141,17 @@ fn the_dialects_of_yarn_differ_where_their_sources_do() {
     for (verb, who, expected) in cases {
         for (dialect, expected) in YARN.into_iter().zip(expected) {
             let application = application(dialect, &[ON, BOB, modify]);
-            let decision = ask(&tree(), &application, verb, PRODUCTION, who);
+            let decision = ask(tree(), &application, verb, PRODUCTION, who);
             assert_eq!(why(&decision), expected, "{dialect} {verb:?} {who}");
         }
     }
     // By the source, only the switch lets in here; the handbook's clusters have it on.
     assert_eq!(
-        why(&ask(&tree(), &application(Dialect::YarnHadoop, &[]), Verb::Kill, TEST, "x")),
+        why(&ask(tree(), &application(Dialect::YarnHadoop, &[]), Verb::Kill, TEST, "x")),
         "yarn.acl.enable is off"
     );
     assert_eq!(
-        why(&ask(&tree(), &application(Dialect::YarnCloudera, &[]), Verb::Kill, TEST, "x")),
+        why(&ask(tree(), &application(Dialect::YarnCloudera, &[]), Verb::Kill, TEST, "x")),
         YARN_ADMIN
     );
 }
@@ -159,9 +161,9 @@ fn a_switch_that_is_off_lets_everybody_in_but_moves_nothing_to_nowhere() {
     for dialect in YARN {
         let off = application(dialect, &[("yarn.acl.enable", "FALSE "), BOB]);
         for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs, Verb::Move(MARKETING)] {
-            assert_eq!(why(&ask(&tree(), &off, verb, PRODUCTION, "x")), "yarn.acl.enable is off", "{verb:?}");
+            assert_eq!(why(&ask(tree(), &off, verb, PRODUCTION, "x")), "yarn.acl.enable is off", "{verb:?}");
         }
-        assert!(!ask(&tree(), &off, Verb::Move("root.not"), PRODUCTION, "x").allowed());
+        assert!(!ask(tree(), &off, Verb::Move("root.not"), PRODUCTION, "x").allowed());
     }
 }
 
@@ -177,7 +179,7 @@ fn yunikorn_knows_the_owner_and_the_queues_administrators() {
         (Verb::Move("root.Dev.deeper"), "jane", "no: Target"),
     ];
     for (verb, who, expected) in cases {
-        assert_eq!(why(&ask(&tree(), &application, verb, TEST, who)), expected, "{verb:?} {who}");
+        assert_eq!(why(&ask(tree(), &application, verb, TEST, who)), expected, "{verb:?} {who}");
     }
 }
 
@@ -207,7 +209,7 @@ fn spark_asks_its_lists() {
         (Verb::Move(MARKETING), "adam", "no: Impossible"),
     ];
     for (verb, who, expected) in cases {
-        assert_eq!(why(&ask(&tree(), &application, verb, TEST, who)), expected, "{verb:?} {who}");
+        assert_eq!(why(&ask(tree(), &application, verb, TEST, who)), expected, "{verb:?} {who}");
     }
 }
 
@@ -215,11 +217,11 @@ fn spark_asks_its_lists() {
 fn sparks_wildcard_is_one_anywhere_in_a_list() {
     let with = |key, text| application(Dialect::Spark, &[("spark.acls.enable", "true"), (key, text)]);
     for (key, text) in [("spark.modify.acls", "alice,*"), ("spark.admin.acls.groups", "a, * ,b")] {
-        assert_eq!(why(&ask(&tree(), &with(key, text), Verb::Modify, TEST, "x")), key, "{text}");
+        assert_eq!(why(&ask(tree(), &with(key, text), Verb::Modify, TEST, "x")), key, "{text}");
     }
-    assert!(!ask(&tree(), &with("spark.modify.acls", "**"), Verb::Modify, TEST, "x").allowed());
+    assert!(!ask(tree(), &with("spark.modify.acls", "**"), Verb::Modify, TEST, "x").allowed());
     assert_eq!(
-        why(&ask(&tree(), &application(Dialect::Spark, &[]), Verb::Kill, TEST, "x")),
+        why(&ask(tree(), &application(Dialect::Spark, &[]), Verb::Kill, TEST, "x")),
         "spark.acls.enable is off"
     );
 }
@@ -230,11 +232,11 @@ fn a_queue_that_there_is_not_lets_nobody_in() {
         let settings: &[_] = if dialect == Dialect::YuniKorn { &[] } else { &[ON, BOB] };
         let application = application(dialect, settings);
         for queue in ["", "production", "gone.queue", "root.gone", "root.gone.deeper"] {
-            assert!(!ask(&tree(), &application, Verb::Kill, queue, "ann").allowed(), "{dialect} {queue}");
-            assert!(ask(&tree(), &application, Verb::Kill, queue, "john").allowed(), "{dialect} {queue}");
+            assert!(!ask(tree(), &application, Verb::Kill, queue, "ann").allowed(), "{dialect} {queue}");
+            assert!(ask(tree(), &application, Verb::Kill, queue, "john").allowed(), "{dialect} {queue}");
         }
         // One that was made below a queue there is has the administrators of that.
-        assert!(ask(&tree(), &application, Verb::Kill, "root.datascience.john", "jane").allowed());
+        assert!(ask(tree(), &application, Verb::Kill, "root.datascience.john", "jane").allowed());
     }
 }
 
@@ -242,18 +244,18 @@ fn a_queue_that_there_is_not_lets_nobody_in() {
 fn nobody_owns_what_has_no_owner() {
     let mut application = application(Dialect::YarnHadoop, &[ON, BOB]);
     application.owner = String::new();
-    assert!(!ask(&tree(), &application, Verb::View, TEST, "").allowed());
+    assert!(!ask(tree(), &application, Verb::View, TEST, "").allowed());
 }
 
 #[test]
 fn a_denial_tells_what_would_help_the_smallest_change_first() {
     let remedies = |dialect, settings: &[_], verb, who| -> Vec<String> {
-        let decision = ask(&tree(), &application(dialect, settings), verb, TEST, who);
-        decision.remedies(&tree()).iter().map(ToString::to_string).collect()
+        let decision = ask(tree(), &application(dialect, settings), verb, TEST, who);
+        decision.remedies(tree()).iter().map(ToString::to_string).collect()
     };
     let in_queue = |right, queue| -> Vec<String> {
-        let decision = check::decide(&tree(), right, queue, &person("ann"));
-        remedy::remedies(&tree(), &decision).iter().map(ToString::to_string).collect()
+        let decision = check::decide(tree(), right, queue, &person("ann"));
+        remedy::remedies(tree(), &decision).iter().map(ToString::to_string).collect()
     };
     let kill = remedies(Dialect::YarnHadoop, &[ON, BOB], Verb::Kill, "ann");
     let first = "name the user or one of the groups in mapreduce.job.acl-modify-job, which is set when the application is submitted";
@@ -297,8 +299,8 @@ proptest! {
         more in "[abc*]",
     ) {
         for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs, Verb::Move(MARKETING)] {
-            let before = ask(&tree(), &application, verb, TEST, &who);
-            let after = ask(&tree(), &application, verb, TEST, &format!("{who},{more}"));
+            let before = ask(tree(), &application, verb, TEST, &who);
+            let after = ask(tree(), &application, verb, TEST, &format!("{who},{more}"));
             prop_assert!(!before.allowed() || after.allowed(), "{:?}", verb);
         }
     }
@@ -307,14 +309,14 @@ proptest! {
     #[test]
     fn the_trace_is_the_answer(application in any_application(), who in "(john|jane|a|b) [abc]") {
         for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs, Verb::Move(MARKETING)] {
-            let decision = ask(&tree(), &application, verb, TEST, &who);
+            let decision = ask(tree(), &application, verb, TEST, &who);
             for requirement in &decision.requirements {
                 let granted = requirement.steps.iter().filter(|step| step.granted).count();
                 prop_assert_eq!(granted, usize::from(requirement.met()));
             }
             let last = decision.requirements.last().expect("something is needed");
             prop_assert_eq!(decision.allowed(), last.met());
-            prop_assert!(!decision.allowed() || decision.remedies(&tree()).is_empty());
+            prop_assert!(!decision.allowed() || decision.remedies(tree()).is_empty());
         }
     }
 
@@ -328,8 +330,8 @@ proptest! {
             ApplicationAcl { owner: "john".to_owned(), rules: Rules::read(dialect, settings).0 }
         };
         for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs] {
-            let source = ask(&tree(), &read(Dialect::YarnHadoop), verb, TEST, &who).allowed();
-            prop_assert!(!source || ask(&tree(), &read(Dialect::YarnCloudera), verb, TEST, &who).allowed());
+            let source = ask(tree(), &read(Dialect::YarnHadoop), verb, TEST, &who).allowed();
+            prop_assert!(!source || ask(tree(), &read(Dialect::YarnCloudera), verb, TEST, &who).allowed());
         }
     }
 }

@@ -35,6 +35,10 @@ pub struct Diff {
     pub added: Section,
     /// The queues that only the old one has, and what is lost with them.
     pub removed: Section,
+    /// Queues that were leaves and are parents: whoever may submit to them, no application can run in them any more.
+    pub now_parents: Vec<QueuePath>,
+    /// Queues that were parents and are leaves.
+    pub now_leaves: Vec<QueuePath>,
 }
 
 /// Some queues, and what changes on them.
@@ -92,6 +96,8 @@ pub fn diff(old: &Tree, new: &Tree) -> Diff {
         kept: Section::new(before.intersection(&after)),
         added: Section::new(after.difference(&before)),
         removed: Section::new(before.difference(&after)),
+        now_parents: turned(old, new),
+        now_leaves: turned(new, old),
     };
     for right in Right::ALL {
         let kept = &diff.kept.queues;
@@ -123,6 +129,8 @@ impl Diff {
         self.kept.changes.is_empty()
             && self.added.queues.all().is_empty()
             && self.removed.queues.all().is_empty()
+            && self.now_parents.is_empty()
+            && self.now_leaves.is_empty()
     }
 
     /// Whether anyone may do more than before, also on a queue that is new.
@@ -142,6 +150,15 @@ impl Diff {
         };
         self.kept.changes.iter().find(here).map(|change| change.direction)
     }
+}
+
+/// The leaves of one tree that are parents in the other, in order.
+fn turned(leaves: &Tree, parents: &Tree) -> Vec<QueuePath> {
+    let is_parent = |path: &QueuePath| {
+        parents.find(path).and_then(|id| parents.node(id)).is_some_and(|node| !node.is_leaf)
+    };
+    let leaves = leaves.queues().filter(|(_, node)| node.is_leaf && is_parent(&node.path));
+    leaves.map(|(_, node)| node.path.clone()).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Who holds a right before and after.

@@ -139,6 +139,15 @@ fn queues_that_come_or_go_are_apart() {
 }
 
 #[test]
+fn leaves_that_become_parents_are_told() {
+    let old = tree(&[("root", "sue", ""), ("root.a", "", ""), ("root.b", "", "")]);
+    let new = tree(&[("root", "sue", ""), ("root.a", "", ""), ("root.a.x", "", ""), ("root.b", "", "")]);
+    let turned = diff(&old, &new);
+    assert_eq!(turned.now_parents, [QueuePath::parse("root.a").unwrap()]);
+    assert!(turned.now_leaves.is_empty() && !turned.widens());
+}
+
+#[test]
 fn partitions_that_come_or_go_are_told_whole() {
     let one = tree(&[("root", "sue", ""), ("root.a", "bob", "")]);
     let added = between(&[], std::slice::from_ref(&one));
@@ -199,7 +208,13 @@ fn mirrored(diff: &Diff) -> Diff {
         section.changes.sort_by(|left, right| left.order().cmp(&right.order()));
         section
     };
-    Diff { kept: section(&diff.kept), added: section(&diff.removed), removed: section(&diff.added) }
+    Diff {
+        kept: section(&diff.kept),
+        added: section(&diff.removed),
+        removed: section(&diff.added),
+        now_parents: diff.now_leaves.clone(),
+        now_leaves: diff.now_parents.clone(),
+    }
 }
 
 /// Those whom random trees name, and one whom they do not.

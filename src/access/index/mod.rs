@@ -86,7 +86,7 @@ impl Index {
         let holds = |reach: &Reach| reach.of(right).contains(queue.number());
         holds(&self.everyone)
             || self.users.get(user).is_some_and(holds)
-            || groups.iter().any(|group| self.groups.get(group.as_ref()).is_some_and(holds))
+            || groups.iter().any(|group| self.groups.get_rare(group.as_ref()).is_some_and(holds))
     }
 
     /// The queues on which an entry of an ACL grants a right, alone.

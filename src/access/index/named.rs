@@ -58,17 +58,26 @@ pub(super) struct Named {
 impl Named {
     #[inline]
     pub(super) fn get(&self, name: &str) -> Option<&Reach> {
-        let key = self.seed.name(name.as_bytes());
-        if self.filter.excludes(key.hash) {
-            return None;
-        }
-        self.find(key)
+        self.find(&self.seed.name(name.as_bytes()))
     }
 
-    #[inline(never)]
-    fn find(&self, key: Key<'_>) -> Option<&Reach> {
-        let number = self.names.find(&key, |held, asked| held == asked)?;
+    /// As [`Named::get`], and faster for a name that is most likely not there.
+    #[inline]
+    pub(super) fn get_rare(&self, name: &str) -> Option<&Reach> {
+        let key = self.seed.name(name.as_bytes());
+        if self.filter.excludes(key.hash) { None } else { self.find_rare(key) }
+    }
+
+    #[inline]
+    fn find(&self, key: &Key<'_>) -> Option<&Reach> {
+        let number = self.names.find(key, |held, asked| held == asked)?;
         at(&self.reaches, number)
+    }
+
+    /// Out of line, so that what comes before it stays in registers.
+    #[inline(never)]
+    fn find_rare(&self, key: Key<'_>) -> Option<&Reach> {
+        self.find(&key)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Reach)> {

@@ -1,10 +1,11 @@
 use super::*;
 use crate::access::check::decide;
 use crate::access::reach::asked;
-use crate::access::testing::{QUEUES, any_identity, any_tree, each_tree, people, tree};
+use crate::access::testing::{QUEUES, any_identity, any_tree, each_tree, parsed, people, tree};
 use crate::access::tree::Node;
 use crate::model::identity::Identity;
 use proptest::prelude::*;
+use serde_json::Value;
 
 /// That the index tells what the walk tells.
 fn agree(index: &Index, tree: &Tree, queue: &str, identity: &Identity) {
@@ -37,6 +38,39 @@ fn on_every_small_tree_the_index_decides_as_the_walk() {
             }
         });
     }
+}
+
+/// `tests/vectors/yunikorn-access.jsonl`: what yunikorn-core v1.8.0 answered about drawn trees.
+#[test]
+fn everything_yunikorn_answered_is_answered_alike() {
+    let mut asked = 0;
+    for line in include_str!("../../../tests/vectors/yunikorn-access.jsonl").lines() {
+        let vector: Value = serde_json::from_str(line).expect(line);
+        let tree = parsed(vector["yaml"].as_str().expect("a text"));
+        let index = Index::of(&tree);
+        for row in vector["rows"].as_array().expect("rows") {
+            asked += 1;
+            let queue = row["queue"].as_str().expect("a path");
+            let identity = Identity {
+                user: row["user"].as_str().expect("a user").to_owned(),
+                groups: serde_json::from_value(row["groups"].clone()).expect("groups"),
+            };
+            agree(&index, &tree, queue, &identity);
+            let located = index.locate(queue);
+            let nearest = located.decides().and_then(|id| tree.node(id));
+            assert_eq!(nearest.map_or("", |node| node.path.as_str()), row["nearest"], "{row}");
+            let may = |right| index.allows(right, queue, &identity.user, &identity.groups);
+            let is = [
+                ("exact", matches!(located, Located::Queue(_))),
+                ("leaf", nearest.is_some_and(|node| node.is_leaf)),
+                ("submit", may(Right::Submit)),
+                ("admin", may(Right::Admin)),
+            ];
+            let is: Vec<&str> = is.into_iter().filter(|(_, so)| *so).map(|(what, _)| what).collect();
+            assert_eq!(serde_json::json!(is), row["is"], "{row}");
+        }
+    }
+    assert!(asked > 400, "{asked} rows");
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{Findings, Place, acl_of, codes, list};
-use crate::access::reach::{Way, stops};
-use crate::access::tree::{QueueId, Tree};
+use crate::access::check::implied_by;
+use crate::access::reach::{Way, asked, stops};
+use crate::access::tree::{Origin, QueueId, Tree};
 use crate::model::acl::Match;
 use crate::model::right::Right;
 
@@ -25,6 +26,7 @@ pub(super) fn find(tree: &Tree, findings: &mut Findings) {
     }
 }
 
+/// The widest grant there is.
 fn root_everyone(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
     let others =
         Place::each(tree).filter(|other| other.id != place.id && !other.grants().acl.is_nobody()).count();
@@ -44,6 +46,7 @@ fn root_everyone(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
     }
 }
 
+/// Whatever is written at the recovery queue.
 fn recovery(place: Place<'_>, findings: &mut Findings) {
     let message = match place.right {
         Right::Submit => "nobody may submit to the recovery queue, whatever its ACLs say",
@@ -82,6 +85,7 @@ fn all_above<'t>(tree: &'t Tree, place: Place<'t>, entry: Match<'t>) -> Option<W
     above(tree, place, Right::Submit, entry).and_then(|_| above(tree, place, place.right, entry))
 }
 
+/// An ACL beside or below a `*`.
 fn everyone_above(tree: &Tree, place: Place<'_>, way: Way<'_>, findings: &mut Findings) {
     let message = format!(
         "{} changes nothing: everyone may {} by {}",
@@ -114,15 +118,15 @@ fn closes_nothing(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
         place.right.verb(),
         written(tree, way)
     );
-    let origin = grants.parts.first().map_or(&crate::access::tree::Origin::Text(None), |(origin, _)| origin);
+    let origin = grants.parts.first().map_or(&Origin::Text(None), |(origin, _)| origin);
     let help = "there is no deny; grant less above, and what is needed at the queues below".to_owned();
     findings.about_part(place, origin, codes::CLOSES_NOTHING, message, help);
 }
 
 /// The nearest ACL above that grants anyone the right.
 fn someone_above<'t>(tree: &'t Tree, place: Place<'t>) -> Option<Way<'t>> {
-    crate::access::reach::asked(tree, place.right, place.node.parent?).find_map(|(queue, node)| {
-        crate::access::check::implied_by(place.right).iter().find_map(|acl| {
+    asked(tree, place.right, place.node.parent?).find_map(|(queue, node)| {
+        implied_by(place.right).iter().find_map(|acl| {
             let entry = node.grants(*acl).acl.entries().next()?;
             Some(Way { queue, acl: *acl, entry })
         })
@@ -150,7 +154,7 @@ fn granted_anyway(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
                 place.right.verb(),
                 inherited.told(tree)
             );
-            let help = "remove them here; to keep the others of above out, grant less above".to_owned();
+            let help = "remove them here; if others should be kept out, grant less above".to_owned();
             findings.about_part(place, origin, codes::GRANTED_ABOVE, message, help);
         }
         if repeated.count > 0 {
@@ -192,15 +196,18 @@ impl<'t> ByWay<'t> {
 
     fn told(&self, tree: &Tree) -> String {
         let told = self.by.iter().map(|((queue, acl, everyone), entries)| {
-            let star = if *everyone { "the `*` in " } else { "" };
-            let acl = tree.node(*queue).map_or_else(String::new, |node| acl_of(*acl, &node.path));
-            format!("{} by {star}{acl}", list(entries))
+            format!("{} by {}", list(entries), source(tree, *queue, *acl, *everyone))
         });
         told.collect::<Vec<_>>().join("; ")
     }
 }
 
 fn written(tree: &Tree, way: Way<'_>) -> String {
-    let star = if way.entry == Match::Everyone { "the `*` in " } else { "" };
-    tree.node(way.queue).map_or_else(String::new, |node| format!("{star}{}", acl_of(way.acl, &node.path)))
+    source(tree, way.queue, way.acl, way.entry == Match::Everyone)
+}
+
+/// ``the `*` in `submitacl` of `root` ``
+fn source(tree: &Tree, queue: QueueId, acl: Right, everyone: bool) -> String {
+    let star = if everyone { "the `*` in " } else { "" };
+    tree.node(queue).map_or_else(String::new, |node| format!("{star}{}", acl_of(acl, &node.path)))
 }

@@ -110,6 +110,7 @@ fn other(entry: Match<'_>) -> Option<Match<'_>> {
     }
 }
 
+/// A name that none of the known ones is, wherever it stands.
 fn unknown(entry: Match<'_>, uses: &Uses<'_>, known: &Population, findings: &mut Findings) {
     let (kind, name) = (kind(entry), name(entry));
     let elsewhere = other(entry).filter(|other| uses.contains_key(other));
@@ -189,6 +190,7 @@ fn other_kind(entry: Match<'_>, uses: &Uses<'_>, findings: &mut Findings) -> boo
     true
 }
 
+/// A name that stands once and is like one that stands more often.
 fn slip(entry: Match<'_>, places: &[(Place<'_>, &Origin)], slips: &Slips<'_>, findings: &mut Findings) {
     let Some((place, origin)) = only(places) else { return };
     let Some((near, count)) = slips.meant(entry) else { return };

@@ -5,7 +5,7 @@ use super::{Findings, Place, acl_of, codes, plural};
 use crate::access::reach::stops;
 use crate::access::tree::{Node, QueueId, Tree};
 use crate::model::right::Right;
-use crate::text::diag::quoted;
+use crate::text::diag::{Code, quoted};
 
 pub(super) fn find(tree: &Tree, findings: &mut Findings) {
     let reachable = Reachable::of(tree);
@@ -30,34 +30,39 @@ fn used(tree: &Tree, reachable: &Reachable) -> Vec<bool> {
 
 fn unusable(tree: &Tree, place: Place<'_>, reachable: &Reachable, findings: &mut Findings) {
     let mut subtree = tree.queues().skip(place.id.index()).take(queues_in(tree, place.id));
-    let has_leaf = subtree.any(|(_, node)| node.is_leaf);
-    let acl = acl_of(place.right, &place.node.path);
-    let (code, message, help) = if has_leaf {
-        let message = format!(
-            "{acl} helps nobody: no placement rule leads to the queue{}",
-            if place.node.is_leaf { "" } else { " or below it" }
-        );
-        (
-            codes::UNREACHABLE,
-            message,
-            "add a placement rule that leads there, such as `provided`, or remove the queue",
-        )
+    let (code, why, help) = if subtree.any(|(_, node)| node.is_leaf) {
+        unreachable(place.node)
     } else {
-        let why = if reachable.creates() {
-            "no placement rule creates one there"
-        } else {
-            "no placement rule creates queues"
-        };
-        let message = format!("{acl} helps nobody: the queue is a parent without a leaf below it, and {why}");
-        (
-            codes::NO_LEAF,
-            message,
-            "remove `parent: true`, or add a queue below it, or a placement rule with `create: true`",
-        )
+        no_leaf(place.node, reachable)
     };
+    let message = format!("{} helps nobody: {why}", acl_of(place.right, &place.node.path));
     for (origin, _) in place.parts() {
         findings.about_part(place, origin, code, message.clone(), help.to_owned());
     }
+}
+
+/// The code, why nobody can use it, and what to do.
+type Said = (Code, String, &'static str);
+
+fn unreachable(node: &Node) -> Said {
+    let below = if node.is_leaf { "" } else { " or below it" };
+    let why = format!("no placement rule leads to the queue{below}");
+    (
+        codes::UNREACHABLE,
+        why,
+        "add a placement rule that leads there, such as `provided`, or remove the queue",
+    )
+}
+
+fn no_leaf(node: &Node, reachable: &Reachable) -> Said {
+    let creates = if reachable.creates() { "creates one there" } else { "creates queues" };
+    let why = format!("the queue is a parent without a leaf below it, and no placement rule {creates}");
+    let help = if node.path.is_root() {
+        "add a queue below it, or a placement rule with `create: true`"
+    } else {
+        "remove `parent: true`, or add a queue below it, or a placement rule with `create: true`"
+    };
+    (codes::NO_LEAF, why, help)
 }
 
 /// Told of the topmost queue when nobody may submit to it nor to any queue below it.

@@ -45,9 +45,7 @@ impl Existing<'_> {
 
     /// The longest beginning of a path that is a queue. From the top: what is below a queue that does not exist does not either.
     fn nearest<'p>(&self, path: &'p str) -> Option<(&'p str, Found)> {
-        let ends = path.match_indices('.').map(|(at, _)| at).chain(std::iter::once(path.len()));
-        let above = ends.filter_map(|end| path.get(..end));
-        above.map_while(|above| self.find(above).map(|found| (above, found))).last()
+        levels(path).map_while(|above| self.find(above).map(|found| (above, found))).last()
     }
 
     /// What becomes of the queue with this name.
@@ -70,23 +68,27 @@ impl Existing<'_> {
             return land(target, None, LandingEnd::NotALeaf);
         }
         let decision = self.may_submit(near, &submission.identity);
-        let end = if !decision.allowed() && self.forgot_acls(near) {
-            let reason = format!(
-                "the queue {} is draining, and the ACLs it had cannot be read any more",
-                near.to_ascii_lowercase()
-            );
-            // One that is draining itself is passed over in any case.
-            if exists && found.draining { LandingEnd::Draining } else { LandingEnd::Undecided { reason } }
-        } else if !decision.allowed() {
-            LandingEnd::Denied
-        } else if !exists {
-            create(queue, near, found, submission)
-        } else if found.draining {
-            LandingEnd::Draining
-        } else {
-            LandingEnd::Placed { created: None }
+        let end = match (decision.allowed(), exists) {
+            (false, _) => self.denied(near, exists && found.draining),
+            (true, false) => create(queue, near, found, submission),
+            (true, true) if found.draining => LandingEnd::Draining,
+            (true, true) => LandingEnd::Placed { created: None },
         };
         land(target, Some(decision), end)
+    }
+
+    /// A denial, as far as the ACLs are known. A queue that is draining itself is passed over in any case.
+    fn denied(&self, path: &str, draining: bool) -> LandingEnd {
+        match self.forgotten(path) {
+            Some(_) if draining => LandingEnd::Draining,
+            Some(queue) => {
+                let queue = queue.to_ascii_lowercase();
+                let reason =
+                    format!("queue {queue} is draining, and the ACLs it had cannot be read any more");
+                LandingEnd::Undecided { reason }
+            }
+            None => LandingEnd::Denied,
+        }
     }
 
     /// `CheckSubmitAccess` of a queue that exists. Queues beside the configuration have no ACLs, but the recovery queue among them
@@ -104,12 +106,16 @@ impl Existing<'_> {
         decision
     }
 
-    /// Whether a queue on the way to the root had ACLs that are not known.
-    fn forgot_acls(&self, path: &str) -> bool {
-        let ends = path.match_indices('.').map(|(at, _)| at).chain(std::iter::once(path.len()));
-        let mut above = ends.filter_map(|end| path.get(..end));
-        above.any(|above| self.find(above).is_some_and(|found| found.draining))
+    /// A queue on the way to the root whose ACLs are not known.
+    fn forgotten<'p>(&self, path: &'p str) -> Option<&'p str> {
+        levels(path).find(|above| self.find(above).is_some_and(|found| found.draining))
     }
+}
+
+/// The queues from the root to this one, by their paths.
+pub(super) fn levels(path: &str) -> impl Iterator<Item = &str> {
+    let ends = path.match_indices('.').map(|(at, _)| at).chain(std::iter::once(path.len()));
+    ends.filter_map(|end| path.get(..end))
 }
 
 /// An application that must be accepted, in the recovery queue.
@@ -140,8 +146,7 @@ fn create(queue: &str, near: &str, found: Found, submission: &Submission) -> Lan
         return fails(format!("creation of queue {queue} failed parent is already a leaf: {near}"), None);
     }
     let mut so_far = near;
-    for end in ends_below(queue, near) {
-        let path = queue.get(..end).unwrap_or(queue);
+    for path in levels(queue).filter(|path| path.len() > near.len()) {
         let name = path.rsplit_once('.').map_or(path, |(_, name)| name);
         if let Some(reason) = refusal(name, so_far, found.draining && so_far == near) {
             let created = (so_far != near).then(|| made(near, so_far, false));
@@ -150,13 +155,6 @@ fn create(queue: &str, near: &str, found: Found, submission: &Submission) -> Lan
         so_far = path;
     }
     LandingEnd::Placed { created: Some(made(near, queue, true)) }
-}
-
-/// Where the levels of `queue` below `near` end.
-fn ends_below<'a>(queue: &'a str, near: &str) -> impl Iterator<Item = usize> + use<'a> {
-    let above = near.len();
-    let dots = queue.match_indices('.').map(|(at, _)| at);
-    dots.filter(move |at| *at > above).chain(std::iter::once(queue.len()))
 }
 
 /// Why one queue cannot be made (`NewDynamicQueue`, `objects/queue.go:191`; `addChildQueue`, `objects/queue.go:1061`).

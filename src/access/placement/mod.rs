@@ -109,24 +109,24 @@ impl<'a> Placer<'a> {
 
     /// Where the application lands (`PlaceApplication` and `AddApplication`).
     pub fn place(&self, submission: &Submission) -> Placement {
+        // What it is when no rule places it.
+        let mut placement = Placement::rejected(rejection(submission, NO_RULE_MATCHED));
         let rules = match &self.rules {
             Rules::Active(rules) => rules,
             Rules::Inactive(reason) => {
-                let outcome = rejected(submission, NO_RULE_MATCHED);
-                return Placement { outcome, inactive: Some(reason.clone()), ..Placement::default() };
+                placement.inactive = Some(reason.clone());
+                return placement;
             }
         };
         let existing = Existing { tree: self.tree, live: &self.live };
         let written = rules.iter().map(|rule| rule.run(submission, &existing));
         let last = std::iter::once_with(|| last_resort(submission, &existing));
-        let mut placement = Placement::default();
         for rule in written.chain(last) {
             if let Some(outcome) = placement.take(rule, submission, &existing) {
                 placement.outcome = outcome;
-                return placement;
+                break;
             }
         }
-        placement.outcome = rejected(submission, NO_RULE_MATCHED);
         placement
     }
 }
@@ -161,7 +161,9 @@ impl Placement {
                 self.created = landing.created().cloned();
                 (Some(landing), outcome)
             }
-            RuleEnd::Fails { message } => (None, Some(rejected(submission, message))),
+            RuleEnd::Fails { message } => {
+                (None, Some(Outcome::Rejected { message: rejection(submission, message) }))
+            }
             RuleEnd::Undecided { reason } => (None, Some(Outcome::Undecided { reason: reason.clone() })),
             _ => (None, None),
         };
@@ -191,7 +193,6 @@ impl Landing {
 }
 
 /// How `AddApplication` introduces what placement says (`partition.go:327`).
-fn rejected(submission: &Submission, reason: &str) -> Outcome {
-    let message = format!("failed to place application {}: {reason}", submission.application_id);
-    Outcome::Rejected { message }
+fn rejection(submission: &Submission, reason: &str) -> String {
+    format!("failed to place application {}: {reason}", submission.application_id)
 }

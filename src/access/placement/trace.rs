@@ -42,14 +42,13 @@ pub struct Placement {
     pub inactive: Option<String>,
 }
 
-impl Default for Placement {
-    fn default() -> Self {
-        let outcome = Outcome::Undecided { reason: "no rule was tried".to_owned() };
+impl Placement {
+    /// A rejection without any rule.
+    pub fn rejected(message: String) -> Self {
+        let outcome = Outcome::Rejected { message };
         Self { outcome, steps: Vec::new(), created: None, inactive: None }
     }
-}
 
-impl Placement {
     /// The queue it runs in.
     pub fn queue(&self) -> Option<&str> {
         match &self.outcome {
@@ -73,10 +72,8 @@ pub struct Created {
 impl Created {
     /// The new queues, from the top. All but the last are parents.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
-        let below = self.above.len() + 1;
-        let dots = self.queue.match_indices('.').map(|(at, _)| at);
-        let ends = dots.chain(std::iter::once(self.queue.len()));
-        ends.filter(move |end| *end >= below).filter_map(|end| self.queue.get(..end))
+        let above = self.above.len();
+        super::landing::levels(&self.queue).filter(move |path| path.len() > above)
     }
 }
 

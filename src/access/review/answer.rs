@@ -6,8 +6,9 @@ use super::question::{ApplicationVerb, NotAsked, Question, read};
 use super::{GROUP, Review, clauses};
 use crate::access::application::{self, Verb};
 use crate::access::check::{self, decide};
-use crate::access::near_miss::{near_misses, sentence};
+use crate::access::near_miss::near_misses;
 use crate::access::remedy::remedies;
+use crate::access::sentence::sentence;
 use crate::access::tree::{Origin, Tree};
 use crate::model::application::ApplicationAcl;
 use crate::model::identity::{Claim, GroupResolver, Identity, Refusal, identify};
@@ -130,12 +131,20 @@ impl Answer {
     }
 }
 
+impl From<NotAsked> for Answer {
+    fn from(none: NotAsked) -> Self {
+        match none {
+            NotAsked::Malformed(why) => Self::undecided(why),
+            other => Self::no_opinion(&other.to_string()),
+        }
+    }
+}
+
 /// Answers a review.
 pub fn answer(review: &Review, world: World<'_>) -> Answer {
     let question = match read(review) {
         Ok(question) => question,
-        Err(malformed @ NotAsked::Malformed(_)) => return Answer::undecided(&malformed.to_string()),
-        Err(other) => return Answer::no_opinion(&other.to_string()),
+        Err(none) => return Answer::from(none),
     };
     let claim = Claim::new(&review.user, &review.groups);
     match identify(claim, world.resolver, world.version) {

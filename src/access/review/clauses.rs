@@ -1,8 +1,8 @@
 //! The decision about an application in one sentence.
 
 use super::Application;
+use crate::access;
 use crate::access::application::{Clause, Decision, List, Need, Requirement, Step};
-use crate::access::near_miss;
 use crate::access::tree::Tree;
 use crate::text::diag::quoted;
 
@@ -43,7 +43,7 @@ fn clause(tree: &Tree, step: &Step) -> Option<String> {
         Clause::Switch { key } => format!("{key} is off, so that everybody may do everything"),
         Clause::Owner { owner } => format!("{owner} owns it"),
         Clause::ClusterAdministrators(list) | Clause::ApplicationAcl(list) => listed(list),
-        Clause::Queue(decision) => near_miss::sentence(tree, decision),
+        Clause::Queue(decision) => access::sentence(tree, decision),
         Clause::NoQueue { queue } => format!("there is no queue {}", quoted(queue)),
     })
 }

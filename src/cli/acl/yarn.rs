@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Explains, VERSION, diagnostics, draw, escaped, grants, line, names, refusals};
+use super::{Explains, VERSION, diagnostics, draw, grants, line, names, refusals};
+use crate::cli::ask::output::visible;
 use crate::cli::input::source::Source;
 use crate::model::acl::Acl;
 use crate::model::application::Reading;
@@ -44,7 +45,7 @@ impl Explains for Explained {
         shown.push_str(&line("dialect", reading.dialect().name()));
         shown.push_str(&line("grants", &named));
         // A blank at the end counts, and is always there without groups.
-        shown.push_str(&line("canonical", &format!("`{}`", escaped(&acl.canonical()))));
+        shown.push_str(&line("canonical", &format!("`{}`", visible(&acl.canonical()))));
         shown.push_str(&line("YuniKorn", &verdict(refusals)));
         let write = match carried {
             Some(carried) => format!("{}: {}", carried.yaml(), grants(carried)),

@@ -15,7 +15,7 @@ pub struct ApplicationAnswer {
     #[serde(flatten)]
     pub about: About,
     /// What was asked for.
-    pub verb: ApplicationVerb,
+    pub verb: Action,
     /// The application's name; null when none was given.
     pub application: Option<String>,
     /// Whom it runs as.
@@ -38,22 +38,6 @@ pub struct ApplicationAnswer {
     pub requirements: Vec<RequirementAnswer>,
     /// What would make it a yes, the smallest change first; empty for a yes, and where nothing would help.
     pub remedies: Vec<RemedyAnswer>,
-}
-
-/// What to do with an application.
-#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ApplicationVerb {
-    /// See it.
-    View,
-    /// Change it.
-    Modify,
-    /// End it.
-    Kill,
-    /// Read its logs.
-    Logs,
-    /// Move it to another queue.
-    Move,
 }
 
 /// Something that was needed; any of its clauses is enough.
@@ -173,7 +157,7 @@ impl Context<'_> {
         let Decision { dialect, identity, requirements } = self.decision;
         ApplicationAnswer {
             about: self.answers.about(),
-            verb: self.action.into(),
+            verb: self.action,
             application: self.name.map(str::to_owned),
             owner: self.owner.to_owned(),
             queue: self.queue.to_owned(),
@@ -225,7 +209,11 @@ impl Context<'_> {
                 clause: ClauseKind::Queue,
                 right: Some(decision.right.into()),
                 queue: Some(decision.asked.clone()),
-                trace: decision.steps.iter().map(|step| self.answers.step(step)).collect(),
+                trace: decision
+                    .steps
+                    .iter()
+                    .map(|step| self.answers.step(step, &decision.identity))
+                    .collect(),
                 ..plain
             },
         }
@@ -252,18 +240,6 @@ impl From<&Remedy> for RemedyAnswer {
             Remedy::ClusterAdministrators { key } => (RemedyKind::ClusterAdministrators, Some(*key)),
         };
         Self { kind, setting: setting.map(str::to_owned), words: remedy.to_string() }
-    }
-}
-
-impl From<Action> for ApplicationVerb {
-    fn from(action: Action) -> Self {
-        match action {
-            Action::View => Self::View,
-            Action::Modify => Self::Modify,
-            Action::Kill => Self::Kill,
-            Action::Logs => Self::Logs,
-            Action::Move => Self::Move,
-        }
     }
 }
 

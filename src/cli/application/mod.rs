@@ -9,6 +9,9 @@ pub mod text;
 
 use std::path::PathBuf;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use super::ask::answers::Answers;
 use super::ask::identity::IdentityArgs;
 use super::ask::output::{self, AnswerFormat};
@@ -50,7 +53,8 @@ pub struct ApplicationArgs {
 }
 
 /// What to do with an application.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Action {
     /// See it.
     View,
@@ -94,7 +98,7 @@ impl Action {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::View, Self::Modify, Self::Kill, Self::Logs, Self::Move];
 
-    /// As on the command line.
+    /// As on the command line, and in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::View => "view",

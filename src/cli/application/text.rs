@@ -103,7 +103,7 @@ fn rows(context: &Context<'_>, step: &Step) -> Vec<[String; 4]> {
 }
 
 fn queue_row(context: &Context<'_>, step: &check::Step) -> [String; 4] {
-    let [says, result, written] = explain::cells(&context.answers, step);
+    let [says, result, written] = explain::cells(&context.answers, step, &context.decision.identity);
     [format!("{} of {}", step.right.key(), step.queue), says, result, written]
 }
 

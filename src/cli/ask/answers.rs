@@ -8,9 +8,11 @@ use serde::Serialize;
 use super::configuration::Configuration;
 use crate::access::check::{Decision, Denial, Outcome, Step, Subject};
 use crate::access::tree::{Origin, QueueId, Tree};
+use crate::access::{How, NearMiss, Remedy, near_misses, remedies, sentence};
 use crate::cli::application::answer::ApplicationAnswer;
 use crate::cli::place::answer::PlaceAnswer;
 use crate::model::acl::Match;
+use crate::model::identity::Identity;
 use crate::model::right::Right;
 
 /// The version of all answers.
@@ -120,6 +122,8 @@ pub struct DecisionAnswer {
     pub denial: Option<DenialKind>,
     /// Each ACL that was looked at, in order; the last one grants access if any does.
     pub trace: Vec<TraceStep>,
+    /// What would turn a denial into a yes, the smallest change first.
+    pub remedies: Vec<RemedyAnswer>,
 }
 
 /// Why not.
@@ -135,6 +139,7 @@ pub enum DenialKind {
 
 /// One ACL that was looked at.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct TraceStep {
     /// The queue.
     pub queue: String,
@@ -146,6 +151,66 @@ pub struct TraceStep {
     pub entry: Option<Named>,
     /// Where that entry is written; more than one object may grant the same.
     pub origins: Vec<WrittenIn>,
+    /// What in it nearly was the user's.
+    pub near_misses: Vec<NearMissAnswer>,
+}
+
+/// Something in an ACL that nearly was the user's.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct NearMissAnswer {
+    /// What it is.
+    pub kind: NearMissKind,
+    /// The same for people.
+    pub message: String,
+}
+
+/// How an ACL can seem to name someone.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+pub enum NearMissKind {
+    /// It names the user in another case.
+    UserCase,
+    /// It names one of the groups in another case.
+    GroupCase,
+    /// The user's name stands among the groups.
+    UserAmongGroups,
+    /// A group of the user stands among the users.
+    GroupAmongUsers,
+    /// The text has the name, and `YuniKorn` drops it.
+    Dropped,
+}
+
+/// One way to get what was denied.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct RemedyAnswer {
+    /// What is to be done.
+    pub kind: RemedyKind,
+    /// The same for people.
+    pub message: String,
+    /// The queue whose ACL it is, or the one to ask for.
+    pub queue: Option<String>,
+    /// Which of its ACLs.
+    pub acl: Option<AclKey>,
+    /// Whom to name, or the group to join.
+    pub subject: Option<Named>,
+    /// The objects that set this ACL already, to be edited; none means a new one.
+    pub objects: Vec<WrittenIn>,
+    /// Whether a new object must say `baseAcl: Extend` so that nobody loses access.
+    pub extend: bool,
+    /// How many queues a grant opens; 0 when nothing is granted.
+    pub opens: usize,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+pub enum RemedyKind {
+    /// An ACL names someone more.
+    Grant,
+    /// The user joins a group that has access.
+    Join,
+    /// Another queue was meant.
+    Ask,
+    /// No ACL can name the user or a group: another name is needed.
+    Unnameable,
 }
 
 /// An entry that grants something.
@@ -417,65 +482,85 @@ impl Answers<'_> {
             allowed: decision.allowed(),
             reason: self.reason(decision),
             denial,
-            trace: decision.steps.iter().map(|step| self.step(step)).collect(),
+            trace: decision.steps.iter().map(|step| self.step(step, &decision.identity)).collect(),
+            remedies: remedies(self.tree, decision).iter().map(|remedy| self.remedy(remedy)).collect(),
         }
     }
 
-    /// One step of a decision.
-    pub fn step(&self, step: &Step) -> TraceStep {
+    /// One step of a decision about someone.
+    pub fn step(&self, step: &Step, identity: &Identity) -> TraceStep {
         TraceStep {
             queue: step.queue.to_string(),
             acl: step.right.into(),
             text: step.acl.clone(),
             entry: step.entry.as_ref().map(|entry| Named::from(&entry.subject)),
             origins: step.entry.iter().flat_map(|entry| self.origins(&entry.origins)).collect(),
+            near_misses: Self::near_misses(step, identity),
         }
     }
 
-    /// Why, in one sentence.
+    /// Why, in one sentence, and where that is written.
     pub fn reason(&self, decision: &Decision) -> String {
-        if let Some((step, entry)) = decision.granted_by().and_then(|step| Some((step, step.entry.as_ref()?)))
-        {
-            let who = Named::from(&entry.subject).words();
-            let origins = WrittenIn::list(&self.origins(&entry.origins));
-            return match (decision.right, step.right) {
-                (Right::Submit, Right::Submit) => format!("{who} may submit to {} ({origins})", step.queue),
-                (Right::Submit, Right::Admin) => {
-                    format!("{who} may administer {}, and so may submit ({origins})", step.queue)
-                }
-                (Right::Admin, _) => format!("{who} may administer {} ({origins})", step.queue),
-            };
-        }
-        match decision.outcome {
-            Outcome::Denied(Denial::Recovery) => {
-                "nobody may submit to the recovery queue, whatever the ACLs say".to_owned()
-            }
-            Outcome::Denied(Denial::NoQueue) => {
-                format!("{} is no queue: it is not below root", decision.asked)
-            }
-            _ => self.not_granted(decision),
+        let sentence = sentence(self.tree, decision);
+        let entry = decision.granted_by().and_then(|step| step.entry.as_ref());
+        match entry.map(|entry| WrittenIn::list(&self.origins(&entry.origins))) {
+            Some(origins) if !origins.is_empty() => format!("{sentence} ({origins})"),
+            _ => sentence,
         }
     }
 
-    fn not_granted(&self, decision: &Decision) -> String {
-        let nearest = decision.located.decides().map(|id| self.path(id)).unwrap_or_default();
-        let acl = match decision.right {
-            Right::Submit => "ACL",
-            Right::Admin => "adminacl",
+    fn near_misses(step: &Step, identity: &Identity) -> Vec<NearMissAnswer> {
+        let found = near_misses(step, identity);
+        let kind = |miss: &NearMiss| match miss {
+            NearMiss::UserCase { .. } => NearMissKind::UserCase,
+            NearMiss::GroupCase { .. } => NearMissKind::GroupCase,
+            NearMiss::UserAmongGroups(_) => NearMissKind::UserAmongGroups,
+            NearMiss::GroupAmongUsers(_) => NearMissKind::GroupAmongUsers,
+            NearMiss::Dropped(_) => NearMissKind::Dropped,
         };
-        let way = if nearest == "root" { nearest } else { format!("the way from {nearest} up to root") };
-        if decision.steps.iter().all(|step| step.acl.is_empty()) {
-            return format!("nobody may: no {acl} is set on {way}");
-        }
-        format!("no {acl} on {way} names {}", whom(&decision.identity.user, &decision.identity.groups))
+        found.iter().map(|miss| NearMissAnswer { kind: kind(miss), message: miss.to_string() }).collect()
     }
-}
 
-/// `user sue`, `user sue or group devs`, `user sue or any of 12 groups`
-fn whom(user: &str, groups: &[String]) -> String {
-    match groups {
-        [] => format!("user {user}"),
-        [one] => format!("user {user} or group {one}"),
-        several => format!("user {user} or any of {} groups", several.len()),
+    fn remedy(&self, remedy: &Remedy) -> RemedyAnswer {
+        let message = remedy.to_string();
+        let nothing = RemedyAnswer {
+            kind: RemedyKind::Unnameable,
+            message,
+            queue: None,
+            acl: None,
+            subject: None,
+            objects: Vec::new(),
+            extend: false,
+            opens: 0,
+        };
+        match remedy {
+            Remedy::Grant { queue, right, subject, how, opens } => {
+                let (objects, extend) = match how {
+                    How::Edit(objects) => (self.origins(objects), false),
+                    How::New { extend } => (Vec::new(), *extend),
+                };
+                RemedyAnswer {
+                    kind: RemedyKind::Grant,
+                    queue: Some(queue.to_string()),
+                    acl: Some((*right).into()),
+                    subject: Some(subject.into()),
+                    objects,
+                    extend,
+                    opens: *opens,
+                    ..nothing
+                }
+            }
+            Remedy::Join { group, queue, right } => RemedyAnswer {
+                kind: RemedyKind::Join,
+                queue: Some(queue.to_string()),
+                acl: Some((*right).into()),
+                subject: Some(Named::from(Match::Group(group))),
+                ..nothing
+            },
+            Remedy::Ask { queue } => {
+                RemedyAnswer { kind: RemedyKind::Ask, queue: Some(queue.to_string()), ..nothing }
+            }
+            Remedy::Unnameable => nothing,
+        }
     }
 }

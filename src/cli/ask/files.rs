@@ -1,6 +1,10 @@
 //! The configuration that files make: a queue tree by itself or in `YuniKorn`'s ConfigMaps, and with objects of ours the text that
 //! the operator would make of it.
 
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
 use super::configuration::{Configuration, Refused, Written};
 use super::rendered::{self, QueueAclEntry};
 use super::texts::Text;
@@ -14,6 +18,7 @@ use crate::cli::{Failure, InputArgs, clock, render, report};
 use crate::model::config::BUILT_IN;
 use crate::model::config::flatten::{Origin, Source};
 use crate::plan::merged;
+use crate::plan::simulate::{enforced, settle};
 use crate::plan::snapshot::{ConfigMapState, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use crate::text::diag::Diagnostic;
 
@@ -66,7 +71,20 @@ impl Given {
             now: files.now,
         };
         let (inputs, base) = args.read(None)?;
-        let assembled = assemble(&inputs, base.clone(), files.now.unwrap_or_else(clock));
+        Self::of(inputs, base, files.now, console)
+    }
+
+    /// The same of texts that have been read.
+    ///
+    /// # Errors
+    /// When they hold what cannot be read.
+    pub fn of(
+        inputs: Inputs,
+        base: Option<Base>,
+        now: Option<Timestamp>,
+        console: Console,
+    ) -> Result<Self, Failure> {
+        let assembled = assemble(&inputs, base.clone(), now.unwrap_or_else(clock));
         let found = render::unreadable(&inputs, &assembled);
         console.err(&findings::text(&inputs, &found, console.color_err()));
         if inputs.findings.iter().chain(&assembled.findings).any(|finding| finding.diagnostic.is_error()) {
@@ -84,6 +102,15 @@ impl Given {
         let written = self.written(&mut notes)?;
         notes.tell(console);
         Configuration::of(written).map_err(|refused| refuse(&refused, console))
+    }
+
+    /// The keys and values of both ConfigMaps as `YuniKorn` merges them, with what the operator would write there for
+    /// `AdmissionPolicy` objects.
+    pub fn keys(&self) -> BTreeMap<String, String> {
+        let snapshot = &self.assembled.snapshot;
+        let written = (!snapshot.policies.is_empty()).then(|| settle(enforced(snapshot)).snapshot);
+        let flat = merged(written.as_ref().unwrap_or(snapshot));
+        flat.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect()
     }
 
     /// The `QueueAcl`s, when there is nothing else: no configuration, but a change to one.

@@ -7,6 +7,7 @@ use crate::access::diff::{Change, Direction, Extent, PartitionDiff, Presence, Re
 use crate::access::reach::QueueSet;
 use crate::cli::ask::answers::{Answers, GrantedBy, Named, VERSION, Verb};
 use crate::cli::ask::configuration::Configuration;
+use crate::model::identity::ResolverKind;
 
 /// The answer to `diff`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -20,6 +21,8 @@ pub struct DiffAnswer {
     pub to: String,
     /// Whether anyone may do more than before, on a queue that was there or on a new one.
     pub widens: bool,
+    /// Whether the user group resolvers differ, so that users whose applications come without groups may be in others.
+    pub resolver_differs: bool,
     /// The partitions in which something is different.
     pub partitions: Vec<PartitionAnswer>,
 }
@@ -40,6 +43,10 @@ pub struct PartitionAnswer {
     pub added: QueuesAnswer,
     /// The queues that only the old one has.
     pub removed: QueuesAnswer,
+    /// Queues that were leaves and are parents, so that no application can run in them any more.
+    pub now_parents: Vec<String>,
+    /// Queues that were parents and are leaves.
+    pub now_leaves: Vec<String>,
 }
 
 /// Which of two configurations has something.
@@ -59,18 +66,20 @@ pub struct QueuesAnswer {
     /// Their paths, each before those below it.
     pub queues: Vec<String>,
     /// The same in few words.
-    pub subtrees: Vec<TopAnswer>,
+    pub subtrees: Vec<ExtentAnswer>,
     /// What their own ACLs grant beyond those of the queues above.
     pub changes: Vec<ChangeAnswer>,
 }
 
-/// A queue that comes or goes with all below it.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct TopAnswer {
+/// A queue with those below it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ExtentAnswer {
     /// The queue at the top.
     pub queue: String,
-    /// How many queues are below it.
+    /// How many queues below it are meant, too.
     pub below: usize,
+    /// The queues below it that are not, each with all below it.
+    pub except: Vec<String>,
 }
 
 /// One who gains or loses one right.
@@ -82,9 +91,7 @@ pub struct ChangeAnswer {
     pub subject: Named,
     /// What.
     pub verb: Verb,
-    /// On which queues.
-    pub queues: Vec<String>,
-    /// The same in few words, each with the entry that makes the difference.
+    /// On which queues, each subtree with the entry that makes the difference.
     pub subtrees: Vec<SubtreeAnswer>,
     /// For whom nothing changes when everyone gains or loses: they had it before, or keep it by name.
     pub unchanged: Vec<UnchangedAnswer>,
@@ -99,27 +106,24 @@ pub enum DirectionKind {
     Loses,
 }
 
-/// A queue with those below it.
+/// Queues on which something changes by one entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SubtreeAnswer {
-    /// The queue at the top.
-    pub queue: String,
-    /// How many queues below it are meant, too.
-    pub below: usize,
-    /// The queues below it that are not, each with all below it.
-    pub except: Vec<String>,
+    /// The queues.
+    #[serde(flatten)]
+    pub extent: ExtentAnswer,
     /// The entry that makes the difference: of the new configuration for a gain, of the old one for a loss.
     pub by: GrantedBy,
 }
 
 /// One for whom nothing changes.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UnchangedAnswer {
     /// Who.
     #[serde(flatten)]
     pub subject: Named,
     /// On which of the queues.
-    pub queues: Vec<String>,
+    pub subtrees: Vec<ExtentAnswer>,
 }
 
 /// The two configurations.
@@ -136,6 +140,7 @@ impl Compared<'_> {
             from: self.old.name().to_owned(),
             to: self.new.name().to_owned(),
             widens: partitions.iter().any(|partition| partition.diff.widens()),
+            resolver_differs: resolver(self.old) != resolver(self.new),
             partitions: partitions.iter().map(|partition| self.partition(partition)).collect(),
         }
     }
@@ -152,6 +157,8 @@ impl Compared<'_> {
             changes: self.changes(&of.partition, &of.diff.kept),
             added: self.queues(&of.partition, &of.diff.added),
             removed: self.queues(&of.partition, &of.diff.removed),
+            now_parents: of.diff.now_parents.iter().map(ToString::to_string).collect(),
+            now_leaves: of.diff.now_leaves.iter().map(ToString::to_string).collect(),
         }
     }
 
@@ -159,23 +166,16 @@ impl Compared<'_> {
         let all = section.queues.all();
         QueuesAnswer {
             queues: section.queues.paths(&all).map(ToString::to_string).collect(),
-            subtrees: section
-                .queues
-                .extents(&all)
-                .into_iter()
-                .map(|extent| TopAnswer { queue: extent.queue.to_string(), below: extent.below })
-                .collect(),
+            subtrees: extents(section, &all),
             changes: self.changes(partition, section),
         }
     }
 
     fn changes(self, partition: &str, section: &Section) -> Vec<ChangeAnswer> {
-        let paths = |set: &QueueSet| section.queues.paths(set).map(ToString::to_string).collect::<Vec<_>>();
         let change = |change: &Change| ChangeAnswer {
             direction: change.direction.into(),
             subject: Named::from(&change.subject),
             verb: change.right.into(),
-            queues: paths(&change.queues),
             subtrees: change
                 .extents
                 .iter()
@@ -186,7 +186,7 @@ impl Compared<'_> {
                 .iter()
                 .map(|(subject, queues)| UnchangedAnswer {
                     subject: Named::from(subject),
-                    queues: paths(queues),
+                    subtrees: extents(section, queues),
                 })
                 .collect(),
         };
@@ -197,17 +197,41 @@ impl Compared<'_> {
         let configuration = if direction == Direction::Gains { self.new } else { self.old };
         let tree = configuration.tree(partition).ok()?;
         let answers = Answers { configuration, tree };
-        let Extent { queue, below, except } = &of.extent;
-        Some(SubtreeAnswer {
-            queue: queue.to_string(),
-            below: *below,
-            except: except.iter().map(ToString::to_string).collect(),
-            by: GrantedBy {
-                queue: queue.to_string(),
-                acl: of.acl.into(),
-                origins: answers.origins(&of.by.origins),
-            },
-        })
+        let by = GrantedBy {
+            queue: of.extent.queue.to_string(),
+            acl: of.acl.into(),
+            origins: answers.origins(&of.by.origins),
+        };
+        Some(SubtreeAnswer { extent: ExtentAnswer::from(&of.extent), by })
+    }
+}
+
+fn extents(section: &Section, set: &QueueSet) -> Vec<ExtentAnswer> {
+    section.queues.extents(set).iter().map(ExtentAnswer::from).collect()
+}
+
+impl From<&Extent> for ExtentAnswer {
+    fn from(extent: &Extent) -> Self {
+        Self {
+            queue: extent.queue.to_string(),
+            below: extent.below,
+            except: extent.except.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+/// The kind of resolver: the scheduler asks that of the first partition only (yunikorn-core `usergroup.go:79`).
+fn resolver(of: &Configuration) -> Option<ResolverKind> {
+    of.config
+        .partitions
+        .first()
+        .map(|partition| ResolverKind::of(partition.user_group_resolver.kind.as_str()))
+}
+
+impl DiffAnswer {
+    /// Whether nothing is different.
+    pub fn is_empty(&self) -> bool {
+        self.partitions.is_empty() && !self.resolver_differs
     }
 }
 

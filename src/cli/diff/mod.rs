@@ -14,7 +14,7 @@ use super::ask::output::{self, Format, FormatArgs};
 use super::ask::{ClusterArgs, DEFAULT_PARTITION, Files};
 use super::console::Console;
 use super::{Exit, Failure, moment};
-use crate::access::diff::{PartitionDiff, between};
+use crate::access::diff::between;
 use crate::access::tree::Tree;
 use answer::{Compared, DiffAnswer};
 
@@ -23,7 +23,7 @@ const HELP: &str = "\
 Files with QueueAcls and nothing else are no configuration: they are applied to the old one, as kubectl apply would.\n\n\
 A row says who gains or loses a right, on which queues, and which entry makes the difference. A user is looked at without its \
 groups, a group without its members; who keeps a right by another entry is not told. `added` and `removed` are queues that only \
-one configuration has, with what their own ACLs grant beyond the queues above.
+one configuration has, with what their own ACLs grant beyond the queues above; `now parent` is a queue that was a leaf, in which no application can run any more.
 
 Exit codes: 0 nobody gains or loses anything and the queues are the same, 1 something differs, 2 the command line is wrong, 3 it \
 could not be decided. With --fail-on-widening 1 only if someone gains.";
@@ -64,11 +64,10 @@ pub struct Args {
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let (old, new) = args.configurations(console)?;
     let compared = Compared { old: &old, new: &new };
-    let found = between(&args.trees(&old, &new)?, &args.trees(&new, &old)?);
-    let answer = compared.answer(&found);
-    notes(compared, &found, console);
+    let answer = compared.answer(&between(&args.trees(&old, &new)?, &args.trees(&new, &old)?));
+    notes(&answer, console);
     print(&answer, args.output, several(compared), console)?;
-    let counts = if args.fail_on_widening { answer.widens } else { !found.is_empty() };
+    let counts = if args.fail_on_widening { answer.widens } else { !answer.is_empty() };
     Ok(Exit::yes(!counts))
 }
 
@@ -119,21 +118,17 @@ fn several(compared: Compared<'_>) -> bool {
 }
 
 /// What differs and is no access to a queue.
-fn notes(compared: Compared<'_>, found: &[PartitionDiff], console: Console) {
-    for partition in found.iter().filter(|partition| partition.placement_differs) {
+fn notes(answer: &DiffAnswer, console: Console) {
+    for partition in answer.partitions.iter().filter(|partition| partition.placement_differs) {
         console.note(&format!(
             "the placement rules of partition {} differ, so applications may go to other queues: `queuewarden place` tells",
             partition.partition
         ));
     }
-    // The scheduler asks the first partition's resolver only.
-    let resolver = |of: &Configuration| {
-        of.config.partitions.first().map(|partition| partition.user_group_resolver.kind.value.clone())
-    };
-    if resolver(compared.old) != resolver(compared.new) {
-        console.note("the user group resolvers differ, so users without groups may be in other groups");
+    if answer.resolver_differs {
+        console.note("the user group resolvers differ, so users whose applications come without groups may be in others");
     }
-    if found.is_empty() {
+    if answer.is_empty() {
         console.note("nobody gains or loses anything");
     }
 }

@@ -1,7 +1,7 @@
 //! `diff` for people: a row for each subtree on which someone gains or loses, both rights in one where they change together.
 
-use super::answer::{ChangeAnswer, DiffAnswer, DirectionKind, PartitionAnswer, QueuesAnswer, SubtreeAnswer};
-use crate::cli::ask::answers::{Named, WrittenIn};
+use super::answer::{ChangeAnswer, DiffAnswer, DirectionKind, ExtentAnswer, PartitionAnswer, QueuesAnswer};
+use crate::cli::ask::answers::WrittenIn;
 use crate::cli::ask::output::Table;
 
 /// More names or queues than this are counted in the narrow table, not listed.
@@ -34,15 +34,17 @@ impl Shown {
         let mut rows = self.changes(&partition.changes, true);
         rows.extend(self.queues("added", &partition.added));
         rows.extend(self.queues("removed", &partition.removed));
+        let turned = |change: &str, queues: &[String]| -> Vec<Row> {
+            queues.iter().map(|queue| row([change, "", "", queue, "", ""])).collect()
+        };
+        rows.extend(turned("now parent", &partition.now_parents));
+        rows.extend(turned("now leaf", &partition.now_leaves));
         rows
     }
 
     /// Queues that come or go, and what is granted by them.
     fn queues(&self, change: &str, queues: &QueuesAnswer) -> Vec<Row> {
-        let tops = queues
-            .subtrees
-            .iter()
-            .map(|top| row([change, "", "", &format!("{}{}", top.queue, and_below(top.below)), "", ""]));
+        let tops = queues.subtrees.iter().map(|top| row([change, "", "", &self.extent(top), "", ""]));
         // Who has the same by the queues above is not worth a word: the queue itself comes or goes.
         tops.chain(self.changes(&queues.changes, false)).collect()
     }
@@ -66,7 +68,7 @@ impl Shown {
         let (who, verbs) = (first.subject.words(), verbs(changes));
         let rows = first.subtrees.iter().map(|of| {
             let origins = WrittenIn::list(&of.by.origins);
-            row([word, &who, &verbs, &self.subtree(of), of.by.acl.as_str(), &origins])
+            row([word, &who, &verbs, &self.extent(&of.extent), of.by.acl.as_str(), &origins])
         });
         rows.collect()
     }
@@ -83,15 +85,15 @@ impl Shown {
             let names = first.unchanged.iter().map(|unchanged| unchanged.subject.words());
             return vec![row([word, &self.list(names.collect()), &verbs, "", "", ""])];
         }
-        let rows = first
-            .unchanged
-            .iter()
-            .map(|of| row([word, &of.subject.words(), &verbs, &self.list(of.queues.clone()), "", ""]));
+        let rows = first.unchanged.iter().map(|of| {
+            let extents = of.subtrees.iter().map(|extent| self.extent(extent)).collect();
+            row([word, &of.subject.words(), &verbs, &self.list(extents), "", ""])
+        });
         rows.collect()
     }
 
     /// `root.prod and 14 below, not root.prod.etl`
-    fn subtree(&self, of: &SubtreeAnswer) -> String {
+    fn extent(&self, of: &ExtentAnswer) -> String {
         let mut words = format!("{}{}", of.queue, and_below(of.below));
         if !of.except.is_empty() {
             words.push_str(", not ");
@@ -120,11 +122,8 @@ fn row(cells: [&str; COLUMNS.len()]) -> Row {
 }
 
 fn same_but_the_verb(left: &ChangeAnswer, right: &ChangeAnswer) -> bool {
-    let names = |change: &ChangeAnswer| -> Vec<(Named, Vec<String>)> {
-        change.unchanged.iter().map(|of| (of.subject.clone(), of.queues.clone())).collect()
-    };
     left.direction == right.direction
         && left.subject == right.subject
         && left.subtrees == right.subtrees
-        && names(left) == names(right)
+        && left.unchanged == right.unchanged
 }

@@ -14,6 +14,9 @@ const MAX_FILES: usize = 20_000;
 /// Deeper folders are not followed; also ends cycles of symbolic links.
 const MAX_DEPTH: usize = 32;
 
+/// What standard input is called.
+pub const STDIN: &str = "<stdin>";
+
 /// What to read.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
@@ -63,7 +66,8 @@ pub struct Unreadable {
 }
 
 impl Unreadable {
-    fn new(path: &Path, why: &dyn std::fmt::Display) -> Self {
+    /// With the reason.
+    pub fn new(path: &Path, why: &dyn std::fmt::Display) -> Self {
         Self { path: path.display().to_string(), why: why.to_string() }
     }
 }
@@ -108,8 +112,16 @@ fn read_file(path: &Path) -> Result<Source, Unreadable> {
 }
 
 fn standard_input() -> Result<Source, Unreadable> {
-    let text = text(io::stdin().lock()).map_err(|error| Unreadable::new(Path::new("<stdin>"), &error))?;
-    Ok(Source { name: "<stdin>".to_string(), file_name: String::new(), text })
+    from_reader(STDIN, io::stdin().lock())
+}
+
+/// The text that somebody else has opened.
+///
+/// # Errors
+/// As [`read`].
+pub fn from_reader(name: &str, from: impl Read) -> Result<Source, Unreadable> {
+    let text = text(from).map_err(|error| Unreadable::new(Path::new(name), &error))?;
+    Ok(Source { name: name.to_string(), file_name: String::new(), text })
 }
 
 fn text(from: impl Read) -> io::Result<String> {

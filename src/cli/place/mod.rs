@@ -59,7 +59,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let tree = asked.tree()?;
     let placer = Placer::with_live(tree, live(&args.source, &asked)?);
     let placement = match refused {
-        Some(message) => Placement { outcome: Outcome::Rejected { message }, ..Placement::default() },
+        Some(message) => Placement::rejected(message),
         None => placer.place(&submission),
     };
     let answers = Answers { configuration: &asked.configuration, tree };

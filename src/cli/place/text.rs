@@ -83,7 +83,7 @@ fn rules(answer: &PlaceAnswer) -> Table {
         let result = match rule.result {
             RuleResult::Places => format!("placed: {}", rule.reason),
             RuleResult::Ends => format!("ends: {}", rule.reason),
-            RuleResult::Names | RuleResult::Passes => format!("no: {}", rule.reason),
+            RuleResult::Names | RuleResult::Passes => format!("skipped: {}", rule.reason),
         };
         let queue = rule.queue.as_deref().unwrap_or("-");
         table.row([&number, &label(rule), &written_in, queue, &result]);

@@ -1,9 +1,12 @@
 //! The sentences of an answer.
 
 use super::answer::{Asking, number};
+use crate::access::check::{Decision, Denial, Outcome as Verdict};
+use crate::access::near_misses;
 use crate::access::placement::{
     Filtered, Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Step, Target, Why,
 };
+use crate::model::queue::ROOT;
 
 /// What the fallback is called in a list of rules.
 pub const FALLBACK: &str = "(no rule fits)";
@@ -114,7 +117,10 @@ pub fn landing(asking: &Asking<'_>, landing: &Landing) -> String {
                 "an application that runs already has to be accepted, whatever the ACLs say".to_owned()
             }
         },
-        LandingEnd::Denied => access.unwrap_or_default(),
+        LandingEnd::Denied => match &landing.decision {
+            Some(decision) if decision.outcome == Verdict::Denied(Denial::NotGranted) => denied(decision),
+            _ => access.unwrap_or_default(),
+        },
         LandingEnd::NotALeaf => format!("{queue} is no leaf: applications run in the queues below it"),
         LandingEnd::Draining => format!("{queue} is draining: it is no longer in the configuration"),
         LandingEnd::Fails { .. } => match &landing.target {
@@ -124,4 +130,15 @@ pub fn landing(asking: &Asking<'_>, landing: &Landing) -> String {
         LandingEnd::Crashes => format!("{queue} is not below root, which crashes the scheduler"),
         LandingEnd::Undecided { reason } => reason.clone(),
     }
+}
+
+/// Who it is about stands above the rules, so it is short; but what is nearly a yes is told.
+fn denied(decision: &Decision) -> String {
+    let nearest = decision.steps.first().map(|step| step.queue.as_str()).unwrap_or_default();
+    let way = if nearest == ROOT { "of root".to_owned() } else { format!("from {nearest} up to root") };
+    let near = decision.steps.iter().find_map(|step| {
+        let miss = near_misses(step, &decision.identity).into_iter().next()?;
+        Some(format!("; the {} of {} is close: {miss}", step.right.key(), step.queue))
+    });
+    format!("no ACL {way} names the user or a group{}", near.unwrap_or_default())
 }

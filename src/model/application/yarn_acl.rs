@@ -311,6 +311,12 @@ mod tests {
         }
 
         #[test]
+        fn the_readings_are_one_without_a_second_blank(text in any_text()) {
+            prop_assume!(text.matches(' ').count() < 2);
+            prop_assert_eq!(YarnAcl::parse(&text, Reading::Hadoop), YarnAcl::parse(&text, Reading::Cloudera));
+        }
+
+        #[test]
         fn any_text_is_read(text in any::<String>()) {
             let hadoop = YarnAcl::parse(&text, Reading::Hadoop);
             prop_assert!(!hadoop.is_everyone() || hadoop.users().is_empty() && hadoop.groups().is_empty());

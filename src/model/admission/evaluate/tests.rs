@@ -198,3 +198,70 @@ fn a_priority_class_may_forbid_preemption() {
     assert_eq!(evaluation.pod.annotation("yunikorn.apache.org/allow-preemption"), "false");
     assert_eq!(evaluation.user_info(), Some("{}"));
 }
+
+/// A pod as the fixture has it.
+fn fixture_pod(row: &serde_json::Value) -> Pod {
+    let texts = |value: &serde_json::Value| serde_json::from_value(value.clone()).unwrap();
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    Pod {
+        labels: texts(&row["labels"]),
+        annotations: texts(&row["annotations"]),
+        uid: text(&row["uid"]),
+        priority_class: text(&row["priorityClass"]),
+        scheduler_name: text(&row["schedulerName"]),
+    }
+}
+
+#[test]
+fn requests_are_answered_as_by_the_admission_controller() {
+    let optional = |value: &serde_json::Value| {
+        serde_json::from_value::<Option<Texts>>(value.clone()).unwrap().unwrap_or_default()
+    };
+    for line in include_str!("../../../../tests/vectors/yunikorn-mutate.jsonl").lines() {
+        let row: serde_json::Value = serde_json::from_str(line).unwrap();
+        let (asked, expected) = (&row["asked"], &row["answer"]);
+        let text = |key: &str| asked[key].as_str().unwrap().to_owned();
+        let kind = match text("kind").as_str() {
+            name @ ("Job" | "CronJob") => Kind::of("batch", name),
+            name @ ("Pod" | "pod" | "ReplicationController") => Kind::of("", name),
+            name => Kind::of("apps", name),
+        };
+        let request = Request {
+            operation: Operation::of(&text("operation")),
+            kind,
+            namespace: text("namespace"),
+            user: text("user"),
+            groups: serde_json::from_value(asked["groups"].clone()).unwrap(),
+            pod: fixture_pod(&asked["pod"]),
+            old_pod: fixture_pod(&asked["oldPod"]),
+        };
+        let surroundings = Surroundings {
+            namespace_annotations: optional(&asked["namespaceAnnotations"]),
+            priority_class_annotations: optional(&asked["priorityClassAnnotations"]),
+        };
+        let conf = Conf::from_keys(&optional(&asked["configs"]["data"])).0;
+        let evaluation = evaluate(&request, &surroundings, &conf);
+        let outcome = match expected["allowed"].as_bool().unwrap() {
+            true => Outcome::Allowed,
+            false => Outcome::Denied(expected["message"].as_str().unwrap().to_owned()),
+        };
+        assert_eq!(evaluation.outcome, outcome, "{line}");
+        let patched: Vec<&str> = expected["patch"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|patch| patch["path"].as_str().unwrap())
+            .collect();
+        assert_eq!(paths(&evaluation), patched, "{line}");
+        assert_eq!(evaluation.pod.labels, optional(&expected["labels"]), "{line}");
+        assert_eq!(evaluation.pod.annotations, optional(&expected["annotations"]), "{line}");
+        assert_eq!(evaluation.pod.scheduler_name, expected["schedulerName"].as_str().unwrap(), "{line}");
+        let submitter = Submitter::of(&evaluation.pod, Version::V1_8);
+        let groups: Vec<String> = serde_json::from_value(expected["groups"].clone()).unwrap();
+        assert_eq!(
+            (submitter.user.as_str(), submitter.groups),
+            (expected["user"].as_str().unwrap(), groups),
+            "{line}"
+        );
+    }
+}

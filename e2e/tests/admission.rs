@@ -1,0 +1,366 @@
+//! `user.info` in a real cluster: what the API server makes of requests with `YuniKorn`'s admission controller, and what the model says.
+//!
+//! All requests but one are dry runs: the admission controller is asked all the same, and nothing stays behind.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use kube::api::{Api, DynamicObject, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use queuewarden::model::admission::request::{ENABLE_YUNIKORN, GENERATE_APP_ID, USER_INFO};
+use queuewarden::model::admission::{self, Conf, Kind, Operation, Outcome, Pod, Request, Surroundings};
+use queuewarden_e2e::bed::NAMESPACE;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Capability, eventually, yunikorn};
+use serde_json::{Value, json};
+
+type Texts = BTreeMap<String, String>;
+type Pairs = &'static [(&'static str, &'static str)];
+
+const IGNORED: &str = "queuewarden-e2e-ignored";
+const UNLABELLED: &str = "queuewarden-e2e-unlabelled";
+const DRY: PostParams = PostParams { dry_run: true, field_manager: None };
+
+/// A request that is made of the API server and of the model.
+#[derive(Debug, Clone)]
+struct Case {
+    operation: Operation,
+    kind: &'static str,
+    namespace: &'static str,
+    user: &'static str,
+    groups: &'static [&'static str],
+    labels: Texts,
+    annotations: Texts,
+}
+
+fn create(kind: &'static str, user: &'static str, user_info: Option<&str>) -> Case {
+    Case {
+        operation: Operation::Create,
+        kind,
+        namespace: NAMESPACE,
+        user,
+        groups: &["devs"],
+        labels: texts(&[("applicationId", "app-1")]),
+        annotations: user_info.map(|text| (USER_INFO.to_owned(), text.to_owned())).into_iter().collect(),
+    }
+}
+
+impl Case {
+    fn within(self, namespace: &'static str) -> Self {
+        Self { namespace, ..self }
+    }
+
+    fn labels(self, labels: Pairs) -> Self {
+        Self { labels: texts(labels), ..self }
+    }
+
+    fn groups(self, groups: &'static [&'static str]) -> Self {
+        Self { groups, ..self }
+    }
+
+    fn annotated(mut self, annotations: Pairs) -> Self {
+        self.annotations.extend(texts(annotations));
+        self
+    }
+
+    fn updating(self) -> Self {
+        Self { operation: Operation::Update, ..self }
+    }
+}
+
+fn texts(pairs: &[(&str, &str)]) -> Texts {
+    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+const BOB: Option<&str> = Some(r#"{"user":"bob","groups":["ops"]}"#);
+const CONTROLLER: &str = "system:serviceaccount:kube-system:job-controller";
+
+/// With the keys as they are by default, but for `ext`.
+fn usual() -> Vec<Case> {
+    vec![
+        create("Pod", "alice", None),
+        create("Pod", "alice", None).labels(&[]),
+        create("Pod", "alice", None)
+            .labels(&[("yunikorn.apache.org/app-id", "a"), ("yunikorn.apache.org/queue", "root.q")]),
+        create("Pod", "alice", None)
+            .annotated(&[("note", "<é>"), ("yunikorn.apache.org/allow-preemption", "false")]),
+        create("Pod", "alice", None).groups(&[]),
+        create("Pod", "a&b<c>@example.com", None).groups(&["g&h", "oidc:devs"]),
+        create("Pod", "alice", BOB),
+        create("Pod", "alice", Some("")),
+        create("Pod", "ext", BOB),
+        create("Pod", "ext", Some(r#"{"USER":"x","groups":[null,"a"]}"#)),
+        create("Pod", "ext", Some("")),
+        create("Pod", "ext", Some("xyz")),
+        create("Pod", "ext", Some(r#"{"user":1}"#)),
+        create("Pod", "ext", Some(r#"{"user":"a"} x"#)),
+        create("Pod", "ext", Some("tru")),
+        create("Pod", "ext", Some(r#"{"user":"a","groups":"g"}"#)),
+        create("Pod", "carol", BOB).groups(&["x", "extgrp"]),
+        create("Pod", CONTROLLER, BOB),
+        create("Pod", "alice", BOB).labels(&[("app", "yunikorn")]),
+        create("Pod", "alice", None).labels(&[("app", "yunikorn")]),
+        create("Pod", "alice", None).within(IGNORED),
+        create("Pod", "alice", BOB).within(IGNORED),
+        create("Pod", "alice", None).within(UNLABELLED),
+        create("Pod", "ext", BOB).within(UNLABELLED),
+        create("Pod", "alice", None).within("kube-system"),
+        create("Pod", "alice", None).updating(),
+        create("Pod", "ext", BOB).updating(),
+        create("Deployment", "alice", None),
+        create("Deployment", "alice", BOB),
+        create("Deployment", "ext", BOB),
+        create("Deployment", "alice", BOB).within(UNLABELLED).labels(&[]),
+        create("Deployment", "alice", BOB).within(IGNORED),
+        create("StatefulSet", "alice", None).labels(&[]),
+        create("DaemonSet", "alice", BOB),
+        create("ReplicaSet", "alice", None),
+        create("ReplicaSet", CONTROLLER, None),
+        create("Job", "alice", None),
+        create("Job", "ext", Some("{")),
+        create("CronJob", "alice", None),
+        create("CronJob", "alice", BOB),
+    ]
+}
+
+fn of_everyone() -> Vec<Case> {
+    vec![
+        create("Pod", "alice", None),
+        create("Pod", "alice", BOB),
+        create("Pod", "alice", Some("xyz")),
+        create("Deployment", "alice", None),
+    ]
+}
+
+fn of_nobody() -> Vec<Case> {
+    vec![
+        create("Pod", CONTROLLER, BOB),
+        create("Pod", CONTROLLER, None),
+        create("ReplicaSet", CONTROLLER, BOB),
+    ]
+}
+
+#[tokio::test]
+async fn the_api_server_answers_as_the_model_says() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::AdmissionProcess])? {
+            return Ok(());
+        }
+        bed.apply_text(FURNITURE, "queuewarden-e2e").await?;
+        bed.kubectl_with_input(&["apply", "-f", "-"], OLD_POD).await?;
+        bed.start_admission_controller().await?;
+        let key = |name: &str| format!("admissionController.accessControl.{name}");
+        let configurations = [
+            (
+                texts(&[(&key("externalUsers"), "^ext$,^probe-1$"), (&key("externalGroups"), "^extgrp$")]),
+                usual(),
+            ),
+            (texts(&[(&key("bypassAuth"), "true")]), of_everyone()),
+            (
+                texts(&[(&key("trustControllers"), "false"), (&key("externalUsers"), "^probe-3$")]),
+                of_nobody(),
+            ),
+        ];
+        let mut differences = Vec::new();
+        for ((keys, cases), probe) in configurations.into_iter().zip(["probe-1", "probe-2", "probe-3"]) {
+            bed.write_config_map(yunikorn::CONFIGS, keys.clone()).await?;
+            wait_until_read(bed, probe).await?;
+            let conf = Conf::from_keys(&keys).0;
+            for case in cases {
+                if let Err(difference) = compare(bed, &case, &conf).await {
+                    differences.push(format!("{case:?}\n    {difference:#}"));
+                }
+            }
+        }
+        ensure!(differences.is_empty(), "{}", differences.join("\n"));
+        Ok(())
+    })
+    .await
+}
+
+/// The admission controller reads its keys and the namespaces when it hears of them. Under the new keys, and no others before, this user may
+/// set `user.info`.
+async fn wait_until_read(bed: &Bed, probe: &'static str) -> Result<()> {
+    eventually(&format!("the admission controller to let {probe} through"), PATIENCE, || async {
+        let mut read = true;
+        for (namespace, expected) in [(IGNORED, "default-scheduler"), (UNLABELLED, "yunikorn")] {
+            let case = create("Pod", probe, Some("{}")).within(namespace);
+            let Ok(pod) = ask(bed, &case).await? else { return Ok(None) };
+            let marked = pod["metadata"]["annotations"]["yunikorn.apache.org/ignore-application"].is_string();
+            read &= pod["spec"]["schedulerName"] == expected && marked == (namespace == UNLABELLED);
+        }
+        Ok(read.then_some(()))
+    })
+    .await
+}
+
+/// The object as the API server would store it, or its refusal.
+async fn ask(bed: &Bed, case: &Case) -> Result<Result<Value, String>> {
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(group(case.kind), "v1", case.kind));
+    let client = bed.as_user(case.user, case.groups)?;
+    let api: Api<DynamicObject> = Api::namespaced_with(client, case.namespace, &resource);
+    let answer = match case.operation {
+        Operation::Update => {
+            let admin: Api<DynamicObject> = Api::namespaced_with(bed.client()?, case.namespace, &resource);
+            let mut object = admin.get("old").await?;
+            object.metadata.annotations = Some(case.annotations.clone());
+            api.replace("old", &DRY, &object).await
+        }
+        _ => api.create(&DRY, &serde_json::from_value(object(case))?).await,
+    };
+    match answer {
+        Ok(object) => Ok(Ok(serde_json::to_value(object)?)),
+        Err(kube::Error::Api(status)) if status.message.contains("denied the request") => {
+            Ok(Err(status.message.clone()))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn compare(bed: &Bed, case: &Case, conf: &Conf) -> Result<()> {
+    let evaluation = admission::evaluate(&request(case), &surroundings(case.namespace), conf);
+    match (&evaluation.outcome, ask(bed, case).await?) {
+        (Outcome::Denied(message), Err(theirs)) => {
+            ensure!(
+                theirs.ends_with(&format!("denied the request: {message}")),
+                "{message:?}, but {theirs:?}"
+            );
+        }
+        (Outcome::Allowed, Ok(object)) => {
+            let template = template(case.kind, &object);
+            let annotations = stored(&template["metadata"]["annotations"])?;
+            ensure!(
+                annotations == evaluation.pod.annotations,
+                "{:?}, but {annotations:?}",
+                evaluation.pod.annotations
+            );
+            if case.kind == "Pod" {
+                let labels = stored(&template["metadata"]["labels"])?;
+                ensure!(labels == evaluation.pod.labels, "{:?}, but {labels:?}", evaluation.pod.labels);
+                let scheduler = &template["spec"]["schedulerName"];
+                ensure!(*scheduler == evaluation.pod.scheduler_name.as_str(), "scheduler {scheduler}");
+            }
+        }
+        (ours, theirs) => bail!("{ours:?}, but {theirs:?}"),
+    }
+    Ok(())
+}
+
+fn stored(texts: &Value) -> Result<Texts> {
+    Ok(serde_json::from_value::<Option<Texts>>(texts.clone()).context("no texts")?.unwrap_or_default())
+}
+
+/// The request as the admission controller gets it: the user is authenticated, the scheduler has its default.
+fn request(case: &Case) -> Request {
+    let mut groups: Vec<String> = case.groups.iter().map(ToString::to_string).collect();
+    groups.push("system:authenticated".to_owned());
+    let pod = |annotations: Texts| Pod {
+        labels: case.labels.clone(),
+        annotations,
+        scheduler_name: "default-scheduler".to_owned(),
+        ..Pod::default()
+    };
+    Request {
+        operation: case.operation,
+        kind: Kind::of(group(case.kind), case.kind),
+        namespace: case.namespace.to_owned(),
+        user: case.user.to_owned(),
+        groups,
+        pod: pod(case.annotations.clone()),
+        old_pod: pod(Texts::new()),
+    }
+}
+
+fn surroundings(namespace: &str) -> Surroundings {
+    let annotations: Pairs = match namespace {
+        IGNORED => &[(ENABLE_YUNIKORN, "false")],
+        UNLABELLED => &[(GENERATE_APP_ID, "false")],
+        _ => &[],
+    };
+    Surroundings { namespace_annotations: texts(annotations), ..Surroundings::default() }
+}
+
+fn group(kind: &str) -> &'static str {
+    match kind {
+        "Pod" => "",
+        "Job" | "CronJob" => "batch",
+        _ => "apps",
+    }
+}
+
+fn template<'o>(kind: &str, object: &'o Value) -> &'o Value {
+    match kind {
+        "Pod" => object,
+        "CronJob" => &object["spec"]["jobTemplate"]["spec"]["template"],
+        _ => &object["spec"]["template"],
+    }
+}
+
+fn object(case: &Case) -> Value {
+    let mut labels = case.labels.clone();
+    let is_batch = group(case.kind) == "batch";
+    let spec = json!({
+        "restartPolicy": if is_batch { "Never" } else { "Always" },
+        "containers": [{"name": "c", "image": "i"}],
+    });
+    let version = if case.kind == "Pod" { "v1".to_owned() } else { format!("{}/v1", group(case.kind)) };
+    let metadata = json!({"name": "asked", "namespace": case.namespace});
+    let mut object = json!({"apiVersion": version, "kind": case.kind, "metadata": metadata});
+    let selected = group(case.kind) == "apps";
+    if selected {
+        labels.insert("selected".to_owned(), "yes".to_owned());
+    }
+    let template = json!({"metadata": {"labels": labels, "annotations": case.annotations}, "spec": spec});
+    match case.kind {
+        "Pod" => {
+            object["metadata"]["labels"] = json!(labels);
+            object["metadata"]["annotations"] = json!(case.annotations);
+            object["spec"] = spec;
+        }
+        "CronJob" => {
+            object["spec"] = json!({"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": template}}})
+        }
+        _ => object["spec"] = json!({"template": template}),
+    }
+    if selected {
+        object["spec"]["selector"] = json!({"matchLabels": {"selected": "yes"}});
+    }
+    if case.kind == "StatefulSet" {
+        object["spec"]["serviceName"] = json!("s");
+    }
+    object
+}
+
+/// A pod that was there before the admission controller, and so has no `user.info`.
+const OLD_POD: &str = "{apiVersion: v1, kind: Pod, metadata: {name: old, namespace: queuewarden-e2e, labels: {applicationId: app-1}},
+    spec: {containers: [{name: c, image: i}]}}";
+
+/// More namespaces, in all of which everyone may do what they may do in the usual one.
+const FURNITURE: &str = r#"
+{apiVersion: v1, kind: Namespace, metadata: {name: queuewarden-e2e-ignored, annotations: {yunikorn.apache.org/namespace.enableYuniKorn: "false"}}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: queuewarden-e2e-unlabelled, annotations: {yunikorn.apache.org/namespace.generateAppId: "false"}}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: queuewarden-e2e-workloads}
+rules: [{apiGroups: ["", apps, batch], resources: [pods, deployments, replicasets, statefulsets, daemonsets, jobs, cronjobs], verbs: [create, update]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: queuewarden-e2e-workloads, namespace: queuewarden-e2e-ignored}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:authenticated"}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: queuewarden-e2e-workloads}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: queuewarden-e2e-workloads, namespace: queuewarden-e2e-unlabelled}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:authenticated"}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: queuewarden-e2e-workloads}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: queuewarden-e2e-workloads, namespace: kube-system}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: "system:authenticated"}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: queuewarden-e2e-workloads}
+"#;

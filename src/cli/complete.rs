@@ -1,0 +1,206 @@
+//! What a shell offers behind what has been typed: subcommands, options, files, and the queues and codes there are.
+//!
+//! The shell's script (`queuewarden completion`) starts the program with [`VARIABLE`] set and the words behind `--`. So what is offered
+//! is always what this program takes, and queues come from the very configuration that the words name.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use clap::{ArgMatches, Command, FromArgMatches};
+use clap_complete::CompleteEnv;
+use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate, complete};
+use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
+
+use super::ask::SourceArgs;
+use super::console::Console;
+use super::{codes, command};
+
+/// The variable that asks for completion, by the name of a shell.
+pub const VARIABLE: &str = "QUEUEWARDEN_COMPLETE";
+/// Longer nobody waits for a cluster behind the tabulator key.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// More queues than this are not offered.
+const MOST: usize = 1000;
+
+/// Who can be answered.
+pub const SHELLS: Shells<'static> = Shells(&[&Bash, &Elvish, &Fish, &Powershell, &Zsh, &Kubectl]);
+
+/// Answers a shell, if it is one that asks.
+///
+/// # Errors
+/// When it is an unknown shell, or its words make no sense.
+pub fn answer() -> clap::error::Result<bool> {
+    let folder = std::env::current_dir().ok();
+    CompleteEnv::with_factory(|| offering(command()))
+        .var(VARIABLE)
+        .shells(SHELLS)
+        .try_complete(std::env::args_os(), folder.as_deref())
+}
+
+/// The command with what its arguments may be.
+fn offering(command: Command) -> Command {
+    command.mut_subcommands(|subcommand| {
+        let asks_applications = subcommand.get_arguments().any(|arg| arg.get_id() == "target");
+        subcommand.mut_args(|arg| match arg.get_id().as_str() {
+            "target" | "queue" | "to" => arg.add(ArgValueCompleter::new(queues)),
+            "verb" if asks_applications => arg.add(ArgValueCandidates::new(|| verbs(7))),
+            "verb" => arg.add(ArgValueCandidates::new(|| verbs(2))),
+            "codes" => arg.add(ArgValueCandidates::new(all_codes)),
+            _ => arg,
+        })
+    })
+}
+
+fn verbs(count: usize) -> Vec<CompletionCandidate> {
+    const VERBS: [&str; 7] = ["submit", "administer", "view", "modify", "kill", "logs", "move"];
+    VERBS.into_iter().take(count).map(CompletionCandidate::new).collect()
+}
+
+fn all_codes() -> Vec<CompletionCandidate> {
+    codes::all()
+        .iter()
+        .map(|code| CompletionCandidate::new(code.to_string()).help(Some(code.title.into())))
+        .collect()
+}
+
+/// The queues that the words' configuration has, beginning with what has been typed.
+fn queues(current: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(start) = current.to_str() else { return Vec::new() };
+    let start = start.to_ascii_lowercase();
+    let paths = source(&command().ignore_errors(true), std::env::args_os()).map(paths).unwrap_or_default();
+    let fitting = paths.into_iter().filter(|path| path.starts_with(&start)).take(MOST);
+    fitting.map(CompletionCandidate::new).collect()
+}
+
+/// Where the words say that the configuration is.
+fn source(command: &Command, args: impl IntoIterator<Item = OsString>) -> Option<SourceArgs> {
+    let words = args.into_iter().skip_while(|word| word != "--").skip(1);
+    let matches = command.clone().try_get_matches_from(words).ok()?;
+    let (_, matches): (&str, &ArgMatches) = matches.subcommand()?;
+    let source = SourceArgs::from_arg_matches(matches).ok()?;
+    // Standard input is the shell's.
+    (!source.filename.iter().any(|path| path.as_os_str() == "-")).then_some(source)
+}
+
+/// All queues of the configuration; none when it cannot be had soon.
+fn paths(source: SourceArgs) -> Vec<String> {
+    let (found, finds) = mpsc::channel();
+    thread::spawn(move || {
+        let paths = source.open(Console::silent()).ok().and_then(|asked| {
+            let tree = asked.tree().ok()?;
+            Some(tree.queues().map(|(_, node)| node.path.to_string()).collect())
+        });
+        // Nobody may be waiting any more.
+        drop(found.send(paths));
+    });
+    finds.recv_timeout(PATIENCE).ok().flatten().unwrap_or_default()
+}
+
+/// `kubectl`, which completes a plugin by a program `kubectl_complete-NAME` that prints a candidate a line, its help behind a tabulator,
+/// and at last a colon with a number: cobra's `ShellCompDirective`.
+#[derive(Debug, Clone, Copy)]
+pub struct Kubectl;
+
+/// Offer no files beside the candidates.
+const NO_FILES: u8 = 4;
+/// Put no blank behind the one candidate.
+const NO_SPACE: u8 = 2;
+
+impl EnvCompleter for Kubectl {
+    fn name(&self) -> &'static str {
+        "kubectl"
+    }
+
+    fn is(&self, name: &str) -> bool {
+        name == "kubectl"
+    }
+
+    fn write_registration(
+        &self,
+        var: &str,
+        _: &str,
+        _: &str,
+        completer: &str,
+        buf: &mut dyn Write,
+    ) -> io::Result<()> {
+        writeln!(buf, "#!/bin/sh")?;
+        writeln!(
+            buf,
+            "# Completes `kubectl queuewarden`: save this as kubectl_complete-queuewarden in a folder"
+        )?;
+        writeln!(buf, "# of $PATH, and make it executable.")?;
+        writeln!(buf, "{var}=kubectl exec {completer} -- {completer} \"$@\"")
+    }
+
+    fn write_complete(
+        &self,
+        cmd: &mut Command,
+        args: Vec<OsString>,
+        current_dir: Option<&Path>,
+        buf: &mut dyn Write,
+    ) -> io::Result<()> {
+        let last = args.len().saturating_sub(1);
+        let candidates = complete(cmd, args, last, current_dir)?;
+        for candidate in &candidates {
+            let value = candidate.get_value().to_string_lossy();
+            match candidate.get_help() {
+                Some(help) => {
+                    let help = help.to_string();
+                    writeln!(buf, "{value}\t{}", help.lines().next().unwrap_or_default())?;
+                }
+                None => writeln!(buf, "{value}")?,
+            }
+        }
+        let goes_on = |candidate: &CompletionCandidate| {
+            candidate.get_value().as_encoded_bytes().last().is_some_and(|last| b"/=".contains(last))
+        };
+        let directive = if candidates.iter().any(goes_on) { NO_FILES | NO_SPACE } else { NO_FILES };
+        writeln!(buf, ":{directive}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> impl Iterator<Item = OsString> {
+        ["queuewarden", "--"]
+            .into_iter()
+            .map(OsString::from)
+            .chain(line.split(' ').map(OsString::from))
+            .collect::<Vec<_>>()
+            .into_iter()
+    }
+
+    #[test]
+    fn the_source_is_found_among_words_that_are_not_whole() {
+        let found =
+            |line: &str| source(&command().ignore_errors(true), words(line)).map(|source| source.filename);
+        let files = |names: &[&str]| Some(names.iter().map(Into::into).collect());
+        assert_eq!(found("queuewarden can-i submit -f q.yaml ro"), files(&["q.yaml"]));
+        assert_eq!(found("queuewarden who-can submit ro --filename=a -f b"), files(&["a", "b"]));
+        assert_eq!(found("queuewarden can-i nonsense ro -f q.yaml --bogus"), files(&["q.yaml"]));
+        assert_eq!(found("queuewarden can-i submit ro -f -"), None);
+        assert_eq!(found("queuewarden"), None);
+    }
+
+    #[test]
+    fn kubectl_is_told_what_may_follow() {
+        let offered = |line: &str| {
+            let args = line.split(' ').map(OsString::from).collect();
+            let mut out = Vec::new();
+            Kubectl.write_complete(&mut offering(command()), args, None, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let subcommands = offered("kubectl-queuewarden wh");
+        assert!(subcommands.starts_with("who-can\tList everyone"), "{subcommands}");
+        assert!(subcommands.ends_with("\n:4\n"), "{subcommands}");
+        assert_eq!(offered("kubectl-queuewarden can-i sub"), "submit\n:4\n");
+        assert_eq!(offered("kubectl-queuewarden who-can k"), ":4\n");
+        assert_eq!(offered("kubectl-queuewarden codes QW1003"), "QW1003\ttoo-many-lists\n:4\n");
+    }
+}

@@ -1,0 +1,78 @@
+//! `queuewarden completion`: the script that makes a shell ask [`complete`].
+
+use super::complete::{SHELLS, VARIABLE};
+use super::console::Console;
+use super::{Exit, Failure, PLUGIN};
+
+/// What the reader of the help does with the script.
+const HELP: &str = "\
+bash        echo 'source <(queuewarden completion bash)' >> ~/.bashrc
+zsh         echo 'source <(queuewarden completion zsh)' >> ~/.zshrc
+fish        queuewarden completion fish > ~/.config/fish/completions/queuewarden.fish
+elvish      queuewarden completion elvish >> ~/.elvish/rc.elv
+powershell  queuewarden completion powershell >> $PROFILE
+kubectl     queuewarden completion kubectl > kubectl_complete-queuewarden, executable and in a folder of $PATH; for `kubectl queuewarden`
+
+Queues are completed, too: from the files that -f names, else from the cluster.";
+
+/// Prints the script that completes commands in a shell.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// Whose script
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// Whose script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Shell {
+    Bash,
+    Elvish,
+    Fish,
+    Powershell,
+    Zsh,
+    Kubectl,
+}
+
+impl Shell {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Bash => "bash",
+            Self::Elvish => "elvish",
+            Self::Fish => "fish",
+            Self::Powershell => "powershell",
+            Self::Zsh => "zsh",
+            Self::Kubectl => "kubectl",
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When nobody takes the output.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let mut script = Vec::new();
+    let program = if args.shell == Shell::Kubectl { PLUGIN } else { "queuewarden" };
+    if let Some(completer) = SHELLS.completer(args.shell.as_str()) {
+        completer.write_registration(VARIABLE, "queuewarden", program, program, &mut script)?;
+    }
+    console.out(&String::from_utf8_lossy(&script))?;
+    Ok(Exit::Clean)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::ValueEnum;
+
+    #[test]
+    fn every_shell_has_a_script() {
+        for shell in Shell::value_variants() {
+            assert_eq!(shell.to_possible_value().unwrap().get_name(), shell.as_str());
+            assert!(SHELLS.completer(shell.as_str()).is_some_and(|found| found.name() == shell.as_str()));
+        }
+        assert_eq!(SHELLS.names().count(), Shell::value_variants().len());
+    }
+}

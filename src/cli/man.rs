@@ -1,0 +1,73 @@
+//! `queuewarden man`: manual pages, made of what `--help` says.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Command;
+use clap_mangen::Man;
+
+use super::console::Console;
+use super::{Exit, Failure, atomic, command};
+
+/// Prints the manual page, or writes those of all subcommands into a folder.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// Write a page for each command into DIR, such as /usr/local/share/man/man1
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the folder or standard output does not take them.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let pages = pages()?;
+    let Some(dir) = &args.dir else {
+        let first = pages.first().map(|(_, page)| page.as_slice()).unwrap_or_default();
+        console.out(&String::from_utf8_lossy(first))?;
+        return Ok(Exit::Clean);
+    };
+    let failed =
+        |error: std::io::Error| Failure::Output(format!("cannot write to `{}`: {error}", dir.display()));
+    fs::create_dir_all(dir).map_err(failed)?;
+    for (name, page) in pages {
+        atomic::write(&dir.join(name), &page).map_err(failed)?;
+    }
+    Ok(Exit::Clean)
+}
+
+/// The pages with their files' names, the program's first.
+fn pages() -> Result<Vec<(String, Vec<u8>)>, Failure> {
+    let mut whole = command().disable_help_subcommand(true);
+    whole.build();
+    let mut pages = vec![page(whole.clone())?];
+    for subcommand in whole.get_subcommands() {
+        pages.push(page(subcommand.clone())?);
+    }
+    Ok(pages)
+}
+
+fn page(command: Command) -> Result<(String, Vec<u8>), Failure> {
+    let man = Man::new(command).manual("queuewarden");
+    let mut text = Vec::new();
+    man.render(&mut text)?;
+    Ok((man.get_filename(), text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_has_a_page() {
+        let pages = pages().unwrap();
+        assert_eq!(pages.len(), command().get_subcommands().count() + 1);
+        for (name, page) in &pages {
+            let page = String::from_utf8_lossy(page);
+            assert!(name.starts_with("queuewarden") && name.ends_with(".1"), "{name}");
+            assert!(page.contains(".SH NAME") && page.contains(".SH SYNOPSIS"), "{name}");
+        }
+        assert!(pages.iter().any(|(name, _)| name == "queuewarden-can-i.1"));
+    }
+}

@@ -1,0 +1,65 @@
+//! Groups from the accounts of this machine, for a scheduler whose `usergroupresolver` is `os`.
+//!
+//! The scheduler asks the machine it runs on, which in a cluster is its container image: `/etc/passwd` and `/etc/group` there. Here it is
+//! this machine that answers, so the result is the scheduler's only where both know the same accounts.
+
+use std::ffi::CString;
+
+use nix::unistd::{Gid, Group, User, getgrouplist};
+
+use crate::model::identity::accounts::{Account, AccountGroups, Accounts};
+
+/// The resolver over the accounts of this machine.
+pub fn resolver() -> AccountGroups<OsAccounts> {
+    AccountGroups(OsAccounts)
+}
+
+/// The accounts of this machine, as Go's `os/user` looks them up.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OsAccounts;
+
+impl Accounts for OsAccounts {
+    fn account(&self, user: &str) -> Result<Account, String> {
+        match User::from_name(user) {
+            Ok(Some(account)) => Ok(Account { user: account.name, gid: account.gid.to_string() }),
+            Ok(None) => Err(format!("user: unknown user {user}")),
+            Err(error) => Err(format!("user: lookup username {user}: {}", error.desc())),
+        }
+    }
+
+    fn group_name(&self, gid: &str) -> Option<String> {
+        let gid = gid.parse().ok().map(Gid::from_raw)?;
+        Group::from_gid(gid).ok().flatten().map(|group| group.name)
+    }
+
+    fn group_ids(&self, account: &Account) -> Result<Vec<String>, String> {
+        let failed = |why: &dyn std::fmt::Display| format!("user: list groups for {}: {why}", account.user);
+        let name = CString::new(account.user.as_str()).map_err(|error| failed(&error))?;
+        let primary = account.gid.parse().map(Gid::from_raw).map_err(|error| failed(&error))?;
+        let gids = getgrouplist(&name, primary).map_err(|error| failed(&error.desc()))?;
+        Ok(gids.iter().map(ToString::to_string).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::identity::{GroupResolver as _, Resolution};
+
+    #[test]
+    fn root_has_its_group_first_and_the_unknown_fail() {
+        let primary = Group::from_gid(User::from_name("root").unwrap().unwrap().gid).unwrap().unwrap().name;
+        let Resolution::Groups(groups) = resolver().resolve("root") else { panic!() };
+        assert_eq!(groups[0], primary);
+        assert_eq!(groups.iter().filter(|group| **group == primary).count(), 1);
+        for user in ["no-such-user-here", "a\0b"] {
+            assert!(matches!(resolver().resolve(user), Resolution::Failed(_)), "{user:?}");
+        }
+    }
+
+    #[test]
+    fn a_number_without_a_group_has_no_name() {
+        assert_eq!(OsAccounts.group_name("4294967000"), None);
+        assert_eq!(OsAccounts.group_name("no number"), None);
+    }
+}

@@ -1,0 +1,198 @@
+//! The answers to reviews, from what the files say.
+
+use serde_json::Value;
+
+use super::sorted::Cluster;
+use crate::access::review::{self, Answer, NoApplications, Opinion, Review, World};
+use crate::access::tree::Tree;
+use crate::api::review::{Kind, access, admission};
+use crate::cli::Failure;
+use crate::cli::ask::configuration::Configuration;
+use crate::cli::ask::files::Given;
+use crate::cli::console::Console;
+use crate::cli::report;
+use crate::model::admission::{Conf, Outcome, Request, Surroundings, evaluate};
+use crate::model::identity::accounts::{AccountGroups, TestAccounts};
+use crate::model::identity::resolver::Elsewhere;
+use crate::model::identity::{GroupResolver, Identity, NoResolver, ResolverKind};
+use crate::model::version::Version;
+use crate::text::diag::Diagnostic;
+
+/// What the configuration says.
+#[derive(Debug)]
+pub struct Knowledge {
+    configuration: Result<Configuration, String>,
+    conf: Conf,
+}
+
+/// Answers reviews.
+#[derive(Debug)]
+pub struct Judge<'a> {
+    tree: Result<&'a Tree, String>,
+    resolver: ResolverKind,
+    conf: Conf,
+    asker: Option<Identity>,
+    cluster: Cluster,
+}
+
+/// A review with its answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answered {
+    /// The review, filled in.
+    pub review: Value,
+    /// Who asks what, and the answer, for a table.
+    pub row: [String; 4],
+    /// Whether it is allowed.
+    pub allowed: bool,
+    /// Whether it could not be decided.
+    pub undecided: bool,
+}
+
+impl Knowledge {
+    /// What files say. Without queues, reviews that need none are still answered.
+    ///
+    /// # Errors
+    /// When the queues are not to be had because the command line is wrong.
+    pub fn of(given: &Given, console: Console) -> Result<Self, Failure> {
+        let configuration = match given.configuration(console) {
+            Ok(configuration) => Ok(configuration),
+            Err(usage @ Failure::Usage(_)) => return Err(usage),
+            Err(other) => Err(other.to_string()),
+        };
+        let (conf, findings) = Conf::from_keys(&given.keys());
+        for finding in findings.iter().filter(|finding| finding.is_error()) {
+            // The place is in the value of a key, and of that no line of a file is known.
+            let finding = Diagnostic { span: None, ..finding.clone() };
+            console.err(&report::draw(&finding, None, None, console.color_err()));
+        }
+        Ok(Self { configuration, conf })
+    }
+}
+
+impl<'a> Judge<'a> {
+    /// Answers from what is known; `asker` sends the `SelfSubjectAccessReview`s.
+    ///
+    /// # Errors
+    /// When there is no such partition.
+    pub fn new(
+        knowledge: &'a Option<Knowledge>,
+        partition: &str,
+        asker: Option<Identity>,
+        cluster: Cluster,
+    ) -> Result<Self, Failure> {
+        let (tree, resolver) = match knowledge.as_ref().map(|knowledge| &knowledge.configuration) {
+            None => {
+                let why = "no configuration was given: add a queues.yaml or ConfigMaps with -f";
+                (Err(why.to_owned()), ResolverKind::None)
+            }
+            Some(Err(why)) => (Err(why.clone()), ResolverKind::None),
+            Some(Ok(configuration)) => (Ok(configuration.tree(partition)?), resolver_of(configuration)),
+        };
+        let conf = knowledge.as_ref().map_or_else(
+            || Conf::from_keys(&std::collections::BTreeMap::new()).0,
+            |known| known.conf.clone(),
+        );
+        Ok(Self { tree, resolver, conf, asker, cluster })
+    }
+
+    /// The review, answered.
+    ///
+    /// # Errors
+    /// When it is none that could be answered.
+    pub fn answer(&self, kind: Kind, review: Value) -> Result<Answered, Diagnostic> {
+        match kind {
+            Kind::Admission => self.admission(review),
+            _ => self.access(kind, review),
+        }
+    }
+
+    fn access(&self, kind: Kind, document: Value) -> Result<Answered, Diagnostic> {
+        let asked = access::read(kind, &document, self.asker.as_ref())?;
+        let answer = match (review::read(&asked), &self.tree) {
+            (Err(none), _) => Answer::from(none),
+            (Ok(_), Ok(tree)) => {
+                let resolver = resolver(self.resolver);
+                review::answer(&asked, world(tree, resolver.as_ref()))
+            }
+            (Ok(_), Err(why)) => Answer::undecided(why),
+        };
+        let opinion = match (&answer.evaluation_error, answer.opinion) {
+            (Some(_), _) => "undecided",
+            (None, Opinion::Allow) => "allowed",
+            (None, Opinion::Deny) => "denied",
+            (None, Opinion::NoOpinion) => "no opinion",
+        };
+        Ok(Answered {
+            row: [asked.user.clone(), words(&asked), opinion.to_owned(), answer.reason.clone()],
+            allowed: answer.allowed(),
+            undecided: answer.evaluation_error.is_some(),
+            review: access::filled(document, &answer),
+        })
+    }
+
+    fn admission(&self, document: Value) -> Result<Answered, Diagnostic> {
+        let admission::Asked { uid, request } = admission::read(&document)?;
+        let evaluation = evaluate(&request, &self.surroundings(&request), &self.conf);
+        let (answer, reason) = match &evaluation.outcome {
+            Outcome::Allowed => {
+                let steps: Vec<String> = evaluation.steps.iter().map(ToString::to_string).collect();
+                ("allowed", steps.join("; "))
+            }
+            Outcome::Denied(message) => ("denied", message.clone()),
+            Outcome::Unknown(key) => ("undecided", format!("{key} decides, and what it holds is not known")),
+        };
+        let name = document.pointer("/request/name").and_then(Value::as_str).unwrap_or_default();
+        let operation =
+            document.pointer("/request/operation").and_then(Value::as_str).unwrap_or_default().to_lowercase();
+        let what = format!("{operation} {} {}/{name}", request.kind, request.namespace());
+        Ok(Answered {
+            row: [request.user.clone(), what, answer.to_owned(), reason],
+            allowed: evaluation.outcome == Outcome::Allowed,
+            undecided: matches!(evaluation.outcome, Outcome::Unknown(_)),
+            review: admission::filled(document, &uid, &evaluation),
+        })
+    }
+
+    fn surroundings(&self, request: &Request) -> Surroundings {
+        let Cluster { namespaces, priority_classes } = &self.cluster;
+        Surroundings {
+            namespace_annotations: namespaces.get(request.namespace()).cloned().unwrap_or_default(),
+            priority_class_annotations: priority_classes
+                .get(&request.pod.priority_class)
+                .cloned()
+                .unwrap_or_default(),
+        }
+    }
+}
+
+/// `YuniKorn` makes one resolver for all partitions, by the first.
+fn resolver_of(configuration: &Configuration) -> ResolverKind {
+    let first = configuration.config.partitions.first();
+    first.map_or(ResolverKind::None, |first| ResolverKind::of(&first.user_group_resolver.kind.value))
+}
+
+fn resolver(kind: ResolverKind) -> Box<dyn GroupResolver> {
+    match kind {
+        ResolverKind::None => Box::new(NoResolver),
+        ResolverKind::Os => Box::new(Elsewhere { name: "the accounts of the scheduler's container" }),
+        ResolverKind::Ldap => Box::new(Elsewhere { name: "LDAP" }),
+        ResolverKind::Test => Box::new(AccountGroups(TestAccounts)),
+    }
+}
+
+fn world<'a>(tree: &'a Tree, resolver: &'a dyn GroupResolver) -> World<'a> {
+    World { tree, resolver, version: Version::default(), applications: &NoApplications }
+}
+
+/// What is asked, as one would type it for `kubectl auth can-i`.
+fn words(review: &Review) -> String {
+    match (&review.resource, &review.path) {
+        (Some(asked), _) => {
+            let dot = if asked.group.is_empty() { "" } else { "." };
+            let slash = if asked.name.is_empty() { "" } else { "/" };
+            format!("{} {}{dot}{}{slash}{}", asked.verb, asked.resource, asked.group, asked.name)
+        }
+        (None, Some(path)) => format!("{} {}", path.verb, path.path),
+        (None, None) => String::new(),
+    }
+}

@@ -1,0 +1,171 @@
+//! `queuewarden review`: the reviews that an API server sends, answered from files.
+//!
+//! * [`sorted`]: which documents are reviews, and which are the configuration that they are asked about.
+//! * [`lines`]: reviews one a line, answered as they come.
+//! * [`judge`]: the answers; [`output`]: what is printed.
+
+pub mod judge;
+pub mod lines;
+pub mod output;
+pub mod sorted;
+
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+
+use super::ask::files::Given;
+use super::ask::identity::IdentityArgs;
+use super::console::Console;
+use super::findings::plural;
+use super::input::Inputs;
+use super::input::source;
+use super::{Exit, Failure, moment, report};
+use crate::model::identity::Identity;
+use crate::text::diag::Diagnostic;
+use judge::{Judge, Knowledge};
+use output::{Format, Printer};
+use sorted::{Batch, Sorted};
+
+/// What the shell and the reader of the output need to know.
+const HELP: &str = "\
+Reviews are SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview of authorization.k8s.io and AdmissionReview of \
+admission.k8s.io, v1 or v1beta1, in any number of files, as YAML, JSON or one JSON object a line; everything else in the files is the \
+configuration they are asked about. A file that begins with a review on one line is answered line by line. Namespaces and \
+PriorityClasses among the files are known to AdmissionReviews.
+
+Not allowed comes in two kinds: `denied` when YuniKorn would refuse it, and neither allowed nor denied, no opinion, for what others \
+answer or what cannot be decided; then evaluationError says why.
+
+Exit codes: 0 everything was answered, 1 something was not allowed and --exit-code is given, 2 the command line is wrong or a file \
+cannot be read, 3 a review could not be decided.";
+
+/// Answers SubjectAccessReviews and AdmissionReviews as the cluster would, and prints them filled in.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// A file or folder with reviews, with the configuration, or with both; - for standard input; may be repeated
+    #[arg(short = 'f', long = "filename", value_name = "PATH", required = true)]
+    filename: Vec<PathBuf>,
+    /// Read folders below folders too
+    #[arg(short = 'R', long)]
+    recursive: bool,
+    /// A bare queues.yaml that stands in for the base ConfigMap's
+    #[arg(long, value_name = "FILE")]
+    base: Option<PathBuf>,
+    /// The moment to look at, instead of now; for objects with notBefore or expiresAt
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    now: Option<Timestamp>,
+    /// The partition to look into
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    partition: String,
+    /// Who sends SelfSubjectAccessReviews
+    #[command(flatten)]
+    asker: IdentityArgs,
+    /// How to show the reviews, instead of as they were given
+    #[arg(short = 'o', long = "output", value_enum)]
+    format: Option<Format>,
+    /// Exit with 1 if a review is not allowed
+    #[arg(long)]
+    exit_code: bool,
+}
+
+/// How many reviews ended how.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tally {
+    all: usize,
+    not_allowed: usize,
+    undecided: usize,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the configuration or a review cannot be read or decided, or nobody takes the output.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let Sorted { batches, configuration, cluster } = sorted::read(&args.filename, args.recursive)?;
+    if batches.is_empty() {
+        return Err(Failure::Usage("there is no review in the files".to_owned()));
+    }
+    let IdentityArgs { user, groups } = args.asker.clone();
+    let asker = user.map(|user| Identity { user, groups });
+    let knowledge = args.knowledge(configuration, console)?;
+    let judge = Judge::new(&knowledge, &args.partition, asker, cluster)?;
+    let mut session =
+        Session { judge, printer: Printer::new(args.format, console), console, tally: Tally::default() };
+    for batch in batches {
+        match batch {
+            Batch::Document(document) => session.answer(document)?,
+            Batch::Lines(lines) => {
+                for line in lines {
+                    session.answer(line?)?;
+                }
+            }
+        }
+    }
+    session.printer.finish()?;
+    session.tally.exit(args.exit_code)
+}
+
+impl Args {
+    /// What the configuration says; nothing where there is none among the files.
+    fn knowledge(
+        &self,
+        sources: Vec<source::Source>,
+        console: Console,
+    ) -> Result<Option<Knowledge>, Failure> {
+        if sources.is_empty() && self.base.is_none() {
+            return Ok(None);
+        }
+        let mut inputs = Inputs::of(sources);
+        let base = match &self.base {
+            Some(path) => Some(inputs.add_base(source::read_one(path)?)),
+            None => inputs.only_bare(),
+        };
+        Knowledge::of(&Given::of(inputs, base, self.now, console)?, console).map(Some)
+    }
+}
+
+struct Session<'a> {
+    judge: Judge<'a>,
+    printer: Printer,
+    console: Console,
+    tally: Tally,
+}
+
+impl Session<'_> {
+    fn answer(&mut self, document: sorted::Document) -> Result<(), Failure> {
+        self.tally.all = self.tally.all.saturating_add(1);
+        let sorted::Document { review, form, place } = document;
+        let answered = review.and_then(|(kind, review)| self.judge.answer(kind, review));
+        match answered {
+            Ok(answered) => {
+                if answered.undecided {
+                    self.tally.undecided = self.tally.undecided.saturating_add(1);
+                } else if !answered.allowed {
+                    self.tally.not_allowed = self.tally.not_allowed.saturating_add(1);
+                }
+                self.printer.print(answered, form)
+            }
+            Err(diagnostic) => {
+                self.tally.undecided = self.tally.undecided.saturating_add(1);
+                self.tell(&diagnostic, &place);
+                Ok(())
+            }
+        }
+    }
+
+    fn tell(&self, diagnostic: &Diagnostic, place: &str) {
+        let at = format!("at {place}");
+        self.console.err(&report::draw(diagnostic, None, Some(&at), self.console.color_err()));
+    }
+}
+
+impl Tally {
+    fn exit(self, strict: bool) -> Result<Exit, Failure> {
+        if self.undecided > 0 {
+            let all = plural(self.all, "review");
+            return Err(Failure::Undecided(format!("{} of {all} could not be decided", self.undecided)));
+        }
+        Ok(Exit::yes(!strict || self.not_allowed == 0))
+    }
+}

@@ -1,0 +1,248 @@
+//! Which documents of the files are reviews, and which are the configuration.
+//!
+//! Files are read whole and taken apart, but for one that begins with a review on one line: that is a stream of lines, which may have no
+//! end, and its reviews are read when everything else is known.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::lines::{self, Lines};
+use crate::api::review::Kind;
+use crate::cli::input::source::{self, Request, STDIN, Source, Unreadable};
+use crate::cli::input::split::{Documents, split};
+use crate::cli::input::value::to_json;
+use crate::model::admission::request::Texts;
+use crate::text::diag::{Diagnostic, Span};
+use crate::text::yaml::parse::parse;
+
+/// What the paths hold.
+#[derive(Debug, Default)]
+pub struct Sorted {
+    /// The reviews in the order of the paths.
+    pub batches: Vec<Batch>,
+    /// The texts without the reviews, as far as anything is left.
+    pub configuration: Vec<Source>,
+    /// What is known of the cluster around the reviews.
+    pub cluster: Cluster,
+}
+
+/// One review, or a stream of them.
+#[derive(Debug)]
+pub enum Batch {
+    /// A review.
+    Document(Document),
+    /// A stream.
+    Lines(Lines),
+}
+
+/// A review as given.
+#[derive(Debug)]
+pub struct Document {
+    /// It, or why it is none that can be answered.
+    pub review: Result<(Kind, Value), Diagnostic>,
+    /// How it was written.
+    pub form: Form,
+    /// Where: `name:line`.
+    pub place: String,
+}
+
+/// How a review was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// As YAML.
+    Yaml,
+    /// As JSON of several lines.
+    Json,
+    /// As JSON on one line.
+    Line,
+}
+
+/// Objects of the cluster that the admission controller looks at, by their names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cluster {
+    /// Annotations of namespaces.
+    pub namespaces: BTreeMap<String, Texts>,
+    /// Annotations of `PriorityClass`es.
+    pub priority_classes: BTreeMap<String, Texts>,
+}
+
+/// Reads the paths.
+///
+/// # Errors
+/// When one of them cannot be read.
+pub fn read(paths: &[PathBuf], recursive: bool) -> Result<Sorted, Unreadable> {
+    let mut sorted = Sorted::default();
+    for path in paths {
+        if path.is_dir() {
+            let request = Request { paths: vec![path.clone()], recursive, except: None };
+            source::read(&request)?.into_iter().for_each(|source| sorted.take(source));
+        } else {
+            sorted.open(path)?;
+        }
+    }
+    Ok(sorted)
+}
+
+impl Sorted {
+    fn open(&mut self, path: &Path) -> Result<(), Unreadable> {
+        let (name, reader): (String, Box<dyn Read>) = if path.as_os_str() == "-" {
+            (STDIN.to_owned(), Box::new(io::stdin()))
+        } else {
+            let file = File::open(path).map_err(|error| Unreadable::new(path, &error))?;
+            (path.display().to_string(), Box::new(file))
+        };
+        let mut reader = BufReader::new(reader);
+        let mut first = Vec::new();
+        lines::limited(&mut reader)
+            .read_until(b'\n', &mut first)
+            .map_err(|error| Unreadable::new(Path::new(&name), &error))?;
+        let value: Option<Value> = serde_json::from_slice(&first).ok();
+        if value.is_some_and(|value| Kind::of(&value).is_some()) {
+            self.batches.push(Batch::Lines(Lines::new(name, first, reader)));
+            return Ok(());
+        }
+        let mut source = source::from_reader(&name, Cursor::new(first).chain(reader))?;
+        source.file_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        self.take(source);
+        Ok(())
+    }
+
+    /// Takes the reviews out of a text. Places in what stays do not move: blanks stand where a review stood.
+    fn take(&mut self, source: Source) {
+        let (spans, form) = match split(&source.text) {
+            Documents::Json(spans) => (spans, Form::Json),
+            Documents::Yaml(spans) => (spans, Form::Yaml),
+        };
+        let mut left = source.text.clone();
+        let mut stays = spans.is_empty();
+        for span in spans {
+            let text = source.text.get(span.start..span.end).unwrap_or_default();
+            match value(text, form) {
+                Some(value) if self.is_review(&value, form, text, &source, span) => {
+                    blank(&mut left, span, text)
+                }
+                _ => stays = true,
+            }
+        }
+        if stays {
+            self.configuration.push(Source { text: left, ..source });
+        }
+    }
+
+    fn is_review(&mut self, value: &Value, form: Form, text: &str, source: &Source, span: Span) -> bool {
+        let Some(kind) = Kind::of(value) else {
+            self.cluster.take(value);
+            return false;
+        };
+        let form = if form == Form::Json && !text.contains('\n') { Form::Line } else { form };
+        let (line, _) = source.position(span.start.saturating_add(marker(text).len()));
+        let place = format!("{}:{line}", source.name);
+        let review = kind.map(|kind| (kind, value.clone()));
+        self.batches.push(Batch::Document(Document { review, form, place }));
+        true
+    }
+}
+
+impl Cluster {
+    fn take(&mut self, object: &Value) {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let kept = match (text("/apiVersion"), text("/kind")) {
+            ("v1", "Namespace") => &mut self.namespaces,
+            ("scheduling.k8s.io/v1", "PriorityClass") => &mut self.priority_classes,
+            _ => return,
+        };
+        let annotations = object.pointer("/metadata/annotations").and_then(Value::as_object);
+        let texts = annotations.into_iter().flatten();
+        let texts = texts.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
+        kept.insert(text("/metadata/name").to_owned(), texts.collect());
+    }
+}
+
+/// A document as JSON; `None` where it is none, which whoever reads the configuration will say.
+fn value(text: &str, form: Form) -> Option<Value> {
+    match form {
+        Form::Json | Form::Line => serde_json::from_str(text).ok(),
+        Form::Yaml => to_json(&parse(text).ok()??).ok(),
+    }
+}
+
+/// The marker that a YAML document begins with, up to the end of its line.
+fn marker(text: &str) -> &str {
+    if text.starts_with("---\n") || text.starts_with("---\r\n") {
+        text.split_inclusive('\n').next().unwrap_or_default()
+    } else {
+        ""
+    }
+}
+
+/// Blanks a document out, but not its marker, which ends the one before it.
+fn blank(left: &mut String, span: Span, text: &str) {
+    let kept = if text.starts_with("---") { 3 } else { 0 };
+    let bytes = text.bytes().enumerate().map(|(at, byte)| match byte {
+        b'\n' => '\n',
+        b'-' if at < kept => '-',
+        _ => ' ',
+    });
+    let blanks: String = bytes.collect();
+    if left.is_char_boundary(span.start) && left.is_char_boundary(span.end) {
+        left.replace_range(span.start..span.end, &blanks);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REVIEW: &str = "apiVersion: authorization.k8s.io/v1\nkind: SubjectAccessReview\nspec: {user: é}\n";
+
+    fn sorted(text: &str) -> Sorted {
+        let mut sorted = Sorted::default();
+        sorted.take(Source { name: "a.yaml".into(), file_name: "a.yaml".into(), text: text.into() });
+        sorted
+    }
+
+    fn places(sorted: &Sorted) -> Vec<&str> {
+        let documents = sorted.batches.iter().filter_map(|batch| match batch {
+            Batch::Document(document) => Some(document.place.as_str()),
+            Batch::Lines(_) => None,
+        });
+        documents.collect()
+    }
+
+    #[test]
+    fn reviews_are_taken_out_and_places_stay() {
+        let text = format!("partitions: [a]\n---\n{REVIEW}---\nkind: X\n");
+        let found = sorted(&text);
+        assert_eq!(places(&found), ["a.yaml:3"]);
+        let left = &found.configuration[0].text;
+        assert_eq!(left.len(), text.len());
+        assert_eq!(
+            left.split_whitespace().collect::<Vec<_>>(),
+            ["partitions:", "[a]", "---", "---", "kind:", "X"]
+        );
+        assert_eq!(left.find("kind: X"), text.find("kind: X"));
+    }
+
+    #[test]
+    fn a_text_of_reviews_is_no_configuration() {
+        let found = sorted(&format!("{REVIEW}---\n{REVIEW}"));
+        assert_eq!(places(&found), ["a.yaml:1", "a.yaml:5"]);
+        assert!(found.configuration.is_empty());
+        // What is neither stays for whoever reads the configuration.
+        for text in ["", "# nothing\n", "a: [", "{\"kind\": \"X\"}"] {
+            assert_eq!(sorted(text).configuration.len(), 1, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn namespaces_are_known_by_their_annotations() {
+        let text = "apiVersion: v1\nkind: Namespace\nmetadata: {name: jobs, annotations: {a: 'x', b: 'y'}}\n";
+        let found = sorted(text);
+        assert_eq!(found.cluster.namespaces["jobs"]["b"], "y");
+        assert_eq!(found.configuration.len(), 1);
+    }
+}
