@@ -9,8 +9,9 @@ WORKDIR /src
 # The dependencies, as a layer of their own: it is built anew only when a manifest or the lock file changes.
 COPY Cargo.toml Cargo.lock rust-toolchain.toml ./
 COPY e2e/Cargo.toml e2e/
-RUN mkdir -p src benches tests e2e/src e2e/tests \
-    && echo 'fn main() {}' > src/main.rs \
+COPY e2e/compare/Cargo.toml e2e/compare/
+RUN mkdir -p src benches tests e2e/src e2e/tests e2e/compare/src \
+    && echo 'fn main() {}' | tee src/main.rs > e2e/compare/src/main.rs \
     && touch src/lib.rs benches/all.rs tests/all.rs e2e/src/lib.rs e2e/tests/e2e.rs \
     && cargo build --release --locked --package queuewarden --bin queuewarden
 

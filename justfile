@@ -59,7 +59,7 @@ bench *args:
 
 # How fast it is beside YuniKorn and Hadoop: the table in the README (needs Go, Maven and a JDK).
 compare *rounds:
-    cargo run --release --package queuewarden-e2e --bin compare --locked -- {{ rounds }}
+    cargo run --release --package queuewarden-compare --locked -- {{ rounds }}
 
 # The end-to-end tests alone.
 e2e *args:

@@ -1,6 +1,6 @@
 //! Benchmarks of the pure core: `cargo bench --no-default-features`, with a part of a name behind it for some of them.
 //!
-//! How it compares with others is told by `e2e/src/bin/compare`, which asks the same.
+//! How it compares with others is told by `e2e/compare`, which asks the same.
 
 #![expect(clippy::expect_used, reason = "an input that is refused ends the run")]
 

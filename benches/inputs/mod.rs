@@ -1,6 +1,6 @@
 //! What is measured: the same inputs for criterion, for Go and for Java.
 //!
-//! Made, not stored, and the same every time. `e2e/src/bin/compare.rs` writes them as one JSON file for the other two.
+//! Made, not stored, and the same every time. `e2e/compare` writes them as one JSON file for the other two.
 
 use std::fmt::Write as _;
 

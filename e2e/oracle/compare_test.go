@@ -11,7 +11,7 @@ import (
 	"github.com/apache/yunikorn-core/pkg/scheduler"
 )
 
-// What e2e/src/bin/compare.rs measures of queuewarden, measured of YuniKorn. It names the file with the inputs.
+// What e2e/compare measures of queuewarden, measured of YuniKorn. It names the file with the inputs.
 type compareInputs struct {
 	ACL       string            `json:"acl"`
 	Queues    string            `json:"queues"`
@@ -35,7 +35,7 @@ func inputs(b *testing.B) compareInputs {
 	b.Helper()
 	file := os.Getenv("QUEUEWARDEN_COMPARE_INPUTS")
 	if file == "" {
-		b.Skip("run by `cargo run --release -p queuewarden-e2e --bin compare`")
+		b.Skip("run by `cargo run --release -p queuewarden-compare`")
 	}
 	raw, err := os.ReadFile(file)
 	if err != nil {

@@ -103,23 +103,6 @@ pub fn oracle() -> Result<PathBuf> {
     Ok(directory.join("oracle"))
 }
 
-/// The oracle's benchmarks as a program, built if need be.
-///
-/// # Errors
-/// When it cannot be built.
-pub fn benchmarks() -> Result<PathBuf> {
-    static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let module = package_dir("oracle");
-    let directory = once(&BUILT, || {
-        build("benchmarks", &module, &["test", "-c"], |building| {
-            announce(&format!("building the benchmarks of {} with Go, once", module.display()));
-            let program = building.join("oracle.test");
-            go(&module, &["test", "-c", "-o", &program.to_string_lossy(), "."], building)
-        })
-    })?;
-    Ok(directory.join("oracle.test"))
-}
-
 /// Hadoop's oracle, built if need be: `classes` and the jars in `lib`.
 ///
 /// # Errors
@@ -176,28 +159,28 @@ fn cargo_build() -> Result<PathBuf> {
 fn go_build(what: &str, module: &Path, args: &[&str]) -> Result<PathBuf> {
     build(what, module, args, |building| {
         announce(&format!("building {} with Go, once; for the servers this takes minutes", module.display()));
-        go(module, args, building)
-    })
-}
-
-/// Runs Go in a module; what it builds goes into a directory.
-fn go(module: &Path, args: &[&str], building: &Path) -> Result<()> {
-    let mut go = Command::new("go");
-    go.current_dir(module)
-        .args(args)
-        .env("GOBIN", building)
-        .env("GOFLAGS", "-mod=readonly")
-        .env("GOWORK", "off")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null());
-    match go.status() {
-        Ok(status) => {
-            ensure!(status.success(), "`go {}` failed in {} ({status})", args.join(" "), module.display());
-            Ok(())
+        let mut go = Command::new("go");
+        go.current_dir(module)
+            .args(args)
+            .env("GOBIN", building)
+            .env("GOFLAGS", "-mod=readonly")
+            .env("GOWORK", "off")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        match go.status() {
+            Ok(status) => {
+                ensure!(
+                    status.success(),
+                    "`go {}` failed in {} ({status})",
+                    args.join(" "),
+                    module.display()
+                );
+                Ok(())
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => bail!("there is no `go`: {GO_WANTED}"),
+            Err(error) => Err(error).context("cannot run go"),
         }
-        Err(error) if error.kind() == ErrorKind::NotFound => bail!("there is no `go`: {GO_WANTED}"),
-        Err(error) => Err(error).context("cannot run go"),
-    }
+    })
 }
 
 /// Builds a Maven project: its classes, and the jars they need. By single goals, for the life cycle's other plugins have nothing to
@@ -310,11 +293,12 @@ fn package_dir(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// `target/<profile>`: where cargo put the running program, a test one level below.
+/// `target/<profile>`: where cargo put the running test.
 fn profile_dir() -> Result<PathBuf> {
-    let program = std::env::current_exe()?;
-    let deps = program.ancestors().find(|path| path.file_name().is_some_and(|name| name == "deps"));
-    let profile = deps.unwrap_or(&program).parent().context("the program has no directory")?;
+    let test = std::env::current_exe()?;
+    let deps = test.ancestors().find(|path| path.file_name().is_some_and(|name| name == "deps"));
+    let profile =
+        deps.and_then(Path::parent).context("the test does not run from cargo's target directory")?;
     Ok(profile.to_owned())
 }
 

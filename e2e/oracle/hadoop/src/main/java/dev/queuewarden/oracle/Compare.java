@@ -19,7 +19,7 @@ import org.apache.hadoop.yarn.security.Permission;
 import org.apache.hadoop.yarn.security.PrivilegedEntity;
 
 /**
- * What e2e/src/bin/compare.rs measures of queuewarden, measured of Hadoop. The argument is the file with the inputs; each line of
+ * What e2e/compare measures of queuewarden, measured of Hadoop. The argument is the file with the inputs; each line of
  * output is a figure as {@code go test -bench} prints it.
  */
 public final class Compare {

@@ -1,10 +1,9 @@
-//! The programs that measure `YuniKorn` and Hadoop.
+//! The programs that measure `YuniKorn` and Hadoop: those of the oracles.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use queuewarden_e2e::assets;
 
 use super::Figures;
 
@@ -14,30 +13,36 @@ pub(super) struct Other {
 }
 
 impl Other {
-    /// `go test -bench` of the oracle.
-    pub(super) fn yunikorn(inputs: &Path) -> Result<Self> {
-        let mut program = Command::new(assets::benchmarks()?);
+    /// `compare_test.go`.
+    pub(super) fn yunikorn(inputs: &Path) -> Self {
+        let mut program = Command::new("go");
         program
-            .args(["-test.run", "^$", "-test.bench", ".", "-test.benchtime", "0.5s"])
+            .current_dir(oracle())
+            .args(["test", "-run", "^$", "-bench", ".", "-benchtime", "0.5s", "."])
             .env("QUEUEWARDEN_COMPARE_INPUTS", inputs);
-        Ok(Self { program })
+        Self { program }
     }
 
-    /// `Compare.java`.
+    /// `Compare.java`, compiled beside this program.
     pub(super) fn hadoop(inputs: &Path) -> Result<Self> {
-        let directory = assets::hadoop()?;
-        let classes = format!("{0}/classes:{0}/lib/*", directory.display());
+        let out = std::env::current_exe()?.with_file_name("hadoop");
+        let mut maven = Command::new("mvn");
+        maven
+            .current_dir(oracle().join("hadoop"))
+            .args(["--batch-mode", "--quiet", "compiler:compile", "dependency:copy-dependencies"])
+            .arg(format!("-Dout={}", out.display()));
+        ensure!(maven.status().context("cannot run mvn")?.success(), "mvn could not build the oracle");
         let mut program = Command::new("java");
-        program.args(["-cp", &classes, "dev.queuewarden.oracle.Compare"]).arg(inputs);
+        program
+            .args(["-cp", &format!("{0}/classes:{0}/lib/*", out.display())])
+            .arg("dev.queuewarden.oracle.Compare")
+            .arg(inputs);
         Ok(Self { program })
     }
 
     /// One round.
-    pub(super) fn figures(&self) -> Result<Figures> {
-        let mut program = Command::new(self.program.get_program());
-        program.args(self.program.get_args());
-        program.envs(self.program.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let output = program.output().with_context(|| format!("cannot run {:?}", self.program))?;
+    pub(super) fn figures(&mut self) -> Result<Figures> {
+        let output = self.program.output().with_context(|| format!("cannot run {:?}", self.program))?;
         // The oracle keeps its standard output for its protocol: there the figures are among what it logs.
         let said = [output.stdout, output.stderr].concat();
         let said = String::from_utf8_lossy(&said);
@@ -46,6 +51,11 @@ impl Other {
         ensure!(!figures.is_empty(), "{:?} measured nothing:\n{said}", self.program);
         Ok(figures)
     }
+}
+
+/// The Go module.
+fn oracle() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../oracle")
 }
 
 /// `BenchmarkDecision/miss/5-2   147537   4060 ns/op`, where the number of processors behind the name may be missing.

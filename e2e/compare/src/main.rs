@@ -3,7 +3,7 @@
 //! Rounds of all three alternate, so that what else the machine does weighs on each alike; of every figure the fastest round counts.
 //! Prints a table in Markdown. The inputs are those of the criterion benchmarks (`benches/inputs/mod.rs`).
 
-#[path = "../../../../benches/inputs/mod.rs"]
+#[path = "../../../benches/inputs/mod.rs"]
 mod inputs;
 mod others;
 mod ours;
@@ -28,14 +28,14 @@ fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("inputs.json");
     std::fs::write(&file, inputs_as_json().to_string())?;
-    let others = [others::Other::yunikorn(&file)?, others::Other::hadoop(&file)?];
+    let [mut yunikorn, mut hadoop] = [others::Other::yunikorn(&file), others::Other::hadoop(&file)?];
     let mut fastest: [Figures; 3] = Default::default();
     for round in 1..=rounds {
         eprintln!("round {round} of {rounds}");
         let [mine, go, java] = &mut fastest;
         keep_fastest(mine, ours::figures()?);
-        keep_fastest(go, others[0].figures()?);
-        keep_fastest(java, others[1].figures()?);
+        keep_fastest(go, yunikorn.figures()?);
+        keep_fastest(java, hadoop.figures()?);
     }
     print!("{}", table::table(&fastest[0], &fastest[1], &fastest[2]));
     Ok(())
