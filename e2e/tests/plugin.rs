@@ -1,6 +1,6 @@
 //! The program as a plugin of the real kubectl.
 
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 

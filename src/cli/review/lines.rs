@@ -89,7 +89,9 @@ fn review(line: &[u8]) -> Result<(Kind, Value), Diagnostic> {
         let message = format!("this line is no JSON: {error}");
         Diagnostic::error(codes::NOT_JSON_LINE, message)
     })?;
-    if let Some(kind) = Kind::of(&value) { Ok((kind?, value)) } else {
+    if let Some(kind) = Kind::of(&value) {
+        Ok((kind?, value))
+    } else {
         let kind = value.get("kind").and_then(Value::as_str).unwrap_or_default();
         let message = format!("this line is no review: its kind is {}", quoted(kind));
         let help = "give the configuration with another -f";
