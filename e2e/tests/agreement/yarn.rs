@@ -158,7 +158,7 @@ fn applications() -> impl Strategy<Value = ApplicationQuestion> {
 
 #[test]
 fn the_model_judges_applications_as_hadoop_does() -> Result<()> {
-    agree(6_000, &applications(), |questions| {
+    agree(3_000, &applications(), |questions| {
         let answers = Hadoop::get()?.application(questions)?;
         questions
             .iter()
