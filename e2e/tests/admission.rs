@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use k8s_openapi::api::core::v1 as core;
+use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use queuewarden::model::admission::request::{ENABLE_YUNIKORN, GENERATE_APP_ID, USER_INFO};
@@ -186,8 +188,10 @@ async fn wait_until_read(bed: &Bed, probe: &'static str) -> Result<()> {
         for (namespace, expected) in [(IGNORED, "default-scheduler"), (UNLABELLED, "yunikorn")] {
             let case = create("Pod", probe, Some("{}")).within(namespace);
             let Ok(pod) = ask(bed, &case).await? else { return Ok(None) };
-            let marked = pod["metadata"]["annotations"]["yunikorn.apache.org/ignore-application"].is_string();
-            read &= pod["spec"]["schedulerName"] == expected && marked == (namespace == UNLABELLED);
+            let pod: core::Pod = serde_json::from_value(pod)?;
+            let marked = pod.annotations().contains_key("yunikorn.apache.org/ignore-application");
+            let scheduler = pod.spec.and_then(|spec| spec.scheduler_name);
+            read &= scheduler.as_deref() == Some(expected) && marked == (namespace == UNLABELLED);
         }
         Ok(read.then_some(()))
     })
@@ -227,18 +231,18 @@ async fn compare(bed: &Bed, case: &Case, conf: &Conf) -> Result<()> {
             );
         }
         (Outcome::Allowed, Ok(object)) => {
-            let template = template(case.kind, &object);
-            let annotations = stored(&template["metadata"]["annotations"])?;
+            let template = object.pointer(template(case.kind)).context("no template")?;
+            let annotations = stored(template.pointer("/metadata/annotations"))?;
             ensure!(
                 annotations == evaluation.pod.annotations,
                 "{:?}, but {annotations:?}",
                 evaluation.pod.annotations
             );
             if case.kind == "Pod" {
-                let labels = stored(&template["metadata"]["labels"])?;
+                let labels = stored(template.pointer("/metadata/labels"))?;
                 ensure!(labels == evaluation.pod.labels, "{:?}, but {labels:?}", evaluation.pod.labels);
-                let scheduler = &template["spec"]["schedulerName"];
-                ensure!(*scheduler == evaluation.pod.scheduler_name.as_str(), "scheduler {scheduler}");
+                let scheduler = template.pointer("/spec/schedulerName").and_then(Value::as_str);
+                ensure!(scheduler == Some(evaluation.pod.scheduler_name.as_str()), "scheduler {scheduler:?}");
             }
         }
         (ours, theirs) => bail!("{ours:?}, but {theirs:?}"),
@@ -246,8 +250,8 @@ async fn compare(bed: &Bed, case: &Case, conf: &Conf) -> Result<()> {
     Ok(())
 }
 
-fn stored(texts: &Value) -> Result<Texts> {
-    Ok(serde_json::from_value::<Option<Texts>>(texts.clone()).context("no texts")?.unwrap_or_default())
+fn stored(texts: Option<&Value>) -> Result<Texts> {
+    texts.map_or_else(|| Ok(Texts::new()), |texts| serde_json::from_value(texts.clone()).context("no texts"))
 }
 
 /// The request as the admission controller gets it: the user is authenticated, the scheduler has its default.
@@ -288,47 +292,39 @@ fn group(kind: &str) -> &'static str {
     }
 }
 
-fn template<'o>(kind: &str, object: &'o Value) -> &'o Value {
+/// Where the object has what becomes a pod's.
+fn template(kind: &str) -> &'static str {
     match kind {
-        "Pod" => object,
-        "CronJob" => &object["spec"]["jobTemplate"]["spec"]["template"],
-        _ => &object["spec"]["template"],
+        "Pod" => "",
+        "CronJob" => "/spec/jobTemplate/spec/template",
+        _ => "/spec/template",
     }
 }
 
 fn object(case: &Case) -> Value {
+    let group = group(case.kind);
+    let restart = if group == "batch" { "Never" } else { "Always" };
+    let spec = json!({"restartPolicy": restart, "containers": [{"name": "c", "image": "i"}]});
     let mut labels = case.labels.clone();
-    let is_batch = group(case.kind) == "batch";
-    let spec = json!({
-        "restartPolicy": if is_batch { "Never" } else { "Always" },
-        "containers": [{"name": "c", "image": "i"}],
-    });
-    let version = if case.kind == "Pod" { "v1".to_owned() } else { format!("{}/v1", group(case.kind)) };
-    let metadata = json!({"name": "asked", "namespace": case.namespace});
-    let mut object = json!({"apiVersion": version, "kind": case.kind, "metadata": metadata});
-    let selected = group(case.kind) == "apps";
-    if selected {
+    if group == "apps" {
         labels.insert("selected".to_owned(), "yes".to_owned());
     }
     let template = json!({"metadata": {"labels": labels, "annotations": case.annotations}, "spec": spec});
-    match case.kind {
-        "Pod" => {
-            object["metadata"]["labels"] = json!(labels);
-            object["metadata"]["annotations"] = json!(case.annotations);
-            object["spec"] = spec;
-        }
-        "CronJob" => {
-            object["spec"] = json!({"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": template}}})
-        }
-        _ => object["spec"] = json!({"template": template}),
-    }
-    if selected {
-        object["spec"]["selector"] = json!({"matchLabels": {"selected": "yes"}});
-    }
-    if case.kind == "StatefulSet" {
-        object["spec"]["serviceName"] = json!("s");
-    }
-    object
+    let selector = json!({"matchLabels": {"selected": "yes"}});
+    let spec = match case.kind {
+        "Pod" => spec,
+        "CronJob" => json!({"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": template}}}),
+        "Job" => json!({"template": template}),
+        "StatefulSet" => json!({"template": template, "selector": selector, "serviceName": "s"}),
+        _ => json!({"template": template, "selector": selector}),
+    };
+    let (version, annotations) = match case.kind {
+        "Pod" => ("v1".to_owned(), case.annotations.clone()),
+        _ => (format!("{group}/v1"), Texts::new()),
+    };
+    let metadata =
+        json!({"name": "asked", "namespace": case.namespace, "labels": labels, "annotations": annotations});
+    json!({"apiVersion": version, "kind": case.kind, "metadata": metadata, "spec": spec})
 }
 
 /// A pod that was there before the admission controller, and so has no `user.info`.
