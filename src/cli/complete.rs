@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use clap::{ArgMatches, Command, FromArgMatches};
+use clap::{Arg, ArgAction, ArgMatches, Args as _, Command, FromArgMatches as _, value_parser};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCandidates, ArgValueCompleter, CompletionCandidate, complete};
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
@@ -71,15 +71,24 @@ fn all_codes() -> Vec<CompletionCandidate> {
 fn queues(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some(start) = current.to_str() else { return Vec::new() };
     let start = start.to_ascii_lowercase();
-    let paths = source(&command().ignore_errors(true), std::env::args_os()).map(paths).unwrap_or_default();
+    let paths = source(std::env::args_os()).map(paths).unwrap_or_default();
     let fitting = paths.into_iter().filter(|path| path.starts_with(&start)).take(MOST);
     fitting.map(CompletionCandidate::new).collect()
 }
 
-/// Where the words say that the configuration is.
-fn source(command: &Command, args: impl IntoIterator<Item = OsString>) -> Option<SourceArgs> {
+/// Where the words say that the configuration is. The words may stop anywhere, and what stands where a queue or a verb does need not be one
+/// yet.
+fn source(args: impl IntoIterator<Item = OsString>) -> Option<SourceArgs> {
     let words = args.into_iter().skip_while(|word| word != "--").skip(1);
-    let matches = command.clone().try_get_matches_from(words).ok()?;
+    let ours = SourceArgs::augment_args(Command::new(""));
+    let is_ours = |arg: &Arg| ours.get_arguments().any(|other| other.get_id() == arg.get_id());
+    let command = command().ignore_errors(true).mut_subcommands(|subcommand| {
+        subcommand.mut_args(|arg| match arg.get_action() {
+            ArgAction::Set | ArgAction::Append if !is_ours(&arg) => arg.value_parser(value_parser!(OsString)),
+            _ => arg,
+        })
+    });
+    let matches = command.try_get_matches_from(words).ok()?;
     let (_, matches): (&str, &ArgMatches) = matches.subcommand()?;
     let source = SourceArgs::from_arg_matches(matches).ok()?;
     // Standard input is the shell's.
@@ -178,12 +187,12 @@ mod tests {
 
     #[test]
     fn the_source_is_found_among_words_that_are_not_whole() {
-        let found =
-            |line: &str| source(&command().ignore_errors(true), words(line)).map(|source| source.filename);
+        let found = |line: &str| source(words(line)).map(|source| source.filename);
         let files = |names: &[&str]| Some(names.iter().map(Into::into).collect());
         assert_eq!(found("queuewarden can-i submit -f q.yaml ro"), files(&["q.yaml"]));
         assert_eq!(found("queuewarden who-can submit ro --filename=a -f b"), files(&["a", "b"]));
         assert_eq!(found("queuewarden can-i nonsense ro -f q.yaml --bogus"), files(&["q.yaml"]));
+        assert_eq!(found("queuewarden can-i move a --queue root.a --to ro -f q.yaml"), files(&["q.yaml"]));
         assert_eq!(found("queuewarden can-i submit ro -f -"), None);
         assert_eq!(found("queuewarden"), None);
     }

@@ -84,7 +84,7 @@ enum Command {
     Lint(lint::Args),
     /// Tell in which queue an application would run, and why, or how YuniKorn would reject it
     Place(place::Args),
-    /// Answer `SubjectAccessReviews` and `AdmissionReviews` as the cluster would
+    /// Answer SubjectAccessReviews and AdmissionReviews as the cluster would
     Review(review::Args),
     /// Print the custom resource definitions
     Crds(crds::Args),

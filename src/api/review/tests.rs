@@ -202,7 +202,7 @@ fn responses_are_those_of_the_admission_controller() {
         assert_eq!(decoded, answer["patch"], "{line}");
         patched += usize::from(!decoded.is_null());
     }
-    assert!(patched > 100, "{patched}");
+    assert!(patched > 50, "{patched}");
 }
 
 /// JSON of every shape, with the names that reviews have.

@@ -39,7 +39,7 @@ answer or what cannot be decided; then evaluationError says why.
 Exit codes: 0 everything was answered, 1 something was not allowed and --exit-code is given, 2 the command line is wrong or a file \
 cannot be read, 3 a review could not be decided.";
 
-/// Answers `SubjectAccessReviews` and `AdmissionReviews` as the cluster would, and prints them filled in.
+/// Answers SubjectAccessReviews and AdmissionReviews as the cluster would, and prints them filled in.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
