@@ -39,6 +39,8 @@ pub struct Configuration {
 pub struct Refused {
     /// In its words.
     pub reason: String,
+    /// Whether it would start with it all the same: a placement rule that is wrong stops a reload only.
+    pub starts: bool,
     /// What is wrong, with places in the text.
     pub diagnostics: Vec<Diagnostic>,
     /// The text.
@@ -49,30 +51,37 @@ impl Configuration {
     /// Reads the text and says at each entry who wrote it.
     ///
     /// # Errors
-    /// When `YuniKorn` would not take the text: nobody knows then what it runs.
+    /// When a running `YuniKorn` would not take the text over: nobody knows then what it runs.
     pub fn of(written: Written) -> Result<Self, Box<Refused>> {
+        let (configuration, refused) = Self::at_start(written)?;
+        refused.map_or(Ok(configuration), Err)
+    }
+
+    /// The same for a `YuniKorn` that starts with the text, and why one that runs would not take it over.
+    ///
+    /// # Errors
+    /// When it would not start, either.
+    pub fn at_start(written: Written) -> Result<(Self, Option<Box<Refused>>), Box<Refused>> {
         let Written { text, base, attributions } = written;
         let verdict = verdict(&text.text, &[]);
+        let starts = verdict.starts.is_ok();
         let refusal = verdict.refusal();
-        let trees = match (&verdict.config, &refusal) {
-            (Some(config), None) => config
-                .partitions
-                .iter()
-                .map(Tree::of)
-                .collect::<Result<Vec<_>, _>>()
-                .map_err(|e| e.to_string()),
-            (_, refusal) => Err(refusal.clone().unwrap_or_default()),
+        let trees = verdict.config.as_ref().filter(|_| starts).map(|config| {
+            let trees = config.partitions.iter().map(Tree::of).collect::<Result<Vec<_>, _>>();
+            trees.map_err(|error| error.to_string())
+        });
+        let refused = |reason: String, starts: bool| {
+            Box::new(Refused { reason, starts, diagnostics: verdict.diagnostics.clone(), text: text.clone() })
         };
         let (trees, config) = match (trees, verdict.config) {
-            (Ok(trees), Some(config)) => (trees, config),
-            (trees, _) => {
-                let reason = trees.err().unwrap_or_default();
-                return Err(Box::new(Refused { reason, diagnostics: verdict.diagnostics, text }));
-            }
+            (Some(Ok(trees)), Some(config)) => (trees, config),
+            (Some(Err(error)), _) => return Err(refused(error, false)),
+            _ => return Err(refused(refusal.unwrap_or_default(), false)),
         };
+        let refused = refusal.map(|reason| refused(reason, true));
         let mut configuration = Self { config, trees, text, base };
         configuration.attribute(&attributions);
-        Ok(configuration)
+        Ok((configuration, refused))
     }
 
     /// The queues of one partition; its name is matched without case.
@@ -253,6 +262,10 @@ mod tests {
         let refused = Configuration::of(written(queues("a  b"))).unwrap_err();
         assert!(refused.reason.contains("multiple spaces found"), "{}", refused.reason);
         assert!(refused.diagnostics.iter().any(Diagnostic::is_error));
+        let rules = "partitions: [{name: default, placementrules: [{name: nope}], queues: [{name: root}]}]";
+        assert!(Configuration::of(written(rules.to_owned())).is_err_and(|refused| refused.starts));
+        let (_, refused) = Configuration::at_start(written(rules.to_owned())).unwrap();
+        assert!(refused.unwrap().reason.starts_with("unknown rule name specified nope"));
         let configuration = Configuration::of(written(queues("a"))).unwrap();
         assert!(configuration.tree("DEFAULT").is_ok());
         let failure = configuration.tree("defualt").unwrap_err().to_string();

@@ -32,11 +32,28 @@ pub fn read(files: &Files, console: Console) -> Result<Configuration, Failure> {
 
 /// Shows what is wrong with a text, and says that nothing follows from it.
 pub fn refuse(refused: &Refused, console: Console) -> Failure {
+    let Refused { text, starts, .. } = refused;
+    let why = show(refused, console);
+    let unless = if *starts { ", unless it is started anew with it" } else { "" };
+    Failure::Undecided(format!("YuniKorn does not take the configuration in {}{why}{unless}", text.name))
+}
+
+/// Shows what is wrong with a text. Gives the reason if nothing could be shown.
+fn show(refused: &Refused, console: Console) -> String {
     let errors = refused.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
     let shown: String = errors.map(|diagnostic| draw(refused, diagnostic, console)).collect();
     console.err(&shown);
-    let why = if shown.is_empty() { format!(": {}", one_line(&refused.reason)) } else { String::new() };
-    Failure::Undecided(format!("YuniKorn does not take the configuration in {}{why}", refused.text.name))
+    if shown.is_empty() { format!(": {}", one_line(&refused.reason)) } else { String::new() }
+}
+
+/// Says that the answers are those of a scheduler that was started with the text.
+fn warn(refused: &Refused, console: Console) {
+    let why = show(refused, console);
+    console.err(&format!(
+        "warning: a running YuniKorn does not take {} over{why}; the answer is that of one which starts with it, and so without \
+         placement rules\n",
+        refused.text.name
+    ));
 }
 
 /// `YuniKorn`'s words may have several lines.
@@ -101,7 +118,12 @@ impl Given {
         let mut notes = Notes::default();
         let written = self.written(&mut notes)?;
         notes.tell(console);
-        Configuration::of(written).map_err(|refused| refuse(&refused, console))
+        let (configuration, refused) =
+            Configuration::at_start(written).map_err(|refused| refuse(&refused, console))?;
+        if let Some(refused) = refused {
+            warn(&refused, console);
+        }
+        Ok(configuration)
     }
 
     /// The keys and values of both ConfigMaps as `YuniKorn` merges them, with what the operator would write there for
