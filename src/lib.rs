@@ -3,7 +3,7 @@
 //! The crate is layered; imports go downwards only:
 //!
 //! ```text
-//! text  ←  model  ←  access, plan  ←  api  ←  operator  ←  cli
+//! text  ←  model  ←  access, plan  ←  api  ←  operator, server  ←  cli
 //! ```
 //!
 //! * [`text`]: diagnostics, YAML as `YuniKorn` reads it, regular expressions as Go reads them.
@@ -12,6 +12,7 @@
 //! * [`plan`]: `plan(&Snapshot) -> Plan`, the one place where it is decided what is written and what status says.
 //! * `api` (feature `operator`): the custom resources and their conversion into the plan's plain input.
 //! * `operator` (feature `operator`): watches, writes, reads back.
+//! * `server` (feature `operator`): webhooks and served resources, answered from what the operator saw.
 //! * `cli` (feature `cli`): the same plan without a cluster.
 //!
 //! `text`, `model`, `access` and `plan` know no clock, no environment, no network and no Kubernetes client: they are total functions
@@ -28,5 +29,7 @@ pub mod api;
 pub mod cli;
 #[cfg(feature = "operator")]
 pub mod operator;
+#[cfg(feature = "operator")]
+pub mod server;
 #[cfg(feature = "operator")]
 pub mod telemetry;

@@ -16,6 +16,7 @@ pub mod bed;
 pub mod conditions;
 mod control_plane;
 mod diagnostics;
+pub mod doors;
 mod existing;
 mod forward;
 mod furniture;
@@ -34,6 +35,7 @@ pub mod yunikorn;
 
 pub use bed::{Bed, BedGuard, Capability};
 pub use conditions::Kind;
+pub use doors::Doors;
 pub use hadoop::Hadoop;
 pub use operator::Operator;
 pub use oracle::Oracle;

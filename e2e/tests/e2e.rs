@@ -4,6 +4,7 @@ mod admission;
 mod agreement;
 mod changes;
 mod cli;
+mod doors;
 mod operator;
 mod oracle;
 mod placement;

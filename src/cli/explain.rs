@@ -13,7 +13,7 @@ use super::{Exit, Failure};
 use crate::access::check::{Decision, Step, decide};
 use crate::access::tree::Tree;
 use crate::access::{self, near_misses};
-use crate::cli::ask::answers::{Named, WrittenIn};
+use crate::cli::ask::format::{Named, WrittenIn};
 use crate::model::identity::Identity;
 
 /// Longer ACLs are cut, in characters.

@@ -1,6 +1,7 @@
 //! `queuewarden who-can`: all who may do something on a queue.
 
-use super::ask::answers::{Answers, GrantedBy, Grantee, Named, WhoCanAnswer, WrittenIn};
+use super::ask::answers::Answers;
+use super::ask::format::{GrantedBy, Grantee, Named, WhoCanAnswer, WrittenIn};
 use super::ask::output::{self, Format, FormatArgs, Table};
 use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
 use super::console::Console;

@@ -27,6 +27,7 @@ pub mod watch;
 pub mod world;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,6 +49,11 @@ use read_back::Scheduler;
 use reconcile::{Pause, Reconciler};
 use world::World;
 
+use crate::server::knowledge::Publisher;
+use crate::server::listener::{self, Limits};
+use crate::server::tls::Identity;
+use crate::server::{self, Doors};
+
 /// Name of the Lease.
 const LEASE: &str = "queuewarden";
 /// How long what comes after the last run may take: the last events, and the Lease.
@@ -64,6 +70,19 @@ pub struct Options {
     pub identity: String,
     /// Namespace of the Lease; `None`: the client's own.
     pub namespace: Option<String>,
+    /// The doors, if they are open.
+    pub https: Option<Https>,
+}
+
+/// Where and how the doors of [`crate::server`] are open.
+#[derive(Debug, Clone)]
+pub struct Https {
+    /// The address.
+    pub listen: SocketAddr,
+    /// File of the certificate and those that signed it, in PEM.
+    pub certificate: PathBuf,
+    /// File of its private key, in PEM.
+    pub private_key: PathBuf,
 }
 
 /// Why the operator cannot run.
@@ -81,6 +100,12 @@ pub enum Error {
     /// No HTTP client for the scheduler.
     #[error("cannot make an HTTP client: {0}")]
     Http(#[from] reqwest::Error),
+    /// The certificate cannot be read.
+    #[error("cannot read {0}: {1}")]
+    File(PathBuf, #[source] std::io::Error),
+    /// The certificate cannot be shown.
+    #[error(transparent)]
+    Tls(#[from] server::tls::Error),
     /// No signals.
     #[error("cannot wait for signals: {0}")]
     Signal(#[source] std::io::Error),
@@ -127,6 +152,12 @@ pub async fn serve(
     let (leadership, election) = elect(&client, &options);
     let (events, publishing) = Events::start(client.clone(), options.identity);
     let changed = Arc::new(Notify::new());
+    let publisher = Publisher::default();
+    let doors = Doors { knows: publisher.subscribe(), client: client.clone(), health: Arc::clone(&health) };
+    let doors = match &options.https {
+        Some(https) => Some(open(https, doors).await?),
+        None => None,
+    };
     let reconciler = Reconciler {
         world: World::start(client.clone(), Arc::clone(&changed)),
         client,
@@ -137,6 +168,7 @@ pub async fn serve(
         health: Arc::clone(&health),
         memory: Memory::default(),
         pause: Pause::default(),
+        publisher,
     };
     reconciler.run_until(stop).await;
     let farewell = async {
@@ -144,6 +176,9 @@ pub async fn serve(
             candidacy.end().await;
         }
         let _ = publishing.await;
+        if let Some(doors) = doors {
+            doors.end().await;
+        }
     };
     if timeout(FAREWELL, farewell).await.is_err() {
         tracing::warn!("The last events were not published in time");
@@ -153,32 +188,48 @@ pub async fn serve(
     Ok(())
 }
 
-/// A candidacy that is running.
-struct Candidacy {
-    resign: oneshot::Sender<()>,
+/// A task that runs until it is told to end.
+struct Running {
+    end: oneshot::Sender<()>,
     task: JoinHandle<()>,
 }
 
-impl Candidacy {
-    /// Ends it, and gives the Lease up.
+impl Running {
+    /// Ends it, and waits for what it does last: the candidacy gives the Lease up, the doors answer what they were asked.
     async fn end(self) {
-        drop(self.resign);
+        drop(self.end);
         // A task that panicked holds nothing any more.
         let _ = self.task.await;
     }
 }
 
+/// Opens the doors.
+async fn open(https: &Https, doors: Doors) -> Result<Running, Error> {
+    let read = |path: &PathBuf| std::fs::read(path).map_err(|error| Error::File(path.clone(), error));
+    let identity = Identity::default();
+    identity.show(&read(&https.certificate)?, &read(&https.private_key)?)?;
+    let tls = server::tls::server_config(identity, None)?;
+    let listener =
+        TcpListener::bind(https.listen).await.map_err(|error| Error::Listen(https.listen, error))?;
+    tracing::info!(listen = %https.listen, "Opening the doors");
+    let (end, ended) = oneshot::channel::<()>();
+    let serving = listener::serve(listener, tls, server::router(doors), Limits::default(), async {
+        let _ = ended.await;
+    });
+    Ok(Running { end, task: tokio::spawn(serving) })
+}
+
 /// Begins to compete for the Lease, where that decides who writes.
-fn elect(client: &Client, options: &Options) -> (Leadership, Option<Candidacy>) {
+fn elect(client: &Client, options: &Options) -> (Leadership, Option<Running>) {
     if !options.leader_elect {
         return (Leadership::unconditional(), None);
     }
     let namespace = options.namespace.as_deref().unwrap_or(client.default_namespace());
     let leases: Api<Lease> = Api::namespaced(client.clone(), namespace);
     let (candidate, leadership) = Candidate::new(leases, LEASE, &options.identity, Timing::default());
-    let (resign, resigned) = oneshot::channel::<()>();
+    let (end, ended) = oneshot::channel::<()>();
     let task = tokio::spawn(candidate.run(async {
-        let _ = resigned.await;
+        let _ = ended.await;
     }));
-    (leadership, Some(Candidacy { resign, task }))
+    (leadership, Some(Running { end, task }))
 }

@@ -22,6 +22,7 @@ use super::world::World;
 use super::{apply, clock, served};
 use crate::plan::snapshot::{ConfigSpec, Snapshot, WriteFailure};
 use crate::plan::{NewConfigMap, Plan, Write, plan, text_in_force};
+use crate::server::knowledge::{Knowledge, Publisher};
 
 /// A run begins when nothing has changed for this long ...
 const QUIET: Duration = Duration::from_millis(100);
@@ -57,6 +58,8 @@ pub struct Reconciler {
     pub memory: Memory,
     /// After errors.
     pub pause: Pause,
+    /// Tells the doors.
+    pub publisher: Publisher,
 }
 
 /// How long not to try again what failed. A change of what is wanted is tried at once; other changes are not, or two writers that
@@ -156,8 +159,23 @@ impl Reconciler {
             failed |= !self.report(&snapshot, &plan).await;
         }
         self.health.metrics.planned(&snapshot, &plan);
+        let due = self.next(failed, paused, &plan);
+        self.publish(snapshot, plan).await;
         self.health.planned();
-        Some(self.next(failed, paused, &plan))
+        Some(due)
+    }
+
+    /// From now on the doors answer by this. Off the runtime's threads: large configurations take long.
+    async fn publish(&self, snapshot: Snapshot, plan: Plan) {
+        if !self.publisher.is_read() {
+            return;
+        }
+        let before = self.publisher.last();
+        let made = tokio::task::spawn_blocking(move || Knowledge::of(snapshot, plan, before.as_deref()));
+        match made.await {
+            Ok(knowledge) => self.publisher.publish(knowledge),
+            Err(error) => tracing::error!(%error, "What the doors answer by could not be made"),
+        }
     }
 
     /// Writes until the plan wants nothing more; whether that failed.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use super::grants::Place;
 use super::resolve::Resolved;
 use super::snapshot::{BaseAcl, Entry, QueueAclInForce, QueueAclSpec};
+use crate::access::{Origin, Tree};
 use crate::model::acl::{self, Acl};
 use crate::model::queue::QueuePath;
 use crate::model::right::Right;
@@ -51,6 +52,17 @@ pub fn in_force(entries: &[Entry<QueueAclSpec, QueueAclInForce>]) -> Vec<Attribu
             Some((place, name.clone(), acl::parse(text.as_deref()?).ok()?, memory.base_acl))
         })
     }))
+}
+
+/// Says at each entry of a partition's ACLs which objects wrote it.
+pub fn mark(tree: &mut Tree, attributions: &[Attribution]) {
+    let partition = tree.partition().to_owned();
+    for part in attributions.iter().filter(|part| part.partition.eq_ignore_ascii_case(&partition)) {
+        for (object, acl) in &part.objects {
+            let object = Origin::Object { kind: "QueueAcl", name: object.clone() };
+            tree.attribute(&part.queue, part.right, object, acl);
+        }
+    }
 }
 
 fn collect(parts: impl Iterator<Item = (Place, String, Acl, BaseAcl)>) -> Vec<Attribution> {

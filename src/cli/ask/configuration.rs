@@ -10,7 +10,7 @@ use crate::model::acl;
 use crate::model::config::{Config, Queue, verdict};
 use crate::model::queue::nearest;
 use crate::model::right::Right;
-use crate::plan::attribution::Attribution;
+use crate::plan::attribution::{self, Attribution};
 use crate::text::diag::{Diagnostic, Span};
 
 /// Where the texts come from, and who wrote what.
@@ -149,13 +149,7 @@ impl Configuration {
 
     fn attribute(&mut self, attributions: &[Attribution]) {
         for tree in &mut self.trees {
-            let name = tree.partition().to_owned();
-            for part in attributions.iter().filter(|part| part.partition.eq_ignore_ascii_case(&name)) {
-                for (object, acl) in &part.objects {
-                    let object = Origin::Object { kind: "QueueAcl", name: object.clone() };
-                    tree.attribute(&part.queue, part.right, object, acl);
-                }
-            }
+            attribution::mark(tree, attributions);
         }
         self.attribute_base(attributions);
     }

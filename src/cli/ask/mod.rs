@@ -10,6 +10,7 @@ pub mod answers;
 pub mod cluster;
 pub mod configuration;
 pub mod files;
+pub mod format;
 pub mod identity;
 pub mod live;
 pub mod output;

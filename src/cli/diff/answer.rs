@@ -5,8 +5,9 @@ use serde::Serialize;
 
 use crate::access::diff::{Change, Direction, Extent, PartitionDiff, Presence, Reached, Section};
 use crate::access::reach::QueueSet;
-use crate::cli::ask::answers::{Answers, GrantedBy, Named, VERSION, Verb};
+use crate::cli::ask::answers::Answers;
 use crate::cli::ask::configuration::Configuration;
+use crate::cli::ask::format::{GrantedBy, Named, VERSION, Verb};
 use crate::model::identity::ResolverKind;
 
 /// The answer to `diff`.
@@ -140,7 +141,8 @@ impl Compared<'_> {
             from: self.old.name().to_owned(),
             to: self.new.name().to_owned(),
             widens: partitions.iter().any(|partition| partition.diff.widens()),
-            resolver_differs: resolver(self.old) != resolver(self.new),
+            resolver_differs: ResolverKind::in_force(&self.old.config)
+                != ResolverKind::in_force(&self.new.config),
             partitions: partitions.iter().map(|partition| self.partition(partition)).collect(),
         }
     }
@@ -218,14 +220,6 @@ impl From<&Extent> for ExtentAnswer {
             except: extent.except.iter().map(ToString::to_string).collect(),
         }
     }
-}
-
-/// The kind of resolver: the scheduler asks that of the first partition only (yunikorn-core `usergroup.go:79`).
-fn resolver(of: &Configuration) -> Option<ResolverKind> {
-    of.config
-        .partitions
-        .first()
-        .map(|partition| ResolverKind::of(partition.user_group_resolver.kind.as_str()))
 }
 
 impl DiffAnswer {

@@ -10,7 +10,8 @@ use crate::access::placement::{
     Landing, LandingEnd, Outcome, Placement, Placer, RuleEnd, RuleName, RuleStep, Step, Submission,
 };
 use crate::access::tree::Origin;
-use crate::cli::ask::answers::{About, Answers, TraceStep, WrittenIn};
+use crate::cli::ask::answers::Answers;
+use crate::cli::ask::format::{About, TraceStep, WrittenIn};
 
 /// New queues are listed up to this many levels.
 const MAX_LEVELS: usize = 100;

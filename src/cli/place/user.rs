@@ -7,9 +7,7 @@ use crate::cli::ask::identity::IdentityArgs;
 use crate::cli::console::Console;
 use crate::model::admission::request::{Pod, USER_INFO, USERNAME};
 use crate::model::admission::user_info::{Source, Submitter};
-use crate::model::identity::accounts::{AccountGroups, TestAccounts};
-use crate::model::identity::resolver::Elsewhere;
-use crate::model::identity::{Claim, GroupResolver, Identity, NoResolver, Refusal, ResolverKind, identify};
+use crate::model::identity::{Claim, Identity, Refusal, ResolverKind, identify};
 use crate::model::version::Version;
 
 /// Who submits.
@@ -39,7 +37,7 @@ pub fn user(
     let claimed = claimed(args, workload, asked, console)?;
     let mut claim = Claim::new(&claimed.user, &claimed.groups);
     claim.forced = !workload.node_name.is_empty();
-    match identify(claim, resolver(asked).as_ref(), Version::default()) {
+    match identify(claim, ResolverKind::in_force(&asked.configuration.config).here(), Version::default()) {
         Ok(identity) => Ok(User::Taken(identity)),
         Err(Refusal::Undecided(why)) => Err(Failure::Undecided(format!("{why}; --as-group names them"))),
         Err(refusal) => {
@@ -72,17 +70,4 @@ fn claimed(
         _ => format!("the user is {user}, by the pod's annotation {USER_INFO}"),
     });
     Ok(Identity { user, groups })
-}
-
-/// The scheduler makes one resolver, from the first partition (`usergroup.go:79`).
-fn resolver(asked: &Asked) -> Box<dyn GroupResolver> {
-    let first = asked.configuration.config.partitions.first();
-    let kind = first.map_or("", |partition| partition.user_group_resolver.kind.as_str());
-    let name = match ResolverKind::of(kind) {
-        ResolverKind::None => return Box::new(NoResolver),
-        ResolverKind::Os => "the scheduler's operating system",
-        ResolverKind::Ldap => "LDAP",
-        ResolverKind::Test => return Box::new(AccountGroups(TestAccounts)),
-    };
-    Box::new(Elsewhere { name })
 }

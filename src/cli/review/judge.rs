@@ -12,9 +12,7 @@ use crate::cli::ask::files::Given;
 use crate::cli::console::Console;
 use crate::cli::report;
 use crate::model::admission::{Conf, Outcome, Request, Surroundings, evaluate};
-use crate::model::identity::accounts::{AccountGroups, TestAccounts};
-use crate::model::identity::resolver::Elsewhere;
-use crate::model::identity::{GroupResolver, Identity, NoResolver, ResolverKind};
+use crate::model::identity::{GroupResolver, Identity, ResolverKind};
 use crate::model::version::Version;
 use crate::text::diag::Diagnostic;
 
@@ -86,7 +84,9 @@ impl<'a> Judge<'a> {
                 (Err(why.to_owned()), ResolverKind::None)
             }
             Some(Err(why)) => (Err(why.clone()), ResolverKind::None),
-            Some(Ok(configuration)) => (Ok(configuration.tree(partition)?), resolver_of(configuration)),
+            Some(Ok(configuration)) => {
+                (Ok(configuration.tree(partition)?), ResolverKind::in_force(&configuration.config))
+            }
         };
         let conf = knowledge.as_ref().map_or_else(
             || Conf::from_keys(&std::collections::BTreeMap::new()).0,
@@ -110,10 +110,7 @@ impl<'a> Judge<'a> {
         let asked = access::read(kind, &document, self.asker.as_ref())?;
         let answer = match (review::read(&asked), &self.tree) {
             (Err(none), _) => Answer::from(none),
-            (Ok(_), Ok(tree)) => {
-                let resolver = resolver(self.resolver);
-                review::answer(&asked, world(tree, resolver.as_ref()))
-            }
+            (Ok(_), Ok(tree)) => review::answer(&asked, world(tree, self.resolver.here())),
             (Ok(_), Err(why)) => Answer::undecided(why),
         };
         let opinion = match (&answer.evaluation_error, answer.opinion) {
@@ -162,21 +159,6 @@ impl<'a> Judge<'a> {
                 .cloned()
                 .unwrap_or_default(),
         }
-    }
-}
-
-/// `YuniKorn` makes one resolver for all partitions, by the first.
-fn resolver_of(configuration: &Configuration) -> ResolverKind {
-    let first = configuration.config.partitions.first();
-    first.map_or(ResolverKind::None, |first| ResolverKind::of(&first.user_group_resolver.kind.value))
-}
-
-fn resolver(kind: ResolverKind) -> Box<dyn GroupResolver> {
-    match kind {
-        ResolverKind::None => Box::new(NoResolver),
-        ResolverKind::Os => Box::new(Elsewhere { name: "the accounts of the scheduler's container" }),
-        ResolverKind::Ldap => Box::new(Elsewhere { name: "LDAP" }),
-        ResolverKind::Test => Box::new(AccountGroups(TestAccounts)),
     }
 }
 

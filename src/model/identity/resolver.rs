@@ -4,6 +4,9 @@
 //! `YuniKorn` makes its resolver once in a process, from the first partition it loads, and never again: a reload with another type changes
 //! nothing, and further partitions share the first one's.
 
+use super::accounts::{AccountGroups, TestAccounts};
+use crate::model::config::Config;
+
 /// Finds the groups of users. Pure where its data is given; what asks the operating system lives at the edge.
 pub trait GroupResolver {
     /// The groups of this user, who is not empty.
@@ -43,6 +46,22 @@ impl ResolverKind {
             "ldap" => Self::Ldap,
             "test" => Self::Test,
             _ => Self::None,
+        }
+    }
+
+    /// The kind that a scheduler has which starts with this configuration: that of the first partition (`usergroup.go:79`).
+    pub fn in_force(config: &Config) -> Self {
+        let first = config.partitions.first();
+        first.map_or(Self::None, |first| Self::of(first.user_group_resolver.kind.as_str()))
+    }
+
+    /// What it answers, as far as that is known without the machines it would ask.
+    pub fn here(self) -> &'static (dyn GroupResolver + Sync) {
+        match self {
+            Self::None => &NoResolver,
+            Self::Os => &Elsewhere { name: "the accounts of the scheduler's container" },
+            Self::Ldap => &Elsewhere { name: "LDAP" },
+            Self::Test => &AccountGroups(TestAccounts),
         }
     }
 }

@@ -93,6 +93,7 @@ impl Bed {
             health: Arc::clone(&health),
             memory: Memory::default(),
             pause: Pause::default(),
+            publisher: crate::server::knowledge::Publisher::default(),
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(reconciler.run_until(async {

@@ -1,0 +1,80 @@
+//! The operator's doors: its webhooks and served resources, over TLS with a certificate made for one test.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose};
+
+use crate::bed::Bed;
+use crate::control_plane;
+use crate::operator::Operator;
+use crate::session::Session;
+
+/// Where the doors of one operator are, and who signed their certificate.
+#[derive(Debug)]
+pub struct Doors {
+    /// `127.0.0.1:PORT`
+    pub address: String,
+    /// PEM of the authority.
+    pub authority: String,
+}
+
+impl Doors {
+    /// The URL of a path.
+    pub fn url(&self, path: &str) -> String {
+        format!("https://{}{path}", self.address)
+    }
+
+    /// A client that trusts the authority, and no other.
+    ///
+    /// # Errors
+    /// When the authority cannot be read.
+    pub fn client(&self) -> Result<reqwest::Client> {
+        let authority = reqwest::Certificate::from_pem(self.authority.as_bytes())?;
+        let client = reqwest::Client::builder().tls_certs_only([authority]).no_proxy();
+        Ok(client.timeout(Duration::from_secs(10)).build()?)
+    }
+}
+
+impl<'bed> Operator<'bed> {
+    /// Starts one replica with its doors open, and waits until it is ready.
+    ///
+    /// # Errors
+    /// As [`Operator::start_with`].
+    pub async fn start_serving(bed: &'bed Bed, args: &[&str]) -> Result<(Self, Doors)> {
+        let pair = Pair::new()?;
+        let address = format!("127.0.0.1:{}", control_plane::free_port()?);
+        let folder = tempfile::tempdir_in(Session::get()?.directory())?.keep();
+        let [certificate, key] = ["tls.crt", "tls.key"].map(|name| folder.join(name));
+        std::fs::write(&certificate, &pair.certificate)?;
+        std::fs::write(&key, &pair.key)?;
+        let [certificate, key] =
+            [&certificate, &key].map(|path| path.to_str().context("a path is not UTF-8"));
+        let mut all =
+            vec!["--https", &address, "--tls-cert-file", certificate?, "--tls-private-key-file", key?];
+        all.extend(args);
+        let operator = Self::start_with(bed, &all, &[]).await?;
+        Ok((operator, Doors { address, authority: pair.authority }))
+    }
+}
+
+/// A certificate for this machine.
+struct Pair {
+    authority: String,
+    certificate: String,
+    key: String,
+}
+
+impl Pair {
+    fn new() -> Result<Self> {
+        let mut authority = CertificateParams::default();
+        authority.distinguished_name.push(DnType::CommonName, "queuewarden-e2e");
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate()?)?;
+        let key = KeyPair::generate()?;
+        let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let certificate = CertificateParams::new(names)?.signed_by(&key, &authority)?;
+        Ok(Self { authority: authority.pem(), certificate: certificate.pem(), key: key.serialize_pem() })
+    }
+}

@@ -1,0 +1,247 @@
+//! What all doors answer from: how the reconciler saw the cluster in its last round. Each replica has its own, leading or not; two
+//! that were made of the same have the same hash.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use tokio::sync::watch;
+
+use crate::access::Tree;
+use crate::model::admission::Conf;
+use crate::model::config::{Config, verdict};
+use crate::model::identity::ResolverKind;
+use crate::plan::attribution::{self, Attribution};
+use crate::plan::snapshot::Snapshot;
+use crate::plan::{Plan, merged, text_in_force};
+
+/// One moment.
+#[derive(Debug)]
+pub struct Knowledge {
+    /// When it was made.
+    pub made: Timestamp,
+    /// SHA-256 of everything that access answers depend on, in hexadecimal digits.
+    pub hash: String,
+    /// What was seen.
+    pub snapshot: Snapshot,
+    /// What was planned.
+    pub plan: Plan,
+    /// The queues that the scheduler runs, or why nobody knows them.
+    pub queues: Result<Arc<Queues>, String>,
+    /// What the admission controller was told.
+    pub conf: Conf,
+}
+
+/// The queues that the scheduler runs.
+#[derive(Debug)]
+pub struct Queues {
+    /// The configuration.
+    pub config: Config,
+    /// The queues of each partition, with the objects that grant.
+    pub trees: Vec<Tree>,
+}
+
+impl Queues {
+    /// The queues of a text, and the objects that wrote the ACLs in it.
+    ///
+    /// # Errors
+    /// When a running scheduler does not take the text over.
+    fn of(text: &str, attributions: &[Attribution]) -> Result<Self, String> {
+        let verdict = verdict(text, &[]);
+        if let Some(refusal) = verdict.refusal() {
+            return Err(refusal);
+        }
+        let config = verdict.config.unwrap_or_default();
+        let trees = config.partitions.iter().map(Tree::of).collect::<Result<Vec<_>, _>>();
+        let mut trees = trees.map_err(|error| error.to_string())?;
+        for tree in &mut trees {
+            attribution::mark(tree, attributions);
+        }
+        Ok(Self { config, trees })
+    }
+
+    /// The queues of one partition; its name is matched without case.
+    pub fn tree(&self, partition: &str) -> Option<&Tree> {
+        self.trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(partition))
+    }
+
+    /// Where the scheduler finds groups.
+    pub fn resolver(&self) -> ResolverKind {
+        ResolverKind::in_force(&self.config)
+    }
+}
+
+impl Knowledge {
+    /// What follows from a round. What `before` knew is taken over where nothing has changed.
+    pub fn of(snapshot: Snapshot, plan: Plan, before: Option<&Self>) -> Self {
+        let text = text_in_force(&snapshot);
+        let running = snapshot.observed.loaded_text.as_deref();
+        let attributions = attribution::in_force(&snapshot.queue_acls);
+        let flat = merged(&snapshot);
+        let keys = flat.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
+        let hash = hash(&text, &attributions, &keys, running);
+        let same = before.filter(|before| before.hash == hash);
+        let queues = same.map(|before| before.queues.clone());
+        let queues = queues.unwrap_or_else(|| queues_of(&text, running, &attributions).map(Arc::new));
+        let conf = same.map_or_else(|| Conf::from_keys(&keys).0, |before| before.conf.clone());
+        Self { made: snapshot.now, hash, snapshot, plan, queues, conf }
+    }
+}
+
+/// What the `ConfigMap`s say; where a running scheduler does not take that over, what it was last seen to run.
+fn queues_of(text: &str, running: Option<&str>, attributions: &[Attribution]) -> Result<Queues, String> {
+    let refused = match Queues::of(text, attributions) {
+        Ok(queues) => return Ok(queues),
+        Err(refused) => refused,
+    };
+    let running = running.and_then(|running| Queues::of(running, attributions).ok());
+    running.ok_or_else(|| {
+        format!("YuniKorn does not take the configuration, and what it runs is not known: {refused}")
+    })
+}
+
+fn hash(
+    text: &str,
+    attributions: &[Attribution],
+    keys: &BTreeMap<String, String>,
+    running: Option<&str>,
+) -> String {
+    let mut hasher = Sha256::new();
+    // The length in front keeps two lists of parts from being the same bytes.
+    let mut add = |part: &str| {
+        hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
+        hasher.update(part.as_bytes());
+    };
+    add(text);
+    add(running.unwrap_or_default());
+    for (key, value) in keys {
+        add(key);
+        add(value);
+    }
+    for part in attributions {
+        add(&part.partition);
+        add(part.queue.as_str());
+        add(part.right.verb());
+        for (object, acl) in &part.objects {
+            add(object);
+            add(&acl.canonical());
+        }
+    }
+    hasher.finalize().iter().fold(String::with_capacity(64), |mut hex, byte| {
+        // Writing into a String does not fail.
+        _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+/// Tells doors of knowledge.
+pub struct Publisher {
+    sender: watch::Sender<Option<Arc<Knowledge>>>,
+}
+
+impl Default for Publisher {
+    fn default() -> Self {
+        Self { sender: watch::Sender::new(None) }
+    }
+}
+
+impl fmt::Debug for Publisher {
+    /// What it knows is large.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Publisher").field("doors", &self.sender.receiver_count()).finish()
+    }
+}
+
+impl Publisher {
+    /// Where to read it.
+    pub fn subscribe(&self) -> Knows {
+        Knows { receiver: self.sender.subscribe() }
+    }
+
+    /// Whether anybody reads it.
+    pub fn is_read(&self) -> bool {
+        self.sender.receiver_count() > 0
+    }
+
+    /// What was published last.
+    pub fn last(&self) -> Option<Arc<Knowledge>> {
+        self.sender.borrow().clone()
+    }
+
+    /// From now on this is known.
+    pub fn publish(&self, knowledge: Knowledge) {
+        self.sender.send_replace(Some(Arc::new(knowledge)));
+    }
+}
+
+/// Reads what is known now.
+#[derive(Clone)]
+pub struct Knows {
+    receiver: watch::Receiver<Option<Arc<Knowledge>>>,
+}
+
+impl fmt::Debug for Knows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Knows").finish_non_exhaustive()
+    }
+}
+
+impl Knows {
+    /// What is known now; `None` until everything was read once.
+    pub fn now(&self) -> Option<Arc<Knowledge>> {
+        self.receiver.borrow().clone()
+    }
+
+    /// Returns when something else is known, or nobody will tell any more.
+    pub async fn changed(&mut self) {
+        // An error says that nobody tells any more.
+        let _ = self.receiver.changed().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(acl: &str) -> String {
+        format!("partitions: [{{name: default, queues: [{{name: root, submitacl: '{acl}'}}]}}]\n")
+    }
+
+    fn submit(queues: &Result<Queues, String>) -> String {
+        let tree = queues.as_ref().unwrap().tree("DEFAULT").unwrap();
+        let (_, root) = tree.queues().next().unwrap();
+        root.submit.acl.canonical()
+    }
+
+    #[test]
+    fn what_was_seen_to_run_counts_where_the_text_is_refused() {
+        assert_eq!(submit(&queues_of(&text("sue"), None, &[])), "sue");
+        assert_eq!(submit(&queues_of(&text("a  b"), Some(&text("bob")), &[])), "bob");
+        for running in [None, Some("nothing"), Some(&*text("c  d"))] {
+            let why = queues_of(&text("a  b"), running, &[]).unwrap_err();
+            assert!(why.contains("multiple spaces found"), "{why}");
+        }
+    }
+
+    #[test]
+    fn the_hash_tells_everything_apart_that_answers_depend_on() {
+        let keys = |pairs: &[(&str, &str)]| {
+            pairs
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+                .collect::<BTreeMap<_, _>>()
+        };
+        let hashes = [
+            hash("a", &[], &keys(&[]), None),
+            hash("b", &[], &keys(&[]), None),
+            hash("a", &[], &keys(&[]), Some("b")),
+            hash("a", &[], &keys(&[("k", "v")]), None),
+            hash("a", &[], &keys(&[("kv", "")]), None),
+        ];
+        let different: std::collections::BTreeSet<_> = hashes.iter().collect();
+        assert_eq!(different.len(), hashes.len());
+        assert_eq!(hash("a", &[], &keys(&[]), None), hashes[0]);
+    }
+}

@@ -1,0 +1,61 @@
+//! The doors that Kubernetes and its users knock at, over TLS: webhooks and served resources.
+//!
+//! A door only translates: what is asked comes out of HTTP and JSON, the answer goes back in. What is answered is decided by the pure
+//! core, from what the reconciler saw last ([`knowledge`]).
+//!
+//! * [`listener`]: connections, their number, their time and their end.
+//! * [`tls`]: the certificate that is shown, which may change while connections are open.
+//! * [`knowledge`]: what all doors answer from.
+
+pub mod knowledge;
+pub mod listener;
+pub mod tls;
+
+use std::fmt;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::get;
+use kube::Client;
+
+use crate::operator::health::Health;
+use knowledge::{Knowledge, Knows};
+
+/// What every door needs; the state of their routers.
+#[derive(Clone)]
+pub struct Doors {
+    /// What is known.
+    pub knows: Knows,
+    /// Speaks to the API server.
+    pub client: Client,
+    /// Where metrics are counted.
+    pub health: Arc<Health>,
+}
+
+impl fmt::Debug for Doors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Doors").finish_non_exhaustive()
+    }
+}
+
+impl Doors {
+    /// What is known now; `None` until everything was read once.
+    pub fn knowledge(&self) -> Option<Arc<Knowledge>> {
+        self.knows.now()
+    }
+}
+
+/// All doors.
+pub fn router(doors: Doors) -> Router {
+    Router::new().route("/readyz", get(ready)).with_state(doors)
+}
+
+/// Whether a replica has something to answer from.
+async fn ready(State(doors): State<Doors>) -> (StatusCode, &'static str) {
+    match doors.knowledge() {
+        Some(_) => (StatusCode::OK, "ok\n"),
+        None => (StatusCode::SERVICE_UNAVAILABLE, "not everything was read yet\n"),
+    }
+}

@@ -1,0 +1,111 @@
+//! The certificate of the server. It can be replaced at any moment: a connection keeps what it began with, the next one sees the new.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rustls::ServerConfig;
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
+use rustls::sign::CertifiedKey;
+use rustls::{RootCertStore, crypto};
+
+/// Why a certificate cannot be shown, or clients not be checked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Not PEM.
+    #[error("cannot read the {what}: {why}")]
+    Pem {
+        /// Which text.
+        what: &'static str,
+        /// Why.
+        why: String,
+    },
+    /// There is no certificate in it.
+    #[error("there is no certificate in the {0}")]
+    Empty(&'static str),
+    /// The key is of an unknown kind, or does not belong to the certificate.
+    #[error("the certificate and its key do not go together: {0}")]
+    Pair(#[source] rustls::Error),
+    /// The authorities of clients cannot be used.
+    #[error("cannot check client certificates: {0}")]
+    Clients(String),
+    /// No protocol version in common with the cryptography.
+    #[error("cannot set TLS up: {0}")]
+    Setup(#[source] rustls::Error),
+}
+
+/// The certificate that is shown, shared with whoever replaces it.
+#[derive(Debug, Clone, Default)]
+pub struct Identity {
+    shown: Arc<RwLock<Option<Arc<CertifiedKey>>>>,
+}
+
+impl Identity {
+    /// Shows another certificate from the next connection on. What was shown stays when this one cannot be.
+    ///
+    /// # Errors
+    /// When the texts are no chain of certificates and its key.
+    pub fn show(&self, chain: &[u8], key: &[u8]) -> Result<(), Error> {
+        let certified = certified(chain, key)?;
+        *self.shown.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(certified));
+        Ok(())
+    }
+
+    /// Whether there is one to show.
+    pub fn is_ready(&self) -> bool {
+        self.shown.read().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+}
+
+impl ResolvesServerCert for Identity {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        self.shown.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The server's side of TLS. With `clients`, PEM of the authorities of client certificates, a connection without such a certificate
+/// is refused.
+///
+/// # Errors
+/// When the authorities cannot be read.
+pub fn server_config(identity: Identity, clients: Option<&[u8]>) -> Result<Arc<ServerConfig>, Error> {
+    let provider = Arc::new(crypto::aws_lc_rs::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(Error::Setup)?;
+    let builder = match clients {
+        None => builder.with_no_client_auth(),
+        Some(authorities) => builder.with_client_cert_verifier(verifier(authorities, provider)?),
+    };
+    let mut config = builder.with_cert_resolver(Arc::new(identity));
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(Arc::new(config))
+}
+
+fn verifier(
+    authorities: &[u8],
+    provider: Arc<CryptoProvider>,
+) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>, Error> {
+    let mut roots = RootCertStore::empty();
+    for authority in certificates(authorities, "client authorities")? {
+        roots.add(authority).map_err(|error| Error::Clients(error.to_string()))?;
+    }
+    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+        .build()
+        .map_err(|error| Error::Clients(error.to_string()))
+}
+
+fn certified(chain: &[u8], key: &[u8]) -> Result<CertifiedKey, Error> {
+    let chain = certificates(chain, "certificate")?;
+    let key = PrivateKeyDer::from_pem_slice(key)
+        .map_err(|error| Error::Pem { what: "private key", why: error.to_string() })?;
+    let provider = crypto::aws_lc_rs::default_provider();
+    CertifiedKey::from_der(chain, key, &provider).map_err(Error::Pair)
+}
+
+fn certificates(pem: &[u8], what: &'static str) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let certificates = read.map_err(|error| Error::Pem { what, why: error.to_string() })?;
+    if certificates.is_empty() { Err(Error::Empty(what)) } else { Ok(certificates) }
+}
