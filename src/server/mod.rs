@@ -4,11 +4,13 @@
 //! core, from what the reconciler saw last ([`knowledge`]).
 //!
 //! * [`caller`]: who asks; [`refusal`]: what they hear when they get no answer.
+//! * [`certificates`]: where the certificate comes from.
 //! * [`listener`]: connections, their number, their time and their end.
 //! * [`tls`]: the certificate that is shown, which may change while connections are open.
 //! * [`knowledge`]: what all doors answer from.
 
 pub mod caller;
+pub mod certificates;
 pub mod knowledge;
 pub mod listener;
 pub mod refusal;
