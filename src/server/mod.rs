@@ -5,14 +5,20 @@
 //!
 //! * [`caller`]: who asks; [`refusal`]: what they hear when they get no answer.
 //! * [`certificates`]: where the certificate comes from.
-//! * [`listener`]: connections, their number, their time and their end.
+//! * [`open`]: how they are opened.
+//! * [`listener`], [`places`]: connections, their number, their time and their end; [`bounds`]: what one
+//!   request may cost; [`metrics`]: what is counted.
 //! * [`tls`]: the certificate that is shown, which may change while connections are open.
 //! * [`knowledge`]: what all doors answer from.
 
+pub mod bounds;
 pub mod caller;
 pub mod certificates;
 pub mod knowledge;
 pub mod listener;
+pub mod metrics;
+pub mod open;
+pub mod places;
 pub mod refusal;
 pub mod tls;
 
@@ -57,7 +63,8 @@ impl Doors {
 
 /// All doors.
 pub fn router(doors: Doors) -> Router {
-    Router::new().route("/readyz", get(ready)).with_state(doors)
+    let router = Router::new().route("/readyz", get(ready));
+    bounds::bound(router, &doors.health).with_state(doors)
 }
 
 /// Whether a replica has something to answer from.

@@ -138,7 +138,8 @@ impl Certificate {
         const WHAT: &str = "the certificate";
         let all = certificates(chain.as_bytes(), WHAT).map_err(|error| unreadable(WHAT, &error))?;
         let der = all.into_iter().next().ok_or_else(|| unreadable(WHAT, &"it is empty"))?;
-        let (validity, names) = parsed(&der, WHAT, |certificate| (validity(certificate), names(certificate)))?;
+        let (validity, names) =
+            parsed(&der, WHAT, |certificate| (validity(certificate), names(certificate)))?;
         Ok(Self { chain, key, der, validity: validity?, names })
     }
 

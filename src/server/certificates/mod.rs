@@ -9,6 +9,9 @@
 //! * [`inject`]: tells the API server whom to trust, before anything is shown that it could not check.
 //! * [`keeper`]: the loop of the certificate of our own; [`files`]: the loop of mounted ones.
 
+pub mod files;
+pub mod inject;
+pub mod keeper;
 pub mod material;
 pub mod schedule;
 pub mod secret;

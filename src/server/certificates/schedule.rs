@@ -98,15 +98,12 @@ pub fn due(view: View<'_>, now: Timestamp) -> Due {
         return Due::Certificate(signer);
     };
     let Some(by) = shown.signer.filter(valid) else { return Due::Certificate(signer) };
-    let late = shown.validity.is_late(now, 3) || !shown.names_fit;
-    match (by == signer, late) {
-        (true, false) => Due::Nothing,
-        (true, true) => Due::Certificate(signer),
-        // Only once callers were told of the signer. Until then the old one goes on.
-        (false, _) if view.told => Due::Certificate(signer),
-        (false, false) => Due::Nothing,
-        (false, true) => Due::Certificate(by),
+    // Another one signs only once callers were told of it. Until then the old one goes on.
+    if by != signer && view.told {
+        return Due::Certificate(signer);
     }
+    let late = shown.validity.is_late(now, 3) || !shown.names_fit;
+    if late { Due::Certificate(by) } else { Due::Nothing }
 }
 
 #[cfg(test)]
@@ -158,10 +155,7 @@ mod tests {
         assert_eq!(due(view(&both, by_old(501), false), at(501)), Due::Nothing);
         assert_eq!(due(view(&both, by_old(501), false), at(505)), Due::Certificate(0));
         assert_eq!(due(view(&both, by_old(600), false), at(600)), Due::Forget(0));
-        assert_eq!(
-            due(view(&both[1..], Some((days(599, 605), None)), false), at(600)),
-            Due::Certificate(0)
-        );
+        assert_eq!(due(view(&both[1..], Some((days(599, 605), None)), false), at(600)), Due::Certificate(0));
     }
 
     #[test]

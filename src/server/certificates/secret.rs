@@ -29,14 +29,15 @@ pub fn read(secret: &Secret) -> Result<Material, Error> {
     let text = |key: &'static str| text(secret, key);
     let (authorities, keys) = (text(AUTHORITIES)?, text(AUTHORITY_KEYS)?);
     let (chain, key) = (text(CERTIFICATE)?, text(KEY)?);
-    let authorities = if authorities.is_empty() && keys.is_empty() {
-        Vec::new()
-    } else {
-        pairs(&authorities, &keys)?
-    };
-    let shown =
-        if chain.is_empty() && key.is_empty() { None } else { Some(Certificate::read(chain, key)?) };
+    let authorities =
+        if authorities.is_empty() && keys.is_empty() { Vec::new() } else { pairs(&authorities, &keys)? };
+    let shown = if chain.is_empty() && key.is_empty() { None } else { Some(Certificate::read(chain, key)?) };
     Ok(Material { authorities, shown })
+}
+
+/// Whether what is in a Secret was written here: nobody else keeps the authorities' keys beside the certificate.
+pub fn is_ours(secret: &Secret) -> bool {
+    secret.data.as_ref().is_none_or(|data| data.is_empty() || data.contains_key(AUTHORITY_KEYS))
 }
 
 /// What a Secret has to hold.
