@@ -9,4 +9,5 @@ mod operator;
 mod oracle;
 mod placement;
 mod plugin;
+mod server;
 mod smoke;
