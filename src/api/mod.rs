@@ -1,5 +1,6 @@
 //! The custom resources: what people write, what the API server refuses for us, and the way into [`crate::plan`].
 //!
+//! * [`answer`]: what the evaluator says, as JSON.
 //! * [`v1alpha1`]: the three kinds, their CEL rules and the descriptions `kubectl explain` shows.
 //! * [`crd`]: the `CustomResourceDefinition`s made of them, as objects and as the files under `crds/`.
 //! * [`convert`]: what the API server, or a file, holds, as the plan's input; nothing in there can fail, a bad object becomes
@@ -11,6 +12,7 @@
 //! The API server checks structure (lengths, names, what excludes what). It is never the only guard: objects may be older than a
 //! rule or come from a file, so the conversion checks again and the plan judges meaning.
 
+pub mod answer;
 pub mod config_map;
 pub mod convert;
 pub mod crd;
