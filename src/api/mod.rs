@@ -7,6 +7,7 @@
 //!   an entry that says what is wrong with it.
 //! * [`config_map`]: a `ConfigMap` as the plan's input, with the owners of its keys.
 //! * [`review`]: the reviews of Kubernetes, read and filled in.
+//! * [`served`]: the served resources of `access.queuewarden.dev`.
 //! * [`status`]: the plan's output as `status` of the objects.
 //!
 //! The API server checks structure (lengths, names, what excludes what). It is never the only guard: objects may be older than a
@@ -17,6 +18,7 @@ pub mod config_map;
 pub mod convert;
 pub mod crd;
 pub mod review;
+pub mod served;
 pub mod status;
 pub mod v1alpha1;
 

@@ -6,12 +6,14 @@
 //! * [`caller`]: who asks; [`refusal`]: what they hear when they get no answer.
 //! * [`listener`]: connections, their number, their time and their end.
 //! * [`tls`]: the certificate that is shown, which may change while connections are open.
+//! * [`served`]: `queues` and reviews behind the API server's aggregator.
 //! * [`knowledge`]: what all doors answer from.
 
 pub mod caller;
 pub mod knowledge;
 pub mod listener;
 pub mod refusal;
+pub mod served;
 pub mod tls;
 
 use std::fmt;
@@ -55,7 +57,7 @@ impl Doors {
 
 /// All doors.
 pub fn router(doors: Doors) -> Router {
-    Router::new().route("/readyz", get(ready)).with_state(doors)
+    Router::new().route("/readyz", get(ready)).merge(served::router()).with_state(doors)
 }
 
 /// Whether a replica has something to answer from.
