@@ -49,6 +49,7 @@ use read_back::Scheduler;
 use reconcile::{Pause, Reconciler};
 use world::World;
 
+use crate::server::caller::Callers;
 use crate::server::knowledge::Publisher;
 use crate::server::listener::{self, Limits};
 use crate::server::tls::Identity;
@@ -153,7 +154,12 @@ pub async fn serve(
     let (events, publishing) = Events::start(client.clone(), options.identity);
     let changed = Arc::new(Notify::new());
     let publisher = Publisher::default();
-    let doors = Doors { knows: publisher.subscribe(), client: client.clone(), health: Arc::clone(&health) };
+    let doors = Doors {
+        knows: publisher.subscribe(),
+        client: client.clone(),
+        health: Arc::clone(&health),
+        callers: Callers::by_token(client.clone()),
+    };
     let doors = match &options.https {
         Some(https) => Some(open(https, doors).await?),
         None => None,
@@ -208,7 +214,7 @@ async fn open(https: &Https, doors: Doors) -> Result<Running, Error> {
     let read = |path: &PathBuf| std::fs::read(path).map_err(|error| Error::File(path.clone(), error));
     let identity = Identity::default();
     identity.show(&read(&https.certificate)?, &read(&https.private_key)?)?;
-    let tls = server::tls::server_config(identity, None)?;
+    let tls = server::tls::server_config(identity)?;
     let listener =
         TcpListener::bind(https.listen).await.map_err(|error| Error::Listen(https.listen, error))?;
     tracing::info!(listen = %https.listen, "Opening the doors");

@@ -15,6 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use rustls::ServerConfig;
+use rustls::pki_types::CertificateDer;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::{sleep, timeout};
@@ -59,8 +60,9 @@ impl Default for Limits {
 pub struct Peer {
     /// The address.
     pub address: SocketAddr,
-    /// The client's certificate, which was verified, in DER.
-    pub certificate: Option<Vec<u8>>,
+    /// What the client has shown, its own certificate first; empty when it has shown none. It has the key, and nothing more is known:
+    /// whether the certificate counts is decided by [`super::caller::Authorities`].
+    pub certificates: Arc<[CertificateDer<'static>]>,
 }
 
 /// Serves `router` until `stop` completes, then lets requests under way end.
@@ -133,9 +135,8 @@ impl Connection {
             Ok(Err(error)) => return tracing::debug!(%error, %address, "TLS handshake failed"),
             Err(_) => return tracing::debug!(%address, "TLS handshake took too long"),
         };
-        let certificate =
-            stream.get_ref().1.peer_certificates().and_then(|chain| chain.first()).map(|leaf| leaf.to_vec());
-        let peer = Peer { address, certificate };
+        let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default().into();
+        let peer = Peer { address, certificates };
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(peer.clone());
             router.clone().oneshot(request)

@@ -3,12 +3,17 @@
 //! A door only translates: what is asked comes out of HTTP and JSON, the answer goes back in. What is answered is decided by the pure
 //! core, from what the reconciler saw last ([`knowledge`]).
 //!
+//! * [`caller`]: who asks; [`refusal`]: what they hear when they get no answer.
 //! * [`listener`]: connections, their number, their time and their end.
 //! * [`tls`]: the certificate that is shown, which may change while connections are open.
+//! * [`served`]: `queues` and reviews behind the API server's aggregator.
 //! * [`knowledge`]: what all doors answer from.
 
+pub mod caller;
 pub mod knowledge;
 pub mod listener;
+pub mod refusal;
+pub mod served;
 pub mod tls;
 
 use std::fmt;
@@ -21,6 +26,7 @@ use axum::routing::get;
 use kube::Client;
 
 use crate::operator::health::Health;
+use caller::Callers;
 use knowledge::{Knowledge, Knows};
 
 /// What every door needs; the state of their routers.
@@ -32,6 +38,8 @@ pub struct Doors {
     pub client: Client,
     /// Where metrics are counted.
     pub health: Arc<Health>,
+    /// Knows who asks.
+    pub callers: Callers,
 }
 
 impl fmt::Debug for Doors {
@@ -49,7 +57,7 @@ impl Doors {
 
 /// All doors.
 pub fn router(doors: Doors) -> Router {
-    Router::new().route("/readyz", get(ready)).with_state(doors)
+    Router::new().route("/readyz", get(ready)).merge(served::router()).with_state(doors)
 }
 
 /// Whether a replica has something to answer from.
