@@ -9,6 +9,7 @@
 //! * [`listener`], [`places`]: connections, their number, their time and their end; [`bounds`]: what one
 //!   request may cost; [`metrics`]: what is counted.
 //! * [`tls`]: the certificate that is shown, which may change while connections are open.
+//! * [`served`]: `queues` and reviews behind the API server's aggregator.
 //! * [`knowledge`]: what all doors answer from.
 
 pub mod bounds;
@@ -20,6 +21,7 @@ pub mod metrics;
 pub mod open;
 pub mod places;
 pub mod refusal;
+pub mod served;
 pub mod tls;
 
 use std::fmt;
@@ -63,7 +65,7 @@ impl Doors {
 
 /// All doors.
 pub fn router(doors: Doors) -> Router {
-    let router = Router::new().route("/readyz", get(ready));
+    let router = Router::new().route("/readyz", get(ready)).merge(served::router());
     bounds::bound(router, &doors.health).with_state(doors)
 }
 
