@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::accept::{Shape, shape};
-use super::permission::{Wish, demand};
+use crate::server::permission::{Wish, demand};
 use super::source::InForce;
 use super::{Memory, caller, warn};
 use crate::access::placement::Live;

@@ -12,7 +12,7 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::permission::{Wish, demand, forbidden, reason_against};
+use crate::server::permission::{Wish, demand, forbidden, reason_against};
 use super::source::InForce;
 use super::{Memory, caller, warn};
 use crate::access::review::{decide_named, may_ask};
