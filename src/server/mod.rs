@@ -69,7 +69,8 @@ impl Doors {
 
 /// All doors.
 pub fn router(doors: Doors) -> Router {
-    let router = Router::new().route("/readyz", get(ready)).merge(served::router()).merge(authorize::router());
+    let router =
+        Router::new().route("/readyz", get(ready)).merge(served::router()).merge(authorize::router());
     bounds::bound(router, &doors.health).with_state(doors)
 }
 

@@ -16,9 +16,9 @@
 //! * [`trusted`]: who may ask about everybody.
 
 mod judge;
-mod trusted;
 #[cfg(test)]
 mod tests;
+mod trusted;
 
 use std::sync::Arc;
 
@@ -68,7 +68,9 @@ async fn authorize(
     body: Body,
 ) -> Result<Response, Refusal> {
     let document = document(Kind::Subject, body)?;
-    answered(&doors, &trusted, Kind::Subject, asker, document).await.map(|review| Json(review).into_response())
+    answered(&doors, &trusted, Kind::Subject, asker, document)
+        .await
+        .map(|review| Json(review).into_response())
 }
 
 async fn subject(
