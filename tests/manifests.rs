@@ -28,7 +28,7 @@ fn kustomization(dir: &str) -> Value {
 
 #[test]
 fn every_file_is_installed() {
-    for dir in ["manifests", "manifests/config", "crds"] {
+    for dir in ["manifests", "manifests/access", "manifests/config", "crds"] {
         let kustomization = kustomization(dir);
         let listed = kustomization["resources"].as_array().unwrap().iter().filter_map(Value::as_str);
         let listed: BTreeSet<String> =

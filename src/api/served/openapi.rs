@@ -3,8 +3,8 @@
 //! Both are made of the types. The API server merges version 2 into one document for the whole cluster, and older clients reject all of
 //! it for one keyword they do not know, so the schemas keep to what both versions have: no `nullable`, `anyOf`, `oneOf` or `const`.
 
-use schemars::generate::SchemaSettings;
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::queue::{Queue, QueueList};
@@ -16,7 +16,15 @@ pub const PATH: &str = "apis/access.queuewarden.dev/v1alpha1";
 
 /// Keywords of JSON Schema that stay; a field of the same name is in `properties` and not meant.
 const KEPT: [&str; 9] = [
-    "type", "format", "description", "properties", "required", "items", "enum", "additionalProperties", "default",
+    "type",
+    "format",
+    "description",
+    "properties",
+    "required",
+    "items",
+    "enum",
+    "additionalProperties",
+    "default",
 ];
 
 /// Which version of the document.
@@ -211,7 +219,8 @@ impl Operation {
         if let (Value::Object(document), Value::Object(more)) = (&mut document, more) {
             document.extend(more);
             if self.method == "post" && dialect == Dialect::V3 {
-                let body = json!({"required": true, "content": content(&self.reference("components/schemas"))});
+                let body =
+                    json!({"required": true, "content": content(&self.reference("components/schemas"))});
                 document.insert("requestBody".to_owned(), body);
             }
         }
@@ -239,12 +248,20 @@ impl Operation {
         };
         let mut parameters = match self.action {
             "list" => {
-                vec![parameter("fieldSelector", "query", "Which queues, by name, partition, parent, leaf or dynamic.")]
+                vec![parameter(
+                    "fieldSelector",
+                    "query",
+                    "Which queues, by name, partition, parent, leaf or dynamic.",
+                )]
             }
             "get" => vec![parameter("name", "path", "The queue's full path.")],
             _ => vec![
                 parameter("dryRun", "query", "Makes no difference: nothing is stored."),
-                parameter("fieldValidation", "query", "What becomes of unknown fields: Ignore, Warn or Strict."),
+                parameter(
+                    "fieldValidation",
+                    "query",
+                    "What becomes of unknown fields: Ignore, Warn or Strict.",
+                ),
             ],
         };
         if self.method == "post" && dialect == Dialect::V2 {
@@ -258,4 +275,77 @@ impl Operation {
 
 fn content(schema: &Value) -> Value {
     json!({"application/json": {"schema": schema}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every object in the document with the name it stands under.
+    fn walk<'a>(name: &str, value: &'a Value, visit: &mut impl FnMut(&str, &'a Map<String, Value>)) {
+        match value {
+            Value::Object(fields) => {
+                visit(name, fields);
+                fields.iter().for_each(|(name, value)| walk(name, value, visit));
+            }
+            Value::Array(items) => items.iter().for_each(|item| walk(name, item, visit)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn schemas_keep_to_what_old_clients_know() {
+        for document in [v2(), v3()] {
+            walk("", &document, &mut |name, fields| {
+                // What stands in `properties` is a name, not a keyword.
+                for unknown in ["nullable", "anyOf", "oneOf", "allOf", "const", "$schema", "title", "$defs"] {
+                    let title = unknown == "title" && name == "info";
+                    assert!(
+                        name == "properties" || title || !fields.contains_key(unknown),
+                        "{name}: {unknown}"
+                    );
+                }
+                if name != "properties"
+                    && let Some(kind) = fields.get("type")
+                {
+                    assert!(kind.is_string(), "{name}: {kind}");
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn references_lead_somewhere() {
+        for document in [v2(), v3()] {
+            let mut found = 0;
+            walk("", &document, &mut |_, fields| {
+                if let Some(Value::String(reference)) = fields.get("$ref") {
+                    found += 1;
+                    assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+                }
+            });
+            assert!(found >= OPERATIONS.len());
+        }
+    }
+
+    #[test]
+    fn the_fields_of_the_answer_are_described() {
+        let review = schema::<SelfQueueAccessReview>("SelfQueueAccessReview");
+        for path in [
+            "/properties/spec/properties/queue/description",
+            "/properties/status/properties/trace/items/properties/nearMisses/items/properties/message",
+            "/properties/status/properties/evaluationError/description",
+            "/properties/status/properties/remedies/items/properties/kind/enum",
+        ] {
+            assert!(review.pointer(path).is_some(), "{path}: {review:#}");
+        }
+        assert_eq!(review.pointer("/properties/spec/required"), Some(&json!(["verb", "queue"])));
+        assert!(review.pointer("/properties/status/required").is_none());
+        let queue = schema::<Queue>("Queue");
+        assert!(
+            queue
+                .pointer("/properties/status/properties/submit/properties/subjects/items/properties/name")
+                .is_some()
+        );
+    }
 }
