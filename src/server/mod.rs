@@ -4,14 +4,22 @@
 //! core, from what the reconciler saw last ([`knowledge`]).
 //!
 //! * [`caller`]: who asks; [`refusal`]: what they hear when they get no answer.
-//! * [`listener`]: connections, their number, their time and their end.
+//! * [`certificates`]: where the certificate comes from.
+//! * [`open`]: how they are opened.
+//! * [`listener`], [`places`]: connections, their number, their time and their end; [`bounds`]: what one
+//!   request may cost; [`metrics`]: what is counted.
 //! * [`tls`]: the certificate that is shown, which may change while connections are open.
 //! * [`served`]: `queues` and reviews behind the API server's aggregator.
 //! * [`knowledge`]: what all doors answer from.
 
+pub mod bounds;
 pub mod caller;
+pub mod certificates;
 pub mod knowledge;
 pub mod listener;
+pub mod metrics;
+pub mod open;
+pub mod places;
 pub mod refusal;
 pub mod served;
 pub mod tls;
@@ -57,7 +65,8 @@ impl Doors {
 
 /// All doors.
 pub fn router(doors: Doors) -> Router {
-    Router::new().route("/readyz", get(ready)).merge(served::router()).with_state(doors)
+    let router = Router::new().route("/readyz", get(ready)).merge(served::router());
+    bounds::bound(router, &doors.health).with_state(doors)
 }
 
 /// Whether a replica has something to answer from.

@@ -36,7 +36,7 @@ pub(super) fn shown(headers: &HeaderMap) -> Option<&str> {
 /// Asks the API server, and remembers.
 #[derive(Clone)]
 pub(super) struct Reviews {
-    reviews: Api<TokenReview>,
+    api: Api<TokenReview>,
     audiences: Arc<Vec<String>>,
     /// By the SHA-256 of the token: the token itself is not kept.
     known: Cache<[u8; 32], Result<Caller, Unauthenticated>>,
@@ -46,7 +46,7 @@ pub(super) struct Reviews {
 impl Reviews {
     pub(super) fn new(client: Client, audiences: Vec<String>) -> Self {
         Self {
-            reviews: Api::all(client),
+            api: Api::all(client),
             audiences: Arc::new(audiences),
             known: Cache::builder().max_capacity(REMEMBERED).time_to_live(TTL).build(),
             questions: Arc::new(Semaphore::new(QUESTIONS)),
@@ -67,7 +67,7 @@ impl Reviews {
         let audiences = (!self.audiences.is_empty()).then(|| self.audiences.to_vec());
         let spec = TokenReviewSpec { token: Some(token.to_owned()), audiences };
         let review = TokenReview { spec, ..TokenReview::default() };
-        let review = call(self.reviews.create(&PostParams::default(), &review)).await;
+        let review = call(self.api.create(&PostParams::default(), &review)).await;
         let status = review.map_err(|error| unchecked(error.to_string()))?.status.unwrap_or_default();
         if status.authenticated != Some(true) {
             let why = status.error.filter(|error| !error.is_empty());
