@@ -128,7 +128,8 @@ mod tests {
         let tree = tree(&[("root", "", ""), ("root.a", "", ""), ("root.a.b", "", ""), ("root.c", "", "")]);
         let answers = Answers { configuration: &Here, tree: &tree };
         let selector = Selector::parse(text).unwrap();
-        let queues = standing(&tree, &Live::default()).into_iter().map(|one| queue(&answers, &one));
+        let live = Live::default();
+        let queues = standing(&tree, &live).into_iter().map(|one| queue(&answers, &one));
         queues.filter(|queue| selector.selects(queue)).map(|queue| queue.metadata.name).collect()
     }
 

@@ -220,7 +220,8 @@ mod tests {
         let names: Vec<String> = (0..300).map(|number| format!("u{number:03}")).collect();
         let acl = names.join(",");
         let tree = tree(&[("root", &acl, "")]);
-        let standing = standing(&tree, &Live::default()).remove(0);
+        let live = Live::default();
+        let standing = standing(&tree, &live).remove(0);
         let submit = queue(&Answers { configuration: &Here, tree: &tree }, &standing).status.submit;
         assert_eq!((submit.subjects.len(), submit.more), (MAX_SUBJECTS, 300 - MAX_SUBJECTS));
     }
