@@ -4,6 +4,7 @@
 //! * [`crd`]: the `CustomResourceDefinition`s made of them, as objects and as the files under `crds/`.
 //! * [`convert`]: what the API server, or a file, holds, as the plan's input; nothing in there can fail, a bad object becomes
 //!   an entry that says what is wrong with it.
+//! * [`mirror`]: the roles and bindings of the RBAC mirror, read and written.
 //! * [`config_map`]: a `ConfigMap` as the plan's input, with the owners of its keys.
 //! * [`review`]: the reviews of Kubernetes, read and filled in.
 //! * [`status`]: the plan's output as `status` of the objects.
@@ -14,6 +15,7 @@
 pub mod config_map;
 pub mod convert;
 pub mod crd;
+pub mod mirror;
 pub mod review;
 pub mod status;
 pub mod v1alpha1;
