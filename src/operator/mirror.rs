@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 
 use super::apply;
-use super::cache::{Cache, Kept};
+use super::cache::Kept;
 use super::call::{Error, call};
 use super::watch::{Progress, Watch};
 use crate::api::mirror;
@@ -67,22 +67,20 @@ impl Watches {
 
     /// What is known now.
     pub fn seen(&self) -> Mirror {
-        let all = |cache: &Cache<Standing>| {
-            cache
-                .objects()
-                .map(|kept| (kept.name.clone(), Arc::clone(&kept.value)))
-                .collect::<BTreeMap<_, _>>()
-        };
         let forbidden = |watch: &Watch<Standing>| {
             let problem = watch.progress().problem().filter(|problem| problem.code == Some(403))?;
             Some(problem.message)
         };
-        Mirror {
-            roles: all(&self.roles.cache()),
-            bindings: all(&self.bindings.cache()),
-            synced: self.roles.cache().synced() && self.bindings.cache().synced(),
-            problem: forbidden(&self.roles).or_else(|| forbidden(&self.bindings)),
-        }
+        let problem = forbidden(&self.roles).or_else(|| forbidden(&self.bindings));
+        let ((roles, roles_synced), (bindings, bindings_synced)) = (all(&self.roles), all(&self.bindings));
+        Mirror { roles, bindings, synced: roles_synced && bindings_synced, problem }
+    }
+
+    /// Whether it is too early to say what is there. Where reading fails it is not waited for: the queues are more important.
+    pub fn reading(&self) -> bool {
+        let reading =
+            |watch: &Watch<Standing>| !watch.cache().synced() && watch.progress().problem().is_none();
+        reading(&self.roles) || reading(&self.bindings)
     }
 
     /// The signs of life.
@@ -105,6 +103,13 @@ impl Watches {
             Kind::Binding => &self.bindings,
         }
     }
+}
+
+/// All objects of a watch, and whether they are all. Locks once.
+fn all(watch: &Watch<Standing>) -> (BTreeMap<String, Arc<Standing>>, bool) {
+    let cache = watch.cache();
+    let objects = cache.objects().map(|kept| (kept.name.clone(), Arc::clone(&kept.value)));
+    (objects.collect(), cache.synced())
 }
 
 /// Every change matters: nobody else is to write here.

@@ -154,6 +154,9 @@ impl World {
         }
         self.follow_config();
         self.follow_mirror();
+        if self.mirror.as_ref().is_some_and(mirror::Watches::reading) {
+            return None;
+        }
         let mut config = self.configs.cache().get(SINGLETON).map(|kept| kept.value.entry.clone());
         let spec = config.as_ref().and_then(|config| config.spec.as_ref().ok()).cloned();
         let [mut defaults, mut base, mut output] = [None, None, None];

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::object::{Rule, Subject};
+use super::object::{Content, Rule, Subject};
 use crate::access::check::implied_by;
 use crate::access::reach::granted_on;
 use crate::access::review::{ACCESS_GROUP, GROUP};
@@ -28,6 +28,11 @@ const NAME_BYTES: usize = 80;
 const SHOWN_BYTES: usize = 180;
 /// Whom the wildcard of an ACL means to Kubernetes: it says nothing about requests without a user.
 const EVERYONE: &str = "system:authenticated";
+
+/// The verbs of the right to submit: `use` is the same, and one that kubectl knows.
+const MAY_SUBMIT: &[&str] = &["submit", "use"];
+/// The verb of the other right.
+const ADMINISTERS: &[&str] = &["administer"];
 
 /// What should be there.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -86,6 +91,8 @@ fn pairs(tree: &Tree, id: QueueId, node: &Node, acl: Right, running: Option<&Run
 
 /// The queues on which somebody may submit, and those that they administer.
 type Reached = [QueueSet; 2];
+/// The same, in an order.
+type Ranges = Vec<(u32, u32)>;
 
 /// Whom an ACL names, in parts that are not too large, with the queues on which each right is theirs. They are the same for all of them
 /// unless the scheduler runs something else.
@@ -99,7 +106,7 @@ fn shares(
     let granted = Right::ALL.map(|right| {
         if implied_by(right).contains(&acl) { granted_on(tree, right, id) } else { QueueSet::default() }
     });
-    let mut alike: BTreeMap<Vec<(u32, u32)>, (Reached, Vec<Subject>)> = BTreeMap::new();
+    let mut alike: BTreeMap<Ranges, (Reached, Vec<Subject>)> = BTreeMap::new();
     for entry in node.grants(acl).acl.entries() {
         let reached = match running {
             None => granted.clone(),
@@ -122,11 +129,10 @@ fn shares(
 
 /// Which verbs on which queues; on none nothing, for a rule without names would mean all.
 fn verbs([submit, admin]: &Reached) -> Vec<(Vec<&'static str>, QueueSet)> {
-    let (may_submit, administers) = (vec!["submit", "use"], vec!["administer"]);
     let mut found = if submit == admin {
-        vec![([administers, may_submit].concat(), submit.clone())]
+        vec![([ADMINISTERS, MAY_SUBMIT].concat(), submit.clone())]
     } else {
-        vec![(administers, admin.clone()), (may_submit, submit.clone())]
+        vec![(ADMINISTERS.to_vec(), admin.clone()), (MAY_SUBMIT.to_vec(), submit.clone())]
     };
     found.retain(|(_, queues)| !queues.is_empty());
     found
@@ -141,21 +147,29 @@ fn rules(queues: &[String], verbs: &[&str]) -> Vec<Rule> {
     vec![rule(owned(&[ACCESS_GROUP, GROUP]), owned(&["queues"])), rule(owned(&[""]), typed.to_vec())]
 }
 
+/// Whether a role allows nothing but what the mirror writes.
+pub(super) fn wrote(role: &Content) -> bool {
+    let all = [ADMINISTERS, MAY_SUBMIT].concat();
+    let Content::Role(standing) = role else { return false };
+    standing.iter().all(|rule| {
+        let possible = rules(&rule.names, &all);
+        let within = |other: &Rule| other.groups == rule.groups && other.resources == rule.resources;
+        possible.iter().any(within) && rule.verbs.iter().all(|verb| all.contains(&verb.as_str()))
+    })
+}
+
 /// The items in order, as few lists as it takes so that none is too large, and none empty.
 fn parts<T>(items: impl Iterator<Item = T>, len: impl Fn(&T) -> usize) -> Vec<Vec<T>> {
     let mut parts: Vec<Vec<T>> = Vec::new();
     let mut room = 0_usize;
     for item in items {
         let bytes = len(&item).saturating_add(NAME_BYTES);
-        match parts.last_mut().filter(|_| bytes <= room) {
-            Some(last) => {
-                last.push(item);
-                room -= bytes;
-            }
-            None => {
-                parts.push(vec![item]);
-                room = PART_BYTES.saturating_sub(bytes);
-            }
+        if let Some(last) = parts.last_mut().filter(|_| bytes <= room) {
+            last.push(item);
+            room = room.saturating_sub(bytes);
+        } else {
+            parts.push(vec![item]);
+            room = PART_BYTES.saturating_sub(bytes);
         }
     }
     parts

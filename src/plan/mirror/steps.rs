@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::desired::{Desired, Pair};
+use super::desired::{self, Desired, Pair};
 use super::is_ours;
 use super::object::{Content, Kind, Mirror, Rule, Standing, Subject};
 
@@ -101,7 +101,9 @@ fn step(
         None => step(When::Change, Kind::Role, role, Action::Rules(pair.rules.clone())),
         Some(bound) => {
             let stay: BTreeSet<_> = bound.intersection(&pair.subjects).cloned().collect();
-            let action = if stay.is_empty() { Action::Delete } else { Action::Subjects(stay) };
+            // The API server lets nobody write a binding who does not hold all that its role allows; anybody's may be deleted.
+            let held = role.is_some_and(|role| desired::wrote(&role.content));
+            let action = if stay.is_empty() || !held { Action::Delete } else { Action::Subjects(stay) };
             step(When::Shrink, Kind::Binding, binding, action)
         }
     }

@@ -222,11 +222,12 @@ fn an_acl_is_a_role_with_the_queues_that_it_reaches() {
 #[test]
 fn names_that_rbac_or_a_path_would_not_take_are_hashed() {
     let long = "q".repeat(60);
-    let deep = format!("root.{long}.{long}.{long}.{long}");
     let mut queues =
         vec![("root".to_owned(), ""), ("root.a/b".to_owned(), "u"), ("root.a#b".to_owned(), "u")];
-    for (end, _) in deep.match_indices('.').skip(1).chain([(deep.len(), "")]) {
-        queues.push((deep[..end].to_owned(), "u"));
+    let mut deep = "root".to_owned();
+    for _ in 0..4 {
+        deep = format!("{deep}.{long}");
+        queues.push((deep.clone(), "u"));
     }
     let queues: Vec<_> = queues.iter().map(|(path, acl)| (path.as_str(), *acl, "")).collect();
     let desired = desired::of(&tree(&queues), None);
@@ -315,9 +316,22 @@ fn what_somebody_changed_is_put_right_and_what_cannot_be_is_made_anew() {
     assert_eq!(changed(Kind::Role, &|role| role.owner = None), put_rules, "an owner of another uid is gone");
     assert_eq!(changed(Kind::Binding, &|binding| binding.content = Content::OtherRole), delete);
     assert_eq!(changed(Kind::Binding, &|binding| binding.content = Content::Other), delete);
+    let secrets = Rule {
+        groups: vec![String::new()],
+        resources: vec!["secrets".to_owned()],
+        names: Vec::new(),
+        verbs: vec!["*".to_owned()],
+    };
     let more = BTreeSet::from([Subject::User("u".to_owned()), Subject::User("mallory".to_owned())]);
     assert_eq!(
         changed(Kind::Binding, &|binding| binding.content = Content::Binding(more.clone())),
         (Kind::Binding, Action::Subjects(subjects))
     );
+    // A binding to a role that allows more than we hold could not be written.
+    let mut mirror = whole.clone();
+    Arc::make_mut(mirror.bindings.get_mut(name).unwrap()).content = Content::Binding(more);
+    Arc::make_mut(mirror.roles.get_mut(name).unwrap()).content = Content::Role(vec![secrets]);
+    let steps: Vec<_> =
+        next(&mirror, &desired, OWNER).into_iter().map(|step| (step.kind, step.action)).collect();
+    assert_eq!(steps, [delete]);
 }
