@@ -29,7 +29,15 @@ fn kustomization(dir: &str) -> Value {
 
 #[test]
 fn every_file_is_installed() {
-    for dir in ["manifests", "manifests/access", "manifests/config", "manifests/doors", "crds"] {
+    for dir in [
+        "manifests",
+        "manifests/access",
+        "manifests/config",
+        "manifests/doors",
+        "manifests/rbac-mirror",
+        "manifests/submission-policy",
+        "crds",
+    ] {
         let kustomization = kustomization(dir);
         let resources = kustomization["resources"].as_array().unwrap().iter().filter_map(Value::as_str);
         let patches = kustomization["patches"].as_array().into_iter().flatten();
@@ -92,6 +100,23 @@ fn the_doors_may_write_what_they_write() {
     let secret = read("manifests/doors/secret.yaml").remove(0);
     assert_eq!(names("secrets"), serde_json::json!([secret["metadata"]["name"]]));
     assert!(secret.get("data").is_none(), "applied again it would take away what was written");
+}
+
+/// Who may change roles may not hand on anything but the questions about queues.
+#[test]
+fn the_mirror_has_no_way_to_more_rights() {
+    let rules: Vec<Value> = read("manifests/rbac-mirror/rbac.yaml")
+        .into_iter()
+        .filter_map(|object| object.get("rules").and_then(Value::as_array).cloned())
+        .flatten()
+        .collect();
+    assert_eq!(rules.len(), 3);
+    for rule in rules {
+        let words = rule.to_string();
+        for word in ["escalate", "bind\"", "impersonate", "\"*\"", "secrets"] {
+            assert!(!words.contains(word), "{word} in {words}");
+        }
+    }
 }
 
 /// The kinds of the examples and of the installed default are valid, and no field is misspelled.

@@ -219,7 +219,8 @@ fn policy_in_force(memory: api::AccessControlInForce) -> AdmissionPolicySpec {
 }
 
 fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, Vec<Diagnostic>> {
-    let api::YuniKornConfigSpec { namespace, base, output, mode, adoption, scheduler_url } = spec;
+    let api::YuniKornConfigSpec { namespace, base, output, mode, adoption, scheduler_url, rbac_mirror } =
+        spec;
     let mut wrong = Vec::new();
     if name != api::SINGLETON {
         wrong.push(
@@ -251,6 +252,7 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
             api::Adoption::Force => Adoption::Force,
         },
         scheduler_url,
+        rbac_mirror: rbac_mirror == api::RbacMirror::Enabled,
     };
     if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
 }

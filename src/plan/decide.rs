@@ -7,6 +7,7 @@ use super::conditions::{Finding, Reason, Status, Type, merge};
 use super::environment::{Environment, Source, config_map};
 use super::grants::{self, Grants};
 use super::loaded;
+use super::mirror;
 use super::output::{self, Decision, Question};
 use super::policy::{self, ResolvedPolicy};
 use super::render;
@@ -30,6 +31,7 @@ struct Decided<'a> {
     wanted: Option<Config>,
     output: Decision,
     loaded: Option<loaded::Answer>,
+    mirror: (mirror::Changes, Option<Finding>),
 }
 
 /// Plans with a readable `YuniKornConfig`.
@@ -77,7 +79,8 @@ fn decided<'a>(
         reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
     });
     let base = base.map_or_else(|finding| finding, |base| base.finding);
-    Decided { snapshot, config, spec, env, base, objects, policies, grants, wanted, output, loaded }
+    let mirror = mirror::plan(snapshot, config, spec, &env);
+    Decided { snapshot, config, spec, env, base, objects, policies, grants, wanted, output, loaded, mirror }
 }
 
 /// The queues to judge by: the base's, or what is live while the base is not in order. `YuniKorn`'s built-in default is neither.
@@ -121,6 +124,7 @@ impl Decided<'_> {
             import,
             backup,
             write,
+            mirror: self.mirror.0,
             contributions: attribution::wanted(&self.objects),
             rendered,
             queue_acls: queue_acls.into_iter().collect(),
@@ -221,10 +225,16 @@ impl Decided<'_> {
             self.snapshot.output.as_ref().is_some_and(|output| output.data.contains_key(&self.env.key));
         let fail_open = report::config::fail_open(&self.env, key_written);
         let loaded = self.loaded.as_ref().map(|answer| answer.finding.clone());
-        let findings =
-            report::config::findings(self.base.clone(), self.output.applied.clone(), loaded, fail_open);
+        let mirrored = self.mirror.1.clone().map(|finding| (finding, self.spec.rbac_mirror));
+        let findings = report::config::findings(
+            self.base.clone(),
+            self.output.applied.clone(),
+            loaded,
+            mirrored,
+            fail_open,
+        );
         let subject = Subject::Config(meta.name.clone());
-        let types = [Type::BaseResolved, Type::Applied, Type::Loaded, Type::FailOpen];
+        let types = [Type::BaseResolved, Type::Applied, Type::Loaded, Type::Mirrored, Type::FailOpen];
         events.extend(events::transitions(&subject, &meta.conditions, &findings, &types));
         events.extend(events::closed(&subject, &meta.conditions, &findings));
         let rest = report::config::status(self.snapshot, self.spec, self.config.in_force.as_ref(), &self.env);
