@@ -90,6 +90,12 @@ pub struct YuniKornConfigSpec {
         )
     )]
     pub scheduler_url: Option<String>,
+
+    /// Whether administrators of a queue may write QueueAcls of that queue and those below it, never of root, with spec.delegatedBy. On also
+    /// needs the manifests in manifests/delegation, which let them write and keep them from writing anything else. Off: objects with
+    /// spec.delegatedBy grant nothing. Default: Off.
+    #[serde(default)]
+    pub delegation: Delegation,
 }
 
 fn default_namespace() -> String {
@@ -152,6 +158,17 @@ impl Default for OutputConfigMap {
     fn default() -> Self {
         Self { config_map: default_output() }
     }
+}
+
+/// Whether administrators of a queue may write objects of its subtree.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[schemars(inline)]
+pub enum Delegation {
+    /// Cluster administrators only.
+    #[default]
+    Off,
+    /// Administrators of a queue as well.
+    On,
 }
 
 /// Whether queuewarden writes.
