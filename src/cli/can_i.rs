@@ -1,7 +1,7 @@
 //! `queuewarden can-i`: yes or no.
 
 use super::application::{self, ApplicationArgs, Asking, Show};
-use super::ask::answers::Answers;
+use crate::api::answer::Answers;
 use super::ask::identity::IdentityArgs;
 use super::ask::output::{self, AnswerFormat};
 use super::ask::question::{self, AnyVerb};

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::ask::answers::Answers;
-use super::ask::format::{About, AclKey, WrittenIn};
+use crate::api::answer::Answers;
+use crate::api::answer::{About, AclKey, WrittenIn};
 use super::ask::output::{self, AnswerFormat};
 use super::ask::{SourceArgs, configuration::Configuration};
 use super::console::Console;

@@ -1,7 +1,7 @@
 //! `queuewarden matrix`: queues × subjects on one page.
 
-use super::ask::answers::Answers;
-use super::ask::format::{Cell, GrantedBy, MatrixAnswer, Named};
+use crate::api::answer::Answers;
+use crate::api::answer::{Cell, GrantedBy, MatrixAnswer, Named};
 use super::ask::output::{self, Format, FormatArgs, Table};
 use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
 use super::console::Console;

@@ -1,7 +1,7 @@
 //! `queuewarden what-can`: all queues on which a user may do something.
 
-use super::ask::answers::Answers;
-use super::ask::format::{GrantedBy, Named, RightOn, WhatCanAnswer, WrittenIn};
+use crate::api::answer::Answers;
+use crate::api::answer::{GrantedBy, Named, RightOn, WhatCanAnswer, WrittenIn};
 use super::ask::identity::IdentityArgs;
 use super::ask::output::{self, Format, FormatArgs, Table};
 use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};

@@ -9,6 +9,7 @@
 //! * [`listener`], [`places`]: connections, their number, their time and their end; [`bounds`]: what one
 //!   request may cost; [`metrics`]: what is counted.
 //! * [`tls`]: the certificate that is shown, which may change while connections are open.
+//! * [`served`]: `queues` and reviews behind the API server's aggregator.
 //! * [`validating`]: what is said to changes of our objects and of `YuniKorn`'s ConfigMaps, before they are stored.
 //! * [`knowledge`]: what all doors answer from.
 
@@ -21,6 +22,7 @@ pub mod metrics;
 pub mod open;
 pub mod places;
 pub mod refusal;
+pub mod served;
 pub mod tls;
 pub mod validating;
 
@@ -65,7 +67,8 @@ impl Doors {
 
 /// All doors.
 pub fn router(doors: Doors) -> Router {
-    let router = Router::new().route("/readyz", get(ready)).merge(validating::router());
+    let router = Router::new().route("/readyz", get(ready)).merge(served::router());
+    let router = router.merge(validating::router());
     bounds::bound(router, &doors.health).with_state(doors)
 }
 

@@ -11,7 +11,7 @@ pub mod user;
 pub mod words;
 pub mod workload;
 
-use super::ask::answers::Answers;
+use crate::api::answer::Answers;
 use super::ask::identity::IdentityArgs;
 use super::ask::output::{self, AnswerFormat};
 use super::ask::{Asked, SourceArgs};

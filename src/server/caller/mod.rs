@@ -24,6 +24,8 @@ use super::refusal::Refusal;
 
 /// Every user whom Kubernetes knows is in it (`k8s.io/apiserver/pkg/authentication/user/user.go`).
 const AUTHENTICATED: &str = "system:authenticated";
+/// But for those whom the API server serves without knowing them.
+const UNAUTHENTICATED: &str = "system:unauthenticated";
 
 /// Somebody whom a certificate or the API server vouches for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,8 +41,10 @@ pub struct Caller {
 }
 
 impl Caller {
-    fn known(mut self) -> Self {
-        if !self.groups.iter().any(|group| group == AUTHENTICATED) {
+    /// As the API server adds it (`k8s.io/apiserver/pkg/authentication/group/authenticated_group_adder.go`): to everyone but those
+    /// whom it serves unauthenticated.
+    pub(super) fn known(mut self) -> Self {
+        if !self.groups.iter().any(|group| group == AUTHENTICATED || group == UNAUTHENTICATED) {
             self.groups.push(AUTHENTICATED.to_owned());
         }
         self
@@ -57,18 +61,23 @@ pub enum Unauthenticated {
     #[error("{0}")]
     Refused(String),
     /// What was shown could not be checked now.
-    #[error("cannot check the token now: {0}")]
+    #[error("cannot check now who you are: {0}")]
     Unchecked(String),
+}
+
+impl From<Unauthenticated> for Refusal {
+    fn from(error: Unauthenticated) -> Self {
+        let message = error.to_string();
+        match error {
+            Unauthenticated::Missing | Unauthenticated::Refused(_) => Self::unauthorized(message),
+            Unauthenticated::Unchecked(_) => Self::unavailable(message),
+        }
+    }
 }
 
 impl IntoResponse for Unauthenticated {
     fn into_response(self) -> Response {
-        let message = self.to_string();
-        match self {
-            Self::Missing | Self::Refused(_) => Refusal::unauthorized(message),
-            Self::Unchecked(_) => Refusal::unavailable(message),
-        }
-        .into_response()
+        Refusal::from(self).into_response()
     }
 }
 
