@@ -12,7 +12,6 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::permission::{Wish, demand, forbidden, reason_against};
 use super::source::InForce;
 use super::{Memory, caller, warn};
 use crate::access::review::{decide_named, may_ask};
@@ -24,6 +23,7 @@ use crate::model::version::Version;
 use crate::server::Doors;
 use crate::server::caller::Caller;
 use crate::server::knowledge::Knowledge;
+use crate::server::permission::{Wish, demand, forbidden, reason_against};
 use crate::server::refusal::Refusal;
 use crate::text::diag::quoted;
 
@@ -99,15 +99,19 @@ fn document(parts: &Parts, body: Body) -> Result<Value, Refusal> {
         return Err(Refusal {
             code: StatusCode::UNSUPPORTED_MEDIA_TYPE,
             reason: "UnsupportedMediaType",
-            message: "the body of the request is application/json, and no other media type is understood".to_owned(),
+            message: "the body of the request is application/json, and no other media type is understood"
+                .to_owned(),
         });
     }
-    serde_json::from_slice(&body).map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))
+    serde_json::from_slice(&body)
+        .map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))
 }
 
 fn refused(kind: Kind, wrong: Wrong) -> Refusal {
     match wrong {
-        Wrong::Malformed(why) => Refusal::bad_request(format!("{} in version {VERSION:?} cannot be handled: {why}", kind.name())),
+        Wrong::Malformed(why) => {
+            Refusal::bad_request(format!("{} in version {VERSION:?} cannot be handled: {why}", kind.name()))
+        }
         Wrong::Invalid(field, why) => Refusal {
             code: StatusCode::UNPROCESSABLE_ENTITY,
             reason: "Invalid",

@@ -3,21 +3,23 @@
 //! The verb is Kubernetes' own for writing more than one holds (RBAC's on roles). Cluster administrators have it by `*`; it is in
 //! the shipped role `queuewarden-editor`, and not in `queuewarden-delegate`.
 
-use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
-use kube::api::PostParams;
-use kube::{Api, Client};
+use kube::Client;
+use serde_json::Value;
 
-use crate::api::GROUP;
 use crate::api::review::change::Asked;
-use crate::operator::call::{Error, call};
+use crate::api::{GROUP, VERSION};
+use crate::server::caller::Caller;
+use crate::server::permission::{Wish, reason_against};
+use crate::server::refusal::Refusal;
 
-/// The verb.
-pub(super) const ESCALATE: &str = "escalate";
+/// All of them, by whatever name.
+const ESCALATE: Wish<'static> =
+    Wish { verb: "escalate", group: GROUP, version: VERSION, resource: "queueacls", name: "" };
 
 /// Whether it is Kubernetes itself that tidies up: a garbage collector deletes what an owner takes with it, a migrator writes back what it
 /// read. They may not write a spec. Whoever runs pods in kube-system has the cluster anyway.
 pub(super) fn is_housekeeping(asked: &Asked) -> bool {
-    let spec = |object: &Option<serde_json::Value>| object.as_ref().and_then(|object| object.get("spec")).cloned();
+    let spec = |object: &Option<Value>| object.as_ref().and_then(|object| object.get("spec")).cloned();
     let user = asked.by.user.as_str();
     let theirs = user.starts_with("system:serviceaccount:kube-system:") || user == "system:kube-controller-manager";
     let tidies = match asked.operation.as_str() {
@@ -29,26 +31,50 @@ pub(super) fn is_housekeeping(asked: &Asked) -> bool {
 }
 
 /// Asks Kubernetes.
-pub(super) async fn may_escalate(client: &Client, asked: &Asked) -> Result<bool, Error> {
-    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    let review = SubjectAccessReview {
-        spec: SubjectAccessReviewSpec {
-            user: Some(asked.by.user.clone()),
-            groups: Some(asked.by.groups.clone()),
-            uid: some(&asked.by_uid),
-            extra: (!asked.extra.is_empty()).then(|| asked.extra.clone()),
-            resource_attributes: Some(ResourceAttributes {
-                verb: some(ESCALATE),
-                group: some(GROUP),
-                resource: some("queueacls"),
-                name: some(&asked.name),
-                ..ResourceAttributes::default()
-            }),
-            non_resource_attributes: None,
-        },
-        ..SubjectAccessReview::default()
+///
+/// # Errors
+/// When nobody knows.
+pub(super) async fn may_escalate(client: &Client, asked: &Asked) -> Result<bool, Refusal> {
+    let caller = Caller {
+        user: asked.by.user.clone(),
+        groups: asked.by.groups.clone(),
+        uid: asked.by_uid.clone(),
+        extra: asked.extra.clone(),
     };
-    let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
-    let status = call(reviews.create(&PostParams::default(), &review)).await?.status.unwrap_or_default();
-    Ok(status.allowed && status.denied != Some(true))
+    Ok(reason_against(client, &caller, ESCALATE).await?.is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::review::change::read;
+
+    fn asked(user: &str, operation: &str, old: &Value, new: &Value) -> Asked {
+        let request = json!({"userInfo": {"username": user}, "operation": operation, "object": new, "oldObject": old});
+        read(&json!({"request": request})).unwrap()
+    }
+
+    #[test]
+    fn kubernetes_tidies_up_and_writes_no_spec() {
+        let collector = "system:serviceaccount:kube-system:generic-garbage-collector";
+        let (one, same, other) = (
+            json!({"spec": {"queue": "root.a"}}),
+            json!({"metadata": {"finalizers": []}, "spec": {"queue": "root.a"}}),
+            json!({"spec": {"queue": "root.b"}}),
+        );
+        for (user, operation, new, expected) in [
+            (collector, "DELETE", &Value::Null, true),
+            (collector, "UPDATE", &same, true),
+            (collector, "UPDATE", &other, false),
+            (collector, "CREATE", &one, false),
+            ("system:kube-controller-manager", "DELETE", &Value::Null, true),
+            ("system:serviceaccount:default:generic-garbage-collector", "DELETE", &Value::Null, false),
+            ("system:serviceaccount:kube-systems:x", "DELETE", &Value::Null, false),
+            ("sue", "UPDATE", &same, false),
+        ] {
+            assert_eq!(is_housekeeping(&asked(user, operation, &one, new)), expected, "{user} {operation}");
+        }
+    }
 }

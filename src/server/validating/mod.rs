@@ -82,9 +82,7 @@ async fn own(doors: &Doors, places: &Semaphore, asked: &Asked) -> Result<Answer,
     let depends = known.as_ref().is_none_or(|known| admit::depends_on_who(&known.snapshot, &change));
     let may_escalate = !depends
         || authority::is_housekeeping(asked)
-        || authority::may_escalate(&doors.client, asked).await.map_err(|error| {
-            format!("cannot ask the API server whether you may `escalate` queueacls.{GROUP}: {error}")
-        })?;
+        || authority::may_escalate(&doors.client, asked).await.map_err(|refusal| refusal.message)?;
     let Some(known) = known else {
         return if may_escalate {
             let warning = "queuewarden has not read the cluster yet, and says nothing about this change".to_owned();
