@@ -36,6 +36,9 @@ fn every_file_is_installed() {
         "manifests/doors",
         "manifests/rbac-mirror",
         "manifests/submission-policy",
+        "manifests/validating",
+        "manifests/guard",
+        "manifests/delegation",
         "crds",
     ] {
         let kustomization = kustomization(dir);
@@ -140,4 +143,24 @@ fn examples_are_valid() {
         }
     }
     assert_eq!(kinds.len(), 4, "{kinds:?}");
+}
+
+/// Only our own kinds wait for queuewarden; of ConfigMaps it is asked about YuniKorn's two, and nobody waits.
+#[test]
+fn a_webhook_that_is_down_is_in_the_way_of_our_own_kinds_alone() {
+    let webhook = |path: &str| {
+        let object = read(path).remove(0);
+        let webhooks = object["webhooks"].as_array().unwrap();
+        assert_eq!(webhooks.len(), 1, "{path}");
+        webhooks[0].clone()
+    };
+    let own = webhook("manifests/validating/webhook.yaml");
+    assert_eq!(own["failurePolicy"], "Fail");
+    let kinds = ["queueacls", "admissionpolicies", "yunikornconfigs"];
+    assert_eq!(own["rules"][0]["apiGroups"], serde_json::json!(["queuewarden.dev"]));
+    assert_eq!(own["rules"][0]["resources"], serde_json::json!(kinds));
+    assert_eq!(own["rules"].as_array().unwrap().len(), 1);
+    let guard = webhook("manifests/guard/webhook.yaml");
+    assert_eq!(guard["failurePolicy"], "Ignore");
+    assert!(guard["namespaceSelector"].is_object() && guard["matchConditions"][0]["expression"].is_string());
 }
