@@ -3,7 +3,6 @@
 use std::fmt::Display;
 
 use super::application::{self, ApplicationArgs, Asking, Show};
-use crate::api::answer::Answers;
 use super::ask::identity::IdentityArgs;
 use super::ask::output::{self, AnswerFormat, Table};
 use super::ask::question::{self, AnyVerb};
@@ -13,6 +12,7 @@ use super::{Exit, Failure};
 use crate::access::check::{Decision, Step, decide};
 use crate::access::tree::Tree;
 use crate::access::{self, near_misses};
+use crate::api::answer::Answers;
 use crate::api::answer::{Named, WrittenIn};
 use crate::model::identity::Identity;
 

@@ -1,12 +1,12 @@
 //! `queuewarden who-can`: all who may do something on a queue.
 
-use crate::api::answer::{Answers, Grantee, WhoCanAnswer, WrittenIn};
 use super::ask::output::{self, Format, FormatArgs, Table};
 use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
 use super::console::Console;
 use super::{Exit, Failure};
 use crate::access::check::Denial;
 use crate::access::who_can::{WhoCan, who_can};
+use crate::api::answer::{Answers, Grantee, WhoCanAnswer, WrittenIn};
 use crate::model::right::Right;
 
 /// Lists everyone who may submit to a queue, or administer it: the users and groups that ACLs name, and where each is written.

@@ -202,8 +202,8 @@ fn percent_encode(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
     use axum::{Router, http::HeaderMap, response::IntoResponse, routing::get};
+    use serde_json::json;
 
     use super::*;
 

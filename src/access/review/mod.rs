@@ -24,7 +24,9 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-pub use answer::{Answer, Application, Applications, Found, NoApplications, Opinion, World, answer, decide_named};
+pub use answer::{
+    Answer, Application, Applications, Found, NoApplications, Opinion, World, answer, decide_named,
+};
 pub use curious::may_ask;
 pub use question::{ApplicationVerb, NotAsked, Question, read};
 

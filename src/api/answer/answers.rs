@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::{
-    About, DecisionAnswer, GrantedBy, Grantee, Named, NearMissAnswer, NearMissKind, RemedyAnswer, RemedyKind, TraceStep, VERSION,
-    WrittenIn,
+    About, DecisionAnswer, GrantedBy, Grantee, Named, NearMissAnswer, NearMissKind, RemedyAnswer, RemedyKind,
+    TraceStep, VERSION, WrittenIn,
 };
 use crate::access::check::{Decision, Outcome, Step};
 use crate::access::tree::{Origin, QueueId, Tree};

@@ -58,7 +58,8 @@ impl Term {
         let operators = [("!=", false), ("==", true), ("=", true)];
         let at = text.find(['=', '!']).and_then(|at| text.split_at_checked(at));
         let found = at.and_then(|(field, rest)| {
-            let operator = operators.iter().find_map(|(sign, equal)| Some((rest.strip_prefix(sign)?, *equal)));
+            let operator =
+                operators.iter().find_map(|(sign, equal)| Some((rest.strip_prefix(sign)?, *equal)));
             operator.map(|(value, equal)| (field, equal, value))
         });
         let Some((field, equal, value)) = found else {
@@ -68,7 +69,11 @@ impl Term {
         let Some(field) = known else {
             let near = nearest(FIELDS.into_iter(), field.trim());
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            return Err(format!("queues cannot be selected by {}, only by {}{hint}", quoted(field), FIELDS.join(", ")));
+            return Err(format!(
+                "queues cannot be selected by {}, only by {}{hint}",
+                quoted(field),
+                FIELDS.join(", ")
+            ));
         };
         Ok(Self { field, equal, value: unescaped(value) })
     }

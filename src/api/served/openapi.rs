@@ -3,8 +3,8 @@
 //! Both are made of the types. The API server merges version 2 into one document for the whole cluster, and older clients reject all of
 //! it for one keyword they do not know, so the schemas keep to what both versions have: no `nullable`, `anyOf`, `oneOf` or `const`.
 
-use schemars::generate::SchemaSettings;
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::queue::{Queue, QueueList};
@@ -16,7 +16,15 @@ pub const PATH: &str = "apis/access.queuewarden.dev/v1alpha1";
 
 /// Keywords of JSON Schema that stay; a field of the same name is in `properties` and not meant.
 const KEPT: [&str; 9] = [
-    "type", "format", "description", "properties", "required", "items", "enum", "additionalProperties", "default",
+    "type",
+    "format",
+    "description",
+    "properties",
+    "required",
+    "items",
+    "enum",
+    "additionalProperties",
+    "default",
 ];
 
 /// Which version of the document.
@@ -211,7 +219,8 @@ impl Operation {
         if let (Value::Object(document), Value::Object(more)) = (&mut document, more) {
             document.extend(more);
             if self.method == "post" && dialect == Dialect::V3 {
-                let body = json!({"required": true, "content": content(&self.reference("components/schemas"))});
+                let body =
+                    json!({"required": true, "content": content(&self.reference("components/schemas"))});
                 document.insert("requestBody".to_owned(), body);
             }
         }
@@ -239,12 +248,20 @@ impl Operation {
         };
         let mut parameters = match self.action {
             "list" => {
-                vec![parameter("fieldSelector", "query", "Which queues, by name, partition, parent, leaf or dynamic.")]
+                vec![parameter(
+                    "fieldSelector",
+                    "query",
+                    "Which queues, by name, partition, parent, leaf or dynamic.",
+                )]
             }
             "get" => vec![parameter("name", "path", "The queue's full path.")],
             _ => vec![
                 parameter("dryRun", "query", "Makes no difference: nothing is stored."),
-                parameter("fieldValidation", "query", "What becomes of unknown fields: Ignore, Warn or Strict."),
+                parameter(
+                    "fieldValidation",
+                    "query",
+                    "What becomes of unknown fields: Ignore, Warn or Strict.",
+                ),
             ],
         };
         if self.method == "post" && dialect == Dialect::V2 {

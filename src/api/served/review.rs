@@ -25,7 +25,8 @@ pub const DEFAULT_PARTITION: &str = "default";
 /// Longer queue paths are none.
 const MAX_QUEUE: usize = 4096;
 /// The verbs, and what they ask for.
-const VERBS: [(&str, Right); 3] = [("submit", Right::Submit), ("use", Right::Submit), ("administer", Right::Admin)];
+const VERBS: [(&str, Right); 3] =
+    [("submit", Right::Submit), ("use", Right::Submit), ("administer", Right::Admin)];
 
 /// Whom a review is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,9 +220,11 @@ fn is_of(kind: Kind, fields: &Map<String, Value>) -> Result<(), Wrong> {
 fn unknown(kind: Kind, fields: &Map<String, Value>, spec: &Value) -> Vec<String> {
     const MOST: usize = 16;
     let own = ["apiVersion", "kind", "metadata", "spec", "status"];
-    let outside = fields.keys().filter(|name| !own.contains(&name.as_str())).map(|name| quoted_path("", name));
+    let outside =
+        fields.keys().filter(|name| !own.contains(&name.as_str())).map(|name| quoted_path("", name));
     let inside = spec.as_object().into_iter().flat_map(Map::keys);
-    let inside = inside.filter(|name| !kind.fields().contains(&name.as_str())).map(|name| quoted_path("spec.", name));
+    let inside =
+        inside.filter(|name| !kind.fields().contains(&name.as_str())).map(|name| quoted_path("spec.", name));
     outside.chain(inside).take(MOST).collect()
 }
 
@@ -240,7 +243,10 @@ fn asked(kind: Kind, spec: Spec, unknown: Vec<String>) -> Result<Asked, Wrong> {
     let Some((_, right)) = VERBS.into_iter().find(|(name, _)| *name == verb) else {
         let near = nearest(VERBS.into_iter().map(|(name, _)| name), &verb);
         let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        return Err(Wrong::Invalid("spec.verb", format!("is submit, use or administer, not {}{hint}", quoted(&verb))));
+        return Err(Wrong::Invalid(
+            "spec.verb",
+            format!("is submit, use or administer, not {}{hint}", quoted(&verb)),
+        ));
     };
     if kind == Kind::Named && user.is_empty() {
         let help = "names the user whom it is about; about yourself ask with a SelfQueueAccessReview";

@@ -6,8 +6,8 @@ use serde::Serialize;
 use crate::access::diff::{Change, Direction, Extent, PartitionDiff, Presence, Reached, Section};
 use crate::access::reach::QueueSet;
 use crate::api::answer::{Answers, Texts};
-use crate::cli::ask::configuration::Configuration;
 use crate::api::answer::{GrantedBy, Named, VERSION, Verb};
+use crate::cli::ask::configuration::Configuration;
 use crate::model::identity::ResolverKind;
 
 /// The answer to `diff`.

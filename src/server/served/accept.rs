@@ -25,7 +25,8 @@ pub(super) enum Shape {
 /// # Errors
 /// When there is none of them.
 pub(super) fn shape(headers: &HeaderMap, offered: &[Shape]) -> Result<Shape, Refusal> {
-    let mut values = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();
+    let mut values =
+        headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok()).peekable();
     if values.peek().is_none() {
         return Ok(Shape::Object);
     }

@@ -64,8 +64,7 @@ static ONE_GROUP: LazyLock<Document> = LazyLock::new(|| Document::json(&discover
 static RESOURCES: LazyLock<Document> = LazyLock::new(|| Document::json(&discovery::resources()));
 static OPENAPI_V2: LazyLock<Document> = LazyLock::new(|| Document::json(&openapi::v2()));
 static OPENAPI_V3: LazyLock<Document> = LazyLock::new(|| Document::json(&openapi::v3()));
-static OPENAPI_ROOT: LazyLock<Document> =
-    LazyLock::new(|| Document::json(&openapi::root(&OPENAPI_V3.hash)));
+static OPENAPI_ROOT: LazyLock<Document> = LazyLock::new(|| Document::json(&openapi::root(&OPENAPI_V3.hash)));
 
 pub(super) fn router() -> Router<Doors> {
     let at = |path: &str, document: &'static LazyLock<Document>| {

@@ -32,12 +32,15 @@ impl FrontProxy {
     /// When nobody may speak for others, or it cannot be known who.
     pub(super) fn of(data: &BTreeMap<String, String>) -> Result<Self, String> {
         let Some(authorities) = data.get("requestheader-client-ca-file") else {
-            return Err("the API server runs without --requestheader-client-ca-file, and so proxies nothing".to_owned());
+            return Err("the API server runs without --requestheader-client-ca-file, and so proxies nothing"
+                .to_owned());
         };
         let authorities = Authorities::of(authorities.as_bytes()).map_err(|error| error.to_string())?;
         let list = |key: &str| match data.get(key) {
             None => Ok(Vec::new()),
-            Some(text) => serde_json::from_str::<Vec<String>>(text).map_err(|error| format!("{key}: {error}")),
+            Some(text) => {
+                serde_json::from_str::<Vec<String>>(text).map_err(|error| format!("{key}: {error}"))
+            }
         };
         let proxy = Self {
             authorities,
@@ -64,7 +67,10 @@ impl FrontProxy {
     ) -> Result<Option<Caller>, String> {
         let subject = self.authorities.verify(chain)?;
         if !(self.names.is_empty() || self.names.contains(&subject.common_name)) {
-            return Err(format!("{} may not speak for others", crate::text::diag::quoted(&subject.common_name)));
+            return Err(format!(
+                "{} may not speak for others",
+                crate::text::diag::quoted(&subject.common_name)
+            ));
         }
         let Some(user) = first(headers, &self.user) else { return Ok(None) };
         let groups = all(headers, &self.group);
@@ -77,7 +83,9 @@ impl FrontProxy {
         for prefix in &self.extra {
             let prefix = prefix.to_ascii_lowercase();
             for (name, value) in headers {
-                if let (Some(key), Some(value)) = (name.as_str().strip_prefix(&prefix), text(value.as_bytes())) {
+                if let (Some(key), Some(value)) =
+                    (name.as_str().strip_prefix(&prefix), text(value.as_bytes()))
+                {
                     extra.entry(unescaped(key)).or_default().push(value);
                 }
             }

@@ -73,11 +73,7 @@ fn nothing_here() -> Refusal {
 
 fn wrong_method() -> Refusal {
     let message = "the server does not allow this method on the requested resource: queues can be read, and reviews created";
-    Refusal {
-        code: StatusCode::METHOD_NOT_ALLOWED,
-        reason: "MethodNotAllowed",
-        message: message.to_owned(),
-    }
+    Refusal { code: StatusCode::METHOD_NOT_ALLOWED, reason: "MethodNotAllowed", message: message.to_owned() }
 }
 
 /// For whom a request asks.

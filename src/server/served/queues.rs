@@ -55,7 +55,8 @@ pub(super) async fn list(
         let queues = view.queues(|queue| selector.name().is_none_or(|name| name == queue.path));
         shaped(queues.into_iter().filter(|queue| selector.selects(queue)).collect(), shape, include)
     });
-    let made = made.await.map_err(|_| Refusal::unavailable("the list was not made: the server is about to end"))?;
+    let made =
+        made.await.map_err(|_| Refusal::unavailable("the list was not made: the server is about to end"))?;
     let mut response = Json(made).into_response();
     warn(&mut response, &warnings);
     Ok(response)
@@ -151,7 +152,13 @@ impl View {
             Ok(live) => (live, None),
             Err(why) => (Arc::default(), Some(why)),
         };
-        Ok(Self { known, partition: partition.to_owned(), texts: InForce::of(&knowledge.snapshot), live, blind })
+        Ok(Self {
+            known,
+            partition: partition.to_owned(),
+            texts: InForce::of(&knowledge.snapshot),
+            live,
+            blind,
+        })
     }
 
     /// Those queues that are asked for.

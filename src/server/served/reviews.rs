@@ -99,15 +99,19 @@ fn document(parts: &Parts, body: Body) -> Result<Value, Refusal> {
         return Err(Refusal {
             code: StatusCode::UNSUPPORTED_MEDIA_TYPE,
             reason: "UnsupportedMediaType",
-            message: "the body of the request is application/json, and no other media type is understood".to_owned(),
+            message: "the body of the request is application/json, and no other media type is understood"
+                .to_owned(),
         });
     }
-    serde_json::from_slice(&body).map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))
+    serde_json::from_slice(&body)
+        .map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))
 }
 
 fn refused(kind: Kind, wrong: Wrong) -> Refusal {
     match wrong {
-        Wrong::Malformed(why) => Refusal::bad_request(format!("{} in version {VERSION:?} cannot be handled: {why}", kind.name())),
+        Wrong::Malformed(why) => {
+            Refusal::bad_request(format!("{} in version {VERSION:?} cannot be handled: {why}", kind.name()))
+        }
         Wrong::Invalid(field, why) => Refusal {
             code: StatusCode::UNPROCESSABLE_ENTITY,
             reason: "Invalid",

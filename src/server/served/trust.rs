@@ -40,7 +40,11 @@ impl Trust {
     ///
     /// # Errors
     /// When it is not known whether it does.
-    pub(super) async fn caller(&self, client: &Client, parts: &Parts) -> Result<Option<Caller>, Unauthenticated> {
+    pub(super) async fn caller(
+        &self,
+        client: &Client,
+        parts: &Parts,
+    ) -> Result<Option<Caller>, Unauthenticated> {
         let chain = parts.extensions.get::<Peer>().map(|peer| &*peer.certificates).unwrap_or_default();
         for patience in [FRESH, AGAIN] {
             match self.proxy(client, patience).await {
@@ -65,7 +69,10 @@ impl Trust {
         // An API server that does not answer has not replaced its authority, as far as anybody knows.
         let proxy = match (read, seen.take().map(|seen| seen.proxy)) {
             (Err(why), Some(Ok(before))) => {
-                tracing::warn!(why, "Cannot read ConfigMap {NAMESPACE}/{NAME}; what was read before counts on");
+                tracing::warn!(
+                    why,
+                    "Cannot read ConfigMap {NAMESPACE}/{NAME}; what was read before counts on"
+                );
                 Ok(before)
             }
             (read, _) => read,
@@ -83,7 +90,9 @@ impl Seen {
 
 async fn read(client: &Client) -> Result<Arc<FrontProxy>, String> {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
-    let refused = |why: String| format!("ConfigMap {NAMESPACE}/{NAME}, which says whom the API server lets speak for others: {why}");
+    let refused = |why: String| {
+        format!("ConfigMap {NAMESPACE}/{NAME}, which says whom the API server lets speak for others: {why}")
+    };
     let map = call(maps.get(NAME)).await.map_err(|error| refused(error.to_string()))?;
     FrontProxy::of(&map.data.unwrap_or_default()).map(Arc::new).map_err(refused)
 }
