@@ -29,7 +29,7 @@ fn kustomization(dir: &str) -> Value {
 
 #[test]
 fn every_file_is_installed() {
-    for dir in ["manifests", "manifests/config", "manifests/doors", "crds"] {
+    for dir in ["manifests", "manifests/access", "manifests/config", "manifests/doors", "crds"] {
         let kustomization = kustomization(dir);
         let resources = kustomization["resources"].as_array().unwrap().iter().filter_map(Value::as_str);
         let patches = kustomization["patches"].as_array().into_iter().flatten();

@@ -8,6 +8,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 
 use crate::bed::Bed;
 use crate::control_plane;
+use crate::front_proxy;
 use crate::operator::Operator;
 use crate::session::Session;
 
@@ -65,9 +66,30 @@ impl Doors {
     /// # Errors
     /// When the authority cannot be read.
     pub fn client(&self) -> Result<reqwest::Client> {
+        Ok(self.trusting()?.build()?)
+    }
+
+    /// The same with a certificate of its own.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub fn client_with(&self, own: &front_proxy::Client) -> Result<reqwest::Client> {
+        let identity = format!("{}{}", own.certificate, own.key);
+        Ok(self.trusting()?.identity(reqwest::Identity::from_pem(identity.as_bytes())?).build()?)
+    }
+
+    fn trusting(&self) -> Result<reqwest::ClientBuilder> {
         let authority = reqwest::Certificate::from_pem(self.authority.as_bytes())?;
         let client = reqwest::Client::builder().tls_certs_only([authority]).no_proxy();
-        Ok(client.timeout(Duration::from_secs(10)).build()?)
+        Ok(client.timeout(Duration::from_secs(10)))
+    }
+
+    /// The port.
+    ///
+    /// # Errors
+    /// When the address has none.
+    pub fn port(&self) -> Result<u16> {
+        Ok(self.address.rsplit(':').next().context("no port")?.parse()?)
     }
 }
 
@@ -109,7 +131,7 @@ impl Pair {
         authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
         let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate()?)?;
         let key = KeyPair::generate()?;
-        let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
+        let names = ["localhost", "127.0.0.1", "*.queuewarden-system.svc"].map(str::to_owned).to_vec();
         let certificate = CertificateParams::new(names)?.signed_by(&key, &authority)?;
         Ok(Self { authority: authority.pem(), certificate: certificate.pem(), key: key.serialize_pem() })
     }

@@ -31,7 +31,7 @@ pub mod remedy;
 pub mod review;
 pub mod sentence;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 pub mod tree;
 pub mod what_can;
 pub mod who_can;

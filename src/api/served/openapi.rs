@@ -276,3 +276,76 @@ impl Operation {
 fn content(schema: &Value) -> Value {
     json!({"application/json": {"schema": schema}})
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every object in the document with the name it stands under.
+    fn walk<'a>(name: &str, value: &'a Value, visit: &mut impl FnMut(&str, &'a Map<String, Value>)) {
+        match value {
+            Value::Object(fields) => {
+                visit(name, fields);
+                fields.iter().for_each(|(name, value)| walk(name, value, visit));
+            }
+            Value::Array(items) => items.iter().for_each(|item| walk(name, item, visit)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn schemas_keep_to_what_old_clients_know() {
+        for document in [v2(), v3()] {
+            walk("", &document, &mut |name, fields| {
+                // What stands in `properties` is a name, not a keyword.
+                for unknown in ["nullable", "anyOf", "oneOf", "allOf", "const", "$schema", "title", "$defs"] {
+                    let title = unknown == "title" && name == "info";
+                    assert!(
+                        name == "properties" || title || !fields.contains_key(unknown),
+                        "{name}: {unknown}"
+                    );
+                }
+                if name != "properties"
+                    && let Some(kind) = fields.get("type")
+                {
+                    assert!(kind.is_string(), "{name}: {kind}");
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn references_lead_somewhere() {
+        for document in [v2(), v3()] {
+            let mut found = 0;
+            walk("", &document, &mut |_, fields| {
+                if let Some(Value::String(reference)) = fields.get("$ref") {
+                    found += 1;
+                    assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+                }
+            });
+            assert!(found >= OPERATIONS.len());
+        }
+    }
+
+    #[test]
+    fn the_fields_of_the_answer_are_described() {
+        let review = schema::<SelfQueueAccessReview>("SelfQueueAccessReview");
+        for path in [
+            "/properties/spec/properties/queue/description",
+            "/properties/status/properties/trace/items/properties/nearMisses/items/properties/message",
+            "/properties/status/properties/evaluationError/description",
+            "/properties/status/properties/remedies/items/properties/kind/enum",
+        ] {
+            assert!(review.pointer(path).is_some(), "{path}: {review:#}");
+        }
+        assert_eq!(review.pointer("/properties/spec/required"), Some(&json!(["verb", "queue"])));
+        assert!(review.pointer("/properties/status/required").is_none());
+        let queue = schema::<Queue>("Queue");
+        assert!(
+            queue
+                .pointer("/properties/status/properties/submit/properties/subjects/items/properties/name")
+                .is_some()
+        );
+    }
+}
