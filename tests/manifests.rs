@@ -29,7 +29,18 @@ fn kustomization(dir: &str) -> Value {
 
 #[test]
 fn every_file_is_installed() {
-    for dir in ["manifests", "manifests/access", "manifests/config", "manifests/doors", "crds"] {
+    for dir in [
+        "manifests",
+        "manifests/access",
+        "manifests/config",
+        "manifests/doors",
+        "manifests/rbac-mirror",
+        "manifests/submission-policy",
+        "manifests/validating",
+        "manifests/guard",
+        "manifests/delegation",
+        "crds",
+    ] {
         let kustomization = kustomization(dir);
         let resources = kustomization["resources"].as_array().unwrap().iter().filter_map(Value::as_str);
         let patches = kustomization["patches"].as_array().into_iter().flatten();
@@ -94,6 +105,23 @@ fn the_doors_may_write_what_they_write() {
     assert!(secret.get("data").is_none(), "applied again it would take away what was written");
 }
 
+/// Who may change roles may not hand on anything but the questions about queues.
+#[test]
+fn the_mirror_has_no_way_to_more_rights() {
+    let rules: Vec<Value> = read("manifests/rbac-mirror/rbac.yaml")
+        .into_iter()
+        .filter_map(|object| object.get("rules").and_then(Value::as_array).cloned())
+        .flatten()
+        .collect();
+    assert_eq!(rules.len(), 3);
+    for rule in rules {
+        let words = rule.to_string();
+        for word in ["escalate", "bind\"", "impersonate", "\"*\"", "secrets"] {
+            assert!(!words.contains(word), "{word} in {words}");
+        }
+    }
+}
+
 /// The kinds of the examples and of the installed default are valid, and no field is misspelled.
 #[test]
 fn examples_are_valid() {
@@ -115,4 +143,24 @@ fn examples_are_valid() {
         }
     }
     assert_eq!(kinds.len(), 4, "{kinds:?}");
+}
+
+/// Only our own kinds wait for queuewarden; of ConfigMaps it is asked about YuniKorn's two, and nobody waits.
+#[test]
+fn a_webhook_that_is_down_is_in_the_way_of_our_own_kinds_alone() {
+    let webhook = |path: &str| {
+        let object = read(path).remove(0);
+        let webhooks = object["webhooks"].as_array().unwrap();
+        assert_eq!(webhooks.len(), 1, "{path}");
+        webhooks[0].clone()
+    };
+    let own = webhook("manifests/validating/webhook.yaml");
+    assert_eq!(own["failurePolicy"], "Fail");
+    let kinds = ["queueacls", "admissionpolicies", "yunikornconfigs"];
+    assert_eq!(own["rules"][0]["apiGroups"], serde_json::json!(["queuewarden.dev"]));
+    assert_eq!(own["rules"][0]["resources"], serde_json::json!(kinds));
+    assert_eq!(own["rules"].as_array().unwrap().len(), 1);
+    let guard = webhook("manifests/guard/webhook.yaml");
+    assert_eq!(guard["failurePolicy"], "Ignore");
+    assert!(guard["namespaceSelector"].is_object() && guard["matchConditions"][0]["expression"].is_string());
 }

@@ -12,6 +12,7 @@
 //! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster; [`permission`]: what Kubernetes lets
 //!   callers do.
 //! * [`served`]: `queues` and reviews behind the API server's aggregator.
+//! * [`validating`]: what is said to changes of our objects and of `YuniKorn`'s ConfigMaps, before they are stored.
 //! * [`knowledge`]: what all doors answer from.
 
 pub mod authorize;
@@ -27,6 +28,7 @@ pub mod places;
 pub mod refusal;
 pub mod served;
 pub mod tls;
+pub mod validating;
 
 use std::fmt;
 use std::sync::Arc;
@@ -71,6 +73,7 @@ impl Doors {
 pub fn router(doors: Doors) -> Router {
     let router =
         Router::new().route("/readyz", get(ready)).merge(served::router()).merge(authorize::router());
+    let router = router.merge(validating::router());
     bounds::bound(router, &doors.health).with_state(doors)
 }
 

@@ -59,6 +59,7 @@ fn snapshot() -> Snapshot {
         defaults: Some(map),
         base: None,
         output: None,
+        mirror: None,
         observed: Observed::default(),
     }
 }
