@@ -2,9 +2,11 @@
 
 mod admission;
 mod agreement;
+mod authorizer;
 mod changes;
 mod cli;
 mod doors;
+mod load;
 mod operator;
 mod oracle;
 mod placement;

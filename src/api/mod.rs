@@ -7,6 +7,7 @@
 //! * [`convert`]: what the API server, or a file, holds, as the plan's input; nothing in there can fail, a bad object becomes
 //!   an entry that says what is wrong with it.
 //! * [`config_map`]: a `ConfigMap` as the plan's input, with the owners of its keys.
+//! * [`pod`]: a pod as the evaluator's plain data.
 //! * [`review`]: the reviews of Kubernetes, read and filled in.
 //! * [`served`]: the served resources of `access.queuewarden.dev`.
 //! * [`status`]: the plan's output as `status` of the objects.
@@ -19,6 +20,7 @@ pub mod authorizer;
 pub mod config_map;
 pub mod convert;
 pub mod crd;
+pub mod pod;
 pub mod review;
 pub mod served;
 pub mod status;

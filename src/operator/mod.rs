@@ -4,9 +4,11 @@
 //! * [`reconcile`]: the loop.
 //! * [`served`], [`apply`], [`status`], [`events`]: whether to write, and the writes, bounded by [`call`].
 //! * [`read_back`], [`asking`], [`observed`]: what the scheduler runs, and the memory of what was seen.
+//! * [`applications`]: which run, for questions about them.
 //! * [`leader`]: which replica writes.
 //! * [`health`], [`metrics`]: what is told about it.
 
+pub mod applications;
 pub mod apply;
 pub mod asking;
 pub mod cache;
