@@ -113,6 +113,7 @@ impl Bed {
         }
         if let Cluster::Local(local) = &self.cluster {
             local.plane.ensure().await?;
+            self.authorize_by_rbac().await?;
             local.plane.controller_manager.kill()?;
             self.stop_admission_controller().await?;
         }

@@ -3,9 +3,11 @@
 mod access;
 mod admission;
 mod agreement;
+mod authorizer;
 mod changes;
 mod cli;
 mod doors;
+mod load;
 mod operator;
 mod oracle;
 mod placement;
