@@ -102,7 +102,7 @@ async fn kubectl_reads_queues() -> Result<()> {
             ("get queues.access.queuewarden.dev -o wide --field-selector metadata.name=root.prod", "QueueAcl/prod, QueueAcl/root"),
             ("get queues.v1alpha1.access.queuewarden.dev root.team -o jsonpath={.status.submit.subjects[0].grants[0].origins[0].name}", "team"),
             ("explain queues.access.queuewarden.dev.status.submit", "The queue's own ACL as written"),
-            ("explain queueaccessreviews.spec", "names the user"),
+            ("explain queueaccessreviews.spec", "The user's groups. Without any, YuniKorn resolves them."),
             ("api-resources --api-group=access.queuewarden.dev --no-headers -o name", "queueaccessreviews.access.queuewarden.dev\nqueues.access.queuewarden.dev\nselfqueueaccessreviews.access.queuewarden.dev\n"),
         ] {
             let ended = kubectl(bed, arguments, "").await?;
@@ -196,7 +196,7 @@ async fn slips_are_told() -> Result<()> {
         };
         for (spec, flags, part) in [
             ("{verb: sumbit, queue: root.prod}", "", "did you mean `submit`?"),
-            ("{verb: submit, queue: root.prod, user: admin}", "", "unknown field \"spec.user\""),
+            ("{verb: submit, queue: root.prod, user: admin}", "", "unknown field \"user\""),
             ("{verb: submit, queue: [root]}", "--validate=false", "spec cannot be read at queue"),
             ("{verb: submit}", "", "spec.queue is the full path of a queue"),
         ] {
@@ -212,6 +212,13 @@ async fn slips_are_told() -> Result<()> {
         let raw = kubectl(bed, "create --raw /apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews -f -", body);
         let raw = raw.await?;
         ensure!(raw.code == Some(0) && raw.out.contains("\"allowed\":true"), "{raw}");
+        let strict = "create --raw /apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews?fieldValidation=Strict -f -";
+        let strict = kubectl(bed, strict, &body.replace("\"verb\"", "\"user\":\"admin\",\"verb\"")).await?;
+        ensure!(
+            strict.code == Some(1)
+                && strict.err.contains("strict decoding error: unknown field \"spec.user\""),
+            "{strict}"
+        );
         let long = format!("{}{}", body, " ".repeat(70_000));
         let long = kubectl(bed, "create --raw /apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews -f -", &long);
         let long = long.await?;

@@ -157,7 +157,7 @@ fn tidy(schema: Value) -> Value {
             }
             ("items", _) => *value = tidy(value.take()),
             ("description", Value::String(text)) => {
-                *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                *text = text.replace('`', "").split_whitespace().collect::<Vec<_>>().join(" ");
             }
             _ => {}
         }
