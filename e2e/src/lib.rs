@@ -17,6 +17,7 @@ pub mod conditions;
 mod control_plane;
 mod diagnostics;
 pub mod doors;
+pub mod doors_own;
 mod existing;
 mod forward;
 pub mod front_proxy;

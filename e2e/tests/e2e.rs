@@ -10,4 +10,5 @@ mod operator;
 mod oracle;
 mod placement;
 mod plugin;
+mod server;
 mod smoke;

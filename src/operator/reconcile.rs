@@ -19,7 +19,7 @@ use super::leader::Leadership;
 use super::observed::Memory;
 use super::status::{self, Answer};
 use super::world::World;
-use super::{apply, clock, served};
+use super::{apply, clock, mirror, served};
 use crate::plan::snapshot::{ConfigSpec, Snapshot, WriteFailure};
 use crate::plan::{NewConfigMap, Plan, Write, plan, text_in_force};
 use crate::server::knowledge::{Knowledge, Publisher};
@@ -32,6 +32,8 @@ const LATEST: Duration = Duration::from_secs(1);
 const RESYNC: Duration = Duration::from_mins(10);
 /// Writes in one run: the second and third after a conflict, or after a base was made.
 const MAX_WRITES: usize = 3;
+/// Rounds of steps towards the RBAC mirror in one run; the rest waits for the next, which begins at once.
+const MIRROR_ROUNDS: usize = 4;
 /// How long a run may go on after the signal to stop.
 const GRACE: Duration = Duration::from_secs(4);
 /// First and longest pause after a run with errors.
@@ -152,6 +154,11 @@ impl Reconciler {
         if self.leadership.holds() && paused.is_none() {
             (snapshot, plan, failed) = self.write_all(snapshot, plan).await?;
         }
+        if self.leadership.holds() {
+            let mirrored;
+            (snapshot, plan, mirrored) = self.mirror_all(snapshot, plan).await?;
+            failed |= !mirrored;
+        }
         if self.ask_for_queues(&snapshot, &plan).await {
             (snapshot, plan) = self.plan().await?;
         }
@@ -199,6 +206,47 @@ impl Reconciler {
         self.memory.failed(WriteFailure::Transient("other writers were faster each time".into()));
         let (snapshot, plan) = self.plan().await?;
         Some((snapshot, plan, true))
+    }
+
+    /// Brings the RBAC mirror after what is in force, a bounded way; whether nothing failed.
+    async fn mirror_all(&mut self, mut snapshot: Snapshot, mut plan: Plan) -> Option<(Snapshot, Plan, bool)> {
+        for _ in 0..MIRROR_ROUNDS {
+            if plan.mirror.steps.is_empty() {
+                self.memory.observed.mirror_failure = None;
+                return Some((snapshot, plan, true));
+            }
+            let failure = self.mirror(&plan).await;
+            let well = failure.is_none();
+            self.memory.observed.mirror_failure = failure;
+            (snapshot, plan) = self.plan().await?;
+            if !well {
+                return Some((snapshot, plan, false));
+            }
+        }
+        if !plan.mirror.steps.is_empty() {
+            // The rest is not left to the next cause.
+            self.changed.notify_one();
+        }
+        Some((snapshot, plan, true))
+    }
+
+    /// Carries out the next steps; the first failure.
+    async fn mirror(&self, plan: &Plan) -> Option<WriteFailure> {
+        let leadership = self.leadership.clone();
+        let mut first = None;
+        for answer in mirror::carry_out(&self.client, plan.mirror.clone(), move || leadership.holds()).await {
+            let failed =
+                if let mirror::Answer::Failed(failure) = &answer { Some(failure.clone()) } else { None };
+            self.health.metrics.mirrored(if failed.is_some() { "error" } else { "written" });
+            self.world.learn_mirror(answer);
+            first = first.or(failed);
+        }
+        if let Some(failure) = &first {
+            tracing::warn!(?failure, "Could not write the RBAC mirror");
+        } else {
+            tracing::info!(steps = plan.mirror.steps.len(), "Wrote the RBAC mirror");
+        }
+        first
     }
 
     /// A plan of how things are now; `None` until everything was read once. Off the runtime's threads: a large one takes long.

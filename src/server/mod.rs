@@ -9,9 +9,13 @@
 //! * [`listener`], [`places`]: connections, their number, their time and their end; [`bounds`]: what one
 //!   request may cost; [`metrics`]: what is counted.
 //! * [`tls`]: the certificate that is shown, which may change while connections are open.
+//! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster; [`permission`]: what Kubernetes lets
+//!   callers do.
 //! * [`served`]: `queues` and reviews behind the API server's aggregator.
+//! * [`validating`]: what is said to changes of our objects and of `YuniKorn`'s ConfigMaps, before they are stored.
 //! * [`knowledge`]: what all doors answer from.
 
+pub mod authorize;
 pub mod bounds;
 pub mod caller;
 pub mod certificates;
@@ -19,10 +23,12 @@ pub mod knowledge;
 pub mod listener;
 pub mod metrics;
 pub mod open;
+mod permission;
 pub mod places;
 pub mod refusal;
 pub mod served;
 pub mod tls;
+pub mod validating;
 
 use std::fmt;
 use std::sync::Arc;
@@ -65,7 +71,9 @@ impl Doors {
 
 /// All doors.
 pub fn router(doors: Doors) -> Router {
-    let router = Router::new().route("/readyz", get(ready)).merge(served::router());
+    let router =
+        Router::new().route("/readyz", get(ready)).merge(served::router()).merge(authorize::router());
+    let router = router.merge(validating::router());
     bounds::bound(router, &doors.health).with_state(doors)
 }
 

@@ -3,10 +3,12 @@
 
 mod crds;
 mod failures;
+mod mirror;
 mod quickstart;
 mod reasons;
 mod scale;
 mod story;
+mod submission_policy;
 mod writers;
 
 use std::time::Duration;

@@ -28,7 +28,7 @@ const AUTHENTICATED: &str = "system:authenticated";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 
 /// Somebody whom a certificate or the API server vouches for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Caller {
     /// The name; never empty.
     pub user: String,

@@ -3,7 +3,7 @@
 //!
 //! A request comes from the API server, which says in headers for whom it asks and shows by its certificate that it may say so
 //! ([`front_proxy`]); or directly, from somebody who shows who they are ([`super::caller`]). Then Kubernetes is asked whether they may
-//! ([`permission`]). What there is ([`documents`]) is told to everyone: it is the same for all clusters, and an API server that cannot
+//! ([`super::permission`]). What there is ([`documents`]) is told to everyone: it is the same for all clusters, and an API server that cannot
 //! discover one group deletes no namespace any more.
 //!
 //! * [`queues`]: `get` and `list`, with the queues that the scheduler has beside its configuration ([`live`]).
@@ -14,7 +14,6 @@ mod accept;
 mod documents;
 mod front_proxy;
 mod live;
-mod permission;
 mod queues;
 mod reviews;
 mod source;

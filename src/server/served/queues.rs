@@ -10,7 +10,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::accept::{Shape, shape};
-use super::permission::{Wish, demand};
 use super::source::InForce;
 use super::{Memory, caller, warn};
 use crate::access::placement::Live;
@@ -22,6 +21,7 @@ use crate::api::served::table::{Include, table};
 use crate::api::served::{GROUP, VERSION};
 use crate::server::Doors;
 use crate::server::knowledge::{Knowledge, Queues};
+use crate::server::permission::{Wish, demand};
 use crate::server::refusal::Refusal;
 use crate::text::diag::quoted;
 

@@ -12,7 +12,6 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::permission::{Wish, demand, forbidden, reason_against};
 use super::source::InForce;
 use super::{Memory, caller, warn};
 use crate::access::review::{decide_named, may_ask};
@@ -24,6 +23,7 @@ use crate::model::version::Version;
 use crate::server::Doors;
 use crate::server::caller::Caller;
 use crate::server::knowledge::Knowledge;
+use crate::server::permission::{Wish, demand, forbidden, reason_against};
 use crate::server::refusal::Refusal;
 use crate::text::diag::quoted;
 
