@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::assets::Servers;
 use crate::audit::{self, Audit};
+use crate::front_proxy;
 use crate::kubeconfig::{self, Access};
 use crate::process::Process;
 
@@ -138,7 +139,8 @@ fn apiserver(servers: &Servers, directory: &Path, port: u16, etcd: u16, token: &
         .args(flag("--service-account-key-file", &key))
         .args(flag("--service-account-signing-key-file", &key))
         .args(flag("--audit-policy-file", &policy))
-        .args(flag("--audit-log-path", &directory.join("audit.log"))))
+        .args(flag("--audit-log-path", &directory.join("audit.log")))
+        .args(front_proxy::flags(&pki)?))
 }
 
 fn controller_manager(servers: &Servers, directory: &Path, kubeconfig: &Path) -> Process {
@@ -154,7 +156,7 @@ fn controller_manager(servers: &Servers, directory: &Path, kubeconfig: &Path) ->
         .args(flag("--service-account-private-key-file", &directory.join("pki/apiserver.key")))
 }
 
-fn flag(name: &str, path: &Path) -> [std::ffi::OsString; 1] {
+pub(crate) fn flag(name: &str, path: &Path) -> [std::ffi::OsString; 1] {
     let mut flag = std::ffi::OsString::from(name);
     flag.push("=");
     flag.push(path);

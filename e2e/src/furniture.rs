@@ -11,6 +11,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, Secret, Service};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::NamespaceResourceScope;
 use kube::{Resource, ResourceExt as _};
@@ -126,6 +127,14 @@ impl Bed {
 
     /// Everything tests, and the operator, have left behind.
     async fn delete_objects(&self) -> Result<()> {
+        // First: an API server that asks one that is gone is slow to delete.
+        let services: Api<APIService> = Api::all(self.client()?);
+        for service in services.list(&ListParams::default()).await? {
+            let name = service.name_any();
+            if name.ends_with("queuewarden.dev") && service.spec.is_some_and(|spec| spec.service.is_some()) {
+                services.delete(&name, &DeleteParams::default()).await?;
+            }
+        }
         for kind in Kind::ALL {
             delete_all(&self.objects(kind)?).await?;
         }

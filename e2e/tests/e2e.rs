@@ -1,5 +1,6 @@
 //! End-to-end tests: the operator in a real cluster. One binary, so that all tests share one bed.
 
+mod access;
 mod admission;
 mod agreement;
 mod changes;
@@ -9,4 +10,5 @@ mod operator;
 mod oracle;
 mod placement;
 mod plugin;
+mod server;
 mod smoke;

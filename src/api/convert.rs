@@ -14,11 +14,12 @@ use serde_json::{Map, Value};
 
 use super::v1alpha1 as api;
 use crate::{
+    model::identity::Identity,
     plan::{
         conditions::{Condition, Status},
         snapshot::{
-            AdmissionPolicySpec, Adoption, BaseAcl, ConfigMemory, ConfigSpec, Entry, Grant, Meta, Mode,
-            QueueAclInForce, QueueAclSpec,
+            AdmissionPolicySpec, Adoption, BaseAcl, ConfigMemory, ConfigSpec, Delegation, Entry, Grant, Meta,
+            Mode, QueueAclInForce, QueueAclSpec,
         },
     },
     text::diag::{Code, Diagnostic},
@@ -135,6 +136,7 @@ fn queue_acl_spec(spec: api::QueueAclSpec) -> Result<QueueAclSpec, Vec<Diagnosti
         base_acl: base_acl(spec.base_acl),
         not_before: spec.not_before.map(|time| whole_second(time.0, RoundMode::Ceil)),
         expires_at: spec.expires_at.map(|time| whole_second(time.0, RoundMode::Floor)),
+        delegated_by: spec.delegated_by.map(identity),
     };
     if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
 }
@@ -178,7 +180,8 @@ fn base_acl(base_acl: api::BaseAcl) -> BaseAcl {
 }
 
 fn grant_in_force(memory: api::GrantInForce) -> QueueAclInForce {
-    let api::GrantInForce { partition, queue, submit, admin, base_acl: kept, expires_at } = memory;
+    let api::GrantInForce { partition, queue, submit, admin, base_acl: kept, expires_at, delegated_by } =
+        memory;
     QueueAclInForce {
         partition,
         queue,
@@ -186,7 +189,13 @@ fn grant_in_force(memory: api::GrantInForce) -> QueueAclInForce {
         admin,
         base_acl: base_acl(kept),
         expires_at: expires_at.map(|time| time.0),
+        delegated_by: delegated_by.map(identity),
     }
+}
+
+fn identity(by: api::DelegatedBy) -> Identity {
+    let api::DelegatedBy { user, groups } = by;
+    Identity { user, groups }
 }
 
 fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Vec<Diagnostic>> {
@@ -219,8 +228,16 @@ fn policy_in_force(memory: api::AccessControlInForce) -> AdmissionPolicySpec {
 }
 
 fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, Vec<Diagnostic>> {
-    let api::YuniKornConfigSpec { namespace, base, output, mode, adoption, scheduler_url, rbac_mirror } =
-        spec;
+    let api::YuniKornConfigSpec {
+        namespace,
+        base,
+        output,
+        mode,
+        adoption,
+        scheduler_url,
+        rbac_mirror,
+        delegation,
+    } = spec;
     let mut wrong = Vec::new();
     if name != api::SINGLETON {
         wrong.push(
@@ -253,6 +270,10 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
         },
         scheduler_url,
         rbac_mirror: rbac_mirror == api::RbacMirror::Enabled,
+        delegation: match delegation {
+            api::Delegation::Off => Delegation::Off,
+            api::Delegation::On => Delegation::On,
+        },
     };
     if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
 }
@@ -348,6 +369,7 @@ mod tests {
                 base_acl: BaseAcl::Extend,
                 not_before: Some(at("2026-12-01T00:00:00Z")),
                 expires_at: Some(at("2027-01-01T00:00:00Z")),
+                delegated_by: None,
             }
         );
         assert_eq!(
@@ -359,6 +381,7 @@ mod tests {
                 admin: None,
                 base_acl: BaseAcl::Replace,
                 expires_at: Some(at("2027-01-01T00:00:00Z")),
+                delegated_by: None,
             }
         );
     }
@@ -532,6 +555,7 @@ mod tests {
             admin: None,
             base_acl: BaseAcl::Extend,
             expires_at: Some(at("2027-01-01T00:00:00Z")),
+            delegated_by: None,
         };
         let condition = Condition {
             type_: "Ready".into(),

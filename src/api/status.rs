@@ -69,7 +69,8 @@ fn conditions(conditions: &[Condition]) -> Vec<meta::Condition> {
 }
 
 fn grant_in_force(in_force: &QueueAclInForce) -> api::GrantInForce {
-    let QueueAclInForce { partition, queue, submit, admin, base_acl, expires_at } = in_force.clone();
+    let QueueAclInForce { partition, queue, submit, admin, base_acl, expires_at, delegated_by } =
+        in_force.clone();
     api::GrantInForce {
         partition,
         queue,
@@ -80,6 +81,7 @@ fn grant_in_force(in_force: &QueueAclInForce) -> api::GrantInForce {
             BaseAcl::Extend => api::BaseAcl::Extend,
         },
         expires_at: expires_at.map(meta::Time),
+        delegated_by: delegated_by.map(|by| api::DelegatedBy { user: by.user, groups: by.groups }),
     }
 }
 

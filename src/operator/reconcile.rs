@@ -204,7 +204,10 @@ impl Reconciler {
         let before = self.publisher.last();
         let made = tokio::task::spawn_blocking(move || Knowledge::of(snapshot, plan, before.as_deref()));
         match made.await {
-            Ok(knowledge) => self.publisher.publish(knowledge),
+            Ok(knowledge) => {
+                self.health.metrics.doors.knows(&knowledge);
+                self.publisher.publish(knowledge);
+            }
             Err(error) => tracing::error!(%error, "What the doors answer by could not be made"),
         }
     }

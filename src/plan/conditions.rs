@@ -122,6 +122,8 @@ vocabulary! {
         NotYetValid,
         /// `expiresAt` has passed.
         Expired,
+        /// It is in the name of someone who may not write it: delegation is off, or they do not administer the queue.
+        NotDelegated,
         /// An older `AdmissionPolicy` decides.
         Conflicted,
         /// Not written or not confirmed yet.

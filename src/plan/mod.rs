@@ -3,12 +3,14 @@
 //! Total and deterministic: the same snapshot gives the same plan, and the plan made from a snapshot to which a plan was
 //! applied writes nothing.
 
+pub mod admit;
 mod adoption;
 pub mod attribution;
 mod base;
 mod budget;
 pub mod conditions;
 mod decide;
+mod delegation;
 mod effect;
 mod environment;
 mod grants;

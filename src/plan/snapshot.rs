@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::conditions::Condition;
 use super::mirror::Mirror;
+use crate::model::identity::Identity;
 use crate::text::diag::Diagnostic;
 
 /// The field manager of every write, and the name in `managedFields` that tells our keys from other people's.
@@ -114,6 +115,8 @@ pub struct QueueAclSpec {
     pub not_before: Option<Timestamp>,
     /// Not in force from this moment on.
     pub expires_at: Option<Timestamp>,
+    /// The queue's administrator in whose name it is written; `None`: a cluster administrator's.
+    pub delegated_by: Option<Identity>,
 }
 
 /// `status.inForce` of a `QueueAcl`: its last version that went into the ConfigMap. Texts are canonical ACLs.
@@ -131,6 +134,8 @@ pub struct QueueAclInForce {
     pub base_acl: BaseAcl,
     /// When it ends.
     pub expires_at: Option<Timestamp>,
+    /// The queue's administrator in whose name it was written.
+    pub delegated_by: Option<Identity>,
 }
 
 /// The spec of an `AdmissionPolicy`; `None` leaves the key alone.
@@ -170,6 +175,16 @@ pub enum Adoption {
     Force,
 }
 
+/// Whether administrators of a queue may write objects of its subtree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Delegation {
+    /// Cluster administrators only.
+    #[default]
+    Off,
+    /// Administrators of a queue as well, in their own name.
+    On,
+}
+
 /// The spec of the `YuniKornConfig`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigSpec {
@@ -189,6 +204,8 @@ pub struct ConfigSpec {
     pub scheduler_url: Option<String>,
     /// Whether the ACLs are mirrored in Kubernetes' RBAC.
     pub rbac_mirror: bool,
+    /// Whether `QueueAcl`s in the name of a queue's administrator count.
+    pub delegation: Delegation,
 }
 
 impl Default for ConfigSpec {
@@ -202,6 +219,7 @@ impl Default for ConfigSpec {
             adoption: Adoption::IfUnowned,
             scheduler_url: None,
             rbac_mirror: false,
+            delegation: Delegation::Off,
         }
     }
 }

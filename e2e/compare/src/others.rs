@@ -30,7 +30,9 @@ impl Other {
         maven
             .current_dir(oracle().join("hadoop"))
             .args(["--batch-mode", "--quiet", "compiler:compile", "dependency:copy-dependencies"])
-            .arg(format!("-Dout={}", out.display()));
+            .arg(format!("-Dout={}", out.display()))
+            // What this program prints is the table alone.
+            .stdout(std::io::stderr());
         ensure!(maven.status().context("cannot run mvn")?.success(), "mvn could not build the oracle");
         let mut program = Command::new("java");
         program

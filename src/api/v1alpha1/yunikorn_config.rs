@@ -97,6 +97,12 @@ pub struct YuniKornConfigSpec {
     /// this becomes Disabled. It needs the rights in manifests/rbac-mirror. Default: Disabled.
     #[serde(default)]
     pub rbac_mirror: RbacMirror,
+
+    /// Whether administrators of a queue may write QueueAcls of that queue and those below it, never of root, with spec.delegatedBy. On also
+    /// needs the manifests in manifests/delegation, which let them write and keep them from writing anything else. Off: objects with
+    /// spec.delegatedBy grant nothing. Default: Off.
+    #[serde(default)]
+    pub delegation: Delegation,
 }
 
 fn default_namespace() -> String {
@@ -170,6 +176,17 @@ pub enum RbacMirror {
     Disabled,
     /// They do.
     Enabled,
+}
+
+/// Whether administrators of a queue may write objects of its subtree.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[schemars(inline)]
+pub enum Delegation {
+    /// Cluster administrators only.
+    #[default]
+    Off,
+    /// Administrators of a queue as well.
+    On,
 }
 
 /// Whether queuewarden writes.

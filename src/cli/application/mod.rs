@@ -12,7 +12,6 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::ask::answers::Answers;
 use super::ask::identity::IdentityArgs;
 use super::ask::output::{self, AnswerFormat};
 use super::ask::{SourceArgs, question};
@@ -20,6 +19,7 @@ use super::console::Console;
 use super::input::source;
 use super::{Exit, Failure, report};
 use crate::access::application::{self, Question, Verb};
+use crate::api::answer::Answers;
 use crate::model::application::settings::KEYS;
 use crate::model::application::{ApplicationAcl, Dialect, Rules};
 use crate::text::diag::Diagnostic;

@@ -56,24 +56,31 @@ pub struct Names(Arc<str>);
 impl Names {
     /// The set of `names`, which are all valid (and so not empty and without commas).
     pub(super) fn of<'a>(names: impl Iterator<Item = &'a str>) -> Self {
-        let mut sorted: Vec<&str> = names.collect();
+        let mut sorted: Vec<_> = names.map(|name| (start(name), name)).collect();
         if !sorted.is_sorted_by(|left, right| left < right) {
             sorted.sort_unstable();
             sorted.dedup();
         }
-        if sorted.is_empty() { Self::default() } else { Self(sorted.join(",").into()) }
+        let mut joined = String::with_capacity(sorted.iter().map(|(_, name)| name.len() + 1).sum());
+        for (_, name) in sorted {
+            if !joined.is_empty() {
+                joined.push(',');
+            }
+            joined.push_str(name);
+        }
+        Self(joined.into())
     }
 
     /// The names of a list that `accepts` takes.
     pub(super) fn in_list(list: &str, accepts: impl Fn(&str) -> bool) -> Self {
         let mut before = "";
-        let in_order = list.split(',').all(|name| {
+        let in_order = split(list).all(|name| {
             let next = before < name && accepts(name);
             before = name;
             next
         });
         // What programs write can be taken as it is.
-        if in_order { Self(list.into()) } else { Self::of(list.split(',').filter(|name| accepts(name))) }
+        if in_order { Self(list.into()) } else { Self::of(split(list).filter(|name| accepts(name))) }
     }
 
     /// How many names.
@@ -132,6 +139,23 @@ impl Names {
     pub(super) fn difference(&self, other: &Self) -> Self {
         Self::of(self.iter().filter(|name| !other.contains(name)))
     }
+}
+
+/// The beginning of a name as a number. Two that differ are in the order of their names, and far quicker to compare.
+fn start(name: &str) -> u64 {
+    let mut bytes = name.bytes();
+    u64::from_be_bytes(std::array::from_fn(|_| bytes.next().unwrap_or_default()))
+}
+
+/// As `list.split(',')`, which pays for each name what only long ones are worth.
+fn split(list: &str) -> impl Iterator<Item = &str> {
+    let mut at = 0;
+    list.as_bytes().split(|byte| *byte == b',').map(move |name| {
+        let end = at + name.len();
+        let name = list.get(at..end).unwrap_or_default();
+        at = end + 1;
+        name
+    })
 }
 
 /// The names that are left. The empty text splits into one that is none.
