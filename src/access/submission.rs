@@ -345,10 +345,12 @@ fn may_exist(tree: &Tree, step: &Step, submission: &Submission) -> bool {
 /// What rejected it.
 fn clause(placement: &Placement) -> &'static str {
     let failed = placement.steps.last().is_some_and(|step| matches!(step.rule.end, RuleEnd::Fails { .. }));
-    match placement.steps.iter().any(is_denied) {
-        _ if failed || placement.inactive.is_some() => "rule",
-        true => "acl",
-        false => "queue",
+    if failed || placement.inactive.is_some() {
+        "rule"
+    } else if placement.steps.iter().any(is_denied) {
+        "acl"
+    } else {
+        "queue"
     }
 }
 

@@ -81,7 +81,7 @@ fn each_kind_of_each_user_is_placed_or_refused_with_the_reason() {
     assert_eq!(
         judgement.reason,
         "YuniKorn would reject this Job of user `bob`: they may not submit to `root.prod`: no ACL on the way from root.prod up to root \
-         names user bob or group staff (what would help: add user bob to the submitacl of root.prod)"
+         names user bob or group staff (what would help: name user bob in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`)"
     );
 }
 
@@ -161,7 +161,11 @@ fn what_others_decide_is_left_to_them() {
     assert_eq!(judge(&applied(&asked, &away), world).clause, "scheduler");
     let mut chosen = asked.clone();
     chosen.pod.scheduler_name = YUNIKORN.to_owned();
-    assert_eq!(judge(&applied(&chosen, &away), world).verdict, Verdict::Refused);
+    // Its pods will be made in the name of a controller; a bare pod there has no name at all.
+    assert_eq!(judge(&applied(&chosen, &away), world).clause, "controller");
+    chosen.kind = Kind::Pod;
+    let nobodys = judge(&applied(&chosen, &away), world);
+    assert_eq!((nobodys.verdict, nobodys.user.as_str()), (Verdict::Refused, "nobody"));
     let own = Request { pod: Pod { labels: texts(&[(APP, YUNIKORN)]), ..Pod::default() }, ..asked };
     assert_eq!(judged(&own).clause, "scheduler");
 }
@@ -204,7 +208,7 @@ fn what_must_be_taken_is() {
     let world = World { conf: &conf(), tree: &prod(), resolver: ResolverKind::None.here() };
     let running = Applied { node_name: "n1", ..applied(&asked, &surroundings) };
     let judgement = judge(&running, world);
-    assert_eq!((judgement.verdict, judgement.queue.as_str()), (Verdict::Placed, "root.@recovery@"));
+    assert_eq!((judgement.verdict, judgement.queue.as_str()), (Verdict::Elsewhere, "root.@recovery@"));
 }
 
 #[test]
