@@ -21,7 +21,7 @@ use crate::operator::leader::election::Timing;
 use crate::operator::leader::{Candidate, Leadership};
 use crate::server::certificates::keeper::Keeper;
 use crate::server::certificates::material::{Material, Terms};
-use crate::server::certificates::{inject, secret};
+use crate::server::certificates::secret;
 use crate::server::tls::Identity;
 
 const SECRETS: &str = "/api/v1/namespaces/queuewarden-system/secrets";
