@@ -10,3 +10,4 @@ mod oracle;
 mod placement;
 mod plugin;
 mod smoke;
+mod validating;

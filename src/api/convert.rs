@@ -18,8 +18,8 @@ use crate::{
     plan::{
         conditions::{Condition, Status},
         snapshot::{
-            AdmissionPolicySpec, Adoption, BaseAcl, ConfigMemory, ConfigSpec, Delegation, Entry, Grant, Meta, Mode,
-            QueueAclInForce, QueueAclSpec,
+            AdmissionPolicySpec, Adoption, BaseAcl, ConfigMemory, ConfigSpec, Delegation, Entry, Grant, Meta,
+            Mode, QueueAclInForce, QueueAclSpec,
         },
     },
     text::diag::{Code, Diagnostic},
@@ -180,7 +180,8 @@ fn base_acl(base_acl: api::BaseAcl) -> BaseAcl {
 }
 
 fn grant_in_force(memory: api::GrantInForce) -> QueueAclInForce {
-    let api::GrantInForce { partition, queue, submit, admin, base_acl: kept, expires_at, delegated_by } = memory;
+    let api::GrantInForce { partition, queue, submit, admin, base_acl: kept, expires_at, delegated_by } =
+        memory;
     QueueAclInForce {
         partition,
         queue,

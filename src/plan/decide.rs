@@ -4,6 +4,7 @@ use jiff::Timestamp;
 
 use super::base::{self, Base};
 use super::conditions::{Finding, Reason, Status, Type, merge};
+use super::delegation;
 use super::environment::{Environment, Source, config_map};
 use super::grants::{self, Grants};
 use super::loaded;
@@ -13,7 +14,6 @@ use super::render;
 use super::report::{self, events};
 use super::resolve::{self, Resolved};
 use super::snapshot::{ConfigMemory, ConfigSpec, Entry, Meta, Mode, Snapshot};
-use super::delegation;
 use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, attribution};
 use crate::model::config::{Config, verdict};
 use crate::model::queue::QueuePath;
@@ -87,7 +87,20 @@ pub(super) fn decided<'a>(
         Ok(base) => (base.finding, Some(base.tree)),
         Err(finding) => (finding, None),
     };
-    Decided { snapshot, config, spec, env, base, base_tree, objects, policies, grants, wanted, output, loaded }
+    Decided {
+        snapshot,
+        config,
+        spec,
+        env,
+        base,
+        base_tree,
+        objects,
+        policies,
+        grants,
+        wanted,
+        output,
+        loaded,
+    }
 }
 
 /// The queues to judge by: the base's, or what is live while the base is not in order. `YuniKorn`'s built-in default is neither.

@@ -59,8 +59,7 @@ pub(super) fn recheck(
     tree: &Config,
 ) {
     let mut waiting = delegated(objects, entries);
-    let mut counting: BTreeSet<usize> =
-        (0..objects.len()).filter(|index| !waiting.contains(index)).collect();
+    let mut counting: BTreeSet<usize> = (0..objects.len()).filter(|index| !waiting.contains(index)).collect();
     waiting.retain(|index| match contribution(objects, *index).and_then(|it| never(it, delegation)) {
         Some(why) => {
             refuse(objects, *index, Reason::NotDelegated, why);
@@ -74,7 +73,9 @@ pub(super) fn recheck(
         let administrators = Administrators::of(counted.map(|(_, object)| object), tree);
         let (entitled, others): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|index| {
             contribution(objects, *index).is_some_and(|it| {
-                it.delegated_by.as_ref().is_some_and(|by| administrators.contain(by, &it.partition, &it.queue))
+                it.delegated_by
+                    .as_ref()
+                    .is_some_and(|by| administrators.contain(by, &it.partition, &it.queue))
             })
         });
         waiting = others;
@@ -186,7 +187,9 @@ impl Room {
             ));
         }
         if self.all.saturating_add(needs) > MAX_BYTES {
-            return Some(format!("all delegated objects together would add more than {MAX_BYTES} bytes of ACLs"));
+            return Some(format!(
+                "all delegated objects together would add more than {MAX_BYTES} bytes of ACLs"
+            ));
         }
         *of_one = of_one.saturating_add(needs);
         self.all = self.all.saturating_add(needs);

@@ -30,8 +30,8 @@ pub use schema::{
     MAX_NAME_LENGTH, MAX_NAMES, MAX_PATTERN_LENGTH, MAX_PATTERNS, MAX_QUEUE_LENGTH, MAX_RAW_ACL_LENGTH,
 };
 pub use yunikorn_config::{
-    Adoption, BaseConfigMap, Delegation, Mode, OutputConfigMap, OutputIdentity, YuniKornConfig, YuniKornConfigSpec,
-    YuniKornConfigStatus,
+    Adoption, BaseConfigMap, Delegation, Mode, OutputConfigMap, OutputIdentity, YuniKornConfig,
+    YuniKornConfigSpec, YuniKornConfigStatus,
 };
 
 /// The only name a [`YuniKornConfig`] may have.

@@ -12,7 +12,11 @@ use crate::plan::snapshot::{QueueAclSpec, Snapshot};
 use crate::text::diag::quoted;
 
 /// Whether they may; else why not and what to write instead.
-pub(super) fn permit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, who: &Identity) -> Result<(), String> {
+pub(super) fn permit(
+    snapshot: &Snapshot,
+    versions: &Versions<QueueAcl>,
+    who: &Identity,
+) -> Result<(), String> {
     let Versions { old, new } = versions;
     let name = new.as_ref().or(old.as_ref()).map(|entry| entry.meta.name.as_str()).unwrap_or_default();
     let mut without = snapshot.clone();

@@ -84,7 +84,7 @@ impl Answer {
         Self::refused(texts.join("; "))
     }
 
-    fn warned(warnings: Vec<String>) -> Self {
+    fn warned(warnings: &[String]) -> Self {
         let mut warnings: Vec<_> = warnings.iter().map(|text| cut(text)).collect();
         let more = warnings.len().saturating_sub(MAX_WARNINGS);
         warnings.truncate(MAX_WARNINGS);
@@ -166,16 +166,19 @@ fn admission_policy(snapshot: &Snapshot, versions: &Versions<AdmissionPolicy>) -
         match (was.get(key), is.get(key)) {
             (was, is) if was == is => {}
             (_, Some(is)) => warnings.push(format!("sets {key} to {is:?}")),
-            (_, None) => warnings.push(format!("no longer sets {key}: YuniKorn's default, or what another ConfigMap says, holds")),
+            (_, None) => warnings.push(format!(
+                "no longer sets {key}: YuniKorn's default, or what another ConfigMap says, holds"
+            )),
         }
     }
-    Answer::warned(warnings)
+    Answer::warned(&warnings)
 }
 
 fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> Answer {
     let Some(new) = &versions.new else {
-        return Answer::warned(vec![
-            "nothing is managed any more: what is live stays as it is, and QueueAcls no longer change it".to_owned(),
+        return Answer::warned(&[
+            "nothing is managed any more: what is live stays as it is, and QueueAcls no longer change it"
+                .to_owned(),
         ]);
     };
     if let Err(faults) = &new.spec {
@@ -194,14 +197,17 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> 
         let was = decided(snapshot);
         warnings.push(change(was.as_ref().and_then(queues), queues(&is)));
     }
-    Answer::warned(warnings)
+    Answer::warned(&warnings)
 }
 
 /// What keeps anything at all from being written.
 fn standing(decided: &Decided<'_>) -> Vec<String> {
     let troubles = [&decided.base, &decided.output.applied].into_iter();
-    let troubles = troubles.filter(|finding| finding.status != Status::True && finding.reason != Reason::Pending);
-    troubles.map(|Finding { reason, message, .. }| format!("YuniKornConfig/default is {reason}: {message}")).collect()
+    let troubles =
+        troubles.filter(|finding| finding.status != Status::True && finding.reason != Reason::Pending);
+    troubles
+        .map(|Finding { reason, message, .. }| format!("YuniKornConfig/default is {reason}: {message}"))
+        .collect()
 }
 
 /// The queues that are wanted; where there are none, those in force.

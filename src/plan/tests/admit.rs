@@ -67,7 +67,11 @@ fn what_has_no_effect_is_told_and_accepted() {
     quiet(&mut open);
     for (snapshot, object, words) in [
         (&snapshot, submit("a", "root.prdo", "bob"), "did you mean `root.prod`?"),
-        (&snapshot, with(submit("a", "root.prod", "bob"), |spec| spec.partition = "gpu".into()), "no partition `gpu`"),
+        (
+            &snapshot,
+            with(submit("a", "root.prod", "bob"), |spec| spec.partition = "gpu".into()),
+            "no partition `gpu`",
+        ),
         (&snapshot, submit("a", "root.prod", "system:serviceaccount:a:b"), "Invalid: "),
         (&snapshot, with(submit("a", "root.prod", "bob"), |spec| spec.expires_at = Some(now())), "Expired: "),
         (&open, submit("a", "root.prod", "bob"), "submit changes nothing, because submitacl of queue `root`"),
@@ -116,7 +120,13 @@ fn policies_say_which_keys_change() {
     let mut snapshot = cluster(BASE);
     quiet(&mut snapshot);
     let policy = |users: &str| {
-        entry("p", AdmissionPolicySpec { external_users: Some(vec![users.into()]), ..AdmissionPolicySpec::default() })
+        entry(
+            "p",
+            AdmissionPolicySpec {
+                external_users: Some(vec![users.into()]),
+                ..AdmissionPolicySpec::default()
+            },
+        )
     };
     let create = |snapshot: &Snapshot, new| {
         let change = Change::AdmissionPolicy(Box::new(Versions { old: None, new: Some(new) }));
@@ -155,34 +165,107 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
         assert!(why.contains(words), "{name}: {why}");
     };
     let none = None::<Object>;
-    no("no mark", none.clone(), Some(submit("x", "root.prod", "ann")), "write `delegatedBy: {user: \"sue\"}`");
-    no("another's name", none.clone(), Some(by(&who("boss", &[]), "x", "root.prod", Right::Submit, "ann")), "your own name");
-    no("a group of others", none.clone(), Some(by(&who("sue", &["qa"]), "x", "root.test", Right::Submit, "ann")), "not in it");
+    no(
+        "no mark",
+        none.clone(),
+        Some(submit("x", "root.prod", "ann")),
+        "write `delegatedBy: {user: \"sue\"}`",
+    );
+    no(
+        "another's name",
+        none.clone(),
+        Some(by(&who("boss", &[]), "x", "root.prod", Right::Submit, "ann")),
+        "your own name",
+    );
+    no(
+        "a group of others",
+        none.clone(),
+        Some(by(&who("sue", &["qa"]), "x", "root.test", Right::Submit, "ann")),
+        "not in it",
+    );
     no("a sibling", none.clone(), Some(own("x", "root.test")), "does not administer queue `root.test`");
     no("root", none.clone(), Some(own("x", "root")), "not delegated");
     no("root in capitals", none.clone(), Some(own("x", "ROOT")), "not delegated");
     no("a prefix of the name", none.clone(), Some(own("x", "root.production")), "does not administer");
-    no("another partition", none.clone(), change(&own("x", "root.prod"), |s| s.partition = "gpu".into()), "does not administer");
-    no("replacing", none.clone(), change(&own("x", "root.prod"), |s| s.base_acl = BaseAcl::Replace), "baseAcl: Extend");
-    no("lifting oneself", none.clone(), Some(by(&claim, "x", "root.test", Right::Admin, "sue")), "does not administer");
-    no("a cluster administrator's object", Some(trusted.clone()), change(&trusted, |s| s.submit = Some(Grant::Everyone)), "cluster administrator's");
+    no(
+        "another partition",
+        none.clone(),
+        change(&own("x", "root.prod"), |s| s.partition = "gpu".into()),
+        "does not administer",
+    );
+    no(
+        "replacing",
+        none.clone(),
+        change(&own("x", "root.prod"), |s| s.base_acl = BaseAcl::Replace),
+        "baseAcl: Extend",
+    );
+    no(
+        "lifting oneself",
+        none.clone(),
+        Some(by(&claim, "x", "root.test", Right::Admin, "sue")),
+        "does not administer",
+    );
+    no(
+        "a cluster administrator's object",
+        Some(trusted.clone()),
+        change(&trusted, |s| s.submit = Some(Grant::Everyone)),
+        "cluster administrator's",
+    );
     no("taking it over", Some(trusted.clone()), Some(own("trusted", "root.prod")), "cluster administrator's");
     no("deleting it", Some(trusted), None, "cluster administrator's");
-    no("a stranger's object", Some(foreign.clone()), change(&foreign, |s| s.submit = Some(Grant::Everyone)), "does not administer");
-    no("pulling a stranger's object in", Some(foreign.clone()), Some(own("foreign", "root.prod")), "does not administer");
+    no(
+        "a stranger's object",
+        Some(foreign.clone()),
+        change(&foreign, |s| s.submit = Some(Grant::Everyone)),
+        "does not administer",
+    );
+    no(
+        "pulling a stranger's object in",
+        Some(foreign.clone()),
+        Some(own("foreign", "root.prod")),
+        "does not administer",
+    );
     no("deleting a stranger's object", Some(foreign.clone()), None, "does not administer");
     no("its labels", Some(foreign.clone()), Some(foreign), "does not administer");
-    no("moving one's object out", Some(mine.clone()), change(&mine, |s| s.queue = "root.test".into()), "does not administer");
+    no(
+        "moving one's object out",
+        Some(mine.clone()),
+        change(&mine, |s| s.queue = "root.test".into()),
+        "does not administer",
+    );
     no("moving it up", Some(mine.clone()), change(&mine, |s| s.queue = "root".into()), "not delegated");
-    no("dropping the mark", Some(mine.clone()), change(&mine, |s| s.delegated_by = None), "write `delegatedBy");
-    no("changing the mark", Some(mine.clone()), change(&mine, |s| s.delegated_by.as_mut().unwrap().user = "boss".into()), "your own name");
-    no("a later window", none.clone(), change(&own("x", "root.test"), |s| s.not_before = Some("2030-01-01T00:00:00Z".parse().unwrap())), "does not administer");
-    no("an unreadable object", Some(Object { spec: Err(Vec::new()), ..mine.clone() }), None, "cannot be read");
+    no(
+        "dropping the mark",
+        Some(mine.clone()),
+        change(&mine, |s| s.delegated_by = None),
+        "write `delegatedBy",
+    );
+    no(
+        "changing the mark",
+        Some(mine.clone()),
+        change(&mine, |s| s.delegated_by.as_mut().unwrap().user = "boss".into()),
+        "your own name",
+    );
+    no(
+        "a later window",
+        none.clone(),
+        change(&own("x", "root.test"), |s| s.not_before = Some("2030-01-01T00:00:00Z".parse().unwrap())),
+        "does not administer",
+    );
+    no(
+        "an unreadable object",
+        Some(Object { spec: Err(Vec::new()), ..mine.clone() }),
+        None,
+        "cannot be read",
+    );
     // What one's right rests on cannot be changed by it.
     let mut with_lift = snapshot.clone();
     with_lift.queue_acls.push(lifted.clone());
     quiet(&mut with_lift);
-    let answer = admit(&with_lift, &asked(&sue, false, Some(lifted), Some(by(&claim, "lifted", "root.test", Right::Admin, "sue"))));
+    let answer = admit(
+        &with_lift,
+        &asked(&sue, false, Some(lifted), Some(by(&claim, "lifted", "root.test", Right::Admin, "sue"))),
+    );
     assert!(answer.refusal.is_some_and(|why| why.contains("other than this object's")));
     // And what they may.
     let yes = |name: &str, old: Option<Object>, new: Option<Object>| {
@@ -205,7 +288,10 @@ fn with_delegation_off_rbac_alone_decides() {
     let answer = admit(&snapshot, &asked(&eve, false, None, Some(submit("x", "root.test", "ann"))));
     assert_eq!(answer.refusal, None);
     // But in an administrator's name nothing is granted.
-    let answer = admit(&snapshot, &asked(&eve, false, None, Some(by(&who("sue", &[]), "x", "root.prod", Right::Submit, "ann"))));
+    let answer = admit(
+        &snapshot,
+        &asked(&eve, false, None, Some(by(&who("sue", &[]), "x", "root.prod", Right::Submit, "ann"))),
+    );
     assert!(answer.warnings[0].starts_with("NotDelegated: "), "{answer:?}");
 }
 

@@ -162,11 +162,13 @@ fn one_writer_cannot_fill_the_config_map() {
 
 fn anyone() -> impl Strategy<Value = Identity> {
     let groups = prop::collection::vec(prop::sample::select(vec!["qa", "ops"]), 0..2);
-    (prop::sample::select(vec!["sue", "bob", "eve", "boss"]), groups).prop_map(|(user, groups)| who(user, &groups))
+    (prop::sample::select(vec!["sue", "bob", "eve", "boss"]), groups)
+        .prop_map(|(user, groups)| who(user, &groups))
 }
 
 fn anything() -> impl Strategy<Value = (Identity, &'static str, bool, &'static str)> {
-    let queues = vec!["root", "root.prod", "root.prod.etl", "root.prod.etl.nightly", "root.prod.bi", "root.test"];
+    let queues =
+        vec!["root", "root.prod", "root.prod.etl", "root.prod.etl.nightly", "root.prod.bi", "root.test"];
     let acls = vec!["sue", "bob", "eve", "*", " qa", " ops"];
     (anyone(), prop::sample::select(queues), any::<bool>(), prop::sample::select(acls))
 }

@@ -21,7 +21,8 @@ const ESCALATE: Wish<'static> =
 pub(super) fn is_housekeeping(asked: &Asked) -> bool {
     let spec = |object: &Option<Value>| object.as_ref().and_then(|object| object.get("spec")).cloned();
     let user = asked.by.user.as_str();
-    let theirs = user.starts_with("system:serviceaccount:kube-system:") || user == "system:kube-controller-manager";
+    let theirs =
+        user.starts_with("system:serviceaccount:kube-system:") || user == "system:kube-controller-manager";
     let tidies = match asked.operation.as_str() {
         "DELETE" => true,
         "UPDATE" => spec(&asked.object) == spec(&asked.old),
@@ -52,7 +53,8 @@ mod tests {
     use crate::api::review::change::read;
 
     fn asked(user: &str, operation: &str, old: &Value, new: &Value) -> Asked {
-        let request = json!({"userInfo": {"username": user}, "operation": operation, "object": new, "oldObject": old});
+        let request =
+            json!({"userInfo": {"username": user}, "operation": operation, "object": new, "oldObject": old});
         read(&json!({"request": request})).unwrap()
     }
 

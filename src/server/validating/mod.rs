@@ -49,8 +49,9 @@ async fn validate(State(doors): State<Doors>, places: Places, Json(review): Json
 async fn guard(State(doors): State<Doors>, places: Places, Json(review): Json<Value>) -> Json<Value> {
     let (uid, answer) = match read(&review) {
         Ok(asked) => {
-            let answer = guarded(&doors, &places, &asked).await.unwrap_or_else(|why| {
-                Answer { refusal: None, warnings: vec![format!("queuewarden cannot judge this: {why}")] }
+            let answer = guarded(&doors, &places, &asked).await.unwrap_or_else(|why| Answer {
+                refusal: None,
+                warnings: vec![format!("queuewarden cannot judge this: {why}")],
             });
             log("guard", &asked, &answer);
             (asked.uid, answer)
@@ -85,7 +86,8 @@ async fn own(doors: &Doors, places: &Semaphore, asked: &Asked) -> Result<Answer,
         || authority::may_escalate(&doors.client, asked).await.map_err(|refusal| refusal.message)?;
     let Some(known) = known else {
         return if may_escalate {
-            let warning = "queuewarden has not read the cluster yet, and says nothing about this change".to_owned();
+            let warning =
+                "queuewarden has not read the cluster yet, and says nothing about this change".to_owned();
             Ok(Answer { refusal: None, warnings: vec![warning] })
         } else {
             Err("queuewarden has not read the cluster yet: try again in a moment".to_owned())
@@ -130,7 +132,11 @@ fn change(asked: &Asked) -> Result<Change, String> {
         return Err(format!("{} of group {:?} is not judged here", asked.kind, asked.group));
     }
     let object = |value: &Option<Value>| -> Result<Option<DynamicObject>, String> {
-        value.clone().map(serde_json::from_value).transpose().map_err(|error: serde_json::Error| error.to_string())
+        value
+            .clone()
+            .map(serde_json::from_value)
+            .transpose()
+            .map_err(|error: serde_json::Error| error.to_string())
     };
     let (old, new) = (object(&asked.old)?, object(&asked.object)?);
     let (old, new) = (old.as_ref(), new.as_ref());
