@@ -67,7 +67,7 @@ impl Term {
         };
         let known = FIELDS.iter().find(|known| **known == field.trim());
         let Some(field) = known else {
-            let near = nearest(FIELDS.into_iter(), field.trim());
+            let near = nearest(FIELDS, field.trim());
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             return Err(format!(
                 "queues cannot be selected by {}, only by {}{hint}",

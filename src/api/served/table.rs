@@ -89,13 +89,11 @@ fn subjects(effective: &Effective, right: Right, queue: &str) -> String {
     }
     // Beside everyone no name says anything.
     let everyone = effective.subjects.iter().find(|subject| subject.named.kind == NamedKind::Everyone);
-    match everyone {
-        Some(everyone) => subject(everyone, right, queue),
-        None => {
-            let words = effective.subjects.iter().map(|named| subject(named, right, queue)).collect();
-            listed(words, effective.more)
-        }
+    if let Some(everyone) = everyone {
+        return subject(everyone, right, queue);
     }
+    let words = effective.subjects.iter().map(|named| subject(named, right, queue));
+    listed(words.collect(), effective.more)
 }
 
 fn subject(subject: &Grantee, right: Right, queue: &str) -> String {
