@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -110,15 +110,19 @@ struct Load {
     over: AtomicBool,
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Load {
     fn trusted(&self) -> String {
-        self.trusted.lock().unwrap().clone()
+        lock(&self.trusted).clone()
     }
 
     /// As the API server, which is told of changes of its webhooks.
     fn trust(&self, bundle: String) -> usize {
-        self.trusted.lock().unwrap().clone_from(&bundle);
-        let mut bundles = self.bundles.lock().unwrap();
+        lock(&self.trusted).clone_from(&bundle);
+        let mut bundles = lock(&self.bundles);
         bundles.insert(bundle);
         bundles.len()
     }
@@ -126,8 +130,8 @@ impl Load {
     fn note(&self, outcome: Result<Vec<u8>>) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         match outcome {
-            Ok(shown) => drop(self.shown.lock().unwrap().insert(shown)),
-            Err(error) => self.failures.lock().unwrap().push(format!("{error:?}")),
+            Ok(shown) => drop(lock(&self.shown).insert(shown)),
+            Err(error) => lock(&self.failures).push(format!("{error:?}")),
         }
     }
 
@@ -207,8 +211,8 @@ async fn it_is_renewed_under_load_without_a_failed_call() -> Result<()> {
         while let Some(ended) = tasks.join_next().await {
             ended??;
         }
-        let failures = load.failures.lock().unwrap().clone();
-        let (calls, shown) = (load.calls.load(Ordering::Relaxed), load.shown.lock().unwrap().len());
+        let failures = lock(&load.failures).clone();
+        let (calls, shown) = (load.calls.load(Ordering::Relaxed), lock(&load.shown).len());
         eprintln!("{calls} calls, {shown} certificates, {bundles} bundles, {} failures", failures.len());
         ensure!(failures.is_empty(), "{} of {calls} calls failed: {:?}", failures.len(), failures.first());
         ensure!(shown > 8, "{shown} certificates");

@@ -146,7 +146,7 @@ mod tests {
                 certificate(&ours, |params| {
                     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
                 }),
-                "ExtendedKeyUsage",
+                "extended key usage",
             ),
             (certificate(&ours, nameless), "names nobody"),
             (CertificateDer::from(vec![1, 2, 3]), "does not count here"),
