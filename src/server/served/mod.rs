@@ -17,6 +17,10 @@ mod live;
 mod queues;
 mod reviews;
 mod source;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod trust;
 
 use std::sync::Arc;
