@@ -187,6 +187,15 @@ async fn queues_are_for_those_who_may_read_them() {
     door.get("reader", "/apis/access.queuewarden.dev/v1alpha1/pods").await.expect(404, "requested resource");
 }
 
+/// A connection keeps its certificate whatever it asks for.
+#[tokio::test]
+async fn the_certificate_alone_is_nobodys() {
+    let mut door = Door::open();
+    door.get("", ALL).await.expect(401, "does not say for whom it asks");
+    door.certificate = Vec::new();
+    door.get("reader", ALL).await.expect(401, "show who you are");
+}
+
 #[tokio::test]
 async fn reviews_are_answered_to_those_whom_they_concern() {
     let door = Door::open();
@@ -251,7 +260,7 @@ async fn the_authority_may_be_replaced_and_strangers_do_not_make_it_read_again_a
     assert_eq!(door.server.reads.load(Ordering::Relaxed), 2);
     let known = std::mem::replace(&mut door.certificate, stranger);
     for _ in 0..20 {
-        door.get("reader", ALL).await.expect(401, "Unauthorized");
+        door.get("reader", ALL).await.expect(401, "the client certificate does not count here");
     }
     assert_eq!(door.server.reads.load(Ordering::Relaxed), 2);
     // What was read counts on where it cannot be read again.
