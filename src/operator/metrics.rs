@@ -121,7 +121,7 @@ impl Metrics {
         self.reconcile_duration.observe(took.as_secs_f64());
     }
 
-    /// A write of the RBAC mirror ended: `written` or `error`.
+    /// A write of the RBAC mirror ended: `written`, `conflict` or `error`.
     pub fn mirrored(&self, result: &'static str) {
         self.mirror.get_or_create(&label("result", result)).inc();
     }

@@ -31,11 +31,21 @@ pub struct Watches {
     bindings: Watch<Standing>,
 }
 
+/// What a step is to bring about, whatever was seen before.
+pub type Wish = (Kind, String, Action);
+
+/// What the steps are to bring about.
+pub fn wishes(changes: &Changes) -> Vec<Wish> {
+    changes.steps.iter().map(|step| (step.kind, step.name.clone(), step.action.clone())).collect()
+}
+
 /// What came of a step.
 #[derive(Debug)]
 pub enum Answer {
     /// The object as it stands now.
     Stands(Kind, Standing),
+    /// Somebody else was faster; the object as it stands now.
+    Outrun(Kind, Standing),
     /// There is no such object any more.
     Gone(Kind, String),
     /// The step was not done.
@@ -91,7 +101,9 @@ impl Watches {
     /// Takes in what came of a step: the watch may lag behind.
     pub fn learn(&self, answer: Answer) {
         match answer {
-            Answer::Stands(kind, standing) => self.watch(kind).cache().learn(keep(standing)),
+            Answer::Stands(kind, standing) | Answer::Outrun(kind, standing) => {
+                self.watch(kind).cache().learn(keep(standing))
+            }
             Answer::Gone(kind, name) => self.watch(kind).cache().forget(&name),
             Answer::Failed(_) => {}
         }
@@ -155,8 +167,18 @@ async fn one(client: &Client, step: &Step, owner: &str) -> Answer {
     }
 }
 
+/// What became of an object.
+enum Done<K> {
+    /// As it was to be.
+    Stands(K),
+    /// As somebody else has made it since.
+    Outrun(K),
+    /// It is not there.
+    Gone,
+}
+
 /// Makes the object, or puts it in place of the one that was seen. What somebody else has changed since is read, for the next plan.
-async fn put<K>(api: Api<K>, step: &Step, object: K) -> Result<Option<K>, WriteFailure>
+async fn put<K>(api: Api<K>, step: &Step, object: K) -> Result<Done<K>, WriteFailure>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Serialize + fmt::Debug,
 {
@@ -166,15 +188,15 @@ where
         Some(_) => call(api.replace(&step.name, &params, &object)).await,
     };
     match done {
-        Ok(object) => Ok(Some(object)),
-        Err(error) if error.is_not_found() && step.seen.is_some() => Ok(None),
+        Ok(object) => Ok(Done::Stands(object)),
+        Err(error) if error.is_not_found() && step.seen.is_some() => Ok(Done::Gone),
         Err(error) if error.is_conflict() => read(&api, step).await,
         Err(error) => Err(apply::failure(&error)),
     }
 }
 
-/// Deletes the object that was seen; `None`: it is not there any more.
-async fn delete<K>(api: Api<K>, step: &Step) -> Result<Option<K>, WriteFailure>
+/// Deletes the object that was seen.
+async fn delete<K>(api: Api<K>, step: &Step) -> Result<Done<K>, WriteFailure>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
 {
@@ -184,15 +206,15 @@ where
         .map(|(uid, version)| Preconditions { uid: Some(uid), resource_version: Some(version) });
     let params = DeleteParams { preconditions, ..DeleteParams::default() };
     match call(api.delete(&step.name, &params)).await {
-        Ok(_) => Ok(None),
-        Err(error) if error.is_not_found() => Ok(None),
+        Ok(_) => Ok(Done::Gone),
+        Err(error) if error.is_not_found() => Ok(Done::Gone),
         Err(error) if error.is_conflict() => read(&api, step).await,
         Err(error) => Err(apply::failure(&error)),
     }
 }
 
 /// The object as it stands, past every cache.
-async fn read<K>(api: &Api<K>, step: &Step) -> Result<Option<K>, WriteFailure>
+async fn read<K>(api: &Api<K>, step: &Step) -> Result<Done<K>, WriteFailure>
 where
     K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
 {
@@ -203,18 +225,16 @@ where
             step.kind.name(),
             step.name
         ))),
-        found => Ok(found),
+        Some(object) => Ok(Done::Outrun(object)),
+        None => Ok(Done::Gone),
     }
 }
 
-fn written<K>(
-    done: Result<Option<K>, WriteFailure>,
-    step: &Step,
-    standing: impl Fn(K) -> Standing,
-) -> Answer {
+fn written<K>(done: Result<Done<K>, WriteFailure>, step: &Step, standing: impl Fn(K) -> Standing) -> Answer {
     match done {
-        Ok(Some(object)) => Answer::Stands(step.kind, standing(object)),
-        Ok(None) => Answer::Gone(step.kind, step.name.clone()),
+        Ok(Done::Stands(object)) => Answer::Stands(step.kind, standing(object)),
+        Ok(Done::Outrun(object)) => Answer::Outrun(step.kind, standing(object)),
+        Ok(Done::Gone) => Answer::Gone(step.kind, step.name.clone()),
         Err(failure) => Answer::Failed(failure),
     }
 }

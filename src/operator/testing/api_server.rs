@@ -175,7 +175,12 @@ impl ApiServer {
             .iter()
             .map(|(manager, keys)| json!({"manager": manager, "operation": "Update", "fieldsV1": {"f:data": keys}}))
             .collect();
-        if before.is_none() {
+        if before.is_some() {
+            // A PUT need not carry them.
+            for name in ["uid", "creationTimestamp"] {
+                metadata[name] = field(&old, &["metadata", name]).clone();
+            }
+        } else {
             metadata["uid"] = json!(format!("uid-{}", state.version + 1));
             metadata["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
         }

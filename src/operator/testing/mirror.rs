@@ -152,3 +152,21 @@ async fn a_new_leader_takes_it_as_it_stands() {
     bed.until("ml is mirrored", |api| bound(api, "queuewarden:mirror:submit:root.ml").is_some()).await;
     assert_eq!(api.versions(BINDING_OF_PROD).len(), before);
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_always_loses_the_race_pauses() {
+    let bed = mirroring().await;
+    for number in 0..1000 {
+        let change = json!({"metadata": {"annotations": {"counter": number.to_string()}}});
+        let mut lost = fault(Method::PUT, "clusterrolebindings", false, Wrong::Race(BINDING_OF_PROD, change));
+        lost.times = 1;
+        bed.api.fault(lost);
+    }
+    put_acl(&bed.api, "prod", &acl_spec("root.prod", "bob"));
+    let writes = bed.writes_within(Duration::from_mins(1)).await;
+    let attempts = writes.iter().filter(|write| write.contains("clusterrolebindings")).count();
+    assert!((4..400).contains(&attempts), "{attempts}");
+    assert_eq!(condition(&bed.api, CONFIG, "Mirrored"), "False/Pending");
+    bed.api.heal();
+    bed.until("bob is mirrored", grants("bob")).await;
+}
