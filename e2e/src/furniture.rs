@@ -4,13 +4,14 @@ use std::fmt::Debug;
 
 use anyhow::Result;
 use k8s_openapi::api::admissionregistration::v1::{
-    ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration,
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, Secret, Service};
-use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::NamespaceResourceScope;
 use kube::{Resource, ResourceExt as _};
@@ -112,6 +113,7 @@ impl Bed {
         }
         if let Cluster::Local(local) = &self.cluster {
             local.plane.ensure().await?;
+            self.authorize_by_rbac().await?;
             local.plane.controller_manager.kill()?;
             self.stop_admission_controller().await?;
         }
@@ -137,15 +139,37 @@ impl Bed {
 
     /// Everything tests, and the operator, have left behind.
     async fn delete_objects(&self) -> Result<()> {
+        // First: an API server that asks one that is gone is slow to delete.
+        let services: Api<APIService> = Api::all(self.client()?);
+        for service in services.list(&ListParams::default()).await? {
+            let name = service.name_any();
+            if name.ends_with("queuewarden.dev") && service.spec.is_some_and(|spec| spec.service.is_some()) {
+                services.delete(&name, &DeleteParams::default()).await?;
+            }
+        }
         for kind in Kind::ALL {
             delete_all(&self.objects(kind)?).await?;
         }
+        self.delete_rbac_mirror().await?;
         self.delete_namespaced::<Lease>(operator::NAMESPACE).await?;
         // Owners first, though nobody is there to make new pods.
         self.delete_namespaced::<Job>(NAMESPACE).await?;
         self.delete_namespaced::<Deployment>(NAMESPACE).await?;
         self.delete_namespaced::<ReplicaSet>(NAMESPACE).await?;
         self.delete_namespaced::<Pod>(NAMESPACE).await
+    }
+
+    /// The RBAC mirror, which nothing but the operator or a garbage collector would remove, and the policy on top of it.
+    async fn delete_rbac_mirror(&self) -> Result<()> {
+        let client = self.client()?;
+        let mirrored = ListParams::default().labels("queuewarden.dev/mirror=rbac");
+        let now = DeleteParams::default();
+        Api::<ClusterRoleBinding>::all(client.clone()).delete_collection(&now, &mirrored).await?;
+        Api::<ClusterRole>::all(client.clone()).delete_collection(&now, &mirrored).await?;
+        let policy = ListParams::default().fields("metadata.name=queuewarden-submission");
+        Api::<ValidatingAdmissionPolicyBinding>::all(client.clone()).delete_collection(&now, &policy).await?;
+        Api::<ValidatingAdmissionPolicy>::all(client).delete_collection(&now, &policy).await?;
+        Ok(())
     }
 
     async fn delete_namespaced<K>(&self, namespace: &str) -> Result<()>

@@ -228,7 +228,16 @@ fn policy_in_force(memory: api::AccessControlInForce) -> AdmissionPolicySpec {
 }
 
 fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, Vec<Diagnostic>> {
-    let api::YuniKornConfigSpec { namespace, base, output, mode, adoption, scheduler_url, delegation } = spec;
+    let api::YuniKornConfigSpec {
+        namespace,
+        base,
+        output,
+        mode,
+        adoption,
+        scheduler_url,
+        rbac_mirror,
+        delegation,
+    } = spec;
     let mut wrong = Vec::new();
     if name != api::SINGLETON {
         wrong.push(
@@ -260,6 +269,7 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
             api::Adoption::Force => Adoption::Force,
         },
         scheduler_url,
+        rbac_mirror: rbac_mirror == api::RbacMirror::Enabled,
         delegation: match delegation {
             api::Delegation::Off => Delegation::Off,
             api::Delegation::On => Delegation::On,

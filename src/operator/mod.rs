@@ -3,10 +3,13 @@
 //! * [`world`], [`watch`], [`cache`]: what the API server holds.
 //! * [`reconcile`]: the loop.
 //! * [`served`], [`apply`], [`status`], [`events`]: whether to write, and the writes, bounded by [`call`].
+//! * [`mirror`]: the RBAC mirror, watched and written.
 //! * [`read_back`], [`asking`], [`observed`]: what the scheduler runs, and the memory of what was seen.
+//! * [`applications`]: which run, for questions about them.
 //! * [`leader`]: which replica writes.
 //! * [`health`], [`metrics`]: what is told about it.
 
+pub mod applications;
 pub mod apply;
 pub mod asking;
 pub mod cache;
@@ -16,6 +19,7 @@ pub mod events;
 pub mod health;
 pub mod leader;
 pub mod metrics;
+pub mod mirror;
 pub mod observed;
 pub mod read_back;
 pub mod reconcile;

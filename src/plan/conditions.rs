@@ -82,6 +82,8 @@ vocabulary! {
         Loaded,
         /// Access is open to everyone; present only when true.
         FailOpen,
+        /// Kubernetes' RBAC says what the ACLs say; present only while it is to, or did.
+        Mirrored,
         /// Summary.
         Ready,
     }
@@ -106,6 +108,8 @@ vocabulary! {
         Applied,
         /// `Loaded=True`
         Loaded,
+        /// `Mirrored=True`
+        Mirrored,
         /// `Ready=True`
         Ready,
         /// The spec cannot be read, or names something `YuniKorn` would drop.

@@ -8,6 +8,7 @@ use super::delegation;
 use super::environment::{Environment, Source, config_map};
 use super::grants::{self, Grants};
 use super::loaded;
+use super::mirror;
 use super::output::{self, Decision, Question};
 use super::policy::{self, ResolvedPolicy};
 use super::render;
@@ -33,6 +34,7 @@ pub(super) struct Decided<'a> {
     pub(super) wanted: Option<Config>,
     pub(super) output: Decision,
     loaded: Option<loaded::Answer>,
+    mirror: (mirror::Changes, Option<Finding>),
 }
 
 /// Plans with a readable `YuniKornConfig`.
@@ -87,6 +89,7 @@ pub(super) fn decided<'a>(
         Ok(base) => (base.finding, Some(base.tree)),
         Err(finding) => (finding, None),
     };
+    let mirror = mirror::plan(snapshot, config, spec, &env);
     Decided {
         snapshot,
         config,
@@ -100,6 +103,7 @@ pub(super) fn decided<'a>(
         wanted,
         output,
         loaded,
+        mirror,
     }
 }
 
@@ -144,6 +148,7 @@ impl Decided<'_> {
             import,
             backup,
             write,
+            mirror: self.mirror.0,
             contributions: attribution::wanted(&self.objects),
             rendered,
             queue_acls: queue_acls.into_iter().collect(),
@@ -244,10 +249,16 @@ impl Decided<'_> {
             self.snapshot.output.as_ref().is_some_and(|output| output.data.contains_key(&self.env.key));
         let fail_open = report::config::fail_open(&self.env, key_written);
         let loaded = self.loaded.as_ref().map(|answer| answer.finding.clone());
-        let findings =
-            report::config::findings(self.base.clone(), self.output.applied.clone(), loaded, fail_open);
+        let mirrored = self.mirror.1.clone().map(|finding| (finding, self.spec.rbac_mirror));
+        let findings = report::config::findings(
+            self.base.clone(),
+            self.output.applied.clone(),
+            loaded,
+            mirrored,
+            fail_open,
+        );
         let subject = Subject::Config(meta.name.clone());
-        let types = [Type::BaseResolved, Type::Applied, Type::Loaded, Type::FailOpen];
+        let types = [Type::BaseResolved, Type::Applied, Type::Loaded, Type::Mirrored, Type::FailOpen];
         events.extend(events::transitions(&subject, &meta.conditions, &findings, &types));
         events.extend(events::closed(&subject, &meta.conditions, &findings));
         let rest = report::config::status(self.snapshot, self.spec, self.config.in_force.as_ref(), &self.env);

@@ -16,6 +16,7 @@ mod environment;
 mod grants;
 mod header;
 mod loaded;
+pub mod mirror;
 mod output;
 mod ownership;
 mod policy;
@@ -66,6 +67,8 @@ pub struct Plan {
     pub backup: Option<NewConfigMap>,
     /// The change of the output ConfigMap; `None` when nothing is to be written.
     pub write: Option<Write>,
+    /// What to do about the RBAC mirror of what is in force now.
+    pub mirror: mirror::Changes,
     /// The text that should be in force, whether it may be written or not; `None` when the base gives none.
     pub rendered: Option<Rendered>,
     /// Which objects decide which ACLs of `rendered`, by partition, queue and right.

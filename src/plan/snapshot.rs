@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::conditions::Condition;
+use super::mirror::Mirror;
 use crate::model::identity::Identity;
 use crate::text::diag::Diagnostic;
 
@@ -39,6 +40,8 @@ pub struct Snapshot {
     pub base: Option<ConfigMapState>,
     /// The output ConfigMap (`yunikorn-configs`).
     pub output: Option<ConfigMapState>,
+    /// The RBAC mirror as it stands; `None` where nobody has looked at it.
+    pub mirror: Option<Mirror>,
     /// What the operator has seen of the outside world since it started.
     pub observed: Observed,
 }
@@ -199,6 +202,8 @@ pub struct ConfigSpec {
     pub adoption: Adoption,
     /// Base URL of the scheduler's REST service; `None`: no read-back.
     pub scheduler_url: Option<String>,
+    /// Whether the ACLs are mirrored in Kubernetes' RBAC.
+    pub rbac_mirror: bool,
     /// Whether `QueueAcl`s in the name of a queue's administrator count.
     pub delegation: Delegation,
 }
@@ -213,6 +218,7 @@ impl Default for ConfigSpec {
             mode: Mode::Enforce,
             adoption: Adoption::IfUnowned,
             scheduler_url: None,
+            rbac_mirror: false,
             delegation: Delegation::Off,
         }
     }
@@ -287,6 +293,8 @@ pub struct Observed {
     pub reasserts: u32,
     /// How the last write ended, if it failed, for the text that is still wanted.
     pub write_failure: Option<WriteFailure>,
+    /// How the last write of the RBAC mirror ended, if it failed.
+    pub mirror_failure: Option<WriteFailure>,
     /// Our repairs of other people's edits, oldest first; bounded.
     pub repairs: Vec<Timestamp>,
     /// The manager that made the edit we last repaired.

@@ -139,6 +139,7 @@ fn snapshot(base: &str, queue: &str) -> Snapshot {
         defaults: Some(defaults.clone()),
         base: Some(defaults),
         output: None,
+        mirror: None,
         observed: Observed::default(),
     }
 }

@@ -67,7 +67,7 @@ impl Term {
         };
         let known = FIELDS.iter().find(|known| **known == field.trim());
         let Some(field) = known else {
-            let near = nearest(FIELDS.into_iter(), field.trim());
+            let near = nearest(FIELDS, field.trim());
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             return Err(format!(
                 "queues cannot be selected by {}, only by {}{hint}",
@@ -111,4 +111,60 @@ fn unescaped(value: &str) -> String {
         shown.push(if c == '\\' { rest.next().unwrap_or('\\') } else { c });
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::access::placement::Live;
+    use crate::access::testing::tree;
+    use crate::api::answer::Answers;
+    use crate::api::served::queue::{queue, standing};
+    use crate::api::served::testing::Here;
+
+    fn selected(text: &str) -> Vec<String> {
+        let tree = tree(&[("root", "", ""), ("root.a", "", ""), ("root.a.b", "", ""), ("root.c", "", "")]);
+        let answers = Answers { configuration: &Here, tree: &tree };
+        let selector = Selector::parse(text).unwrap();
+        let live = Live::default();
+        let queues = standing(&tree, &live).into_iter().map(|one| queue(&answers, &one));
+        queues.filter(|queue| selector.selects(queue)).map(|queue| queue.metadata.name).collect()
+    }
+
+    #[test]
+    fn queues_are_selected_by_what_they_are() {
+        assert_eq!(selected("").len(), 4);
+        assert_eq!(selected("status.leaf=true"), ["root.a.b", "root.c"]);
+        assert_eq!(selected("status.leaf==true,status.parent!=root"), ["root.a.b"]);
+        assert_eq!(selected("status.parent="), ["root"]);
+        assert_eq!(selected("metadata.name=root.c,status.partition=default,"), ["root.c"]);
+        assert!(selected("status.dynamic=true").is_empty());
+        let selector = Selector::parse("status.partition=gpu,metadata.name=a\\,b\\=c").unwrap();
+        assert_eq!((selector.partition(), selector.name()), (Some("gpu"), Some("a,b=c")));
+        assert_eq!(Selector::parse("status.partition!=gpu").unwrap().partition(), None);
+    }
+
+    #[test]
+    fn what_cannot_be_selected_by_is_told() {
+        for (text, part) in [
+            ("status.lef=true", "did you mean `status.leaf`?"),
+            ("spec.nodeName=a", "queues cannot be selected by `spec.nodeName`"),
+            ("status.leaf", "write field=value"),
+            ("status.leaf!true", "write field=value"),
+        ] {
+            let told = Selector::parse(text).unwrap_err();
+            assert!(told.contains(part), "{told}");
+        }
+        assert!(Selector::parse(&"status.leaf=true,".repeat(20)).unwrap_err().contains("more than 16"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_much(text in ".{0,40}", terms in "(status[.](leaf|x)(=|!=|==)[a\\\\,=]{0,3},){0,3}") {
+            let _ = Selector::parse(&text);
+            let _ = Selector::parse(&terms);
+        }
+    }
 }

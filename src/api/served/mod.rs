@@ -15,6 +15,8 @@ pub mod openapi;
 pub mod queue;
 pub mod review;
 pub mod table;
+#[cfg(test)]
+mod testing;
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -44,7 +44,12 @@ struct Operation {
     about: &'static str,
 }
 
-const OPERATIONS: [Operation; 4] = [
+/// Beside what there is, two operations that there are not, and are told to be answered with 405: only at `patch` kubectl looks
+/// whether the server checks fields itself (`k8s.io/cli-runtime/pkg/resource/query_param_verifier_v3.go`). Of a kind that is not found there
+/// it lists all CRDs, which most of those who ask may not, and creates nothing.
+const NOT_ALLOWED: &str = "405";
+
+const OPERATIONS: [Operation; 6] = [
     Operation {
         method: "get",
         path: "/queues",
@@ -76,6 +81,22 @@ const OPERATIONS: [Operation; 4] = [
         kind: "SelfQueueAccessReview",
         answer: "SelfQueueAccessReview",
         about: "May I submit to a queue, or administer it?",
+    },
+    Operation {
+        method: "patch",
+        path: "/queueaccessreviews/{name}",
+        action: "patch",
+        kind: "QueueAccessReview",
+        answer: "QueueAccessReview",
+        about: "Not allowed: nothing is stored that could be changed.",
+    },
+    Operation {
+        method: "patch",
+        path: "/selfqueueaccessreviews/{name}",
+        action: "patch",
+        kind: "SelfQueueAccessReview",
+        answer: "SelfQueueAccessReview",
+        about: "Not allowed: nothing is stored that could be changed.",
     },
 ];
 
@@ -157,7 +178,7 @@ fn tidy(schema: Value) -> Value {
             }
             ("items", _) => *value = tidy(value.take()),
             ("description", Value::String(text)) => {
-                *text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                *text = text.replace('`', "").split_whitespace().collect::<Vec<_>>().join(" ");
             }
             _ => {}
         }
@@ -202,18 +223,22 @@ impl Operation {
             "x-kubernetes-action": self.action,
             "x-kubernetes-group-version-kind": {"group": GROUP, "version": VERSION, "kind": self.kind},
         });
-        let code = if self.method == "post" { "201" } else { "200" };
+        let code = match self.method {
+            "post" => "201",
+            "patch" => NOT_ALLOWED,
+            _ => "200",
+        };
         let more = match dialect {
             Dialect::V2 => json!({
                 "consumes": ["*/*"],
                 "produces": ["application/json"],
                 "schemes": ["https"],
                 "parameters": self.parameters(dialect),
-                "responses": {code: {"description": "OK", "schema": self.reference("definitions")}},
+                "responses": {code: self.answer(dialect)},
             }),
             Dialect::V3 => json!({
                 "parameters": self.parameters(dialect),
-                "responses": {code: {"description": "OK", "content": content(&self.reference("components/schemas"))}},
+                "responses": {code: self.answer(dialect)},
             }),
         };
         if let (Value::Object(document), Value::Object(more)) = (&mut document, more) {
@@ -225,6 +250,16 @@ impl Operation {
             }
         }
         document
+    }
+
+    fn answer(&self, dialect: Dialect) -> Value {
+        match (self.method, dialect) {
+            ("patch", _) => json!({"description": "Method Not Allowed"}),
+            (_, Dialect::V2) => json!({"description": "OK", "schema": self.reference("definitions")}),
+            (_, Dialect::V3) => {
+                json!({"description": "OK", "content": content(&self.reference("components/schemas"))})
+            }
+        }
     }
 
     fn reference(&self, home: &str) -> Value {
@@ -255,6 +290,14 @@ impl Operation {
                 )]
             }
             "get" => vec![parameter("name", "path", "The queue's full path.")],
+            "patch" => vec![
+                parameter("name", "path", "The name."),
+                parameter(
+                    "fieldValidation",
+                    "query",
+                    "What becomes of unknown fields: Ignore, Warn or Strict.",
+                ),
+            ],
             _ => vec![
                 parameter("dryRun", "query", "Makes no difference: nothing is stored."),
                 parameter(
@@ -275,4 +318,77 @@ impl Operation {
 
 fn content(schema: &Value) -> Value {
     json!({"application/json": {"schema": schema}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every object in the document with the name it stands under.
+    fn walk<'a>(name: &str, value: &'a Value, visit: &mut impl FnMut(&str, &'a Map<String, Value>)) {
+        match value {
+            Value::Object(fields) => {
+                visit(name, fields);
+                fields.iter().for_each(|(name, value)| walk(name, value, visit));
+            }
+            Value::Array(items) => items.iter().for_each(|item| walk(name, item, visit)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn schemas_keep_to_what_old_clients_know() {
+        for document in [v2(), v3()] {
+            walk("", &document, &mut |name, fields| {
+                // What stands in `properties` is a name, not a keyword.
+                for unknown in ["nullable", "anyOf", "oneOf", "allOf", "const", "$schema", "title", "$defs"] {
+                    let title = unknown == "title" && name == "info";
+                    assert!(
+                        name == "properties" || title || !fields.contains_key(unknown),
+                        "{name}: {unknown}"
+                    );
+                }
+                if name != "properties"
+                    && let Some(kind) = fields.get("type")
+                {
+                    assert!(kind.is_string(), "{name}: {kind}");
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn references_lead_somewhere() {
+        for document in [v2(), v3()] {
+            let mut found = 0;
+            walk("", &document, &mut |_, fields| {
+                if let Some(Value::String(reference)) = fields.get("$ref") {
+                    found += 1;
+                    assert!(document.pointer(reference.trim_start_matches('#')).is_some(), "{reference}");
+                }
+            });
+            assert!(found >= 4);
+        }
+    }
+
+    #[test]
+    fn the_fields_of_the_answer_are_described() {
+        let review = schema::<SelfQueueAccessReview>("SelfQueueAccessReview");
+        for path in [
+            "/properties/spec/properties/queue/description",
+            "/properties/status/properties/trace/items/properties/nearMisses/items/properties/message",
+            "/properties/status/properties/evaluationError/description",
+            "/properties/status/properties/remedies/items/properties/kind/enum",
+        ] {
+            assert!(review.pointer(path).is_some(), "{path}: {review:#}");
+        }
+        assert_eq!(review.pointer("/properties/spec/required"), Some(&json!(["verb", "queue"])));
+        assert!(review.pointer("/properties/status/required").is_none());
+        let queue = schema::<Queue>("Queue");
+        assert!(
+            queue
+                .pointer("/properties/status/properties/submit/properties/subjects/items/properties/name")
+                .is_some()
+        );
+    }
 }

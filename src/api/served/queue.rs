@@ -155,3 +155,97 @@ fn effective(answers: &Answers<'_>, standing: &Standing<'_>, right: Right) -> Ef
 pub fn list(items: Vec<Queue>) -> QueueList {
     QueueList { api_version: API_VERSION, kind: "QueueList", metadata: BTreeMap::new(), items }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::access::check::decide;
+    use crate::access::placement::LiveQueue;
+    use crate::access::testing::{any_identity, any_tree, tree};
+    use crate::api::answer::NamedKind;
+    use crate::api::served::testing::Here;
+
+    fn live(queues: &[(&str, bool, bool)]) -> Live {
+        let mut live = Live::default();
+        for (path, leaf, draining) in queues {
+            live.insert(path, LiveQueue { leaf: *leaf, draining: *draining });
+        }
+        live
+    }
+
+    #[test]
+    fn queues_stand_before_those_below_them() {
+        let tree =
+            tree(&[("root", "", ""), ("root.team", "", ""), ("root.team.etl", "", ""), ("root.zoo", "", "")]);
+        let live = live(&[
+            ("root.team.new.sub", true, false),
+            ("root.old", true, true),
+            ("root.team.etl", false, false),
+            ("root.zoo.x", true, false),
+        ]);
+        let standing = standing(&tree, &live);
+        let found: Vec<_> = standing.iter().map(|queue| (queue.path, queue.leaf, queue.dynamic)).collect();
+        assert_eq!(
+            found,
+            [
+                ("root", false, false),
+                ("root.team", false, false),
+                ("root.team.new", false, true),
+                ("root.team.new.sub", true, true),
+                ("root.team.etl", true, false),
+                ("root.zoo", true, false),
+                ("root.zoo.x", true, true),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_dynamic_queue_has_what_is_above_it() {
+        let tree = tree(&[("root", "", " ops"), ("root.team", "sue", "")]);
+        let answers = Answers { configuration: &Here, tree: &tree };
+        let live = live(&[("root.team.new", true, false)]);
+        let standing = standing(&tree, &live);
+        let new = queue(&answers, standing.last().unwrap());
+        assert_eq!(new.metadata.name, "root.team.new");
+        assert_eq!(new.status.parent.as_deref(), Some("root.team"));
+        assert_eq!((new.status.submit.acl.as_str(), new.status.admin.acl.as_str()), ("", ""));
+        let names: Vec<_> = new.status.submit.subjects.iter().map(|subject| subject.named.words()).collect();
+        assert_eq!(names, ["user sue", "group ops"]);
+    }
+
+    #[test]
+    fn many_are_counted() {
+        let names: Vec<String> = (0..300).map(|number| format!("u{number:03}")).collect();
+        let acl = names.join(",");
+        let tree = tree(&[("root", &acl, "")]);
+        let live = Live::default();
+        let standing = standing(&tree, &live).remove(0);
+        let submit = queue(&Answers { configuration: &Here, tree: &tree }, &standing).status.submit;
+        assert_eq!((submit.subjects.len(), submit.more), (MAX_SUBJECTS, 300 - MAX_SUBJECTS));
+    }
+
+    proptest! {
+        /// Whoever a queue lists may, and whoever may is listed: by name, by a group or as everyone.
+        #[test]
+        fn what_is_listed_is_what_is_decided(tree in any_tree(), identity in any_identity()) {
+            let answers = Answers { configuration: &Here, tree: &tree };
+            for standing in standing(&tree, &Live::default()) {
+                let queue = queue(&answers, &standing);
+                for (right, effective) in [(Right::Submit, &queue.status.submit), (Right::Admin, &queue.status.admin)] {
+                    let listed = effective.denial.is_none() && effective.subjects.iter().any(|subject| {
+                        let name = subject.named.name.clone().unwrap_or_default();
+                        match subject.named.kind {
+                            NamedKind::Everyone => true,
+                            NamedKind::User => name == identity.user,
+                            NamedKind::Group => identity.groups.contains(&name),
+                        }
+                    });
+                    let decision = decide(&tree, right, standing.path, &identity);
+                    prop_assert_eq!(listed, decision.allowed(), "{:?} {:?}", right, standing);
+                }
+            }
+        }
+    }
+}

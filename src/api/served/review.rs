@@ -331,3 +331,89 @@ fn without_nulls(value: Value) -> Value {
         other => other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn document(kind: Kind, spec: &Value) -> Value {
+        json!({"apiVersion": API_VERSION, "kind": kind.name(), "spec": spec})
+    }
+
+    #[test]
+    fn questions_are_read() {
+        let spec = json!({"user": "sue", "groups": ["devs"], "verb": "administer", "queue": "Root.Prod", "partition": "gpu"});
+        let expected = Asked {
+            user: "sue".to_owned(),
+            groups: vec!["devs".to_owned()],
+            right: Right::Admin,
+            queue: "Root.Prod".to_owned(),
+            partition: "gpu".to_owned(),
+            unknown: Vec::new(),
+        };
+        assert_eq!(read(Kind::Named, &document(Kind::Named, &spec)), Ok(expected));
+        let spec = json!({"verb": "use", "queue": "root", "partition": null});
+        let own = read(Kind::Own, &document(Kind::Own, &spec)).unwrap();
+        assert_eq!((own.right, own.partition.as_str(), own.user.as_str()), (Right::Submit, "default", ""));
+    }
+
+    /// Nobody becomes somebody else by a field that is not theirs to fill.
+    #[test]
+    fn of_ones_own_review_the_user_is_not_read() {
+        let spec = json!({"verb": "submit", "queue": "root", "user": "admin", "groups": ["system:masters"]});
+        let asked = read(Kind::Own, &document(Kind::Own, &spec)).unwrap();
+        assert_eq!((asked.user.as_str(), asked.groups.len()), ("", 0));
+        assert_eq!(asked.unknown, ["spec.groups", "spec.user"]);
+    }
+
+    #[test]
+    fn what_is_no_question_is_told() {
+        let named = |spec: Value| document(Kind::Named, &spec);
+        let cases = [
+            (json!([]), "a QueueAccessReview is an object"),
+            (json!({"kind": "QueueAccessReview"}), "apiVersion is nothing, and here it is"),
+            (document(Kind::Own, &json!({})), "kind is \"SelfQueueAccessReview\", and here"),
+            (json!({"apiVersion": API_VERSION, "kind": "QueueAccessReview"}), "spec"),
+            (named(json!("x")), "spec"),
+            (named(json!({"user": "a", "verb": "sumbit", "queue": "root"})), "did you mean `submit`?"),
+            (named(json!({"user": "a", "verb": "submit"})), "spec.queue"),
+            (named(json!({"user": "a", "verb": "submit", "queue": "x".repeat(5000)})), "spec.queue"),
+            (named(json!({"verb": "submit", "queue": "root"})), "spec.user"),
+            (named(json!({"user": ["a"], "verb": "submit", "queue": "root"})), "spec cannot be read at user"),
+            (named(json!({"user": "a", "groups": "x", "verb": "submit", "queue": "root"})), "at groups"),
+        ];
+        for (document, part) in cases {
+            let told = match read(Kind::Named, &document).unwrap_err() {
+                Wrong::Malformed(why) => why,
+                Wrong::Invalid(field, why) => format!("{field} {why}"),
+            };
+            assert!(told.contains(part), "{told}");
+        }
+    }
+
+    #[test]
+    fn the_answer_joins_what_was_sent() {
+        let review =
+            json!({"metadata": {"name": "x"}, "spec": {"verb": "submit"}, "status": {"allowed": true}});
+        let answered = answered(review, &Status::undecided("too early"));
+        let expected = json!({
+            "metadata": {"name": "x", "creationTimestamp": null}, "spec": {"verb": "submit"},
+            "status": {"allowed": false, "reason": "too early", "evaluationError": "too early"},
+        });
+        assert_eq!(answered, expected);
+    }
+
+    proptest! {
+        #[test]
+        fn anything_may_be_sent(text in "[\\[\\]{}:,a\"0-9n ]{0,30}", verb in ".{0,6}", queue in ".{0,9}") {
+            if let Ok(value) = serde_json::from_str::<Value>(&text) {
+                let _ = read(Kind::Own, &value);
+                let _ = read(Kind::Named, &document(Kind::Named, &value));
+                let _ = answered(value, &Status::undecided("x"));
+            }
+            let _ = read(Kind::Own, &document(Kind::Own, &json!({"verb": verb, "queue": queue})));
+        }
+    }
+}

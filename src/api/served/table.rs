@@ -1,9 +1,9 @@
 //! Queues as `kubectl get` shows them (`Table`, `meta.k8s.io`): one line for each, with everyone who may.
 //!
 //! ```text
-//! QUEUE           SUBMIT                        ADMIN              LEAF    DYNAMIC
-//! root            group ops (admin)             group ops          false   false
-//! root.prod       user sue, group ops (admin of root)   group ops (root)   true    false
+//! QUEUE       SUBMIT                                            ADMIN              LEAF    DYNAMIC
+//! root        group ops (admin)                                 group ops          false   false
+//! root.prod   user sue, group devs, group ops (admin of root)   group ops (root)   true    false
 //! ```
 
 use serde_json::{Value, json};
@@ -89,13 +89,11 @@ fn subjects(effective: &Effective, right: Right, queue: &str) -> String {
     }
     // Beside everyone no name says anything.
     let everyone = effective.subjects.iter().find(|subject| subject.named.kind == NamedKind::Everyone);
-    match everyone {
-        Some(everyone) => subject(everyone, right, queue),
-        None => {
-            let words = effective.subjects.iter().map(|named| subject(named, right, queue)).collect();
-            listed(words, effective.more)
-        }
+    if let Some(everyone) = everyone {
+        return subject(everyone, right, queue);
     }
+    let words = effective.subjects.iter().map(|named| subject(named, right, queue));
+    listed(words.collect(), effective.more)
 }
 
 fn subject(subject: &Grantee, right: Right, queue: &str) -> String {
@@ -142,4 +140,89 @@ fn cut(text: &str) -> String {
         return text.to_owned();
     }
     text.chars().take(MAX_CELL.saturating_sub(1)).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::placement::Live;
+    use crate::access::testing::tree;
+    use crate::api::answer::Answers;
+    use crate::api::served::queue::{queue, standing};
+    use crate::api::served::testing::Here;
+
+    fn queues(acls: &[(&str, &str, &str)]) -> Vec<Queue> {
+        let tree = tree(acls);
+        let answers = Answers { configuration: &Here, tree: &tree };
+        standing(&tree, &Live::default()).iter().map(|one| queue(&answers, one)).collect()
+    }
+
+    fn cells(table: &Value, row: usize) -> Vec<String> {
+        let cells = table.pointer(&format!("/rows/{row}/cells")).and_then(Value::as_array).unwrap();
+        cells.iter().map(|cell| cell.as_str().map_or_else(|| cell.to_string(), str::to_owned)).collect()
+    }
+
+    #[test]
+    fn a_line_says_who_may_and_from_where() {
+        let queues = queues(&[
+            ("root", "", " ops"),
+            ("root.prod", "sue devs", "lead"),
+            ("root.prod.etl", "", ""),
+            ("root.open", "*", ""),
+            ("root.@recovery@", "*", ""),
+        ]);
+        let table = table(&queues, "v1", Include::None);
+        for (row, expected) in [
+            (0, ["root", "group ops (admin)", "group ops", "false", "false"]),
+            (
+                1,
+                [
+                    "root.prod",
+                    "user sue, group devs, user lead (admin), group ops (admin of root)",
+                    "user lead, group ops (root)",
+                    "false",
+                    "false",
+                ],
+            ),
+            (
+                2,
+                [
+                    "root.prod.etl",
+                    "user sue (root.prod), group devs (root.prod), user lead (admin of root.prod) and 1 more",
+                    "user lead (root.prod), group ops (root)",
+                    "true",
+                    "false",
+                ],
+            ),
+            (3, ["root.open", "everyone", "group ops (root)", "true", "false"]),
+            (4, ["root.@recovery@", "nobody", "group ops (root)", "true", "false"]),
+        ] {
+            assert_eq!(cells(&table, row)[..5], expected);
+        }
+        assert_eq!(cells(&table, 1)[5..], ["default", "sue devs", "lead", "here"]);
+        let columns = table["columnDefinitions"].as_array().unwrap();
+        assert_eq!(columns.len(), cells(&table, 0).len());
+        assert!(table["rows"][0].get("object").is_none());
+    }
+
+    #[test]
+    fn a_line_brings_as_much_of_the_queue_as_is_asked_for() {
+        let queues = queues(&[("root", "sue", "")]);
+        let object = |include| table(&queues, "v1beta1", include)["rows"][0]["object"].clone();
+        let expected = json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1beta1", "metadata": {"name": "root"}});
+        assert_eq!(object(Include::Metadata), expected);
+        assert_eq!(object(Include::Object)["status"]["submit"]["acl"], "sue");
+    }
+
+    #[test]
+    fn cells_are_bounded() {
+        let names: Vec<String> = (0..400).map(|number| format!("somebody{number:03}")).collect();
+        let queues = queues(&[("root", &names.join(","), "x")]);
+        for cell in cells(&table(&queues, "v1", Include::None), 0) {
+            assert!(cell.chars().count() < 2 * MAX_CELL, "{cell}");
+        }
+        let long = "x".repeat(300);
+        let queues = self::queues(&[("root", &long, "")]);
+        assert!(cells(&table(&queues, "v1", Include::None), 0)[1].starts_with("user xxx"));
+    }
 }

@@ -30,7 +30,7 @@ pub use schema::{
     MAX_NAME_LENGTH, MAX_NAMES, MAX_PATTERN_LENGTH, MAX_PATTERNS, MAX_QUEUE_LENGTH, MAX_RAW_ACL_LENGTH,
 };
 pub use yunikorn_config::{
-    Adoption, BaseConfigMap, Delegation, Mode, OutputConfigMap, OutputIdentity, YuniKornConfig,
+    Adoption, BaseConfigMap, Delegation, Mode, OutputConfigMap, OutputIdentity, RbacMirror, YuniKornConfig,
     YuniKornConfigSpec, YuniKornConfigStatus,
 };
 

@@ -4,4 +4,5 @@ mod api_server;
 mod bed;
 mod elections;
 mod faults;
+mod mirror;
 mod scenarios;

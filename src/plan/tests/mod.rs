@@ -76,6 +76,7 @@ fn cluster(base: &str) -> Snapshot {
         defaults: Some(defaults.clone()),
         base: Some(defaults),
         output: None,
+        mirror: None,
         observed: Observed::default(),
     }
 }

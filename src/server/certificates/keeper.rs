@@ -138,7 +138,7 @@ impl Keeper {
             }
         };
         let led = if self.leadership.holds() { self.lead(found, &mut material, now).await } else { Ok(()) };
-        self.show(&material)?;
+        self.show(&material, now)?;
         self.held = material;
         led
     }
@@ -191,8 +191,10 @@ impl Keeper {
         Ok(())
     }
 
-    fn show(&mut self, material: &Material) -> Result<(), Error> {
-        let Some(certificate) = &material.shown else { return Ok(()) };
+    /// One that is not valid is of no use to anybody: without another, this replica is not ready.
+    fn show(&mut self, material: &Material, now: Timestamp) -> Result<(), Error> {
+        let valid = material.shown.as_ref().filter(|certificate| certificate.validity.holds(now));
+        let Some(certificate) = valid else { return Ok(()) };
         if self.shown.as_ref() != Some(&certificate.chain) {
             self.identity
                 .show(certificate.chain.as_bytes(), certificate.key.as_bytes())

@@ -126,3 +126,116 @@ fn unescaped(key: &str) -> String {
     }
     String::from_utf8(bytes).unwrap_or_else(|_| key.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+    use rcgen::{
+        BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
+    };
+
+    use super::*;
+
+    type Issuer = CertifiedIssuer<'static, KeyPair>;
+
+    fn authority() -> Issuer {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+    }
+
+    fn certificate(issuer: &Issuer, name: &str) -> Vec<CertificateDer<'static>> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, name);
+        vec![params.signed_by(&KeyPair::generate().unwrap(), issuer).unwrap().der().clone()]
+    }
+
+    fn data(issuer: &Issuer, names: &str) -> BTreeMap<String, String> {
+        let texts = [
+            ("requestheader-client-ca-file", issuer.pem()),
+            ("requestheader-allowed-names", names.to_owned()),
+            ("requestheader-username-headers", r#"["X-Remote-User","X-User"]"#.to_owned()),
+            ("requestheader-uid-headers", r#"["X-Remote-Uid"]"#.to_owned()),
+            ("requestheader-group-headers", r#"["X-Remote-Group"]"#.to_owned()),
+            ("requestheader-extra-headers-prefix", r#"["X-Remote-Extra-"]"#.to_owned()),
+        ];
+        texts.into_iter().map(|(key, text)| (key.to_owned(), text)).collect()
+    }
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pairs = pairs.iter().map(|(name, value)| {
+            (
+                HeaderName::from_bytes(name.as_bytes()).unwrap(),
+                HeaderValue::from_bytes(value.as_bytes()).unwrap(),
+            )
+        });
+        pairs.collect()
+    }
+
+    #[test]
+    fn the_api_server_speaks_for_others() {
+        let issuer = authority();
+        let proxy = FrontProxy::of(&data(&issuer, r#"["front"]"#)).unwrap();
+        let asked = headers(&[
+            ("X-Remote-User", ""),
+            ("X-User", "j\u{fc}rgen"),
+            ("x-remote-group", "devs"),
+            ("X-Remote-Group", "system:authenticated"),
+            ("X-Remote-Group", ""),
+            ("X-Remote-Uid", "7"),
+            ("X-Remote-Extra-Scopes.example.com%2FA", "view"),
+            ("X-Remote-Extra-scopes.example.com%2fa", "edit"),
+            ("X-Remote-Extra-50%", "x"),
+            ("X-Other", "y"),
+        ]);
+        let caller = proxy.caller(&certificate(&issuer, "front"), &asked).unwrap().unwrap();
+        assert_eq!((caller.user.as_str(), caller.uid.as_str()), ("j\u{fc}rgen", "7"));
+        assert_eq!(caller.groups, ["devs", "system:authenticated"]);
+        let extra: Vec<_> = caller.extra.iter().map(|(key, values)| (key.as_str(), values.len())).collect();
+        assert_eq!(extra, [("50%", 1), ("scopes.example.com/a", 2)]);
+        let anonymous =
+            headers(&[("X-Remote-User", "system:anonymous"), ("X-Remote-Group", "system:unauthenticated")]);
+        let caller = proxy.caller(&certificate(&issuer, "front"), &anonymous).unwrap().unwrap();
+        assert_eq!(caller.groups, ["system:unauthenticated"]);
+        let bare = headers(&[("X-Remote-User", "system:aggregator")]);
+        let caller = proxy.caller(&certificate(&issuer, "front"), &bare).unwrap().unwrap();
+        assert_eq!(caller.groups, ["system:authenticated"]);
+        assert_eq!(proxy.caller(&certificate(&issuer, "front"), &headers(&[])), Ok(None));
+    }
+
+    #[test]
+    fn nobody_else_does() {
+        let (issuer, other) = (authority(), authority());
+        let proxy = FrontProxy::of(&data(&issuer, r#"["front"]"#)).unwrap();
+        let admin = headers(&[("X-Remote-User", "admin"), ("X-Remote-Group", "system:masters")]);
+        for chain in [
+            Vec::new(),
+            certificate(&other, "front"),
+            certificate(&issuer, "Front"),
+            certificate(&issuer, ""),
+        ] {
+            assert!(proxy.caller(&chain, &admin).is_err());
+        }
+        let any = FrontProxy::of(&data(&issuer, "[]")).unwrap();
+        assert!(any.caller(&certificate(&issuer, "Front"), &admin).is_ok());
+        assert!(any.caller(&certificate(&other, "Front"), &admin).is_err());
+    }
+
+    #[test]
+    fn without_an_authority_nobody_speaks_for_others() {
+        let issuer = authority();
+        let without = |key: &str| {
+            let mut data = data(&issuer, "[]");
+            data.remove(key);
+            FrontProxy::of(&data).map(drop)
+        };
+        assert!(
+            without("requestheader-client-ca-file").unwrap_err().contains("--requestheader-client-ca-file")
+        );
+        assert!(without("requestheader-username-headers").unwrap_err().contains("names no header"));
+        assert!(without("requestheader-uid-headers").is_ok());
+        let told = FrontProxy::of(&data(&issuer, "front")).unwrap_err();
+        assert!(told.starts_with("requestheader-allowed-names: "), "{told}");
+    }
+}

@@ -60,6 +60,8 @@ pub fn router() -> Router<Doors> {
         .route(&at("queues/{*name}"), get(queues::get))
         .route(&at("queueaccessreviews"), post(reviews::create_named))
         .route(&at("selfqueueaccessreviews"), post(reviews::create_own))
+        .route(&at("queueaccessreviews/{*name}"), any(async || wrong_method()))
+        .route(&at("selfqueueaccessreviews/{*name}"), any(async || wrong_method()))
         .route(&at("{*rest}"), any(async || nothing_here()))
         .method_not_allowed_fallback(async || wrong_method())
         .layer(DefaultBodyLimit::max(MAX_BODY))

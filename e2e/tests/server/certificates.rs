@@ -1,0 +1,262 @@
+//! Certificates of the doors: shared, renewed without a failed call, made anew when they are of no use, mounted.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use kube::api::{Api, PostParams};
+use queuewarden::server::certificates::material::{Material, Terms};
+use queuewarden::server::certificates::secret;
+use queuewarden_e2e::doors_own::WEBHOOK;
+use queuewarden_e2e::wait::{LONG, PATIENCE};
+use queuewarden_e2e::{Bed, Doors, Operator, eventually};
+
+use super::{client, knock, prepared};
+
+/// So short that everything is renewed several times within a minute.
+const SHORT: [&str; 4] = ["--tls-certificate-lifetime", "6s", "--tls-authority-lifetime", "24s"];
+
+/// Makes the API server know of a webhook of ours, which is about nothing.
+async fn create_webhook(bed: &Bed) -> Result<()> {
+    let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(bed.client()?);
+    let webhook = serde_json::from_value(serde_json::json!({
+        "metadata": {"name": WEBHOOK},
+        "webhooks": [{
+            "name": "nothing.queuewarden.dev", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Ignore",
+            "clientConfig": {"url": "https://127.0.0.1:1/"},
+        }],
+    }))?;
+    webhooks.create(&PostParams::default(), &webhook).await?;
+    Ok(())
+}
+
+/// Whom the API server would trust, PEM.
+async fn told(bed: &Bed) -> Result<Option<String>> {
+    let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(bed.client()?);
+    let webhook = webhooks.get(WEBHOOK).await?.webhooks.unwrap_or_default().into_iter().next();
+    let bundle = webhook.context("there is no webhook")?.client_config.ca_bundle;
+    Ok(bundle.map(|bundle| String::from_utf8(bundle.0)).transpose()?)
+}
+
+#[tokio::test]
+async fn replicas_share_one_and_the_api_server_is_told() -> Result<()> {
+    Bed::with(async |bed| {
+        if !prepared(bed).await? {
+            return Ok(());
+        }
+        create_webhook(bed).await?;
+        let (_one, first) = Operator::start_self_certified(bed, &[]).await?;
+        let (_other, second) = Operator::start_self_certified(bed, &[]).await?;
+        ensure!(first.authority == second.authority);
+        let bundle = eventually("the API server to be told", PATIENCE, || told(bed)).await?;
+        ensure!(bundle == first.authority);
+        let client = client(&bundle)?;
+        ensure!(knock(&client, &first).await? == knock(&client, &second).await?);
+        let stranger = reqwest::Client::builder().no_proxy().build()?;
+        let error = stranger.get(first.url("/readyz")).send().await.unwrap_err();
+        ensure!(format!("{error:?}").contains("UnknownIssuer"), "{error:?}");
+        Ok(())
+    })
+    .await
+}
+
+/// What a load has seen.
+#[derive(Default)]
+struct Load {
+    calls: AtomicU64,
+    failures: Mutex<Vec<String>>,
+    shown: Mutex<BTreeSet<Vec<u8>>>,
+    trusted: Mutex<String>,
+    bundles: Mutex<BTreeSet<String>>,
+    over: AtomicBool,
+}
+
+impl Load {
+    fn trusted(&self) -> String {
+        self.trusted.lock().unwrap().clone()
+    }
+
+    /// As the API server, which is told of changes of its webhooks.
+    fn trust(&self, bundle: String) -> usize {
+        self.trusted.lock().unwrap().clone_from(&bundle);
+        let mut bundles = self.bundles.lock().unwrap();
+        bundles.insert(bundle);
+        bundles.len()
+    }
+
+    fn note(&self, outcome: Result<Vec<u8>>) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        match outcome {
+            Ok(shown) => drop(self.shown.lock().unwrap().insert(shown)),
+            Err(error) => self.failures.lock().unwrap().push(format!("{error:?}")),
+        }
+    }
+
+    /// Calls on one connection after the other, trusting whom the API server trusts at that moment.
+    async fn connect_anew(&self, doors: &Doors) -> Result<()> {
+        while !self.over.load(Ordering::Relaxed) {
+            let client = client(&self.trusted())?;
+            self.note(knock(&client, doors).await);
+        }
+        Ok(())
+    }
+
+    /// Calls on one connection that stays.
+    async fn stay_connected(&self, doors: &Doors) -> Result<()> {
+        let client = client(&self.trusted())?;
+        while !self.over.load(Ordering::Relaxed) {
+            self.note(knock(&client, doors).await);
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_is_renewed_under_load_without_a_failed_call() -> Result<()> {
+    Bed::with(async |bed| {
+        if !prepared(bed).await? {
+            return Ok(());
+        }
+        create_webhook(bed).await?;
+        let (_one, first) = Operator::start_self_certified(bed, &SHORT).await?;
+        let (_other, second) = Operator::start_self_certified(bed, &SHORT).await?;
+        let begin = eventually("the API server to be told", PATIENCE, || told(bed)).await?;
+        let load = Arc::new(Load::default());
+        load.trust(begin);
+        let mut tasks = tokio::task::JoinSet::new();
+        for doors in [&first, &second] {
+            for _ in 0..3 {
+                let (load, doors) = (Arc::clone(&load), doors.clone());
+                tasks.spawn(async move { load.connect_anew(&doors).await });
+            }
+            let (load, doors) = (Arc::clone(&load), doors.clone());
+            tasks.spawn(async move { load.stay_connected(&doors).await });
+        }
+        // Each new authority changes the bundle, and each that expires.
+        let bundles = eventually("three authorities to come and go", LONG, || async {
+            let bundles = load.trust(told(bed).await?.context("nobody is trusted")?);
+            Ok((bundles > 6).then_some(bundles))
+        })
+        .await?;
+        load.over.store(true, Ordering::Relaxed);
+        while let Some(ended) = tasks.join_next().await {
+            ended??;
+        }
+        let failures = load.failures.lock().unwrap().clone();
+        let (calls, shown) = (load.calls.load(Ordering::Relaxed), load.shown.lock().unwrap().len());
+        eprintln!("{calls} calls, {shown} certificates, {bundles} bundles, {} failures", failures.len());
+        ensure!(failures.is_empty(), "{} of {calls} calls failed: {:?}", failures.len(), failures.first());
+        ensure!(shown > 8, "{shown} certificates");
+        Ok(())
+    })
+    .await
+}
+
+fn terms() -> Terms {
+    Terms {
+        authority: SignedDuration::from_hours(48),
+        certificate: SignedDuration::from_hours(12),
+        names: BTreeSet::from(["127.0.0.1".to_owned()]),
+    }
+}
+
+/// As after a long sleep: everything has expired, and nobody was there to renew it.
+#[tokio::test]
+async fn an_expired_one_is_made_anew() -> Result<()> {
+    Bed::with(async |bed| {
+        if !prepared(bed).await? {
+            return Ok(());
+        }
+        create_webhook(bed).await?;
+        let then = Timestamp::from_second(1_700_000_000)?;
+        let mut old = Material::default();
+        old.add_authority(then, &terms())?;
+        old.sign(then, &terms(), 0)?;
+        bed.set_doors_secret(secret::data(&old)).await?;
+        let (operator, doors) = Operator::start_self_certified(bed, &[]).await?;
+        ensure!(doors.authority != old.bundle());
+        knock(&client(&doors.authority)?, &doors).await?;
+        let trusted = eventually("the API server to be told", PATIENCE, || told(bed)).await?;
+        ensure!(trusted == doors.authority);
+        let until = operator.metric("queuewarden_tls_certificate_expiry_timestamp_seconds", "").await?;
+        ensure!(until > 1_700_000_000.0 + 7.0 * 86400.0, "{until}");
+
+        // Emptied, or filled with what nobody can read: what was there is put back, and no caller is lost.
+        for damage in [None, Some(ByteString(b"damaged".to_vec()))] {
+            let mut data = std::collections::BTreeMap::new();
+            if let Some(damage) = damage {
+                data.extend(
+                    ["ca.crt", "ca.key", "tls.crt", "tls.key"].map(|key| (key.to_owned(), damage.clone())),
+                );
+            }
+            bed.set_doors_secret(data).await?;
+            eventually("the Secret to be whole", PATIENCE, || async {
+                Ok((bed.doors_secret().await?.get("ca.crt") == Some(&doors.authority)).then_some(()))
+            })
+            .await?;
+        }
+        // What somebody else keeps there is not touched.
+        let foreign = ["ca.crt", "tls.crt", "tls.key"];
+        let foreign = foreign.map(|key| (key.to_owned(), ByteString(doors.authority.clone().into_bytes())));
+        bed.set_doors_secret(foreign.into()).await?;
+        eventually("the operator to say so", PATIENCE, || async {
+            Ok(operator.log().await?.contains("was not written by queuewarden").then_some(()))
+        })
+        .await?;
+        ensure!(!bed.doors_secret().await?.contains_key("ca.key"));
+        knock(&client(&doors.authority)?, &doors).await?;
+        Ok(())
+    })
+    .await
+}
+
+/// Without the right to write its Secret there is no certificate, the replica says why, and is not ready.
+#[tokio::test]
+async fn without_rights_it_says_what_is_missing() -> Result<()> {
+    Bed::with(async |bed| {
+        if !prepared(bed).await? {
+            return Ok(());
+        }
+        bed.kubectl(&["delete", "role", "queuewarden-doors", "-n", "queuewarden-system"]).await?;
+        let address = "127.0.0.1:0";
+        let operator = Operator::launch(bed, &["--https", address], &[]).await?;
+        eventually("the operator to say so", PATIENCE, || async {
+            Ok(operator.log().await?.contains("cannot read Secret queuewarden-doors").then_some(()))
+        })
+        .await?;
+        let unready = operator.get("/readyz").await.unwrap_err().to_string();
+        ensure!(unready.contains("503"), "{unready}");
+        bed.install_doors().await?;
+        operator.ready().await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_mounted_one_is_read_again() -> Result<()> {
+    Bed::with(async |bed| {
+        if !prepared(bed).await? {
+            return Ok(());
+        }
+        let (_operator, doors) = Operator::start_serving(bed, &[]).await?;
+        let (before, connected) = (client(&doors.authority)?, client(&doors.authority)?);
+        knock(&connected, &doors).await?;
+        // Half of a pair is of no use: what was there stays.
+        let renewed = doors.renew_half()?;
+        knock(&before, &doors).await?;
+        let authority = renewed.finish()?;
+        let after = client(&authority)?;
+        eventually("the new certificate", PATIENCE, || async { knock(&after, &doors).await.map(Some) })
+            .await?;
+        ensure!(knock(&client(&doors.authority)?, &doors).await.is_err(), "the old one is still shown");
+        // A connection is not dropped for it.
+        tokio::time::timeout(Duration::from_secs(5), knock(&connected, &doors)).await??;
+        Ok(())
+    })
+    .await
+}
