@@ -13,8 +13,8 @@ use serde_json::json;
 
 use crate::assets::Servers;
 use crate::audit::{self, Audit};
-use crate::front_proxy;
 use crate::authorization;
+use crate::front_proxy;
 use crate::kubeconfig::{self, Access};
 use crate::process::Process;
 

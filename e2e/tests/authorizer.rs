@@ -209,7 +209,8 @@ async fn applications_are_those_of_the_cluster_and_queue_administrators_may_kill
             Ok(())
         };
         let ended = ended.await;
-        bed.kubectl(&["delete", "pod", "e2e-driver", "-n", ELSEWHERE, "--ignore-not-found", "--force"]).await?;
+        bed.kubectl(&["delete", "pod", "e2e-driver", "-n", ELSEWHERE, "--ignore-not-found", "--force"])
+            .await?;
         ended
     })
     .await

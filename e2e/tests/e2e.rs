@@ -14,3 +14,4 @@ mod placement;
 mod plugin;
 mod server;
 mod smoke;
+mod validating;

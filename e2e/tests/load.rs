@@ -91,9 +91,14 @@ async fn evaluator(bed: &Bed) -> Result<Duration> {
     let text = bed.config_value(yunikorn::CONFIGS, "queues.yaml").await?.context("no queues")?;
     let config = verdict(&text, &[]).config.context("no configuration")?;
     let tree = Tree::of(config.partition("default").context("no partition")?)?;
-    let asked = access::read(Kind::Subject, &review("root.prod"), None).map_err(|wrong| anyhow::anyhow!(wrong.message))?;
-    let world =
-        World { tree: &tree, resolver: &NoResolver, version: Version::default(), applications: &NoApplications };
+    let asked = access::read(Kind::Subject, &review("root.prod"), None)
+        .map_err(|wrong| anyhow::anyhow!(wrong.message))?;
+    let world = World {
+        tree: &tree,
+        resolver: &NoResolver,
+        version: Version::default(),
+        applications: &NoApplications,
+    };
     ensure!(review::answer(&asked, world).opinion == Opinion::Allow);
     let begin = Instant::now();
     for _ in 0..ROUNDS {
