@@ -14,6 +14,7 @@ use tower::ServiceExt as _;
 
 use super::testing::{Issuer, authority, certificate, data};
 use super::*;
+use crate::operator::applications::{Applications, Mode};
 use crate::operator::health::Health;
 use crate::plan::plan;
 use crate::plan::snapshot::*;
@@ -105,6 +106,7 @@ impl Door {
             knows: publisher.subscribe(),
             client: client.clone(),
             health: Arc::new(Health::default()),
+            applications: Applications::start(&client, Mode::Off),
             callers: Callers::by_token(client),
         };
         Self { router: router().with_state(doors), publisher, server, certificate }
