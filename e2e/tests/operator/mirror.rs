@@ -261,3 +261,25 @@ async fn its_rights_are_good_for_nothing_else() -> Result<()> {
     })
     .await
 }
+
+/// Its objects are the YuniKornConfig's: when that is deleted nobody is left who could remove them.
+#[tokio::test]
+async fn it_goes_with_the_configuration() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::ControllerManager, Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        let operator = mirroring(bed).await?;
+        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
+        operator.kill().await?;
+        bed.start_controller_manager().await?;
+        delete(bed, "yunikornconfig", "default").await?;
+        eventually("the mirror to be collected", LONG, || async {
+            let (roles, bindings) = mirrored(bed).await?;
+            Ok((roles.is_empty() && bindings.is_empty()).then_some(()))
+        })
+        .await
+    })
+    .await
+}
