@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::assets::Servers;
 use crate::audit::{self, Audit};
+use crate::authorization;
 use crate::front_proxy;
 use crate::kubeconfig::{self, Access};
 use crate::process::Process;
@@ -113,6 +114,8 @@ fn apiserver(servers: &Servers, directory: &Path, port: u16, etcd: u16, token: &
     fs::create_dir_all(&pki)?;
     let policy = directory.join("audit-policy.json");
     fs::write(&policy, audit::POLICY)?;
+    let authorization = directory.join(authorization::FILE);
+    fs::write(&authorization, authorization::RBAC)?;
     let tokens = directory.join("tokens.csv");
     fs::write(&tokens, format!("{token},admin,admin,\"system:masters\"\n"))?;
     // The key of the generated serving certificate signs service account tokens as well: one key less to make.
@@ -125,7 +128,6 @@ fn apiserver(servers: &Servers, directory: &Path, port: u16, etcd: u16, token: &
             "--advertise-address=127.0.0.1".to_owned(),
             "--endpoint-reconciler-type=none".to_owned(),
             format!("--service-cluster-ip-range={SERVICE_RANGE}"),
-            "--authorization-mode=RBAC".to_owned(),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
             // Pods never run, so nothing would mount their tokens; without it no namespace needs a ServiceAccount.
             "--disable-admission-plugins=ServiceAccount".to_owned(),
@@ -135,6 +137,7 @@ fn apiserver(servers: &Servers, directory: &Path, port: u16, etcd: u16, token: &
             "--max-mutating-requests-inflight=1000".to_owned(),
         ])
         .args(flag("--cert-dir", &pki))
+        .args(flag("--authorization-config", &authorization))
         .args(flag("--token-auth-file", &tokens))
         .args(flag("--service-account-key-file", &key))
         .args(flag("--service-account-signing-key-file", &key))

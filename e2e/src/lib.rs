@@ -12,6 +12,7 @@
 
 pub mod assets;
 pub mod audit;
+pub mod authorization;
 pub mod bed;
 pub mod conditions;
 mod control_plane;
@@ -36,6 +37,7 @@ mod session;
 pub mod wait;
 pub mod yunikorn;
 
+pub use authorization::Authorizer;
 pub use bed::{Bed, BedGuard, Capability};
 pub use conditions::Kind;
 pub use doors::Doors;

@@ -11,12 +11,13 @@ use crate::bed::Bed;
 use crate::doors::Doors;
 use crate::furniture::FIELD_MANAGER;
 use crate::operator;
-use crate::wait::{PATIENCE, eventually};
+use crate::wait::{LONG, PATIENCE, eventually};
 
 /// Leads out of the cluster to a process.
 const SERVICE: &str = "doors";
 /// The `APIService` of `manifests/access`.
 pub const API_SERVICE: &str = "v1alpha1.access.queuewarden.dev";
+const GROUP_PATH: &str = "/apis/access.queuewarden.dev/v1alpha1";
 
 impl Bed {
     /// Installs `manifests/access`, leads its Service to these doors, and waits until the API server asks there.
@@ -40,6 +41,13 @@ impl Bed {
         api_services.patch(API_SERVICE, &PatchParams::default(), &Patch::Merge(here)).await?;
         eventually("the API server to serve access.queuewarden.dev", PATIENCE, || async {
             Ok(self.access_is_served().await?.then_some(()))
+        })
+        .await?;
+        // Documents are fetched in the background; what kubectl does depends on them.
+        eventually("the documents of access.queuewarden.dev", LONG, || async {
+            self.kubectl(&["get", "--raw", &format!("/openapi/v3{GROUP_PATH}")]).await?;
+            let merged = self.kubectl(&["get", "--raw", "/openapi/v2"]).await?;
+            Ok(merged.contains(GROUP_PATH).then_some(()))
         })
         .await
     }

@@ -12,6 +12,8 @@ use queuewarden_e2e::{Bed, Capability, Kind, Operator, eventually};
 
 use tokio::io::AsyncWriteExt as _;
 
+/// A namespace that is deleted.
+const PASSING: &str = "queuewarden-e2e-passing";
 const QUEUES: &str = "/apis/access.queuewarden.dev/v1alpha1/queues";
 
 /// What kubectl did.
@@ -102,7 +104,8 @@ async fn kubectl_reads_queues() -> Result<()> {
             ("get queues.access.queuewarden.dev -o wide --field-selector metadata.name=root.prod", "QueueAcl/prod, QueueAcl/root"),
             ("get queues.v1alpha1.access.queuewarden.dev root.team -o jsonpath={.status.submit.subjects[0].grants[0].origins[0].name}", "team"),
             ("explain queues.access.queuewarden.dev.status.submit", "The queue's own ACL as written"),
-            ("explain queueaccessreviews.spec", "names the user"),
+            ("explain queues.access.queuewarden.dev.status.admin --output plaintext-openapiv2", "Everyone who has it"),
+            ("explain queueaccessreviews.spec", "The user's groups. Without any, YuniKorn resolves them."),
             ("api-resources --api-group=access.queuewarden.dev --no-headers -o name", "queueaccessreviews.access.queuewarden.dev\nqueues.access.queuewarden.dev\nselfqueueaccessreviews.access.queuewarden.dev\n"),
         ] {
             let ended = kubectl(bed, arguments, "").await?;
@@ -112,7 +115,7 @@ async fn kubectl_reads_queues() -> Result<()> {
             ("get queues.access.queuewarden.dev root.prd", "queues.access.queuewarden.dev \"root.prd\" not found"),
             ("get queues.access.queuewarden.dev -l a=b", "queues have no labels"),
             ("get queues.access.queuewarden.dev --field-selector status.lef=true", "did you mean `status.leaf`?"),
-            ("get queues.access.queuewarden.dev -w", "does not allow this method"),
+            ("get queues.access.queuewarden.dev -w", "queues cannot be watched"),
             ("delete queues.access.queuewarden.dev root.prod", "does not allow this method"),
             ("get queues.access.queuewarden.dev --as eve", "queues.access.queuewarden.dev is forbidden: User \"eve\" cannot list"),
         ] {
@@ -196,7 +199,7 @@ async fn slips_are_told() -> Result<()> {
         };
         for (spec, flags, part) in [
             ("{verb: sumbit, queue: root.prod}", "", "did you mean `submit`?"),
-            ("{verb: submit, queue: root.prod, user: admin}", "", "unknown field \"spec.user\""),
+            ("{verb: submit, queue: root.prod, user: admin}", "", "strict decoding error: unknown field \"spec.user\""),
             ("{verb: submit, queue: [root]}", "--validate=false", "spec cannot be read at queue"),
             ("{verb: submit}", "", "spec.queue is the full path of a queue"),
         ] {
@@ -212,6 +215,13 @@ async fn slips_are_told() -> Result<()> {
         let raw = kubectl(bed, "create --raw /apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews -f -", body);
         let raw = raw.await?;
         ensure!(raw.code == Some(0) && raw.out.contains("\"allowed\":true"), "{raw}");
+        let strict = "create --raw /apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews?fieldValidation=Strict -f -";
+        let strict = kubectl(bed, strict, &body.replace("\"verb\"", "\"user\":\"admin\",\"verb\"")).await?;
+        ensure!(
+            strict.code == Some(1)
+                && strict.err.contains("strict decoding error: unknown field \"spec.user\""),
+            "{strict}"
+        );
         let long = format!("{}{}", body, " ".repeat(70_000));
         let long = kubectl(bed, "create --raw /apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews -f -", &long);
         let long = long.await?;
@@ -251,6 +261,8 @@ async fn can_i_knows_the_resource() -> Result<()> {
 #[tokio::test]
 async fn the_cluster_works_without_the_doors() -> Result<()> {
     on_a_bed(async |bed, operator, doors| {
+        bed.start_controller_manager().await?;
+        bed.create_namespace(PASSING).await?;
         operator.kill().await?;
         eventually("the API server to notice", LONG, || async {
             Ok((!bed.access_is_served().await?).then_some(()))
@@ -267,11 +279,16 @@ async fn the_cluster_works_without_the_doors() -> Result<()> {
             ended.code == Some(1) && ended.err.contains("currently unable to handle the request"),
             "{ended}"
         );
+        // A namespace is not gone before the API server knows of everything that may be in it.
+        bed.kubectl(&["delete", "namespace", PASSING, "--wait=false"]).await?;
+        let unknown = "--for=condition=NamespaceDeletionDiscoveryFailure=True";
+        bed.kubectl(&["wait", unknown, "namespace", PASSING, "--timeout=60s"]).await?;
         drop((operator, doors));
         let (_operator, doors) = Operator::start_serving(bed, &[]).await?;
         bed.serve_access(&doors).await?;
         let listed = kubectl(bed, "get queues.access.queuewarden.dev", "").await?;
         ensure!(listed.out == TABLE, "{listed}");
+        bed.kubectl(&["wait", "--for=delete", "namespace", PASSING, "--timeout=60s"]).await?;
         Ok(())
     })
     .await

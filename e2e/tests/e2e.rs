@@ -3,12 +3,15 @@
 mod access;
 mod admission;
 mod agreement;
+mod authorizer;
 mod changes;
 mod cli;
 mod doors;
+mod load;
 mod operator;
 mod oracle;
 mod placement;
 mod plugin;
 mod server;
 mod smoke;
+mod validating;

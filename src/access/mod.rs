@@ -8,6 +8,7 @@
 //! * [`index`]: the same decisions from a table, without the steps.
 //! * [`reach`]: how far a grant reaches.
 //! * [`review`]: the same questions as Kubernetes asks them.
+//! * [`running`]: the applications that a cluster runs, by their pods.
 //! * [`who_can`](mod@who_can), [`what_can`](mod@what_can), [`matrix`](mod@matrix): who may do this on a queue, on which queues may one
 //!   do this, and both at once.
 //! * [`placement`]: where does an application land, and by which rule.
@@ -29,6 +30,7 @@ mod properties;
 pub mod reach;
 pub mod remedy;
 pub mod review;
+pub mod running;
 pub mod sentence;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -8,6 +8,7 @@
 //!   an entry that says what is wrong with it.
 //! * [`mirror`]: the roles and bindings of the RBAC mirror, read and written.
 //! * [`config_map`]: a `ConfigMap` as the plan's input, with the owners of its keys.
+//! * [`pod`]: a pod as the evaluator's plain data.
 //! * [`review`]: the reviews of Kubernetes, read and filled in.
 //! * [`served`]: the served resources of `access.queuewarden.dev`.
 //! * [`status`]: the plan's output as `status` of the objects.
@@ -21,6 +22,7 @@ pub mod config_map;
 pub mod convert;
 pub mod crd;
 pub mod mirror;
+pub mod pod;
 pub mod review;
 pub mod served;
 pub mod status;

@@ -19,11 +19,11 @@ const LONGEST_TTL: Duration = Duration::from_hours(1);
 const CONFIGURATION: &str = "authorization.yaml";
 const KUBECONFIG: &str = "kubeconfig";
 
-/// Prints the AuthorizationConfiguration and the kubeconfig with which an API server asks queuewarden.
+/// Prints what an API server needs to ask queuewarden who may do what: an authorization configuration and the kubeconfig that it names.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// Where the API server finds queuewarden, such as https://10.96.0.50: the address of the Service, for it has no cluster DNS
-    #[arg(long, value_name = "URL", value_parser = server)]
+    /// Where the API server finds queuewarden: by the address of the Service, for it has no cluster DNS
+    #[arg(long, value_name = "https://HOST", value_parser = server)]
     server: String,
     /// The authorities that have signed queuewarden's certificate; like all files, on the API server's machine
     #[arg(long, value_name = "FILE", value_parser = absolute)]

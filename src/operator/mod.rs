@@ -5,9 +5,11 @@
 //! * [`served`], [`apply`], [`status`], [`events`]: whether to write, and the writes, bounded by [`call`].
 //! * [`mirror`]: the RBAC mirror, watched and written.
 //! * [`read_back`], [`asking`], [`observed`]: what the scheduler runs, and the memory of what was seen.
+//! * [`applications`]: which run, for questions about them.
 //! * [`leader`]: which replica writes.
 //! * [`health`], [`metrics`]: what is told about it.
 
+pub mod applications;
 pub mod apply;
 pub mod asking;
 pub mod cache;

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
+use futures::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -25,8 +26,10 @@ use tower::{BoxError, ServiceExt as _};
 use super::places::{Place, Places, Unused};
 use crate::operator::health::Health;
 
-/// How long a connection that was put out may take to leave.
-const EVICTION: Duration = Duration::from_millis(200);
+/// How long a connection with nothing under way may take to leave.
+const FAREWELL: Duration = Duration::from_millis(200);
+/// When the server ends, how long a connection that was just made may take to ask.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What connections may do.
 #[derive(Debug, Clone, Copy)]
@@ -89,24 +92,33 @@ pub async fn serve(
 ) {
     let places = Places::new(limits.connections);
     let (stopping, _) = watch::channel(());
+    let serve = |stream: TcpStream, address: SocketAddr, place: Place| {
+        let connection = Connection {
+            address,
+            place: Arc::new(place),
+            acceptor: TlsAcceptor::from(Arc::clone(&tls)),
+            router: router.clone(),
+            limits,
+            health: Arc::clone(&health),
+        };
+        tokio::spawn(connection.run(stream, stopping.subscribe()));
+    };
     let accepting = async {
         loop {
             let Some((stream, address)) = accept(&listener).await else { continue };
             let Some(place) = places.take().await else { return };
-            let connection = Connection {
-                address,
-                place: Arc::new(place),
-                acceptor: TlsAcceptor::from(Arc::clone(&tls)),
-                router: router.clone(),
-                limits,
-                health: Arc::clone(&health),
-            };
-            tokio::spawn(connection.run(stream, stopping.subscribe()));
+            serve(stream, address, place);
         }
     };
     tokio::select! {
         () = accepting => {}
         () = stop => {}
+    }
+    // Those that have come before the end.
+    while let Some(Ok((stream, address))) = listener.accept().now_or_never() {
+        if let Some(Some(place)) = places.take().now_or_never() {
+            serve(stream, address, place);
+        }
     }
     drop(listener);
     // Who serves a connection listens; each cuts its own when the time is over.
@@ -186,15 +198,19 @@ impl Connection {
             why = self.ends(stopping) => why,
         };
         serving.as_mut().graceful_shutdown();
-        // Who was put out has nothing under way: the newcomer does not wait for it to say goodbye.
-        let patience = if why == "evicted" { EVICTION } else { self.limits.drain };
+        // Who was put out has nothing under way: nobody waits for it to say goodbye.
+        let patience = if matches!(why, "evicted" | "idle") { FAREWELL } else { self.limits.drain };
         timeout(patience, serving).await.map_or("cut", |_| why)
     }
 
     /// Why the server ends a connection.
     async fn ends(&self, mut stopping: watch::Receiver<()>) -> &'static str {
+        let last_words = async {
+            let _ = stopping.changed().await;
+            let _ = timeout(LAST_WORDS, self.place.asked()).await;
+        };
         tokio::select! {
-            _ = stopping.changed() => "stopped",
+            () = last_words => "stopped",
             () = sleep(self.limits.lifetime) => "retired",
             why = self.unused() => why,
         }

@@ -39,6 +39,7 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use kube::Client;
 
+use crate::operator::applications::Applications;
 use crate::operator::health::Health;
 use caller::Callers;
 use knowledge::{Knowledge, Knows};
@@ -54,6 +55,8 @@ pub struct Doors {
     pub health: Arc<Health>,
     /// Knows who asks.
     pub callers: Callers,
+    /// Which applications run.
+    pub applications: Applications,
 }
 
 impl fmt::Debug for Doors {

@@ -20,6 +20,7 @@ use super::knowledge::Knows;
 use super::listener::{self, Limits};
 use super::tls::{self, Identity};
 use super::{Doors, router};
+use crate::operator::applications::{Applications, Mode};
 use crate::operator::health::Health;
 use crate::operator::leader::Leadership;
 
@@ -38,6 +39,8 @@ pub struct Https {
     pub certificate: Source,
     /// File of the authorities whose client certificates count, in PEM.
     pub client_authorities: Option<PathBuf>,
+    /// Which questions about applications are answered.
+    pub applications: Mode,
     /// For whom a token has to be; empty: for the API server.
     pub audiences: Vec<String>,
 }
@@ -120,7 +123,9 @@ impl Open {
         let clients = https.client_authorities.clone();
         let files = Files::begin(pair, clients, identity.clone(), Arc::clone(health))?;
         let callers = Callers::new(client.clone(), files.authorities(), https.audiences.clone());
-        let doors = Doors { knows, client: client.clone(), health: Arc::clone(health), callers };
+        let applications = Applications::start(client, https.applications);
+        let doors =
+            Doors { knows, client: client.clone(), health: Arc::clone(health), callers, applications };
         let tls = tls::server_config(identity.clone())?;
         let listener =
             TcpListener::bind(https.listen).await.map_err(|error| Error::Listen(https.listen, error))?;

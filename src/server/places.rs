@@ -28,6 +28,7 @@ struct Seat {
     /// Since when it has no request under way; `None`: it has.
     idle: watch::Sender<Option<Instant>>,
     under_way: Mutex<usize>,
+    asked: watch::Sender<bool>,
     evicted: Notify,
 }
 
@@ -65,8 +66,9 @@ impl Places {
             self.make_room();
         }
         let permit = Arc::clone(&self.free).acquire_owned().await.ok()?;
-        let (idle, _) = watch::channel(Some(Instant::now()));
-        let seat = Arc::new(Seat { idle, under_way: Mutex::new(0), evicted: Notify::new() });
+        let idle = watch::Sender::new(Some(Instant::now()));
+        let asked = watch::Sender::new(false);
+        let seat = Arc::new(Seat { idle, under_way: Mutex::new(0), asked, evicted: Notify::new() });
         let mut taken = self.lock();
         let number = taken.next;
         taken.next = number.wrapping_add(1);
@@ -95,11 +97,11 @@ impl Place {
         Busy::new(Arc::clone(&self.seat))
     }
 
-    /// Returns when a request has begun.
+    /// Returns when the first request has begun, also if that was long ago.
     pub async fn asked(&self) {
-        let mut idle = self.seat.idle.subscribe();
+        let mut asked = self.seat.asked.subscribe();
         // The sender is ours: it does not go away.
-        let _ = idle.wait_for(Option::is_none).await;
+        let _ = asked.wait_for(|asked| *asked).await;
     }
 
     /// Returns when there was no request for `patience`, or another connection needs the place.
@@ -134,6 +136,7 @@ impl Busy {
         *under_way += 1;
         if *under_way == 1 {
             seat.idle.send_replace(None);
+            seat.asked.send_if_modified(|asked| !std::mem::replace(asked, true));
         }
         drop(under_way);
         Self(seat)
@@ -165,6 +168,7 @@ mod tests {
         let second = places.take().await.unwrap();
         advance(Duration::from_secs(1)).await;
         let third = places.take().await.unwrap();
+        advance(Duration::from_secs(1)).await;
         let busy = first.begin();
         let newcomer = tokio::spawn({
             let places = Arc::clone(&places);

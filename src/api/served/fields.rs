@@ -67,7 +67,7 @@ impl Term {
         };
         let known = FIELDS.iter().find(|known| **known == field.trim());
         let Some(field) = known else {
-            let near = nearest(FIELDS.into_iter(), field.trim());
+            let near = nearest(FIELDS, field.trim());
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             return Err(format!(
                 "queues cannot be selected by {}, only by {}{hint}",
@@ -121,7 +121,7 @@ mod tests {
     use crate::access::placement::Live;
     use crate::access::testing::tree;
     use crate::api::answer::Answers;
-    use crate::api::served::queue::{queue, standing};
+    use crate::api::served::queue::{self, standing};
     use crate::api::served::testing::Here;
 
     fn selected(text: &str) -> Vec<String> {
@@ -129,7 +129,7 @@ mod tests {
         let answers = Answers { configuration: &Here, tree: &tree };
         let selector = Selector::parse(text).unwrap();
         let live = Live::default();
-        let queues = standing(&tree, &live).into_iter().map(|one| queue(&answers, &one));
+        let queues = queue::queues(&answers, &standing(&tree, &live)).into_iter();
         queues.filter(|queue| selector.selects(queue)).map(|queue| queue.metadata.name).collect()
     }
 

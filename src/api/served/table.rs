@@ -89,13 +89,11 @@ fn subjects(effective: &Effective, right: Right, queue: &str) -> String {
     }
     // Beside everyone no name says anything.
     let everyone = effective.subjects.iter().find(|subject| subject.named.kind == NamedKind::Everyone);
-    match everyone {
-        Some(everyone) => subject(everyone, right, queue),
-        None => {
-            let words = effective.subjects.iter().map(|named| subject(named, right, queue)).collect();
-            listed(words, effective.more)
-        }
+    if let Some(everyone) = everyone {
+        return subject(everyone, right, queue);
     }
+    let words = effective.subjects.iter().map(|named| subject(named, right, queue));
+    listed(words.collect(), effective.more)
 }
 
 fn subject(subject: &Grantee, right: Right, queue: &str) -> String {
@@ -150,13 +148,13 @@ mod tests {
     use crate::access::placement::Live;
     use crate::access::testing::tree;
     use crate::api::answer::Answers;
-    use crate::api::served::queue::{queue, standing};
+    use crate::api::served::queue::{self, standing};
     use crate::api::served::testing::Here;
 
     fn queues(acls: &[(&str, &str, &str)]) -> Vec<Queue> {
         let tree = tree(acls);
         let answers = Answers { configuration: &Here, tree: &tree };
-        standing(&tree, &Live::default()).iter().map(|one| queue(&answers, one)).collect()
+        queue::queues(&answers, &standing(&tree, &Live::default()))
     }
 
     fn cells(table: &Value, row: usize) -> Vec<String> {

@@ -1,10 +1,8 @@
 //! Questions about applications, for `can-i` and `explain`: who may view, modify, kill or move one, or read its logs.
 //!
 //! * [`answer`]: what programs get; [`text`]: what people read.
-//! * [`properties`]: the settings of a cluster and of an application, from a file.
 
 pub mod answer;
-pub mod properties;
 pub mod text;
 
 use std::path::PathBuf;
@@ -20,6 +18,7 @@ use super::input::source;
 use super::{Exit, Failure, report};
 use crate::access::application::{self, Question, Verb};
 use crate::api::answer::Answers;
+use crate::model::application::properties;
 use crate::model::application::settings::KEYS;
 use crate::model::application::{ApplicationAcl, Dialect, Rules};
 use crate::text::diag::Diagnostic;

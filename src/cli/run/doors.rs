@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use jiff::SignedDuration;
 use rustls::pki_types::ServerName;
 
+use crate::operator::applications::Mode;
 use crate::server::certificates::files::Pair;
 use crate::server::open::{Https, Source};
 
@@ -15,6 +16,25 @@ const SHORTEST: SignedDuration = SignedDuration::from_secs(6);
 const OUTLIVES: i32 = 3;
 /// No longer than X.509 can say, and calendars hold.
 const LONGEST: SignedDuration = SignedDuration::from_hours(100 * 365 * 24);
+
+/// Which questions about applications are answered.
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum Applications {
+    #[default]
+    Off,
+    On,
+    Pods,
+}
+
+impl From<Applications> for Mode {
+    fn from(applications: Applications) -> Self {
+        match applications {
+            Applications::Off => Self::Off,
+            Applications::On => Self::On,
+            Applications::Pods => Self::Pods,
+        }
+    }
+}
 
 /// Flags of the doors.
 #[derive(Debug, clap::Args)]
@@ -43,6 +63,9 @@ pub(super) struct Doors {
     /// Take client certificates that these authorities, in PEM, have signed; read again when it changes
     #[arg(long, value_name = "FILE", requires = "https")]
     client_ca_file: Option<PathBuf>,
+    /// Answer questions about applications, too, by the pods that YuniKorn schedules; pods: and who may read the logs of those pods, or delete them
+    #[arg(long, value_enum, default_value_t, value_name = "MODE", requires = "https")]
+    applications: Applications,
     /// Take only tokens that are for this audience, instead of those for the API server; may be repeated
     #[arg(long, value_name = "NAME", requires = "https")]
     token_audience: Vec<String>,
@@ -61,6 +84,7 @@ impl Doors {
             listen,
             certificate,
             client_authorities: self.client_ca_file.clone(),
+            applications: self.applications.into(),
             audiences: self.token_audience.clone(),
         }))
     }

@@ -2,7 +2,9 @@
 
 use super::refused;
 use super::trusted::Trusted;
-use crate::access::review::{self, Answer, NoApplications, Question, Review, World, may_ask};
+use crate::access::review::{self, Answer, Applications, Found, Question, Review, World, may_ask};
+use crate::access::running::Scheduler;
+use crate::access::running::pods::{self, PodQuestion};
 use crate::access::tree::Tree;
 use crate::api::review::{Kind, access};
 use crate::model::identity::Identity;
@@ -23,6 +25,15 @@ pub(super) fn unknown_asker(why: &str) -> Answer {
     Answer::undecided(&format!("queuewarden cannot check now who asks: {why}"))
 }
 
+/// What is asked, and is for us to answer.
+#[derive(Debug, Clone, Copy)]
+enum Asked<'a> {
+    /// In our own words.
+    Ours(Question<'a>),
+    /// About a pod, in those of Kubernetes.
+    Pod(PodQuestion<'a>),
+}
+
 /// The answer to a review.
 ///
 /// # Errors
@@ -31,23 +42,29 @@ pub(super) async fn answer(
     doors: &Doors,
     trusted: &Trusted,
     kind: Kind,
-    asker: &Caller,
+    caller: &Caller,
     document: &serde_json::Value,
 ) -> Result<Answer, Refusal> {
-    let asker_identity = Identity { user: asker.user.clone(), groups: asker.groups.clone() };
-    let review = access::read(kind, document, Some(&asker_identity)).map_err(|wrong| refused(&wrong))?;
-    let question = match review::read(&review) {
-        Ok(question) => question,
+    let curious = Identity { user: caller.user.clone(), groups: caller.groups.clone() };
+    let review = access::read(kind, document, Some(&curious)).map_err(|wrong| refused(&wrong))?;
+    let pod = pods::read(&review).filter(|_| doors.applications.answers_pods());
+    let asked = match (review::read(&review), pod) {
+        (Ok(question), _) => Asked::Ours(question),
+        (Err(_), Some(pod)) => Asked::Pod(pod),
         // What is not asked of us needs no leave to be asked.
-        Err(none) => return Ok(Answer::from(none)),
+        (Err(none), None) => return Ok(Answer::from(none)),
     };
     let knowledge = doors.knowledge();
     let queues = queues(knowledge.as_deref());
-    let tree = queues.as_ref().ok().map(|(_, tree)| *tree);
-    if kind != Kind::Own && !trusted.knows(asker) {
+    let found = match &queues {
+        Ok((queues, tree)) => find(doors, asked, scheduler(queues, tree)).await,
+        Err(_) => None,
+    };
+    if kind != Kind::Own && !trusted.knows(caller) {
         let about = Identity { user: review.user.clone(), groups: review.groups.clone() };
-        if !may_ask(tree, &asker_identity, &about, place(question)) {
-            match trusted.ask(&doors.client, asker).await {
+        let tree = queues.as_ref().ok().map(|(_, tree)| *tree);
+        if !may_ask(tree, &curious, &about, place(asked, found.as_ref())) {
+            match trusted.ask(&doors.client, caller).await {
                 Ok(None) => {}
                 Ok(Some(refusal)) => return Err(refusal),
                 Err(why) => return Ok(unknown_asker(&why)),
@@ -55,18 +72,9 @@ pub(super) async fn answer(
         }
     }
     Ok(match queues {
-        Ok((queues, tree)) => evaluate(&review, queues, tree),
+        Ok((queues, tree)) => evaluate(&review, asked, found, scheduler(queues, tree)),
         Err(why) => Answer::undecided(&why),
     })
-}
-
-/// Where the question is about: whoever administers this queue may ask it about others.
-fn place(question: Question<'_>) -> &str {
-    match question {
-        Question::Queue { queue, .. } => queue,
-        Question::AllQueues { .. } => queue::ROOT,
-        Question::Application { .. } => "",
-    }
 }
 
 /// The queues that the scheduler runs.
@@ -77,12 +85,52 @@ fn queues(knowledge: Option<&Knowledge>) -> Result<(&Queues, &Tree), String> {
     tree.map(|tree| (queues, tree)).ok_or_else(|| format!("there is no partition {}", quoted(PARTITION)))
 }
 
-fn evaluate(review: &Review, queues: &Queues, tree: &Tree) -> Answer {
-    let world = World {
-        tree,
-        resolver: queues.resolver().here(),
-        version: Version::default(),
-        applications: &NoApplications,
-    };
-    review::answer(review, world)
+fn scheduler<'a>(queues: &Queues, tree: &'a Tree) -> Scheduler<'a> {
+    Scheduler { tree, resolver: queues.resolver().here(), version: Version::default() }
+}
+
+/// The application that is asked about; `None` where none is.
+async fn find(doors: &Doors, asked: Asked<'_>, scheduler: Scheduler<'_>) -> Option<Found> {
+    match asked {
+        Asked::Ours(Question::Application { namespace, id, .. }) => {
+            Some(doors.applications.find(namespace, id, scheduler).await)
+        }
+        Asked::Pod(pod) => Some(doors.applications.of_pod(pod, scheduler).await),
+        Asked::Ours(Question::Queue { .. } | Question::AllQueues { .. }) => None,
+    }
+}
+
+/// Whoever administers this queue may ask about others.
+fn place<'a>(asked: Asked<'a>, found: Option<&'a Found>) -> &'a str {
+    match (asked, found) {
+        (Asked::Ours(Question::Queue { queue, .. }), _) => queue,
+        (Asked::Ours(Question::AllQueues { .. }), _) => queue::ROOT,
+        (_, Some(Found::Application(application))) => &application.queue,
+        // Where nothing is known there is nobody's queue; whether there is something is not told to everyone either.
+        _ => "",
+    }
+}
+
+fn evaluate(review: &Review, asked: Asked<'_>, found: Option<Found>, scheduler: Scheduler<'_>) -> Answer {
+    let Scheduler { tree, resolver, version } = scheduler;
+    match (asked, found) {
+        (Asked::Ours(_), found) => {
+            let applications = Looked(found);
+            review::answer(review, World { tree, resolver, version, applications: &applications })
+        }
+        (Asked::Pod(pod), Some(Found::Application(application))) => {
+            pods::answer(review, pod, &application, tree, resolver)
+        }
+        (Asked::Pod(_), Some(Found::Undecided(why))) => Answer::undecided(&why),
+        (Asked::Pod(_), _) => Answer::no_opinion("YuniKorn schedules no such pod"),
+    }
+}
+
+/// The one application that was looked for.
+struct Looked(Option<Found>);
+
+impl Applications for Looked {
+    fn find(&self, _: &str, _: &str) -> Found {
+        self.0.clone().unwrap_or(Found::Unknown)
+    }
 }

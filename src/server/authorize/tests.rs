@@ -11,6 +11,7 @@ use serde_json::json;
 use tower::ServiceExt as _;
 
 use super::*;
+use crate::operator::applications::{Applications, Mode};
 use crate::operator::health::Health;
 use crate::plan::plan;
 use crate::plan::snapshot::*;
@@ -78,6 +79,7 @@ impl Door {
             knows: publisher.subscribe(),
             client: client.clone(),
             health: Arc::new(Health::default()),
+            applications: Applications::start(&client, Mode::Off),
             callers: Callers::by_token(client),
         };
         Self { router: router().with_state(doors), publisher, asked }

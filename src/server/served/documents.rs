@@ -1,5 +1,6 @@
 //! Discovery and `OpenAPI`: documents that are the same for everyone, with a tag, so that who has them need not fetch them again.
 
+use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 use axum::Router;
@@ -25,7 +26,11 @@ struct Document {
 impl Document {
     fn of(value: &Value, media: String) -> Self {
         let text = value.to_string();
-        let hash = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02X}")).collect();
+        let hash = Sha256::digest(text.as_bytes()).iter().fold(String::with_capacity(64), |mut hex, byte| {
+            // Writing into a String does not fail.
+            _ = write!(hex, "{byte:02X}");
+            hex
+        });
         Self { text, hash, media }
     }
 

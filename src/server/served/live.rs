@@ -41,14 +41,12 @@ impl LiveQueues {
         let asked = (url, partition.to_owned());
         // Whoever comes while the scheduler is asked waits for the same answer.
         let mut seen = self.seen.lock().await;
-        match seen.as_ref().filter(|seen| seen.asked == asked && seen.at.elapsed() < FRESH) {
-            Some(seen) => seen.answer.clone(),
-            None => {
-                let answer = ask(&asked.0, partition).await.map(Arc::new);
-                *seen = Some(Seen { at: Instant::now(), asked, answer: answer.clone() });
-                answer
-            }
+        if let Some(seen) = seen.as_ref().filter(|seen| seen.asked == asked && seen.at.elapsed() < FRESH) {
+            return seen.answer.clone();
         }
+        let answer = ask(&asked.0, partition).await.map(Arc::new);
+        *seen = Some(Seen { at: Instant::now(), asked, answer: answer.clone() });
+        answer
     }
 }
 

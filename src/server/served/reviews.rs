@@ -149,9 +149,9 @@ async fn about_others(
 ) -> Result<(), Refusal> {
     let queues = knowledge.and_then(|knowledge| knowledge.queues.as_ref().ok());
     let tree = queues.and_then(|queues| queues.tree(&asked.partition));
-    let asker = Identity { user: caller.user.clone(), groups: caller.groups.clone() };
+    let curious = Identity { user: caller.user.clone(), groups: caller.groups.clone() };
     let about = Identity { user: asked.user.clone(), groups: asked.groups.clone() };
-    if may_ask(tree, &asker, &about, &asked.queue) {
+    if may_ask(tree, &curious, &about, &asked.queue) {
         return Ok(());
     }
     let wish = Wish {
