@@ -43,7 +43,8 @@ async fn send(client: &Client, method: &str, path: &str, kind: &str, body: &Valu
         .map(|value| {
             // `299 - "text"`, as HTTP quotes it.
             let text = String::from_utf8_lossy(value.as_bytes());
-            text.split_once('"').map_or("", |(_, rest)| rest).trim_end_matches('"').replace("\\\"", "\"")
+            let quoted = text.split_once('"').map_or("", |(_, rest)| rest);
+            quoted.strip_suffix('"').unwrap_or(quoted).replace("\\\"", "\"")
         })
         .collect();
     let body = response.into_body().collect_bytes().await?;
