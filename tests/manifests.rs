@@ -35,6 +35,7 @@ fn every_file_is_installed() {
         "manifests/config",
         "manifests/doors",
         "manifests/rbac-mirror",
+        "manifests/submission",
         "manifests/submission-policy",
         "manifests/validating",
         "manifests/guard",

@@ -11,6 +11,7 @@
 //! * [`running`]: the applications that a cluster runs, by their pods.
 //! * [`who_can`](mod@who_can), [`what_can`](mod@what_can), [`matrix`](mod@matrix): who may do this on a queue, on which queues may one
 //!   do this, and both at once.
+//! * [`submission`]: will a workload that is being applied be taken.
 //! * [`placement`]: where does an application land, and by which rule.
 //! * [`diff`](mod@diff): who gains and who loses what between two configurations.
 //! * [`lint`](mod@lint): what the whole tree shows that no single ACL does.
@@ -32,6 +33,7 @@ pub mod remedy;
 pub mod review;
 pub mod running;
 pub mod sentence;
+pub mod submission;
 #[cfg(test)]
 pub(crate) mod testing;
 pub mod tree;

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 
 use super::v1alpha1 as api;
 use crate::{
+    access::submission,
     model::identity::Identity,
     plan::{
         conditions::{Condition, Status},
@@ -205,12 +206,19 @@ fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Ve
         system_users,
         external_users,
         external_groups,
+        submission,
     } = spec;
-    let spec =
-        AdmissionPolicySpec { bypass_auth, trust_controllers, system_users, external_users, external_groups };
+    let spec = AdmissionPolicySpec {
+        bypass_auth,
+        trust_controllers,
+        system_users,
+        external_users,
+        external_groups,
+        submission: submission.map(submission_mode),
+    };
     if spec == AdmissionPolicySpec::default() {
         return Err(vec![Diagnostic::error(EMPTY_POLICY, "no field is set, so nothing would change").help(
-            "set one of `bypassAuth`, `trustControllers`, `systemUsers`, `externalUsers`, `externalGroups`",
+            "set one of `bypassAuth`, `trustControllers`, `systemUsers`, `externalUsers`, `externalGroups`, `submission`",
         )]);
     }
     Ok(spec)
@@ -223,8 +231,25 @@ fn policy_in_force(memory: api::AccessControlInForce) -> AdmissionPolicySpec {
         system_users,
         external_users,
         external_groups,
+        submission,
     } = memory;
-    AdmissionPolicySpec { bypass_auth, trust_controllers, system_users, external_users, external_groups }
+    AdmissionPolicySpec {
+        bypass_auth,
+        trust_controllers,
+        system_users,
+        external_users,
+        external_groups,
+        submission: submission.map(submission_mode),
+    }
+}
+
+fn submission_mode(word: api::Submission) -> submission::Mode {
+    match word {
+        api::Submission::Off => submission::Mode::Off,
+        api::Submission::Audit => submission::Mode::Audit,
+        api::Submission::Warn => submission::Mode::Warn,
+        api::Submission::Deny => submission::Mode::Deny,
+    }
 }
 
 fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, Vec<Diagnostic>> {

@@ -6,6 +6,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 
 use super::v1alpha1 as api;
+use crate::access::submission;
 use crate::plan::{
     ConfigStatus, ObjectStatus, OutputRef, QueueAclStatus,
     conditions::Condition,
@@ -86,13 +87,29 @@ fn grant_in_force(in_force: &QueueAclInForce) -> api::GrantInForce {
 }
 
 fn access_control_in_force(in_force: AdmissionPolicySpec) -> api::AccessControlInForce {
-    let AdmissionPolicySpec { bypass_auth, trust_controllers, system_users, external_users, external_groups } =
-        in_force;
+    let AdmissionPolicySpec {
+        bypass_auth,
+        trust_controllers,
+        system_users,
+        external_users,
+        external_groups,
+        submission,
+    } = in_force;
     api::AccessControlInForce {
         bypass_auth,
         trust_controllers,
         system_users,
         external_users,
         external_groups,
+        submission: submission.map(submission_word),
+    }
+}
+
+fn submission_word(mode: submission::Mode) -> api::Submission {
+    match mode {
+        submission::Mode::Off => api::Submission::Off,
+        submission::Mode::Audit => api::Submission::Audit,
+        submission::Mode::Warn => api::Submission::Warn,
+        submission::Mode::Deny => api::Submission::Deny,
     }
 }

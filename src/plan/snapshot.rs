@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::conditions::Condition;
 use super::mirror::Mirror;
+use crate::access::submission;
 use crate::model::identity::Identity;
 use crate::text::diag::Diagnostic;
 
@@ -151,6 +152,8 @@ pub struct AdmissionPolicySpec {
     pub external_users: Option<Vec<String>>,
     /// `admissionController.accessControl.externalGroups`
     pub external_groups: Option<Vec<String>>,
+    /// What is done about workloads that their users may not submit; no key of `YuniKorn`'s.
+    pub submission: Option<submission::Mode>,
 }
 
 /// Whether the operator writes.

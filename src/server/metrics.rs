@@ -24,6 +24,7 @@ pub struct Metrics {
     pub connections: Gauge,
     ended: Family<Labels, Counter>,
     requests: Family<Labels, Histogram, fn() -> Histogram>,
+    decisions: Family<Labels, Counter>,
 }
 
 impl Default for Metrics {
@@ -37,6 +38,7 @@ impl Default for Metrics {
             connections: Gauge::default(),
             ended: Family::default(),
             requests: Family::new_with_constructor(seconds),
+            decisions: Family::default(),
         }
     }
 }
@@ -72,6 +74,11 @@ impl Metrics {
             "Requests, by door and status code",
             self.requests.clone(),
         );
+        r.register(
+            "decisions",
+            "Decisions about access, by verb, decision and what decided",
+            self.decisions.clone(),
+        );
     }
 
     /// The doors answer by this from now on.
@@ -100,5 +107,12 @@ impl Metrics {
     pub fn answered(&self, door: &str, code: u16, took: Duration) {
         let labels = vec![("door", door.to_owned()), ("code", code.to_string())];
         self.requests.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    /// A question was answered. All three are words of ours.
+    pub fn decided(&self, verb: &'static str, decision: &'static str, clause: &'static str) {
+        let labels = [("verb", verb), ("decision", decision), ("clause", clause)];
+        let labels = labels.map(|(name, value)| (name, value.to_owned())).to_vec();
+        self.decisions.get_or_create(&labels).inc();
     }
 }

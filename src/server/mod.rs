@@ -13,6 +13,7 @@
 //!   callers do.
 //! * [`served`]: `queues` and reviews behind the API server's aggregator.
 //! * [`validating`]: what is said to changes of our objects and of `YuniKorn`'s ConfigMaps, before they are stored.
+//! * [`submission`]: what is said to pods and workloads that `YuniKorn` would reject.
 //! * [`knowledge`]: what all doors answer from.
 
 pub mod authorize;
@@ -27,6 +28,7 @@ mod permission;
 pub mod places;
 pub mod refusal;
 pub mod served;
+pub mod submission;
 pub mod tls;
 pub mod validating;
 
@@ -76,7 +78,7 @@ impl Doors {
 pub fn router(doors: Doors) -> Router {
     let router =
         Router::new().route("/readyz", get(ready)).merge(served::router()).merge(authorize::router());
-    let router = router.merge(validating::router());
+    let router = router.merge(validating::router()).merge(submission::router());
     bounds::bound(router, &doors.health).with_state(doors)
 }
 

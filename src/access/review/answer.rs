@@ -283,7 +283,7 @@ fn written_in(decision: &check::Decision) -> String {
 }
 
 /// What cannot be seen is escaped, and what is too long is cut: names come from whoever asks.
-fn visible(text: &str) -> String {
+pub(in crate::access) fn visible(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text.chars();
     rest.by_ref().take(MAX_REASON.saturating_sub(1)).for_each(|c| show(&mut shown, c));

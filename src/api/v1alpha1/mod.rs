@@ -22,7 +22,7 @@ mod schema;
 mod yunikorn_config;
 
 pub use admission_policy::{
-    AccessControlInForce, AdmissionPolicy, AdmissionPolicySpec, AdmissionPolicyStatus,
+    AccessControlInForce, AdmissionPolicy, AdmissionPolicySpec, AdmissionPolicyStatus, Submission,
 };
 pub use grant::Grant;
 pub use queue_acl::{BaseAcl, DelegatedBy, GrantInForce, QueueAcl, QueueAclSpec, QueueAclStatus};
