@@ -212,7 +212,7 @@ async fn what_is_no_review_is_refused_in_words() {
     let mut broken = about("sue");
     broken["spec"]["groups"] = json!("devs");
     for body in [
-        "".to_owned(),
+        String::new(),
         "[]".to_owned(),
         "garbage".to_owned(),
         pod.to_string(),
