@@ -7,7 +7,7 @@ use crate::access::submission::{Judgement, Mode};
 use crate::model::admission::request::{Kind, Request, Workload};
 use crate::text::diag::Diagnostic;
 
-/// Kinds that are judged themselves, so that what they make is not: API group and kind. A SparkApplication is none of them: its driver is
+/// Kinds that are judged themselves, so that what they make is not: API group and kind. A `SparkApplication` is none of them: its driver is
 /// the first that is seen of it.
 const JUDGED: [(&str, &str); 7] = [
     ("", "Pod"),
