@@ -14,4 +14,5 @@ mod placement;
 mod plugin;
 mod server;
 mod smoke;
+mod submission;
 mod validating;

@@ -17,7 +17,7 @@ fn texts(pairs: &[(&str, &str)]) -> Texts {
 }
 
 fn request(kind: Kind, user: &str, queue: &str) -> Request {
-    let labels = texts(if queue.is_empty() { &[] } else { &[(QUEUE, queue)] });
+    let labels = if queue.is_empty() { Texts::new() } else { texts(&[(QUEUE, queue)]) };
     Request {
         operation: Operation::Create,
         kind,

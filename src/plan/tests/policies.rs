@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::admission::{BYPASS_AUTH, EXTERNAL_USERS, TRUST_CONTROLLERS};
+use crate::plan::submission;
 
 fn policy(
     name: &str,

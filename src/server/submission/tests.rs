@@ -11,10 +11,13 @@ use serde_json::json;
 use tower::ServiceExt as _;
 
 use super::*;
+use crate::access::submission::Mode;
 use crate::operator::applications::{Applications, Mode as Which};
 use crate::operator::health::Health;
 use crate::plan::plan;
-use crate::plan::snapshot::*;
+use crate::plan::snapshot::{
+    AdmissionPolicySpec, ConfigMapState, Entry, Meta, Observed, Snapshot, YUNIKORN_DEFAULTS,
+};
 use crate::server::caller::Callers;
 use crate::server::knowledge::Publisher;
 
@@ -125,7 +128,7 @@ async fn a_refusal_has_the_reason_and_is_counted() {
     let message = answer["status"]["message"].as_str().unwrap();
     assert!(message.contains("no ACL on the way from root.prod up to root names user bob"), "{message}");
     assert_eq!(answer["auditAnnotations"]["decision"], "refused");
-    let metrics = door.health.metrics.encode();
+    let metrics = door.health.metrics.text(&[]);
     let counted = r#"queuewarden_decisions_total{verb="submit",decision="refused",clause="acl"} 1"#;
     assert!(metrics.contains(counted), "{metrics}");
 }
