@@ -18,8 +18,11 @@ pub const SECRET: &str = "queuewarden-doors";
 /// Name of a `ValidatingWebhookConfiguration` that the operator may tell of its certificate.
 pub const WEBHOOK: &str = "queuewarden-guard";
 
+/// Name of the one of `manifests/validating`.
+pub const ASKED: &str = "queuewarden";
+
 impl Bed {
-    /// Installs the doors' rights, empties their Secret and removes [`WEBHOOK`].
+    /// Installs the doors' rights, empties their Secret and removes [`WEBHOOK`] and [`ASKED`].
     ///
     /// # Errors
     /// When the API server refuses.
@@ -29,8 +32,10 @@ impl Bed {
             secrets.delete(SECRET, &DeleteParams::default()).await?;
         }
         let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(self.client()?);
-        if webhooks.get_opt(WEBHOOK).await?.is_some() {
-            webhooks.delete(WEBHOOK, &DeleteParams::default()).await?;
+        for name in [WEBHOOK, ASKED] {
+            if webhooks.get_opt(name).await?.is_some() {
+                webhooks.delete(name, &DeleteParams::default()).await?;
+            }
         }
         self.apply_kustomization("examples/doors").await?;
         let user = crate::operator::USER;

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use anyhow::Result;
 use k8s_openapi::api::admissionregistration::v1::{
-    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::batch::v1::Job;
@@ -117,6 +117,7 @@ impl Bed {
             local.plane.controller_manager.kill()?;
             self.stop_admission_controller().await?;
         }
+        self.delete_gates().await?;
         self.delete_objects().await?;
         self.reset_config_maps().await?;
         if let Cluster::Local(local) = &self.cluster {
@@ -124,6 +125,16 @@ impl Bed {
             self.start_scheduler().await?;
         }
         self.yunikorn()?.wait_for_text(BASE, PATIENCE).await
+    }
+
+    /// What would keep everybody from writing, or judge what is written, when its test is over.
+    async fn delete_gates(&self) -> Result<()> {
+        let hooks: Api<ValidatingWebhookConfiguration> = Api::all(self.client()?);
+        for name in ["queuewarden", "queuewarden-guard"] {
+            gone(hooks.delete(name, &DeleteParams::default()).await.map(drop))?;
+        }
+        let bindings: Api<ValidatingAdmissionPolicyBinding> = Api::all(self.client()?);
+        gone(bindings.delete("queuewarden-delegation", &DeleteParams::default()).await.map(drop))
     }
 
     /// Everything tests, and the operator, have left behind.
@@ -180,11 +191,19 @@ impl Bed {
     }
 }
 
+/// What is not there is gone.
+fn gone(deleted: kube::Result<()>) -> Result<()> {
+    match deleted {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        other => Ok(other?),
+    }
+}
+
 /// Deletes all objects of a kind, if the API server knows the kind.
 async fn delete_all<K: Clone + DeserializeOwned + Debug>(api: &Api<K>) -> Result<()> {
-    match api.delete_collection(&DeleteParams::default().grace_period(0), &ListParams::default()).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    gone(
+        api.delete_collection(&DeleteParams::default().grace_period(0), &ListParams::default())
+            .await
+            .map(drop),
+    )
 }

@@ -284,11 +284,9 @@ async fn a_broken_authorizer_does_not_break_the_cluster() -> Result<()> {
         let other = authorizer.kubeconfig.with_extension("broken");
         let plain =
             kubeconfig.replace(&format!("https://{}", doors.address), &format!("http://{}", broken.address));
-        let plain: String = plain
-            .lines()
-            .filter(|line| !line.contains("certificate-authority") && !line.contains("tls-server-name"))
-            .map(|line| format!("{line}\n"))
-            .collect();
+        let unwanted = ["certificate-authority", "tls-server-name"];
+        let lines = plain.lines().filter(|line| !unwanted.iter().any(|word| line.contains(word)));
+        let plain = lines.collect::<Vec<_>>().join("\n");
         std::fs::write(&other, plain)?;
         let old = authorizer.kubeconfig.to_string_lossy().into_owned();
         bed.authorize_by(&authorizer.configuration.replace(&old, &other.to_string_lossy())).await?;

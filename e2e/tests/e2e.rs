@@ -15,3 +15,4 @@ mod plugin;
 mod server;
 mod smoke;
 mod submission;
+mod validating;

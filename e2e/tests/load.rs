@@ -52,7 +52,8 @@ impl Figures {
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let per_second = self.count as f64 / self.took.as_secs_f64();
+        let count = u32::try_from(self.count).map_or(f64::INFINITY, f64::from);
+        let per_second = count / self.took.as_secs_f64();
         write!(f, "{per_second:>8.0}/s   p50 {:>9.3?}   p99 {:>9.3?}", self.at(50), self.at(99))
     }
 }
@@ -122,7 +123,10 @@ async fn decisions_per_second() -> Result<()> {
             let (empty, url) = (client.clone(), doors.url("/readyz"));
             let figures = load(at_once, move || {
                 let request = empty.get(&url);
-                async move { Ok(drop(request.send().await?.error_for_status()?.bytes().await?)) }
+                async move {
+                    request.send().await?.error_for_status()?.bytes().await?;
+                    Ok(())
+                }
             });
             println!("empty handler,       {at_once:>2} at once: {}", figures.await?);
             let (asking, url, token) = (client.clone(), doors.url("/authorize"), authorizer.token.clone());

@@ -32,7 +32,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", default_value = "queuewarden.queuewarden-system.svc")]
     tls_server_name: String,
     /// The certificate with which the API server shows who it is
-    #[arg(long, value_name = "FILE", value_parser = absolute, requires = "client_key", required_unless_present = "token_file")]
+    #[arg(long, value_name = "FILE", value_parser = absolute, requires = "client_key")]
     client_certificate: Option<String>,
     /// Its private key
     #[arg(long, value_name = "FILE", value_parser = absolute, requires = "client_certificate")]

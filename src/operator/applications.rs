@@ -45,8 +45,8 @@ pub enum Mode {
     Pods,
 }
 
-/// What is known of them; clones are the same.
-#[derive(Clone)]
+/// What is known of them; clones are the same. By default nothing is.
+#[derive(Clone, Default)]
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Applications {
     inner: Option<Arc<Inner>>,

@@ -102,7 +102,7 @@ impl Watches {
     pub fn learn(&self, answer: Answer) {
         match answer {
             Answer::Stands(kind, standing) | Answer::Outrun(kind, standing) => {
-                self.watch(kind).cache().learn(keep(standing))
+                self.watch(kind).cache().learn(keep(standing));
             }
             Answer::Gone(kind, name) => self.watch(kind).cache().forget(&name),
             Answer::Failed(_) => {}

@@ -281,9 +281,10 @@ impl Reconciler {
             self.health.metrics.mirrored(result);
             self.world.learn_mirror(answer);
         }
-        match &done.failure {
-            Some(failure) => tracing::warn!(?failure, "Could not write the RBAC mirror"),
-            None => tracing::info!(steps = plan.mirror.steps.len(), "Wrote the RBAC mirror"),
+        if let Some(failure) = &done.failure {
+            tracing::warn!(?failure, "Could not write the RBAC mirror");
+        } else {
+            tracing::info!(steps = plan.mirror.steps.len(), "Wrote the RBAC mirror");
         }
         done
     }

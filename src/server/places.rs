@@ -168,6 +168,7 @@ mod tests {
         let second = places.take().await.unwrap();
         advance(Duration::from_secs(1)).await;
         let third = places.take().await.unwrap();
+        advance(Duration::from_secs(1)).await;
         let busy = first.begin();
         let newcomer = tokio::spawn({
             let places = Arc::clone(&places);

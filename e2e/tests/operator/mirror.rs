@@ -1,6 +1,6 @@
 //! The RBAC mirror: Kubernetes itself answers by the ACLs, and nobody comes by anything else through it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
@@ -257,6 +257,82 @@ async fn its_rights_are_good_for_nothing_else() -> Result<()> {
         for kind in ["clusterrole", "clusterrolebinding"] {
             ensure!(bed.kubectl(&["delete", kind, "cluster-admin", &us]).await.is_err(), "{kind}");
         }
+        Ok(())
+    })
+    .await
+}
+
+/// Its objects are the YuniKornConfig's: when that is deleted nobody is left who could remove them.
+#[tokio::test]
+async fn it_goes_with_the_configuration() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::ControllerManager, Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        let operator = mirroring(bed).await?;
+        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
+        operator.kill().await?;
+        bed.start_controller_manager().await?;
+        delete(bed, "yunikornconfig", "default").await?;
+        eventually("the mirror to be collected", LONG, || async {
+            let (roles, bindings) = mirrored(bed).await?;
+            Ok((roles.is_empty() && bindings.is_empty()).then_some(()))
+        })
+        .await
+    })
+    .await
+}
+
+/// A queue tree whose every queue below the root has an ACL of its own.
+fn many(queues: usize) -> String {
+    let queue = |number| format!("          - {{name: q{number:04}, submitacl: 'user{number:04} devs'}}\n");
+    let queues: String = (0..queues).map(queue).collect();
+    format!("partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n{queues}")
+}
+
+/// How long the API server takes for a question about another resource: fastest, median.
+async fn reviews(bed: &Bed) -> Result<(Duration, Duration)> {
+    let mut times = Vec::new();
+    for number in 0..300 {
+        let start = Instant::now();
+        bed.may(&format!("stranger{number}"), "get", "", "configmaps", Some(("default", "x"))).await?;
+        times.push(start.elapsed());
+    }
+    times.sort_unstable();
+    Ok((times[0], times[times.len() / 2]))
+}
+
+#[tokio::test]
+async fn a_thousand_acls_find_room_and_those_after_them_are_told() -> Result<()> {
+    Bed::with(async |bed| {
+        let _operator = mirroring(bed).await?;
+        let before = reviews(bed).await?;
+        let start = Instant::now();
+        bed.set_base(&many(1000)).await?;
+        let last = ("user0999", [].as_slice());
+        eventually("the last one to be mirrored", LONG, || async {
+            Ok(can_i(bed, last, "submit", QUEUES, "root.q0999").await?.then_some(()))
+        })
+        .await?;
+        config_is(bed, is_true("Mirrored"), LONG).await?;
+        eprintln!("1000 ACLs were mirrored in {:?}", start.elapsed());
+        eprintln!(
+            "a review takes (fastest, median) {before:?} without and {:?} with them",
+            reviews(bed).await?
+        );
+        let start = Instant::now();
+        bed.set_base(&many(1001)).await?;
+        let full = config_is(bed, is_false("Mirrored", "TooLarge"), LONG).await?;
+        ensure!(full.message.contains("the submitacl of queue `root.q1000`"), "{}", full.message);
+        let (roles, bindings) = mirrored(bed).await?;
+        ensure!((roles.len(), bindings.len()) == (1000, 1000));
+        eprintln!("one ACL more was told after {:?}", start.elapsed());
+        let start = Instant::now();
+        bed.set_base(queuewarden_e2e::bed::BASE).await?;
+        may(bed, last, "submit", "root.q0999", false).await?;
+        config_is(bed, is_true("Mirrored"), LONG).await?;
+        eprintln!("1000 were removed in {:?}", start.elapsed());
         Ok(())
     })
     .await

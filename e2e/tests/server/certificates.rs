@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
@@ -12,14 +12,22 @@ use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use kube::api::{Api, PostParams};
 use queuewarden::server::certificates::material::{Material, Terms};
 use queuewarden::server::certificates::secret;
-use queuewarden_e2e::doors_own::WEBHOOK;
+use queuewarden_e2e::doors_own::{ASKED, WEBHOOK};
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Bed, Doors, Operator, eventually};
+use queuewarden_e2e::{Bed, Doors, Kind, Operator, eventually};
 
 use super::{client, knock, prepared};
 
 /// So short that everything is renewed several times within a minute.
-const SHORT: [&str; 4] = ["--tls-certificate-lifetime", "6s", "--tls-authority-lifetime", "24s"];
+const SHORT: [&str; 6] = [
+    "--tls-certificate-lifetime",
+    "6s",
+    "--tls-authority-lifetime",
+    "24s",
+    // As the API server knows the Service that leads here.
+    "--tls-name",
+    "doors.queuewarden-system.svc",
+];
 
 /// Makes the API server know of a webhook of ours, which is about nothing.
 async fn create_webhook(bed: &Bed) -> Result<()> {
@@ -29,6 +37,23 @@ async fn create_webhook(bed: &Bed) -> Result<()> {
         "webhooks": [{
             "name": "nothing.queuewarden.dev", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Ignore",
             "clientConfig": {"url": "https://127.0.0.1:1/"},
+        }],
+    }))?;
+    webhooks.create(&PostParams::default(), &webhook).await?;
+    Ok(())
+}
+
+/// Makes the API server ask these doors about `QueueAcl`s, and store none about which it cannot.
+async fn ask_about_acls(bed: &Bed, doors: &Doors) -> Result<()> {
+    let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(bed.client()?);
+    let webhook = serde_json::from_value(serde_json::json!({
+        "metadata": {"name": ASKED},
+        "webhooks": [{
+            "name": "validate.queuewarden.dev", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail",
+            "clientConfig": {"url": doors.url("/validate"), "caBundle": ByteString(doors.authority.clone().into_bytes())},
+            "rules": [{
+                "apiGroups": ["queuewarden.dev"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["queueacls"],
+            }],
         }],
     }))?;
     webhooks.create(&PostParams::default(), &webhook).await?;
@@ -50,13 +75,22 @@ async fn replicas_share_one_and_the_api_server_is_told() -> Result<()> {
             return Ok(());
         }
         create_webhook(bed).await?;
-        let (_one, first) = Operator::start_self_certified(bed, &[]).await?;
-        let (_other, second) = Operator::start_self_certified(bed, &[]).await?;
+        let (one, first) = Operator::start_self_certified(bed, &[]).await?;
+        let (other, second) = Operator::start_self_certified(bed, &[]).await?;
         ensure!(first.authority == second.authority);
         let bundle = eventually("the API server to be told", PATIENCE, || told(bed)).await?;
         ensure!(bundle == first.authority);
         let client = client(&bundle)?;
         ensure!(knock(&client, &first).await? == knock(&client, &second).await?);
+        // Replicas that answer the same say so.
+        let snapshot = async |operator: &Operator<'_>| {
+            let metrics = operator.get("/metrics").await?;
+            let line = metrics.lines().find(|line| line.starts_with("queuewarden_snapshot_info{"));
+            Ok::<_, anyhow::Error>(line.context("no snapshot is told of")?.to_owned())
+        };
+        ensure!(snapshot(&one).await? == snapshot(&other).await?);
+        let made = one.metric("queuewarden_snapshot_timestamp_seconds", "").await?;
+        ensure!(made > 1_700_000_000.0, "{made}");
         let stranger = reqwest::Client::builder().no_proxy().build()?;
         let error = stranger.get(first.url("/readyz")).send().await.unwrap_err();
         ensure!(format!("{error:?}").contains("UnknownIssuer"), "{error:?}");
@@ -76,15 +110,19 @@ struct Load {
     over: AtomicBool,
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Load {
     fn trusted(&self) -> String {
-        self.trusted.lock().unwrap().clone()
+        lock(&self.trusted).clone()
     }
 
     /// As the API server, which is told of changes of its webhooks.
     fn trust(&self, bundle: String) -> usize {
-        self.trusted.lock().unwrap().clone_from(&bundle);
-        let mut bundles = self.bundles.lock().unwrap();
+        lock(&self.trusted).clone_from(&bundle);
+        let mut bundles = lock(&self.bundles);
         bundles.insert(bundle);
         bundles.len()
     }
@@ -92,8 +130,8 @@ impl Load {
     fn note(&self, outcome: Result<Vec<u8>>) {
         self.calls.fetch_add(1, Ordering::Relaxed);
         match outcome {
-            Ok(shown) => drop(self.shown.lock().unwrap().insert(shown)),
-            Err(error) => self.failures.lock().unwrap().push(format!("{error:?}")),
+            Ok(shown) => drop(lock(&self.shown).insert(shown)),
+            Err(error) => lock(&self.failures).push(format!("{error:?}")),
         }
     }
 
@@ -102,6 +140,24 @@ impl Load {
         while !self.over.load(Ordering::Relaxed) {
             let client = client(&self.trusted())?;
             self.note(knock(&client, doors).await);
+        }
+        Ok(())
+    }
+
+    /// Has the API server call: as a proxy before the served resources, and about a QueueAcl that is not stored. It retries neither.
+    async fn through_the_api_server(&self, bed: &Bed) -> Result<()> {
+        let acls = bed.objects(Kind::QueueAcl)?;
+        let dry = PostParams { dry_run: true, ..PostParams::default() };
+        let acl = serde_json::from_value(serde_json::json!({
+            "apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": "asked"},
+            "spec": {"queue": "root.prod", "submit": {"users": ["sue"]}},
+        }))?;
+        while !self.over.load(Ordering::Relaxed) {
+            let request = http::Request::get("/apis/access.queuewarden.dev/v1alpha1").body(Vec::new())?;
+            let proxied = bed.client()?.request_text(request).await;
+            self.note(proxied.map(|_| Vec::new()).context("the proxy"));
+            let asked = acls.create(&dry, &acl).await;
+            self.note(asked.map(|_| Vec::new()).context("the webhook"));
         }
         Ok(())
     }
@@ -125,6 +181,8 @@ async fn it_is_renewed_under_load_without_a_failed_call() -> Result<()> {
         create_webhook(bed).await?;
         let (_one, first) = Operator::start_self_certified(bed, &SHORT).await?;
         let (_other, second) = Operator::start_self_certified(bed, &SHORT).await?;
+        bed.serve_access(&first).await?;
+        ask_about_acls(bed, &second).await?;
         let begin = eventually("the API server to be told", PATIENCE, || told(bed)).await?;
         let load = Arc::new(Load::default());
         load.trust(begin);
@@ -138,20 +196,27 @@ async fn it_is_renewed_under_load_without_a_failed_call() -> Result<()> {
             tasks.spawn(async move { load.stay_connected(&doors).await });
         }
         // Each new authority changes the bundle, and each that expires.
-        let bundles = eventually("three authorities to come and go", LONG, || async {
-            let bundles = load.trust(told(bed).await?.context("nobody is trusted")?);
-            Ok((bundles > 6).then_some(bundles))
-        })
-        .await?;
-        load.over.store(true, Ordering::Relaxed);
+        let bundles = async {
+            let bundles = eventually("three authorities to come and go", LONG, || async {
+                let bundles = load.trust(told(bed).await?.context("nobody is trusted")?);
+                Ok((bundles > 6).then_some(bundles))
+            })
+            .await;
+            load.over.store(true, Ordering::Relaxed);
+            bundles
+        };
+        let (bundles, through) = tokio::join!(bundles, load.through_the_api_server(bed));
+        let bundles = bundles?;
+        through?;
         while let Some(ended) = tasks.join_next().await {
             ended??;
         }
-        let failures = load.failures.lock().unwrap().clone();
-        let (calls, shown) = (load.calls.load(Ordering::Relaxed), load.shown.lock().unwrap().len());
+        let failures = lock(&load.failures).clone();
+        let (calls, shown) = (load.calls.load(Ordering::Relaxed), lock(&load.shown).len());
         eprintln!("{calls} calls, {shown} certificates, {bundles} bundles, {} failures", failures.len());
         ensure!(failures.is_empty(), "{} of {calls} calls failed: {:?}", failures.len(), failures.first());
         ensure!(shown > 8, "{shown} certificates");
+        bed.install_doors().await?;
         Ok(())
     })
     .await

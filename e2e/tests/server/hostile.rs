@@ -83,7 +83,7 @@ async fn outlast(doors: &Doors, begin: &str) -> Result<(Duration, String)> {
     stream.write_all(begin.as_bytes()).await?;
     let mut answer = Vec::new();
     loop {
-        let mut buffer = [0; 4096];
+        let mut buffer = vec![0; 4096];
         match tokio::time::timeout(Duration::from_millis(500), stream.read(&mut buffer)).await {
             Ok(Ok(0) | Err(_)) => break,
             Ok(Ok(read)) => answer.extend_from_slice(buffer.get(..read).unwrap_or_default()),

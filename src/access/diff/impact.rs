@@ -1,6 +1,7 @@
 //! Differences in one line, for people who are about to make them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use super::{Change, Diff, Direction, Extent, PartitionDiff};
 use crate::access::check::Subject;
@@ -88,11 +89,12 @@ fn listed(names: &[String]) -> String {
 fn extent(Extent { queue, below, except }: &Extent) -> String {
     let mut text = queue.to_string();
     if *below > 0 {
-        text.push_str(&format!(" and {} below", counted(*below)));
+        // Writing into a String does not fail.
+        let _ = write!(text, " and {} below", counted(*below));
     }
     if !except.is_empty() {
         let paths: Vec<_> = except.iter().map(ToString::to_string).collect();
-        text.push_str(&format!(" except {}", listed(&paths)));
+        let _ = write!(text, " except {}", listed(&paths));
     }
     text
 }

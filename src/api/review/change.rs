@@ -129,3 +129,51 @@ pub fn response(uid: &str, refusal: Option<&str>, warnings: &[String]) -> Value 
     }
     json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_of_an_api_server_is_read() {
+        let asked = read(&json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+            "uid": "u", "kind": {"group": "queuewarden.dev", "version": "v1alpha1", "kind": "QueueAcl"}, "name": "a",
+            "operation": "DELETE", "userInfo": {"username": "sue", "uid": "1", "groups": ["dev"], "extra": {"k": ["v"]}},
+            "object": null, "oldObject": {"spec": {}}, "dryRun": false, "options": null,
+        }}))
+        .unwrap();
+        assert_eq!(
+            (asked.uid.as_str(), asked.kind.as_str(), asked.operation.as_str()),
+            ("u", "QueueAcl", "DELETE")
+        );
+        assert_eq!(asked.by, Identity { user: "sue".into(), groups: vec!["dev".into()] });
+        assert_eq!((asked.object, asked.old), (None, Some(json!({"spec": {}}))));
+        assert_eq!(asked.extra["k"], ["v"]);
+    }
+
+    #[test]
+    fn what_is_no_request_is_an_error() {
+        for review in [
+            json!(null),
+            json!([]),
+            json!({}),
+            json!({"request": []}),
+            json!({"request": {"uid": "u"}}),
+            json!({"request": {"uid": 1, "object": {}}}),
+            json!({"request": {"object": {}, "userInfo": {"groups": "dev"}}}),
+        ] {
+            assert!(read(&review).is_err(), "{review}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_is_forbidden_and_nothing_empty_is_written() {
+        let allowed = response("u", None, &[]);
+        assert_eq!(allowed["response"], json!({"uid": "u", "allowed": true}));
+        let refused = response("u", Some("no"), &["w".to_owned()]);
+        assert_eq!(refused["response"]["allowed"], false);
+        assert_eq!(refused["response"]["status"]["code"], 403);
+        assert_eq!(refused["response"]["status"]["message"], "no");
+        assert_eq!(refused["response"]["warnings"], json!(["w"]));
+    }
+}

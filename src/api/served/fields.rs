@@ -121,7 +121,7 @@ mod tests {
     use crate::access::placement::Live;
     use crate::access::testing::tree;
     use crate::api::answer::Answers;
-    use crate::api::served::queue::{queue, standing};
+    use crate::api::served::queue::{self, standing};
     use crate::api::served::testing::Here;
 
     fn selected(text: &str) -> Vec<String> {
@@ -129,7 +129,7 @@ mod tests {
         let answers = Answers { configuration: &Here, tree: &tree };
         let selector = Selector::parse(text).unwrap();
         let live = Live::default();
-        let queues = standing(&tree, &live).into_iter().map(|one| queue(&answers, &one));
+        let queues = queue::queues(&answers, &standing(&tree, &live)).into_iter();
         queues.filter(|queue| selector.selects(queue)).map(|queue| queue.metadata.name).collect()
     }
 

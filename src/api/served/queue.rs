@@ -16,6 +16,9 @@ use crate::model::right::Right;
 pub const KIND: &str = "Queue";
 /// More who may are counted, not listed: a root that names thousands would repeat them in each queue below.
 const MAX_SUBJECTS: usize = 256;
+/// The same for a whole list, which is made in memory. Every queue has room for a few, whatever the others have.
+const MAX_LISTED: usize = 20_000;
+const FEW: usize = 4;
 
 /// A queue of the scheduler.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -122,8 +125,15 @@ pub fn standing<'a>(tree: &'a Tree, live: &'a Live) -> Vec<Standing<'a>> {
     all
 }
 
-/// A queue as it is served.
-pub fn queue(answers: &Answers<'_>, standing: &Standing<'_>) -> Queue {
+/// These queues as they are served.
+pub fn queues(answers: &Answers<'_>, standing: &[Standing<'_>]) -> Vec<Queue> {
+    let rights = standing.len().saturating_mul(Right::ALL.len()).max(1);
+    let room = (MAX_LISTED / rights).clamp(FEW, MAX_SUBJECTS);
+    standing.iter().map(|one| queue(answers, one, room)).collect()
+}
+
+/// A queue with at most so many names for each right.
+fn queue(answers: &Answers<'_>, standing: &Standing<'_>, room: usize) -> Queue {
     Queue {
         api_version: API_VERSION,
         kind: KIND,
@@ -133,20 +143,20 @@ pub fn queue(answers: &Answers<'_>, standing: &Standing<'_>) -> Queue {
             parent: standing.parent().map(str::to_owned),
             leaf: standing.leaf,
             dynamic: standing.dynamic,
-            submit: effective(answers, standing, Right::Submit),
-            admin: effective(answers, standing, Right::Admin),
+            submit: effective(answers, standing, Right::Submit, room),
+            admin: effective(answers, standing, Right::Admin, room),
         },
     }
 }
 
-fn effective(answers: &Answers<'_>, standing: &Standing<'_>, right: Right) -> Effective {
+fn effective(answers: &Answers<'_>, standing: &Standing<'_>, right: Right, room: usize) -> Effective {
     let own = answers.tree.node(standing.decides).filter(|_| !standing.dynamic);
     let found = who_can(answers.tree, right, standing.path);
-    let shown = found.grantees.iter().take(MAX_SUBJECTS);
+    let shown = found.grantees.iter().take(room);
     Effective {
         acl: own.map(|node| node.grants(right).text.clone()).unwrap_or_default(),
         subjects: shown.map(|grantee| answers.grantee(grantee)).collect(),
-        more: found.grantees.len().saturating_sub(MAX_SUBJECTS),
+        more: found.grantees.len().saturating_sub(room),
         denial: found.denial.map(Into::into),
     }
 }
@@ -207,7 +217,7 @@ mod tests {
         let answers = Answers { configuration: &Here, tree: &tree };
         let live = live(&[("root.team.new", true, false)]);
         let standing = standing(&tree, &live);
-        let new = queue(&answers, standing.last().unwrap());
+        let new = queues(&answers, &standing).pop().unwrap();
         assert_eq!(new.metadata.name, "root.team.new");
         assert_eq!(new.status.parent.as_deref(), Some("root.team"));
         assert_eq!((new.status.submit.acl.as_str(), new.status.admin.acl.as_str()), ("", ""));
@@ -221,9 +231,15 @@ mod tests {
         let acl = names.join(",");
         let tree = tree(&[("root", &acl, "")]);
         let live = Live::default();
-        let standing = standing(&tree, &live).remove(0);
-        let submit = queue(&Answers { configuration: &Here, tree: &tree }, &standing).status.submit;
-        assert_eq!((submit.subjects.len(), submit.more), (MAX_SUBJECTS, 300 - MAX_SUBJECTS));
+        let one = standing(&tree, &live);
+        let answers = Answers { configuration: &Here, tree: &tree };
+        let listed = |standing: &[Standing<'_>]| {
+            let submit = queues(&answers, standing).pop().unwrap().status.submit;
+            (submit.subjects.len(), submit.more)
+        };
+        assert_eq!(listed(&one), (MAX_SUBJECTS, 300 - MAX_SUBJECTS));
+        assert_eq!(listed(&[one[0]; 100]), (100, 200));
+        assert_eq!(listed(&vec![one[0]; 10_000]), (FEW, 300 - FEW));
     }
 
     proptest! {
@@ -231,8 +247,9 @@ mod tests {
         #[test]
         fn what_is_listed_is_what_is_decided(tree in any_tree(), identity in any_identity()) {
             let answers = Answers { configuration: &Here, tree: &tree };
-            for standing in standing(&tree, &Live::default()) {
-                let queue = queue(&answers, &standing);
+            let live = Live::default();
+            let standing = standing(&tree, &live);
+            for (standing, queue) in standing.iter().zip(queues(&answers, &standing)) {
                 for (right, effective) in [(Right::Submit, &queue.status.submit), (Right::Admin, &queue.status.admin)] {
                     let listed = effective.denial.is_none() && effective.subjects.iter().any(|subject| {
                         let name = subject.named.name.clone().unwrap_or_default();

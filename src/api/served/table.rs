@@ -148,13 +148,13 @@ mod tests {
     use crate::access::placement::Live;
     use crate::access::testing::tree;
     use crate::api::answer::Answers;
-    use crate::api::served::queue::{queue, standing};
+    use crate::api::served::queue::{self, standing};
     use crate::api::served::testing::Here;
 
     fn queues(acls: &[(&str, &str, &str)]) -> Vec<Queue> {
         let tree = tree(acls);
         let answers = Answers { configuration: &Here, tree: &tree };
-        standing(&tree, &Live::default()).iter().map(|one| queue(&answers, one)).collect()
+        queue::queues(&answers, &standing(&tree, &Live::default()))
     }
 
     fn cells(table: &Value, row: usize) -> Vec<String> {

@@ -43,7 +43,7 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
     let mut warnings: Vec<_> = old.into_iter().map(|trouble| format!("still: {trouble}")).collect();
     warnings.extend(opened(&env, &Environment::of(&after)));
     warnings.extend(put_back(snapshot, &env, name, new));
-    Answer::warned(warnings)
+    Answer::warned(&warnings)
 }
 
 /// What keeps the scheduler from running what is written.

@@ -84,7 +84,7 @@ impl Answer {
         Self::refused(texts.join("; "))
     }
 
-    fn warned(warnings: Vec<String>) -> Self {
+    fn warned(warnings: &[String]) -> Self {
         let mut warnings: Vec<_> = warnings.iter().map(|text| cut(text)).collect();
         let more = warnings.len().saturating_sub(MAX_WARNINGS);
         warnings.truncate(MAX_WARNINGS);
@@ -171,12 +171,12 @@ fn admission_policy(snapshot: &Snapshot, versions: &Versions<AdmissionPolicy>) -
             )),
         }
     }
-    Answer::warned(warnings)
+    Answer::warned(&warnings)
 }
 
 fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> Answer {
     let Some(new) = &versions.new else {
-        return Answer::warned(vec![
+        return Answer::warned(&[
             "nothing is managed any more: what is live stays as it is, and QueueAcls no longer change it"
                 .to_owned(),
         ]);
@@ -197,7 +197,7 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> 
         let was = decided(snapshot);
         warnings.push(change(was.as_ref().and_then(queues), queues(&is)));
     }
-    Answer::warned(warnings)
+    Answer::warned(&warnings)
 }
 
 /// What keeps anything at all from being written.

@@ -32,7 +32,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, who: Opt
     let mut after = snapshot.clone();
     put(&mut after.queue_acls, old.as_ref(), new.as_ref());
     let Some(is) = decided(&after) else {
-        return Answer::warned(vec![
+        return Answer::warned(&[
             "there is no YuniKornConfig named `default` that can be read, so nothing is written".to_owned(),
         ]);
     };
@@ -47,7 +47,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, who: Opt
     warnings.extend(standing(&is));
     let was = decided(snapshot);
     warnings.push(change(was.as_ref().and_then(queues), queues(&is)));
-    Answer::warned(warnings)
+    Answer::warned(&warnings)
 }
 
 /// What there is to know about the object itself.

@@ -10,8 +10,8 @@ use super::desired::{self, Desired, Pair};
 use super::is_ours;
 use super::object::{Content, Kind, Mirror, Rule, Standing, Subject};
 
-/// At most so many are done before everything is looked at again.
-const MAX_STEPS: usize = 256;
+/// At most so many are done before everything is looked at again: a new ACL does not wait for a large mirror.
+const MAX_STEPS: usize = 64;
 
 /// One write.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use serde_json::json;
 use tower::ServiceExt as _;
 
 use super::*;
-use crate::operator::applications::{Applications, Mode};
+use crate::operator::applications::Applications;
 use crate::operator::health::Health;
 use crate::plan::plan;
 use crate::plan::snapshot::*;
@@ -79,7 +79,7 @@ impl Door {
             knows: publisher.subscribe(),
             client: client.clone(),
             health: Arc::new(Health::default()),
-            applications: Applications::start(&client, Mode::Off),
+            applications: Applications::default(),
             callers: Callers::by_token(client),
         };
         Self { router: router().with_state(doors), publisher, asked }
@@ -212,7 +212,7 @@ async fn what_is_no_review_is_refused_in_words() {
     let mut broken = about("sue");
     broken["spec"]["groups"] = json!("devs");
     for body in [
-        "".to_owned(),
+        String::new(),
         "[]".to_owned(),
         "garbage".to_owned(),
         pod.to_string(),

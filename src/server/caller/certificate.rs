@@ -93,3 +93,69 @@ impl Subject {
         Ok(Caller { user: self.common_name, groups: self.organizations, ..Caller::default() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{
+        BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    };
+    use time::OffsetDateTime;
+
+    use super::*;
+
+    type Issuer = CertifiedIssuer<'static, KeyPair>;
+
+    fn issuer(name: &str) -> Issuer {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+    }
+
+    /// A certificate of somebody, changed by `change`.
+    fn certificate(by: &Issuer, change: impl FnOnce(&mut CertificateParams)) -> CertificateDer<'static> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, "sue");
+        params.distinguished_name.push(DnType::OrganizationName, "devs");
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        change(&mut params);
+        params.signed_by(&KeyPair::generate().unwrap(), by).unwrap().into()
+    }
+
+    #[test]
+    fn a_certificate_names_a_user_and_groups() {
+        let ours = issuer("ours");
+        let authorities = Authorities::of(ours.pem().as_bytes()).unwrap();
+        let caller =
+            authorities.verify(&[certificate(&ours, |_| {})]).and_then(Subject::into_caller).unwrap();
+        assert_eq!((caller.user.as_str(), caller.groups), ("sue", vec!["devs".to_owned()]));
+    }
+
+    #[test]
+    fn whose_word_does_not_count_names_nobody() {
+        let (ours, theirs) = (issuer("ours"), issuer("theirs"));
+        let authorities = Authorities::of(ours.pem().as_bytes()).unwrap();
+        let past = OffsetDateTime::from_unix_timestamp(1_000_000_000).unwrap();
+        let nameless =
+            |params: &mut CertificateParams| params.distinguished_name = rcgen::DistinguishedName::new();
+        let cases = [
+            (certificate(&theirs, |_| {}), "UnknownIssuer"),
+            (certificate(&ours, |params| params.not_after = past), "Expired"),
+            (
+                certificate(&ours, |params| {
+                    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+                }),
+                "extended key usage",
+            ),
+            (certificate(&ours, nameless), "names nobody"),
+            (CertificateDer::from(vec![1, 2, 3]), "does not count here"),
+        ];
+        for (certificate, why) in cases {
+            let refused = authorities.verify(&[certificate]).and_then(Subject::into_caller).unwrap_err();
+            assert!(refused.to_lowercase().contains(&why.to_lowercase()), "{refused} does not say {why}");
+        }
+        assert!(authorities.verify(&[]).is_err());
+        assert!(Authorities::of(b"nothing").is_err());
+    }
+}

@@ -96,3 +96,117 @@ fn caller(user: UserInfo) -> Result<Caller, Unauthenticated> {
         extra: user.extra.unwrap_or_default(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use axum::http::{HeaderValue, Request, Response};
+    use kube::client::Body;
+    use serde_json::{Value, json};
+    use tokio::time::sleep;
+
+    use super::*;
+
+    /// An API server that answers each `TokenReview` with the same, and counts them.
+    fn reviews(audiences: &[&str], code: u16, answer: Value) -> (Reviews, Arc<AtomicUsize>) {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&asked);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            assert_eq!(request.uri().path(), "/apis/authentication.k8s.io/v1/tokenreviews");
+            counter.fetch_add(1, Ordering::Relaxed);
+            let answer = answer.to_string();
+            async move {
+                sleep(Duration::from_millis(10)).await;
+                let response = Response::builder().status(code).body(Body::from(answer.into_bytes()));
+                Ok::<_, Infallible>(response.unwrap())
+            }
+        });
+        let audiences = audiences.iter().map(|&audience| audience.to_owned()).collect();
+        (Reviews::new(Client::new(service, "default"), audiences), asked)
+    }
+
+    fn review(status: &Value) -> Value {
+        json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {}, "status": status})
+    }
+
+    #[tokio::test]
+    async fn one_question_answers_for_all_who_show_the_same() {
+        let user = json!({"username": "sue", "groups": ["devs"], "uid": "7", "extra": {"k": ["v"]}});
+        let (reviews, asked) = reviews(&[], 201, review(&json!({"authenticated": true, "user": user})));
+        let knowing = (0..50).map(|_| reviews.know("token"));
+        let known = futures::future::join_all(knowing).await;
+        for caller in known {
+            let caller = caller.unwrap();
+            assert_eq!((caller.user.as_str(), caller.uid.as_str()), ("sue", "7"));
+            assert_eq!(
+                (&caller.groups, &caller.extra["k"]),
+                (&vec!["devs".to_owned()], &vec!["v".to_owned()])
+            );
+        }
+        assert_eq!(asked.load(Ordering::Relaxed), 1);
+        reviews.know("another").await.unwrap();
+        assert_eq!(asked.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test]
+    async fn what_does_not_count_is_refused_with_the_reason() {
+        let cases = [
+            (json!({"authenticated": false, "error": "it has expired"}), "it has expired"),
+            (json!({}), "the API server does not know it"),
+            (
+                json!({"authenticated": true, "user": {"username": ""}, "audiences": ["queuewarden"]}),
+                "names nobody",
+            ),
+            (
+                json!({"authenticated": true, "user": {"username": "sue"}, "audiences": ["other"]}),
+                "is not for queuewarden",
+            ),
+            (json!({"authenticated": true, "user": {"username": "sue"}}), "is not for queuewarden"),
+        ];
+        for (status, why) in cases {
+            let (reviews, asked) = reviews(&["queuewarden"], 201, review(&status));
+            for _ in 0..2 {
+                let refused = reviews.know("token").await.unwrap_err();
+                assert!(
+                    matches!(&refused, Unauthenticated::Refused(told) if told.contains(why)),
+                    "{refused}"
+                );
+            }
+            assert_eq!(asked.load(Ordering::Relaxed), 1, "{status}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_checked_is_asked_again() {
+        let failure = json!({"kind": "Status", "status": "Failure", "message": "no right to", "code": 403});
+        let (reviews, asked) = reviews(&[], 403, failure);
+        for times in 1..3 {
+            let unchecked = reviews.know("token").await.unwrap_err();
+            assert!(
+                matches!(&unchecked, Unauthenticated::Unchecked(why) if why.contains("no right to")),
+                "{unchecked}"
+            );
+            assert_eq!(asked.load(Ordering::Relaxed), times);
+        }
+    }
+
+    #[test]
+    fn only_bearer_tokens_are_tokens() {
+        let cases = [
+            ("Bearer abc", Some("abc")),
+            ("bearer  abc ", Some("abc")),
+            ("Bearer", None),
+            ("Bearer ", None),
+            ("Basic abc", None),
+            ("", None),
+        ];
+        for (value, token) in cases {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::AUTHORIZATION, HeaderValue::from_static(value));
+            assert_eq!(shown(&headers), token, "{value}");
+        }
+        assert_eq!(shown(&HeaderMap::new()), None);
+    }
+}

@@ -130,38 +130,9 @@ fn unescaped(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use axum::http::{HeaderName, HeaderValue};
-    use rcgen::{
-        BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose,
-    };
 
+    use super::super::testing::{authority, certificate, data};
     use super::*;
-
-    type Issuer = CertifiedIssuer<'static, KeyPair>;
-
-    fn authority() -> Issuer {
-        let mut params = CertificateParams::default();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
-        CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
-    }
-
-    fn certificate(issuer: &Issuer, name: &str) -> Vec<CertificateDer<'static>> {
-        let mut params = CertificateParams::default();
-        params.distinguished_name.push(DnType::CommonName, name);
-        vec![params.signed_by(&KeyPair::generate().unwrap(), issuer).unwrap().der().clone()]
-    }
-
-    fn data(issuer: &Issuer, names: &str) -> BTreeMap<String, String> {
-        let texts = [
-            ("requestheader-client-ca-file", issuer.pem()),
-            ("requestheader-allowed-names", names.to_owned()),
-            ("requestheader-username-headers", r#"["X-Remote-User","X-User"]"#.to_owned()),
-            ("requestheader-uid-headers", r#"["X-Remote-Uid"]"#.to_owned()),
-            ("requestheader-group-headers", r#"["X-Remote-Group"]"#.to_owned()),
-            ("requestheader-extra-headers-prefix", r#"["X-Remote-Extra-"]"#.to_owned()),
-        ];
-        texts.into_iter().map(|(key, text)| (key.to_owned(), text)).collect()
-    }
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         let pairs = pairs.iter().map(|(name, value)| {

@@ -17,6 +17,10 @@ mod live;
 mod queues;
 mod reviews;
 mod source;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod trust;
 
 use std::sync::Arc;
@@ -27,6 +31,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::{any, get, post};
+use tokio::sync::Semaphore;
 
 use super::Doors;
 use super::caller::{Caller, Unauthenticated};
@@ -42,17 +47,25 @@ const MAX_BODY: usize = 64 * 1024;
 /// Most warnings in one answer, and characters in one.
 const MAX_WARNINGS: usize = 8;
 const MAX_WARNING: usize = 240;
+/// Lists that are made at once.
+const LISTS: usize = 2;
 
 /// What this door remembers between requests.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Memory {
     trust: Trust,
     live: LiveQueues,
+    /// Places for lists that are being made.
+    lists: Arc<Semaphore>,
 }
 
 /// The routes.
 pub fn router() -> Router<Doors> {
-    let memory = Arc::new(Memory::default());
+    let memory = Memory {
+        trust: Trust::default(),
+        live: LiveQueues::default(),
+        lists: Arc::new(Semaphore::new(LISTS)),
+    };
     let at = |path: &str| format!("{ROOT}/{path}");
     Router::new()
         .merge(documents::router())
@@ -65,7 +78,7 @@ pub fn router() -> Router<Doors> {
         .route(&at("{*rest}"), any(async || nothing_here()))
         .method_not_allowed_fallback(async || wrong_method())
         .layer(DefaultBodyLimit::max(MAX_BODY))
-        .layer(axum::Extension(memory))
+        .layer(axum::Extension(Arc::new(memory)))
 }
 
 fn nothing_here() -> Refusal {
@@ -77,13 +90,19 @@ fn wrong_method() -> Refusal {
     Refusal { code: StatusCode::METHOD_NOT_ALLOWED, reason: "MethodNotAllowed", message: message.to_owned() }
 }
 
-/// For whom a request asks.
+/// For whom a request asks. A certificate that is not the API server's may still be somebody's own.
 async fn caller(doors: &Doors, memory: &Memory, parts: &Parts) -> Result<Caller, Unauthenticated> {
     let shown = parts.extensions.get::<Peer>().is_some_and(|peer| !peer.certificates.is_empty());
-    if shown && let Some(caller) = memory.trust.caller(&doors.client, parts).await? {
-        return Ok(caller);
+    if !shown {
+        return doors.callers.know(parts).await;
     }
-    doors.callers.know(parts).await
+    match memory.trust.caller(&doors.client, parts).await {
+        Err(refused @ Unauthenticated::Refused(_)) => match doors.callers.know(parts).await {
+            Err(Unauthenticated::Missing) => Err(refused),
+            known => known,
+        },
+        known => known,
+    }
 }
 
 /// Adds what kubectl prints as `Warning:` (RFC 7234 §5.5; `k8s.io/apimachinery/pkg/util/net/http.go`, `NewWarningHeader`).

@@ -51,7 +51,9 @@ pub(super) async fn list(
     let view = View::of(&doors, &memory, selector.partition().unwrap_or(DEFAULT_PARTITION)).await?;
     let warnings = view.warnings();
     // Thousands of queues with hundreds of names each take a while, which other requests need not wait for.
+    let place = Arc::clone(&memory.lists).acquire_owned().await;
     let made = tokio::task::spawn_blocking(move || {
+        let _place = place;
         let queues = view.queues(|queue| selector.name().is_none_or(|name| name == queue.path));
         shaped(queues.into_iter().filter(|queue| selector.selects(queue)).collect(), shape, include)
     });
@@ -165,8 +167,9 @@ impl View {
     fn queues(&self, asked: impl Fn(&Standing<'_>) -> bool) -> Vec<Queue> {
         let Some(tree) = self.known.tree(&self.partition) else { return Vec::new() };
         let answers = Answers { configuration: &self.texts, tree };
-        let standing = queue::standing(tree, &self.live);
-        standing.iter().filter(|queue| asked(queue)).map(|one| queue::queue(&answers, one)).collect()
+        let mut standing = queue::standing(tree, &self.live);
+        standing.retain(asked);
+        queue::queues(&answers, &standing)
     }
 
     fn warnings(&self) -> Vec<String> {

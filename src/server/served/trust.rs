@@ -36,26 +36,25 @@ struct Seen {
 }
 
 impl Trust {
-    /// For whom a request asks by the word of the API server; `None` when it does not come from there.
+    /// For whom a request asks by the word of the API server.
     ///
     /// # Errors
-    /// When it is not known whether it does.
-    pub(super) async fn caller(
-        &self,
-        client: &Client,
-        parts: &Parts,
-    ) -> Result<Option<Caller>, Unauthenticated> {
+    /// When it does not come from there, or nobody knows whether it does.
+    pub(super) async fn caller(&self, client: &Client, parts: &Parts) -> Result<Caller, Unauthenticated> {
         let chain = parts.extensions.get::<Peer>().map(|peer| &*peer.certificates).unwrap_or_default();
-        for patience in [FRESH, AGAIN] {
-            match self.proxy(client, patience).await {
-                Err(why) => return Err(Unauthenticated::Unchecked(why)),
-                Ok(proxy) => match proxy.caller(chain, &parts.headers) {
-                    Ok(caller) => return Ok(caller),
-                    Err(why) => tracing::debug!(why, "A certificate is not the API server's"),
-                },
+        let by = |proxy: &FrontProxy| proxy.caller(chain, &parts.headers);
+        let unchecked = Unauthenticated::Unchecked;
+        let answer = match by(&*self.proxy(client, FRESH).await.map_err(unchecked)?) {
+            Err(_) => by(&*self.proxy(client, AGAIN).await.map_err(unchecked)?),
+            answer => answer,
+        };
+        match answer {
+            Ok(Some(caller)) => Ok(caller),
+            Ok(None) => {
+                Err(Unauthenticated::Refused("the API server does not say for whom it asks".to_owned()))
             }
+            Err(why) => Err(Unauthenticated::Refused(why)),
         }
-        Ok(None)
     }
 
     /// What was read no longer ago than this.

@@ -67,11 +67,10 @@ fn refused(why: &str) -> Answer {
 
 fn log(door: &str, asked: &Asked, answer: &Answer) {
     let Asked { operation, kind, name, by, .. } = asked;
-    match &answer.refusal {
-        Some(refusal) => {
-            tracing::info!(door, operation, kind, name, user = by.user, refusal, "A change was refused");
-        }
-        None => tracing::debug!(door, operation, kind, name, user = by.user, "A change was accepted"),
+    if let Some(refusal) = &answer.refusal {
+        tracing::info!(door, operation, kind, name, user = by.user, refusal, "A change was refused");
+    } else {
+        tracing::debug!(door, operation, kind, name, user = by.user, "A change was accepted");
     }
 }
 
