@@ -4,6 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::{ValidatingWebhookConfiguration, WebhookClientConfig};
+use kube::api::{Api, PostParams};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, KeyUsagePurpose};
 
 use crate::bed::Bed;
@@ -90,6 +93,30 @@ impl Doors {
     /// When the address has none.
     pub fn port(&self) -> Result<u16> {
         Ok(self.address.rsplit(':').next().context("no port")?.parse()?)
+    }
+}
+
+impl Bed {
+    /// Makes the API server knock: the webhook of `manifests/FOLDER/webhook.yaml`, at an address instead of a Service.
+    ///
+    /// # Errors
+    /// When the file is none, or the API server refuses it.
+    pub async fn register(&self, doors: &Doors, folder: &str) -> Result<()> {
+        let path = format!("{}/../manifests/{folder}/webhook.yaml", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path)?;
+        let mut hook: ValidatingWebhookConfiguration = serde_saphyr::from_str(&text)?;
+        for one in hook.webhooks.iter_mut().flatten() {
+            let service = one.client_config.service.take().context("the webhook has no service")?;
+            let path = service.path.context("the webhook has no path")?;
+            one.client_config = WebhookClientConfig {
+                url: Some(doors.url(&path)),
+                ca_bundle: Some(ByteString(doors.authority.clone().into_bytes())),
+                service: None,
+            };
+        }
+        let hooks: Api<ValidatingWebhookConfiguration> = Api::all(self.client()?);
+        hooks.create(&PostParams::default(), &hook).await?;
+        Ok(())
     }
 }
 

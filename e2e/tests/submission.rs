@@ -1,10 +1,8 @@
 //! Early answers to pods and workloads, as people meet them: what `kubectl` prints, and what the real `YuniKorn` does with the rest.
 
 use anyhow::{Context as _, Result, ensure};
-use k8s_openapi::ByteString;
-use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Api, ListParams, PostParams};
+use kube::api::{Api, ListParams};
 use queuewarden_e2e::bed::{BASE, NAMESPACE};
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
@@ -21,10 +19,11 @@ fn workload(kind: &str, name: &str) -> Value {
     });
     let labels = json!({"applicationId": name, "yunikorn.apache.org/queue": "root.prod", "run": name});
     let restart = if kind == "Deployment" { "Always" } else { "Never" };
-    let pod = json!({"metadata": {"labels": labels}, "spec": {"restartPolicy": restart, "containers": [container]}});
+    let spec = json!({"restartPolicy": restart, "containers": [container]});
+    let pod = json!({"metadata": {"labels": labels}, "spec": spec});
     let metadata = json!({"name": name, "namespace": NAMESPACE});
     match kind {
-        "Pod" => json!({"apiVersion": "v1", "kind": kind, "spec": pod["spec"],
+        "Pod" => json!({"apiVersion": "v1", "kind": kind, "spec": spec,
             "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels}}),
         "Job" => {
             json!({"apiVersion": "batch/v1", "kind": kind, "metadata": metadata, "spec": {"template": pod}})
@@ -40,18 +39,6 @@ async fn create(bed: &Bed, user: &str, object: &Value) -> Result<String> {
     let group = "--as-group=system:authenticated";
     bed.kubectl_with_input(&["create", "-f", "-", &user, "--as-group=staff", group], &object.to_string())
         .await
-}
-
-/// Makes the API server knock: the shipped object, at an address instead of a Service.
-async fn register(bed: &Bed, doors: &Doors) -> Result<()> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/submission/webhook.yaml");
-    let mut hook: Value = serde_saphyr::from_str(&std::fs::read_to_string(path)?)?;
-    let config = hook.pointer_mut("/webhooks/0/clientConfig").context("there is no webhook")?;
-    let path = config["service"]["path"].as_str().context("there is no path")?.to_owned();
-    *config = json!({"url": doors.url(&path), "caBundle": ByteString(doors.authority.clone().into_bytes())});
-    let hooks: Api<ValidatingWebhookConfiguration> = Api::all(bed.client()?);
-    hooks.create(&PostParams::default(), &serde_json::from_value(hook)?).await?;
-    Ok(())
 }
 
 /// `sue` may submit to root.prod, `bob` may not, and that is said at once.
@@ -71,7 +58,7 @@ async fn denying(bed: &Bed) -> Result<(Operator<'_>, Doors)> {
     let (operator, doors) = Operator::start_serving(bed, &[]).await?;
     bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
     bed.wait_for(Kind::AdmissionPolicy, "early", is_true("Ready"), PATIENCE).await?;
-    register(bed, &doors).await?;
+    bed.register(&doors, "submission").await?;
     Ok((operator, doors))
 }
 

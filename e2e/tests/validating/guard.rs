@@ -8,7 +8,7 @@ use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Bed, Capability, Kind, eventually, yunikorn};
 use serde_json::json;
 
-use super::{ACLS, acl, create, judged, register, send};
+use super::{ACLS, acl, create, judged, send};
 
 const BASE: &str = "\
 partitions:
@@ -25,7 +25,7 @@ async fn what_would_hang_or_hide_is_refused_and_nothing_else() -> Result<()> {
         }
         let (operator, doors) = judged(bed, BASE, &json!({})).await?;
         let admin = bed.client()?;
-        register(bed, &doors, "guard").await?;
+        bed.register(&doors, "guard").await?;
         let path = format!("/api/v1/namespaces/{}/configmaps/{}", yunikorn::NAMESPACE, yunikorn::CONFIGS);
         let change = |patch| {
             let (admin, path) = (&admin, &path);
@@ -34,8 +34,8 @@ async fn what_would_hang_or_hide_is_refused_and_nothing_else() -> Result<()> {
         let no_partition = "partitions: [{name: gpu, queues: [{name: root}]}]";
         let dry = format!("{path}?dryRun=All");
         eventually("the guard to be asked", PATIENCE, || async {
-            let patch = json!({"data": {"queues.yaml": no_partition}});
-            let answer = send(&admin, "PATCH", &dry, "application/merge-patch+json", &patch).await?;
+            let bad = json!({"data": {"queues.yaml": no_partition}});
+            let answer = send(&admin, "PATCH", &dry, "application/merge-patch+json", &bad).await?;
             Ok((answer.code == 403).then_some(()))
         })
         .await?;

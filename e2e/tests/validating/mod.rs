@@ -4,11 +4,9 @@ mod delegation;
 mod guard;
 mod words;
 
-use anyhow::{Context as _, Result, ensure};
-use k8s_openapi::ByteString;
-use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use anyhow::{Result, ensure};
 use kube::Client;
-use kube::api::{Api, PostParams};
+
 use kube::client::Body;
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
@@ -70,23 +68,7 @@ fn acl(name: &str, spec: &Value) -> Value {
 }
 
 fn config(more: &Value) -> Value {
-    let mut object = json!({
-        "apiVersion": "queuewarden.dev/v1alpha1", "kind": "YuniKornConfig", "metadata": {"name": "default"}, "spec": {},
-    });
-    object["spec"] = more.clone();
-    object
-}
-
-/// Makes the API server knock: the shipped object, at an address instead of a Service, and waits until it does.
-async fn register(bed: &Bed, doors: &Doors, folder: &str) -> Result<()> {
-    let path = format!("{}/../manifests/{folder}/webhook.yaml", env!("CARGO_MANIFEST_DIR"));
-    let mut hook: Value = serde_saphyr::from_str(&std::fs::read_to_string(path)?)?;
-    let config = hook.pointer_mut("/webhooks/0/clientConfig").context("there is no webhook")?;
-    let path = config["service"]["path"].as_str().context("there is no path")?.to_owned();
-    *config = json!({"url": doors.url(&path), "caBundle": ByteString(doors.authority.clone().into_bytes())});
-    let hooks: Api<ValidatingWebhookConfiguration> = Api::all(bed.client()?);
-    hooks.create(&PostParams::default(), &serde_json::from_value(hook)?).await?;
-    Ok(())
+    json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "YuniKornConfig", "metadata": {"name": "default"}, "spec": more})
 }
 
 /// The operator with its doors open, this base and this configuration, asked about our own kinds.
@@ -99,7 +81,7 @@ async fn judged<'bed>(bed: &'bed Bed, base: &str, spec: &Value) -> Result<(Opera
     ensure!(made.code == 201, "{made:?}");
     let (operator, doors) = Operator::start_serving(bed, &[]).await?;
     bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
-    register(bed, &doors, "validating").await?;
+    bed.register(&doors, "validating").await?;
     let probe = acl("probe", &json!({"queue": "root.nowhere", "submit": {"users": ["x"]}}));
     eventually("the API server to ask", PATIENCE, || async {
         let answer = create(&admin, &format!("{ACLS}?dryRun=All"), &probe).await?;
