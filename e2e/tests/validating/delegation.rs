@@ -61,9 +61,9 @@ fn new(name: &'static str, object: Value, words: &'static str) -> Way {
     Way { name, method: "POST", path: ACLS.into(), kind: JSON, body: object, words, webhook_only: false }
 }
 
-fn change(name: &'static str, object: &str, patch: Value, words: &'static str) -> Way {
+fn change(name: &'static str, object: &str, body: Value, words: &'static str) -> Way {
     let path = format!("{ACLS}/{object}");
-    Way { name, method: "PATCH", path, kind: MERGE, body: patch, words, webhook_only: false }
+    Way { name, method: "PATCH", path, kind: MERGE, body, words, webhook_only: false }
 }
 
 fn ways() -> Vec<Way> {

@@ -34,8 +34,8 @@ async fn what_would_hang_or_hide_is_refused_and_nothing_else() -> Result<()> {
         let no_partition = "partitions: [{name: gpu, queues: [{name: root}]}]";
         let dry = format!("{path}?dryRun=All");
         eventually("the guard to be asked", PATIENCE, || async {
-            let patch = json!({"data": {"queues.yaml": no_partition}});
-            let answer = send(&admin, "PATCH", &dry, "application/merge-patch+json", &patch).await?;
+            let hanging = json!({"data": {"queues.yaml": no_partition}});
+            let answer = send(&admin, "PATCH", &dry, "application/merge-patch+json", &hanging).await?;
             Ok((answer.code == 403).then_some(()))
         })
         .await?;
