@@ -69,12 +69,10 @@ fn acl(name: &str, spec: &Value) -> Value {
     json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": name}, "spec": spec})
 }
 
-fn config(more: &Value) -> Value {
-    let mut object = json!({
-        "apiVersion": "queuewarden.dev/v1alpha1", "kind": "YuniKornConfig", "metadata": {"name": "default"}, "spec": {},
-    });
-    object["spec"] = more.clone();
-    object
+fn config(spec: &Value) -> Value {
+    json!({
+        "apiVersion": "queuewarden.dev/v1alpha1", "kind": "YuniKornConfig", "metadata": {"name": "default"}, "spec": spec,
+    })
 }
 
 /// Makes the API server knock: the shipped object, at an address instead of a Service, and waits until it does.
@@ -82,7 +80,8 @@ async fn register(bed: &Bed, doors: &Doors, folder: &str) -> Result<()> {
     let path = format!("{}/../manifests/{folder}/webhook.yaml", env!("CARGO_MANIFEST_DIR"));
     let mut hook: Value = serde_saphyr::from_str(&std::fs::read_to_string(path)?)?;
     let config = hook.pointer_mut("/webhooks/0/clientConfig").context("there is no webhook")?;
-    let path = config["service"]["path"].as_str().context("there is no path")?.to_owned();
+    let path =
+        config.pointer("/service/path").and_then(Value::as_str).context("there is no path")?.to_owned();
     *config = json!({"url": doors.url(&path), "caBundle": ByteString(doors.authority.clone().into_bytes())});
     let hooks: Api<ValidatingWebhookConfiguration> = Api::all(bed.client()?);
     hooks.create(&PostParams::default(), &serde_json::from_value(hook)?).await?;
