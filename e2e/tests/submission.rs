@@ -24,7 +24,7 @@ fn workload(kind: &str, name: &str) -> Value {
     let pod = json!({"metadata": {"labels": labels}, "spec": {"restartPolicy": restart, "containers": [container]}});
     let metadata = json!({"name": name, "namespace": NAMESPACE});
     match kind {
-        "Pod" => json!({"apiVersion": "v1", "kind": kind, "spec": pod["spec"],
+        "Pod" => json!({"apiVersion": "v1", "kind": kind, "spec": pod.get("spec"),
             "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels}}),
         "Job" => {
             json!({"apiVersion": "batch/v1", "kind": kind, "metadata": metadata, "spec": {"template": pod}})
@@ -47,7 +47,8 @@ async fn register(bed: &Bed, doors: &Doors) -> Result<()> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../manifests/submission/webhook.yaml");
     let mut hook: Value = serde_saphyr::from_str(&std::fs::read_to_string(path)?)?;
     let config = hook.pointer_mut("/webhooks/0/clientConfig").context("there is no webhook")?;
-    let path = config["service"]["path"].as_str().context("there is no path")?.to_owned();
+    let path =
+        config.pointer("/service/path").and_then(Value::as_str).context("there is no path")?.to_owned();
     *config = json!({"url": doors.url(&path), "caBundle": ByteString(doors.authority.clone().into_bytes())});
     let hooks: Api<ValidatingWebhookConfiguration> = Api::all(bed.client()?);
     hooks.create(&PostParams::default(), &serde_json::from_value(hook)?).await?;
