@@ -80,7 +80,8 @@ where
 {
     let differs = |value: T::Value| Ok::<_, anyhow::Error>(compare(&[value])?.pop().flatten());
     let mut value = tree.current();
-    let mut difference = differs(value.clone())?.context("the difference has gone")?;
+    let mut difference =
+        differs(value.clone())?.with_context(|| format!("the difference has gone: {value:?}"))?;
     let mut moving = tree.simplify();
     for _ in 0..1_000 {
         if !moving {

@@ -98,7 +98,8 @@ impl Flattened {
         };
         let rival =
             self.values.get(&key).filter(|value| value.origin.binary && value.origin.source == origin.source);
-        let contested = rival.is_some_and(|rival| rival.text != text);
+        // Of three keys two may agree.
+        let contested = rival.is_some_and(|rival| rival.text != text || self.is_ambiguous(&key));
         self.put(&key, text, origin);
         if contested {
             self.ambiguous.insert(key);
@@ -322,6 +323,9 @@ mod tests {
         );
         let settled = flat(&two, &map(&[("queues.yaml", "b")], &[]));
         assert!(!settled.is_ambiguous("queues.yaml"));
+        // Go takes them in any order, also where the last two agree.
+        let three = map(&[], &[("queues.yaml.GZ", "zc"), ("queues.yaml.bak", ""), ("queues.yaml.gz", "z")]);
+        assert!(flatten(&map(&[], &[]), &three).is_ambiguous("queues.yaml"));
     }
 
     #[test]
