@@ -30,6 +30,6 @@ LABEL org.opencontainers.image.title="queuewarden" \
 COPY --from=build /src/target/release/queuewarden /usr/local/bin/queuewarden
 # By number, so that runAsNonRoot can be checked. Nothing is written: the root file system may be read-only.
 USER 65532:65532
-EXPOSE 8080
+EXPOSE 8080 8443
 ENTRYPOINT ["/usr/local/bin/queuewarden"]
 CMD ["run"]

@@ -13,6 +13,8 @@ use serde_json::json;
 
 use crate::assets::Servers;
 use crate::audit::{self, Audit};
+use crate::authorization;
+use crate::front_proxy;
 use crate::kubeconfig::{self, Access};
 use crate::process::Process;
 
@@ -112,6 +114,8 @@ fn apiserver(servers: &Servers, directory: &Path, port: u16, etcd: u16, token: &
     fs::create_dir_all(&pki)?;
     let policy = directory.join("audit-policy.json");
     fs::write(&policy, audit::POLICY)?;
+    let authorization = directory.join(authorization::FILE);
+    fs::write(&authorization, authorization::RBAC)?;
     let tokens = directory.join("tokens.csv");
     fs::write(&tokens, format!("{token},admin,admin,\"system:masters\"\n"))?;
     // The key of the generated serving certificate signs service account tokens as well: one key less to make.
@@ -124,7 +128,6 @@ fn apiserver(servers: &Servers, directory: &Path, port: u16, etcd: u16, token: &
             "--advertise-address=127.0.0.1".to_owned(),
             "--endpoint-reconciler-type=none".to_owned(),
             format!("--service-cluster-ip-range={SERVICE_RANGE}"),
-            "--authorization-mode=RBAC".to_owned(),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
             // Pods never run, so nothing would mount their tokens; without it no namespace needs a ServiceAccount.
             "--disable-admission-plugins=ServiceAccount".to_owned(),
@@ -134,11 +137,13 @@ fn apiserver(servers: &Servers, directory: &Path, port: u16, etcd: u16, token: &
             "--max-mutating-requests-inflight=1000".to_owned(),
         ])
         .args(flag("--cert-dir", &pki))
+        .args(flag("--authorization-config", &authorization))
         .args(flag("--token-auth-file", &tokens))
         .args(flag("--service-account-key-file", &key))
         .args(flag("--service-account-signing-key-file", &key))
         .args(flag("--audit-policy-file", &policy))
-        .args(flag("--audit-log-path", &directory.join("audit.log"))))
+        .args(flag("--audit-log-path", &directory.join("audit.log")))
+        .args(front_proxy::flags(&pki)?))
 }
 
 fn controller_manager(servers: &Servers, directory: &Path, kubeconfig: &Path) -> Process {
@@ -154,7 +159,7 @@ fn controller_manager(servers: &Servers, directory: &Path, kubeconfig: &Path) ->
         .args(flag("--service-account-private-key-file", &directory.join("pki/apiserver.key")))
 }
 
-fn flag(name: &str, path: &Path) -> [std::ffi::OsString; 1] {
+pub(crate) fn flag(name: &str, path: &Path) -> [std::ffi::OsString; 1] {
     let mut flag = std::ffi::OsString::from(name);
     flag.push("=");
     flag.push(path);

@@ -3,11 +3,15 @@
 use std::fmt::Debug;
 
 use anyhow::Result;
+use k8s_openapi::api::admissionregistration::v1::{
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration,
+};
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, Secret, Service};
-use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::core::NamespaceResourceScope;
 use kube::{Resource, ResourceExt as _};
@@ -109,9 +113,11 @@ impl Bed {
         }
         if let Cluster::Local(local) = &self.cluster {
             local.plane.ensure().await?;
+            self.authorize_by_rbac().await?;
             local.plane.controller_manager.kill()?;
             self.stop_admission_controller().await?;
         }
+        self.delete_gates().await?;
         self.delete_objects().await?;
         self.reset_config_maps().await?;
         if let Cluster::Local(local) = &self.cluster {
@@ -121,17 +127,49 @@ impl Bed {
         self.yunikorn()?.wait_for_text(BASE, PATIENCE).await
     }
 
+    /// What would keep everybody from writing, or judge what is written, when its test is over.
+    async fn delete_gates(&self) -> Result<()> {
+        let hooks: Api<ValidatingWebhookConfiguration> = Api::all(self.client()?);
+        for name in ["queuewarden", "queuewarden-guard"] {
+            gone(hooks.delete(name, &DeleteParams::default()).await.map(drop))?;
+        }
+        let bindings: Api<ValidatingAdmissionPolicyBinding> = Api::all(self.client()?);
+        gone(bindings.delete("queuewarden-delegation", &DeleteParams::default()).await.map(drop))
+    }
+
     /// Everything tests, and the operator, have left behind.
     async fn delete_objects(&self) -> Result<()> {
+        // First: an API server that asks one that is gone is slow to delete.
+        let services: Api<APIService> = Api::all(self.client()?);
+        for service in services.list(&ListParams::default()).await? {
+            let name = service.name_any();
+            if name.ends_with("queuewarden.dev") && service.spec.is_some_and(|spec| spec.service.is_some()) {
+                services.delete(&name, &DeleteParams::default()).await?;
+            }
+        }
         for kind in Kind::ALL {
             delete_all(&self.objects(kind)?).await?;
         }
+        self.delete_rbac_mirror().await?;
         self.delete_namespaced::<Lease>(operator::NAMESPACE).await?;
         // Owners first, though nobody is there to make new pods.
         self.delete_namespaced::<Job>(NAMESPACE).await?;
         self.delete_namespaced::<Deployment>(NAMESPACE).await?;
         self.delete_namespaced::<ReplicaSet>(NAMESPACE).await?;
         self.delete_namespaced::<Pod>(NAMESPACE).await
+    }
+
+    /// The RBAC mirror, which nothing but the operator or a garbage collector would remove, and the policy on top of it.
+    async fn delete_rbac_mirror(&self) -> Result<()> {
+        let client = self.client()?;
+        let mirrored = ListParams::default().labels("queuewarden.dev/mirror=rbac");
+        let now = DeleteParams::default();
+        Api::<ClusterRoleBinding>::all(client.clone()).delete_collection(&now, &mirrored).await?;
+        Api::<ClusterRole>::all(client.clone()).delete_collection(&now, &mirrored).await?;
+        let policy = ListParams::default().fields("metadata.name=queuewarden-submission");
+        Api::<ValidatingAdmissionPolicyBinding>::all(client.clone()).delete_collection(&now, &policy).await?;
+        Api::<ValidatingAdmissionPolicy>::all(client).delete_collection(&now, &policy).await?;
+        Ok(())
     }
 
     async fn delete_namespaced<K>(&self, namespace: &str) -> Result<()>
@@ -153,11 +191,19 @@ impl Bed {
     }
 }
 
+/// What is not there is gone.
+fn gone(deleted: kube::Result<()>) -> Result<()> {
+    match deleted {
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        other => Ok(other?),
+    }
+}
+
 /// Deletes all objects of a kind, if the API server knows the kind.
 async fn delete_all<K: Clone + DeserializeOwned + Debug>(api: &Api<K>) -> Result<()> {
-    match api.delete_collection(&DeleteParams::default().grace_period(0), &ListParams::default()).await {
-        Ok(_) => Ok(()),
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    gone(
+        api.delete_collection(&DeleteParams::default().grace_period(0), &ListParams::default())
+            .await
+            .map(drop),
+    )
 }

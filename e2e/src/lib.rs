@@ -12,13 +12,16 @@
 
 pub mod assets;
 pub mod audit;
+pub mod authorization;
 pub mod bed;
 pub mod conditions;
 mod control_plane;
 mod diagnostics;
 pub mod doors;
+pub mod doors_own;
 mod existing;
 mod forward;
+pub mod front_proxy;
 mod furniture;
 pub mod hadoop;
 pub mod kubeconfig;
@@ -28,11 +31,13 @@ pub mod operator;
 pub mod oracle;
 pub mod pods;
 pub mod process;
+pub mod served;
 mod servers;
 mod session;
 pub mod wait;
 pub mod yunikorn;
 
+pub use authorization::Authorizer;
 pub use bed::{Bed, BedGuard, Capability};
 pub use conditions::Kind;
 pub use doors::Doors;

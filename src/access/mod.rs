@@ -8,8 +8,10 @@
 //! * [`index`]: the same decisions from a table, without the steps.
 //! * [`reach`]: how far a grant reaches.
 //! * [`review`]: the same questions as Kubernetes asks them.
+//! * [`running`]: the applications that a cluster runs, by their pods.
 //! * [`who_can`](mod@who_can), [`what_can`](mod@what_can), [`matrix`](mod@matrix): who may do this on a queue, on which queues may one
 //!   do this, and both at once.
+//! * [`submission`]: will a workload that is being applied be taken.
 //! * [`placement`]: where does an application land, and by which rule.
 //! * [`diff`](mod@diff): who gains and who loses what between two configurations.
 //! * [`lint`](mod@lint): what the whole tree shows that no single ACL does.
@@ -29,9 +31,11 @@ mod properties;
 pub mod reach;
 pub mod remedy;
 pub mod review;
+pub mod running;
 pub mod sentence;
+pub mod submission;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 pub mod tree;
 pub mod what_can;
 pub mod who_can;

@@ -124,6 +124,11 @@ pub(super) fn reach(right: Right, subtree: Range<u32>, recovery: Option<&Range<u
     }
 }
 
+/// The queues on which whom an ACL of this queue names holds a right, if that ACL grants it.
+pub fn granted_on(tree: &Tree, right: Right, id: QueueId) -> QueueSet {
+    QueueSet::of(reach(right, tree.subtree(id), tree.recovery().as_ref()).to_vec())
+}
+
 /// The queues whose ACLs are asked about a right on one of them, in order: itself, and those above it as far as the question goes up.
 pub fn asked(tree: &Tree, right: Right, id: QueueId) -> impl Iterator<Item = (QueueId, &Node)> {
     tree.lineage(id).take_while(move |(_, node)| !stops(right, node))

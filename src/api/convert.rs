@@ -14,11 +14,13 @@ use serde_json::{Map, Value};
 
 use super::v1alpha1 as api;
 use crate::{
+    access::submission,
+    model::identity::Identity,
     plan::{
         conditions::{Condition, Status},
         snapshot::{
-            AdmissionPolicySpec, Adoption, BaseAcl, ConfigMemory, ConfigSpec, Entry, Grant, Meta, Mode,
-            QueueAclInForce, QueueAclSpec,
+            AdmissionPolicySpec, Adoption, BaseAcl, ConfigMemory, ConfigSpec, Delegation, Entry, Grant, Meta,
+            Mode, QueueAclInForce, QueueAclSpec,
         },
     },
     text::diag::{Code, Diagnostic},
@@ -135,6 +137,7 @@ fn queue_acl_spec(spec: api::QueueAclSpec) -> Result<QueueAclSpec, Vec<Diagnosti
         base_acl: base_acl(spec.base_acl),
         not_before: spec.not_before.map(|time| whole_second(time.0, RoundMode::Ceil)),
         expires_at: spec.expires_at.map(|time| whole_second(time.0, RoundMode::Floor)),
+        delegated_by: spec.delegated_by.map(identity),
     };
     if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
 }
@@ -178,7 +181,8 @@ fn base_acl(base_acl: api::BaseAcl) -> BaseAcl {
 }
 
 fn grant_in_force(memory: api::GrantInForce) -> QueueAclInForce {
-    let api::GrantInForce { partition, queue, submit, admin, base_acl: kept, expires_at } = memory;
+    let api::GrantInForce { partition, queue, submit, admin, base_acl: kept, expires_at, delegated_by } =
+        memory;
     QueueAclInForce {
         partition,
         queue,
@@ -186,7 +190,13 @@ fn grant_in_force(memory: api::GrantInForce) -> QueueAclInForce {
         admin,
         base_acl: base_acl(kept),
         expires_at: expires_at.map(|time| time.0),
+        delegated_by: delegated_by.map(identity),
     }
+}
+
+fn identity(by: api::DelegatedBy) -> Identity {
+    let api::DelegatedBy { user, groups } = by;
+    Identity { user, groups }
 }
 
 fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Vec<Diagnostic>> {
@@ -196,12 +206,19 @@ fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Ve
         system_users,
         external_users,
         external_groups,
+        submission,
     } = spec;
-    let spec =
-        AdmissionPolicySpec { bypass_auth, trust_controllers, system_users, external_users, external_groups };
+    let spec = AdmissionPolicySpec {
+        bypass_auth,
+        trust_controllers,
+        system_users,
+        external_users,
+        external_groups,
+        submission: submission.map(submission_mode),
+    };
     if spec == AdmissionPolicySpec::default() {
         return Err(vec![Diagnostic::error(EMPTY_POLICY, "no field is set, so nothing would change").help(
-            "set one of `bypassAuth`, `trustControllers`, `systemUsers`, `externalUsers`, `externalGroups`",
+            "set one of `bypassAuth`, `trustControllers`, `systemUsers`, `externalUsers`, `externalGroups`, `submission`",
         )]);
     }
     Ok(spec)
@@ -214,12 +231,38 @@ fn policy_in_force(memory: api::AccessControlInForce) -> AdmissionPolicySpec {
         system_users,
         external_users,
         external_groups,
+        submission,
     } = memory;
-    AdmissionPolicySpec { bypass_auth, trust_controllers, system_users, external_users, external_groups }
+    AdmissionPolicySpec {
+        bypass_auth,
+        trust_controllers,
+        system_users,
+        external_users,
+        external_groups,
+        submission: submission.map(submission_mode),
+    }
+}
+
+fn submission_mode(word: api::Submission) -> submission::Mode {
+    match word {
+        api::Submission::Off => submission::Mode::Off,
+        api::Submission::Audit => submission::Mode::Audit,
+        api::Submission::Warn => submission::Mode::Warn,
+        api::Submission::Deny => submission::Mode::Deny,
+    }
 }
 
 fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, Vec<Diagnostic>> {
-    let api::YuniKornConfigSpec { namespace, base, output, mode, adoption, scheduler_url } = spec;
+    let api::YuniKornConfigSpec {
+        namespace,
+        base,
+        output,
+        mode,
+        adoption,
+        scheduler_url,
+        rbac_mirror,
+        delegation,
+    } = spec;
     let mut wrong = Vec::new();
     if name != api::SINGLETON {
         wrong.push(
@@ -251,6 +294,11 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
             api::Adoption::Force => Adoption::Force,
         },
         scheduler_url,
+        rbac_mirror: rbac_mirror == api::RbacMirror::Enabled,
+        delegation: match delegation {
+            api::Delegation::Off => Delegation::Off,
+            api::Delegation::On => Delegation::On,
+        },
     };
     if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
 }
@@ -346,6 +394,7 @@ mod tests {
                 base_acl: BaseAcl::Extend,
                 not_before: Some(at("2026-12-01T00:00:00Z")),
                 expires_at: Some(at("2027-01-01T00:00:00Z")),
+                delegated_by: None,
             }
         );
         assert_eq!(
@@ -357,6 +406,7 @@ mod tests {
                 admin: None,
                 base_acl: BaseAcl::Replace,
                 expires_at: Some(at("2027-01-01T00:00:00Z")),
+                delegated_by: None,
             }
         );
     }
@@ -507,7 +557,8 @@ mod tests {
             .into_iter()
             .filter_map(|(name, field)| field.default.map(|JSON(default)| (name, default)))
             .collect();
-        assert_eq!(filled.keys().collect::<Vec<_>>(), ["adoption", "base", "mode", "namespace", "output"]);
+        let names = ["adoption", "base", "delegation", "mode", "namespace", "output", "rbacMirror"];
+        assert_eq!(filled.keys().collect::<Vec<_>>(), names);
         let entry = yunikorn_config(&object(json!({"metadata": {"name": "default"}, "spec": filled})));
         assert_eq!(entry.spec.unwrap(), ConfigSpec::default());
     }
@@ -530,6 +581,7 @@ mod tests {
             admin: None,
             base_acl: BaseAcl::Extend,
             expires_at: Some(at("2027-01-01T00:00:00Z")),
+            delegated_by: None,
         };
         let condition = Condition {
             type_: "Ready".into(),

@@ -6,6 +6,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 
 use super::v1alpha1 as api;
+use crate::access::submission;
 use crate::plan::{
     ConfigStatus, ObjectStatus, OutputRef, QueueAclStatus,
     conditions::Condition,
@@ -69,7 +70,8 @@ fn conditions(conditions: &[Condition]) -> Vec<meta::Condition> {
 }
 
 fn grant_in_force(in_force: &QueueAclInForce) -> api::GrantInForce {
-    let QueueAclInForce { partition, queue, submit, admin, base_acl, expires_at } = in_force.clone();
+    let QueueAclInForce { partition, queue, submit, admin, base_acl, expires_at, delegated_by } =
+        in_force.clone();
     api::GrantInForce {
         partition,
         queue,
@@ -80,17 +82,34 @@ fn grant_in_force(in_force: &QueueAclInForce) -> api::GrantInForce {
             BaseAcl::Extend => api::BaseAcl::Extend,
         },
         expires_at: expires_at.map(meta::Time),
+        delegated_by: delegated_by.map(|by| api::DelegatedBy { user: by.user, groups: by.groups }),
     }
 }
 
 fn access_control_in_force(in_force: AdmissionPolicySpec) -> api::AccessControlInForce {
-    let AdmissionPolicySpec { bypass_auth, trust_controllers, system_users, external_users, external_groups } =
-        in_force;
+    let AdmissionPolicySpec {
+        bypass_auth,
+        trust_controllers,
+        system_users,
+        external_users,
+        external_groups,
+        submission,
+    } = in_force;
     api::AccessControlInForce {
         bypass_auth,
         trust_controllers,
         system_users,
         external_users,
         external_groups,
+        submission: submission.map(submission_word),
+    }
+}
+
+fn submission_word(mode: submission::Mode) -> api::Submission {
+    match mode {
+        submission::Mode::Off => api::Submission::Off,
+        submission::Mode::Audit => api::Submission::Audit,
+        submission::Mode::Warn => api::Submission::Warn,
+        submission::Mode::Deny => api::Submission::Deny,
     }
 }

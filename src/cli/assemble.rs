@@ -66,6 +66,7 @@ pub fn assemble(inputs: &Inputs, base: Option<Base>, now: Timestamp) -> Assemble
         defaults: maps.state(YUNIKORN_DEFAULTS),
         base: maps.state(&spec.base_config_map),
         output: maps.state(&spec.output_config_map),
+        mirror: None,
         observed: Observed::default(),
     };
     let has_tree = base.is_some()

@@ -1,7 +1,6 @@
 //! `queuewarden can-i`: yes or no.
 
 use super::application::{self, ApplicationArgs, Asking, Show};
-use super::ask::answers::Answers;
 use super::ask::identity::IdentityArgs;
 use super::ask::output::{self, AnswerFormat};
 use super::ask::question::{self, AnyVerb};
@@ -9,6 +8,7 @@ use super::ask::{EXIT_CODES, SourceArgs};
 use super::console::Console;
 use super::{Exit, Failure};
 use crate::access::check::decide;
+use crate::api::answer::Answers;
 
 /// Tells whether a user may submit to a queue, or administer it, or do something with an application: `yes`, or `no` and why.
 #[derive(Debug, Clone, clap::Args)]

@@ -3,7 +3,6 @@
 use std::fmt::Display;
 
 use super::application::{self, ApplicationArgs, Asking, Show};
-use super::ask::answers::Answers;
 use super::ask::identity::IdentityArgs;
 use super::ask::output::{self, AnswerFormat, Table};
 use super::ask::question::{self, AnyVerb};
@@ -13,7 +12,8 @@ use super::{Exit, Failure};
 use crate::access::check::{Decision, Step, decide};
 use crate::access::tree::Tree;
 use crate::access::{self, near_misses};
-use crate::cli::ask::format::{Named, WrittenIn};
+use crate::api::answer::Answers;
+use crate::api::answer::{Named, WrittenIn};
 use crate::model::identity::Identity;
 
 /// Longer ACLs are cut, in characters.

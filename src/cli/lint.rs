@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::ask::answers::Answers;
-use super::ask::format::{About, AclKey, WrittenIn};
 use super::ask::output::{self, AnswerFormat};
 use super::ask::{SourceArgs, configuration::Configuration};
 use super::console::Console;
@@ -15,6 +13,8 @@ use super::input::source;
 use super::{Exit, Failure, report};
 use crate::access::lint::{self, Finding, Known, Population};
 use crate::access::tree::Origin;
+use crate::api::answer::Answers;
+use crate::api::answer::{About, AclKey, WrittenIn};
 use crate::text::diag::Diagnostic;
 use crate::text::go_regex::GoRegex;
 

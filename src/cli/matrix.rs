@@ -1,7 +1,5 @@
 //! `queuewarden matrix`: queues × subjects on one page.
 
-use super::ask::answers::Answers;
-use super::ask::format::{Cell, GrantedBy, MatrixAnswer, Named};
 use super::ask::output::{self, Format, FormatArgs, Table};
 use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
 use super::console::Console;
@@ -9,6 +7,8 @@ use super::{Exit, Failure};
 use crate::access::check::Subject;
 use crate::access::matrix::{How, Matrix, matrix};
 use crate::access::tree::{Located, QueueId, Tree};
+use crate::api::answer::Answers;
+use crate::api::answer::{Cell, GrantedBy, MatrixAnswer, Named};
 use crate::model::right::Right;
 
 /// What the letters mean.

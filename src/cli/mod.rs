@@ -8,6 +8,7 @@ pub mod application;
 pub mod ask;
 pub mod assemble;
 mod atomic;
+pub mod authorizer_config;
 pub mod can_i;
 pub mod check;
 pub mod codes;
@@ -86,6 +87,8 @@ enum Command {
     Place(place::Args),
     /// Answer SubjectAccessReviews and AdmissionReviews as the cluster would
     Review(review::Args),
+    /// Print what an API server needs to ask queuewarden who may do what
+    AuthorizerConfig(authorizer_config::Args),
     /// Print the custom resource definitions
     Crds(crds::Args),
     /// List the codes of all diagnostics, or explain one
@@ -262,6 +265,7 @@ pub fn main() -> ExitCode {
         Command::Lint(args) => lint::run(args, console),
         Command::Place(args) => place::run(args, console),
         Command::Review(args) => review::run(args, console),
+        Command::AuthorizerConfig(args) => authorizer_config::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::Codes(args) => codes::run(args, console),
         Command::Completion(args) => completion::run(args, console),

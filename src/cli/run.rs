@@ -1,13 +1,16 @@
 //! `queuewarden run`: the operator.
 
+mod doors;
+
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ArgAction;
 
+use doors::Doors;
+
 use super::{Exit, Failure};
-use crate::operator::{self, Https, Options};
+use crate::operator::{self, Options};
 use crate::telemetry::{self, Format};
 
 /// Arguments of `run`.
@@ -25,31 +28,14 @@ pub struct Args {
     /// Namespace of the Lease, instead of the kubeconfig's or the pod's
     #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE")]
     namespace: Option<String>,
-    /// Open the doors for Kubernetes at this address, such as 0.0.0.0:8443: webhooks and served resources
-    #[arg(long, value_name = "ADDRESS", requires_all = ["tls_cert_file", "tls_private_key_file"])]
-    https: Option<SocketAddr>,
-    /// The certificate that is shown there, in PEM, with those that signed it
-    #[arg(long, value_name = "FILE", requires = "https")]
-    tls_cert_file: Option<PathBuf>,
-    /// Its private key, in PEM
-    #[arg(long, value_name = "FILE", requires = "https")]
-    tls_private_key_file: Option<PathBuf>,
+    #[command(flatten)]
+    doors: Doors,
     /// How a log line looks
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     log_format: Format,
     /// What is logged: error, warn, info, debug or trace, also by module, as in info,queuewarden=debug
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = "info")]
     log_level: String,
-}
-
-impl Args {
-    fn https(&self) -> Option<Https> {
-        Some(Https {
-            listen: self.https?,
-            certificate: self.tls_cert_file.clone()?,
-            private_key: self.tls_private_key_file.clone()?,
-        })
-    }
 }
 
 /// Runs until the process is told to end.
@@ -64,7 +50,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         leader_elect: args.leader_elect,
         identity: args.identity.clone().unwrap_or_else(random_identity),
         namespace: args.namespace.clone(),
-        https: args.https(),
+        https: args.doors.https(args.namespace.as_deref()).map_err(Failure::Usage)?,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

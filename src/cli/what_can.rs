@@ -1,13 +1,13 @@
 //! `queuewarden what-can`: all queues on which a user may do something.
 
-use super::ask::answers::Answers;
-use super::ask::format::{GrantedBy, Named, RightOn, WhatCanAnswer, WrittenIn};
 use super::ask::identity::IdentityArgs;
 use super::ask::output::{self, Format, FormatArgs, Table};
 use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
 use super::console::Console;
 use super::{Exit, Failure};
 use crate::access::what_can::what_can;
+use crate::api::answer::Answers;
+use crate::api::answer::{GrantedBy, Named, RightOn, WhatCanAnswer, WrittenIn};
 use crate::model::identity::Identity;
 use crate::model::right::Right;
 

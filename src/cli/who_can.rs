@@ -1,13 +1,12 @@
 //! `queuewarden who-can`: all who may do something on a queue.
 
-use super::ask::answers::Answers;
-use super::ask::format::{GrantedBy, Grantee, Named, WhoCanAnswer, WrittenIn};
 use super::ask::output::{self, Format, FormatArgs, Table};
 use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
 use super::console::Console;
 use super::{Exit, Failure};
 use crate::access::check::Denial;
 use crate::access::who_can::{WhoCan, who_can};
+use crate::api::answer::{Answers, Grantee, WhoCanAnswer, WrittenIn};
 use crate::model::right::Right;
 
 /// Lists everyone who may submit to a queue, or administer it: the users and groups that ACLs name, and where each is written.
@@ -64,25 +63,13 @@ fn on(right: Right, queue: &str) -> String {
 }
 
 fn answer(answers: &Answers<'_>, args: &Args, found: &WhoCan<'_>) -> WhoCanAnswer {
-    let subjects = found.grantees.iter().map(|grantee| Grantee {
-        named: Named::from(grantee.subject),
-        grants: grantee
-            .grants
-            .iter()
-            .map(|grant| GrantedBy {
-                queue: answers.path(grant.queue),
-                acl: grant.acl.into(),
-                origins: answers.origins(grant.origins.iter().copied()),
-            })
-            .collect(),
-    });
     WhoCanAnswer {
         about: answers.about(),
         verb: args.verb.into(),
         queue: args.queue.clone(),
         nearest_queue: found.located.decides().map(|id| answers.path(id)),
         denial: found.denial.map(Into::into),
-        subjects: subjects.collect(),
+        subjects: found.grantees.iter().map(|grantee| answers.grantee(grantee)).collect(),
     }
 }
 

@@ -99,7 +99,7 @@ fn maps(client: &Client, namespace: &str) -> Api<ConfigMap> {
 
 /// An admission webhook's answer is told by its words: its status code is its own choice, 400 and 403 are usual
 /// (apiserver `plugin/webhook/errors/statuserror.go`).
-fn failure(error: &Error) -> WriteFailure {
+pub(super) fn failure(error: &Error) -> WriteFailure {
     let message = error.to_string();
     if message.contains("admission webhook") && message.contains("denied the request") {
         return WriteFailure::Rejected(message);

@@ -88,6 +88,12 @@ impl<T> Cache<T> {
         self.put(object);
     }
 
+    /// Takes in that a request of ours found the object gone, or removed it.
+    pub fn forget(&mut self, name: &str) {
+        self.written.remove(name);
+        self.objects.remove(name);
+    }
+
     fn put(&mut self, object: Kept<T>) -> bool {
         let known = self.objects.get(&object.name);
         if known.is_some_and(|known| older(&object, known)) {

@@ -4,7 +4,7 @@
 //! first plan was made; also on replicas that do not lead. Neither depends on the scheduler, nor on what it thinks of the configuration.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::metrics::Metrics;
 use super::watch::Progress;
+use crate::server::tls::Identity;
 
 /// Silence after which a watch or the loop is taken for dead. Watches are answered every 5 minutes, the loop comes round every 10.
 const PATIENCE: Duration = Duration::from_mins(15);
@@ -28,6 +29,8 @@ pub struct Health {
     planned: AtomicBool,
     stopping: AtomicBool,
     rounds: Mutex<Rounds>,
+    /// What the doors show, where they are open.
+    identity: OnceLock<Identity>,
 }
 
 #[derive(Debug)]
@@ -43,6 +46,7 @@ impl Default for Health {
             planned: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             rounds: Mutex::new(Rounds { last: Instant::now(), watches: Vec::new() }),
+            identity: OnceLock::new(),
         }
     }
 }
@@ -59,6 +63,12 @@ impl Health {
         if !self.planned.swap(true, Ordering::Relaxed) {
             tracing::info!("Everything was read; ready");
         }
+    }
+
+    /// The doors are open; nobody should be sent there before there is a certificate to show.
+    pub fn serves(&self, identity: Identity) {
+        // It is said once.
+        let _ = self.identity.set(identity);
     }
 
     /// The process is about to end.
@@ -80,10 +90,12 @@ impl Health {
     fn unready(&self) -> Option<&'static str> {
         if self.stopping.load(Ordering::Relaxed) {
             Some("stopping")
-        } else if self.planned.load(Ordering::Relaxed) {
-            None
-        } else {
+        } else if !self.planned.load(Ordering::Relaxed) {
             Some("not everything was read yet")
+        } else if self.identity.get().is_some_and(|identity| !identity.is_ready()) {
+            Some("there is no certificate to show yet; the log says why")
+        } else {
+            None
         }
     }
 

@@ -31,6 +31,7 @@ pub struct Metrics {
     objects: Family<Labels, Gauge>,
     render_bytes: Gauge,
     applies: Family<Labels, Counter>,
+    mirror: Family<Labels, Counter>,
     drifts: Family<Labels, Counter>,
     status_patches: Family<Labels, Counter>,
     contested: Gauge,
@@ -38,6 +39,8 @@ pub struct Metrics {
     last_in_sync: Gauge,
     fail_open: Gauge,
     scheduler_requests: Durations,
+    /// Those of the doors.
+    pub doors: crate::server::metrics::Metrics,
 }
 
 impl Default for Metrics {
@@ -52,6 +55,7 @@ impl Default for Metrics {
             objects: Family::default(),
             render_bytes: Gauge::default(),
             applies: Family::default(),
+            mirror: Family::default(),
             drifts: Family::default(),
             status_patches: Family::default(),
             contested: Gauge::default(),
@@ -59,6 +63,7 @@ impl Default for Metrics {
             last_in_sync: Gauge::default(),
             fail_open: Gauge::default(),
             scheduler_requests: Family::new_with_constructor(seconds),
+            doors: crate::server::metrics::Metrics::default(),
         };
         metrics.register();
         metrics
@@ -86,6 +91,7 @@ impl Metrics {
         r.register("objects", "Objects by kind, condition and its status", self.objects.clone());
         r.register("render_bytes", "Length of the rendered queue tree", self.render_bytes.clone());
         r.register("config_apply", "Writes of the output ConfigMap, by how they ended", self.applies.clone());
+        r.register("rbac_mirror_write", "Writes of the RBAC mirror, by how they ended", self.mirror.clone());
         r.register("config_drift", "Writes that put back what someone else changed", self.drifts.clone());
         r.register("status_patch", "Status patches, by how they ended", self.status_patches.clone());
         r.register(
@@ -105,6 +111,7 @@ impl Metrics {
             "Requests to the scheduler's REST service, by endpoint and status code or failure",
             self.scheduler_requests.clone(),
         );
+        self.doors.register(r);
     }
 
     /// A run of the loop ended.
@@ -112,6 +119,11 @@ impl Metrics {
         let result = if failed { "error" } else { "ok" };
         self.reconciles.get_or_create(&label("result", result)).inc();
         self.reconcile_duration.observe(took.as_secs_f64());
+    }
+
+    /// A write of the RBAC mirror ended: `written`, `conflict` or `error`.
+    pub fn mirrored(&self, result: &'static str) {
+        self.mirror.get_or_create(&label("result", result)).inc();
     }
 
     /// A write of the output ConfigMap ended: `applied`, `conflict`, `forbidden`, `rejected` or `error`.

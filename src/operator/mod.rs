@@ -3,10 +3,13 @@
 //! * [`world`], [`watch`], [`cache`]: what the API server holds.
 //! * [`reconcile`]: the loop.
 //! * [`served`], [`apply`], [`status`], [`events`]: whether to write, and the writes, bounded by [`call`].
+//! * [`mirror`]: the RBAC mirror, watched and written.
 //! * [`read_back`], [`asking`], [`observed`]: what the scheduler runs, and the memory of what was seen.
+//! * [`applications`]: which run, for questions about them.
 //! * [`leader`]: which replica writes.
 //! * [`health`], [`metrics`]: what is told about it.
 
+pub mod applications;
 pub mod apply;
 pub mod asking;
 pub mod cache;
@@ -16,6 +19,7 @@ pub mod events;
 pub mod health;
 pub mod leader;
 pub mod metrics;
+pub mod mirror;
 pub mod observed;
 pub mod read_back;
 pub mod reconcile;
@@ -27,7 +31,6 @@ pub mod watch;
 pub mod world;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,10 +52,9 @@ use read_back::Scheduler;
 use reconcile::{Pause, Reconciler};
 use world::World;
 
+use crate::server;
 use crate::server::knowledge::Publisher;
-use crate::server::listener::{self, Limits};
-use crate::server::tls::Identity;
-use crate::server::{self, Doors};
+use crate::server::open::{Https, Open};
 
 /// Name of the Lease.
 const LEASE: &str = "queuewarden";
@@ -74,17 +76,6 @@ pub struct Options {
     pub https: Option<Https>,
 }
 
-/// Where and how the doors of [`crate::server`] are open.
-#[derive(Debug, Clone)]
-pub struct Https {
-    /// The address.
-    pub listen: SocketAddr,
-    /// File of the certificate and those that signed it, in PEM.
-    pub certificate: PathBuf,
-    /// File of its private key, in PEM.
-    pub private_key: PathBuf,
-}
-
 /// Why the operator cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -100,12 +91,9 @@ pub enum Error {
     /// No HTTP client for the scheduler.
     #[error("cannot make an HTTP client: {0}")]
     Http(#[from] reqwest::Error),
-    /// The certificate cannot be read.
-    #[error("cannot read {0}: {1}")]
-    File(PathBuf, #[source] std::io::Error),
-    /// The certificate cannot be shown.
+    /// The doors cannot be opened.
     #[error(transparent)]
-    Tls(#[from] server::tls::Error),
+    Doors(#[from] server::open::Error),
     /// No signals.
     #[error("cannot wait for signals: {0}")]
     Signal(#[source] std::io::Error),
@@ -153,9 +141,8 @@ pub async fn serve(
     let (events, publishing) = Events::start(client.clone(), options.identity);
     let changed = Arc::new(Notify::new());
     let publisher = Publisher::default();
-    let doors = Doors { knows: publisher.subscribe(), client: client.clone(), health: Arc::clone(&health) };
     let doors = match &options.https {
-        Some(https) => Some(open(https, doors).await?),
+        Some(https) => Some(Open::doors(https, &client, publisher.subscribe(), &leadership, &health).await?),
         None => None,
     };
     let reconciler = Reconciler {
@@ -176,11 +163,14 @@ pub async fn serve(
             candidacy.end().await;
         }
         let _ = publishing.await;
+    };
+    // The doors take as long as what was asked there.
+    let closing = async {
         if let Some(doors) = doors {
-            doors.end().await;
+            doors.close().await;
         }
     };
-    if timeout(FAREWELL, farewell).await.is_err() {
+    if let (Err(_), ()) = tokio::join!(timeout(FAREWELL, farewell), closing) {
         tracing::warn!("The last events were not published in time");
     }
     endpoints.abort();
@@ -195,28 +185,12 @@ struct Running {
 }
 
 impl Running {
-    /// Ends it, and waits for what it does last: the candidacy gives the Lease up, the doors answer what they were asked.
+    /// Ends it, and waits for what it does last: it gives the Lease up.
     async fn end(self) {
         drop(self.end);
         // A task that panicked holds nothing any more.
         let _ = self.task.await;
     }
-}
-
-/// Opens the doors.
-async fn open(https: &Https, doors: Doors) -> Result<Running, Error> {
-    let read = |path: &PathBuf| std::fs::read(path).map_err(|error| Error::File(path.clone(), error));
-    let identity = Identity::default();
-    identity.show(&read(&https.certificate)?, &read(&https.private_key)?)?;
-    let tls = server::tls::server_config(identity, None)?;
-    let listener =
-        TcpListener::bind(https.listen).await.map_err(|error| Error::Listen(https.listen, error))?;
-    tracing::info!(listen = %https.listen, "Opening the doors");
-    let (end, ended) = oneshot::channel::<()>();
-    let serving = listener::serve(listener, tls, server::router(doors), Limits::default(), async {
-        let _ = ended.await;
-    });
-    Ok(Running { end, task: tokio::spawn(serving) })
 }
 
 /// Begins to compete for the Lease, where that decides who writes.

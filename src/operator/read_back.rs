@@ -8,6 +8,9 @@ use std::{collections::BTreeMap, time::Duration};
 
 use reqwest::{Client, StatusCode, header, redirect};
 use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::access::placement::{Live, LiveQueue};
 
 /// Longest wait for a whole answer.
 const TIMEOUT: Duration = Duration::from_secs(2);
@@ -86,7 +89,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// When there is no such answer.
-    pub async fn config(&self, base: &str) -> Result<serde_json::Value, Error> {
+    pub async fn config(&self, base: &str) -> Result<Value, Error> {
         self.get(&join(base, "ws/v1/config")).await
     }
 
@@ -103,7 +106,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// When there is no such answer.
-    pub async fn queue_details(&self, base: &str, partition: &str) -> Result<serde_json::Value, Error> {
+    pub async fn queue_details(&self, base: &str, partition: &str) -> Result<Value, Error> {
         self.get(&join(base, &queues_path(partition))).await
     }
 
@@ -125,6 +128,22 @@ impl Scheduler {
         }
         serde_json::from_slice(&body).map_err(|_| Error::Malformed(url.into()))
     }
+}
+
+/// The queues that the configuration has not, or has no longer (`dao.PartitionQueueDAOInfo`).
+pub fn beside(root: &Value) -> Live {
+    let mut live = Live::default();
+    let mut waiting = vec![root];
+    while let Some(queue) = waiting.pop() {
+        let flag = |key| queue.get(key).and_then(Value::as_bool).unwrap_or_default();
+        let text = |key| queue.get(key).and_then(Value::as_str).unwrap_or_default();
+        let draining = text("status") == "Draining";
+        if draining || !flag("isManaged") {
+            live.insert(text("queuename"), LiveQueue { leaf: flag("isLeaf"), draining });
+        }
+        waiting.extend(queue.get("children").and_then(Value::as_array).into_iter().flatten());
+    }
+    live
 }
 
 /// Where the queues of a partition are.
@@ -184,6 +203,7 @@ fn percent_encode(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use axum::{Router, http::HeaderMap, response::IntoResponse, routing::get};
+    use serde_json::json;
 
     use super::*;
 
@@ -262,5 +282,21 @@ mod tests {
         let queues = Scheduler::new().unwrap().queues(&base, "gpu/a").await.unwrap();
         let expected = [("root", true), ("root.a", true), ("root.a.dyn", false), ("root.b", true)];
         assert_eq!(queues, expected.map(|(path, managed)| (path.to_owned(), managed)).into());
+    }
+
+    /// Of what `YuniKorn` 1.8.0 prints, the part that is read.
+    #[test]
+    fn queues_beside_the_configuration_are_found() {
+        let queue = |name: &str, status: &str, managed: bool, leaf: bool, children: Vec<Value>| json!({"queuename": name, "status": status, "isManaged": managed, "isLeaf": leaf, "children": children});
+        let made = queue("root.team.sue", "Active", false, true, vec![]);
+        let team = queue("root.team", "Active", true, false, vec![made]);
+        let old = queue("root.old", "Draining", true, true, vec![]);
+        let mut leaf = queue("root.leaf", "Active", true, true, vec![]);
+        leaf["children"] = Value::Null;
+        let live = beside(&queue("root", "Active", true, false, vec![team, old, leaf]));
+        let found = |path| live.get(path);
+        assert_eq!(found("root.team.sue"), Some(LiveQueue { leaf: true, draining: false }));
+        assert_eq!(found("root.old"), Some(LiveQueue { leaf: true, draining: true }));
+        assert_eq!(found("root.leaf"), None);
     }
 }

@@ -19,7 +19,7 @@ use super::leader::Leadership;
 use super::observed::Memory;
 use super::status::{self, Answer};
 use super::world::World;
-use super::{apply, clock, served};
+use super::{apply, clock, mirror, served};
 use crate::plan::snapshot::{ConfigSpec, Snapshot, WriteFailure};
 use crate::plan::{NewConfigMap, Plan, Write, plan, text_in_force};
 use crate::server::knowledge::{Knowledge, Publisher};
@@ -32,6 +32,8 @@ const LATEST: Duration = Duration::from_secs(1);
 const RESYNC: Duration = Duration::from_mins(10);
 /// Writes in one run: the second and third after a conflict, or after a base was made.
 const MAX_WRITES: usize = 3;
+/// Rounds of steps towards the RBAC mirror in one run; the rest waits for the next, which begins at once.
+const MIRROR_ROUNDS: usize = 4;
 /// How long a run may go on after the signal to stop.
 const GRACE: Duration = Duration::from_secs(4);
 /// First and longest pause after a run with errors.
@@ -71,14 +73,26 @@ pub struct Pause {
     until: Option<Instant>,
     /// The keys that could not be written.
     data: Option<BTreeMap<String, Option<String>>>,
+    /// The steps towards the RBAC mirror that were not done.
+    steps: Vec<mirror::Wish>,
 }
 
 impl Pause {
     /// What is left of it, if the plan wants what failed.
     fn left(&self, plan: &Plan) -> Option<Duration> {
         let same = self.data.is_some() && self.data.as_ref() == plan.write.as_ref().map(|write| &write.data);
-        let left = self.until?.saturating_duration_since(Instant::now());
+        let left = self.rest();
         (same && !left.is_zero()).then_some(left)
+    }
+
+    /// How long it still lasts.
+    fn rest(&self) -> Duration {
+        self.until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
+    }
+
+    /// Whether the steps that failed are the ones still wanted, and too early.
+    fn holds_mirror(&self, plan: &Plan) -> bool {
+        !self.rest().is_zero() && !self.steps.is_empty() && self.steps == mirror::wishes(&plan.mirror)
     }
 
     /// Longer after each failure, never in step with others.
@@ -90,9 +104,19 @@ impl Pause {
             failures: self.failures.saturating_add(1),
             until: Some(Instant::now() + length),
             data: plan.write.as_ref().map(|write| write.data.clone()),
+            steps: mirror::wishes(&plan.mirror),
         };
         length
     }
+}
+
+/// What came of steps towards the RBAC mirror.
+#[derive(Default)]
+struct Mirrored {
+    /// The first failure.
+    failure: Option<WriteFailure>,
+    /// Whether somebody else was faster.
+    outrun: bool,
 }
 
 /// What came of carrying out a plan.
@@ -152,6 +176,12 @@ impl Reconciler {
         if self.leadership.holds() && paused.is_none() {
             (snapshot, plan, failed) = self.write_all(snapshot, plan).await?;
         }
+        let mirror_paused = self.pause.holds_mirror(&plan);
+        if self.leadership.holds() && !mirror_paused {
+            let mirrored;
+            (snapshot, plan, mirrored) = self.mirror_all(snapshot, plan).await?;
+            failed |= !mirrored;
+        }
         if self.ask_for_queues(&snapshot, &plan).await {
             (snapshot, plan) = self.plan().await?;
         }
@@ -159,6 +189,7 @@ impl Reconciler {
             failed |= !self.report(&snapshot, &plan).await;
         }
         self.health.metrics.planned(&snapshot, &plan);
+        let paused = paused.or_else(|| mirror_paused.then(|| self.pause.rest()));
         let due = self.next(failed, paused, &plan);
         self.publish(snapshot, plan).await;
         self.health.planned();
@@ -173,7 +204,10 @@ impl Reconciler {
         let before = self.publisher.last();
         let made = tokio::task::spawn_blocking(move || Knowledge::of(snapshot, plan, before.as_deref()));
         match made.await {
-            Ok(knowledge) => self.publisher.publish(knowledge),
+            Ok(knowledge) => {
+                self.health.metrics.doors.knows(&knowledge);
+                self.publisher.publish(knowledge);
+            }
             Err(error) => tracing::error!(%error, "What the doors answer by could not be made"),
         }
     }
@@ -196,6 +230,63 @@ impl Reconciler {
         self.memory.failed(WriteFailure::Transient("other writers were faster each time".into()));
         let (snapshot, plan) = self.plan().await?;
         Some((snapshot, plan, true))
+    }
+
+    /// Brings the RBAC mirror after what is in force, a bounded way; whether all went well.
+    async fn mirror_all(&mut self, mut snapshot: Snapshot, mut plan: Plan) -> Option<(Snapshot, Plan, bool)> {
+        let mut outrun = 0;
+        for _ in 0..MIRROR_ROUNDS {
+            if plan.mirror.steps.is_empty() {
+                break;
+            }
+            let done = self.mirror(&plan).await;
+            let (failed, lost) = (done.failure.is_some(), done.outrun);
+            self.memory.observed.mirror_failure = done.failure;
+            (snapshot, plan) = self.plan().await?;
+            if failed {
+                return Some((snapshot, plan, false));
+            }
+            outrun += usize::from(lost);
+        }
+        if plan.mirror.steps.is_empty() {
+            self.memory.observed.mirror_failure = None;
+        } else if outrun == MIRROR_ROUNDS {
+            let why = "other writers were faster each time".into();
+            self.memory.observed.mirror_failure = Some(WriteFailure::Transient(why));
+            let (snapshot, plan) = self.plan().await?;
+            return Some((snapshot, plan, false));
+        } else {
+            // The rest is not left to the next cause.
+            self.changed.notify_one();
+        }
+        Some((snapshot, plan, true))
+    }
+
+    /// Carries out the next steps.
+    async fn mirror(&self, plan: &Plan) -> Mirrored {
+        let leadership = self.leadership.clone();
+        let mut done = Mirrored::default();
+        for answer in mirror::carry_out(&self.client, plan.mirror.clone(), move || leadership.holds()).await {
+            let result = match &answer {
+                mirror::Answer::Failed(failure) => {
+                    done.failure.get_or_insert_with(|| failure.clone());
+                    "error"
+                }
+                mirror::Answer::Outrun(..) => {
+                    done.outrun = true;
+                    "conflict"
+                }
+                mirror::Answer::Stands(..) | mirror::Answer::Gone(..) => "written",
+            };
+            self.health.metrics.mirrored(result);
+            self.world.learn_mirror(answer);
+        }
+        if let Some(failure) = &done.failure {
+            tracing::warn!(?failure, "Could not write the RBAC mirror");
+        } else {
+            tracing::info!(steps = plan.mirror.steps.len(), "Wrote the RBAC mirror");
+        }
+        done
     }
 
     /// A plan of how things are now; `None` until everything was read once. Off the runtime's threads: a large one takes long.

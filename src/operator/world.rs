@@ -16,8 +16,10 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::cache::{Cache, Kept};
+use super::mirror;
 use super::watch::{Progress, Watch};
 use crate::api::{GROUP, VERSION, config_map, convert};
+use crate::plan::conditions::{Condition, Type};
 use crate::plan::snapshot::{
     AdmissionPolicySpec, ConfigMapState, ConfigMemory, ConfigSpec, Entry, Observed, QueueAclInForce,
     QueueAclSpec, Snapshot, YUNIKORN_DEFAULTS,
@@ -110,6 +112,7 @@ pub struct World {
     policies: Objects<AdmissionPolicySpec, AdmissionPolicySpec>,
     configs: Objects<ConfigSpec, ConfigMemory>,
     maps: Option<Maps>,
+    mirror: Option<mirror::Watches>,
 }
 
 /// The watches of ConfigMaps.
@@ -135,6 +138,7 @@ impl World {
             policies: objects(&client, Kind::AdmissionPolicy, keep_policy, &changed),
             configs: objects(&client, Kind::YuniKornConfig, keep_config, &changed),
             maps: None,
+            mirror: None,
             client,
             changed,
         }
@@ -149,6 +153,10 @@ impl World {
             return None;
         }
         self.follow_config();
+        self.follow_mirror();
+        if self.mirror.as_ref().is_some_and(mirror::Watches::reading) {
+            return None;
+        }
         let mut config = self.configs.cache().get(SINGLETON).map(|kept| kept.value.entry.clone());
         let spec = config.as_ref().and_then(|config| config.spec.as_ref().ok()).cloned();
         let [mut defaults, mut base, mut output] = [None, None, None];
@@ -173,6 +181,7 @@ impl World {
             defaults,
             base,
             output,
+            mirror: self.mirror.as_ref().map(mirror::Watches::seen),
             observed: Observed::default(),
         })
     }
@@ -195,6 +204,21 @@ impl World {
                 "Watching ConfigMaps"
             );
             self.maps = Some(Maps::start(&self.client, place, &self.changed));
+        }
+    }
+
+    /// Watches the RBAC mirror while there is to be one, and until the last one is gone.
+    fn follow_mirror(&mut self) {
+        let wanted = self.configs.cache().get(SINGLETON).is_some_and(|kept| {
+            let entry = &kept.value.entry;
+            let told = |condition: &Condition| condition.type_ == Type::Mirrored.as_str();
+            entry.spec.as_ref().is_ok_and(|spec| spec.rbac_mirror) || entry.meta.conditions.iter().any(told)
+        });
+        if !wanted {
+            self.mirror = None;
+        } else if self.mirror.is_none() {
+            tracing::info!("Watching the RBAC mirror");
+            self.mirror = Some(mirror::Watches::start(&self.client, &self.changed));
         }
     }
 
@@ -224,11 +248,19 @@ impl World {
         }
     }
 
+    /// Takes in what came of a step towards the mirror.
+    pub fn learn_mirror(&self, answer: mirror::Answer) {
+        if let Some(mirror) = &self.mirror {
+            mirror.learn(answer);
+        }
+    }
+
     /// The signs of life of all watches.
     pub fn progress(&self) -> Vec<Arc<Progress>> {
         let own = [self.queue_acls.progress(), self.policies.progress(), self.configs.progress()];
         let maps = self.maps.iter().flat_map(|maps| maps.watches.values().map(Watch::progress));
-        own.into_iter().chain(maps).cloned().collect()
+        let mirror = self.mirror.iter().flat_map(mirror::Watches::progress);
+        own.into_iter().chain(maps).chain(mirror).cloned().collect()
     }
 }
 

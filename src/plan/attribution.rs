@@ -94,6 +94,7 @@ mod tests {
             admin: None,
             base_acl,
             expires_at: None,
+            delegated_by: None,
         };
         let meta = Meta { name: name.to_owned(), ..Meta::default() };
         Entry { meta, spec: Err(Vec::new()), in_force: Some(in_force) }

@@ -82,6 +82,8 @@ vocabulary! {
         Loaded,
         /// Access is open to everyone; present only when true.
         FailOpen,
+        /// Kubernetes' RBAC says what the ACLs say; present only while it is to, or did.
+        Mirrored,
         /// Summary.
         Ready,
     }
@@ -106,6 +108,8 @@ vocabulary! {
         Applied,
         /// `Loaded=True`
         Loaded,
+        /// `Mirrored=True`
+        Mirrored,
         /// `Ready=True`
         Ready,
         /// The spec cannot be read, or names something `YuniKorn` would drop.
@@ -118,6 +122,8 @@ vocabulary! {
         NotYetValid,
         /// `expiresAt` has passed.
         Expired,
+        /// It is in the name of someone who may not write it: delegation is off, or they do not administer the queue.
+        NotDelegated,
         /// An older `AdmissionPolicy` decides.
         Conflicted,
         /// Not written or not confirmed yet.

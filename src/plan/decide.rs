@@ -4,9 +4,11 @@ use jiff::Timestamp;
 
 use super::base::{self, Base};
 use super::conditions::{Finding, Reason, Status, Type, merge};
+use super::delegation;
 use super::environment::{Environment, Source, config_map};
 use super::grants::{self, Grants};
 use super::loaded;
+use super::mirror;
 use super::output::{self, Decision, Question};
 use super::policy::{self, ResolvedPolicy};
 use super::render;
@@ -18,18 +20,21 @@ use crate::model::config::{Config, verdict};
 use crate::model::queue::QueuePath;
 
 /// Everything that was decided before anything is said.
-struct Decided<'a> {
+pub(super) struct Decided<'a> {
     snapshot: &'a Snapshot,
     config: &'a Entry<ConfigSpec, ConfigMemory>,
     spec: &'a ConfigSpec,
-    env: Environment,
-    base: Finding,
-    objects: Vec<Resolved>,
-    policies: Vec<ResolvedPolicy>,
+    pub(super) env: Environment,
+    pub(super) base: Finding,
+    /// The base's queues, if it is in order.
+    pub(super) base_tree: Option<Config>,
+    pub(super) objects: Vec<Resolved>,
+    pub(super) policies: Vec<ResolvedPolicy>,
     grants: Grants,
-    wanted: Option<Config>,
-    output: Decision,
+    pub(super) wanted: Option<Config>,
+    pub(super) output: Decision,
     loaded: Option<loaded::Answer>,
+    mirror: (mirror::Changes, Option<Finding>),
 }
 
 /// Plans with a readable `YuniKornConfig`.
@@ -37,7 +42,8 @@ pub(super) fn plan(snapshot: &Snapshot, config: &Entry<ConfigSpec, ConfigMemory>
     decided(snapshot, config, spec).into_plan()
 }
 
-fn decided<'a>(
+/// Decides everything, and says nothing yet.
+pub(super) fn decided<'a>(
     snapshot: &'a Snapshot,
     config: &'a Entry<ConfigSpec, ConfigMemory>,
     spec: &'a ConfigSpec,
@@ -45,7 +51,10 @@ fn decided<'a>(
     let env = Environment::of(snapshot);
     let mut base = base::resolve(snapshot, spec, &env);
     let tree = queues(base.as_ref(), &env);
-    let objects = objects(snapshot, tree);
+    let mut objects = objects(snapshot, tree);
+    if let Ok(tree) = tree {
+        delegation::recheck(&mut objects, &snapshot.queue_acls, spec.delegation, tree);
+    }
     let grants = tree.map(|tree| grants::decide(&objects, tree)).unwrap_or_default();
     let (body, wanted) = match rendered(base.as_ref().ok(), &grants) {
         Some(Ok((body, tree))) => (Some(body), Some(tree)),
@@ -76,8 +85,26 @@ fn decided<'a>(
         policy: policies.iter().find_map(ResolvedPolicy::keys),
         reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
     });
-    let base = base.map_or_else(|finding| finding, |base| base.finding);
-    Decided { snapshot, config, spec, env, base, objects, policies, grants, wanted, output, loaded }
+    let (base, base_tree) = match base {
+        Ok(base) => (base.finding, Some(base.tree)),
+        Err(finding) => (finding, None),
+    };
+    let mirror = mirror::plan(snapshot, config, spec, &env);
+    Decided {
+        snapshot,
+        config,
+        spec,
+        env,
+        base,
+        base_tree,
+        objects,
+        policies,
+        grants,
+        wanted,
+        output,
+        loaded,
+        mirror,
+    }
 }
 
 /// The queues to judge by: the base's, or what is live while the base is not in order. `YuniKorn`'s built-in default is neither.
@@ -121,6 +148,7 @@ impl Decided<'_> {
             import,
             backup,
             write,
+            mirror: self.mirror.0,
             contributions: attribution::wanted(&self.objects),
             rendered,
             queue_acls: queue_acls.into_iter().collect(),
@@ -221,10 +249,16 @@ impl Decided<'_> {
             self.snapshot.output.as_ref().is_some_and(|output| output.data.contains_key(&self.env.key));
         let fail_open = report::config::fail_open(&self.env, key_written);
         let loaded = self.loaded.as_ref().map(|answer| answer.finding.clone());
-        let findings =
-            report::config::findings(self.base.clone(), self.output.applied.clone(), loaded, fail_open);
+        let mirrored = self.mirror.1.clone().map(|finding| (finding, self.spec.rbac_mirror));
+        let findings = report::config::findings(
+            self.base.clone(),
+            self.output.applied.clone(),
+            loaded,
+            mirrored,
+            fail_open,
+        );
         let subject = Subject::Config(meta.name.clone());
-        let types = [Type::BaseResolved, Type::Applied, Type::Loaded, Type::FailOpen];
+        let types = [Type::BaseResolved, Type::Applied, Type::Loaded, Type::Mirrored, Type::FailOpen];
         events.extend(events::transitions(&subject, &meta.conditions, &findings, &types));
         events.extend(events::closed(&subject, &meta.conditions, &findings));
         let rest = report::config::status(self.snapshot, self.spec, self.config.in_force.as_ref(), &self.env);

@@ -30,7 +30,7 @@ pub(super) struct Decided {
 pub(super) type Grants = BTreeMap<Place, Decided>;
 
 /// Joins what the objects contribute.
-pub(super) fn decide(objects: &[Resolved], tree: &Config) -> Grants {
+pub(super) fn decide<'a>(objects: impl IntoIterator<Item = &'a Resolved>, tree: &Config) -> Grants {
     let mut grouped: BTreeMap<Place, Vec<(&str, &Contribution, &Acl)>> = BTreeMap::new();
     for object in objects {
         let Some(contribution) = object.contribution() else {

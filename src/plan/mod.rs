@@ -3,17 +3,20 @@
 //! Total and deterministic: the same snapshot gives the same plan, and the plan made from a snapshot to which a plan was
 //! applied writes nothing.
 
+pub mod admit;
 mod adoption;
 pub mod attribution;
 mod base;
 mod budget;
 pub mod conditions;
 mod decide;
+mod delegation;
 mod effect;
 mod environment;
 mod grants;
 mod header;
 mod loaded;
+pub mod mirror;
 mod output;
 mod ownership;
 mod policy;
@@ -36,6 +39,7 @@ use crate::text::diag::Code;
 
 pub use environment::{merged, merged_alone, text_in_force};
 pub use output::{MAX_BYTES, WARN_BYTES};
+pub use policy::submission;
 
 /// All codes of this module.
 pub const CODES: &[Code] =
@@ -64,6 +68,8 @@ pub struct Plan {
     pub backup: Option<NewConfigMap>,
     /// The change of the output ConfigMap; `None` when nothing is to be written.
     pub write: Option<Write>,
+    /// What to do about the RBAC mirror of what is in force now.
+    pub mirror: mirror::Changes,
     /// The text that should be in force, whether it may be written or not; `None` when the base gives none.
     pub rendered: Option<Rendered>,
     /// Which objects decide which ACLs of `rendered`, by partition, queue and right.

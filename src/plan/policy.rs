@@ -7,11 +7,22 @@ use std::collections::BTreeMap;
 use super::conditions::Reason;
 use super::resolve::Refusal;
 use super::snapshot::{AdmissionPolicySpec, Entry};
+use crate::access::submission::Mode;
 use crate::model::admission;
 use crate::text::diag::Diagnostic;
 
 /// The keys of one policy with their texts.
 pub(super) type Keys = BTreeMap<&'static str, String>;
+
+/// What is done about workloads that `YuniKorn` would reject: what the policy says that decides, or its last valid version.
+pub fn submission(entries: &[Entry<AdmissionPolicySpec, AdmissionPolicySpec>]) -> Mode {
+    let decides = entries.iter().zip(resolve(entries)).find(|(_, policy)| policy.keys().is_some());
+    let said = decides.and_then(|(entry, policy)| match (&policy.outcome, &entry.spec) {
+        (Ok(_), Ok(spec)) => spec.submission,
+        _ => entry.in_force.as_ref().and_then(|kept| kept.submission),
+    });
+    said.unwrap_or_default()
+}
 
 /// What became of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,6 +11,7 @@ use super::conditions::Reason;
 use super::snapshot::{BaseAcl, Entry, Grant, QueueAclInForce, QueueAclSpec};
 use crate::model::acl::{self, Acl};
 use crate::model::config::{Config, Partition, Queue};
+use crate::model::identity::Identity;
 use crate::model::queue::{self, QueuePath};
 use crate::model::right::Right;
 use crate::text::diag::{Code, Diagnostic};
@@ -37,6 +38,8 @@ pub(super) struct Contribution {
     pub base_acl: BaseAcl,
     /// When it ends.
     pub expires_at: Option<Timestamp>,
+    /// The queue's administrator in whose name it is written.
+    pub delegated_by: Option<Identity>,
 }
 
 impl Contribution {
@@ -57,6 +60,7 @@ impl Contribution {
             admin: self.admin.as_ref().map(Acl::explicit),
             base_acl: self.base_acl,
             expires_at: self.expires_at,
+            delegated_by: self.delegated_by.clone(),
         }
     }
 }
@@ -137,9 +141,15 @@ pub(super) fn unjudged(entry: &Entry<QueueAclSpec, QueueAclInForce>, why: &str) 
 
 /// What is wrong with an object's own content, whatever the queue tree.
 pub(super) fn content(entry: &Entry<QueueAclSpec, QueueAclInForce>) -> Option<Refusal> {
+    let faults = faults(entry);
+    (!faults.is_empty()).then(|| invalid(&faults))
+}
+
+/// The same one by one: errors, and the names that `YuniKorn` would drop.
+pub(super) fn faults(entry: &Entry<QueueAclSpec, QueueAclInForce>) -> Vec<Diagnostic> {
     match &entry.spec {
-        Err(diagnostics) => Some(invalid(diagnostics)),
-        Ok(spec) => read(spec).err().map(|diagnostics| invalid(&diagnostics)),
+        Err(diagnostics) => diagnostics.clone(),
+        Ok(spec) => read(spec).err().unwrap_or_default(),
     }
 }
 
@@ -261,6 +271,7 @@ fn place(
             admin: intent.admin,
             base_acl: spec.base_acl,
             expires_at: spec.expires_at,
+            delegated_by: spec.delegated_by.clone(),
         }),
         None => Err(not_found(partition, &intent.queue, dynamic(&partition.name, &intent.queue))),
     }
@@ -317,5 +328,6 @@ fn keep(old: &QueueAclInForce, tree: &Config, now: Timestamp) -> Option<Contribu
         admin: read(&old.admin),
         base_acl: old.base_acl,
         expires_at: old.expires_at,
+        delegated_by: old.delegated_by.clone(),
     })
 }

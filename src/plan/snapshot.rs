@@ -8,6 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::conditions::Condition;
+use super::mirror::Mirror;
+use crate::access::submission;
+use crate::model::identity::Identity;
 use crate::text::diag::Diagnostic;
 
 /// The field manager of every write, and the name in `managedFields` that tells our keys from other people's.
@@ -38,6 +41,8 @@ pub struct Snapshot {
     pub base: Option<ConfigMapState>,
     /// The output ConfigMap (`yunikorn-configs`).
     pub output: Option<ConfigMapState>,
+    /// The RBAC mirror as it stands; `None` where nobody has looked at it.
+    pub mirror: Option<Mirror>,
     /// What the operator has seen of the outside world since it started.
     pub observed: Observed,
 }
@@ -111,6 +116,8 @@ pub struct QueueAclSpec {
     pub not_before: Option<Timestamp>,
     /// Not in force from this moment on.
     pub expires_at: Option<Timestamp>,
+    /// The queue's administrator in whose name it is written; `None`: a cluster administrator's.
+    pub delegated_by: Option<Identity>,
 }
 
 /// `status.inForce` of a `QueueAcl`: its last version that went into the ConfigMap. Texts are canonical ACLs.
@@ -128,6 +135,8 @@ pub struct QueueAclInForce {
     pub base_acl: BaseAcl,
     /// When it ends.
     pub expires_at: Option<Timestamp>,
+    /// The queue's administrator in whose name it was written.
+    pub delegated_by: Option<Identity>,
 }
 
 /// The spec of an `AdmissionPolicy`; `None` leaves the key alone.
@@ -143,6 +152,8 @@ pub struct AdmissionPolicySpec {
     pub external_users: Option<Vec<String>>,
     /// `admissionController.accessControl.externalGroups`
     pub external_groups: Option<Vec<String>>,
+    /// What is done about workloads that their users may not submit; no key of `YuniKorn`'s.
+    pub submission: Option<submission::Mode>,
 }
 
 /// Whether the operator writes.
@@ -167,6 +178,16 @@ pub enum Adoption {
     Force,
 }
 
+/// Whether administrators of a queue may write objects of its subtree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Delegation {
+    /// Cluster administrators only.
+    #[default]
+    Off,
+    /// Administrators of a queue as well, in their own name.
+    On,
+}
+
 /// The spec of the `YuniKornConfig`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigSpec {
@@ -184,6 +205,10 @@ pub struct ConfigSpec {
     pub adoption: Adoption,
     /// Base URL of the scheduler's REST service; `None`: no read-back.
     pub scheduler_url: Option<String>,
+    /// Whether the ACLs are mirrored in Kubernetes' RBAC.
+    pub rbac_mirror: bool,
+    /// Whether `QueueAcl`s in the name of a queue's administrator count.
+    pub delegation: Delegation,
 }
 
 impl Default for ConfigSpec {
@@ -196,6 +221,8 @@ impl Default for ConfigSpec {
             mode: Mode::Enforce,
             adoption: Adoption::IfUnowned,
             scheduler_url: None,
+            rbac_mirror: false,
+            delegation: Delegation::Off,
         }
     }
 }
@@ -269,6 +296,8 @@ pub struct Observed {
     pub reasserts: u32,
     /// How the last write ended, if it failed, for the text that is still wanted.
     pub write_failure: Option<WriteFailure>,
+    /// How the last write of the RBAC mirror ended, if it failed.
+    pub mirror_failure: Option<WriteFailure>,
     /// Our repairs of other people's edits, oldest first; bounded.
     pub repairs: Vec<Timestamp>,
     /// The manager that made the edit we last repaired.

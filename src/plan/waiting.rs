@@ -2,7 +2,7 @@
 
 use super::conditions::{Finding, Reason, Type, merge};
 use super::snapshot::{ConfigMemory, ConfigSpec, Entry, Meta, Snapshot};
-use super::{ConfigStatus, ObjectStatus, OutputRef, Plan, QueueAclStatus, policy, resolve};
+use super::{ConfigStatus, ObjectStatus, OutputRef, Plan, QueueAclStatus, mirror, policy, resolve};
 
 /// Tells everyone that `why`.
 pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&Entry<ConfigSpec, ConfigMemory>>) -> Plan {
@@ -23,13 +23,14 @@ pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&Entry<ConfigS
         import: None,
         backup: None,
         write: None,
+        mirror: mirror::Changes::default(),
         rendered: None,
         contributions: Vec::new(),
         queue_acls: queue_acls.collect(),
         policies: policies.collect(),
         config: config.map(|entry| ObjectStatus {
             uid: entry.meta.uid.clone(),
-            conditions: status(&entry.meta, &[Finding::no(Type::Ready, Reason::Invalid, why)]),
+            conditions: status(&entry.meta, &config_findings(&entry.meta, why)),
             rest: remembered(entry),
         }),
         events: Vec::new(),
@@ -47,6 +48,15 @@ fn findings(refusal: Option<resolve::Refusal>, why: &str) -> Vec<Finding> {
     let ready = Finding::ready(&findings, "");
     findings.push(ready);
     findings
+}
+
+/// What can be said about the configuration itself. That there is a mirror is not forgotten: it is to be removed some day.
+fn config_findings(meta: &Meta, why: &str) -> Vec<Finding> {
+    let mirrored = meta.conditions.iter().any(|condition| condition.type_ == Type::Mirrored.as_str());
+    let mirrored = mirrored
+        .then(|| Finding::unknown(Type::Mirrored, Reason::ConfigNotReady, "the RBAC mirror stays as it is"));
+    let ready = Finding::no(Type::Ready, Reason::Invalid, why);
+    mirrored.into_iter().chain([ready]).collect()
 }
 
 /// The status keeps what it knew.

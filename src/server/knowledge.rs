@@ -78,7 +78,7 @@ impl Knowledge {
     pub fn of(snapshot: Snapshot, plan: Plan, before: Option<&Self>) -> Self {
         let text = text_in_force(&snapshot);
         let running = snapshot.observed.loaded_text.as_deref();
-        let attributions = attribution::in_force(&snapshot.queue_acls);
+        let attributions = attributions(&text, &snapshot, &plan);
         let flat = merged(&snapshot);
         let keys = flat.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
         let hash = hash(&text, &attributions, &keys, running);
@@ -87,6 +87,14 @@ impl Knowledge {
         let queues = queues.unwrap_or_else(|| queues_of(&text, running, &attributions).map(Arc::new));
         let conf = same.map_or_else(|| Conf::from_keys(&keys).0, |before| before.conf.clone());
         Self { made: snapshot.now, hash, snapshot, plan, queues, conf }
+    }
+}
+
+/// Who wrote which ACL of a text: the plan knows it of its own text, and of any other the statuses remember it.
+fn attributions(text: &str, snapshot: &Snapshot, plan: &Plan) -> Vec<Attribution> {
+    match &plan.rendered {
+        Some(rendered) if rendered.text == text => plan.contributions.clone(),
+        _ => attribution::in_force(&snapshot.queue_acls),
     }
 }
 

@@ -10,30 +10,44 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
+use futures::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use rustls::ServerConfig;
+use rustls::pki_types::CertificateDer;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
-use tower::ServiceExt as _;
+use tower::{BoxError, ServiceExt as _};
+
+use super::places::{Place, Places, Unused};
+use crate::operator::health::Health;
+
+/// How long a connection with nothing under way may take to leave.
+const FAREWELL: Duration = Duration::from_millis(200);
+/// When the server ends, how long a connection that was just made may take to ask.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What connections may do.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// How many there may be at once; further ones wait in the kernel's queue.
+    /// How many there may be at once. For a further one the one that has been idle longest is closed.
     pub connections: usize,
     /// Requests at once on one connection of HTTP/2.
     pub streams: u32,
+    /// Bytes of bodies that one connection of HTTP/2 may send ahead of their being read.
+    pub window: u32,
     /// How long the TLS handshake may take.
     pub handshake: Duration,
-    /// How long the headers of a request may take; of HTTP/2 also how long a ping may stay without answer.
+    /// How long the first request of a connection may take to come; of HTTP/2 also how long a ping may stay without answer.
     pub headers: Duration,
     /// Bytes of the headers of one request.
     pub header_bytes: usize,
+    /// How long a connection may stay without requests.
+    pub idle: Duration,
     /// How long one connection may live, so that load finds its way to other replicas; what is under way is answered.
     pub lifetime: Duration,
     /// How long requests under way may take when their connection or the server ends.
@@ -41,13 +55,16 @@ pub struct Limits {
 }
 
 impl Default for Limits {
+    /// A client library keeps an idle connection for 90 s (Go's `http.DefaultTransport`); ours last longer, so that it closes first.
     fn default() -> Self {
         Self {
-            connections: 1024,
-            streams: 250,
+            connections: 512,
+            streams: 100,
+            window: 128 * 1024,
             handshake: Duration::from_secs(5),
             headers: Duration::from_secs(10),
             header_bytes: 64 * 1024,
+            idle: Duration::from_mins(2),
             lifetime: Duration::from_mins(30),
             drain: Duration::from_secs(10),
         }
@@ -59,8 +76,9 @@ impl Default for Limits {
 pub struct Peer {
     /// The address.
     pub address: SocketAddr,
-    /// The client's certificate, which was verified, in DER.
-    pub certificate: Option<Vec<u8>>,
+    /// What the client has shown, its own certificate first; empty when it has shown none. It has the key, and nothing more is known:
+    /// whether the certificate counts is decided by [`super::caller::Authorities`].
+    pub certificates: Arc<[CertificateDer<'static>]>,
 }
 
 /// Serves `router` until `stop` completes, then lets requests under way end.
@@ -69,30 +87,38 @@ pub async fn serve(
     tls: Arc<ServerConfig>,
     router: Router,
     limits: Limits,
+    health: Arc<Health>,
     stop: impl Future<Output = ()>,
 ) {
-    let acceptor = TlsAcceptor::from(tls);
-    let places = Arc::new(Semaphore::new(limits.connections));
+    let places = Places::new(limits.connections);
     let (stopping, _) = watch::channel(());
+    let serve = |stream: TcpStream, address: SocketAddr, place: Place| {
+        let connection = Connection {
+            address,
+            place: Arc::new(place),
+            acceptor: TlsAcceptor::from(Arc::clone(&tls)),
+            router: router.clone(),
+            limits,
+            health: Arc::clone(&health),
+        };
+        tokio::spawn(connection.run(stream, stopping.subscribe()));
+    };
     let accepting = async {
         loop {
-            // Only who has a place is accepted: memory is bounded by the limit, and who waits is not refused.
-            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
             let Some((stream, address)) = accept(&listener).await else { continue };
-            let connection = Connection {
-                stream,
-                address,
-                place,
-                acceptor: acceptor.clone(),
-                router: router.clone(),
-                limits,
-            };
-            tokio::spawn(connection.run(stopping.subscribe()));
+            let Some(place) = places.take().await else { return };
+            serve(stream, address, place);
         }
     };
     tokio::select! {
         () = accepting => {}
         () = stop => {}
+    }
+    // Those that have come before the end.
+    while let Some(Ok((stream, address))) = listener.accept().now_or_never() {
+        if let Some(Some(place)) = places.take().now_or_never() {
+            serve(stream, address, place);
+        }
     }
     drop(listener);
     // Who serves a connection listens; each cuts its own when the time is over.
@@ -114,65 +140,113 @@ async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
 }
 
 struct Connection {
-    stream: TcpStream,
     address: SocketAddr,
-    place: OwnedSemaphorePermit,
+    place: Arc<Place>,
     acceptor: TlsAcceptor,
     router: Router,
     limits: Limits,
+    health: Arc<Health>,
 }
 
 impl Connection {
-    async fn run(self, stopping: watch::Receiver<()>) {
-        let Self { stream, address, place, acceptor, router, limits } = self;
+    async fn run(self, stream: TcpStream, stopping: watch::Receiver<()>) {
+        let health = Arc::clone(&self.health);
+        let open = &health.metrics.doors.connections;
+        open.inc();
+        let how = self.serve(stream, stopping).await;
+        open.dec();
+        health.metrics.doors.ended(how);
+    }
+
+    /// How it ended.
+    async fn serve(self, stream: TcpStream, stopping: watch::Receiver<()>) -> &'static str {
+        let address = self.address;
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, %address, "TCP_NODELAY cannot be set");
         }
-        let stream = match timeout(limits.handshake, acceptor.accept(stream)).await {
-            Ok(Ok(stream)) => stream,
-            Ok(Err(error)) => return tracing::debug!(%error, %address, "TLS handshake failed"),
-            Err(_) => return tracing::debug!(%address, "TLS handshake took too long"),
+        let stream = tokio::select! {
+            accepted = timeout(self.limits.handshake, self.acceptor.accept(stream)) => match accepted {
+                Ok(Ok(stream)) => stream,
+                Ok(Err(error)) => {
+                    tracing::debug!(%error, %address, "TLS handshake failed");
+                    return "handshake_failed";
+                }
+                Err(_) => return "handshake_timeout",
+            },
+            _ = self.place.unused(self.limits.handshake) => return "evicted",
         };
-        let certificate =
-            stream.get_ref().1.peer_certificates().and_then(|chain| chain.first()).map(|leaf| leaf.to_vec());
-        let peer = Peer { address, certificate };
+        let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default().into();
+        let peer = Peer { address, certificates };
+        let (place, router) = (Arc::clone(&self.place), self.router.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
+            let busy = place.begin();
             request.extensions_mut().insert(peer.clone());
-            router.clone().oneshot(request)
+            let answer = router.clone().oneshot(request);
+            async move {
+                let answer = answer.await;
+                drop(busy);
+                answer
+            }
         });
-        let builder = builder(limits);
+        let builder = builder(&self.limits);
         let serving = builder.serve_connection(TokioIo::new(stream), service);
         tokio::pin!(serving);
-        let ended = tokio::select! {
-            ended = serving.as_mut() => Some(ended),
-            () = retires(stopping, limits.lifetime) => {
-                serving.as_mut().graceful_shutdown();
-                timeout(limits.drain, serving).await.ok()
+        let why = tokio::select! {
+            ended = serving.as_mut() => {
+                return ended.map_or_else(|error| lost(&error, address), |()| "closed");
             }
+            why = self.ends(stopping) => why,
         };
-        match ended {
-            Some(Ok(())) => {}
-            Some(Err(error)) => tracing::debug!(%error, %address, "A connection ended badly"),
-            None => tracing::debug!(%address, "A connection was cut: its requests did not end"),
+        serving.as_mut().graceful_shutdown();
+        // Who was put out has nothing under way: nobody waits for it to say goodbye.
+        let patience = if matches!(why, "evicted" | "idle") { FAREWELL } else { self.limits.drain };
+        timeout(patience, serving).await.map_or("cut", |_| why)
+    }
+
+    /// Why the server ends a connection.
+    async fn ends(&self, mut stopping: watch::Receiver<()>) -> &'static str {
+        let last_words = async {
+            let _ = stopping.changed().await;
+            let _ = timeout(LAST_WORDS, self.place.asked()).await;
+        };
+        tokio::select! {
+            () = last_words => "stopped",
+            () = sleep(self.limits.lifetime) => "retired",
+            why = self.unused() => why,
         }
-        drop(place);
+    }
+
+    /// The first request has to come soon, further ones may take their time.
+    async fn unused(&self) -> &'static str {
+        let first = tokio::select! {
+            () = self.place.asked() => None,
+            why = self.place.unused(self.limits.headers) => Some(why),
+        };
+        let why = match first {
+            Some(why) => why,
+            None => self.place.unused(self.limits.idle).await,
+        };
+        match why {
+            Unused::Idle => "idle",
+            Unused::Evicted => "evicted",
+        }
     }
 }
 
-/// When the server ends, or the connection is old.
-async fn retires(mut stopping: watch::Receiver<()>, lifetime: Duration) {
-    tokio::select! {
-        _ = stopping.changed() => {}
-        () = sleep(lifetime) => {}
-    }
+/// The peer left, or does not speak HTTP.
+fn lost(error: &BoxError, address: SocketAddr) -> &'static str {
+    tracing::debug!(error, %address, "A connection ended badly");
+    "error"
 }
 
-fn builder(limits: Limits) -> Builder<TokioExecutor> {
+fn builder(limits: &Limits) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .http1()
         .timer(TokioTimer::new())
-        .header_read_timeout(limits.headers)
+        // It also runs while nothing is sent: the limit for that, not the one for headers. Who is slow with them has a place that others
+        // may need, and is then the first to leave.
+        .header_read_timeout(limits.idle)
         .max_buf_size(limits.header_bytes.max(8192));
     builder
         .http2()
@@ -180,6 +254,8 @@ fn builder(limits: Limits) -> Builder<TokioExecutor> {
         .keep_alive_interval(limits.headers)
         .keep_alive_timeout(limits.headers)
         .max_concurrent_streams(limits.streams)
+        .initial_stream_window_size(limits.window)
+        .initial_connection_window_size(limits.window)
         .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX));
     builder
 }

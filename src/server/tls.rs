@@ -2,13 +2,14 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use rustls::ServerConfig;
-use rustls::crypto::CryptoProvider;
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::crypto::{self, CryptoProvider};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
-use rustls::{RootCertStore, crypto};
+use rustls::{DigitallySignedStruct, DistinguishedName, ServerConfig, SignatureScheme};
 
 /// Why a certificate cannot be shown, or clients not be checked.
 #[derive(Debug, thiserror::Error)]
@@ -64,36 +65,68 @@ impl ResolvesServerCert for Identity {
     }
 }
 
-/// The server's side of TLS. With `clients`, PEM of the authorities of client certificates, a connection without such a certificate
-/// is refused.
+/// The server's side of TLS. Clients may show a certificate; whose word counts is decided by each door ([`super::caller`]), because
+/// the doors trust different authorities, and because a refusal in words beats a broken handshake.
 ///
 /// # Errors
-/// When the authorities cannot be read.
-pub fn server_config(identity: Identity, clients: Option<&[u8]>) -> Result<Arc<ServerConfig>, Error> {
+/// When the cryptography has no protocol version in common with us.
+pub fn server_config(identity: Identity) -> Result<Arc<ServerConfig>, Error> {
     let provider = Arc::new(crypto::aws_lc_rs::default_provider());
-    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+    let possession = Arc::new(Possession(Arc::clone(&provider)));
+    let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .map_err(Error::Setup)?;
-    let builder = match clients {
-        None => builder.with_no_client_auth(),
-        Some(authorities) => builder.with_client_cert_verifier(verifier(authorities, provider)?),
-    };
-    let mut config = builder.with_cert_resolver(Arc::new(identity));
+        .map_err(Error::Setup)?
+        .with_client_cert_verifier(possession)
+        .with_cert_resolver(Arc::new(identity));
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }
 
-fn verifier(
-    authorities: &[u8],
-    provider: Arc<CryptoProvider>,
-) -> Result<Arc<dyn rustls::server::danger::ClientCertVerifier>, Error> {
-    let mut roots = RootCertStore::empty();
-    for authority in certificates(authorities, "client authorities")? {
-        roots.add(authority).map_err(|error| Error::Clients(error.to_string()))?;
+/// Lets every client pass that has the key of the certificate it shows, and those that show none.
+#[derive(Debug)]
+struct Possession(Arc<CryptoProvider>);
+
+impl ClientCertVerifier for Possession {
+    fn client_auth_mandatory(&self) -> bool {
+        false
     }
-    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
-        .build()
-        .map_err(|error| Error::Clients(error.to_string()))
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        crypto::verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        crypto::verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
 }
 
 fn certified(chain: &[u8], key: &[u8]) -> Result<CertifiedKey, Error> {
@@ -104,7 +137,8 @@ fn certified(chain: &[u8], key: &[u8]) -> Result<CertifiedKey, Error> {
     CertifiedKey::from_der(chain, key, &provider).map_err(Error::Pair)
 }
 
-fn certificates(pem: &[u8], what: &'static str) -> Result<Vec<CertificateDer<'static>>, Error> {
+/// The certificates in a text.
+pub(super) fn certificates(pem: &[u8], what: &'static str) -> Result<Vec<CertificateDer<'static>>, Error> {
     let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
     let certificates = read.map_err(|error| Error::Pem { what, why: error.to_string() })?;
     if certificates.is_empty() { Err(Error::Empty(what)) } else { Ok(certificates) }

@@ -100,7 +100,9 @@ fn links_lead_somewhere() {
 /// Names of metrics are part of what people build on.
 #[test]
 fn metrics_are_the_operators() {
-    let code = std::fs::read_to_string(root().join("src/operator/metrics.rs")).unwrap();
+    let code = ["operator", "server"]
+        .map(|part| std::fs::read_to_string(root().join(format!("src/{part}/metrics.rs"))).unwrap())
+        .concat();
     let text = readme();
     let named: Vec<&str> =
         text.split("`queuewarden_").skip(1).filter_map(|rest| Some(rest.split_once('`')?.0)).collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use queuewarden::cli::ask::format::schemas;
+use queuewarden::cli::ask::schemas::schemas;
 use serde_json::Value;
 
 use super::process::{err, out, run};

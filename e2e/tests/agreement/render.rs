@@ -124,6 +124,7 @@ fn snapshot(base: &str, queue: &str) -> Snapshot {
         base_acl: BaseAcl::Replace,
         not_before: None,
         expires_at: None,
+        delegated_by: None,
     };
     let defaults = ConfigMapState {
         name: YUNIKORN_DEFAULTS.to_owned(),
@@ -138,6 +139,7 @@ fn snapshot(base: &str, queue: &str) -> Snapshot {
         defaults: Some(defaults.clone()),
         base: Some(defaults),
         output: None,
+        mirror: None,
         observed: Observed::default(),
     }
 }

@@ -3,10 +3,12 @@
 
 mod crds;
 mod failures;
+mod mirror;
 mod quickstart;
 mod reasons;
 mod scale;
 mod story;
+mod submission_policy;
 mod writers;
 
 use std::time::Duration;
@@ -31,7 +33,7 @@ async fn running(bed: &Bed) -> Result<Operator<'_>> {
 }
 
 /// Applies the `YuniKornConfig`, with further lines of its spec (indented by two).
-async fn configure(bed: &Bed, more: &str) -> Result<()> {
+pub(crate) async fn configure(bed: &Bed, more: &str) -> Result<()> {
     let url = bed.scheduler_url();
     let text = format!(
         "apiVersion: queuewarden.dev/v1alpha1\nkind: YuniKornConfig\nmetadata: {{name: default}}\nspec:\n  schedulerUrl: {url}\n{more}"
@@ -52,7 +54,7 @@ fn acl(name: &str, queue: &str, spec: &str) -> String {
 }
 
 /// Applies a `QueueAcl` and waits until it is ready.
-async fn grant(bed: &Bed, name: &str, queue: &str, spec: &str) -> Result<()> {
+pub(crate) async fn grant(bed: &Bed, name: &str, queue: &str, spec: &str) -> Result<()> {
     apply(bed, &acl(name, queue, spec)).await?;
     bed.wait_for(Kind::QueueAcl, name, is_true("Ready"), PATIENCE).await?;
     Ok(())

@@ -118,6 +118,15 @@ async fn objects(seen: &mut Seen<'_>) -> Result<()> {
             acl("invalid", "root.prod", "submit: {acl: 'system:serviceaccount:spark:driver'}"),
             "Invalid",
         ),
+        (
+            "delegated",
+            acl(
+                "delegated",
+                "root.prod",
+                "submit: {users: [bob]}, baseAcl: Extend, delegatedBy: {user: bob}",
+            ),
+            "NotDelegated",
+        ),
     ];
     for (name, text, reason) in cases {
         apply(bed, &text).await?;

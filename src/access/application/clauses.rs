@@ -3,10 +3,11 @@
 use super::{Clause, List, Need, Question, Step, Verb};
 use crate::access::check::{self, Subject};
 use crate::access::tree::{Located, Tree};
+use crate::model::acl::Acl;
 use crate::model::application::settings::{
     SPARK_ENABLE, SparkList, SparkLists, SparkRules, Written, YARN_ENABLE, YarnRules,
 };
-use crate::model::application::{Reading, Rules, YarnAcl};
+use crate::model::application::{OwnRules, Reading, Rules, YarnAcl};
 use crate::model::identity::Identity;
 use crate::model::right::Right;
 
@@ -23,7 +24,7 @@ impl<'a> Asked<'a> {
     pub(super) fn steps(self, need: Need) -> Vec<Step> {
         let mut trace = Trace::default();
         match &self.question.application.rules {
-            Rules::YuniKorn => self.yunikorn(need, &mut trace),
+            Rules::YuniKorn(rules) => self.yunikorn(need, rules, &mut trace),
             Rules::Yarn(Reading::Hadoop, rules) => self.hadoop(need, rules, &mut trace),
             Rules::Yarn(Reading::Cloudera, rules) => self.cloudera(need, rules, &mut trace),
             Rules::Spark(rules) => self.spark(need, rules, &mut trace),
@@ -31,11 +32,21 @@ impl<'a> Asked<'a> {
         trace.0
     }
 
-    fn yunikorn(self, need: Need, trace: &mut Trace) -> bool {
+    /// What the application does not say is not asked.
+    fn yunikorn(self, need: Need, rules: &OwnRules, trace: &mut Trace) -> bool {
+        let spark = rules.spark.as_ref();
+        let own = |trace: &mut Trace, acl: &Written<Acl>, spark: Option<(&SparkRules, &SparkLists)>| {
+            trace.ask(self.owner())
+                || (acl.set && trace.ask(self.own_acl(acl)))
+                || spark.is_some_and(|(rules, lists)| {
+                    self.spark_lists(&rules.admin, Clause::ApplicationAcl, trace)
+                        || self.spark_lists(lists, Clause::ApplicationAcl, trace)
+                })
+                || trace.ask(self.administers())
+        };
         match need {
-            Need::View | Need::Logs | Need::Modify => {
-                trace.ask(self.owner()) || trace.ask(self.administers())
-            }
+            Need::View | Need::Logs => own(trace, &rules.view, spark.map(|rules| (rules, &rules.view))),
+            Need::Modify => own(trace, &rules.modify, spark.map(|rules| (rules, &rules.modify))),
             Need::Target => self.target(trace, |trace, queue| trace.ask(self.submits(queue))),
             Need::Source | Need::Impossible => false,
         }
@@ -121,6 +132,11 @@ impl<'a> Asked<'a> {
 
     fn application_acl(self, acl: &Written<YarnAcl>) -> Step {
         listed(acl, Clause::ApplicationAcl, |acl| acl.matched(self.identity).map(Subject::from))
+    }
+
+    fn own_acl(self, acl: &Written<Acl>) -> Step {
+        let Identity { user, groups } = self.identity;
+        listed(acl, Clause::ApplicationAcl, |acl| acl.matched(user, groups).map(Subject::from))
     }
 
     fn administers(self) -> Step {

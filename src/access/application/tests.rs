@@ -312,8 +312,8 @@ fn any_application() -> impl Strategy<Value = ApplicationAcl> {
             ApplicationAcl { owner: "john".to_owned(), rules: Rules::read(dialect, read).0 }
         })
     };
-    let [hadoop, cloudera, spark] = KEYS;
-    prop_oneof![of(hadoop), of(cloudera), of(spark)]
+    let [own, hadoop, cloudera, spark] = KEYS;
+    prop_oneof![of(own), of(hadoop), of(cloudera), of(spark)]
 }
 
 proptest! {

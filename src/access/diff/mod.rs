@@ -8,6 +8,7 @@
 //! `diff(a, b)` is the mirror of `diff(b, a)`, and `diff(a, a)` is empty.
 
 mod holders;
+mod impact;
 mod partitions;
 mod shape;
 #[cfg(test)]
@@ -15,6 +16,7 @@ mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use impact::impact;
 pub use partitions::{PartitionDiff, Presence, between};
 pub use shape::{Extent, Shape};
 

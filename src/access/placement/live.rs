@@ -37,6 +37,11 @@ impl Live {
         self.queues.get(path).copied()
     }
 
+    /// All of them with their paths in lower case, each before those below it.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, LiveQueue)> {
+        self.queues.iter().map(|(path, queue)| (path.as_str(), *queue))
+    }
+
     /// Adds what a placement created.
     pub fn create(&mut self, created: &super::Created) {
         for path in created.paths() {

@@ -156,6 +156,25 @@ pub fn answer(review: &Review, world: World<'_>) -> Answer {
     }
 }
 
+/// Decides about a queue by what somebody calls it, in any case.
+///
+/// # Errors
+/// Why there can be no queue of this name; nobody may do anything in it.
+pub fn decide_named(
+    tree: &Tree,
+    right: Right,
+    queue: &str,
+    identity: &Identity,
+) -> Result<check::Decision, String> {
+    match QueuePath::parse(&queue::lowered(queue)) {
+        Ok(path) => Ok(decide(tree, right, path.as_str(), identity)),
+        Err(wrong) => {
+            let help = wrong.help.map(|help| format!("; {help}")).unwrap_or_default();
+            Err(format!("{} is no queue: {}{help}", quoted(queue), wrong.message))
+        }
+    }
+}
+
 impl World<'_> {
     fn answer(self, question: Question<'_>, identity: &Identity) -> Answer {
         match question {
@@ -168,12 +187,9 @@ impl World<'_> {
     }
 
     fn in_queue(self, right: Right, queue: &str, identity: &Identity) -> Answer {
-        match QueuePath::parse(&queue::lowered(queue)) {
-            Ok(path) => self.decided(&decide(self.tree, right, path.as_str(), identity)),
-            Err(wrong) => {
-                let help = wrong.help.map(|help| format!("; {help}")).unwrap_or_default();
-                Answer::deny(&format!("{} is no queue: {}{help}", quoted(queue), wrong.message))
-            }
+        match decide_named(self.tree, right, queue, identity) {
+            Ok(decision) => self.decided(&decision),
+            Err(why) => Answer::deny(&why),
         }
     }
 
@@ -267,7 +283,7 @@ fn written_in(decision: &check::Decision) -> String {
 }
 
 /// What cannot be seen is escaped, and what is too long is cut: names come from whoever asks.
-fn visible(text: &str) -> String {
+pub(in crate::access) fn visible(text: &str) -> String {
     let mut shown = String::new();
     let mut rest = text.chars();
     rest.by_ref().take(MAX_REASON.saturating_sub(1)).for_each(|c| show(&mut shown, c));

@@ -2,6 +2,7 @@
 //!
 //! * [`question`]: which of our questions a review asks, in all the spellings that `kubectl auth can-i` sends.
 //! * [`answer`]: what the evaluator says to it.
+//! * [`curious`]: who may ask about whom.
 //!
 //! | resource | verbs | answered by |
 //! |---|---|---|
@@ -16,13 +17,17 @@
 //!   it from being decided is also told as an evaluation error.
 
 pub mod answer;
+pub mod curious;
 pub mod question;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
-pub use answer::{Answer, Application, Applications, Found, NoApplications, Opinion, World, answer};
+pub use answer::{
+    Answer, Application, Applications, Found, NoApplications, Opinion, World, answer, decide_named,
+};
+pub use curious::may_ask;
 pub use question::{ApplicationVerb, NotAsked, Question, read};
 
 /// The API group of the questions.

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::access::testing::tree;
 use crate::access::tree::{Origin, Tree};
-use crate::model::application::{ApplicationAcl, Rules};
+use crate::model::application::{ApplicationAcl, OwnRules, Rules};
 use crate::model::identity::NoResolver;
 use crate::model::queue::QueuePath;
 use crate::model::right::Right;
@@ -30,7 +30,7 @@ impl Applications for One {
         if id != "spark-1" || !["", "jobs"].contains(&namespace) {
             return Found::Unknown;
         }
-        let acl = ApplicationAcl { owner: "sue".to_owned(), rules: Rules::YuniKorn };
+        let acl = ApplicationAcl { owner: "sue".to_owned(), rules: Rules::YuniKorn(OwnRules::default()) };
         Found::Application(Box::new(Application { acl, queue: "root.prod".to_owned() }))
     }
 }

@@ -2,13 +2,17 @@
 //!
 //! * [`access`]: `SubjectAccessReview` and its kin (`authorization.k8s.io`).
 //! * [`admission`]: `AdmissionReview` (`admission.k8s.io`), asked as the admission controller of `YuniKorn` is.
+//! * [`change`]: `AdmissionReview` of objects of ours, answered by a validating webhook.
 //! * [`codes`]: why a review cannot be answered.
+//! * [`submission`]: `AdmissionReview` of pods and workloads, answered by whether `YuniKorn` would take them.
 //!
 //! Fields that the API server would not decode are errors, unknown ones are kept and not looked at.
 
 pub mod access;
 pub mod admission;
+pub mod change;
 pub mod codes;
+pub mod submission;
 #[cfg(test)]
 mod tests;
 

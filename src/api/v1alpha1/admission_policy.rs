@@ -54,9 +54,9 @@ use super::schema;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
     validation = Rule::new(
-        "has(self.bypassAuth) || has(self.trustControllers) || has(self.systemUsers) || has(self.externalUsers) || has(self.externalGroups)"
+        "has(self.bypassAuth) || has(self.trustControllers) || has(self.systemUsers) || has(self.externalUsers) || has(self.externalGroups) || has(self.submission)"
     )
-    .message("set at least one of bypassAuth, trustControllers, systemUsers, externalUsers, externalGroups: an empty policy changes nothing")
+    .message("set at least one of bypassAuth, trustControllers, systemUsers, externalUsers, externalGroups, submission: an empty policy changes nothing")
 )]
 pub struct AdmissionPolicySpec {
     /// true switches the admission controller's identity checks off: anyone may set user.info on a workload and so submit as anyone,
@@ -87,6 +87,26 @@ pub struct AdmissionPolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::patterns")]
     pub external_groups: Option<Vec<String>>,
+
+    /// What queuewarden says at once to whoever applies a pod or a workload that YuniKorn would reject: nothing (Off), a line in its log
+    /// (Audit), a warning that kubectl prints (Warn), or a refusal with the reason (Deny). It needs the webhook of manifests/submission.
+    /// What is certain is refused, what is not is only warned about; YuniKorn decides in any case. Left out: Off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submission: Option<Submission>,
+}
+
+/// What is done about a workload that YuniKorn would reject.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq)]
+#[schemars(inline)]
+pub enum Submission {
+    /// Nobody looks.
+    Off,
+    /// A line in the log of queuewarden.
+    Audit,
+    /// A warning as well.
+    Warn,
+    /// It is refused.
+    Deny,
 }
 
 /// What queuewarden reports about an AdmissionPolicy.
@@ -132,4 +152,7 @@ pub struct AccessControlInForce {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = schema::MAX_PATTERNS))]
     pub external_groups: Option<Vec<String>>,
+    /// The value of submission.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submission: Option<Submission>,
 }

@@ -22,16 +22,16 @@ mod schema;
 mod yunikorn_config;
 
 pub use admission_policy::{
-    AccessControlInForce, AdmissionPolicy, AdmissionPolicySpec, AdmissionPolicyStatus,
+    AccessControlInForce, AdmissionPolicy, AdmissionPolicySpec, AdmissionPolicyStatus, Submission,
 };
 pub use grant::Grant;
-pub use queue_acl::{BaseAcl, GrantInForce, QueueAcl, QueueAclSpec, QueueAclStatus};
+pub use queue_acl::{BaseAcl, DelegatedBy, GrantInForce, QueueAcl, QueueAclSpec, QueueAclStatus};
 pub use schema::{
     MAX_NAME_LENGTH, MAX_NAMES, MAX_PATTERN_LENGTH, MAX_PATTERNS, MAX_QUEUE_LENGTH, MAX_RAW_ACL_LENGTH,
 };
 pub use yunikorn_config::{
-    Adoption, BaseConfigMap, Mode, OutputConfigMap, OutputIdentity, YuniKornConfig, YuniKornConfigSpec,
-    YuniKornConfigStatus,
+    Adoption, BaseConfigMap, Delegation, Mode, OutputConfigMap, OutputIdentity, RbacMirror, YuniKornConfig,
+    YuniKornConfigSpec, YuniKornConfigStatus,
 };
 
 /// The only name a [`YuniKornConfig`] may have.

@@ -68,6 +68,12 @@ use super::{grant::Grant, schema};
     ),
     validation = Rule::new("!has(self.notBefore) || !has(self.expiresAt) || self.notBefore < self.expiresAt").message(
         "expiresAt must be later than notBefore: otherwise the grant is never in force"
+    ),
+    validation = Rule::new("!has(self.delegatedBy) || self.baseAcl == 'Extend'").message(
+        "with delegatedBy write baseAcl: Extend: an administrator of a queue adds to what the cluster's administrators grant, and takes nothing of it away"
+    ),
+    validation = Rule::new("!has(self.delegatedBy) || !self.queue.matches('^(?i)root$')").message(
+        "queue root is not delegated: only cluster administrators, without delegatedBy, grant on it"
     )
 )]
 pub struct QueueAclSpec {
@@ -107,6 +113,26 @@ pub struct QueueAclSpec {
     /// not deleted. It must be later than notBefore. Left out: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
+
+    /// The administrator of the queue who writes this object, where YuniKornConfig spec.delegation is On. Whoever is no cluster administrator
+    /// writes their own name here, and the grant counts as long as YuniKorn's ACLs make them administrator of the queue or one above it.
+    /// Left out: a cluster administrator writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delegated_by: Option<DelegatedBy>,
+}
+
+/// Who writes a delegated object, as the API server knows them.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DelegatedBy {
+    /// Their user name, as in "kubectl auth whoami".
+    #[schemars(length(min = 1, max = schema::MAX_NAME_LENGTH))]
+    pub user: String,
+
+    /// Those of their groups that make them administrator. Needed where they are not named by user name. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::claimed_groups")]
+    pub groups: Vec<String>,
 }
 
 fn default_partition() -> String {
@@ -175,4 +201,7 @@ pub struct GrantInForce {
     /// When the grant ends; absent when never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
+    /// The administrator of the queue in whose name it was written; absent when it was a cluster administrator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delegated_by: Option<DelegatedBy>,
 }

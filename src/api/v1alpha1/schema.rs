@@ -45,6 +45,19 @@ pub(super) fn queue_path(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
+/// Most groups that the writer of a delegated object may name.
+pub const MAX_CLAIMED_GROUPS: usize = 32;
+
+/// `groups` of `delegatedBy`: names as Kubernetes has them, which need not be fit for an ACL.
+pub(super) fn claimed_groups(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": MAX_CLAIMED_GROUPS,
+        "x-kubernetes-list-type": "set",
+        "items": { "type": "string", "minLength": 1, "maxLength": MAX_NAME_LENGTH },
+    })
+}
+
 /// `users` of a grant.
 pub(super) fn user_names(_: &mut SchemaGenerator) -> Schema {
     let why = format!(

@@ -90,6 +90,19 @@ pub struct YuniKornConfigSpec {
         )
     )]
     pub scheduler_url: Option<String>,
+
+    /// Enabled: the ACLs in force are written a second time, as ClusterRoles and ClusterRoleBindings with the label
+    /// queuewarden.dev/mirror=rbac, so that "kubectl auth can-i submit queues.queuewarden.dev/root.prod" answers by them where no
+    /// authorization webhook can be configured. The mirror never grants more than the ACLs. It is kept up in both modes, and removed when
+    /// this becomes Disabled. It needs the rights in manifests/rbac-mirror. Default: Disabled.
+    #[serde(default)]
+    pub rbac_mirror: RbacMirror,
+
+    /// Whether administrators of a queue may write QueueAcls of that queue and those below it, never of root, with spec.delegatedBy. On also
+    /// needs the manifests in manifests/delegation, which let them write and keep them from writing anything else. Off: objects with
+    /// spec.delegatedBy grant nothing. Default: Off.
+    #[serde(default)]
+    pub delegation: Delegation,
 }
 
 fn default_namespace() -> String {
@@ -154,6 +167,28 @@ impl Default for OutputConfigMap {
     }
 }
 
+/// Whether the ACLs stand in Kubernetes' RBAC as well. Not Off and On: kubectl reads those as false and true.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[schemars(inline)]
+pub enum RbacMirror {
+    /// They do not.
+    #[default]
+    Disabled,
+    /// They do.
+    Enabled,
+}
+
+/// Whether administrators of a queue may write objects of its subtree.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[schemars(inline)]
+pub enum Delegation {
+    /// Cluster administrators only.
+    #[default]
+    Off,
+    /// Administrators of a queue as well.
+    On,
+}
+
 /// Whether queuewarden writes.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[schemars(inline)]
@@ -204,7 +239,7 @@ pub struct YuniKornConfigStatus {
     pub output: Option<OutputIdentity>,
 
     /// BaseResolved: the base was found and understood. Applied: the ConfigMap holds the computed text. Loaded: the scheduler runs it.
-    /// FailOpen: present and True when everyone may submit everywhere. Ready: all is well.
+    /// Mirrored: Kubernetes' RBAC says what the ACLs say (only with rbacMirror). FailOpen: present and True when everyone may submit everywhere. Ready: all is well.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

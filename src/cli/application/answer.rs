@@ -5,8 +5,8 @@ use serde::Serialize;
 
 use super::Action;
 use crate::access::application::{Clause, Decision, List, Need, Remedy, Requirement, Step};
-use crate::cli::ask::answers::Answers;
-use crate::cli::ask::format::{About, Named, TraceStep, Verb};
+use crate::api::answer::Answers;
+use crate::api::answer::{About, Named, TraceStep, Verb};
 
 /// The answer to `can-i` and `explain` about an application.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

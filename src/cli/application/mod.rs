@@ -1,10 +1,8 @@
 //! Questions about applications, for `can-i` and `explain`: who may view, modify, kill or move one, or read its logs.
 //!
 //! * [`answer`]: what programs get; [`text`]: what people read.
-//! * [`properties`]: the settings of a cluster and of an application, from a file.
 
 pub mod answer;
-pub mod properties;
 pub mod text;
 
 use std::path::PathBuf;
@@ -12,7 +10,6 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::ask::answers::Answers;
 use super::ask::identity::IdentityArgs;
 use super::ask::output::{self, AnswerFormat};
 use super::ask::{SourceArgs, question};
@@ -20,6 +17,8 @@ use super::console::Console;
 use super::input::source;
 use super::{Exit, Failure, report};
 use crate::access::application::{self, Question, Verb};
+use crate::api::answer::Answers;
+use crate::model::application::properties;
 use crate::model::application::settings::KEYS;
 use crate::model::application::{ApplicationAcl, Dialect, Rules};
 use crate::text::diag::Diagnostic;

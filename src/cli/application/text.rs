@@ -3,7 +3,7 @@
 use super::answer::Context;
 use crate::access::application::{Clause, List, Need, Step, sentence};
 use crate::access::check;
-use crate::cli::ask::format::Named;
+use crate::api::answer::Named;
 use crate::cli::ask::output::{Table, visible};
 use crate::cli::ask::question;
 use crate::cli::explain;

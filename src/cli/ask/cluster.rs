@@ -219,6 +219,7 @@ impl Cluster {
             defaults,
             base,
             output,
+            mirror: None,
             observed: Observed::default(),
         };
         Ok(Held { spec, snapshot })

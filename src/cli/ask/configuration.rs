@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::texts::{Place, Text};
+use super::texts::Text;
 use crate::access::{Origin, Tree};
+use crate::api::answer::{Place, Texts};
 use crate::cli::Failure;
 use crate::cli::input::source::Source;
 use crate::model::acl;
@@ -107,23 +108,6 @@ impl Configuration {
         &self.trees
     }
 
-    /// What the questions are asked about, as people call it.
-    pub fn name(&self) -> &str {
-        &self.text.name
-    }
-
-    /// Where an origin is written; `None` for an object.
-    pub fn place(&self, origin: &Origin) -> Option<Place> {
-        match origin {
-            Origin::Object { .. } => None,
-            Origin::Text(Some(span)) => {
-                let (text, span) = self.home(*span);
-                Some(text.place(span))
-            }
-            Origin::Text(None) => Some(Place { file: self.text.name.clone(), position: None }),
-        }
-    }
-
     /// What to draw a finding about an origin on, and where; `None` for an object, and where the place is not known.
     pub fn shown(&self, origin: &Origin) -> Option<(Source, Option<Span>)> {
         let Origin::Text(Some(span)) = origin else { return None };
@@ -177,6 +161,23 @@ impl Configuration {
                     tree.attribute(&queue.path, right, Origin::Text(Some(span.shifted(behind))), &own);
                 }
             }
+        }
+    }
+}
+
+impl Texts for Configuration {
+    fn name(&self) -> &str {
+        &self.text.name
+    }
+
+    fn place(&self, origin: &Origin) -> Option<Place> {
+        match origin {
+            Origin::Object { .. } => None,
+            Origin::Text(Some(span)) => {
+                let (text, span) = self.home(*span);
+                Some(text.place(span))
+            }
+            Origin::Text(None) => Some(Place { file: self.text.name.clone(), position: None }),
         }
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::Notes;
 use super::texts::Text;
-use crate::access::placement::{Live, LiveQueue};
+use crate::access::placement::Live;
 use crate::cli::Failure;
 use crate::model::config::{BUILT_IN, checksum};
 use crate::operator::call::call;
@@ -78,7 +78,7 @@ pub async fn queues(
     partition: &str,
 ) -> Result<Live, Failure> {
     let (_, root) = get(Question::Queues { partition }, client, url, spec).await?;
-    Ok(beside(&root))
+    Ok(read_back::beside(&root))
 }
 
 /// An answer, and who gave it.
@@ -109,22 +109,6 @@ async fn get(
             Err(no_answer(&tried.join("; ")))
         }
     }
-}
-
-/// The queues that the configuration has not, or has no longer (`dao.PartitionQueueDAOInfo`).
-fn beside(root: &Value) -> Live {
-    let mut live = Live::default();
-    let mut waiting = vec![root];
-    while let Some(queue) = waiting.pop() {
-        let flag = |key| queue.get(key).and_then(Value::as_bool).unwrap_or_default();
-        let text = |key| queue.get(key).and_then(Value::as_str).unwrap_or_default();
-        let draining = text("status") == "Draining";
-        if draining || !flag("isManaged") {
-            live.insert(text("queuename"), LiveQueue { leaf: flag("isLeaf"), draining });
-        }
-        waiting.extend(queue.get("children").and_then(Value::as_array).into_iter().flatten());
-    }
-    live
 }
 
 fn no_answer(why: &str) -> Failure {
@@ -294,22 +278,6 @@ mod tests {
             answer.compare(text, "queues.yaml", &mut notes);
             assert_eq!(notes.0.len(), told, "{text:?}");
         }
-    }
-
-    /// Of what `YuniKorn` 1.8.0 prints, the part that is read.
-    #[test]
-    fn queues_beside_the_configuration_are_found() {
-        let queue = |name: &str, status: &str, managed: bool, leaf: bool, children: Vec<Value>| json!({"queuename": name, "status": status, "isManaged": managed, "isLeaf": leaf, "children": children});
-        let made = queue("root.team.sue", "Active", false, true, vec![]);
-        let team = queue("root.team", "Active", true, false, vec![made]);
-        let old = queue("root.old", "Draining", true, true, vec![]);
-        let mut leaf = queue("root.leaf", "Active", true, true, vec![]);
-        leaf["children"] = Value::Null;
-        let live = beside(&queue("root", "Active", true, false, vec![team, old, leaf]));
-        let found = |path| live.get(path);
-        assert_eq!(found("root.team.sue"), Some(LiveQueue { leaf: true, draining: false }));
-        assert_eq!(found("root.old"), Some(LiveQueue { leaf: true, draining: true }));
-        assert_eq!(found("root.leaf"), None);
     }
 
     #[test]

@@ -4,18 +4,17 @@
 //! * [`files`], [`cluster`], [`live`]: the three ways to a configuration.
 //! * [`rendered`]: what the operator would write.
 //! * [`identity`], [`question`]: whom and what it is asked about.
-//! * [`answers`], [`output`]: what programs and people get.
+//! * [`output`], [`schemas`]: what people and programs get.
 
-pub mod answers;
 pub mod cluster;
 pub mod configuration;
 pub mod files;
-pub mod format;
 pub mod identity;
 pub mod live;
 pub mod output;
 pub mod question;
 pub mod rendered;
+pub mod schemas;
 pub mod texts;
 
 use std::path::PathBuf;

@@ -1,7 +1,6 @@
 //! The texts that a configuration was read from, and places in them: `queues.yaml:12:20`.
 
-use std::fmt;
-
+use crate::api::answer::Place;
 use crate::cli::input::Inputs;
 use crate::cli::input::object::{Document, path};
 use crate::cli::input::scalar::Places;
@@ -26,24 +25,6 @@ enum Home {
     Inside { lines: Lines, places: Places, shift: usize },
     /// Nobody wrote it: it was made of something else, so that its lines mean nothing.
     Nowhere,
-}
-
-/// Where something is written.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    /// The name of the file or text.
-    pub file: String,
-    /// Line and column, from 1; columns count characters.
-    pub position: Option<(usize, usize)>,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.position {
-            Some((line, column)) => write!(f, "{}:{line}:{column}", self.file),
-            None => f.write_str(&self.file),
-        }
-    }
 }
 
 impl Text {

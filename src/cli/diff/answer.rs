@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use crate::access::diff::{Change, Direction, Extent, PartitionDiff, Presence, Reached, Section};
 use crate::access::reach::QueueSet;
-use crate::cli::ask::answers::Answers;
+use crate::api::answer::{Answers, Texts};
+use crate::api::answer::{GrantedBy, Named, VERSION, Verb};
 use crate::cli::ask::configuration::Configuration;
-use crate::cli::ask::format::{GrantedBy, Named, VERSION, Verb};
 use crate::model::identity::ResolverKind;
 
 /// The answer to `diff`.

@@ -1,7 +1,7 @@
 //! `diff` for people: a row for each subtree on which someone gains or loses, both rights in one where they change together.
 
 use super::answer::{ChangeAnswer, DiffAnswer, DirectionKind, ExtentAnswer, PartitionAnswer, QueuesAnswer};
-use crate::cli::ask::format::WrittenIn;
+use crate::api::answer::WrittenIn;
 use crate::cli::ask::output::Table;
 
 /// More names or queues than this are counted in the narrow table, not listed.

@@ -10,8 +10,8 @@ use crate::access::placement::{
     Landing, LandingEnd, Outcome, Placement, Placer, RuleEnd, RuleName, RuleStep, Step, Submission,
 };
 use crate::access::tree::Origin;
-use crate::cli::ask::answers::Answers;
-use crate::cli::ask::format::{About, TraceStep, WrittenIn};
+use crate::api::answer::Answers;
+use crate::api::answer::{About, TraceStep, WrittenIn};
 
 /// New queues are listed up to this many levels.
 const MAX_LEVELS: usize = 100;

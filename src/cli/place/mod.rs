@@ -11,13 +11,13 @@ pub mod user;
 pub mod words;
 pub mod workload;
 
-use super::ask::answers::Answers;
 use super::ask::identity::IdentityArgs;
 use super::ask::output::{self, AnswerFormat};
 use super::ask::{Asked, SourceArgs};
 use super::console::Console;
 use super::{Exit, Failure};
 use crate::access::placement::{Live, Naming, Outcome, Placement, Placer, Workload};
+use crate::api::answer::Answers;
 use answer::Asking;
 use user::{User, user};
 use workload::WorkloadArgs;

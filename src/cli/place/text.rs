@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::answer::{OutcomeKind, PlaceAnswer, RuleAnswer, RuleResult};
 use super::words;
-use crate::cli::ask::format::WrittenIn;
+use crate::api::answer::WrittenIn;
 use crate::cli::ask::output::{Table, visible};
 
 /// The whole answer.

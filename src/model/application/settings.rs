@@ -9,6 +9,7 @@
 use super::carry;
 use super::codes;
 use super::dialect::{Dialect, Reading};
+use super::own::{self, MODIFY_ACL, OwnRules, VIEW_ACL};
 use super::yarn_acl::{YarnAcl, trim};
 use crate::model::acl::Match;
 use crate::model::queue::nearest;
@@ -42,6 +43,7 @@ pub const SPARK_MODIFY_GROUPS: &str = "spark.modify.acls.groups";
 
 /// `MapReduce`'s own, which answer no question here.
 const LEGACY: [&str; 2] = ["mapreduce.cluster.acls.enabled", "mapreduce.cluster.administrators"];
+const OWN_KEYS: [&str; 2] = [VIEW_ACL, MODIFY_ACL];
 const YARN_KEYS: [&str; 4] = [YARN_ENABLE, YARN_ADMIN, YARN_VIEW, YARN_MODIFY];
 const SPARK_KEYS: [&str; 7] = [
     SPARK_ENABLE,
@@ -54,8 +56,12 @@ const SPARK_KEYS: [&str; 7] = [
 ];
 
 /// The settings that are read, by dialect.
-pub const KEYS: [(Dialect, &[&str]); 3] =
-    [(Dialect::YarnHadoop, &YARN_KEYS), (Dialect::YarnCloudera, &YARN_KEYS), (Dialect::Spark, &SPARK_KEYS)];
+pub const KEYS: [(Dialect, &[&str]); 4] = [
+    (Dialect::YuniKorn, &OWN_KEYS),
+    (Dialect::YarnHadoop, &YARN_KEYS),
+    (Dialect::YarnCloudera, &YARN_KEYS),
+    (Dialect::Spark, &SPARK_KEYS),
+];
 
 /// Who owns an application, and who else may do what with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,8 +75,8 @@ pub struct ApplicationAcl {
 /// The rules of a dialect with what the settings say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rules {
-    /// The owner and the queue's administrators; there are no settings.
-    YuniKorn,
+    /// The owner, the queue's administrators, and whom the application itself lets in.
+    YuniKorn(OwnRules),
     /// YARN's, as the source or the handbook has them.
     Yarn(Reading, YarnRules),
     /// Spark's.
@@ -162,7 +168,7 @@ impl ApplicationAcl {
     /// The rules that an application is judged by.
     pub fn dialect(&self) -> Dialect {
         match &self.rules {
-            Rules::YuniKorn => Dialect::YuniKorn,
+            Rules::YuniKorn(_) => Dialect::YuniKorn,
             Rules::Yarn(reading, _) => reading.dialect(),
             Rules::Spark(_) => Dialect::Spark,
         }
@@ -179,7 +185,7 @@ impl Rules {
         let mut reader = Reader { dialect, known: Vec::new(), findings: Vec::new() };
         settings.into_iter().for_each(|(key, value)| reader.take(key, value));
         let rules = match dialect {
-            Dialect::YuniKorn => Self::YuniKorn,
+            Dialect::YuniKorn => Self::YuniKorn(reader.own()),
             Dialect::YarnHadoop => Self::Yarn(Reading::Hadoop, reader.yarn(Reading::Hadoop)),
             Dialect::YarnCloudera => Self::Yarn(Reading::Cloudera, reader.yarn(Reading::Cloudera)),
             Dialect::Spark => Self::Spark(reader.spark()),
@@ -240,6 +246,16 @@ impl<'a> Reader<'a> {
             (keys, None) => format!("the settings are {}", keys.join(", ")),
         };
         Diagnostic::warning(codes::UNKNOWN_SETTING, message).help(help)
+    }
+
+    fn own(&mut self) -> OwnRules {
+        let [view, modify] = [VIEW_ACL, MODIFY_ACL].map(|key| {
+            let Written { text, set, .. } = self.written(key, "", |_| ());
+            let (value, findings) = own::read(key, &text);
+            self.findings.extend(findings);
+            Written { key, text, set, value }
+        });
+        OwnRules { view, modify, spark: None }
     }
 
     fn yarn(&mut self, reading: Reading) -> YarnRules {

@@ -175,7 +175,12 @@ impl ApiServer {
             .iter()
             .map(|(manager, keys)| json!({"manager": manager, "operation": "Update", "fieldsV1": {"f:data": keys}}))
             .collect();
-        if before.is_none() {
+        if before.is_some() {
+            // A PUT need not carry them.
+            for name in ["uid", "creationTimestamp"] {
+                metadata[name] = field(&old, &["metadata", name]).clone();
+            }
+        } else {
             metadata["uid"] = json!(format!("uid-{}", state.version + 1));
             metadata["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
         }
@@ -224,6 +229,7 @@ impl ApiServer {
             Method::POST => self.create(&path, body, manager),
             Method::PATCH => self.merge(&path, &body, manager),
             Method::PUT => self.replace(&path, body, manager),
+            Method::DELETE => self.remove(&path, &body),
             _ => refusal(405, "no such method"),
         }
     }
@@ -252,7 +258,7 @@ impl ApiServer {
         let items: Vec<_> = state
             .objects
             .iter()
-            .filter(|(of, _)| selected(of, path, query))
+            .filter(|(of, object)| selected(of, path, query) && labelled(object, query))
             .map(|(_, object)| object)
             .collect();
         let version = state.version.to_string();
@@ -275,7 +281,9 @@ impl ApiServer {
             .chain(live)
             .take_while(|change| std::future::ready(change.is_some()))
             .filter_map(move |change| {
-                let change = change.filter(|change| selected(&change.path, &path, &query));
+                let change = change.filter(|change| {
+                    selected(&change.path, &path, &query) && labelled(&change.object, &query)
+                });
                 std::future::ready(change.map(|change| {
                     let written = json!({"type": change.kind, "object": change.object}).to_string() + "\n";
                     Ok::<_, Infallible>(Frame::data(Bytes::from(written)))
@@ -312,6 +320,20 @@ impl ApiServer {
         success(&self.store(&mut state, path, merged(&object, &change), manager))
     }
 
+    fn remove(&self, path: &str, options: &Value) -> Answer {
+        let mut state = self.lock();
+        let Some(object) = state.objects.get(path).cloned() else { return refusal(404, "not found") };
+        let wanted = |name| field(options, &["preconditions", name]);
+        if ["uid", "resourceVersion"]
+            .iter()
+            .any(|name| !wanted(name).is_null() && wanted(name) != field(&object, &["metadata", name]))
+        {
+            return refusal(409, "the precondition does not hold");
+        }
+        state.objects.remove(path);
+        success(&self.record(&mut state, path, "DELETED", object))
+    }
+
     fn replace(&self, path: &str, object: Value, manager: &str) -> Answer {
         let mut state = self.lock();
         let version = |object: &Value| field(object, &["metadata", "resourceVersion"]).clone();
@@ -336,7 +358,7 @@ fn discovery(withdrawn: Option<&str>) -> Value {
 }
 
 fn is_collection(path: &str) -> bool {
-    ["configmaps", "queueacls", "admissionpolicies", "yunikornconfigs"]
+    ["configmaps", "queueacls", "admissionpolicies", "yunikornconfigs", "clusterroles", "clusterrolebindings"]
         .iter()
         .any(|plural| path.ends_with(plural))
 }
@@ -346,6 +368,15 @@ fn selected(object: &str, collection: &str, query: &HashMap<String, String>) -> 
     let wanted =
         query.get("fieldSelector").map(|selector| selector.replace("%3D", "=").replace("metadata.name=", ""));
     name.is_some_and(|name| wanted.is_none_or(|wanted| wanted == name))
+}
+
+/// Whether an object has the one label that a selector asks for.
+fn labelled(object: &Value, query: &HashMap<String, String>) -> bool {
+    let Some(selector) = query.get("labelSelector") else { return true };
+    let selector = selector.replace("%3D", "=").replace("%2F", "/");
+    selector
+        .split_once('=')
+        .is_some_and(|(name, value)| field(object, &["metadata", "labels", name]).as_str() == Some(value))
 }
 
 /// RFC 7396.

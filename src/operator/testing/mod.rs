@@ -2,6 +2,8 @@
 
 mod api_server;
 mod bed;
+mod certificates;
 mod elections;
 mod faults;
+mod mirror;
 mod scenarios;

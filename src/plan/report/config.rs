@@ -8,16 +8,21 @@ use crate::plan::environment::{Environment, Source};
 use crate::plan::snapshot::{ConfigMemory, ConfigSpec, Snapshot};
 use crate::plan::{ConfigStatus, OutputRef, header, ownership};
 
-/// All conditions of the object.
+/// All conditions of the object. Whether there is a mirror matters to `Ready` only while there is to be one.
 pub(in crate::plan) fn findings(
     base: Finding,
     applied: Finding,
     loaded: Option<Finding>,
+    mirrored: Option<(Finding, bool)>,
     fail_open: Option<Finding>,
 ) -> Vec<Finding> {
     let mut findings = vec![base, applied];
     findings.extend(loaded);
+    let (mirrored, to_be) = mirrored.unzip();
+    let (first, last) = if to_be == Some(true) { (mirrored, None) } else { (None, mirrored) };
+    findings.extend(first);
     let ready = Finding::ready(&findings, "the scheduler's configuration is in order");
+    findings.extend(last);
     findings.extend(fail_open);
     findings.push(ready);
     findings

@@ -43,9 +43,11 @@ pub(in crate::plan) fn report(
 fn accepted(object: &ResolvedPolicy) -> Finding {
     match &object.outcome {
         Err(refusal) => Finding::no(Type::Accepted, refusal.reason, refusal.message.clone()),
-        Ok(keys) if keys.is_empty() => {
-            Finding::yes(Type::Accepted, Reason::Accepted, "sets no key, so every key stays as it is")
-        }
+        Ok(keys) if keys.is_empty() => Finding::yes(
+            Type::Accepted,
+            Reason::Accepted,
+            "sets no key of YuniKorn's, so every key stays as it is",
+        ),
         Ok(keys) => {
             let names: Vec<_> = keys.keys().copied().collect();
             let message = format!("sets {}", names.join(", "));

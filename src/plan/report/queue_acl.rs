@@ -174,22 +174,8 @@ fn effective(contribution: &Contribution, facts: &Facts<'_>) -> Finding {
     };
     let rights: Vec<_> =
         Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some()).collect();
-    let moot: Vec<_> = rights
-        .iter()
-        .filter_map(|right| moot(tree, contribution, *right).map(|moot| (*right, moot)))
-        .collect();
-    let texts: Vec<_> = moot
-        .iter()
-        .map(|(right, moot)| {
-            format!(
-                "{} changes nothing, because {} of queue `{}` lets everyone in",
-                right.field(),
-                moot.through.key(),
-                moot.by
-            )
-        })
-        .collect();
-    if !moot.is_empty() && moot.len() == rights.len() {
+    let texts = without_effect(tree, contribution);
+    if !texts.is_empty() && texts.len() == rights.len() {
         return Finding::no(Type::Effective, Reason::AncestorAllowsEveryone, texts.join("; "));
     }
     let mut message = "it decides access to the queue and those below".to_string();
@@ -198,4 +184,19 @@ fn effective(contribution: &Contribution, facts: &Facts<'_>) -> Finding {
         message.push_str(&texts.join("; "));
     }
     Finding::yes(Type::Effective, Reason::Effective, message)
+}
+
+/// For each right of the contribution that changes nothing in `tree`, why.
+pub(in crate::plan) fn without_effect(tree: &Config, contribution: &Contribution) -> Vec<String> {
+    let set = Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some());
+    let moot = set.filter_map(|right| moot(tree, contribution, right).map(|moot| (right, moot)));
+    moot.map(|(right, moot)| {
+        format!(
+            "{} changes nothing, because {} of queue `{}` lets everyone in",
+            right.field(),
+            moot.through.key(),
+            moot.by
+        )
+    })
+    .collect()
 }

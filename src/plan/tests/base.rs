@@ -64,6 +64,7 @@ fn without_any_queue_tree_objects_wait_and_forget_nothing() {
         admin: None,
         base_acl: BaseAcl::Replace,
         expires_at: None,
+        delegated_by: None,
     };
     for object in &mut snapshot.queue_acls {
         object.in_force = Some(remembered.clone());

@@ -1,7 +1,10 @@
 //! Plans over small clusters: what is written, and what is said about it.
 
+mod admit;
 mod adoption;
 mod base;
+mod delegation;
+mod guard;
 mod load;
 mod objects;
 mod policies;
@@ -73,6 +76,7 @@ fn cluster(base: &str) -> Snapshot {
         defaults: Some(defaults.clone()),
         base: Some(defaults),
         output: None,
+        mirror: None,
         observed: Observed::default(),
     }
 }
@@ -93,6 +97,7 @@ fn submit(name: &str, queue: &str, acl: &str) -> Entry<QueueAclSpec, QueueAclInF
             base_acl: BaseAcl::Replace,
             not_before: None,
             expires_at: None,
+            delegated_by: None,
         },
     )
 }

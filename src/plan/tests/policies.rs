@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::admission::{BYPASS_AUTH, EXTERNAL_USERS, TRUST_CONTROLLERS};
+use crate::plan::submission;
 
 fn policy(
     name: &str,
@@ -100,5 +101,28 @@ fn someone_elses_key_does_not_hold_up_the_queues() {
     assert_eq!(submit_of(&settled.snapshot, "root.prod"), "ann");
     assert_eq!(config_condition(&settled.plan, "Applied"), "False/FieldConflict");
     assert_eq!(condition(&settled.plan, "p", "Ready"), "False/ConfigNotReady");
+    assert_at_rest(&settled);
+}
+
+#[test]
+fn the_policy_that_decides_says_what_is_done_about_submissions() {
+    use crate::access::submission::Mode;
+    let saying = |mode, users: &[&str]| AdmissionPolicySpec { submission: Some(mode), ..external(users) };
+    let mut snapshot = cluster(BASE);
+    assert_eq!(submission(&snapshot.policies), Mode::Off);
+    snapshot.policies =
+        vec![policy("b", 5, saying(Mode::Audit, &["^a$"])), policy("a", 9, saying(Mode::Deny, &["^a$"]))];
+    assert_eq!(submission(&snapshot.policies), Mode::Audit);
+    let mut kept = settled(&snapshot).snapshot;
+    kept.policies[0].spec = Ok(saying(Mode::Deny, &["("]));
+    assert_eq!(submission(&kept.policies), Mode::Audit, "what is invalid keeps its last valid version");
+    kept.policies.remove(0);
+    assert_eq!(submission(&kept.policies), Mode::Deny);
+    // Alone it writes no key.
+    let alone = AdmissionPolicySpec { submission: Some(Mode::Warn), ..AdmissionPolicySpec::default() };
+    snapshot.policies = vec![policy("p", 1, alone)];
+    let settled = settled(&snapshot);
+    assert_eq!(condition(&settled.plan, "p", "Ready"), "True/Ready");
+    assert_eq!(submission(&settled.snapshot.policies), Mode::Warn);
     assert_at_rest(&settled);
 }

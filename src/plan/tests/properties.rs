@@ -43,6 +43,7 @@ fn object() -> impl Strategy<Value = QueueAclSpec> {
             base_acl: if extend { BaseAcl::Extend } else { BaseAcl::Replace },
             not_before,
             expires_at,
+            delegated_by: None,
         }
     })
 }

@@ -1,21 +1,50 @@
 //! What the evaluator says about one configuration, in the format for programs.
 
-use super::configuration::Configuration;
-use super::format::{
-    About, DecisionAnswer, Named, NearMissAnswer, NearMissKind, RemedyAnswer, RemedyKind, TraceStep, VERSION,
-    WrittenIn,
+use std::fmt;
+
+use super::{
+    About, DecisionAnswer, GrantedBy, Grantee, Named, NearMissAnswer, NearMissKind, RemedyAnswer, RemedyKind,
+    TraceStep, VERSION, WrittenIn,
 };
 use crate::access::check::{Decision, Outcome, Step};
 use crate::access::tree::{Origin, QueueId, Tree};
+use crate::access::who_can;
 use crate::access::{How, NearMiss, Remedy, near_misses, remedies, sentence};
 use crate::model::acl::Match;
 use crate::model::identity::Identity;
+
+/// Where something is written.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The name of the file or text.
+    pub file: String,
+    /// Line and column, from 1; columns count characters.
+    pub position: Option<(usize, usize)>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.position {
+            Some((line, column)) => write!(f, "{}:{line}:{column}", self.file),
+            None => f.write_str(&self.file),
+        }
+    }
+}
+
+/// The texts of a configuration, by what people call them.
+pub trait Texts: fmt::Debug {
+    /// What the questions are asked about.
+    fn name(&self) -> &str;
+
+    /// Where an origin is written; `None` for an object.
+    fn place(&self, origin: &Origin) -> Option<Place>;
+}
 
 /// Turns what the evaluator says into answers about one configuration.
 #[derive(Debug, Clone, Copy)]
 pub struct Answers<'a> {
     /// The configuration.
-    pub configuration: &'a Configuration,
+    pub configuration: &'a dyn Texts,
     /// The partition's tree.
     pub tree: &'a Tree,
 }
@@ -50,6 +79,16 @@ impl Answers<'_> {
                 }
             })
             .collect()
+    }
+
+    /// One who may do something, with all that grants it.
+    pub fn grantee(&self, grantee: &who_can::Grantee<'_>) -> Grantee {
+        let grants = grantee.grants.iter().map(|grant| GrantedBy {
+            queue: self.path(grant.queue),
+            acl: grant.acl.into(),
+            origins: self.origins(grant.origins.iter().copied()),
+        });
+        Grantee { named: Named::from(grantee.subject), grants: grants.collect() }
     }
 
     /// A decision with its trace.

@@ -1,32 +1,23 @@
-//! What programs get: the answers as JSON and YAML, and the schema under `docs/schema` that is generated from these types.
+//! What programs get: the answers as JSON and YAML, from the commands and from the served resources alike. The schemas under
+//! `docs/schema` and the `OpenAPI` documents are generated from these types.
 //!
 //! Fields are added without notice; [`VERSION`] is raised when one changes its meaning or goes.
+//!
+//! * [`answers`]: fills them with what the evaluator says.
 
-use schemars::{JsonSchema, Schema, schema_for};
+pub mod answers;
+
+use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use answers::{Answers, Place, Texts};
+
 use crate::access::check::{Denial, Subject};
-use crate::cli::application::answer::ApplicationAnswer;
-use crate::cli::place::answer::PlaceAnswer;
 use crate::model::acl::Match;
 use crate::model::right::Right;
 
 /// The version of all answers.
 pub const VERSION: u32 = 1;
-
-/// The schemas of all answers, by the name of the file that documents them.
-pub fn schemas() -> Vec<(&'static str, Schema)> {
-    vec![
-        ("application.json", schema_for!(ApplicationAnswer)),
-        ("decision.json", schema_for!(DecisionAnswer)),
-        ("diff.json", schema_for!(crate::cli::diff::answer::DiffAnswer)),
-        ("lint.json", schema_for!(crate::cli::lint::LintAnswer)),
-        ("matrix.json", schema_for!(MatrixAnswer)),
-        ("place.json", schema_for!(PlaceAnswer)),
-        ("what-can.json", schema_for!(WhatCanAnswer)),
-        ("who-can.json", schema_for!(WhoCanAnswer)),
-    ]
-}
 
 /// What every answer is about.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

@@ -1,0 +1,106 @@
+//! The API server as a proxy before other API servers: with a certificate it says for whom it asks.
+//!
+//! The flags are those that kubeadm sets.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use anyhow::Result;
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    KeyUsagePurpose,
+};
+
+use crate::bed::Bed;
+use crate::control_plane::flag;
+use crate::session::Session;
+
+/// Whom servers behind the API server believe.
+const NAME: &str = "front-proxy-client";
+
+/// An authority of client certificates.
+pub struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+/// A client certificate with its key, in PEM.
+#[derive(Debug, Clone)]
+pub struct Client {
+    /// The certificate.
+    pub certificate: String,
+    /// The key.
+    pub key: String,
+}
+
+impl std::fmt::Debug for Authority {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Authority").finish_non_exhaustive()
+    }
+}
+
+impl Authority {
+    /// A new one.
+    ///
+    /// # Errors
+    /// When no key can be made.
+    pub fn new() -> Result<Self> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, "front-proxy-ca");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        Ok(Self { issuer: CertifiedIssuer::self_signed(params, KeyPair::generate()?)? })
+    }
+
+    /// Its certificate in PEM.
+    #[must_use]
+    pub fn pem(&self) -> String {
+        self.issuer.pem()
+    }
+
+    /// A certificate for a client of this name.
+    ///
+    /// # Errors
+    /// When no key can be made.
+    pub fn client(&self, name: &str) -> Result<Client> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.issuer)?;
+        Ok(Client { certificate: certificate.pem(), key: key.serialize_pem() })
+    }
+}
+
+impl Bed {
+    /// The API server's own certificate as a proxy.
+    ///
+    /// # Errors
+    /// When the API server is not ours.
+    pub fn front_proxy(&self) -> Result<Client> {
+        self.local()?;
+        let pki = Session::get()?.directory().join("pki");
+        let read = |name: &str| fs::read_to_string(pki.join(name));
+        Ok(Client { certificate: read("front-proxy-client.crt")?, key: read("front-proxy-client.key")? })
+    }
+}
+
+/// Makes an authority and the API server's certificate, and the flags that name them.
+pub(crate) fn flags(pki: &Path) -> Result<Vec<OsString>> {
+    let authority = Authority::new()?;
+    let client = authority.client(NAME)?;
+    let write = |name: &str, text: &str| {
+        let path = pki.join(name);
+        fs::write(&path, text).map(|()| path)
+    };
+    let mut flags: Vec<OsString> = vec![
+        format!("--requestheader-allowed-names={NAME}").into(),
+        "--requestheader-username-headers=X-Remote-User".into(),
+        "--requestheader-group-headers=X-Remote-Group".into(),
+        "--requestheader-extra-headers-prefix=X-Remote-Extra-".into(),
+    ];
+    flags.extend(flag("--requestheader-client-ca-file", &write("front-proxy-ca.crt", &authority.pem())?));
+    flags.extend(flag("--proxy-client-cert-file", &write("front-proxy-client.crt", &client.certificate)?));
+    flags.extend(flag("--proxy-client-key-file", &write("front-proxy-client.key", &client.key)?));
+    Ok(flags)
+}

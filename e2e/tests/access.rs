@@ -1,0 +1,320 @@
+//! The served resources `access.queuewarden.dev`, asked through a real API server by the real kubectl, and past it.
+
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, ensure};
+use queuewarden_e2e::assets::Servers;
+use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::doors::Doors;
+use queuewarden_e2e::front_proxy::Authority;
+use queuewarden_e2e::wait::{LONG, PATIENCE};
+use queuewarden_e2e::{Bed, Capability, Kind, Operator, eventually};
+
+use tokio::io::AsyncWriteExt as _;
+
+/// A namespace that is deleted.
+const PASSING: &str = "queuewarden-e2e-passing";
+const QUEUES: &str = "/apis/access.queuewarden.dev/v1alpha1/queues";
+
+/// What kubectl did.
+struct Ended {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "code {:?}\nout:\n{}err:\n{}", self.code, self.out, self.err)
+    }
+}
+
+/// Runs kubectl as administrator, with all it says.
+async fn kubectl(bed: &Bed, command: &str, input: &str) -> Result<Ended> {
+    let kubectl = tokio::task::spawn_blocking(|| Servers::get().map(|servers| servers.kubectl())).await??;
+    let cache = tempfile::tempdir()?;
+    let mut child = tokio::process::Command::new(kubectl)
+        .args(command.split_whitespace())
+        .env("KUBECONFIG", bed.kubeconfig())
+        .env("KUBECACHEDIR", cache.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()?;
+    let mut stdin = child.stdin.take().context("kubectl has no input")?;
+    stdin.write_all(input.as_bytes()).await?;
+    drop(stdin);
+    let output = tokio::time::timeout(PATIENCE, child.wait_with_output()).await??;
+    Ok(Ended {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout)?,
+        err: String::from_utf8(output.stderr)?,
+    })
+}
+
+/// An operator with open doors behind the API server, and these grants in force.
+async fn serving(bed: &Bed) -> Result<(Operator<'_>, Doors)> {
+    bed.install().await?;
+    let url = bed.scheduler_url();
+    let objects = format!(
+        "apiVersion: queuewarden.dev/v1alpha1\nkind: YuniKornConfig\nmetadata: {{name: default}}\nspec: {{schedulerUrl: '{url}'}}\n---\n\
+         apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: root}}\nspec: {{queue: root, admin: {{groups: [ops]}}}}\n---\n\
+         apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: prod}}\nspec: {{queue: root.prod, submit: {{users: [sue], groups: [devs]}}}}\n---\n\
+         apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: team}}\nspec: {{queue: root.team, submit: {{everyone: true}}, admin: {{users: [lead]}}}}\n"
+    );
+    bed.kubectl_with_input(&["apply", "-f", "-"], &objects).await?;
+    let (operator, doors) = Operator::start_serving(bed, &[]).await?;
+    for name in ["root", "prod", "team"] {
+        bed.wait_for(Kind::QueueAcl, name, is_true("Ready"), PATIENCE).await?;
+    }
+    bed.serve_access(&doors).await?;
+    Ok((operator, doors))
+}
+
+async fn on_a_bed(test: impl AsyncFnOnce(&Bed, Operator<'_>, Doors) -> Result<()>) -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::OperatorProcess, Capability::ApiServerProcess])? {
+            return Ok(());
+        }
+        let (operator, doors) = serving(bed).await?;
+        test(bed, operator, doors).await
+    })
+    .await
+}
+
+const TABLE: &str = "\
+QUEUE             SUBMIT                                            ADMIN                                     LEAF    DYNAMIC
+root              group ops (admin)                                 group ops                                 false   false
+root.prod         user sue, group devs, group ops (admin of root)   group ops (root)                          true    false
+root.dev          group ops (admin of root)                         group ops (root)                          true    false
+root.team         everyone                                          user lead, group ops (root)               false   false
+root.team.batch   everyone (root.team)                              user lead (root.team), group ops (root)   true    false
+root.team.adhoc   everyone (root.team)                              user lead (root.team), group ops (root)   true    false
+";
+
+#[tokio::test]
+async fn kubectl_reads_queues() -> Result<()> {
+    on_a_bed(async |bed, _operator, _doors| {
+        let listed = kubectl(bed, "get queues.access.queuewarden.dev", "").await?;
+        ensure!(listed.code == Some(0) && listed.out == TABLE && listed.err.is_empty(), "{listed}");
+        for (arguments, part) in [
+            ("get queues.access.queuewarden.dev root.prod --no-headers", "root.prod   user sue, group devs"),
+            ("get queue.access.queuewarden.dev -o name --field-selector status.leaf=false", "queue.access.queuewarden.dev/root\nqueue.access.queuewarden.dev/root.team\n"),
+            ("get queues.access.queuewarden.dev -o wide --field-selector metadata.name=root.prod", "QueueAcl/prod, QueueAcl/root"),
+            ("get queues.v1alpha1.access.queuewarden.dev root.team -o jsonpath={.status.submit.subjects[0].grants[0].origins[0].name}", "team"),
+            ("explain queues.access.queuewarden.dev.status.submit", "The queue's own ACL as written"),
+            ("explain queues.access.queuewarden.dev.status.admin --output plaintext-openapiv2", "Everyone who has it"),
+            ("explain queueaccessreviews.spec", "The user's groups. Without any, YuniKorn resolves them."),
+            ("api-resources --api-group=access.queuewarden.dev --no-headers -o name", "queueaccessreviews.access.queuewarden.dev\nqueues.access.queuewarden.dev\nselfqueueaccessreviews.access.queuewarden.dev\n"),
+        ] {
+            let ended = kubectl(bed, arguments, "").await?;
+            ensure!(ended.code == Some(0) && ended.out.contains(part), "{arguments}: {ended}");
+        }
+        for (arguments, part) in [
+            ("get queues.access.queuewarden.dev root.prd", "queues.access.queuewarden.dev \"root.prd\" not found"),
+            ("get queues.access.queuewarden.dev -l a=b", "queues have no labels"),
+            ("get queues.access.queuewarden.dev --field-selector status.lef=true", "did you mean `status.leaf`?"),
+            ("get queues.access.queuewarden.dev -w", "queues cannot be watched"),
+            ("delete queues.access.queuewarden.dev root.prod", "does not allow this method"),
+            ("get queues.access.queuewarden.dev --as eve", "queues.access.queuewarden.dev is forbidden: User \"eve\" cannot list"),
+        ] {
+            let ended = kubectl(bed, arguments, "").await?;
+            ensure!(ended.code == Some(1) && ended.err.contains(part), "{arguments}: {ended}");
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// A queue that a placement rule has made is shown as long as it is there.
+#[tokio::test]
+async fn dynamic_queues_are_shown() -> Result<()> {
+    on_a_bed(async |bed, _operator, _doors| {
+        bed.set_base(&queuewarden_e2e::bed::BASE.replace("create: false", "create: true")).await?;
+        let list = "get queues.access.queuewarden.dev --field-selector status.dynamic=true --no-headers";
+        eventually("a dynamic queue", PATIENCE, || async {
+            ensure!(bed.submit("sue", &["x"], "root.team.new").await?.is_allowed());
+            let listed = kubectl(bed, list, "").await?;
+            ensure!(listed.code == Some(0), "{listed}");
+            Ok(listed.out.starts_with("root.team.new   everyone (root.team)   ").then_some(()))
+        })
+        .await
+    })
+    .await
+}
+
+fn review(kind: &str, spec: &str) -> String {
+    format!("apiVersion: access.queuewarden.dev/v1alpha1\nkind: {kind}\nspec: {spec}\n")
+}
+
+#[tokio::test]
+async fn kubectl_explains_decisions() -> Result<()> {
+    on_a_bed(async |bed, _operator, _doors| {
+        let own = review("SelfQueueAccessReview", "{verb: submit, queue: root.prod}");
+        for (who, allowed, parts) in [
+            ("--as sue", true, ["reason: user sue may submit to root.prod (QueueAcl/prod)", "name: sue"]),
+            ("--as bob --as-group devs", true, ["reason: group devs may submit", "kind: Group"]),
+            ("--as Sue", false, ["message: it names the user `sue`; case matters", "kind: Grant"]),
+            ("--as eve --as-group qa", false, ["user: eve", "acl: adminacl"]),
+        ] {
+            let ended = kubectl(bed, &format!("create -f - -o yaml {who}"), &own).await?;
+            let stands = format!("  allowed: {allowed}\n");
+            let all = ended.out.contains(&stands) && parts.iter().all(|part| ended.out.contains(part));
+            ensure!(ended.code == Some(0) && ended.err.is_empty() && all, "{who}: {ended}");
+        }
+        let about = |user: &str, queue: &str| {
+            review(
+                "QueueAccessReview",
+                &format!("{{user: {user}, groups: [qa], verb: administer, queue: {queue}}}"),
+            )
+        };
+        for (who, user, queue, told) in [
+            ("--as lead", "bob", "root.team.batch", "allowed: false"),
+            ("--as lead", "bob", "root.prod", "cannot create resource \"subjectaccessreviews\""),
+            (
+                "--as ann --as-group ops",
+                "lead",
+                "root.team",
+                "reason: user lead may administer root.team (QueueAcl/team)",
+            ),
+            ("--as eve --as-group qa", "eve", "root.prod", "allowed: false"),
+            ("--as eve", "lead", "root.team", "about other users only an administrator"),
+            ("", "lead", "root.team.new", "`root.team.new` is not configured, and root.team decides"),
+        ] {
+            let ended = kubectl(bed, &format!("create -f - -o yaml {who}"), &about(user, queue)).await?;
+            ensure!(format!("{}{}", ended.out, ended.err).contains(told), "{who} {user} {queue}: {ended}");
+        }
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn slips_are_told() -> Result<()> {
+    on_a_bed(async |bed, _operator, _doors| {
+        let create = |spec: &'static str, flags: &'static str| async move {
+            let review = review("SelfQueueAccessReview", spec);
+            kubectl(bed, &format!("create -f - -o yaml {flags}"), &review).await
+        };
+        for (spec, flags, part) in [
+            ("{verb: sumbit, queue: root.prod}", "", "did you mean `submit`?"),
+            ("{verb: submit, queue: root.prod, user: admin}", "", "strict decoding error: unknown field \"spec.user\""),
+            ("{verb: submit, queue: [root]}", "--validate=false", "spec cannot be read at queue"),
+            ("{verb: submit}", "", "spec.queue is the full path of a queue"),
+        ] {
+            let ended = create(spec, flags).await?;
+            ensure!(ended.code == Some(1) && ended.err.contains(part), "{spec}: {ended}");
+        }
+        let warned = create("{verb: use, queue: root.prod, quue: x}", "--validate=warn").await?;
+        ensure!(warned.code == Some(0) && warned.err.contains("Warning: unknown field \"spec.quue\""), "{warned}");
+        let dry = create("{verb: submit, queue: root.prod}", "--dry-run=server").await?;
+        ensure!(dry.code == Some(0) && dry.out.contains("allowed: "), "{dry}");
+        // A raw body is sent in chunks.
+        let body = r#"{"apiVersion":"access.queuewarden.dev/v1alpha1","kind":"SelfQueueAccessReview","spec":{"verb":"submit","queue":"root.team"}}"#;
+        let raw = kubectl(bed, "create --raw /apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews -f -", body);
+        let raw = raw.await?;
+        ensure!(raw.code == Some(0) && raw.out.contains("\"allowed\":true"), "{raw}");
+        let strict = "create --raw /apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews?fieldValidation=Strict -f -";
+        let strict = kubectl(bed, strict, &body.replace("\"verb\"", "\"user\":\"admin\",\"verb\"")).await?;
+        ensure!(
+            strict.code == Some(1)
+                && strict.err.contains("strict decoding error: unknown field \"spec.user\""),
+            "{strict}"
+        );
+        let long = format!("{}{}", body, " ".repeat(70_000));
+        let long = kubectl(bed, "create --raw /apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews -f -", &long);
+        let long = long.await?;
+        ensure!(long.code == Some(1) && long.err.contains("length limit exceeded"), "{long}");
+        Ok(())
+    })
+    .await
+}
+
+/// The resource is known, so that nothing is guessed; who answers is another matter: here a role.
+#[tokio::test]
+async fn can_i_knows_the_resource() -> Result<()> {
+    on_a_bed(async |bed, _operator, _doors| {
+        let ask = "auth can-i submit queues.access.queuewarden.dev/root.prod -A --as sue";
+        let ended = kubectl(bed, ask, "").await?;
+        ensure!(ended.out.starts_with("no") && ended.err.is_empty(), "{ended}");
+        let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: e2e-submit}\n\
+                    rules: [{apiGroups: [access.queuewarden.dev], resources: [queues], resourceNames: [root.prod], verbs: [submit]}]\n---\n\
+                    apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: e2e-submit}\n\
+                    roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: e2e-submit}\n\
+                    subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: sue}]\n";
+        bed.kubectl_with_input(&["apply", "-f", "-"], role).await?;
+        let answer = eventually("the role", PATIENCE, || async {
+            let ended = kubectl(bed, ask, "").await?;
+            Ok((ended.out == "yes\n").then_some(ended))
+        })
+        .await;
+        bed.kubectl_with_input(&["delete", "-f", "-"], role).await?;
+        let answer = answer?;
+        ensure!(answer.err.is_empty(), "{answer}");
+        Ok(())
+    })
+    .await
+}
+
+/// Who does not use queues does not notice that nobody serves them.
+#[tokio::test]
+async fn the_cluster_works_without_the_doors() -> Result<()> {
+    on_a_bed(async |bed, operator, doors| {
+        bed.start_controller_manager().await?;
+        bed.create_namespace(PASSING).await?;
+        operator.kill().await?;
+        eventually("the API server to notice", LONG, || async {
+            Ok((!bed.access_is_served().await?).then_some(()))
+        })
+        .await?;
+        for command in ["get pods -A", "get queueacls", "get configmaps -n yunikorn", "auth can-i list pods"]
+        {
+            let ended = kubectl(bed, command, "").await?;
+            ensure!(ended.code == Some(0), "{command}: {ended}");
+        }
+        ensure!(bed.submit("sue", &["x"], "root.prod").await?.is_allowed());
+        let ended = kubectl(bed, "get --raw /apis/access.queuewarden.dev/v1alpha1/queues", "").await?;
+        ensure!(
+            ended.code == Some(1) && ended.err.contains("currently unable to handle the request"),
+            "{ended}"
+        );
+        // A namespace is not gone before the API server knows of everything that may be in it.
+        bed.kubectl(&["delete", "namespace", PASSING, "--wait=false"]).await?;
+        let unknown = "--for=condition=NamespaceDeletionDiscoveryFailure=True";
+        bed.kubectl(&["wait", unknown, "namespace", PASSING, "--timeout=60s"]).await?;
+        drop((operator, doors));
+        let (_operator, doors) = Operator::start_serving(bed, &[]).await?;
+        bed.serve_access(&doors).await?;
+        let listed = kubectl(bed, "get queues.access.queuewarden.dev", "").await?;
+        ensure!(listed.out == TABLE, "{listed}");
+        bed.kubectl(&["wait", "--for=delete", "namespace", PASSING, "--timeout=60s"]).await?;
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn strangers_are_nobody() -> Result<()> {
+    on_a_bed(async |bed, _operator, doors| {
+        let as_admin = |client: &reqwest::Client| {
+            let request = client.get(doors.url(QUEUES)).header("X-Remote-User", "admin");
+            request.header("X-Remote-Group", "system:masters").send()
+        };
+        let own = bed.front_proxy()?;
+        let mut strangers =
+            vec![doors.client()?, doors.client_with(&Authority::new()?.client("front-proxy-client")?)?];
+        for (number, stranger) in strangers.drain(..).enumerate() {
+            let answer = as_admin(&stranger).await?;
+            ensure!(answer.status() == 401, "{number}: {answer:?}");
+        }
+        let api_server = doors.client_with(&own)?;
+        let answer = as_admin(&api_server).await?;
+        ensure!(answer.status() == 200, "{answer:?}");
+        // Without a name in the headers the certificate alone is nobody's.
+        let answer = api_server.get(doors.url(QUEUES)).send().await?;
+        ensure!(answer.status() == 401, "{answer:?}");
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,329 @@
+//! `kubectl auth can-i` through an API server that asks queuewarden, and an API server whose authorizer is broken.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use queuewarden_e2e::bed::NAMESPACE;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Capability, Doors, Operator, eventually};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::operator::{configure, grant};
+
+/// Of what the API server remembers.
+const TTL: &[&str] = &["--authorized-ttl=2s", "--unauthorized-ttl=1s"];
+const PROD: &str = "queues.queuewarden.dev/root.prod";
+/// A resource `queues` that the API server serves, so that kubectl sends its group.
+const SERVED: &str = r"
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: queues.queuewarden.dev}
+spec:
+  group: queuewarden.dev
+  scope: Cluster
+  names: {kind: Queue, plural: queues, singular: queue}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema: {openAPIV3Schema: {type: object}}
+";
+
+/// An operator with its doors open, and sue in root.prod, which ops administer.
+async fn doors(bed: &Bed) -> Result<Option<(Operator<'_>, Doors)>> {
+    if !bed.can_run(&[Capability::OperatorProcess, Capability::ApiServerProcess])? {
+        return Ok(None);
+    }
+    bed.install().await?;
+    bed.apply_kustomization("manifests/authorizer").await?;
+    bed.apply_kustomization("manifests/applications").await?;
+    configure(bed, "").await?;
+    let (operator, doors) = Operator::start_serving(bed, &["--applications=pods"]).await?;
+    grant(bed, "prod", "root.prod", "submit: {users: [sue]}, admin: {groups: [ops]}").await?;
+    Ok(Some((operator, doors)))
+}
+
+#[tokio::test]
+async fn can_i_answers_in_every_spelling() -> Result<()> {
+    Bed::with(async |bed| {
+        let Some((_operator, doors)) = doors(bed).await? else { return Ok(()) };
+        bed.authorize_by_queuewarden(&doors, TTL).await?;
+        for name in
+            [PROD, "queue.queuewarden.dev/ROOT.Prod", "queues.v1alpha1.access.queuewarden.dev/root.prod"]
+        {
+            everyone_is_answered(bed, name).await?;
+        }
+        ensure!(bed.can_i("sue", "x", &["submit", "/yunikorn/queues/root.prod"]).await?.yes);
+        ensure!(!bed.can_i("bob", "x", &["submit", "/yunikorn/queues/root.prod"]).await?.yes);
+        // All queues: only what the root grants.
+        ensure!(!bed.can_i("sue", "x", &["submit", "queues.queuewarden.dev"]).await?.yes);
+        // A role with every verb does not make the scheduler take anything.
+        bed.kubectl(&[
+            "create",
+            "clusterrolebinding",
+            "e2e-everything",
+            "--clusterrole=cluster-admin",
+            "--user=bob",
+        ])
+        .await?;
+        let bob = bed.can_i("bob", "x", &["submit", PROD]).await?;
+        let rbac = bed.can_i("bob", "x", &["get", PROD]).await?;
+        bed.kubectl(&["delete", "clusterrolebinding", "e2e-everything"]).await?;
+        ensure!(!bob.yes && rbac.yes, "{bob:?} {rbac:?}");
+        // The same when the API server knows the resource.
+        bed.apply_text(SERVED, "tests").await?;
+        bed.crds_established().await?;
+        let served = everyone_is_answered(bed, PROD).await;
+        bed.kubectl(&["delete", "crd", "queues.queuewarden.dev"]).await?;
+        served
+    })
+    .await
+}
+
+async fn everyone_is_answered(bed: &Bed, name: &str) -> Result<()> {
+    let cases = [
+        ("sue", "x", "submit", true),
+        ("sue", "x", "use", true),
+        ("sue", "x", "administer", false),
+        ("bob", "x", "submit", false),
+        ("bob", "ops", "submit", true),
+        ("bob", "ops", "administer", true),
+    ];
+    for (user, group, verb, expected) in cases {
+        let said = bed.can_i(user, group, &[verb, name]).await?;
+        ensure!(said.yes == expected, "{user} in {group} {verb} {name}: {said:?}");
+        if !expected {
+            ensure!(said.out.contains("root.prod") && said.out.contains(user), "no reason: {said:?}");
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_revoked_is_gone_within_the_ttl() -> Result<()> {
+    Bed::with(async |bed| {
+        let Some((_operator, doors)) = doors(bed).await? else { return Ok(()) };
+        bed.authorize_by_queuewarden(&doors, TTL).await?;
+        ensure!(bed.can_i("sue", "x", &["submit", PROD]).await?.yes);
+        bed.kubectl(&["delete", "queueacl", "prod"]).await?;
+        let begin = Instant::now();
+        eventually("sue's right to be gone", PATIENCE, || async {
+            let said = bed.can_i("sue", "x", &["submit", PROD]).await?;
+            Ok((!said.yes).then_some(()))
+        })
+        .await?;
+        println!("a right was gone {:?} after its QueueAcl, with a TTL of 2 s", begin.elapsed());
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn callers_in_the_cluster_ask_directly() -> Result<()> {
+    Bed::with(async |bed| {
+        let Some((_operator, doors)) = doors(bed).await? else { return Ok(()) };
+        let authorizer = bed.authorize_by_queuewarden(&doors, TTL).await?;
+        bed.apply_text(
+            "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: job, namespace: queuewarden-e2e}\n",
+            "tests",
+        )
+        .await?;
+        let job = bed.kubectl(&["create", "token", "job", "--namespace", NAMESPACE]).await?;
+        let review = |kind: &str, user: &str| {
+            serde_json::json!({"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": {"user": user, "groups": [],
+                "resourceAttributes": {"verb": "submit", "group": "queuewarden.dev", "resource": "queues", "name": "root.prod"}}})
+        };
+        let client = doors.client()?;
+        let cases = [
+            (authorizer.token.as_str(), "subjectaccessreviews", review("SubjectAccessReview", "sue"), 201),
+            (job.trim(), "subjectaccessreviews", review("SubjectAccessReview", "sue"), 403),
+            (job.trim(), "selfsubjectaccessreviews", review("SelfSubjectAccessReview", ""), 201),
+            ("nonsense", "subjectaccessreviews", review("SubjectAccessReview", "sue"), 401),
+        ];
+        for (token, path, body, expected) in cases {
+            let url = doors.url(&format!("/apis/authorization.k8s.io/v1/{path}"));
+            let answer = client.post(url).bearer_auth(token).body(body.to_string()).send().await?;
+            let (code, text) = (answer.status().as_u16(), answer.text().await?);
+            ensure!(code == expected, "{path}: {code} {text}");
+            if expected == 201 {
+                let answer: serde_json::Value = serde_json::from_str(&text)?;
+                ensure!(answer["status"]["allowed"] == (body["spec"]["user"] == "sue"), "{text}");
+            }
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// A namespace in which nobody but administrators has rights by RBAC.
+const ELSEWHERE: &str = "default";
+
+/// A pod of sue's in root.prod: a Spark driver, as far as anybody here can tell.
+fn driver() -> String {
+    serde_json::json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "e2e-driver", "namespace": ELSEWHERE,
+            "labels": {"spark-app-selector": "spark-1", "queue": "root.prod"},
+            "annotations": {"yunikorn.apache.org/user.info": r#"{"user":"sue","groups":["x"]}"#, "queuewarden.dev/view-acl": "vic"}},
+        "spec": {"schedulerName": "yunikorn", "containers": [{"name": "c", "image": "x"}]},
+    })
+    .to_string()
+}
+
+#[tokio::test]
+async fn applications_are_those_of_the_cluster_and_queue_administrators_may_kill_them() -> Result<()> {
+    Bed::with(async |bed| {
+        let Some((_operator, doors)) = doors(bed).await? else { return Ok(()) };
+        bed.authorize_by_queuewarden(&doors, &[TTL, &["--pods"]].concat()).await?;
+        bed.kubectl_with_input(&["apply", "-f", "-"], &driver()).await?;
+        let ended = async {
+            let application = "applications.queuewarden.dev/spark-1";
+            eventually("the application to be known", PATIENCE, || async {
+                Ok(bed.can_i("sue", "x", &["kill", application, "-n", ELSEWHERE]).await?.yes.then_some(()))
+            })
+            .await?;
+            for (user, group, question, expected) in [
+                ("bob", "ops", ["kill", application], true),
+                ("bob", "x", ["kill", application], false),
+                ("vic", "x", ["logs", application], true),
+                ("vic", "x", ["kill", application], false),
+                ("sue", "x", ["kill", "applications.queuewarden.dev/spark-2"], false),
+                ("bob", "ops", ["delete", "pods/e2e-driver"], true),
+                ("bob", "ops", ["get", "pods/e2e-driver"], false),
+                ("vic", "x", ["delete", "pods/e2e-driver"], false),
+                ("bob", "ops", ["delete", "pods"], false),
+            ] {
+                let said = bed.can_i(user, group, &[&question[..], &["-n", ELSEWHERE]].concat()).await?;
+                ensure!(said.yes == expected, "{user} in {group} {question:?}: {said:?}");
+            }
+            let log = ["get", "pods/e2e-driver", "--subresource=log", "-n", ELSEWHERE];
+            ensure!(bed.can_i("vic", "x", &log).await?.yes && !bed.can_i("bob", "x", &log).await?.yes);
+            let delete = ["delete", "pod", "e2e-driver", "-n", ELSEWHERE, "--wait=false", "--as"];
+            let refused = bed.kubectl(&[&delete[..], &["vic"]].concat()).await;
+            ensure!(refused.is_err_and(|error| error.to_string().contains("forbidden")));
+            bed.kubectl(&[&delete[..], &["bob", "--as-group", "ops"]].concat()).await?;
+            Ok(())
+        };
+        let ended = ended.await;
+        bed.kubectl(&["delete", "pod", "e2e-driver", "-n", ELSEWHERE, "--ignore-not-found", "--force"])
+            .await?;
+        ended
+    })
+    .await
+}
+
+/// An authorizer that is broken in a way that can be chosen.
+struct Broken {
+    address: String,
+    how: Arc<AtomicU8>,
+    task: JoinHandle<()>,
+}
+
+const HANGS: u8 = 0;
+const GARBAGE: u8 = 1;
+const FAILS: u8 = 2;
+const CLOSES: u8 = 3;
+
+impl Broken {
+    async fn start() -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?.to_string();
+        let how = Arc::new(AtomicU8::new(HANGS));
+        let shared = Arc::clone(&how);
+        let task = tokio::spawn(async move {
+            let mut hanging = Vec::new();
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let answer = match shared.load(Ordering::Relaxed) {
+                    GARBAGE => "HTTP/1.1 200 OK\r\ncontent-length: 9\r\nconnection: close\r\n\r\n<garbage>",
+                    FAILS => "HTTP/1.1 500 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+                    CLOSES => continue,
+                    _ => {
+                        hanging.push(stream);
+                        continue;
+                    }
+                };
+                tokio::spawn(async move {
+                    // The whole request comes in one piece, or enough of it: what is sent back does not depend on it.
+                    let mut request = [0; 4096];
+                    let _ = stream.read(&mut request).await;
+                    let _ = stream.write_all(answer.as_bytes()).await;
+                    let _ = stream.shutdown().await;
+                });
+            }
+        });
+        Ok(Self { address, how, task })
+    }
+}
+
+impl Drop for Broken {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+#[tokio::test]
+async fn a_broken_authorizer_does_not_break_the_cluster() -> Result<()> {
+    Bed::with(async |bed| {
+        let Some((operator, doors)) = doors(bed).await? else { return Ok(()) };
+        let authorizer = bed.authorize_by_queuewarden(&doors, TTL).await?;
+        ensure!(bed.can_i("sue", "x", &["submit", PROD]).await?.yes);
+        drop(operator);
+        eventually("the last yes to be forgotten", PATIENCE, || async {
+            Ok((!bed.can_i("sue", "x", &["submit", PROD]).await?.yes).then_some(()))
+        })
+        .await?;
+        cluster_works(bed, "down").await?;
+
+        // The same configuration, but for where it leads.
+        let broken = Broken::start().await?;
+        let kubeconfig = std::fs::read_to_string(&authorizer.kubeconfig)?;
+        let other = authorizer.kubeconfig.with_extension("broken");
+        let plain =
+            kubeconfig.replace(&format!("https://{}", doors.address), &format!("http://{}", broken.address));
+        let unwanted = ["certificate-authority", "tls-server-name"];
+        let lines = plain.lines().filter(|line| !unwanted.iter().any(|word| line.contains(word)));
+        let plain = lines.collect::<Vec<_>>().join("\n");
+        std::fs::write(&other, plain)?;
+        let old = authorizer.kubeconfig.to_string_lossy().into_owned();
+        bed.authorize_by(&authorizer.configuration.replace(&old, &other.to_string_lossy())).await?;
+        for (how, name) in [(HANGS, "slow"), (GARBAGE, "garbage"), (FAILS, "500"), (CLOSES, "closed")] {
+            broken.how.store(how, Ordering::Relaxed);
+            let begin = Instant::now();
+            // Another name each time: nothing is remembered of it.
+            let said =
+                bed.can_i("sue", "x", &["submit", &format!("queues.queuewarden.dev/root.{name}")]).await?;
+            ensure!(!said.yes, "{name}: {said:?}");
+            println!("{name}: no after {:?}: {}", begin.elapsed(), said.out.trim());
+            ensure!(begin.elapsed() < Duration::from_secs(20), "{name}: {:?}", begin.elapsed());
+            cluster_works(bed, name).await?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// What is not asked of queuewarden does not wait for it.
+async fn cluster_works(bed: &Bed, how: &str) -> Result<()> {
+    let begin = Instant::now();
+    ensure!(bed.can_i("sue", "x", &["list", "pods", "--namespace", NAMESPACE]).await?.yes, "{how}");
+    ensure!(!bed.can_i("sue", "x", &["list", "secrets", "--namespace", NAMESPACE]).await?.yes, "{how}");
+    bed.kubectl(&[
+        "get",
+        "pods",
+        "--namespace",
+        NAMESPACE,
+        "--as",
+        "sue",
+        "--as-group",
+        "system:authenticated",
+    ])
+    .await?;
+    bed.kubectl(&["create", "configmap", "e2e-broken", "--namespace", NAMESPACE]).await?;
+    bed.kubectl(&["delete", "configmap", "e2e-broken", "--namespace", NAMESPACE]).await?;
+    println!("{how}: five commands took {:?}", begin.elapsed());
+    Ok(())
+}

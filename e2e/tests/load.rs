@@ -1,0 +1,162 @@
+//! How many decisions queuewarden makes, and how long each takes: measurements, which fail only when an answer is wrong.
+//!
+//! ```text
+//! cargo build --release && QUEUEWARDEN_E2E_OPERATOR=$PWD/target/release/queuewarden \
+//!     cargo test -p queuewarden-e2e --test e2e load:: -- --ignored --nocapture
+//! ```
+
+use std::fmt;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use queuewarden::access::Tree;
+use queuewarden::access::review::{self, NoApplications, Opinion, World};
+use queuewarden::api::review::{Kind, access};
+use queuewarden::model::config::verdict;
+use queuewarden::model::identity::NoResolver;
+use queuewarden::model::version::Version;
+use queuewarden_e2e::{Bed, Operator, yunikorn};
+use serde_json::{Value, json};
+
+use crate::operator::{configure, grant};
+
+/// How long each measurement takes.
+const TIME: Duration = Duration::from_secs(5);
+/// Requests at once.
+const AT_ONCE: [usize; 3] = [1, 4, 16];
+/// Decisions of the evaluator alone.
+const ROUNDS: u32 = 100_000;
+
+/// As kube-apiserver posts it.
+fn review(queue: &str) -> Value {
+    json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {},
+        "spec": {"resourceAttributes": {"namespace": "default", "verb": "submit", "group": "queuewarden.dev", "version": "*",
+        "resource": "queues", "name": queue}, "user": "sue", "groups": ["dev", "system:authenticated"]}, "status": {"allowed": false}})
+}
+
+struct Figures {
+    count: usize,
+    took: Duration,
+    latencies: Vec<Duration>,
+}
+
+impl Figures {
+    fn at(&self, percent: usize) -> Duration {
+        let place = self.latencies.len().saturating_sub(1) * percent / 100;
+        self.latencies.get(place).copied().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = u32::try_from(self.count).map_or(f64::INFINITY, f64::from);
+        let per_second = count / self.took.as_secs_f64();
+        write!(f, "{per_second:>8.0}/s   p50 {:>9.3?}   p99 {:>9.3?}", self.at(50), self.at(99))
+    }
+}
+
+/// Asks as often as it goes, so many at once.
+async fn load<F: Future<Output = Result<()>> + Send>(
+    at_once: usize,
+    ask: impl Fn() -> F + Send + Sync + 'static,
+) -> Result<Figures> {
+    let ask = Arc::new(ask);
+    // Connections are opened, and what is remembered is remembered, before the clock starts.
+    ask().await?;
+    let begin = Instant::now();
+    let tasks: Vec<_> = (0..at_once)
+        .map(|_| {
+            let ask = Arc::clone(&ask);
+            async move {
+                let mut latencies = Vec::new();
+                while begin.elapsed() < TIME {
+                    let start = Instant::now();
+                    ask().await?;
+                    latencies.push(start.elapsed());
+                }
+                anyhow::Ok(latencies)
+            }
+        })
+        .collect();
+    let mut latencies = futures::future::try_join_all(tasks).await?.concat();
+    let took = begin.elapsed();
+    latencies.sort_unstable();
+    Ok(Figures { count: latencies.len(), took, latencies })
+}
+
+/// What one decision costs without everything around it.
+async fn evaluator(bed: &Bed) -> Result<Duration> {
+    let text = bed.config_value(yunikorn::CONFIGS, "queues.yaml").await?.context("no queues")?;
+    let config = verdict(&text, &[]).config.context("no configuration")?;
+    let tree = Tree::of(config.partition("default").context("no partition")?)?;
+    let asked = access::read(Kind::Subject, &review("root.prod"), None)
+        .map_err(|wrong| anyhow::anyhow!(wrong.message))?;
+    let world = World {
+        tree: &tree,
+        resolver: &NoResolver,
+        version: Version::default(),
+        applications: &NoApplications,
+    };
+    ensure!(review::answer(&asked, world).opinion == Opinion::Allow);
+    let begin = Instant::now();
+    for _ in 0..ROUNDS {
+        black_box(review::answer(black_box(&asked), world));
+    }
+    Ok(begin.elapsed() / ROUNDS)
+}
+
+#[tokio::test]
+#[ignore = "a measurement of half a minute, for a release build"]
+async fn decisions_per_second() -> Result<()> {
+    Bed::with(async |bed| {
+        bed.install().await?;
+        configure(bed, "").await?;
+        let (_operator, doors) = Operator::start_serving(bed, &["--log-level=warn"]).await?;
+        grant(bed, "prod", "root.prod", "submit: {users: [sue]}").await?;
+        let authorizer = bed.authorize_by_queuewarden(&doors, &[]).await?;
+        println!("the evaluator alone (in the build of this test): {:?} a decision", evaluator(bed).await?);
+        let client = doors.client()?;
+        for at_once in AT_ONCE {
+            let (empty, url) = (client.clone(), doors.url("/readyz"));
+            let figures = load(at_once, move || {
+                let request = empty.get(&url);
+                async move {
+                    request.send().await?.error_for_status()?.bytes().await?;
+                    Ok(())
+                }
+            });
+            println!("empty handler,       {at_once:>2} at once: {}", figures.await?);
+            let (asking, url, token) = (client.clone(), doors.url("/authorize"), authorizer.token.clone());
+            let body = review("root.prod").to_string();
+            let figures = load(at_once, move || {
+                let request = asking.post(&url).bearer_auth(&token).body(body.clone());
+                async move {
+                    let answer = request.send().await?.error_for_status()?.bytes().await?;
+                    let answer: Value = serde_json::from_slice(&answer)?;
+                    ensure!(answer["status"]["allowed"] == true, "{answer}");
+                    Ok(())
+                }
+            });
+            println!("/authorize,          {at_once:>2} at once: {}", figures.await?);
+            let (kube, next) = (bed.client()?, Arc::new(AtomicU64::new(0)));
+            let figures = load(at_once, move || {
+                // Another name each time: the API server remembers answers.
+                let name = format!("root.prod.n{}-{at_once}", next.fetch_add(1, Ordering::Relaxed));
+                let kube = kube.clone();
+                async move {
+                    let request = http::Request::post("/apis/authorization.k8s.io/v1/subjectaccessreviews")
+                        .body(review(&name).to_string().into_bytes())?;
+                    let answer: Value = kube.request(request).await?;
+                    ensure!(answer["status"]["allowed"] == true, "{answer}");
+                    Ok(())
+                }
+            });
+            println!("through the API server, uncached, {at_once:>2} at once: {}", figures.await?);
+        }
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,340 @@
+//! The RBAC mirror: Kubernetes itself answers by the ACLs, and nobody comes by anything else through it.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use queuewarden_e2e::conditions::{is_false, is_true};
+use queuewarden_e2e::wait::{LONG, PATIENCE};
+use queuewarden_e2e::{Bed, Capability, Kind, Operator, eventually, operator};
+use serde_json::json;
+
+use super::{config_is, configure, delete, grant, writes};
+
+/// The objects of the mirror.
+const LABEL: &str = "queuewarden.dev/mirror=rbac";
+
+/// A user and their groups.
+type Person<'a> = (&'a str, &'a [&'a str]);
+
+/// Starts the operator with the mirror on and the rights for it.
+pub(crate) async fn mirroring(bed: &Bed) -> Result<Operator<'_>> {
+    bed.install().await?;
+    bed.apply_kustomization("manifests/rbac-mirror").await?;
+    eventually("the rights to the mirror", PATIENCE, || async {
+        let may = bed.may(operator::USER, "list", "rbac.authorization.k8s.io", "clusterroles", None).await?;
+        Ok(may.then_some(()))
+    })
+    .await?;
+    configure(bed, "  rbacMirror: Enabled\n").await?;
+    let operator = Operator::start(bed).await?;
+    config_is(bed, is_true("Mirrored"), PATIENCE).await?;
+    Ok(operator)
+}
+
+/// Whether the API server lets somebody do this with a queue.
+async fn can_i(
+    bed: &Bed,
+    (user, groups): Person<'_>,
+    verb: &str,
+    (group, resource): (&str, &str),
+    queue: &str,
+) -> Result<bool> {
+    let mut groups: Vec<String> = groups.iter().map(|&group| group.to_owned()).collect();
+    groups.push("system:authenticated".to_owned());
+    let review = SubjectAccessReview {
+        spec: SubjectAccessReviewSpec {
+            user: Some(user.to_owned()),
+            groups: Some(groups),
+            resource_attributes: Some(ResourceAttributes {
+                verb: Some(verb.to_owned()),
+                group: Some(group.to_owned()),
+                resource: Some(resource.to_owned()),
+                name: Some(queue.to_owned()),
+                namespace: Some("default".to_owned()),
+                ..ResourceAttributes::default()
+            }),
+            ..SubjectAccessReviewSpec::default()
+        },
+        ..SubjectAccessReview::default()
+    };
+    let reviews: Api<SubjectAccessReview> = Api::all(bed.client()?);
+    let review = reviews.create(&PostParams::default(), &review).await?;
+    Ok(review.status.is_some_and(|status| status.allowed))
+}
+
+const QUEUES: (&str, &str) = ("queuewarden.dev", "queues");
+
+/// Waits until the API server has seen what the mirror says.
+pub(crate) async fn may(bed: &Bed, who: Person<'_>, verb: &str, queue: &str, expected: bool) -> Result<()> {
+    eventually(&format!("{who:?} {verb} {queue}: {expected}"), PATIENCE, || async {
+        Ok((can_i(bed, who, verb, QUEUES, queue).await? == expected).then_some(()))
+    })
+    .await
+}
+
+async fn mirrored(bed: &Bed) -> Result<(Vec<ClusterRole>, Vec<ClusterRoleBinding>)> {
+    let labelled = ListParams::default().labels(LABEL);
+    let roles = Api::<ClusterRole>::all(bed.client()?).list(&labelled).await?;
+    let bindings = Api::<ClusterRoleBinding>::all(bed.client()?).list(&labelled).await?;
+    Ok((roles.items, bindings.items))
+}
+
+#[tokio::test]
+async fn kubectl_auth_can_i_answers_by_the_acls() -> Result<()> {
+    Bed::with(async |bed| {
+        let _operator = mirroring(bed).await?;
+        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        grant(bed, "team", "root.team", "admin: {groups: [devs]}").await?;
+        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
+        may(bed, ("bob", &["devs"]), "administer", "root.team.batch", true).await?;
+        let (alice, bob): (Person<'_>, Person<'_>) = (("alice", &[]), ("bob", &["devs"]));
+        for (who, verb, queue, expected) in [
+            (alice, "use", "root.prod", true),
+            (alice, "administer", "root.prod", false),
+            (alice, "submit", "root", false),
+            (alice, "submit", "root.team", false),
+            (alice, "get", "root.prod", false),
+            (alice, "submit", "", false),
+            (bob, "submit", "root.team.adhoc", true),
+            (bob, "submit", "root.prod", false),
+            (bob, "delete", "root.team", false),
+        ] {
+            for spelling in [
+                QUEUES,
+                ("access.queuewarden.dev", "queues"),
+                ("", "queues.queuewarden.dev"),
+                ("", "queues.access.queuewarden.dev"),
+            ] {
+                let said = can_i(bed, who, verb, spelling, queue).await?;
+                ensure!(said == expected, "{who:?} {verb} {spelling:?} {queue}: {said}");
+            }
+        }
+        let said = bed
+            .kubectl(&["auth", "can-i", "submit", "queues.queuewarden.dev/root.prod", "--as=alice"])
+            .await?;
+        ensure!(said.trim() == "yes", "{said}");
+        let list = bed.kubectl(&["auth", "can-i", "--list", "--as=bob", "--as-group=devs"]).await?;
+        for queue in ["[root.team]", "[root.team.adhoc]", "[root.team.batch]"] {
+            let line =
+                list.lines().find(|line| line.contains("queues.queuewarden.dev") && line.contains(queue));
+            ensure!(line.is_some_and(|line| line.contains("[administer submit use]")), "{list}");
+        }
+        ensure!(!list.contains("root.prod"), "{list}");
+        // Taken away, and given to everyone.
+        delete(bed, "queueacl", "prod").await?;
+        may(bed, alice, "submit", "root.prod", false).await?;
+        grant(bed, "dev", "root.dev", "submit: {everyone: true}").await?;
+        may(bed, alice, "submit", "root.dev", true).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn switched_off_it_is_removed_and_without_rights_it_says_so() -> Result<()> {
+    Bed::with(async |bed| {
+        bed.install().await?;
+        let roles: Api<ClusterRole> = Api::all(bed.client()?);
+        let bindings: Api<ClusterRoleBinding> = Api::all(bed.client()?);
+        // Other tests may have left the rights.
+        let rights = ListParams::default().fields("metadata.name=queuewarden-rbac-mirror");
+        bindings.delete_collection(&DeleteParams::default(), &rights).await?;
+        roles.delete_collection(&DeleteParams::default(), &rights).await?;
+        configure(bed, "  rbacMirror: Enabled\n").await?;
+        let _operator = Operator::start(bed).await?;
+        config_is(bed, is_false("Mirrored", "Forbidden"), PATIENCE).await?;
+        // The queues are configured all the same.
+        config_is(bed, is_true("Loaded"), PATIENCE).await?;
+        bed.apply_kustomization("manifests/rbac-mirror").await?;
+        config_is(bed, is_true("Mirrored"), LONG).await?;
+        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
+        configure(bed, "  rbacMirror: Disabled\n").await?;
+        may(bed, ("alice", &[]), "submit", "root.prod", false).await?;
+        eventually("the mirror to be gone", PATIENCE, || async {
+            let (roles, bindings) = mirrored(bed).await?;
+            let told = bed.conditions(Kind::YuniKornConfig, "default").await?;
+            let told = told.iter().any(|condition| condition.type_ == "Mirrored");
+            Ok((roles.is_empty() && bindings.is_empty() && !told).then_some(()))
+        })
+        .await?;
+        ensure!(bed.submit("alice", &[], "root.prod").await?.is_allowed());
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn what_somebody_else_does_to_it_is_undone() -> Result<()> {
+    Bed::with(async |bed| {
+        let _operator = mirroring(bed).await?;
+        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
+        let name = "queuewarden:mirror:submit:root.prod";
+        let bindings: Api<ClusterRoleBinding> = Api::all(bed.client()?);
+        let roles: Api<ClusterRole> = Api::all(bed.client()?);
+        let subject =
+            |name: &str| json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name});
+        let more = json!({"subjects": [subject("alice"), subject("mallory")]});
+        bindings.patch(name, &PatchParams::default(), &Patch::Merge(more)).await?;
+        let rule = json!({"apiGroups": [""], "resources": ["secrets"], "verbs": ["*"]});
+        roles.patch(name, &PatchParams::default(), &Patch::Merge(json!({"rules": [rule]}))).await?;
+        may(bed, ("mallory", &[]), "submit", "root.prod", false).await?;
+        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
+        eventually("what was added to be gone", PATIENCE, || async {
+            let secrets = can_i(bed, ("alice", &[]), "get", ("", "secrets"), "x").await?;
+            let subjects = bindings.get(name).await?.subjects.unwrap_or_default();
+            Ok((!secrets && subjects.len() == 1).then_some(()))
+        })
+        .await?;
+        bindings.delete(name, &DeleteParams::default()).await?;
+        roles.delete(name, &DeleteParams::default()).await?;
+        eventually("both to be made again", PATIENCE, || async {
+            Ok((bindings.get_opt(name).await?.is_some() && roles.get_opt(name).await?.is_some())
+                .then_some(()))
+        })
+        .await?;
+        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
+        if bed.has(Capability::Audit) {
+            let mark = bed.audit()?.mark()?;
+            // Rest is a stretch of time, not a condition one could wait for.
+            tokio::time::sleep(Duration::from_secs(10)).await;
+            for resource in ["clusterroles", "clusterrolebindings"] {
+                ensure!(writes(bed, mark, resource, "")? == 0, "{:?}", bed.audit()?.since(mark)?);
+            }
+        }
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn its_rights_are_good_for_nothing_else() -> Result<()> {
+    Bed::with(async |bed| {
+        bed.install().await?;
+        bed.apply_kustomization("manifests/rbac-mirror").await?;
+        let us = format!("--as={}", operator::USER);
+        let role = |name: &str, group: &str, resource: &str, verb: &str| {
+            format!(
+                "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: '{name}'}}\n\
+                 rules: [{{apiGroups: ['{group}'], resources: ['{resource}'], verbs: ['{verb}']}}]\n"
+            )
+        };
+        let binding = |name: &str, role: &str| {
+            format!(
+                "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {{name: '{name}'}}\n\
+                 roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: '{role}'}}\n\
+                 subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: mallory}}]\n"
+            )
+        };
+        let ours = "queuewarden:mirror:test";
+        eventually("the guard to stand", PATIENCE, || async {
+            let refused = bed.kubectl(&["delete", "clusterrole", "view", "--dry-run=server", &us]).await;
+            Ok(refused.is_err_and(|error| error.to_string().contains("RBAC mirror")).then_some(()))
+        })
+        .await?;
+        for (input, why) in [
+            (role(ours, "", "secrets", "get"), "attempting to grant RBAC permissions not currently held"),
+            (role(ours, "queuewarden.dev", "queues", "*"), "not currently held"),
+            (role(ours, "*", "queues", "submit"), "not currently held"),
+            (binding(ours, "cluster-admin"), "not currently held"),
+            (role("mine", "queuewarden.dev", "queues", "submit"), "queuewarden:mirror:"),
+            (binding("mine", "queuewarden-rbac-mirror"), "queuewarden:mirror:"),
+        ] {
+            let done = bed.kubectl_with_input(&["create", &us, "-f", "-"], &input).await;
+            let Err(error) = done else { anyhow::bail!("was allowed: {input}") };
+            ensure!(format!("{error:#}").contains(why), "{error:#}");
+        }
+        bed.kubectl_with_input(
+            &["create", &us, "-f", "-"],
+            &role(ours, "queuewarden.dev", "queues", "submit"),
+        )
+        .await?;
+        bed.kubectl(&["delete", "clusterrole", ours, &us]).await?;
+        for kind in ["clusterrole", "clusterrolebinding"] {
+            ensure!(bed.kubectl(&["delete", kind, "cluster-admin", &us]).await.is_err(), "{kind}");
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Its objects are the YuniKornConfig's: when that is deleted nobody is left who could remove them.
+#[tokio::test]
+async fn it_goes_with_the_configuration() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::ControllerManager, Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        let operator = mirroring(bed).await?;
+        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
+        operator.kill().await?;
+        bed.start_controller_manager().await?;
+        delete(bed, "yunikornconfig", "default").await?;
+        eventually("the mirror to be collected", LONG, || async {
+            let (roles, bindings) = mirrored(bed).await?;
+            Ok((roles.is_empty() && bindings.is_empty()).then_some(()))
+        })
+        .await
+    })
+    .await
+}
+
+/// A queue tree whose every queue below the root has an ACL of its own.
+fn many(queues: usize) -> String {
+    let queue = |number| format!("          - {{name: q{number:04}, submitacl: 'user{number:04} devs'}}\n");
+    let queues: String = (0..queues).map(queue).collect();
+    format!("partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n{queues}")
+}
+
+/// How long the API server takes for a question about another resource: fastest, median.
+async fn reviews(bed: &Bed) -> Result<(Duration, Duration)> {
+    let mut times = Vec::new();
+    for number in 0..300 {
+        let start = Instant::now();
+        bed.may(&format!("stranger{number}"), "get", "", "configmaps", Some(("default", "x"))).await?;
+        times.push(start.elapsed());
+    }
+    times.sort_unstable();
+    let middle = times.get(times.len() / 2);
+    Ok((*times.first().context("nothing was asked")?, *middle.context("nothing was asked")?))
+}
+
+#[tokio::test]
+async fn a_thousand_acls_find_room_and_those_after_them_are_told() -> Result<()> {
+    Bed::with(async |bed| {
+        let _operator = mirroring(bed).await?;
+        let before = reviews(bed).await?;
+        let start = Instant::now();
+        bed.set_base(&many(1000)).await?;
+        let last = ("user0999", [].as_slice());
+        eventually("the last one to be mirrored", LONG, || async {
+            Ok(can_i(bed, last, "submit", QUEUES, "root.q0999").await?.then_some(()))
+        })
+        .await?;
+        config_is(bed, is_true("Mirrored"), LONG).await?;
+        eprintln!("1000 ACLs were mirrored in {:?}", start.elapsed());
+        eprintln!(
+            "a review takes (fastest, median) {before:?} without and {:?} with them",
+            reviews(bed).await?
+        );
+        let start = Instant::now();
+        bed.set_base(&many(1001)).await?;
+        let full = config_is(bed, is_false("Mirrored", "TooLarge"), LONG).await?;
+        ensure!(full.message.contains("the submitacl of queue `root.q1000`"), "{}", full.message);
+        let (roles, bindings) = mirrored(bed).await?;
+        ensure!((roles.len(), bindings.len()) == (1000, 1000));
+        eprintln!("one ACL more was told after {:?}", start.elapsed());
+        let start = Instant::now();
+        bed.set_base(queuewarden_e2e::bed::BASE).await?;
+        may(bed, last, "submit", "root.q0999", false).await?;
+        config_is(bed, is_true("Mirrored"), LONG).await?;
+        eprintln!("1000 were removed in {:?}", start.elapsed());
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,193 @@
+//! The policy that needs no webhook: what the RBAC mirror says no to is told, or refused, as it is applied.
+
+use anyhow::{Result, ensure};
+use k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy;
+use kube::Api;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Capability, bed::NAMESPACE, eventually};
+
+use super::mirror::{may, mirroring};
+use super::{config_is, configure, grant};
+
+/// A workload of a kind that names a queue.
+fn workload(kind: &str, name: &str, labels: &str) -> String {
+    let pod = "{restartPolicy: Never, schedulerName: yunikorn, containers: [{name: x, image: pause}]}";
+    let template = format!("{{metadata: {{labels: {{app: x, {labels}}}}}, spec: {pod}}}");
+    let template =
+        if kind == "Job" || kind == "CronJob" { template } else { template.replace("Never", "Always") };
+    let selector = "selector: {matchLabels: {app: x}}";
+    let (version, spec) = match kind {
+        "Pod" => {
+            let metadata = format!("{{name: {name}, labels: {{{labels}}}}}");
+            return format!("apiVersion: v1\nkind: Pod\nmetadata: {metadata}\nspec: {pod}\n");
+        }
+        "Job" => ("batch/v1", format!("{{template: {template}}}")),
+        "CronJob" => (
+            "batch/v1",
+            format!("{{schedule: '0 0 1 1 *', jobTemplate: {{spec: {{template: {template}}}}}}}"),
+        ),
+        "StatefulSet" => ("apps/v1", format!("{{serviceName: x, {selector}, template: {template}}}")),
+        _ => ("apps/v1", format!("{{{selector}, template: {template}}}")),
+    };
+    format!("apiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}}}\nspec: {spec}\n")
+}
+
+/// What the API server says to this, applied for nobody; a warning counts as an error.
+async fn says(bed: &Bed, who: &[&str], namespace: &str, input: &str) -> Result<(), String> {
+    let args = ["create", "--dry-run=server", "--warnings-as-errors", "-n", namespace, "-f", "-"];
+    let done = bed.kubectl_with_input(&[&args, who].concat(), input).await;
+    done.map(drop).map_err(|error| format!("{error:#}"))
+}
+
+/// Waits until the policy is in force: until it says `wanted` to alice.
+async fn in_force(bed: &Bed, wanted: &str) -> Result<()> {
+    let pod = workload("Pod", "probe", "queue: root.dev");
+    eventually("the policy to be in force", PATIENCE, || async {
+        let said = says(bed, &["--as=alice"], NAMESPACE, &pod).await;
+        Ok(said.is_err_and(|said| said.contains(wanted)).then_some(()))
+    })
+    .await
+}
+
+const KINDS: [&str; 7] = ["Pod", "Job", "CronJob", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet"];
+const NO: &str = "user alice may not submit to queue root.dev";
+
+#[tokio::test]
+async fn a_workload_into_a_queue_of_others_is_refused_as_it_is_applied() -> Result<()> {
+    Bed::with(async |bed| {
+        let _operator = mirroring(bed).await?;
+        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        grant(bed, "team", "root.team", "submit: {groups: [devs]}").await?;
+        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
+        may(bed, ("bob", &["devs"]), "submit", "root.team", true).await?;
+        bed.apply_kustomization("manifests/submission-policy-deny").await?;
+        in_force(bed, NO).await?;
+        let (alice, bob): (&[&str], &[&str]) = (&["--as=alice"], &["--as=bob", "--as-group=devs"]);
+        for kind in KINDS {
+            for (who, labels, refused) in [
+                (alice, "queue: root.prod", false),
+                (alice, "queue: root.dev", true),
+                (alice, "queue: Root.Dev", false), // Not in full: YuniKorn looks for `root.` as it stands here.
+                (alice, "queue: root.PROD", false),
+                (alice, "yunikorn.apache.org/queue: root.dev, queue: root.prod", true),
+                (alice, "yunikorn.apache.org/queue: root.prod, queue: root.dev", false),
+                (alice, "queue: dev", false),
+                (alice, "app: x", false),
+                (bob, "queue: root.team", false),
+                (bob, "queue: root.team.batch", false),
+                (bob, "queue: root.team.batch.new.and.deeper", false),
+                (bob, "queue: root.team.b.c.d.e.f.g.h.i", false),
+                (bob, "queue: root.dev.b.c.d.e.f.g.h.i", true),
+                (bob, "queue: root.dev.b.c.d.e.f.g.h.i.j", false), // Too deep to be judged here.
+                (bob, "queue: root.teams", true),
+                (bob, "queue: root.prod", true),
+                (&["--as=1bob", "--as-group=devs"], "queue: root.team", true),
+                (&["--as=system:serviceaccount:default:spark"], "queue: root.dev", false),
+                (&[], "queue: root.dev", false),
+            ] {
+                let labels = if kind == "Pod" { labels.to_owned() } else { labels.replace("app: x", "b: x") };
+                let said = says(bed, who, NAMESPACE, &workload(kind, "x", &labels)).await;
+                ensure!(said.is_err() == refused, "{kind} {who:?} {labels}: {said:?}");
+            }
+        }
+        let annotated = |value: &str| {
+            workload("Pod", "x", "queue: root.dev").replace(
+                "labels:",
+                &format!("annotations: {{yunikorn.apache.org/user.info: '{value}'}}, labels:"),
+            )
+        };
+        let own = annotated(r#"{"user":"alice","groups":["system:authenticated"]}"#);
+        ensure!(says(bed, alice, NAMESPACE, &own).await.is_err_and(|said| said.contains(NO)));
+        let other = annotated(r#"{"user":"carol","groups":[]}"#);
+        ensure!(
+            says(bed, alice, NAMESPACE, &other).await == Ok(()),
+            "who submits for others is not judged here"
+        );
+        let by_annotation = workload("Pod", "x", "queue: root.prod")
+            .replace("labels:", "annotations: {yunikorn.apache.org/queue: root.dev}, labels:");
+        ensure!(says(bed, alice, NAMESPACE, &by_annotation).await.is_err_and(|said| said.contains(NO)));
+        let pod = workload("Pod", "x", "queue: root.dev");
+        for namespace in ["kube-system", "yunikorn", "queuewarden-system"] {
+            let said = says(bed, alice, namespace, &pod).await;
+            ensure!(!said.as_ref().is_err_and(|said| said.contains(NO)), "{namespace}: {said:?}");
+        }
+        updates(bed).await
+    })
+    .await
+}
+
+/// Only a change of the queue is judged.
+async fn updates(bed: &Bed) -> Result<()> {
+    bed.kubectl_with_input(
+        &["create", "-n", NAMESPACE, "-f", "-"],
+        &workload("Deployment", "old", "queue: root.dev"),
+    )
+    .await?;
+    let patch = |patch: &str| {
+        let patch = format!("--patch={patch}");
+        async move {
+            let args = ["patch", "deployment", "old", "-n", NAMESPACE, "--as=alice", "--type=merge", &patch];
+            bed.kubectl(&args).await
+        }
+    };
+    patch(r#"{"spec":{"replicas":0}}"#).await?;
+    patch(r#"{"spec":{"template":{"metadata":{"labels":{"queue":"root.prod"}}}}}"#).await?;
+    let refused = patch(r#"{"spec":{"template":{"metadata":{"labels":{"queue":"root.dev"}}}}}"#).await;
+    ensure!(refused.as_ref().is_err_and(|error| format!("{error:#}").contains(NO)), "{refused:?}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn it_warns_first_and_says_nothing_without_the_mirror() -> Result<()> {
+    Bed::with(async |bed| {
+        let _operator = mirroring(bed).await?;
+        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
+        bed.apply_kustomization("manifests/submission-policy").await?;
+        in_force(bed, NO).await?;
+        for kind in KINDS {
+            let workload = workload(kind, "x", "queue: root.dev");
+            let said = says(bed, &["--as=alice"], NAMESPACE, &workload).await;
+            ensure!(said.as_ref().is_err_and(|said| said.contains(NO)), "{kind}: {said:?}");
+            let args = ["create", "--dry-run=server", "-n", NAMESPACE, "--as=alice", "-f", "-"];
+            bed.kubectl_with_input(&args, &workload).await?;
+        }
+        configure(bed, "  rbacMirror: Disabled\n").await?;
+        config_is(bed, queuewarden_e2e::conditions::is_true("Ready"), PATIENCE).await?;
+        let pod = workload("Pod", "x", "queue: root.dev");
+        eventually("it to fall silent", PATIENCE, || async {
+            Ok(says(bed, &["--as=alice"], NAMESPACE, &pod).await.is_ok().then_some(()))
+        })
+        .await
+    })
+    .await
+}
+
+/// kube-controller-manager reads the expressions with the types of each kind, and writes down what cannot be.
+#[tokio::test]
+async fn kubernetes_finds_nothing_wrong_with_the_expressions() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::ControllerManager])? {
+            return Ok(());
+        }
+        bed.install().await?;
+        for path in ["manifests/rbac-mirror", "manifests/submission-policy"] {
+            bed.apply_kustomization(path).await?;
+        }
+        bed.start_controller_manager().await?;
+        let policies: Api<ValidatingAdmissionPolicy> = Api::all(bed.client()?);
+        for name in ["queuewarden-submission", "queuewarden-rbac-mirror-guard"] {
+            let checked = eventually("the expressions to be checked", PATIENCE, || async {
+                let policy = policies.get(name).await?;
+                let status = policy.status.unwrap_or_default();
+                let done = status.observed_generation == policy.metadata.generation;
+                Ok(status.type_checking.filter(|_| done))
+            })
+            .await?;
+            let warnings = checked.expression_warnings.unwrap_or_default();
+            ensure!(warnings.is_empty(), "{name}: {warnings:?}");
+        }
+        Ok(())
+    })
+    .await
+}

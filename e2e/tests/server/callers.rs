@@ -1,0 +1,88 @@
+//! Who the doors take callers for.
+
+use anyhow::{Context as _, Result, ensure};
+use queuewarden_e2e::{Bed, Doors, Operator, operator};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+};
+
+use super::prepared;
+
+/// A door that wants to know who asks, and answers each about themselves.
+const DOOR: &str = "/apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews";
+const QUESTION: &str = r#"{"apiVersion": "access.queuewarden.dev/v1alpha1", "kind": "SelfQueueAccessReview",
+    "spec": {"queue": "root.prod", "verb": "submit"}}"#;
+
+/// Somebody who signs certificates of clients.
+type Authority = CertifiedIssuer<'static, KeyPair>;
+
+/// A client certificate and its key, PEM.
+struct Client(String);
+
+fn authority() -> Result<Authority> {
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    Ok(CertifiedIssuer::self_signed(params, KeyPair::generate()?)?)
+}
+
+fn client(authority: &Authority, name: &str) -> Result<Client> {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+    let key = KeyPair::generate()?;
+    Ok(Client(params.signed_by(&key, authority)?.pem() + &key.serialize_pem()))
+}
+
+/// Status and text of the answer to somebody with this certificate, or this token.
+async fn ask(doors: &Doors, certificate: Option<&Client>, token: Option<&str>) -> Result<(u16, String)> {
+    let authority = reqwest::Certificate::from_pem(doors.authority.as_bytes())?;
+    let mut client = reqwest::Client::builder().tls_certs_only([authority]).no_proxy();
+    if let Some(Client(pem)) = certificate {
+        client = client.identity(reqwest::Identity::from_pem(pem.as_bytes())?);
+    }
+    let request =
+        client.build()?.post(doors.url(DOOR)).header("content-type", "application/json").body(QUESTION);
+    let request = match token {
+        Some(token) => request.bearer_auth(token),
+        None => request,
+    };
+    let answer = request.send().await?;
+    Ok((answer.status().as_u16(), answer.text().await?))
+}
+
+#[tokio::test]
+async fn strangers_are_told_what_is_wrong() -> Result<()> {
+    Bed::with(async |bed| {
+        if !prepared(bed).await? {
+            return Ok(());
+        }
+        bed.apply_kustomization("manifests/access").await?;
+        let ours = authority()?;
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("clients.crt");
+        std::fs::write(&file, ours.pem())?;
+        let file = file.to_str().context("a path is not UTF-8")?;
+        let (_operator, doors) = Operator::start_self_certified(bed, &["--client-ca-file", file]).await?;
+        let token = bed.kubectl(&["create", "token", operator::NAME, "-n", operator::NAMESPACE]).await?;
+        let (sue, stranger) = (client(&ours, "sue")?, client(&authority()?, "sue")?);
+
+        let refused = [
+            (ask(&doors, None, None).await?, "show who you are"),
+            (ask(&doors, None, Some("guess")).await?, "the token does not count here"),
+            (ask(&doors, Some(&stranger), None).await?, "the client certificate does not count here"),
+        ];
+        for ((status, text), why) in refused {
+            ensure!(status == 401 && text.contains(why), "{status}: {text}");
+            ensure!(text.contains(r#""kind":"Status""#), "{text}");
+        }
+        for known in [
+            ask(&doors, Some(&sue), None).await?,
+            ask(&doors, None, Some(token.trim())).await?,
+            ask(&doors, Some(&stranger), Some(token.trim())).await?,
+        ] {
+            ensure!(known.0 == 201, "{known:?}");
+        }
+        Ok(())
+    })
+    .await
+}

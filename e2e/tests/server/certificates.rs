@@ -1,0 +1,327 @@
+//! Certificates of the doors: shared, renewed without a failed call, made anew when they are of no use, mounted.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use kube::api::{Api, PostParams};
+use queuewarden::server::certificates::material::{Material, Terms};
+use queuewarden::server::certificates::secret;
+use queuewarden_e2e::doors_own::{ASKED, WEBHOOK};
+use queuewarden_e2e::wait::{LONG, PATIENCE};
+use queuewarden_e2e::{Bed, Doors, Kind, Operator, eventually};
+
+use super::{client, knock, prepared};
+
+/// So short that everything is renewed several times within a minute.
+const SHORT: [&str; 6] = [
+    "--tls-certificate-lifetime",
+    "6s",
+    "--tls-authority-lifetime",
+    "24s",
+    // As the API server knows the Service that leads here.
+    "--tls-name",
+    "doors.queuewarden-system.svc",
+];
+
+/// Makes the API server know of a webhook of ours, which is about nothing.
+async fn create_webhook(bed: &Bed) -> Result<()> {
+    let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(bed.client()?);
+    let webhook = serde_json::from_value(serde_json::json!({
+        "metadata": {"name": WEBHOOK},
+        "webhooks": [{
+            "name": "nothing.queuewarden.dev", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Ignore",
+            "clientConfig": {"url": "https://127.0.0.1:1/"},
+        }],
+    }))?;
+    webhooks.create(&PostParams::default(), &webhook).await?;
+    Ok(())
+}
+
+/// Makes the API server ask these doors about `QueueAcl`s, and store none about which it cannot.
+async fn ask_about_acls(bed: &Bed, doors: &Doors) -> Result<()> {
+    let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(bed.client()?);
+    let webhook = serde_json::from_value(serde_json::json!({
+        "metadata": {"name": ASKED},
+        "webhooks": [{
+            "name": "validate.queuewarden.dev", "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail",
+            "clientConfig": {"url": doors.url("/validate"), "caBundle": ByteString(doors.authority.clone().into_bytes())},
+            "rules": [{
+                "apiGroups": ["queuewarden.dev"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["queueacls"],
+            }],
+        }],
+    }))?;
+    webhooks.create(&PostParams::default(), &webhook).await?;
+    Ok(())
+}
+
+/// Whom the API server would trust, PEM.
+async fn told(bed: &Bed) -> Result<Option<String>> {
+    let webhooks: Api<ValidatingWebhookConfiguration> = Api::all(bed.client()?);
+    let webhook = webhooks.get(WEBHOOK).await?.webhooks.unwrap_or_default().into_iter().next();
+    let bundle = webhook.context("there is no webhook")?.client_config.ca_bundle;
+    Ok(bundle.map(|bundle| String::from_utf8(bundle.0)).transpose()?)
+}
+
+#[tokio::test]
+async fn replicas_share_one_and_the_api_server_is_told() -> Result<()> {
+    Bed::with(async |bed| {
+        if !prepared(bed).await? {
+            return Ok(());
+        }
+        create_webhook(bed).await?;
+        let (one, first) = Operator::start_self_certified(bed, &[]).await?;
+        let (other, second) = Operator::start_self_certified(bed, &[]).await?;
+        ensure!(first.authority == second.authority);
+        let bundle = eventually("the API server to be told", PATIENCE, || told(bed)).await?;
+        ensure!(bundle == first.authority);
+        let client = client(&bundle)?;
+        ensure!(knock(&client, &first).await? == knock(&client, &second).await?);
+        // Replicas that answer the same say so.
+        let snapshot = async |operator: &Operator<'_>| {
+            let metrics = operator.get("/metrics").await?;
+            let line = metrics.lines().find(|line| line.starts_with("queuewarden_snapshot_info{"));
+            Ok::<_, anyhow::Error>(line.context("no snapshot is told of")?.to_owned())
+        };
+        ensure!(snapshot(&one).await? == snapshot(&other).await?);
+        let made = one.metric("queuewarden_snapshot_timestamp_seconds", "").await?;
+        ensure!(made > 1_700_000_000.0, "{made}");
+        let stranger = reqwest::Client::builder().no_proxy().build()?;
+        let error = stranger.get(first.url("/readyz")).send().await.unwrap_err();
+        ensure!(format!("{error:?}").contains("UnknownIssuer"), "{error:?}");
+        Ok(())
+    })
+    .await
+}
+
+/// What a load has seen.
+#[derive(Default)]
+struct Load {
+    calls: AtomicU64,
+    failures: Mutex<Vec<String>>,
+    shown: Mutex<BTreeSet<Vec<u8>>>,
+    trusted: Mutex<String>,
+    bundles: Mutex<BTreeSet<String>>,
+    over: AtomicBool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Load {
+    fn trusted(&self) -> String {
+        lock(&self.trusted).clone()
+    }
+
+    /// As the API server, which is told of changes of its webhooks.
+    fn trust(&self, bundle: String) -> usize {
+        lock(&self.trusted).clone_from(&bundle);
+        let mut bundles = lock(&self.bundles);
+        bundles.insert(bundle);
+        bundles.len()
+    }
+
+    fn note(&self, outcome: Result<Vec<u8>>) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        match outcome {
+            Ok(shown) => drop(lock(&self.shown).insert(shown)),
+            Err(error) => lock(&self.failures).push(format!("{error:?}")),
+        }
+    }
+
+    /// Calls on one connection after the other, trusting whom the API server trusts at that moment.
+    async fn connect_anew(&self, doors: &Doors) -> Result<()> {
+        while !self.over.load(Ordering::Relaxed) {
+            let client = client(&self.trusted())?;
+            self.note(knock(&client, doors).await);
+        }
+        Ok(())
+    }
+
+    /// Has the API server call: as a proxy before the served resources, and about a QueueAcl that is not stored. It retries neither.
+    async fn through_the_api_server(&self, bed: &Bed) -> Result<()> {
+        let acls = bed.objects(Kind::QueueAcl)?;
+        let dry = PostParams { dry_run: true, ..PostParams::default() };
+        let acl = serde_json::from_value(serde_json::json!({
+            "apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": "asked"},
+            "spec": {"queue": "root.prod", "submit": {"users": ["sue"]}},
+        }))?;
+        while !self.over.load(Ordering::Relaxed) {
+            let request = http::Request::get("/apis/access.queuewarden.dev/v1alpha1").body(Vec::new())?;
+            let proxied = bed.client()?.request_text(request).await;
+            self.note(proxied.map(|_| Vec::new()).context("the proxy"));
+            let asked = acls.create(&dry, &acl).await;
+            self.note(asked.map(|_| Vec::new()).context("the webhook"));
+        }
+        Ok(())
+    }
+
+    /// Calls on one connection that stays.
+    async fn stay_connected(&self, doors: &Doors) -> Result<()> {
+        let client = client(&self.trusted())?;
+        while !self.over.load(Ordering::Relaxed) {
+            self.note(knock(&client, doors).await);
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_is_renewed_under_load_without_a_failed_call() -> Result<()> {
+    Bed::with(async |bed| {
+        if !prepared(bed).await? {
+            return Ok(());
+        }
+        create_webhook(bed).await?;
+        let (_one, first) = Operator::start_self_certified(bed, &SHORT).await?;
+        let (_other, second) = Operator::start_self_certified(bed, &SHORT).await?;
+        bed.serve_access(&first).await?;
+        ask_about_acls(bed, &second).await?;
+        let begin = eventually("the API server to be told", PATIENCE, || told(bed)).await?;
+        let load = Arc::new(Load::default());
+        load.trust(begin);
+        let mut tasks = tokio::task::JoinSet::new();
+        for doors in [&first, &second] {
+            for _ in 0..3 {
+                let (load, doors) = (Arc::clone(&load), doors.clone());
+                tasks.spawn(async move { load.connect_anew(&doors).await });
+            }
+            let (load, doors) = (Arc::clone(&load), doors.clone());
+            tasks.spawn(async move { load.stay_connected(&doors).await });
+        }
+        // Each new authority changes the bundle, and each that expires.
+        let bundles = async {
+            let bundles = eventually("three authorities to come and go", LONG, || async {
+                let bundles = load.trust(told(bed).await?.context("nobody is trusted")?);
+                Ok((bundles > 6).then_some(bundles))
+            })
+            .await;
+            load.over.store(true, Ordering::Relaxed);
+            bundles
+        };
+        let (bundles, through) = tokio::join!(bundles, load.through_the_api_server(bed));
+        let bundles = bundles?;
+        through?;
+        while let Some(ended) = tasks.join_next().await {
+            ended??;
+        }
+        let failures = lock(&load.failures).clone();
+        let (calls, shown) = (load.calls.load(Ordering::Relaxed), lock(&load.shown).len());
+        eprintln!("{calls} calls, {shown} certificates, {bundles} bundles, {} failures", failures.len());
+        ensure!(failures.is_empty(), "{} of {calls} calls failed: {:?}", failures.len(), failures.first());
+        ensure!(shown > 8, "{shown} certificates");
+        bed.install_doors().await?;
+        Ok(())
+    })
+    .await
+}
+
+fn terms() -> Terms {
+    Terms {
+        authority: SignedDuration::from_hours(48),
+        certificate: SignedDuration::from_hours(12),
+        names: BTreeSet::from(["127.0.0.1".to_owned()]),
+    }
+}
+
+/// As after a long sleep: everything has expired, and nobody was there to renew it.
+#[tokio::test]
+async fn an_expired_one_is_made_anew() -> Result<()> {
+    Bed::with(async |bed| {
+        if !prepared(bed).await? {
+            return Ok(());
+        }
+        create_webhook(bed).await?;
+        let then = Timestamp::from_second(1_700_000_000)?;
+        let mut old = Material::default();
+        old.add_authority(then, &terms())?;
+        old.sign(then, &terms(), 0)?;
+        bed.set_doors_secret(secret::data(&old)).await?;
+        let (operator, doors) = Operator::start_self_certified(bed, &[]).await?;
+        ensure!(doors.authority != old.bundle());
+        knock(&client(&doors.authority)?, &doors).await?;
+        let trusted = eventually("the API server to be told", PATIENCE, || told(bed)).await?;
+        ensure!(trusted == doors.authority);
+        let until = operator.metric("queuewarden_tls_certificate_expiry_timestamp_seconds", "").await?;
+        ensure!(until > 1_700_000_000.0 + 7.0 * 86400.0, "{until}");
+
+        // Emptied, or filled with what nobody can read: what was there is put back, and no caller is lost.
+        for damage in [None, Some(ByteString(b"damaged".to_vec()))] {
+            let mut data = std::collections::BTreeMap::new();
+            if let Some(damage) = damage {
+                data.extend(
+                    ["ca.crt", "ca.key", "tls.crt", "tls.key"].map(|key| (key.to_owned(), damage.clone())),
+                );
+            }
+            bed.set_doors_secret(data).await?;
+            eventually("the Secret to be whole", PATIENCE, || async {
+                Ok((bed.doors_secret().await?.get("ca.crt") == Some(&doors.authority)).then_some(()))
+            })
+            .await?;
+        }
+        // What somebody else keeps there is not touched.
+        let foreign = ["ca.crt", "tls.crt", "tls.key"];
+        let foreign = foreign.map(|key| (key.to_owned(), ByteString(doors.authority.clone().into_bytes())));
+        bed.set_doors_secret(foreign.into()).await?;
+        eventually("the operator to say so", PATIENCE, || async {
+            Ok(operator.log().await?.contains("was not written by queuewarden").then_some(()))
+        })
+        .await?;
+        ensure!(!bed.doors_secret().await?.contains_key("ca.key"));
+        knock(&client(&doors.authority)?, &doors).await?;
+        Ok(())
+    })
+    .await
+}
+
+/// Without the right to write its Secret there is no certificate, the replica says why, and is not ready.
+#[tokio::test]
+async fn without_rights_it_says_what_is_missing() -> Result<()> {
+    Bed::with(async |bed| {
+        if !prepared(bed).await? {
+            return Ok(());
+        }
+        bed.kubectl(&["delete", "role", "queuewarden-doors", "-n", "queuewarden-system"]).await?;
+        let address = "127.0.0.1:0";
+        let operator = Operator::launch(bed, &["--https", address], &[]).await?;
+        eventually("the operator to say so", PATIENCE, || async {
+            Ok(operator.log().await?.contains("cannot read Secret queuewarden-doors").then_some(()))
+        })
+        .await?;
+        let unready = operator.get("/readyz").await.unwrap_err().to_string();
+        ensure!(unready.contains("503"), "{unready}");
+        bed.install_doors().await?;
+        operator.ready().await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_mounted_one_is_read_again() -> Result<()> {
+    Bed::with(async |bed| {
+        if !prepared(bed).await? {
+            return Ok(());
+        }
+        let (_operator, doors) = Operator::start_serving(bed, &[]).await?;
+        let (before, connected) = (client(&doors.authority)?, client(&doors.authority)?);
+        knock(&connected, &doors).await?;
+        // Half of a pair is of no use: what was there stays.
+        let renewed = doors.renew_half()?;
+        knock(&before, &doors).await?;
+        let authority = renewed.finish()?;
+        let after = client(&authority)?;
+        eventually("the new certificate", PATIENCE, || async { knock(&after, &doors).await.map(Some) })
+            .await?;
+        ensure!(knock(&client(&doors.authority)?, &doors).await.is_err(), "the old one is still shown");
+        // A connection is not dropped for it.
+        tokio::time::timeout(Duration::from_secs(5), knock(&connected, &doors)).await??;
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,226 @@
+//! What the doors bear: bodies without end, senders without haste, connections without number, certificates of strangers.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Doors, Operator, eventually, operator};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::{client, knock, prepared};
+
+/// What the shipped Deployment may use, in KiB.
+const MEMORY: u64 = 256 * 1024;
+
+/// Memory of the operator's process now, in KiB.
+fn memory(operator: &Operator<'_>) -> Result<u64> {
+    let pid = operator.process()?.pid().context("the operator does not run")?;
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+    Ok(line.trim().trim_end_matches("kB").trim().parse()?)
+}
+
+#[tokio::test]
+async fn bodies_of_10_mib_are_refused_and_not_kept() -> Result<()> {
+    Bed::with(async |bed| {
+        if !prepared(bed).await? {
+            return Ok(());
+        }
+        let (operator, doors) = Operator::start_self_certified(bed, &[]).await?;
+        let before = memory(&operator)?;
+        let client = client(&doors.authority)?;
+        let body = bytes(10 * 1024 * 1024);
+        for path in ["/readyz", "/authorize", "/nowhere"] {
+            let answer = client.post(doors.url(path)).body(body.clone()).send().await?;
+            let (status, text) = (answer.status(), answer.text().await?);
+            ensure!(status == 413, "{path}: {status}: {text}");
+            ensure!(text.contains("the body has 10485760 bytes; at most 4194304 are read"), "{text}");
+        }
+        // Many at once, which say nothing of their length.
+        let sending = (0..64).map(|_| {
+            let chunks = (0..160).map(|_| Ok::<_, std::io::Error>(bytes(64 * 1024)));
+            let body = reqwest::Body::wrap_stream(futures::stream::iter(chunks));
+            client.post(doors.url("/authorize")).body(body).send()
+        });
+        let answers = futures::future::join_all(sending).await;
+        let refused = answers.iter().flatten().filter(|answer| !answer.status().is_success()).count();
+        let after = memory(&operator)?;
+        eprintln!("{refused} of 64 refused in words; memory {before} KiB before, {after} KiB after");
+        ensure!(answers.iter().flatten().all(|answer| answer.status().is_client_error()), "{answers:?}");
+        ensure!(after < MEMORY, "{after} KiB");
+        knock(&client, &doors).await?;
+        Ok(())
+    })
+    .await
+}
+
+fn bytes(number: usize) -> Vec<u8> {
+    vec![b'x'; number]
+}
+
+/// A TLS connection that trusts anybody: strangers do not check.
+async fn connect(doors: &Doors) -> Result<tokio_rustls::client::TlsStream<TcpStream>> {
+    let mut roots = rustls::RootCertStore::empty();
+    let authorities = rustls::pki_types::pem::PemObject::pem_slice_iter(doors.authority.as_bytes());
+    for authority in authorities {
+        roots.add(authority?)?;
+    }
+    let provider = std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    let connector = tokio_rustls::TlsConnector::from(std::sync::Arc::new(config));
+    let stream = TcpStream::connect(&doors.address).await?;
+    Ok(connector.connect("127.0.0.1".try_into()?, stream).await?)
+}
+
+/// How long the doors put up with somebody who sends a few bytes and then a byte every half second.
+async fn outlast(doors: &Doors, begin: &str) -> Result<(Duration, String)> {
+    let mut stream = connect(doors).await?;
+    let since = Instant::now();
+    stream.write_all(begin.as_bytes()).await?;
+    let mut answer = Vec::new();
+    loop {
+        let mut buffer = vec![0; 4096];
+        match tokio::time::timeout(Duration::from_millis(500), stream.read(&mut buffer)).await {
+            Ok(Ok(0) | Err(_)) => break,
+            Ok(Ok(read)) => answer.extend_from_slice(buffer.get(..read).unwrap_or_default()),
+            // A byte that is refused says that the other side has closed: the next read says so, too.
+            Err(_) => drop(stream.write_all(b"x").await),
+        }
+        ensure!(since.elapsed() < Duration::from_secs(30), "nothing ends it");
+    }
+    Ok((since.elapsed(), String::from_utf8_lossy(&answer).into_owned()))
+}
+
+#[tokio::test]
+async fn who_sends_slowly_is_not_waited_for() -> Result<()> {
+    Bed::with(async |bed| {
+        if !prepared(bed).await? {
+            return Ok(());
+        }
+        let (_operator, doors) = Operator::start_self_certified(bed, &[]).await?;
+        let header = "POST /authorize HTTP/1.1\r\nhost: doors\r\nx-slow: ";
+        let token = ["create", "token", operator::NAME, "-n", operator::NAMESPACE];
+        let token = bed.kubectl(&token).await?;
+        let body = format!(
+            "POST /apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews HTTP/1.1\r\nhost: doors\r\n\
+             content-type: application/json\r\ncontent-length: 9999\r\nauthorization: Bearer {}\r\n\r\n",
+            token.trim()
+        );
+        let preface = "PRI * HTTP/2.0";
+        let (header, body, preface) =
+            tokio::join!(outlast(&doors, header), outlast(&doors, &body), outlast(&doors, preface));
+        let ((header, _), (body, answer), (preface, _)) = (header?, body?, preface?);
+        eprintln!("headers {header:?}, body {body:?}, preface {preface:?}: {answer:?}");
+        ensure!(
+            answer.starts_with("HTTP/1.1 408 ") && answer.contains("not sent, or not answered, within 10 s"),
+            "{answer}"
+        );
+        for took in [header, body, preface] {
+            ensure!(took < Duration::from_secs(15), "{took:?}");
+        }
+        // Handshakes that never end.
+        let mut silent = TcpStream::connect(&doors.address).await?;
+        let ended = tokio::time::timeout(Duration::from_secs(15), silent.read(&mut [0; 1])).await;
+        ensure!(matches!(ended, Ok(Ok(0) | Err(_))), "{ended:?}");
+        Ok(())
+    })
+    .await
+}
+
+/// Nobody who only holds connections keeps others out, and memory stays within the shipped limit.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ten_thousand_connections_keep_nobody_out() -> Result<()> {
+    const CONNECTIONS: usize = 10_000;
+    Bed::with(async |bed| {
+        if !prepared(bed).await? {
+            return Ok(());
+        }
+        let (operator, doors) = Operator::start_self_certified(bed, &[]).await?;
+        let before = memory(&operator)?;
+        let steady = client(&doors.authority)?;
+        knock(&steady, &doors).await?;
+        let mut held = Vec::with_capacity(CONNECTIONS);
+        let (mut worst, mut most) = (Duration::ZERO, before);
+        for number in 0..CONNECTIONS {
+            // Every tenth even shakes hands.
+            if number % 10 == 0 {
+                if let Ok(stream) = connect(&doors).await {
+                    held.push(Held::Secret(Box::new(stream)));
+                }
+            } else {
+                held.push(Held::Plain(TcpStream::connect(&doors.address).await?));
+            }
+            if number % 500 == 499 {
+                let since = Instant::now();
+                knock(&client(&doors.authority)?, &doors).await.context("a newcomer is kept out")?;
+                knock(&steady, &doors).await.context("who was there is kept out")?;
+                worst = worst.max(since.elapsed());
+                most = most.max(memory(&operator)?);
+            }
+        }
+        let open = operator.metric("queuewarden_https_connections", "").await?;
+        eprintln!(
+            "{} connections made, {open} kept; two calls took {worst:?} at most; memory {before} KiB before, {most} KiB at most",
+            held.len()
+        );
+        ensure!(held.len() > CONNECTIONS * 9 / 10, "{}", held.len());
+        ensure!(most < MEMORY, "{most} KiB");
+        ensure!(worst < Duration::from_secs(5), "{worst:?}");
+        drop(held);
+        eventually("their end to be noticed", PATIENCE, || async {
+            let open = operator.metric("queuewarden_https_connections", "").await?;
+            Ok((open < 8.0).then_some(()))
+        })
+        .await
+    })
+    .await
+}
+
+/// What is held open.
+enum Held {
+    Plain(#[expect(dead_code, reason = "it is held")] TcpStream),
+    Secret(#[expect(dead_code, reason = "it is held")] Box<tokio_rustls::client::TlsStream<TcpStream>>),
+}
+
+/// After the signal to end, what is under way is answered, and for a while newcomers are, too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_drops_no_call() -> Result<()> {
+    Bed::with(async |bed| {
+        if !prepared(bed).await? {
+            return Ok(());
+        }
+        let (operator, doors) = Operator::start_self_certified(bed, &[]).await?;
+        let load = tokio::spawn(async move {
+            let mut calls = 0_u32;
+            loop {
+                let client = client(&doors.authority)?;
+                match knock(&client, &doors).await {
+                    Ok(_) => calls += 1,
+                    Err(error) => return Ok::<_, anyhow::Error>((calls, error)),
+                }
+            }
+        });
+        eventually("some calls", PATIENCE, || async {
+            let calls =
+                operator.metric("queuewarden_https_request_duration_seconds_count", "/readyz").await?;
+            Ok((calls > 50.0).then_some(()))
+        })
+        .await?;
+        let since = Instant::now();
+        operator.process()?.terminate()?;
+        let (calls, end) = load.await??;
+        let lingered = since.elapsed();
+        let status = operator.process()?.exited(PATIENCE).await?;
+        eprintln!("{calls} calls, the last {lingered:?} after the signal, then: {end:?}");
+        ensure!(status.success(), "{status}");
+        ensure!(lingered > Duration::from_secs(2), "{lingered:?}");
+        let end = end.downcast::<reqwest::Error>()?;
+        ensure!(end.is_connect(), "a call was dropped: {end:?}");
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,34 @@
+//! What holds for all doors: their certificate, their callers, and what they bear.
+
+mod callers;
+mod certificates;
+mod hostile;
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use queuewarden_e2e::{Bed, Capability, Doors};
+
+/// Whether an operator can be started here; its doors' rights are then installed.
+async fn prepared(bed: &Bed) -> Result<bool> {
+    if !bed.can_run(&[Capability::OperatorProcess])? {
+        return Ok(false);
+    }
+    bed.install_doors().await?;
+    Ok(true)
+}
+
+/// A client with one connection of its own that trusts these authorities, PEM, and no others.
+fn client(authorities: &str) -> Result<reqwest::Client> {
+    let authorities = reqwest::Certificate::from_pem_bundle(authorities.as_bytes())?;
+    let client = reqwest::Client::builder().tls_certs_only(authorities).tls_info(true).no_proxy();
+    Ok(client.timeout(Duration::from_secs(10)).build()?)
+}
+
+/// Knocks; the certificate that was shown, in DER.
+async fn knock(client: &reqwest::Client, doors: &Doors) -> Result<Vec<u8>> {
+    let answer = client.get(doors.url("/readyz")).send().await?;
+    ensure!(answer.status().is_success(), "{answer:?}");
+    let shown = answer.extensions().get::<reqwest::tls::TlsInfo>().and_then(|info| info.peer_certificate());
+    Ok(shown.unwrap_or_default().to_vec())
+}

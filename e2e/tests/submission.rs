@@ -1,0 +1,134 @@
+//! Early answers to pods and workloads, as people meet them: what `kubectl` prints, and what the real `YuniKorn` does with the rest.
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, ListParams};
+use queuewarden_e2e::bed::{BASE, NAMESPACE};
+use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Capability, Doors, Kind, Operator, eventually};
+use serde_json::{Value, json};
+
+/// Bare, of a Job, and of a Deployment.
+const KINDS: [&str; 3] = ["Pod", "Job", "Deployment"];
+
+/// An object of this kind whose pods ask for `root.prod`.
+fn workload(kind: &str, name: &str) -> Value {
+    let container = json!({
+        "name": "main", "image": "none", "resources": {"requests": {"cpu": "10m", "memory": "10Mi"}},
+    });
+    let labels = json!({"applicationId": name, "yunikorn.apache.org/queue": "root.prod", "run": name});
+    let restart = if kind == "Deployment" { "Always" } else { "Never" };
+    let spec = json!({"restartPolicy": restart, "containers": [container]});
+    let pod = json!({"metadata": {"labels": labels}, "spec": spec});
+    let metadata = json!({"name": name, "namespace": NAMESPACE});
+    match kind {
+        "Pod" => json!({"apiVersion": "v1", "kind": kind, "spec": spec,
+            "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels}}),
+        "Job" => {
+            json!({"apiVersion": "batch/v1", "kind": kind, "metadata": metadata, "spec": {"template": pod}})
+        }
+        _ => json!({"apiVersion": "apps/v1", "kind": kind, "metadata": metadata,
+            "spec": {"selector": {"matchLabels": {"run": name}}, "template": pod}}),
+    }
+}
+
+/// `kubectl create -f -` as this user: what it prints, or the error.
+async fn create(bed: &Bed, user: &str, object: &Value) -> Result<String> {
+    let user = format!("--as={user}");
+    let group = "--as-group=system:authenticated";
+    bed.kubectl_with_input(&["create", "-f", "-", &user, "--as-group=staff", group], &object.to_string())
+        .await
+}
+
+/// `sue` may submit to root.prod, `bob` may not, and that is said at once.
+async fn denying(bed: &Bed) -> Result<(Operator<'_>, Doors)> {
+    bed.install().await?;
+    bed.apply_file("manifests/submission/rbac.yaml").await?;
+    bed.set_base(BASE).await?;
+    let object = |kind: &str, name: &str, spec: Value| {
+        json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+            .to_string()
+    };
+    let url = bed.scheduler_url();
+    bed.apply_text(&object("YuniKornConfig", "default", json!({"schedulerUrl": url})), "e2e").await?;
+    let acl = json!({"queue": "root.prod", "submit": {"users": ["sue"]}});
+    bed.apply_text(&object("QueueAcl", "prod", acl), "e2e").await?;
+    bed.apply_text(&object("AdmissionPolicy", "early", json!({"submission": "Deny"})), "e2e").await?;
+    let (operator, doors) = Operator::start_serving(bed, &[]).await?;
+    bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+    bed.wait_for(Kind::AdmissionPolicy, "early", is_true("Ready"), PATIENCE).await?;
+    bed.register(&doors, "submission").await?;
+    Ok((operator, doors))
+}
+
+#[tokio::test]
+async fn who_may_not_submit_reads_why_at_once_and_who_may_is_scheduled() -> Result<()> {
+    Bed::with(async |bed| {
+        let needed =
+            [Capability::OperatorProcess, Capability::AdmissionProcess, Capability::ControllerManager];
+        if !bed.can_run(&needed)? {
+            return Ok(());
+        }
+        bed.start_admission_controller().await?;
+        bed.start_controller_manager().await?;
+        let (operator, _doors) = denying(bed).await?;
+        // An API server asks a new webhook after a moment.
+        eventually("the API server to ask", PATIENCE, || async {
+            let mut probe = workload("Pod", "probe");
+            probe["metadata"]["labels"]["yunikorn.apache.org/queue"] = "root.nowhere".into();
+            let user = ["--as=bob", "--as-group=system:authenticated", "--dry-run=server"];
+            let args = [&["create", "-f", "-"][..], &user].concat();
+            Ok(bed.kubectl_with_input(&args, &probe.to_string()).await.is_err().then_some(()))
+        })
+        .await?;
+        for kind in KINDS {
+            let name = format!("bobs-{}", kind.to_lowercase());
+            let error = create(bed, "bob", &workload(kind, &name)).await.err();
+            let error = error.with_context(|| format!("bob's {kind} was let through"))?.to_string();
+            for part in [
+                "submission.queuewarden.dev",
+                &format!("YuniKorn would reject this {kind} of user `bob`"),
+                "no ACL on the way from root.prod up to root names user bob",
+            ] {
+                ensure!(error.contains(part), "{kind}: no {part:?} in {error}");
+            }
+        }
+        for kind in KINDS {
+            let name = format!("sues-{}", kind.to_lowercase());
+            create(bed, "sue", &workload(kind, &name)).await?;
+            scheduled(bed, &name).await?;
+        }
+        let refused = operator
+            .metric("queuewarden_decisions_total", r#"verb="submit",decision="refused",clause="acl""#);
+        ensure!(refused.await? >= 3.0);
+        let log = operator.log().await?;
+        ensure!(log.contains("A workload was judged") && log.contains("bobs-job"), "{log}");
+
+        // Without queuewarden everything goes on: YuniKorn decides, as it always does.
+        operator.kill().await?;
+        create(bed, "bob", &workload("Pod", "bobs-later")).await?;
+        let pods: Api<Pod> = Api::namespaced(bed.client()?, NAMESPACE);
+        eventually("YuniKorn to reject it", PATIENCE, || async {
+            let status = pods.get("bobs-later").await?.status.unwrap_or_default();
+            Ok((status.reason.as_deref() == Some("ApplicationRejected")).then_some(()))
+        })
+        .await
+    })
+    .await
+}
+
+/// Waits until the real scheduler has found a node for a pod of this workload.
+async fn scheduled(bed: &Bed, name: &str) -> Result<()> {
+    let pods: Api<Pod> = Api::namespaced(bed.client()?, NAMESPACE);
+    let of_it = ListParams::default().labels(&format!("run={name}"));
+    eventually("YuniKorn to schedule it", PATIENCE, || async {
+        let bound = pods.list(&of_it).await?.into_iter().any(|pod| {
+            let spec = pod.spec.unwrap_or_default();
+            spec.node_name.is_some() && spec.scheduler_name.as_deref() == Some("yunikorn")
+        });
+        Ok(bound.then_some(()))
+    })
+    .await
+    .with_context(|| name.to_owned())
+}

@@ -1,0 +1,364 @@
+//! A queue administrator changes their subtree and nothing else: the ways around it, each tried against a real API server.
+//!
+//! Each is tried twice: with everything in place, where it is refused at once; and with the webhook gone, where the API server's own policy
+//! refuses it, or it is stored and grants nothing.
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
+use kube::Client;
+use kube::api::{Api, DeleteParams, DynamicObject};
+use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Capability, Kind, eventually, yunikorn};
+use serde_json::{Value, json};
+
+use super::{ACLS, Answer, acl, create, judged, send};
+
+const BASE: &str = "\
+partitions:
+  - name: default
+    placementrules: [{name: provided, create: false}]
+    queues:
+      - name: root
+        adminacl: boss
+        queues:
+          - name: prod
+            adminacl: sue
+            queues: [{name: etl}, {name: bi}]
+          - name: test
+            adminacl: ' qa'
+          - name: production
+";
+const MERGE: &str = "application/merge-patch+json";
+const JSON: &str = "application/json";
+const APPLY: &str = "application/apply-patch+yaml";
+const GROUP: &str = "/apis/queuewarden.dev/v1alpha1";
+
+/// One way around.
+struct Way {
+    name: &'static str,
+    method: &'static str,
+    path: String,
+    kind: &'static str,
+    body: Value,
+    /// What is said against it.
+    words: &'static str,
+    /// Whether only the webhook stands against it: others' delegated objects, which the policy cannot judge.
+    webhook_only: bool,
+}
+
+/// `delegatedBy: sue`, and what else is said.
+fn own(name: &str, queue: &str, more: &Value) -> Value {
+    let mut spec = json!({"queue": queue, "baseAcl": "Extend", "delegatedBy": {"user": "sue"}, "submit": {"users": ["mallory"]}});
+    if let (Some(spec), Some(more)) = (spec.as_object_mut(), more.as_object()) {
+        spec.extend(more.clone());
+        spec.retain(|_, value| !value.is_null());
+    }
+    acl(name, &spec)
+}
+
+fn new(name: &'static str, object: Value, words: &'static str) -> Way {
+    Way { name, method: "POST", path: ACLS.into(), kind: JSON, body: object, words, webhook_only: false }
+}
+
+fn change(name: &'static str, object: &str, body: Value, words: &'static str) -> Way {
+    let path = format!("{ACLS}/{object}");
+    Way { name, method: "PATCH", path, kind: MERGE, body, words, webhook_only: false }
+}
+
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn ways() -> Vec<Way> {
+    let nothing = json!({});
+    let x = |queue: &str, more: Value| own("x", queue, &more);
+    let foreign = "does not administer queue";
+    let delete = |name: &'static str, object: &str, words| Way {
+        method: "DELETE",
+        ..change(name, object, Value::Null, words)
+    };
+    let webhook = |way: Way| Way { webhook_only: true, ..way };
+    let mut nameless = x("root.test", nothing.clone());
+    if let Some(metadata) = nameless.get_mut("metadata") {
+        *metadata = json!({"generateName": "x-"});
+    }
+    let applied = own("trusted", "root.prod", &nothing);
+    let at = |name, method, path: &str, body, words| Way {
+        name,
+        method,
+        path: path.to_owned(),
+        kind: if method == "PATCH" { MERGE } else { JSON },
+        body,
+        words,
+        webhook_only: false,
+    };
+    let policy = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "AdmissionPolicy", "metadata": {"name": "x"},
+                        "spec": {"bypassAuth": true}});
+    let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "x"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "queuewarden-editor"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "sue"}]});
+    let map = format!("/api/v1/namespaces/{}/configmaps/{}", yunikorn::NAMESPACE, yunikorn::CONFIGS);
+    vec![
+        new("no mark", x("root.prod", json!({"delegatedBy": null})), "no cluster administrator"),
+        new("another's name", x("root.test", json!({"delegatedBy": {"user": "boss"}})), "delegatedBy"),
+        new(
+            "a group of others",
+            x("root.test", json!({"delegatedBy": {"user": "sue", "groups": ["qa"]}})),
+            "not in",
+        ),
+        new("a sibling", x("root.test", nothing.clone()), foreign),
+        new("a sibling, as its administrator", x("root.test", json!({"admin": {"users": ["sue"]}})), foreign),
+        new("a queue whose name begins alike", x("root.production", nothing.clone()), foreign),
+        new("root", x("root", nothing.clone()), "not delegated"),
+        new("root in capitals", x("ROOT", nothing.clone()), "not delegated"),
+        new("another partition", x("root.prod", json!({"partition": "gpu"})), foreign),
+        new("another partition's root in disguise", x("root.test", json!({"partition": "DEFAULT"})), foreign),
+        new("replacing what the base grants", x("root.prod", json!({"baseAcl": "Replace"})), "Extend"),
+        new("replacing by default", x("root.prod", json!({"baseAcl": null})), "Extend"),
+        new(
+            "a window that is yet to come",
+            x("root.test", json!({"notBefore": "2100-01-01T00:00:00Z"})),
+            foreign,
+        ),
+        new(
+            "a window that has passed",
+            x("root.test", json!({"expiresAt": "2020-01-01T00:00:00Z"})),
+            foreign,
+        ),
+        new("a name that the API server makes up", nameless, foreign),
+        change(
+            "a cluster administrator's object",
+            "trusted",
+            json!({"spec": {"submit": {"users": ["mallory"]}}}),
+            "cluster administrator",
+        ),
+        change(
+            "taking it over",
+            "trusted",
+            json!({"spec": {"delegatedBy": {"user": "sue"}, "baseAcl": "Extend"}}),
+            "cluster administrator",
+        ),
+        change("its labels", "trusted", json!({"metadata": {"labels": {"a": "b"}}}), "cluster administrator"),
+        change(
+            "an owner whose end is its end",
+            "trusted",
+            json!({"metadata": {"ownerReferences": [
+            {"apiVersion": "v1", "kind": "Namespace", "name": "gone", "uid": "0"}]}}),
+            "cluster administrator",
+        ),
+        Way {
+            kind: APPLY,
+            path: format!("{ACLS}/trusted?fieldManager=sue&force=true"),
+            ..change("server-side apply", "trusted", applied, "cluster administrator")
+        },
+        delete("deleting it", "trusted", "cluster administrator"),
+        webhook(change(
+            "a stranger's object",
+            "foreign",
+            json!({"spec": {"delegatedBy": {"user": "sue", "groups": null}}}),
+            foreign,
+        )),
+        webhook(change(
+            "pulling it in",
+            "foreign",
+            json!({"spec": {"queue": "root.prod", "delegatedBy": {"user": "sue", "groups": null}}}),
+            foreign,
+        )),
+        change("speaking for its writer", "foreign", json!({"spec": {"submit": {"users": ["mallory"]}}}), ""),
+        webhook(delete("deleting it", "foreign", foreign)),
+        change("moving one's own object out", "mine", json!({"spec": {"queue": "root.test"}}), foreign),
+        change("moving it up", "mine", json!({"spec": {"queue": "root"}}), "not delegated"),
+        change(
+            "taking one's name off it",
+            "mine",
+            json!({"spec": {"delegatedBy": null}}),
+            "no cluster administrator",
+        ),
+        change(
+            "putting another's on it",
+            "mine",
+            json!({"spec": {"delegatedBy": {"user": "boss"}}}),
+            "delegatedBy",
+        ),
+        at(
+            "its status",
+            "PATCH",
+            &format!("{ACLS}/mine/status"),
+            json!({"status": {"submit": "*"}}),
+            "forbidden",
+        ),
+        at("all at once", "DELETE", ACLS, Value::Null, "forbidden"),
+        at("who may submit as anyone", "POST", &format!("{GROUP}/admissionpolicies"), policy, "forbidden"),
+        at(
+            "the switch",
+            "PATCH",
+            &format!("{GROUP}/yunikornconfigs/default"),
+            json!({"spec": {"mode": "Observe"}}),
+            "forbidden",
+        ),
+        at("the ConfigMap itself", "PATCH", &map, json!({"data": {"queues.yaml": "x"}}), "forbidden"),
+        at(
+            "a role that may more",
+            "POST",
+            "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+            binding,
+            "forbidden",
+        ),
+    ]
+}
+
+async fn try_way(client: &Client, way: &Way) -> Result<Answer> {
+    send(client, way.method, &way.path, way.kind, &way.body).await
+}
+
+/// `spec` and labels of all `QueueAcl`s.
+async fn stored(bed: &Bed) -> Result<Vec<(String, Value)>> {
+    let objects = bed.objects(Kind::QueueAcl)?.list(&kube::api::ListParams::default()).await?;
+    let spec = |object: &DynamicObject| object.data.get("spec").cloned().unwrap_or_default();
+    Ok(objects
+        .iter()
+        .map(|object| (object.metadata.name.clone().unwrap_or_default(), spec(object)))
+        .collect())
+}
+
+async fn live(bed: &Bed) -> Result<String> {
+    bed.config_value(yunikorn::CONFIGS, "queues.yaml").await?.context("no queue tree in the output")
+}
+
+#[tokio::test]
+async fn a_queue_administrator_changes_their_subtree_and_nothing_else() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        let (_operator, _) = judged(bed, BASE, &json!({"delegation": "On"})).await?;
+        let sue = prepared(bed).await?;
+        let before = (stored(bed).await?, live(bed).await?);
+        let ways = ways();
+        ensure!(ways.len() >= 20, "{}", ways.len());
+        let mut accepted = Vec::new();
+        for way in &ways {
+            let answer = try_way(&sue, way).await?;
+            if !((400..500).contains(&answer.code) && answer.message.contains(way.words)) {
+                accepted.push(format!("{}: {answer:?}", way.name));
+            }
+        }
+        ensure!(accepted.is_empty(), "{}", accepted.join("\n"));
+        ensure!(before == (stored(bed).await?, live(bed).await?));
+        what_they_may(bed, &sue).await?;
+        without_the_webhook(bed, &sue, &ways).await
+    })
+    .await
+}
+
+/// Roles, the policy, and objects of others. Gives sue's client.
+async fn prepared(bed: &Bed) -> Result<Client> {
+    for file in ["role", "policy"] {
+        bed.apply_file(&format!("manifests/delegation/{file}.yaml")).await?;
+    }
+    let binding = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: queue-administrators}, \
+        roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: queuewarden-delegate}, \
+        subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: queue-admins}]}";
+    bed.apply_text(binding, "e2e").await?;
+    let (admin, sue) = (bed.client()?, bed.as_user("sue", &["queue-admins"])?);
+    let bob = bed.as_user("bob", &["queue-admins", "qa"])?;
+    let unmarked = acl("x", &json!({"queue": "root.prod", "submit": {"users": ["mallory"]}}));
+    eventually("the policy to be in force", PATIENCE, || async {
+        let answer = create(&sue, &format!("{ACLS}?dryRun=All"), &unmarked).await?;
+        Ok(answer.message.contains("queuewarden-delegation").then_some(()))
+    })
+    .await?;
+    let trusted = acl("trusted", &json!({"queue": "root.prod", "submit": {"users": ["pat"]}}));
+    let foreign = acl(
+        "foreign",
+        &json!({"queue": "root.test", "baseAcl": "Extend", "submit": {"users": ["tom"]},
+                                         "delegatedBy": {"user": "bob", "groups": ["qa"]}}),
+    );
+    let mine = own("mine", "root.prod.etl", &json!({"submit": {"users": ["ann"]}}));
+    for (client, object) in [(&admin, trusted), (&bob, foreign), (&sue, mine)] {
+        let answer = create(client, ACLS, &object).await?;
+        ensure!(answer.code == 201, "{answer:?}");
+    }
+    for name in ["trusted", "foreign", "mine"] {
+        bed.wait_for(Kind::QueueAcl, name, is_true("Ready"), PATIENCE).await?;
+    }
+    Ok(sue)
+}
+
+/// What delegation is for.
+async fn what_they_may(bed: &Bed, sue: &Client) -> Result<()> {
+    let grant =
+        own("theirs", "root.prod", &json!({"submit": {"groups": ["devs"]}, "admin": {"users": ["kim"]}}));
+    let answer = create(sue, ACLS, &grant).await?;
+    ensure!(answer.code == 201 && answer.warns("to group devs"), "{answer:?}");
+    bed.wait_for(Kind::QueueAcl, "theirs", is_true("Ready"), PATIENCE).await?;
+    // kim administers root.prod now, and deletes what stands in its subtree.
+    let kim = bed.as_user("kim", &["queue-admins"])?;
+    let below = own("below", "root.prod.bi", &json!({"delegatedBy": {"user": "kim"}}));
+    let answer = eventually("kim to be known as administrator", PATIENCE, || async {
+        let answer = create(&kim, ACLS, &below).await?;
+        Ok((answer.code == 201).then_some(answer))
+    })
+    .await?;
+    ensure!(answer.warns("root.prod.bi to user mallory"), "{answer:?}");
+    bed.wait_for(Kind::QueueAcl, "below", is_true("Ready"), PATIENCE).await?;
+    // When sue takes kim's right back, what rests on it ends.
+    let answer = super::delete(sue, "theirs").await?;
+    ensure!(answer.code == 200, "{answer:?}");
+    eventually("kim's grant to end", PATIENCE, || async {
+        Ok((!live(bed).await?.contains("mallory")).then_some(()))
+    })
+    .await?;
+    let answer = super::delete(sue, "below").await?;
+    ensure!(answer.code == 200, "{answer:?}");
+    Ok(())
+}
+
+/// Somebody has removed the webhook: the API server's policy holds, and what it lets through grants nothing.
+async fn without_the_webhook(bed: &Bed, sue: &Client, ways: &[Way]) -> Result<()> {
+    let hooks: Api<ValidatingWebhookConfiguration> = Api::all(bed.client()?);
+    hooks.delete("queuewarden", &DeleteParams::default()).await?;
+    let admin = bed.client()?;
+    let probe = acl("probe", &json!({"queue": "root.nowhere", "submit": {"users": ["x"]}}));
+    eventually("the API server to ask no more", PATIENCE, || async {
+        let answer = create(&admin, &format!("{ACLS}?dryRun=All"), &probe).await?;
+        Ok((answer.code == 201 && answer.warnings.is_empty()).then_some(()))
+    })
+    .await?;
+    let mut stored_ways = 0;
+    for way in ways.iter().filter(|way| !way.webhook_only) {
+        let answer = try_way(sue, way).await?;
+        if (400..500).contains(&answer.code) {
+            continue;
+        }
+        stored_ways += 1;
+        grants_nothing(bed, way).await?;
+    }
+    ensure!(stored_ways > 0, "the policy stood against all of them, so that nothing was judged again");
+    Ok(())
+}
+
+/// The object that is there now is not in force; it is put out of the way.
+async fn grants_nothing(bed: &Bed, way: &Way) -> Result<()> {
+    let objects = bed.objects(Kind::QueueAcl)?;
+    let all = objects.list(&kube::api::ListParams::default()).await?;
+    let touched = all.iter().filter_map(|object| object.metadata.name.as_deref());
+    let name = touched
+        .filter(|name| name.starts_with('x') || way.path.ends_with(&format!("/{name}")))
+        .last()
+        .with_context(|| format!("{}: nothing is stored", way.name))?
+        .to_owned();
+    eventually(&format!("{} ({name}) to be judged", way.name), PATIENCE, || async {
+        let object = objects.get(&name).await?;
+        let status = object.data.get("status");
+        let seen = status.and_then(|status| status.get("observedGeneration")).and_then(Value::as_i64);
+        let conditions = status.and_then(|status| status.get("conditions")).and_then(Value::as_array);
+        let refused =
+            conditions.into_iter().flatten().any(|c| c["type"] == "Accepted" && c["status"] == "False");
+        Ok((seen == object.metadata.generation && refused).then_some(()))
+    })
+    .await?;
+    ensure!(!live(bed).await?.contains("mallory"), "{}: it grants", way.name);
+    if name.starts_with('x') {
+        objects.delete(&name, &DeleteParams::default()).await?;
+    }
+    Ok(())
+}

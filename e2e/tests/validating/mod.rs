@@ -1,0 +1,92 @@
+//! The validating webhooks, as the API server's users find them: what is said to their changes, and what they may not do.
+
+mod delegation;
+mod guard;
+mod words;
+
+use anyhow::{Result, ensure};
+use kube::Client;
+
+use kube::client::Body;
+use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Doors, Kind, Operator, eventually};
+use serde_json::{Value, json};
+
+/// Where our own kinds are.
+const ACLS: &str = "/apis/queuewarden.dev/v1alpha1/queueacls";
+
+/// What the API server says to one request.
+#[derive(Debug)]
+struct Answer {
+    code: u16,
+    message: String,
+    warnings: Vec<String>,
+}
+
+impl Answer {
+    fn warns(&self, words: &str) -> bool {
+        self.warnings.iter().any(|warning| warning.contains(words))
+    }
+}
+
+/// A request with its headers, which kube's client does not hand on.
+async fn send(client: &Client, method: &str, path: &str, kind: &str, body: &Value) -> Result<Answer> {
+    let body = if body.is_null() { Vec::new() } else { serde_json::to_vec(body)? };
+    let request = http::Request::builder().method(method).uri(path).header("content-type", kind);
+    let response = client.send(request.body(Body::from(body))?).await?;
+    let code = response.status().as_u16();
+    let warnings = response.headers().get_all("warning").iter();
+    let warnings = warnings
+        .map(|value| {
+            // `299 - "text"`, as HTTP quotes it.
+            let text = String::from_utf8_lossy(value.as_bytes());
+            let quoted = text.split_once('"').map_or("", |(_, rest)| rest);
+            quoted.strip_suffix('"').unwrap_or(quoted).replace("\\\"", "\"")
+        })
+        .collect();
+    let body = response.into_body().collect_bytes().await?;
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let message = body.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+    Ok(Answer { code, message, warnings })
+}
+
+async fn create(client: &Client, path: &str, object: &Value) -> Result<Answer> {
+    send(client, "POST", path, "application/json", object).await
+}
+
+async fn merge(client: &Client, name: &str, patch: &Value) -> Result<Answer> {
+    send(client, "PATCH", &format!("{ACLS}/{name}"), "application/merge-patch+json", patch).await
+}
+
+async fn delete(client: &Client, name: &str) -> Result<Answer> {
+    send(client, "DELETE", &format!("{ACLS}/{name}"), "application/json", &Value::Null).await
+}
+
+fn acl(name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": name}, "spec": spec})
+}
+
+fn config(more: &Value) -> Value {
+    json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "YuniKornConfig", "metadata": {"name": "default"}, "spec": more})
+}
+
+/// The operator with its doors open, this base and this configuration, asked about our own kinds.
+async fn judged<'bed>(bed: &'bed Bed, base: &str, spec: &Value) -> Result<(Operator<'bed>, Doors)> {
+    bed.install().await?;
+    bed.set_base(base).await?;
+    bed.apply_file("manifests/validating/rbac.yaml").await?;
+    let admin = bed.client()?;
+    let made = create(&admin, "/apis/queuewarden.dev/v1alpha1/yunikornconfigs", &config(spec)).await?;
+    ensure!(made.code == 201, "{made:?}");
+    let (operator, doors) = Operator::start_serving(bed, &[]).await?;
+    bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+    bed.register(&doors, "validating").await?;
+    let probe = acl("probe", &json!({"queue": "root.nowhere", "submit": {"users": ["x"]}}));
+    eventually("the API server to ask", PATIENCE, || async {
+        let answer = create(&admin, &format!("{ACLS}?dryRun=All"), &probe).await?;
+        Ok(answer.warns("QueueNotFound").then_some(()))
+    })
+    .await?;
+    Ok((operator, doors))
+}

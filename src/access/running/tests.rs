@@ -1,0 +1,222 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::access::application::Verb;
+use crate::access::placement::workload::labels::{QUEUE, SPARK};
+use crate::access::review::{Answer, Opinion, ResourceAttributes, Review};
+use crate::access::testing::tree;
+use crate::model::admission::request::USER_INFO;
+use crate::model::identity::NoResolver;
+
+fn queues() -> Tree {
+    tree(&[("root", "", ""), ("root.prod", "sue bob", "ann"), ("root.mallory", "mallory", "mallory")])
+}
+
+fn pod(name: &str, user: &str, queue: &str, second: i64) -> Pod {
+    let mut pod = Pod { name: name.to_owned(), ..Pod::default() };
+    pod.workload.namespace = "jobs".to_owned();
+    pod.workload.uid = format!("uid-{name}");
+    pod.workload.labels =
+        [(SPARK.to_owned(), "spark-1".to_owned()), (QUEUE.to_owned(), queue.to_owned())].into();
+    let info = format!(r#"{{"user":"{user}","groups":["staff"]}}"#);
+    pod.workload.annotations = [(USER_INFO.to_owned(), info)].into();
+    pod.application = "spark-1".to_owned();
+    pod.created = Timestamp::from_second(second).unwrap();
+    pod
+}
+
+fn scheduler(tree: &Tree) -> Scheduler<'_> {
+    Scheduler { tree, resolver: &NoResolver, version: Version::default() }
+}
+
+fn judged(pod: &Pod, spark: &[(String, String)]) -> Application {
+    let tree = queues();
+    match application(pod, spark, scheduler(&tree)) {
+        Found::Application(application) => *application,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn found(pods: Vec<Pod>, namespace: &str) -> Result<Option<String>, String> {
+    let pods: Vec<Arc<Pod>> = pods.into_iter().map(Arc::new).collect();
+    first(pods.iter(), namespace, "spark-1").map(|pod| pod.map(|pod| pod.name.clone()))
+}
+
+#[test]
+fn the_oldest_pod_stands_for_the_application() {
+    let pods = || {
+        vec![pod("exec", "x", "root.prod", 9), pod("driver", "sue", "root.prod", 5), pod("late", "x", "", 7)]
+    };
+    assert_eq!(found(pods(), "jobs"), Ok(Some("driver".to_owned())));
+    assert_eq!(found(pods(), ""), Ok(Some("driver".to_owned())));
+    assert_eq!(found(pods(), "other"), Ok(None));
+    let mut other = pod("driver", "eve", "root.prod", 1);
+    other.workload.namespace = "other".to_owned();
+    let both = [pods(), vec![other]].concat();
+    assert_eq!(found(both.clone(), "jobs"), Ok(Some("driver".to_owned())));
+    assert!(found(both, "").unwrap_err().contains("-n NAMESPACE"));
+}
+
+#[test]
+fn owner_and_queue_are_those_that_yunikorn_takes() {
+    let judged_as = |pod: &Pod| {
+        let application = judged(pod, &[]);
+        (application.acl.owner, application.queue)
+    };
+    let is = |owner: &str, queue: &str| (owner.to_owned(), queue.to_owned());
+    assert_eq!(judged_as(&pod("a", "sue", "root.prod", 0)), is("sue", "root.prod"));
+    assert_eq!(judged_as(&pod("a", "sue", "ROOT.Prod", 0)), is("sue", "root.prod"));
+    // Denied now, but it may run since before.
+    assert_eq!(judged_as(&pod("a", "eve", "root.prod", 0)), is("eve", "root.prod"));
+    // `nobody` is no user who could come and claim it.
+    let mut anonymous = pod("a", "", "root.prod", 0);
+    assert_eq!(judged_as(&anonymous), is("", "root.prod"));
+    anonymous.workload.annotations.clear();
+    assert_eq!(judged_as(&anonymous), is("", "root.prod"));
+    let tree = queues();
+    let lost = application(&pod("a", "eve", "elsewhere", 0), &[], scheduler(&tree));
+    assert!(matches!(lost, Found::Undecided(_)), "{lost:?}");
+}
+
+fn asks(
+    user: &str,
+    verb: &str,
+    subresource: &str,
+    pods: &[Arc<Pod>],
+    target: usize,
+    spark: &[(String, String)],
+) -> Answer {
+    let resource = ResourceAttributes {
+        namespace: "jobs".to_owned(),
+        verb: verb.to_owned(),
+        resource: "pods".to_owned(),
+        subresource: subresource.to_owned(),
+        name: pods[target].name.clone(),
+        ..ResourceAttributes::default()
+    };
+    let review = Review {
+        user: user.to_owned(),
+        groups: vec!["system:authenticated".to_owned()],
+        resource: Some(resource),
+        ..Review::default()
+    };
+    let tree = queues();
+    let question = pods::read(&review).expect("a question about a pod");
+    let application = judged(speaker(pods.iter(), &pods[target]), spark);
+    pods::answer(&review, question, &application, &tree, &NoResolver)
+}
+
+fn allowed(user: &str, pods: &[Arc<Pod>], target: usize) -> bool {
+    let answer = asks(user, "delete", "", pods, target, &[]);
+    assert!(answer.opinion != Opinion::Deny, "an authorizer of pods only adds: {answer:?}");
+    answer.allowed()
+}
+
+#[test]
+fn owners_and_queue_administrators_may_delete_and_executors_are_their_drivers() {
+    let driver = pod("driver", "sue", "root.prod", 5);
+    let mut executor = pod("exec", "system:serviceaccount:jobs:spark", "root.prod", 9);
+    executor.owners = vec![driver.workload.uid.clone()];
+    let pods = [driver, executor].map(Arc::new);
+    for target in [0, 1] {
+        assert!(allowed("sue", &pods, target) && allowed("ann", &pods, target));
+        assert!(!allowed("bob", &pods, target) && !allowed("mallory", &pods, target));
+    }
+}
+
+#[test]
+fn who_takes_somebodys_id_gets_nothing_of_theirs() {
+    let sues = pod("driver", "sue", "root.prod", 5);
+    let mut mallorys = pod("older", "mallory", "root.mallory", 1);
+    mallorys.workload.annotations.insert(MODIFY_ACL.to_owned(), "*".to_owned());
+    let pods = [sues, mallorys].map(Arc::new);
+    assert!(!allowed("mallory", &pods, 0) && !allowed("eve", &pods, 0));
+    assert!(allowed("mallory", &pods, 1) && allowed("eve", &pods, 1), "her own pod is hers to give away");
+    // A pod of another application does not speak for one that it owns.
+    let mut other = pod("other", "mallory", "root.mallory", 1);
+    other.application = "spark-2".to_owned();
+    let mut owned = pod("driver", "sue", "root.prod", 5);
+    owned.owners = vec![other.workload.uid.clone()];
+    assert!(!allowed("mallory", &[owned, other].map(Arc::new), 0));
+}
+
+#[test]
+fn the_application_says_who_else() {
+    let mut driver = pod("driver", "sue", "root.prod", 5);
+    driver.workload.annotations.insert(VIEW_ACL.to_owned(), "eve".to_owned());
+    let pods = [Arc::new(driver)];
+    assert!(asks("eve", "get", "log", &pods, 0, &[]).allowed());
+    assert!(!asks("eve", "delete", "", &pods, 0, &[]).allowed());
+    let spark = |enable: &str| {
+        [("spark.acls.enable", enable), ("spark.modify.acls", "bob")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    };
+    assert!(asks("bob", "delete", "", &pods, 0, &spark("true")).allowed());
+    assert!(!asks("bob", "delete", "", &pods, 0, &spark("false")).allowed());
+    assert!(
+        !asks("mallory", "delete", "", &pods, 0, &spark("false")).allowed(),
+        "a switch of Spark's pages opens no pods"
+    );
+}
+
+#[test]
+fn only_logs_and_deletion_of_one_pod_are_questions_about_applications() {
+    let about = |verb: &str, resource: &str, subresource: &str, name: &str, namespace: &str| {
+        let resource = ResourceAttributes {
+            namespace: namespace.to_owned(),
+            verb: verb.to_owned(),
+            resource: resource.to_owned(),
+            subresource: subresource.to_owned(),
+            name: name.to_owned(),
+            ..ResourceAttributes::default()
+        };
+        let review = Review { resource: Some(resource), ..Review::default() };
+        pods::read(&review).map(|question| question.verb)
+    };
+    assert_eq!(about("get", "pods", "log", "a", "jobs"), Some(Verb::Logs));
+    assert_eq!(about("delete", "pods", "", "a", "jobs"), Some(Verb::Kill));
+    for (verb, resource, subresource, name, namespace) in [
+        ("deletecollection", "pods", "", "", "jobs"),
+        ("delete", "pods", "", "", "jobs"),
+        ("delete", "pods", "", "a", ""),
+        ("get", "pods", "", "a", "jobs"),
+        ("create", "pods", "exec", "a", "jobs"),
+        ("get", "pods", "exec", "a", "jobs"),
+        ("delete", "secrets", "", "a", "jobs"),
+        ("*", "pods", "log", "a", "jobs"),
+    ] {
+        assert_eq!(
+            about(verb, resource, subresource, name, namespace),
+            None,
+            "{verb} {resource}/{subresource}"
+        );
+    }
+}
+
+proptest! {
+    /// Whatever pods say, nobody gets at one whom neither its owner, nor its queue, nor itself lets in.
+    #[test]
+    fn nobody_gets_at_more_than_is_given(
+        users in proptest::collection::vec("sue|bob|mallory|eve", 3),
+        queues in proptest::collection::vec("root[.]prod|root[.]mallory|prod", 3),
+        ids in proptest::collection::vec("spark-[12]", 3),
+        times in proptest::collection::vec(0_i64..3, 3),
+        asker in "ann|bob|mallory|eve",
+    ) {
+        let pods: Vec<Arc<Pod>> = (0..3).map(|n| {
+            let mut one = pod(&format!("p{n}"), &users[n], &queues[n], times[n]);
+            one.application.clone_from(&ids[n]);
+            Arc::new(one)
+        }).collect();
+        let tree = self::queues();
+        for target in &pods {
+            let Found::Application(application) = super::application(speaker(pods.iter(), target), &[], scheduler(&tree)) else { continue };
+            let target_index = pods.iter().position(|pod| pod.name == target.name).unwrap_or_default();
+            if allowed(&asker, &pods, target_index) {
+                let administers = (asker == "ann" && application.queue == "root.prod") || (asker == "mallory" && application.queue == "root.mallory");
+                prop_assert!(application.acl.owner == asker || administers);
+                prop_assert_eq!(&application.acl.owner, &users[target_index]);
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::access::testing::{any_identity, any_tree, parsed, tree};
+use crate::model::admission::request::{QUEUE, Texts, Workload as Workloads};
+use crate::model::admission::{EXTERNAL_USERS, Request};
+use crate::model::identity::ResolverKind;
+
+const JOB: Kind = Kind::Workload(Workloads::Job);
+const DEPLOYMENT: Kind = Kind::Workload(Workloads::Deployment);
+const CONTROLLER: &str = "system:serviceaccount:kube-system:job-controller";
+
+fn texts(pairs: &[(&str, &str)]) -> Texts {
+    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+fn request(kind: Kind, user: &str, queue: &str) -> Request {
+    let labels = if queue.is_empty() { Texts::new() } else { texts(&[(QUEUE, queue)]) };
+    Request {
+        operation: Operation::Create,
+        kind,
+        namespace: "jobs".to_owned(),
+        user: user.to_owned(),
+        groups: vec!["staff".to_owned()],
+        pod: Pod { labels, ..Pod::default() },
+        old_pod: Pod::default(),
+    }
+}
+
+fn info(user: &str) -> String {
+    UserInfo { user: user.to_owned(), groups: vec!["staff".to_owned()] }.write()
+}
+
+fn with_info(mut request: Request, user: &str) -> Request {
+    request.pod.annotations.insert(USER_INFO.to_owned(), info(user));
+    request
+}
+
+fn conf() -> Conf {
+    let keys = texts(&[(EXTERNAL_USERS, "^airflow$")]);
+    Conf::from_keys(&keys).0
+}
+
+fn applied<'a>(request: &'a Request, surroundings: &'a Surroundings) -> Applied<'a> {
+    Applied { request, surroundings, owned: false, node_name: "", image_pull_secrets: &[] }
+}
+
+fn judged_in(tree: &Tree, request: &Request) -> Judgement {
+    let surroundings = Surroundings::default();
+    let world = World { conf: &conf(), tree, resolver: ResolverKind::None.here() };
+    judge(&applied(request, &surroundings), world)
+}
+
+fn prod() -> Tree {
+    tree(&[("root", "", ""), ("root.prod", "sue", "ann"), ("root.dev", "*", "")])
+}
+
+fn judged(request: &Request) -> Judgement {
+    judged_in(&prod(), request)
+}
+
+#[test]
+fn each_kind_of_each_user_is_placed_or_refused_with_the_reason() {
+    for kind in [Kind::Pod, JOB, DEPLOYMENT, Kind::Workload(Workloads::CronJob)] {
+        for (user, queue, verdict, clause) in [
+            ("sue", "root.prod", Verdict::Placed, "acl"),
+            ("ann", "root.prod", Verdict::Placed, "acl"),
+            ("bob", "root.prod", Verdict::Refused, "acl"),
+            ("bob", "root.dev", Verdict::Placed, "acl"),
+            ("bob", "", Verdict::Refused, "queue"),
+            ("b*b", "root.dev", Verdict::Refused, "user"),
+        ] {
+            let judgement = judged(&request(kind.clone(), user, queue));
+            assert_eq!((judgement.verdict, judgement.clause), (verdict, clause), "{kind} {user} {queue}");
+            assert_eq!(judgement.user, user);
+        }
+    }
+    let judgement = judged(&request(JOB, "bob", "root.prod"));
+    assert_eq!(
+        judgement.reason,
+        "YuniKorn would reject this Job of user `bob`: they may not submit to `root.prod`: no ACL on the way from root.prod up to root \
+         names user bob or group staff (what would help: name user bob in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`)"
+    );
+}
+
+#[test]
+fn what_the_admission_controller_wrote_is_the_users_own_name() {
+    for user in ["sue", "bob"] {
+        let bare = judged(&request(Kind::Pod, user, "root.prod"));
+        let mut injected = with_info(request(Kind::Pod, user, "root.prod"), user);
+        injected.pod.scheduler_name = YUNIKORN.to_owned();
+        assert_eq!(judged(&injected), bare);
+    }
+}
+
+#[test]
+fn only_who_may_speaks_for_others() {
+    for kind in [Kind::Pod, JOB] {
+        for (by, verdict, clause) in [
+            ("airflow", Verdict::Placed, "acl"),
+            (CONTROLLER, Verdict::Placed, "acl"),
+            ("bob", Verdict::Refused, "user_info"),
+        ] {
+            let judgement = judged(&with_info(request(kind.clone(), by, "root.prod"), "sue"));
+            assert_eq!((judgement.verdict, judgement.clause), (verdict, clause), "{kind} {by}");
+        }
+        let judgement = judged(&with_info(request(kind, "airflow", "root.prod"), "bob"));
+        assert_eq!((judgement.verdict, judgement.user.as_str()), (Verdict::Refused, "bob"));
+    }
+}
+
+/// A Deployment of `sue` that somebody updates.
+fn update(by: &str, change: impl Fn(&mut Pod)) -> Judgement {
+    let mut request = with_info(request(DEPLOYMENT, by, "root.prod"), "sue");
+    request.operation = Operation::Update;
+    request.old_pod = request.pod.clone();
+    change(&mut request.pod);
+    judged(&request)
+}
+
+#[test]
+fn an_update_is_judged_when_it_asks_for_something_else() {
+    let label =
+        |value: &'static str| move |pod: &mut Pod| drop(pod.labels.insert(QUEUE.into(), value.into()));
+    let name = |user: &'static str| {
+        move |pod: &mut Pod| drop(pod.annotations.insert(USER_INFO.to_owned(), info(user)))
+    };
+    let untouched = update("bob", |pod| drop(pod.labels.insert("version".into(), "2".into())));
+    assert_eq!((untouched.verdict, untouched.clause), (Verdict::NotAsked, "unchanged"));
+    assert_eq!(update("bob", label("root.dev")).verdict, Verdict::Placed);
+    assert_eq!(update("bob", label("root.none")).verdict, Verdict::Refused);
+    assert_eq!(update("bob", name("ann")).clause, "user_info");
+    assert_eq!(update("airflow", name("ann")).verdict, Verdict::Placed);
+    assert_eq!(update("bob", name("bob")).verdict, Verdict::Refused);
+    let nobodys = update("bob", |pod| pod.annotations.clear());
+    assert_eq!((nobodys.verdict, nobodys.clause), (Verdict::NotAsked, "controller"));
+}
+
+#[test]
+fn what_others_decide_is_left_to_them() {
+    let asked = request(JOB, "bob", "root.prod");
+    let surroundings = Surroundings::default();
+    let (conf, tree) = (conf(), prod());
+    let world = World { conf: &conf, tree: &tree, resolver: ResolverKind::None.here() };
+    let owned = Applied { owned: true, ..applied(&asked, &surroundings) };
+    assert_eq!(judge(&owned, world).clause, "owned");
+    for (operation, kind) in [
+        (Operation::Other, Kind::Pod),
+        (Operation::Update, Kind::Pod),
+        (Operation::Create, Kind::Other("ReplicationController".to_owned())),
+    ] {
+        let other = Request { operation, kind, ..asked.clone() };
+        assert_eq!(judged(&other).clause, "kind");
+    }
+    let away = Surroundings {
+        namespace_annotations: texts(&[("yunikorn.apache.org/namespace.enableYuniKorn", "false")]),
+        ..Surroundings::default()
+    };
+    assert_eq!(judge(&applied(&asked, &away), world).clause, "scheduler");
+    let mut chosen = asked.clone();
+    chosen.pod.scheduler_name = YUNIKORN.to_owned();
+    // Its pods will be made in the name of a controller; a bare pod there has no name at all.
+    assert_eq!(judge(&applied(&chosen, &away), world).clause, "controller");
+    chosen.kind = Kind::Pod;
+    let nobodys = judge(&applied(&chosen, &away), world);
+    assert_eq!((nobodys.verdict, nobodys.user.as_str()), (Verdict::Refused, "nobody"));
+    let own = Request { pod: Pod { labels: texts(&[(APP, YUNIKORN)]), ..Pod::default() }, ..asked };
+    assert_eq!(judged(&own).clause, "scheduler");
+}
+
+const RULES: &str = "\
+partitions:
+  - name: default
+    placementrules:
+      - {name: provided, create: false}
+      - {name: tag, value: namespace, create: true}
+    queues:
+      - name: root
+        queues:
+          - {name: prod, submitacl: sue}
+          - {name: jobs, submitacl: bob}
+          - {name: open, parent: true, submitacl: '*'}
+";
+
+#[test]
+fn placement_rules_count() {
+    let tree = parsed(RULES);
+    let judged = |user, queue| judged_in(&tree, &request(JOB, user, queue));
+    let elsewhere = judged("bob", "root.prod");
+    assert_eq!((elsewhere.verdict, elsewhere.queue.as_str()), (Verdict::Elsewhere, "root.jobs"));
+    assert!(
+        elsewhere.reason.starts_with("YuniKorn will run this in root.jobs, not in `root.prod`"),
+        "{elsewhere:?}"
+    );
+    assert_eq!(judged("bob", "").verdict, Verdict::Placed);
+    assert_eq!(judged("eve", "root.prod").verdict, Verdict::Refused);
+    // A queue below an open one may have been made at run time.
+    assert_eq!(judged("eve", "root.open.x").verdict, Verdict::Doubtful);
+    assert_eq!(judged("eve", "root.closed").verdict, Verdict::Refused);
+}
+
+#[test]
+fn what_must_be_taken_is() {
+    let asked = request(Kind::Pod, "bob", "root.prod");
+    let surroundings = Surroundings::default();
+    let world = World { conf: &conf(), tree: &prod(), resolver: ResolverKind::None.here() };
+    let running = Applied { node_name: "n1", ..applied(&asked, &surroundings) };
+    let judgement = judge(&running, world);
+    assert_eq!((judgement.verdict, judgement.queue.as_str()), (Verdict::Elsewhere, "root.@recovery@"));
+}
+
+#[test]
+fn reasons_are_bounded_and_can_be_seen() {
+    let long = format!("root.{}\u{1b}", "x".repeat(100_000));
+    let judgement = judged(&request(JOB, "bob", &long));
+    assert!(judgement.reason.chars().count() < 2000 && !judgement.reason.contains('\u{1b}'));
+    assert!(judgement.queue.chars().count() < 2000 && !judgement.queue.contains('\u{1b}'));
+}
+
+proptest! {
+    /// Nobody who may submit to the leaf they ask for is refused; nobody who may not is told that they run there.
+    #[test]
+    fn it_says_what_the_acls_say(tree in any_tree(), identity in any_identity(), pick in 0..9usize) {
+        let queue = crate::access::testing::QUEUES[pick];
+        let leaf = tree.queues().any(|(_, node)| node.path.as_str() == queue && node.is_leaf);
+        let mut asked = request(JOB, &identity.user, queue);
+        asked.groups.clone_from(&identity.groups);
+        let judgement = judged_in(&tree, &asked);
+        let groups = if identity.groups.is_empty() { vec![identity.user.clone()] } else { identity.groups };
+        let identity = Identity { user: identity.user, groups };
+        let may = decide(&tree, Right::Submit, queue, &identity).allowed();
+        if leaf && may {
+            prop_assert_eq!(judgement.verdict, Verdict::Placed, "{:?}", judgement);
+        }
+        if judgement.verdict == Verdict::Placed && judgement.queue == queue {
+            prop_assert!(may, "{judgement:?}");
+        }
+    }
+
+    #[test]
+    fn it_is_total(user in "\\PC{0,6}", queue in "\\PC{0,12}", note in "\\PC{0,20}", update in any::<bool>()) {
+        let mut asked = request(DEPLOYMENT, &user, &queue);
+        asked.pod.annotations = BTreeMap::from([(USER_INFO.to_owned(), note)]);
+        if update {
+            asked.operation = Operation::Update;
+        }
+        let judgement = judged(&asked);
+        for mode in [Mode::Off, Mode::Audit, Mode::Warn, Mode::Deny] {
+            prop_assert!(judgement.refusal(mode).is_none() || mode == Mode::Deny);
+            prop_assert!(judgement.refusal(mode).is_none() || judgement.warning(mode).is_none());
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! The schemas of all answers, for `docs/schema`.
+
+use schemars::{Schema, schema_for};
+
+use crate::api::answer::{DecisionAnswer, MatrixAnswer, WhatCanAnswer, WhoCanAnswer};
+use crate::cli::application::answer::ApplicationAnswer;
+use crate::cli::diff::answer::DiffAnswer;
+use crate::cli::lint::LintAnswer;
+use crate::cli::place::answer::PlaceAnswer;
+
+/// The schemas, by the name of the file that documents them.
+pub fn schemas() -> Vec<(&'static str, Schema)> {
+    vec![
+        ("application.json", schema_for!(ApplicationAnswer)),
+        ("decision.json", schema_for!(DecisionAnswer)),
+        ("diff.json", schema_for!(DiffAnswer)),
+        ("lint.json", schema_for!(LintAnswer)),
+        ("matrix.json", schema_for!(MatrixAnswer)),
+        ("place.json", schema_for!(PlaceAnswer)),
+        ("what-can.json", schema_for!(WhatCanAnswer)),
+        ("who-can.json", schema_for!(WhoCanAnswer)),
+    ]
+}

@@ -1,0 +1,156 @@
+//! `queuewarden authorizer-config`: what the API server needs to ask queuewarden who may do what.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+use super::console::Console;
+use super::{Exit, Failure, atomic};
+use crate::api::authorizer::{Authorizer, Credentials};
+
+/// Limits of Kubernetes, and of sense: an authorizer is waited for by everybody.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// A right that was taken away should not last for longer.
+const LONGEST_TTL: Duration = Duration::from_hours(1);
+
+/// The names of the files.
+const CONFIGURATION: &str = "authorization.yaml";
+const KUBECONFIG: &str = "kubeconfig";
+
+/// Prints what an API server needs to ask queuewarden who may do what: an authorization configuration and the kubeconfig that it names.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    /// Where the API server finds queuewarden: by the address of the Service, for it has no cluster DNS
+    #[arg(long, value_name = "https://HOST", value_parser = server)]
+    server: String,
+    /// The authorities that have signed queuewarden's certificate; like all files, on the API server's machine
+    #[arg(long, value_name = "FILE", value_parser = absolute)]
+    certificate_authority: Option<String>,
+    /// The name in queuewarden's certificate, where the URL has an address
+    #[arg(long, value_name = "NAME", default_value = "queuewarden.queuewarden-system.svc")]
+    tls_server_name: String,
+    /// The certificate with which the API server shows who it is
+    #[arg(long, value_name = "FILE", value_parser = absolute, requires = "client_key")]
+    client_certificate: Option<String>,
+    /// Its private key
+    #[arg(long, value_name = "FILE", value_parser = absolute, requires = "client_certificate")]
+    client_key: Option<String>,
+    /// A token with which it shows who it is, instead of a certificate
+    #[arg(long, value_name = "FILE", value_parser = absolute, conflicts_with = "client_certificate")]
+    token_file: Option<String>,
+    /// Where the kubeconfig will be
+    #[arg(long, value_name = "FILE", value_parser = absolute, default_value = "/etc/kubernetes/queuewarden/kubeconfig")]
+    kubeconfig: String,
+    /// How long the API server remembers a yes: so long a right that was taken away may last
+    #[arg(long, value_name = "DURATION", default_value = "10s")]
+    authorized_ttl: SignedDuration,
+    /// How long it remembers anything else
+    #[arg(long, value_name = "DURATION", default_value = "5s")]
+    unauthorized_ttl: SignedDuration,
+    /// How long it waits for an answer, before RBAC decides alone
+    #[arg(long, value_name = "DURATION", default_value = "2s")]
+    timeout: SignedDuration,
+    /// Ask about `get pods/log` and `delete pods`, too: for queuewarden run --applications=pods
+    #[arg(long)]
+    pods: bool,
+    /// Write authorization.yaml and kubeconfig into DIR instead
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+impl Args {
+    fn authorizer(&self) -> Result<Authorizer, Failure> {
+        let credentials = match (&self.client_certificate, &self.client_key, &self.token_file) {
+            (Some(certificate), Some(key), _) => {
+                Credentials::Certificate { certificate: certificate.clone(), key: key.clone() }
+            }
+            (_, _, Some(file)) => Credentials::Token { file: file.clone() },
+            _ => {
+                let message = "how does the API server show who it is? Write --client-certificate and --client-key, or --token-file";
+                return Err(Failure::Usage(message.to_owned()));
+            }
+        };
+        Ok(Authorizer {
+            server: self.server.clone(),
+            certificate_authority: self.certificate_authority.clone(),
+            tls_server_name: Some(self.tls_server_name.clone()).filter(|name| !name.is_empty()),
+            credentials,
+            kubeconfig: self.kubeconfig.clone(),
+            authorized_ttl: within("--authorized-ttl", self.authorized_ttl, LONGEST_TTL)?,
+            unauthorized_ttl: within("--unauthorized-ttl", self.unauthorized_ttl, LONGEST_TTL)?,
+            timeout: within("--timeout", self.timeout, LONGEST_TIMEOUT)?,
+            pods: self.pods,
+        })
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When a flag is wrong, or the folder or standard output does not take the texts.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let authorizer = args.authorizer()?;
+    let files = [(CONFIGURATION, authorizer.configuration()), (KUBECONFIG, authorizer.kubeconfig())];
+    match &args.dir {
+        None => console.out(&files.map(|(name, text)| format!("# {name}\n{text}")).join("---\n"))?,
+        Some(dir) => write(dir, &files)?,
+    }
+    Ok(Exit::Clean)
+}
+
+fn write(dir: &Path, files: &[(&str, String)]) -> Result<(), Failure> {
+    let failed =
+        |error: std::io::Error| Failure::Output(format!("cannot write to `{}`: {error}", dir.display()));
+    fs::create_dir_all(dir).map_err(failed)?;
+    for (name, text) in files {
+        atomic::write(&dir.join(name), text.as_bytes()).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// More than nothing: Kubernetes takes zero for its own defaults, of which one is five minutes.
+fn within(flag: &str, duration: SignedDuration, longest: Duration) -> Result<Duration, Failure> {
+    let positive =
+        Duration::try_from(duration).ok().filter(|duration| !duration.is_zero() && *duration <= longest);
+    positive.ok_or_else(|| {
+        Failure::Usage(format!("{flag} {duration:#}: more than nothing, and at most {} s", longest.as_secs()))
+    })
+}
+
+/// The API server takes nothing but TLS for what decides about access.
+fn server(text: &str) -> Result<String, String> {
+    let rest = text.strip_prefix("https://").ok_or("write it as https://HOST or https://HOST:PORT")?;
+    let host = rest.trim_end_matches('/');
+    if host.is_empty() || host.contains(['/', '?', '#', '@', ' ']) {
+        return Err("write it as https://HOST or https://HOST:PORT, without a path".to_owned());
+    }
+    Ok(format!("https://{host}"))
+}
+
+/// The API server insists on it for the kubeconfig, and what is relative in there is relative to where it runs.
+fn absolute(text: &str) -> Result<String, String> {
+    if text.starts_with('/') { Ok(text.to_owned()) } else { Err("write an absolute path".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_have_tls_and_no_path() {
+        assert_eq!(server("https://10.96.0.50:443/"), Ok("https://10.96.0.50:443".to_owned()));
+        assert_eq!(server("https://[::1]:8443"), Ok("https://[::1]:8443".to_owned()));
+        for wrong in ["http://a", "https://", "https://a/authorize", "https://u@a", "a"] {
+            assert!(server(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_are_bounded() {
+        let checked = |seconds| within("--timeout", SignedDuration::from_secs(seconds), LONGEST_TIMEOUT);
+        assert!(checked(1).is_ok() && checked(30).is_ok());
+        assert!(checked(0).is_err() && checked(-1).is_err() && checked(31).is_err());
+    }
+}

@@ -1,0 +1,240 @@
+//! The RBAC mirror: what is watched of it, and the steps that the plan wants, carried out.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use futures::StreamExt as _;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
+use kube::api::{DeleteParams, PostParams, Preconditions};
+use kube::runtime::watcher;
+use kube::{Api, Client, Resource};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::Notify;
+
+use super::apply;
+use super::cache::Kept;
+use super::call::{Error, call};
+use super::watch::{Progress, Watch};
+use crate::api::mirror;
+use crate::plan::mirror::{Action, Changes, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, Standing, Step};
+use crate::plan::snapshot::{FIELD_MANAGER, WriteFailure};
+
+/// Writes on the way at once.
+const CONCURRENCY: usize = 8;
+
+/// The watches of the mirror; only where there is to be one, or was: the rights to it are given with it.
+#[expect(missing_debug_implementations, reason = "kube's client has none")]
+pub struct Watches {
+    roles: Watch<Standing>,
+    bindings: Watch<Standing>,
+}
+
+/// What a step is to bring about, whatever was seen before.
+pub type Wish = (Kind, String, Action);
+
+/// What the steps are to bring about.
+pub fn wishes(changes: &Changes) -> Vec<Wish> {
+    changes.steps.iter().map(|step| (step.kind, step.name.clone(), step.action.clone())).collect()
+}
+
+/// What came of a step.
+#[derive(Debug)]
+pub enum Answer {
+    /// The object as it stands now.
+    Stands(Kind, Standing),
+    /// Somebody else was faster; the object as it stands now.
+    Outrun(Kind, Standing),
+    /// There is no such object any more.
+    Gone(Kind, String),
+    /// The step was not done.
+    Failed(WriteFailure),
+}
+
+impl Watches {
+    /// Begins to watch.
+    pub fn start(client: &Client, changed: &Arc<Notify>) -> Self {
+        let config = || watcher::Config::default().labels(&format!("{MIRROR_LABEL}={MIRROR_VALUE}"));
+        let role = Watch::start(
+            client,
+            Api::<ClusterRole>::all,
+            config(),
+            |role| keep(mirror::standing_role(role)),
+            Progress::new("clusterroles"),
+            Arc::clone(changed),
+        );
+        let binding = Watch::start(
+            client,
+            Api::<ClusterRoleBinding>::all,
+            config(),
+            |binding| keep(mirror::standing_binding(binding)),
+            Progress::new("clusterrolebindings"),
+            Arc::clone(changed),
+        );
+        Self { roles: role, bindings: binding }
+    }
+
+    /// What is known now.
+    pub fn seen(&self) -> Mirror {
+        let forbidden = |watch: &Watch<Standing>| {
+            let problem = watch.progress().problem().filter(|problem| problem.code == Some(403))?;
+            Some(problem.message)
+        };
+        let problem = forbidden(&self.roles).or_else(|| forbidden(&self.bindings));
+        let ((roles, roles_synced), (bindings, bindings_synced)) = (all(&self.roles), all(&self.bindings));
+        Mirror { roles, bindings, synced: roles_synced && bindings_synced, problem }
+    }
+
+    /// Whether it is too early to say what is there. Where reading fails it is not waited for: the queues are more important.
+    pub fn reading(&self) -> bool {
+        let reading =
+            |watch: &Watch<Standing>| !watch.cache().synced() && watch.progress().problem().is_none();
+        reading(&self.roles) || reading(&self.bindings)
+    }
+
+    /// The signs of life.
+    pub fn progress(&self) -> [&Arc<Progress>; 2] {
+        [self.roles.progress(), self.bindings.progress()]
+    }
+
+    /// Takes in what came of a step: the watch may lag behind.
+    pub fn learn(&self, answer: Answer) {
+        match answer {
+            Answer::Stands(kind, standing) | Answer::Outrun(kind, standing) => {
+                self.watch(kind).cache().learn(keep(standing));
+            }
+            Answer::Gone(kind, name) => self.watch(kind).cache().forget(&name),
+            Answer::Failed(_) => {}
+        }
+    }
+
+    fn watch(&self, kind: Kind) -> &Watch<Standing> {
+        match kind {
+            Kind::Role => &self.roles,
+            Kind::Binding => &self.bindings,
+        }
+    }
+}
+
+/// All objects of a watch, and whether they are all. Locks once.
+fn all(watch: &Watch<Standing>) -> (BTreeMap<String, Arc<Standing>>, bool) {
+    let cache = watch.cache();
+    let objects = cache.objects().map(|kept| (kept.name.clone(), Arc::clone(&kept.value)));
+    (objects.collect(), cache.synced())
+}
+
+/// Every change matters: nobody else is to write here.
+fn keep(standing: Standing) -> Kept<Standing> {
+    Kept {
+        name: standing.name.clone(),
+        resource_version: standing.resource_version.clone(),
+        stamp: standing.resource_version.clone(),
+        value: Arc::new(standing),
+    }
+}
+
+/// Carries the steps out in their order, some at a time, for as long as `may_write` holds; what came of each that was begun.
+pub async fn carry_out(client: &Client, changes: Changes, may_write: impl Fn() -> bool) -> Vec<Answer> {
+    let Changes { owner, steps } = changes;
+    let owner: Arc<str> = owner.into();
+    let requests = steps.into_iter().take_while(|_| may_write()).map(|step| {
+        let (client, owner) = (client.clone(), Arc::clone(&owner));
+        async move { one(&client, &step, &owner).await }
+    });
+    futures::stream::iter(requests).buffered(CONCURRENCY).collect().await
+}
+
+async fn one(client: &Client, step: &Step, owner: &str) -> Answer {
+    let version = step.seen.as_ref().map(|(_, version)| version.as_str());
+    match (&step.action, step.kind) {
+        (Action::Rules(rules), _) => {
+            let role = mirror::role(&step.name, rules, owner, version);
+            written(put(Api::all(client.clone()), step, role).await, step, mirror::standing_role)
+        }
+        (Action::Subjects(subjects), _) => {
+            let binding = mirror::binding(&step.name, subjects, owner, version);
+            written(put(Api::all(client.clone()), step, binding).await, step, mirror::standing_binding)
+        }
+        (Action::Delete, Kind::Role) => {
+            let done = delete(Api::<ClusterRole>::all(client.clone()), step).await;
+            written(done, step, mirror::standing_role)
+        }
+        (Action::Delete, Kind::Binding) => {
+            let done = delete(Api::<ClusterRoleBinding>::all(client.clone()), step).await;
+            written(done, step, mirror::standing_binding)
+        }
+    }
+}
+
+/// What became of an object.
+enum Done<K> {
+    /// As it was to be.
+    Stands(K),
+    /// As somebody else has made it since.
+    Outrun(K),
+    /// It is not there.
+    Gone,
+}
+
+/// Makes the object, or puts it in place of the one that was seen. What somebody else has changed since is read, for the next plan.
+async fn put<K>(api: Api<K>, step: &Step, object: K) -> Result<Done<K>, WriteFailure>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Serialize + fmt::Debug,
+{
+    let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
+    let done = match &step.seen {
+        None => call(api.create(&params, &object)).await,
+        Some(_) => call(api.replace(&step.name, &params, &object)).await,
+    };
+    match done {
+        Ok(object) => Ok(Done::Stands(object)),
+        Err(error) if error.is_not_found() && step.seen.is_some() => Ok(Done::Gone),
+        Err(error) if error.is_conflict() => read(&api, step).await,
+        Err(error) => Err(apply::failure(&error)),
+    }
+}
+
+/// Deletes the object that was seen.
+async fn delete<K>(api: Api<K>, step: &Step) -> Result<Done<K>, WriteFailure>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
+{
+    let preconditions = step
+        .seen
+        .clone()
+        .map(|(uid, version)| Preconditions { uid: Some(uid), resource_version: Some(version) });
+    let params = DeleteParams { preconditions, ..DeleteParams::default() };
+    match call(api.delete(&step.name, &params)).await {
+        Ok(_) => Ok(Done::Gone),
+        Err(error) if error.is_not_found() => Ok(Done::Gone),
+        Err(error) if error.is_conflict() => read(&api, step).await,
+        Err(error) => Err(apply::failure(&error)),
+    }
+}
+
+/// The object as it stands, past every cache.
+async fn read<K>(api: &Api<K>, step: &Step) -> Result<Done<K>, WriteFailure>
+where
+    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + fmt::Debug,
+{
+    let found = call(api.get_opt(&step.name)).await.map_err(|error: Error| apply::failure(&error))?;
+    match found {
+        Some(object) if !mirror::is_labelled(object.meta()) => Err(WriteFailure::Transient(format!(
+            "there is a {} `{}` without the label {MIRROR_LABEL}={MIRROR_VALUE}, which is not queuewarden's to change; remove it",
+            step.kind.name(),
+            step.name
+        ))),
+        Some(object) => Ok(Done::Outrun(object)),
+        None => Ok(Done::Gone),
+    }
+}
+
+fn written<K>(done: Result<Done<K>, WriteFailure>, step: &Step, standing: impl Fn(K) -> Standing) -> Answer {
+    match done {
+        Ok(Done::Stands(object)) => Answer::Stands(step.kind, standing(object)),
+        Ok(Done::Outrun(object)) => Answer::Outrun(step.kind, standing(object)),
+        Ok(Done::Gone) => Answer::Gone(step.kind, step.name.clone()),
+        Err(failure) => Answer::Failed(failure),
+    }
+}

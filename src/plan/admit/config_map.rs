@@ -1,0 +1,144 @@
+//! A change of one of `YuniKorn`'s two ConfigMaps, or of the base.
+//!
+//! `YuniKorn`'s own webhook validates the text of the queues, and takes texts that no scheduler activates, or that hang it. Refused is a
+//! change that brings such a trouble; one that was there before is told, so that half a repair is not in the way.
+
+use std::collections::BTreeSet;
+
+use super::{Answer, config, cut};
+use crate::model::config::flatten::{Flattened, Source};
+use crate::model::config::verdict;
+use crate::plan::environment::{Environment, merged, merged_alone};
+use crate::plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+
+/// Answers. `new` is `None` when the ConfigMap called `name` is deleted.
+pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&ConfigMapState>) -> Answer {
+    let Some((_, spec)) = config(snapshot) else { return Answer::default() };
+    if spec.namespace != namespace {
+        return Answer::default();
+    }
+    let mut after = snapshot.clone();
+    let mut known = false;
+    for (role, place) in [
+        (YUNIKORN_DEFAULTS, &mut after.defaults),
+        (spec.base_config_map.as_str(), &mut after.base),
+        (spec.output_config_map.as_str(), &mut after.output),
+    ] {
+        if role == name {
+            *place = new.cloned();
+            known = true;
+        }
+    }
+    if !known {
+        return Answer::default();
+    }
+    let env = Environment::of(snapshot);
+    let active = env.active_partitions();
+    let before = troubles(snapshot, &active);
+    let (old, brought): (Vec<_>, Vec<_>) =
+        troubles(&after, &active).into_iter().partition(|trouble| before.contains(trouble));
+    if !brought.is_empty() {
+        return Answer::refused(brought.join("; "));
+    }
+    let mut warnings: Vec<_> = old.into_iter().map(|trouble| format!("still: {trouble}")).collect();
+    warnings.extend(opened(&env, &Environment::of(&after)));
+    warnings.extend(put_back(snapshot, &env, name, new));
+    Answer::warned(&warnings)
+}
+
+/// What keeps the scheduler from running what is written.
+fn troubles(snapshot: &Snapshot, active: &[String]) -> BTreeSet<String> {
+    let flat = merged(snapshot);
+    let key = flat.queues_key();
+    let active: Vec<&str> = active.iter().map(String::as_str).collect();
+    let mut troubles = shadows(&flat, &key);
+    let text = flat.queues(&key).text;
+    // No text at all is the built-in default, which activates.
+    if !text.is_empty() {
+        troubles.extend(refused(text, &active, &format!("key {key}")));
+    }
+    if let (Some(base), Some((_, spec))) = (&snapshot.base, config(snapshot))
+        && ![YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS].contains(&base.name.as_str())
+    {
+        let alone = merged_alone(base);
+        let key = spec.base_key.as_deref().unwrap_or(&key);
+        let text = alone.get(key).map(|value| value.text.as_str()).unwrap_or_default();
+        if !text.is_empty() {
+            troubles.extend(refused(text, &active, &format!("key {key} of ConfigMap {}", base.name)));
+        }
+    }
+    troubles
+}
+
+fn shadows(flat: &Flattened, key: &str) -> BTreeSet<String> {
+    // That data of the second ConfigMap wins over the first is how it is meant to be.
+    let hidden = flat.get(key).map(|value| &value.origin).filter(|origin| origin.binary);
+    hidden
+        .into_iter()
+        .map(|origin| {
+            let map = match origin.source {
+                Source::Defaults => YUNIKORN_DEFAULTS,
+                Source::Configs => YUNIKORN_CONFIGS,
+            };
+            format!(
+                "binaryData key `{}` of ConfigMap {map} hides or blanks key `{key}` from the scheduler: write the queues into data, \
+                 and other things under names that do not begin with `{key}`",
+                origin.key
+            )
+        })
+        .collect()
+}
+
+/// Each reason why the text is refused, hangs the scheduler, or is not what it runs after a restart.
+fn refused(text: &str, active: &[&str], what: &str) -> Vec<String> {
+    let verdict = verdict(text, active);
+    let errors = verdict.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
+    let mut found: Vec<String> = errors
+        .map(|diagnostic| {
+            let line = diagnostic.span.and_then(|span| text.get(..span.start));
+            let line = line.map(|before| before.matches('\n').count().saturating_add(1));
+            let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
+            cut(&format!("{what}{line}: {diagnostic}"))
+        })
+        .collect();
+    if found.is_empty() {
+        found.extend(verdict.refusal().map(|why| cut(&format!("{what}: {why}"))));
+    }
+    found
+}
+
+/// Whether a closed tree becomes `YuniKorn`'s built-in default.
+fn opened(before: &Environment, after: &Environment) -> Option<String> {
+    use crate::plan::environment::Source::BuiltIn;
+    (before.source != BuiltIn && after.source == BuiltIn).then(|| {
+        format!(
+            "no ConfigMap has a key `{}` any more: YuniKorn runs its built-in default, in which everyone may submit everywhere",
+            after.key
+        )
+    })
+}
+
+/// Whether queuewarden will undo it.
+fn put_back(
+    snapshot: &Snapshot,
+    env: &Environment,
+    name: &str,
+    new: Option<&ConfigMapState>,
+) -> Option<String> {
+    let (entry, spec) = config(snapshot)?;
+    let ours = entry.in_force.as_ref().is_some_and(|memory| memory.output_keys.contains(&env.key));
+    if name != spec.output_config_map || !ours {
+        return None;
+    }
+    let was = snapshot.output.as_ref()?.data.get(&env.key)?;
+    let text = new.and_then(|new| new.data.get(&env.key));
+    let header = |text: &str| crate::plan::header::split(text).map(|parts| parts.revision);
+    // The operator's own writes carry the next revision.
+    let own = text.and_then(|text| header(text)) > header(was);
+    (text != Some(was) && !own).then(|| {
+        format!(
+            "key `{}` is rendered by queuewarden, which puts it back: change ConfigMap {} or QueueAcl objects instead",
+            env.key, spec.base_config_map
+        )
+    })
+}

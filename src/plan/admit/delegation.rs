@@ -1,0 +1,94 @@
+//! May an administrator of a queue, who is no cluster administrator, write this object?
+//!
+//! By ACLs that do not rest on the object itself. What they write must say in whose name, because the plan judges it again in each round and
+//! sees no writer; that they write their own name is checked here, and by the `ValidatingAdmissionPolicy` of `manifests/delegation` in the
+//! API server itself.
+
+use super::{QueueAcl, Versions, decided};
+use crate::model::identity::Identity;
+use crate::model::queue::QueuePath;
+use crate::plan::delegation::{Administrators, content, not_administered, shown};
+use crate::plan::snapshot::{QueueAclSpec, Snapshot};
+use crate::text::diag::quoted;
+
+/// Whether they may; else why not and what to write instead.
+pub(super) fn permit(
+    snapshot: &Snapshot,
+    versions: &Versions<QueueAcl>,
+    who: &Identity,
+) -> Result<(), String> {
+    let Versions { old, new } = versions;
+    let name = new.as_ref().or(old.as_ref()).map(|entry| entry.meta.name.as_str()).unwrap_or_default();
+    let mut without = snapshot.clone();
+    without.queue_acls.retain(|entry| entry.meta.name != name);
+    let Some(decided) = decided(&without) else {
+        return Err("there is no YuniKornConfig that says who administers what".to_owned());
+    };
+    let base = decided.base_tree.as_ref().ok_or_else(|| {
+        "there is no queue tree that says who administers what; YuniKornConfig `default` says why".to_owned()
+    })?;
+    let administrators = Administrators::of(&decided.objects, base);
+    if let Some(old) = old {
+        let spec = readable(old)?;
+        if spec.delegated_by.is_none() {
+            return Err(format!(
+                "QueueAcl {} is a cluster administrator's: an administrator of a queue changes only objects with `delegatedBy`",
+                quoted(name)
+            ));
+        }
+        let queue = path(spec)?;
+        if !administrators.contain(who, &spec.partition, &queue) {
+            return Err(not_administered(&shown(who), &queue));
+        }
+    }
+    let Some(new) = new else { return Ok(()) };
+    let spec = readable(new)?;
+    let queue = path(spec)?;
+    let claim = claimed(spec, who)?;
+    if let Some(why) = content(&queue, spec.base_acl) {
+        return Err(why.to_owned());
+    }
+    if administrators.contain(claim, &spec.partition, &queue) {
+        return Ok(());
+    }
+    let by_group = who.groups.iter().find(|group| {
+        let one = Identity { user: who.user.clone(), groups: vec![(*group).clone()] };
+        administrators.contain(&one, &spec.partition, &queue)
+    });
+    Err(match by_group {
+        Some(group) => format!(
+            "group {} makes you administrator of queue `{queue}`: name it, `delegatedBy: {{user: {:?}, groups: [{group:?}]}}`",
+            quoted(group),
+            who.user
+        ),
+        None => not_administered(&shown(claim), &queue),
+    })
+}
+
+fn readable(entry: &QueueAcl) -> Result<&QueueAclSpec, String> {
+    entry.spec.as_ref().map_err(|findings| {
+        findings.first().map_or_else(|| "the object cannot be read".to_owned(), ToString::to_string)
+    })
+}
+
+fn path(spec: &QueueAclSpec) -> Result<QueuePath, String> {
+    QueuePath::parse(&spec.queue).map_err(|finding| finding.to_string())
+}
+
+/// In whose name it is, which must be their own.
+fn claimed<'s>(spec: &'s QueueAclSpec, who: &Identity) -> Result<&'s Identity, String> {
+    let own = format!("`delegatedBy: {{user: {:?}}}`", who.user);
+    let Some(claim) = &spec.delegated_by else {
+        return Err(format!(
+            "you are no cluster administrator (who may `escalate` queueacls.queuewarden.dev): write {own} and `baseAcl: Extend`, as an \
+             administrator of the queue"
+        ));
+    };
+    if claim.user != who.user {
+        return Err(format!("`delegatedBy` names user {}: write your own name, {own}", quoted(&claim.user)));
+    }
+    match claim.groups.iter().find(|group| !who.groups.contains(group)) {
+        Some(group) => Err(format!("`delegatedBy` names group {}, and you are not in it", quoted(group))),
+        None => Ok(claim),
+    }
+}

@@ -1,0 +1,236 @@
+//! What is said to a change of one of our objects before it is stored: why it is refused, and what it will do.
+//!
+//! Refused is what is wrong whatever else is configured, and who may not write it. Everything else is accepted and told as a warning: an
+//! object may come before its queue, and a broken cluster must still be repairable. Nothing here is the only guard: the plan judges
+//! every object again in each round.
+
+pub mod config_map;
+mod delegation;
+mod queue_acl;
+
+use super::conditions::{Finding, Reason, Status};
+use super::decide::{self, Decided};
+use super::policy;
+use super::snapshot::{
+    AdmissionPolicySpec, ConfigMemory, ConfigSpec, Delegation, Entry, QueueAclInForce, QueueAclSpec, Snapshot,
+};
+use crate::access::Tree;
+use crate::access::diff::{between, impact};
+use crate::model::config::Config;
+use crate::model::identity::Identity;
+use crate::text::diag::Diagnostic;
+
+/// Most warnings of one answer.
+const MAX_WARNINGS: usize = 8;
+/// Longest warning or refusal, in characters. The API server cuts warnings of more than 4096 bytes in all (apiserver
+/// `pkg/endpoints/filters/warning.go`).
+const MAX_LENGTH: usize = 480;
+
+/// A `QueueAcl` as the plan sees it.
+pub type QueueAcl = Entry<QueueAclSpec, QueueAclInForce>;
+/// An `AdmissionPolicy` as the plan sees it.
+pub type AdmissionPolicy = Entry<AdmissionPolicySpec, AdmissionPolicySpec>;
+/// A `YuniKornConfig` as the plan sees it.
+pub type YuniKornConfig = Entry<ConfigSpec, ConfigMemory>;
+
+/// What is there and what will be; neither of them both is absent.
+#[derive(Debug, Clone)]
+pub struct Versions<T> {
+    /// `oldObject`; absent when it is created.
+    pub old: Option<T>,
+    /// `object`; absent when it is deleted.
+    pub new: Option<T>,
+}
+
+/// What changes.
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// A `QueueAcl`.
+    QueueAcl(Box<Versions<QueueAcl>>),
+    /// An `AdmissionPolicy`.
+    AdmissionPolicy(Box<Versions<AdmissionPolicy>>),
+    /// A `YuniKornConfig`.
+    YuniKornConfig(Box<Versions<YuniKornConfig>>),
+}
+
+/// A change, and whose.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Who asks, as the API server knows them.
+    pub by: Identity,
+    /// Whether they may write what they do not administer: Kubernetes lets them `escalate` `queueacls`.
+    pub may_escalate: bool,
+    /// What they change.
+    pub change: Change,
+}
+
+/// What is said to it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// Why it is refused; `None`: it is accepted.
+    pub refusal: Option<String>,
+    /// What there is to know; kubectl prints it.
+    pub warnings: Vec<String>,
+}
+
+impl Answer {
+    fn refused(why: impl Into<String>) -> Self {
+        Self { refusal: Some(cut(&why.into())), warnings: Vec::new() }
+    }
+
+    /// Refused by all of these.
+    fn wrong<'a>(findings: impl IntoIterator<Item = &'a Diagnostic>) -> Self {
+        let texts: Vec<_> = findings.into_iter().map(ToString::to_string).collect();
+        Self::refused(texts.join("; "))
+    }
+
+    fn warned(warnings: &[String]) -> Self {
+        let mut warnings: Vec<_> = warnings.iter().map(|text| cut(text)).collect();
+        let more = warnings.len().saturating_sub(MAX_WARNINGS);
+        warnings.truncate(MAX_WARNINGS);
+        if more > 0 {
+            warnings.push(format!("and {more} more"));
+        }
+        Self { refusal: None, warnings }
+    }
+}
+
+/// One line of bounded length: a warning travels in an HTTP header.
+fn cut(text: &str) -> String {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if line.chars().count() <= MAX_LENGTH {
+        return line;
+    }
+    let mut cut: String = line.chars().take(MAX_LENGTH.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+/// Whether the answer depends on [`Asked::may_escalate`].
+pub fn depends_on_who(snapshot: &Snapshot, change: &Change) -> bool {
+    matches!(change, Change::QueueAcl(_)) && delegates(snapshot)
+}
+
+fn delegates(snapshot: &Snapshot) -> bool {
+    config(snapshot).is_some_and(|(_, spec)| spec.delegation == Delegation::On)
+}
+
+/// The configuration, if there is one that can be read.
+fn config(snapshot: &Snapshot) -> Option<(&YuniKornConfig, &ConfigSpec)> {
+    let config = snapshot.config.as_ref()?;
+    Some((config, config.spec.as_ref().ok()?))
+}
+
+fn decided(snapshot: &Snapshot) -> Option<Decided<'_>> {
+    config(snapshot).map(|(config, spec)| decide::decided(snapshot, config, spec))
+}
+
+/// Answers. `snapshot` is what is there now.
+pub fn admit(snapshot: &Snapshot, asked: &Asked) -> Answer {
+    match &asked.change {
+        Change::QueueAcl(versions) => {
+            let who = (!asked.may_escalate && delegates(snapshot)).then_some(&asked.by);
+            queue_acl::admit(snapshot, versions, who)
+        }
+        Change::AdmissionPolicy(versions) => admission_policy(snapshot, versions),
+        Change::YuniKornConfig(versions) => yunikorn_config(snapshot, versions),
+    }
+}
+
+fn admission_policy(snapshot: &Snapshot, versions: &Versions<AdmissionPolicy>) -> Answer {
+    let Versions { old, new } = versions;
+    let mut after = snapshot.clone();
+    put(&mut after.policies, old.as_ref(), new.as_ref());
+    let (was, is) = (policy::resolve(&snapshot.policies), policy::resolve(&after.policies));
+    let mut warnings = Vec::new();
+    if let Some(new) = new {
+        let Some(found) = is.iter().find(|policy| policy.name == new.meta.name) else {
+            return Answer::default();
+        };
+        match &found.outcome {
+            Err(refusal) if refusal.reason == Reason::Invalid => {
+                return Answer::refused(refusal.message.clone());
+            }
+            Err(refusal) => warnings.push(format!("{}: {}", refusal.reason, refusal.message)),
+            Ok(_) => warnings.extend(found.warnings.iter().map(ToString::to_string)),
+        }
+    }
+    let keys = |policies: &[policy::ResolvedPolicy]| {
+        policies.iter().find_map(policy::ResolvedPolicy::keys).cloned().unwrap_or_default()
+    };
+    let (was, is) = (keys(&was), keys(&is));
+    let mut all: Vec<_> = was.keys().chain(is.keys()).copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    for key in all {
+        match (was.get(key), is.get(key)) {
+            (was, is) if was == is => {}
+            (_, Some(is)) => warnings.push(format!("sets {key} to {is:?}")),
+            (_, None) => warnings.push(format!(
+                "no longer sets {key}: YuniKorn's default, or what another ConfigMap says, holds"
+            )),
+        }
+    }
+    Answer::warned(&warnings)
+}
+
+fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> Answer {
+    let Some(new) = &versions.new else {
+        return Answer::warned(&[
+            "nothing is managed any more: what is live stays as it is, and QueueAcls no longer change it"
+                .to_owned(),
+        ]);
+    };
+    if let Err(faults) = &new.spec {
+        return Answer::wrong(faults);
+    }
+    let mut after = snapshot.clone();
+    after.config = Some(new.clone());
+    let elsewhere = config(snapshot).map(|(_, old)| old) != new.spec.as_ref().ok();
+    let (Some(is), true) = (decided(&after), elsewhere) else { return Answer::default() };
+    let mut warnings = standing(&is);
+    // Another base or output has not been read yet: its ConfigMaps say nothing here.
+    let same_maps = config(snapshot).zip(config(&after)).is_none_or(|((_, old), (_, new))| {
+        (&old.base_config_map, &old.output_config_map) == (&new.base_config_map, &new.output_config_map)
+    });
+    if same_maps && snapshot.config.is_some() {
+        let was = decided(snapshot);
+        warnings.push(change(was.as_ref().and_then(queues), queues(&is)));
+    }
+    Answer::warned(&warnings)
+}
+
+/// What keeps anything at all from being written.
+fn standing(decided: &Decided<'_>) -> Vec<String> {
+    let troubles = [&decided.base, &decided.output.applied].into_iter();
+    let troubles =
+        troubles.filter(|finding| finding.status != Status::True && finding.reason != Reason::Pending);
+    troubles
+        .map(|Finding { reason, message, .. }| format!("YuniKornConfig/default is {reason}: {message}"))
+        .collect()
+}
+
+/// The queues that are wanted; where there are none, those in force.
+fn queues<'d>(decided: &'d Decided<'_>) -> Option<&'d Config> {
+    decided.wanted.as_ref().or(decided.env.tree.as_ref())
+}
+
+/// What changes for whom, in one line.
+fn change(was: Option<&Config>, is: Option<&Config>) -> String {
+    let trees = |config: Option<&Config>| -> Vec<Tree> {
+        let partitions = config.into_iter().flat_map(|config| &config.partitions);
+        partitions.filter_map(|partition| Tree::of(partition).ok()).collect()
+    };
+    impact(&between(&trees(was), &trees(is)))
+}
+
+/// Puts the new version in the place of the old one.
+fn put<S: Clone, M: Clone>(
+    entries: &mut Vec<Entry<S, M>>,
+    old: Option<&Entry<S, M>>,
+    new: Option<&Entry<S, M>>,
+) {
+    let name = new.or(old).map(|entry| entry.meta.name.clone()).unwrap_or_default();
+    entries.retain(|entry| entry.meta.name != name);
+    entries.extend(new.cloned());
+}

@@ -1,0 +1,69 @@
+//! A change of a `QueueAcl`.
+
+use super::{Answer, QueueAcl, Versions, change, decided, delegation, put, queues, standing};
+use crate::model::acl::codes::DROPS;
+use crate::model::identity::Identity;
+use crate::plan::conditions::Reason;
+use crate::plan::decide::Decided;
+use crate::plan::report::queue_acl::without_effect;
+use crate::plan::resolve::{self, Resolved};
+use crate::plan::snapshot::Snapshot;
+
+/// Answers. `who` is set when it is not a cluster administrator.
+pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, who: Option<&Identity>) -> Answer {
+    if let Some(who) = who
+        && let Err(why) = delegation::permit(snapshot, versions, who)
+    {
+        return Answer::refused(why);
+    }
+    let Versions { old, new } = versions;
+    if let (Some(old), Some(new)) = (old, new)
+        && old.spec == new.spec
+    {
+        // Labels and the like: whatever is wrong was wrong before.
+        return Answer::default();
+    }
+    let faults = new.as_ref().map(resolve::faults).unwrap_or_default();
+    // A dropped name makes the object Invalid, which its status will say. What cannot be read at all is refused.
+    let wrong: Vec<_> = faults.iter().filter(|fault| !DROPS.contains(&fault.code)).collect();
+    if !wrong.is_empty() {
+        return Answer::wrong(wrong);
+    }
+    let mut after = snapshot.clone();
+    put(&mut after.queue_acls, old.as_ref(), new.as_ref());
+    let Some(is) = decided(&after) else {
+        return Answer::warned(&[
+            "there is no YuniKornConfig named `default` that can be read, so nothing is written".to_owned(),
+        ]);
+    };
+    let found = new.as_ref().and_then(|new| is.objects.iter().find(|object| object.name == new.meta.name));
+    if let Some(Err(refusal)) = found.map(|object| &object.outcome)
+        && who.is_some()
+        && matches!(refusal.reason, Reason::NotDelegated | Reason::TooLarge)
+    {
+        return Answer::refused(refusal.message.clone());
+    }
+    let mut warnings = found.map(|object| about(object, &is)).unwrap_or_default();
+    warnings.extend(standing(&is));
+    let was = decided(snapshot);
+    warnings.push(change(was.as_ref().and_then(queues), queues(&is)));
+    Answer::warned(&warnings)
+}
+
+/// What there is to know about the object itself.
+fn about(object: &Resolved, decided: &Decided<'_>) -> Vec<String> {
+    let mut warnings: Vec<String> = object.warnings.iter().map(ToString::to_string).collect();
+    match &object.outcome {
+        Err(refusal) => {
+            warnings.insert(0, format!("{}: {}", refusal.reason, refusal.message));
+            if object.kept.is_some() {
+                warnings.push("its last valid version stays in force".to_owned());
+            }
+        }
+        Ok(contribution) => {
+            let tree = decided.wanted.as_ref();
+            warnings.extend(tree.map(|tree| without_effect(tree, contribution)).unwrap_or_default());
+        }
+    }
+    warnings
+}

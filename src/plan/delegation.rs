@@ -1,0 +1,198 @@
+//! Delegation: which objects in the name of a queue's administrator count.
+//!
+//! Such an object counts while ACLs that do not rest on it make its writer administrator of its queue, or of one above. It is
+//! judged anew in each round, whatever a webhook has said: rights end, and a webhook can be missing. It only adds (`baseAcl: Extend`),
+//! so that nobody can take away what cluster administrators grant; so what counts does not depend on an order, and an
+//! administrator made by a delegated object may delegate in turn, as long as the chain begins with a cluster administrator's word.
+
+use std::collections::BTreeSet;
+
+use super::conditions::Reason;
+use super::grants::{self, Grants, acl_of};
+use super::resolve::{Contribution, Refusal, Resolved};
+use super::snapshot::{BaseAcl, Delegation, Entry, QueueAclInForce, QueueAclSpec};
+use crate::model::config::Config;
+use crate::model::identity::Identity;
+use crate::model::queue::QueuePath;
+use crate::model::right::Right;
+use crate::text::diag::quoted;
+
+/// How long a chain of administrators may be, each made by an object of the one before.
+pub(super) const MAX_CHAIN: usize = 16;
+/// Bytes of ACLs that one writer's objects may add: all of it goes into one ConfigMap of 1 MiB, which others need as well.
+pub(super) const MAX_BYTES_OF_ONE: usize = 32 * 1024;
+/// Bytes of ACLs that all delegated objects may add.
+pub(super) const MAX_BYTES: usize = 256 * 1024;
+
+/// Who administers what, by the objects that count.
+pub(super) struct Administrators<'a> {
+    grants: Grants,
+    tree: &'a Config,
+}
+
+impl<'a> Administrators<'a> {
+    /// By these objects and the base.
+    pub(super) fn of<'o>(objects: impl IntoIterator<Item = &'o Resolved>, tree: &'a Config) -> Self {
+        Self { grants: grants::decide(objects, tree), tree }
+    }
+
+    /// Whether `identity` administers a queue that exists, or what would be above it, by ACLs of the queue and those above.
+    pub(super) fn contain(&self, identity: &Identity, partition: &str, queue: &QueuePath) -> bool {
+        let Some(partition) = self.tree.partition(partition) else { return false };
+        queue.lineage().any(|path| {
+            let place = (partition.name.clone(), path.clone(), Right::Admin);
+            let allows = |acl: &crate::model::acl::Acl| acl.allows(&identity.user, &identity.groups);
+            match (self.grants.get(&place), partition.queue(&path)) {
+                (Some(decided), _) => allows(&decided.acl),
+                (None, Some(queue)) => allows(&acl_of(queue, Right::Admin)),
+                (None, None) => false,
+            }
+        })
+    }
+}
+
+/// Refuses the objects that do not count.
+pub(super) fn recheck(
+    objects: &mut [Resolved],
+    entries: &[Entry<QueueAclSpec, QueueAclInForce>],
+    delegation: Delegation,
+    tree: &Config,
+) {
+    let mut waiting = delegated(objects, entries);
+    let mut counting: BTreeSet<usize> = (0..objects.len()).filter(|index| !waiting.contains(index)).collect();
+    waiting.retain(|index| match contribution(objects, *index).and_then(|it| never(it, delegation)) {
+        Some(why) => {
+            refuse(objects, *index, Reason::NotDelegated, why);
+            false
+        }
+        None => true,
+    });
+    let mut room = Room::default();
+    for _ in 0..MAX_CHAIN {
+        let counted = objects.iter().enumerate().filter(|(index, _)| counting.contains(index));
+        let administrators = Administrators::of(counted.map(|(_, object)| object), tree);
+        let (entitled, others): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|index| {
+            contribution(objects, *index).is_some_and(|it| {
+                it.delegated_by
+                    .as_ref()
+                    .is_some_and(|by| administrators.contain(by, &it.partition, &it.queue))
+            })
+        });
+        waiting = others;
+        if entitled.is_empty() {
+            break;
+        }
+        for index in entitled {
+            match contribution(objects, index).and_then(|it| room.take(it)) {
+                Some(why) => refuse(objects, index, Reason::TooLarge, why),
+                None => {
+                    counting.insert(index);
+                }
+            }
+        }
+    }
+    for index in waiting {
+        if let Some(why) = contribution(objects, index).map(no_administrator) {
+            refuse(objects, index, Reason::NotDelegated, why);
+        }
+    }
+}
+
+/// The objects in the name of an administrator, oldest first, so that what is new finds no room rather than what is there.
+fn delegated(objects: &[Resolved], entries: &[Entry<QueueAclSpec, QueueAclInForce>]) -> Vec<usize> {
+    let mut found: Vec<usize> = (0..objects.len())
+        .filter(|index| contribution(objects, *index).is_some_and(|it| it.delegated_by.is_some()))
+        .collect();
+    found.sort_by_key(|index| {
+        entries.get(*index).map(|entry| (entry.meta.created.is_none(), entry.meta.created, &entry.meta.name))
+    });
+    found
+}
+
+fn contribution(objects: &[Resolved], index: usize) -> Option<&Contribution> {
+    objects.get(index).and_then(Resolved::contribution)
+}
+
+/// Why an object does not count, whoever administers what.
+fn never(contribution: &Contribution, delegation: Delegation) -> Option<String> {
+    if delegation == Delegation::Off {
+        return Some(
+            "it is written in the name of a queue's administrator (`delegatedBy`), and `delegation` of YuniKornConfig `default` is Off"
+                .to_owned(),
+        );
+    }
+    content(&contribution.queue, contribution.base_acl).map(str::to_owned)
+}
+
+/// What is never delegated.
+pub(super) fn content(queue: &QueuePath, base_acl: BaseAcl) -> Option<&'static str> {
+    if queue.is_root() {
+        return Some("queue `root` is not delegated: only cluster administrators grant on it");
+    }
+    (base_acl != BaseAcl::Extend).then_some(
+        "an administrator of a queue adds to what cluster administrators grant, and takes nothing of it away: write \
+         `baseAcl: Extend`",
+    )
+}
+
+/// Nobody lets them.
+pub(super) fn no_administrator(contribution: &Contribution) -> String {
+    let who = contribution.delegated_by.as_ref().map(shown).unwrap_or_default();
+    not_administered(&who, &contribution.queue)
+}
+
+/// The same for anyone.
+pub(super) fn not_administered(who: &str, queue: &QueuePath) -> String {
+    format!("{who} does not administer queue `{queue}` or one above it, by ACLs other than this object's")
+}
+
+/// `user "sue" (groups "ops")`
+pub(super) fn shown(by: &Identity) -> String {
+    let groups: Vec<_> = by.groups.iter().take(8).map(|group| quoted(group)).collect();
+    if groups.is_empty() {
+        return format!("user {}", quoted(&by.user));
+    }
+    format!("user {} (groups {})", quoted(&by.user), groups.join(", "))
+}
+
+fn refuse(objects: &mut [Resolved], index: usize, reason: Reason, message: String) {
+    let Some(object) = objects.get_mut(index) else { return };
+    object.kept = None;
+    if object.outcome.is_ok() {
+        object.outcome = Err(Refusal { reason, message });
+    }
+}
+
+/// What delegated objects have taken of the ConfigMap.
+#[derive(Debug, Default)]
+struct Room {
+    all: usize,
+    of_one: std::collections::BTreeMap<String, usize>,
+}
+
+impl Room {
+    /// Takes what an object needs, or says why there is too little.
+    fn take(&mut self, contribution: &Contribution) -> Option<String> {
+        let needs: usize = Right::ALL
+            .into_iter()
+            .filter_map(|right| contribution.grant(right))
+            .map(|acl| acl.canonical().len())
+            .sum();
+        let user = contribution.delegated_by.as_ref().map(|by| by.user.clone()).unwrap_or_default();
+        let of_one = self.of_one.entry(user).or_default();
+        if of_one.saturating_add(needs) > MAX_BYTES_OF_ONE {
+            return Some(format!(
+                "the objects of this writer would add more than {MAX_BYTES_OF_ONE} bytes of ACLs: grant groups instead of users, or ask a \
+                 cluster administrator"
+            ));
+        }
+        if self.all.saturating_add(needs) > MAX_BYTES {
+            return Some(format!(
+                "all delegated objects together would add more than {MAX_BYTES} bytes of ACLs"
+            ));
+        }
+        *of_one = of_one.saturating_add(needs);
+        self.all = self.all.saturating_add(needs);
+        None
+    }
+}

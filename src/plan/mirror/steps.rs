@@ -1,0 +1,110 @@
+//! What to do next, so that the mirror becomes what it should be without ever granting more than it did before or will afterwards.
+//!
+//! A role and its binding are two objects, and nothing changes both at once. So whoever leaves the binding leaves it before the role
+//! changes, and whoever joins it joins afterwards: at each moment the pair grants what it granted before, or less, or what it should
+//! grant, or less.
+
+use std::collections::BTreeSet;
+
+use super::desired::{self, Desired, Pair};
+use super::is_ours;
+use super::object::{Content, Kind, Mirror, Rule, Standing, Subject};
+
+/// At most so many are done before everything is looked at again: a new ACL does not wait for a large mirror.
+const MAX_STEPS: usize = 64;
+
+/// One write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Of which kind.
+    pub kind: Kind,
+    /// `metadata.name`
+    pub name: String,
+    /// `metadata.uid` and `metadata.resourceVersion` of the object that was seen: the precondition. `None`: there was none.
+    pub seen: Option<(String, String)>,
+    /// What to do with it.
+    pub action: Action,
+}
+
+/// What to do with an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Make it, or put this in place of what is in it.
+    Rules(Vec<Rule>),
+    /// Make it, or put this in place of what is in it.
+    Subjects(BTreeSet<Subject>),
+    /// Remove it.
+    Delete,
+}
+
+/// When a step is done: what takes away comes before what gives.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum When {
+    Shrink,
+    Change,
+    Tidy,
+    Grow,
+}
+
+/// What to do next.
+pub(super) fn next(mirror: &Mirror, desired: &Desired, owner: &str) -> Vec<Step> {
+    let names: BTreeSet<&String> =
+        mirror.roles.keys().chain(mirror.bindings.keys()).chain(desired.pairs.keys()).collect();
+    let mut steps: Vec<(When, Step)> = names
+        .into_iter()
+        .filter_map(|name| {
+            let [role, binding] = [&mirror.roles, &mirror.bindings]
+                .map(|of| of.get(name).map(AsRef::as_ref).filter(|standing| is_ours(standing)));
+            step(name, role, binding, desired.pairs.get(name), owner)
+        })
+        .collect();
+    // Stable: by name among those of one kind.
+    steps.sort_by_key(|(when, _)| *when);
+    steps.into_iter().take(MAX_STEPS).map(|(_, step)| step).collect()
+}
+
+/// The next step of one pair.
+fn step(
+    name: &str,
+    role: Option<&Standing>,
+    binding: Option<&Standing>,
+    pair: Option<&Pair>,
+    owner: &str,
+) -> Option<(When, Step)> {
+    let step = |when, kind, standing: Option<&Standing>, action| {
+        let seen = standing.map(|standing| (standing.uid.clone(), standing.resource_version.clone()));
+        Some((when, Step { kind, name: name.to_owned(), seen, action }))
+    };
+    let Some(pair) = pair else {
+        return match (binding, role) {
+            (Some(_), _) => step(When::Shrink, Kind::Binding, binding, Action::Delete),
+            (None, Some(_)) => step(When::Tidy, Kind::Role, role, Action::Delete),
+            (None, None) => None,
+        };
+    };
+    let bound = match binding.map(|binding| &binding.content) {
+        Some(Content::Binding(subjects)) => Some(subjects),
+        // What it gives is not known to be right, and a binding to another role cannot be changed.
+        Some(_) => return step(When::Shrink, Kind::Binding, binding, Action::Delete),
+        None => None,
+    };
+    let is = |standing: Option<&Standing>, content: &Content| {
+        standing.is_some_and(|it| it.content == *content && it.owner.as_deref() == Some(owner))
+    };
+    if is(role, &Content::Role(pair.rules.clone())) {
+        if is(binding, &Content::Binding(pair.subjects.clone())) {
+            return None;
+        }
+        return step(When::Grow, Kind::Binding, binding, Action::Subjects(pair.subjects.clone()));
+    }
+    match bound.filter(|bound| !bound.is_subset(&pair.subjects)) {
+        None => step(When::Change, Kind::Role, role, Action::Rules(pair.rules.clone())),
+        Some(bound) => {
+            let stay: BTreeSet<_> = bound.intersection(&pair.subjects).cloned().collect();
+            // The API server lets nobody write a binding who does not hold all that its role allows; anybody's may be deleted.
+            let held = role.is_some_and(|role| desired::wrote(&role.content));
+            let action = if stay.is_empty() || !held { Action::Delete } else { Action::Subjects(stay) };
+            step(When::Shrink, Kind::Binding, binding, action)
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! What is said to a change before it is stored.
+
+use super::delegation::{by, teams, who};
+use super::*;
+use crate::model::identity::Identity;
+use crate::model::right::Right;
+use crate::plan::admit::{Answer, Asked, Change, Versions, admit};
+
+type Object = Entry<QueueAclSpec, QueueAclInForce>;
+
+fn asked(by: &Identity, may_escalate: bool, old: Option<Object>, new: Option<Object>) -> Asked {
+    Asked { by: by.clone(), may_escalate, change: Change::QueueAcl(Box::new(Versions { old, new })) }
+}
+
+/// A cluster administrator creates an object.
+fn created(snapshot: &Snapshot, object: Object) -> Answer {
+    admit(snapshot, &asked(&who("root", &[]), true, None, Some(object)))
+}
+
+fn quiet(snapshot: &mut Snapshot) {
+    *snapshot = settled(snapshot).snapshot;
+}
+
+#[test]
+fn every_accepted_change_says_what_it_does_in_one_line() {
+    let mut snapshot = cluster(BASE);
+    quiet(&mut snapshot);
+    for (object, expected) in [
+        (
+            with(submit("a", "root.prod", " devs"), |spec| spec.base_acl = BaseAcl::Extend),
+            "grants submit on root.prod and 1 queue below to group devs; nobody loses access",
+        ),
+        (
+            submit("a", "root.prod", "sue,ann dev"),
+            "grants submit on root.prod and 1 queue below to user ann; nobody loses access",
+        ),
+        (
+            submit("a", "root.prod", "bob"),
+            "grants submit on root.prod and 1 queue below to user bob; takes submit on root.prod and 1 queue below from user sue, group dev",
+        ),
+        (
+            with(submit("a", "root", "ann"), |spec| spec.admin = spec.submit.take()),
+            "grants admin and submit on root and 3 queues below to user ann; nobody loses access",
+        ),
+        (submit("a", "root.prod.etl", "sue"), "nobody gains or loses access"),
+    ] {
+        assert_eq!(created(&snapshot, object), Answer { refusal: None, warnings: vec![expected.into()] });
+    }
+}
+
+#[test]
+fn a_deletion_says_who_loses() {
+    let mut snapshot = cluster(BASE);
+    snapshot.queue_acls = vec![submit("a", "root.test", "bob")];
+    quiet(&mut snapshot);
+    let gone = snapshot.queue_acls.first().cloned();
+    let answer = admit(&snapshot, &asked(&who("root", &[]), true, gone, None));
+    assert_eq!(answer.warnings, ["takes submit on root.test from user bob; nobody gains access"]);
+}
+
+#[test]
+fn what_has_no_effect_is_told_and_accepted() {
+    let mut snapshot = cluster(BASE);
+    quiet(&mut snapshot);
+    let mut open = snapshot.clone();
+    open.queue_acls = vec![submit("open", "root", "*")];
+    quiet(&mut open);
+    for (snapshot, object, words) in [
+        (&snapshot, submit("a", "root.prdo", "bob"), "did you mean `root.prod`?"),
+        (
+            &snapshot,
+            with(submit("a", "root.prod", "bob"), |spec| spec.partition = "gpu".into()),
+            "no partition `gpu`",
+        ),
+        (&snapshot, submit("a", "root.prod", "system:serviceaccount:a:b"), "Invalid: "),
+        (&snapshot, with(submit("a", "root.prod", "bob"), |spec| spec.expires_at = Some(now())), "Expired: "),
+        (&open, submit("a", "root.prod", "bob"), "submit changes nothing, because submitacl of queue `root`"),
+    ] {
+        let answer = created(snapshot, object);
+        assert_eq!(answer.refusal, None);
+        assert!(answer.warnings.iter().any(|warning| warning.contains(words)), "{words}: {answer:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_unless_it_was_there() {
+    let mut snapshot = cluster(BASE);
+    quiet(&mut snapshot);
+    let bad = submit("a", "root.prod", "a  b");
+    let answer = created(&snapshot, bad.clone());
+    assert!(answer.refusal.as_ref().is_some_and(|why| why.contains("submit: ")), "{answer:?}");
+    let labelled = asked(&who("root", &[]), true, Some(bad.clone()), Some(bad));
+    assert_eq!(admit(&snapshot, &labelled), Answer::default());
+}
+
+#[test]
+fn nothing_is_written_and_that_is_told() {
+    let mut snapshot = cluster(BASE);
+    spec(&mut snapshot).mode = Mode::Observe;
+    let answer = created(&snapshot, submit("a", "root.prod", "bob"));
+    assert!(answer.warnings.iter().any(|warning| warning.contains("ObserveMode")), "{answer:?}");
+    snapshot.config = None;
+    let answer = created(&snapshot, submit("a", "root.prod", "bob"));
+    assert!(answer.warnings.iter().any(|warning| warning.contains("no YuniKornConfig")), "{answer:?}");
+}
+
+#[test]
+fn answers_are_short() {
+    let mut snapshot = cluster(BASE);
+    quiet(&mut snapshot);
+    let users: Vec<_> = (0..256).map(|n| format!("{n:a>200}")).collect();
+    let answer = created(&snapshot, submit("a", "root.prod", &users.join(",")));
+    assert!(answer.warnings.iter().all(|warning| warning.chars().count() <= 480), "{answer:?}");
+    let answer = created(&snapshot, submit("a", "root.prod", &format!("a  {}", users.join(" "))));
+    assert!(answer.refusal.is_some_and(|why| why.chars().count() <= 480 && !why.contains('\n')));
+}
+
+#[test]
+fn policies_say_which_keys_change() {
+    let mut snapshot = cluster(BASE);
+    quiet(&mut snapshot);
+    let policy = |users: &str| {
+        entry(
+            "p",
+            AdmissionPolicySpec {
+                external_users: Some(vec![users.into()]),
+                ..AdmissionPolicySpec::default()
+            },
+        )
+    };
+    let create = |snapshot: &Snapshot, new| {
+        let change = Change::AdmissionPolicy(Box::new(Versions { old: None, new: Some(new) }));
+        admit(snapshot, &Asked { by: who("root", &[]), may_escalate: true, change })
+    };
+    let answer = create(&snapshot, policy("^airflow$"));
+    let set = "sets admissionController.accessControl.externalUsers to \"^airflow$\"";
+    assert_eq!((answer.refusal, answer.warnings.last().unwrap().as_str()), (None, set));
+    let answer = create(&snapshot, policy("(airflow"));
+    assert!(answer.refusal.is_some(), "{answer:?}");
+    snapshot.policies = vec![policy("^a$")];
+    snapshot.policies[0].meta.name = "older".into();
+    snapshot.policies[0].meta.created = Some(now());
+    let answer = create(&snapshot, policy("^b$"));
+    assert!(answer.warnings[0].starts_with("Conflicted: AdmissionPolicy `older` is older"), "{answer:?}");
+}
+
+/// Twenty ways around delegation and more, as the webhook sees them. `None` in `new` deletes.
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn an_administrator_changes_their_subtree_and_nothing_else() {
+    let sue = who("sue", &["system:authenticated"]);
+    let claim = who("sue", &[]);
+    let own = |name: &str, queue: &str| by(&claim, name, queue, Right::Submit, "ann");
+    let trusted = submit("trusted", "root.prod", "pat");
+    let foreign = by(&who("bob", &["qa"]), "foreign", "root.test", Right::Submit, "tom");
+    let above = by(&who("boss", &[]), "above", "root.prod", Right::Admin, "zoe");
+    let lifted = by(&who("boss", &[]), "lifted", "root.test", Right::Admin, "sue");
+    let mine = own("mine", "root.prod.etl");
+    let objects = vec![trusted.clone(), foreign.clone(), above.clone(), mine.clone()];
+    let mut snapshot = teams(Delegation::On, objects);
+    quiet(&mut snapshot);
+    let change = |object: &Object, edit: fn(&mut QueueAclSpec)| Some(with(object.clone(), edit));
+    let no = |name: &str, old: Option<Object>, new: Option<Object>, words: &str| {
+        let answer = admit(&snapshot, &asked(&sue, false, old, new));
+        let why = answer.refusal.unwrap_or_else(|| panic!("{name} is accepted: {:?}", answer.warnings));
+        assert!(why.contains(words), "{name}: {why}");
+    };
+    let none = None::<Object>;
+    no(
+        "no mark",
+        none.clone(),
+        Some(submit("x", "root.prod", "ann")),
+        "write `delegatedBy: {user: \"sue\"}`",
+    );
+    no(
+        "another's name",
+        none.clone(),
+        Some(by(&who("boss", &[]), "x", "root.prod", Right::Submit, "ann")),
+        "your own name",
+    );
+    no(
+        "a group of others",
+        none.clone(),
+        Some(by(&who("sue", &["qa"]), "x", "root.test", Right::Submit, "ann")),
+        "not in it",
+    );
+    no("a sibling", none.clone(), Some(own("x", "root.test")), "does not administer queue `root.test`");
+    no("root", none.clone(), Some(own("x", "root")), "not delegated");
+    no("root in capitals", none.clone(), Some(own("x", "ROOT")), "not delegated");
+    no("a prefix of the name", none.clone(), Some(own("x", "root.production")), "does not administer");
+    no(
+        "another partition",
+        none.clone(),
+        change(&own("x", "root.prod"), |s| s.partition = "gpu".into()),
+        "does not administer",
+    );
+    no(
+        "replacing",
+        none.clone(),
+        change(&own("x", "root.prod"), |s| s.base_acl = BaseAcl::Replace),
+        "baseAcl: Extend",
+    );
+    no(
+        "lifting oneself",
+        none.clone(),
+        Some(by(&claim, "x", "root.test", Right::Admin, "sue")),
+        "does not administer",
+    );
+    no(
+        "a cluster administrator's object",
+        Some(trusted.clone()),
+        change(&trusted, |s| s.submit = Some(Grant::Everyone)),
+        "cluster administrator's",
+    );
+    no("taking it over", Some(trusted.clone()), Some(own("trusted", "root.prod")), "cluster administrator's");
+    no("deleting it", Some(trusted), None, "cluster administrator's");
+    no(
+        "a stranger's object",
+        Some(foreign.clone()),
+        change(&foreign, |s| s.submit = Some(Grant::Everyone)),
+        "does not administer",
+    );
+    no(
+        "pulling a stranger's object in",
+        Some(foreign.clone()),
+        Some(own("foreign", "root.prod")),
+        "does not administer",
+    );
+    no("deleting a stranger's object", Some(foreign.clone()), None, "does not administer");
+    no("its labels", Some(foreign.clone()), Some(foreign), "does not administer");
+    no(
+        "moving one's object out",
+        Some(mine.clone()),
+        change(&mine, |s| s.queue = "root.test".into()),
+        "does not administer",
+    );
+    no("moving it up", Some(mine.clone()), change(&mine, |s| s.queue = "root".into()), "not delegated");
+    no(
+        "dropping the mark",
+        Some(mine.clone()),
+        change(&mine, |s| s.delegated_by = None),
+        "write `delegatedBy",
+    );
+    no(
+        "changing the mark",
+        Some(mine.clone()),
+        change(&mine, |s| s.delegated_by.as_mut().unwrap().user = "boss".into()),
+        "your own name",
+    );
+    no(
+        "a later window",
+        none.clone(),
+        change(&own("x", "root.test"), |s| s.not_before = Some("2030-01-01T00:00:00Z".parse().unwrap())),
+        "does not administer",
+    );
+    no(
+        "an unreadable object",
+        Some(Object { spec: Err(Vec::new()), ..mine.clone() }),
+        None,
+        "cannot be read",
+    );
+    // What one's right rests on cannot be changed by it.
+    let mut with_lift = snapshot.clone();
+    with_lift.queue_acls.push(lifted.clone());
+    quiet(&mut with_lift);
+    let answer = admit(
+        &with_lift,
+        &asked(&sue, false, Some(lifted), Some(by(&claim, "lifted", "root.test", Right::Admin, "sue"))),
+    );
+    assert!(answer.refusal.is_some_and(|why| why.contains("other than this object's")));
+    // And what they may.
+    let yes = |name: &str, old: Option<Object>, new: Option<Object>| {
+        let answer = admit(&snapshot, &asked(&sue, false, old, new));
+        assert_eq!(answer.refusal, None, "{name}");
+    };
+    yes("their queue", none.clone(), Some(own("x", "root.prod")));
+    yes("below it", none, Some(own("x", "root.prod.etl.nightly")));
+    yes("an administrator", Some(above.clone()), Some(by(&claim, "above", "root.prod", Right::Admin, "kim")));
+    yes("deleting what is in their subtree", Some(above), None);
+    yes("moving within it", Some(mine.clone()), change(&mine, |s| s.queue = "root.prod.bi".into()));
+    yes("deleting their own", Some(mine), None);
+}
+
+#[test]
+fn with_delegation_off_rbac_alone_decides() {
+    let mut snapshot = teams(Delegation::Off, Vec::new());
+    quiet(&mut snapshot);
+    let eve = who("eve", &[]);
+    let answer = admit(&snapshot, &asked(&eve, false, None, Some(submit("x", "root.test", "ann"))));
+    assert_eq!(answer.refusal, None);
+    // But in an administrator's name nothing is granted.
+    let answer = admit(
+        &snapshot,
+        &asked(&eve, false, None, Some(by(&who("sue", &[]), "x", "root.prod", Right::Submit, "ann"))),
+    );
+    assert!(answer.warnings[0].starts_with("NotDelegated: "), "{answer:?}");
+}
+
+#[test]
+fn whoever_administers_by_a_group_is_told_to_name_it() {
+    let mut snapshot = teams(Delegation::On, Vec::new());
+    quiet(&mut snapshot);
+    let bob = who("bob", &["qa", "system:authenticated"]);
+    let object = |groups: &[&str]| by(&who("bob", groups), "x", "root.test", Right::Submit, "ann");
+    let answer = admit(&snapshot, &asked(&bob, false, None, Some(object(&[]))));
+    assert!(answer.refusal.is_some_and(|why| why.contains("groups: [\"qa\"]")));
+    let answer = admit(&snapshot, &asked(&bob, false, None, Some(object(&["qa"]))));
+    assert_eq!(answer.warnings, ["grants submit on root.test to user ann; nobody loses access"]);
+}
+
+#[test]
+fn while_nobody_knows_who_administers_what_delegates_wait() {
+    let mut snapshot = teams(Delegation::On, Vec::new());
+    snapshot.base.as_mut().unwrap().data.insert(KEY.into(), "a: [".into());
+    let sue = who("sue", &[]);
+    let object = by(&sue, "x", "root.prod", Right::Submit, "ann");
+    let answer = admit(&snapshot, &asked(&sue, false, None, Some(object)));
+    assert!(answer.refusal.is_some_and(|why| why.contains("no queue tree")));
+}

@@ -1,0 +1,88 @@
+//! What is said to changes of `YuniKorn`'s ConfigMaps.
+
+use super::*;
+use crate::plan::admit::{Answer, config_map};
+
+/// A cluster where everything is in order.
+fn calm() -> Snapshot {
+    let mut snapshot = cluster(BASE);
+    snapshot.queue_acls = vec![submit("a", "root.prod", "bob")];
+    settled(&snapshot).snapshot
+}
+
+fn changed(snapshot: &Snapshot, name: &str, new: Option<&ConfigMapState>) -> Answer {
+    config_map::admit(snapshot, "yunikorn", name, new)
+}
+
+fn base(text: &str) -> ConfigMapState {
+    map(YUNIKORN_DEFAULTS, &[(KEY, text)])
+}
+
+#[test]
+fn texts_that_only_the_validator_takes_are_refused() {
+    // Of the output, whose text is the one in force.
+    for (text, words) in [
+        ("partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]", "more than one blank"),
+        ("partitions: [{name: gpu, queues: [{name: root}]}]", "default"),
+        ("partitions: [", "queues.yaml"),
+    ] {
+        let mut output = calm().output.unwrap();
+        output.data.insert(KEY.into(), text.into());
+        let answer = changed(&calm(), YUNIKORN_CONFIGS, Some(&output));
+        assert!(answer.refusal.as_ref().is_some_and(|why| why.contains(words)), "{text}: {answer:?}");
+    }
+}
+
+#[test]
+fn shadowing_keys_are_refused_and_told_where_they_are() {
+    for key in ["queues.yaml.gz", "queues.yaml.bak"] {
+        let mut output = calm().output.unwrap();
+        let value = BinaryValue { len: 1, gunzipped: Some(BASE.into()) };
+        output.binary.insert(key.into(), value);
+        let answer = changed(&calm(), YUNIKORN_CONFIGS, Some(&output));
+        assert!(answer.refusal.is_some_and(|why| why.contains(&format!("binaryData key `{key}`"))));
+        let mut broken = calm();
+        broken.output = Some(output.clone());
+        output.annotations.insert("a".into(), "b".into());
+        let answer = changed(&broken, YUNIKORN_CONFIGS, Some(&output));
+        assert_eq!(answer.refusal, None, "half a repair is not in the way");
+        assert!(answer.warnings[0].starts_with("still: "), "{answer:?}");
+    }
+}
+
+#[test]
+fn harmless_changes_and_those_of_others_are_let_through() {
+    let snapshot = calm();
+    let output = snapshot.output.clone().unwrap();
+    let mut other = output.clone();
+    other.data.insert("log.level".into(), "INFO".into());
+    assert_eq!(changed(&snapshot, YUNIKORN_CONFIGS, Some(&other)), Answer::default());
+    assert_eq!(changed(&snapshot, "kube-root-ca.crt", Some(&base("a: ["))), Answer::default());
+    let elsewhere = config_map::admit(&snapshot, "default", YUNIKORN_CONFIGS, Some(&base("a: [")));
+    assert_eq!(elsewhere, Answer::default());
+}
+
+#[test]
+fn our_own_writes_pass_without_a_word() {
+    let mut snapshot = calm();
+    let mut next = snapshot.clone();
+    next.queue_acls.push(submit("b", "root.test", "tom"));
+    next = settled(&next).snapshot;
+    assert_ne!(text(&next), text(&snapshot));
+    assert_eq!(changed(&snapshot, YUNIKORN_CONFIGS, next.output.as_ref()), Answer::default());
+    // Someone else's are announced to be put back.
+    let mut foreign = snapshot.output.take().unwrap();
+    snapshot.output = Some(foreign.clone());
+    foreign.data.insert(KEY.into(), BASE.into());
+    let answer = changed(&snapshot, YUNIKORN_CONFIGS, Some(&foreign));
+    assert!(answer.warnings[0].contains("puts it back"), "{answer:?}");
+}
+
+#[test]
+fn the_way_to_the_built_in_default_is_told() {
+    let mut snapshot = cluster(BASE);
+    snapshot.config.as_mut().unwrap().spec.as_mut().unwrap().mode = Mode::Observe;
+    let answer = changed(&snapshot, YUNIKORN_DEFAULTS, None);
+    assert_eq!(answer.refusal, None, "an uninstallation is not in the way");
+    assert!(answer.warnings[0].contains("everyone may submit everywhere"), "{answer:?}");
+}

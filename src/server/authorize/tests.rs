@@ -1,0 +1,228 @@
+//! The door with a cluster of two queues behind it, and an API server that knows three tokens.
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::body::Body;
+use http::{Request, StatusCode};
+use http_body_util::BodyExt as _;
+use kube::Client;
+use serde_json::json;
+use tower::ServiceExt as _;
+
+use super::*;
+use crate::operator::applications::Applications;
+use crate::operator::health::Health;
+use crate::plan::plan;
+use crate::plan::snapshot::*;
+use crate::server::caller::Callers;
+use crate::server::knowledge::{Knowledge, Publisher};
+
+const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, queues: [{name: prod, submitacl: 'sue devs', adminacl: ann}]}]}]\n";
+
+struct Door {
+    router: Router,
+    publisher: Publisher,
+    /// How often the API server was asked who may create `subjectaccessreviews`.
+    asked: Arc<AtomicUsize>,
+}
+
+/// `apiserver` may create `subjectaccessreviews`; `sue`, `ann` and `eve` may not. With the token `lost` nothing comes back but an error.
+async fn answer(request: Request<kube::client::Body>, asked: Arc<AtomicUsize>) -> http::Response<Body> {
+    let path = request.uri().path().to_owned();
+    let body = request.into_body().collect().await.unwrap().to_bytes();
+    let sent: Value = serde_json::from_slice(&body).unwrap();
+    let status = if path.ends_with("/tokenreviews") {
+        match sent["spec"]["token"].as_str().unwrap() {
+            "lost" => return http::Response::builder().status(500).body(Body::from("{}")).unwrap(),
+            name @ ("apiserver" | "sue" | "ann" | "eve") => {
+                json!({"authenticated": true, "user": {"username": name, "groups": ["system:authenticated"]}})
+            }
+            _ => json!({"authenticated": false}),
+        }
+    } else {
+        asked.fetch_add(1, Ordering::Relaxed);
+        json!({"allowed": sent["spec"]["user"] == "apiserver", "reason": "RBAC"})
+    };
+    let mut filled = sent;
+    filled["status"] = status;
+    http::Response::builder().status(201).body(Body::from(filled.to_string())).unwrap()
+}
+
+fn snapshot() -> Snapshot {
+    let data = [("queues.yaml".to_owned(), QUEUES.to_owned())].into();
+    let map = ConfigMapState { name: YUNIKORN_DEFAULTS.to_owned(), data, ..ConfigMapState::default() };
+    Snapshot {
+        now: "2026-06-01T12:00:00Z".parse().unwrap(),
+        config: None,
+        queue_acls: Vec::new(),
+        policies: Vec::new(),
+        defaults: Some(map),
+        base: None,
+        output: None,
+        mirror: None,
+        observed: Observed::default(),
+    }
+}
+
+impl Door {
+    fn closed() -> Self {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let service = tower::service_fn(move |request| {
+            let count = Arc::clone(&count);
+            async move { Ok::<_, Infallible>(answer(request, count).await) }
+        });
+        let client = Client::new(service, "default");
+        let publisher = Publisher::default();
+        let doors = Doors {
+            knows: publisher.subscribe(),
+            client: client.clone(),
+            health: Arc::new(Health::default()),
+            applications: Applications::default(),
+            callers: Callers::by_token(client),
+        };
+        Self { router: router().with_state(doors), publisher, asked }
+    }
+
+    fn open() -> Self {
+        let door = Self::closed();
+        let snapshot = snapshot();
+        let plan = plan(&snapshot);
+        door.publisher.publish(Knowledge::of(snapshot, plan, None));
+        door
+    }
+
+    async fn post(&self, path: &str, token: &str, body: impl Into<Body>) -> (StatusCode, Value) {
+        let request = Request::post(path).header("authorization", format!("Bearer {token}"));
+        let answer = self.router.clone().oneshot(request.body(body.into()).unwrap()).await.unwrap();
+        let status = answer.status();
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        (status, serde_json::from_slice(&body).unwrap_or(Value::Null))
+    }
+
+    async fn ask(&self, path: &str, token: &str, review: &Value) -> (StatusCode, Value) {
+        self.post(path, token, review.to_string()).await
+    }
+}
+
+const HOOK: &str = "/authorize";
+const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+const OWN: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+/// As kube-apiserver 1.34 posts it.
+fn review(user: &str, verb: &str, resource: &str, name: &str) -> Value {
+    json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "metadata": {},
+        "spec": {"resourceAttributes": {"namespace": "default", "verb": verb, "group": "queuewarden.dev", "version": "*",
+        "resource": resource, "name": name}, "user": user, "groups": ["system:authenticated"]}, "status": {"allowed": false}})
+}
+
+fn about(user: &str) -> Value {
+    review(user, "submit", "queues", "root.prod")
+}
+
+#[tokio::test]
+async fn the_api_server_may_ask_about_everybody_and_is_trusted_for_a_while() {
+    let door = Door::open();
+    let (code, answer) = door.ask(HOOK, "apiserver", &about("sue")).await;
+    assert_eq!((code, &answer["status"]["allowed"]), (StatusCode::OK, &json!(true)), "{answer}");
+    assert_eq!(answer["spec"], about("sue")["spec"]);
+    let (_, answer) = door.ask(HOOK, "apiserver", &about("bob")).await;
+    assert_eq!(answer["status"]["denied"], true, "{answer}");
+    assert!(answer["status"]["reason"].as_str().unwrap().contains("bob"), "{answer}");
+    assert_eq!(door.asked.load(Ordering::Relaxed), 1, "a yes is remembered");
+}
+
+#[tokio::test]
+async fn both_versions_are_answered_in_their_own() {
+    let door = Door::open();
+    let mut old = about("eve");
+    old["apiVersion"] = "authorization.k8s.io/v1beta1".into();
+    old["spec"]["group"] = json!(["devs"]);
+    let (code, answer) = door.ask(HOOK, "apiserver", &old).await;
+    assert_eq!((code, &answer["status"]["allowed"]), (StatusCode::OK, &json!(true)), "{answer}");
+    assert_eq!(answer["apiVersion"], "authorization.k8s.io/v1beta1");
+}
+
+#[tokio::test]
+async fn others_ask_about_themselves_and_administrators_about_their_queue() {
+    let door = Door::open();
+    let cases = [
+        ("sue", about("sue"), StatusCode::CREATED),
+        ("sue", about("bob"), StatusCode::FORBIDDEN),
+        ("ann", about("bob"), StatusCode::CREATED),
+        ("ann", review("bob", "submit", "queues", "root"), StatusCode::FORBIDDEN),
+        ("ann", review("bob", "submit", "queues", ""), StatusCode::FORBIDDEN),
+        ("ann", review("bob", "kill", "applications", "spark-1"), StatusCode::FORBIDDEN),
+        ("eve", review("eve", "kill", "applications", "spark-1"), StatusCode::CREATED),
+        ("eve", review("bob", "get", "queues", "root.prod"), StatusCode::CREATED),
+        ("nobody", about("nobody"), StatusCode::UNAUTHORIZED),
+    ];
+    for (token, review, expected) in cases {
+        let (code, answer) = door.ask(REVIEWS, token, &review).await;
+        assert_eq!(code, expected, "{token} {review} {answer}");
+        assert_eq!(answer["status"].is_object(), expected == StatusCode::CREATED, "{answer}");
+    }
+    // With a group that is not theirs they would ask about its members.
+    let mut more = about("eve");
+    more["spec"]["groups"] = json!(["devs"]);
+    assert_eq!(door.ask(REVIEWS, "eve", &more).await.0, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn oneself_is_who_asks() {
+    let door = Door::open();
+    let mut own = about("bob");
+    own["kind"] = "SelfSubjectAccessReview".into();
+    let (code, answer) = door.ask(OWN, "sue", &own).await;
+    assert_eq!((code, &answer["status"]["allowed"]), (StatusCode::CREATED, &json!(true)), "{answer}");
+    let mut local = about("sue");
+    local["kind"] = "LocalSubjectAccessReview".into();
+    local["metadata"]["namespace"] = "default".into();
+    let path =
+        |namespace| format!("/apis/authorization.k8s.io/v1/namespaces/{namespace}/localsubjectaccessreviews");
+    assert_eq!(door.ask(&path("default"), "sue", &local).await.0, StatusCode::CREATED);
+    assert_eq!(door.ask(&path("other"), "sue", &local).await.0, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn what_is_not_known_is_no_opinion() {
+    let undecided = |answer: &Value| {
+        answer["status"]["allowed"] == false
+            && answer["status"].get("denied").is_none()
+            && answer["status"]["evaluationError"].is_string()
+    };
+    let door = Door::closed();
+    for path in [HOOK, REVIEWS] {
+        let (code, answer) = door.ask(path, "apiserver", &about("sue")).await;
+        assert!(code.is_success() && undecided(&answer), "{code} {answer}");
+    }
+    let door = Door::open();
+    let (code, answer) = door.ask(HOOK, "lost", &about("sue")).await;
+    assert!(code.is_success() && undecided(&answer), "{code} {answer}");
+}
+
+#[tokio::test]
+async fn what_is_no_review_is_refused_in_words() {
+    let door = Door::open();
+    let mut pod = about("sue");
+    pod["kind"] = "Pod".into();
+    let mut rules = about("sue");
+    rules["kind"] = "SelfSubjectRulesReview".into();
+    let mut broken = about("sue");
+    broken["spec"]["groups"] = json!("devs");
+    for body in [
+        String::new(),
+        "[]".to_owned(),
+        "garbage".to_owned(),
+        pod.to_string(),
+        rules.to_string(),
+        broken.to_string(),
+    ] {
+        let (code, answer) = door.post(HOOK, "apiserver", body.clone()).await;
+        assert_eq!(code, StatusCode::BAD_REQUEST, "{body} {answer}");
+        assert!(answer["message"].as_str().is_some_and(|message| !message.is_empty()), "{body} {answer}");
+    }
+    let (code, _) = door.post(HOOK, "apiserver", vec![b' '; MAX_BODY + 1]).await;
+    assert_eq!(code, StatusCode::PAYLOAD_TOO_LARGE);
+}

@@ -1,0 +1,154 @@
+//! Who asks: by a client certificate or by a bearer token, as Kubernetes knows its users.
+//!
+//! A door that wants to know takes a [`Caller`], which refuses everyone else with 401; one that also serves strangers takes an
+//! `Option<Caller>`; one that has an answer of its own for strangers takes a `Result<Caller, Unauthenticated>`.
+
+mod certificate;
+mod token;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, OptionalFromRequestParts};
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use kube::Client;
+use tokio::sync::watch;
+
+pub use certificate::{Authorities, Subject};
+use token::Reviews;
+
+use super::Doors;
+use super::listener::Peer;
+use super::refusal::Refusal;
+
+/// Every user whom Kubernetes knows is in it (`k8s.io/apiserver/pkg/authentication/user/user.go`).
+const AUTHENTICATED: &str = "system:authenticated";
+/// But for those whom the API server serves without knowing them.
+const UNAUTHENTICATED: &str = "system:unauthenticated";
+
+/// Somebody whom a certificate or the API server vouches for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Caller {
+    /// The name; never empty.
+    pub user: String,
+    /// The groups, `system:authenticated` among them.
+    pub groups: Vec<String>,
+    /// The UID; empty when there is none.
+    pub uid: String,
+    /// What the authenticator added.
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+impl Caller {
+    /// As the API server adds it (`k8s.io/apiserver/pkg/authentication/group/authenticated_group_adder.go`): to everyone but those
+    /// whom it serves unauthenticated.
+    pub(super) fn known(mut self) -> Self {
+        if !self.groups.iter().any(|group| group == AUTHENTICATED || group == UNAUTHENTICATED) {
+            self.groups.push(AUTHENTICATED.to_owned());
+        }
+        self
+    }
+}
+
+/// Why nobody knows who asks.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unauthenticated {
+    /// Neither a certificate nor a token.
+    #[error("show who you are: by a client certificate, or by a token in the header Authorization: Bearer …")]
+    Missing,
+    /// What was shown does not count.
+    #[error("{0}")]
+    Refused(String),
+    /// What was shown could not be checked now.
+    #[error("cannot check now who you are: {0}")]
+    Unchecked(String),
+}
+
+impl From<Unauthenticated> for Refusal {
+    fn from(error: Unauthenticated) -> Self {
+        let message = error.to_string();
+        match error {
+            Unauthenticated::Missing | Unauthenticated::Refused(_) => Self::unauthorized(message),
+            Unauthenticated::Unchecked(_) => Self::unavailable(message),
+        }
+    }
+}
+
+impl IntoResponse for Unauthenticated {
+    fn into_response(self) -> Response {
+        Refusal::from(self).into_response()
+    }
+}
+
+/// Knows callers.
+#[derive(Clone)]
+#[expect(missing_debug_implementations, reason = "kube's client has none")]
+pub struct Callers {
+    authorities: watch::Receiver<Option<Arc<Authorities>>>,
+    reviews: Reviews,
+}
+
+impl Callers {
+    /// Who has a certificate of these authorities, or a token for one of these audiences; without audiences, for the API server.
+    pub fn new(
+        client: Client,
+        authorities: watch::Receiver<Option<Arc<Authorities>>>,
+        audiences: Vec<String>,
+    ) -> Self {
+        Self { authorities, reviews: Reviews::new(client, audiences) }
+    }
+
+    /// Who has a token for the API server.
+    pub fn by_token(client: Client) -> Self {
+        Self::new(client, watch::channel(None).1, Vec::new())
+    }
+
+    /// Who has sent a request. A certificate counts first; one that does not count is no reason against a token that does, as with
+    /// the API server.
+    ///
+    /// # Errors
+    /// When nobody knows.
+    pub async fn know(&self, parts: &Parts) -> Result<Caller, Unauthenticated> {
+        let by_certificate = self.by_certificate(parts);
+        if let Some(Ok(caller)) = by_certificate {
+            return Ok(caller.known());
+        }
+        match (token::shown(&parts.headers), by_certificate) {
+            (Some(token), _) => self.reviews.know(token).await.map(Caller::known),
+            (None, Some(Err(why))) => Err(Unauthenticated::Refused(why)),
+            (None, _) => Err(Unauthenticated::Missing),
+        }
+    }
+
+    /// `None` where none was shown, or none can count.
+    fn by_certificate(&self, parts: &Parts) -> Option<Result<Caller, String>> {
+        let chain = &parts.extensions.get::<Peer>()?.certificates;
+        if chain.is_empty() {
+            return None;
+        }
+        let authorities = self.authorities.borrow().clone()?;
+        Some(authorities.verify(chain).and_then(Subject::into_caller))
+    }
+}
+
+impl FromRequestParts<Doors> for Caller {
+    type Rejection = Unauthenticated;
+
+    async fn from_request_parts(parts: &mut Parts, doors: &Doors) -> Result<Self, Unauthenticated> {
+        doors.callers.know(parts).await
+    }
+}
+
+impl OptionalFromRequestParts<Doors> for Caller {
+    type Rejection = Unauthenticated;
+
+    /// Who shows what does not count is refused: they believe to be somebody.
+    async fn from_request_parts(parts: &mut Parts, doors: &Doors) -> Result<Option<Self>, Unauthenticated> {
+        match doors.callers.know(parts).await {
+            Ok(caller) => Ok(Some(caller)),
+            Err(Unauthenticated::Missing) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Files that somebody else renews, such as cert-manager through a mounted Secret: they are read every few seconds, because a mounted
+//! directory is replaced by a link, which file watchers do not see reliably.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::material::Certificate;
+use crate::operator::health::Health;
+use crate::server::caller::Authorities;
+use crate::server::tls::{self, Identity};
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_secs(5);
+/// Bytes of one file: many times what is ever in one.
+const MOST: u64 = 1024 * 1024;
+
+/// Why files cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// One cannot be read.
+    #[error("cannot read {0}: {1}")]
+    File(PathBuf, #[source] std::io::Error),
+    /// One is not what it should be.
+    #[error("cannot use {0}: {1}")]
+    Content(PathBuf, #[source] tls::Error),
+}
+
+/// The certificate and its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// The certificate and those that signed it, in PEM.
+    pub certificate: PathBuf,
+    /// Its private key, in PEM.
+    pub key: PathBuf,
+}
+
+/// Files, and what was in them when they were last used.
+#[expect(missing_debug_implementations, reason = "there is a private key in it")]
+pub struct Files {
+    pair: Option<Pair>,
+    clients: Option<PathBuf>,
+    identity: Identity,
+    authorities: watch::Sender<Option<Arc<Authorities>>>,
+    health: Arc<Health>,
+    seen_pair: Option<(Vec<u8>, Vec<u8>)>,
+    seen_clients: Option<Vec<u8>>,
+}
+
+impl Files {
+    /// The files of a certificate that `identity` shows, if it is mounted, and of the authorities of client certificates, if these
+    /// count.
+    ///
+    /// # Errors
+    /// When one cannot be used: later such problems are logged and what was used goes on, but a server must not begin with them.
+    pub fn begin(
+        pair: Option<Pair>,
+        clients: Option<PathBuf>,
+        identity: Identity,
+        health: Arc<Health>,
+    ) -> Result<Self, Error> {
+        let authorities = watch::Sender::new(None);
+        let mut files =
+            Self { pair, clients, identity, authorities, health, seen_pair: None, seen_clients: None };
+        files.look()?;
+        Ok(files)
+    }
+
+    /// Whose client certificates count; `None`: nobody's.
+    pub fn authorities(&self) -> watch::Receiver<Option<Arc<Authorities>>> {
+        self.authorities.subscribe()
+    }
+
+    /// Looks for ever.
+    pub async fn run(mut self) {
+        if self.pair.is_none() && self.clients.is_none() {
+            return;
+        }
+        let mut last = None;
+        loop {
+            sleep(LOOK).await;
+            let problem = self.look().err().map(|error| error.to_string());
+            if let Some(problem) = problem.as_ref().filter(|_| problem != last) {
+                tracing::warn!("{problem}; going on with what was read before");
+            }
+            last = problem;
+        }
+    }
+
+    /// Small files, read on the runtime's thread.
+    fn look(&mut self) -> Result<(), Error> {
+        self.look_at_pair()?;
+        self.look_at_clients()
+    }
+
+    fn look_at_pair(&mut self) -> Result<(), Error> {
+        let Some(pair) = &self.pair else { return Ok(()) };
+        let found = (read(&pair.certificate)?, read(&pair.key)?);
+        if self.seen_pair.as_ref() == Some(&found) {
+            return Ok(());
+        }
+        let problem = |error| Error::Content(pair.certificate.clone(), error);
+        self.identity.show(&found.0, &found.1).map_err(problem)?;
+        let chain = String::from_utf8_lossy(&found.0).into_owned();
+        if let Ok(certificate) = Certificate::read(chain, String::new()) {
+            let until = certificate.validity.until;
+            self.health.metrics.doors.certified(until, None);
+            tracing::info!(file = %pair.certificate.display(), %until, "Showing a new certificate");
+        }
+        self.seen_pair = Some(found);
+        Ok(())
+    }
+
+    fn look_at_clients(&mut self) -> Result<(), Error> {
+        let Some(path) = &self.clients else { return Ok(()) };
+        let found = read(path)?;
+        if self.seen_clients.as_ref() == Some(&found) {
+            return Ok(());
+        }
+        let authorities = Authorities::of(&found).map_err(|error| Error::Content(path.clone(), error))?;
+        tracing::info!(file = %path.display(), "Taking client certificates of new authorities");
+        self.authorities.send_replace(Some(Arc::new(authorities)));
+        self.seen_clients = Some(found);
+        Ok(())
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut bytes));
+    read.map_err(|error| Error::File(path.to_owned(), error))?;
+    Ok(bytes)
+}

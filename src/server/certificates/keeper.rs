@@ -1,0 +1,209 @@
+//! The certificate of our own: a loop that shows what the Secret holds and, on the replica that leads, writes what is due.
+//!
+//! Everything in a round is looked at anew: the Secret, the wall clock, what the API server was told. So nothing has to be remembered
+//! but what was there last, which is put back where somebody emptied or removed the Secret: a new authority would be trusted by nobody.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{ObjectMeta, PostParams};
+use kube::{Api, Client};
+use tokio::time::sleep;
+
+use super::material::{self, Material, Terms};
+use super::schedule::{Due, MOST, due};
+use super::{inject, secret};
+use crate::operator::call::{self, call};
+use crate::operator::clock;
+use crate::operator::health::Health;
+use crate::operator::leader::Leadership;
+use crate::plan::snapshot::FIELD_MANAGER;
+use crate::server::tls::Identity;
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_secs(10);
+/// Between two looks while there is nothing to show, or lifetimes are short.
+const SOON: Duration = Duration::from_millis(500);
+/// Steps in one round: everything is forgotten, made and signed.
+const STEPS: usize = 2 * MOST;
+
+/// Keeps the Secret.
+#[expect(missing_debug_implementations, reason = "kube's client has none")]
+pub struct Keeper {
+    client: Client,
+    secrets: Api<Secret>,
+    name: String,
+    terms: Terms,
+    identity: Identity,
+    leadership: Leadership,
+    health: Arc<Health>,
+    /// What was there last.
+    held: Material,
+    /// What the API server was told last.
+    told: Option<String>,
+    /// What is shown.
+    shown: Option<String>,
+    /// What went wrong in the last round.
+    problem: Option<String>,
+}
+
+/// Why a round did not succeed.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("cannot read Secret {0}: {1}")]
+    Read(String, #[source] call::Error),
+    #[error(
+        "cannot write Secret {0}: {1}; the role of the replicas has to let them get and update it, and, where it does not exist, create \
+         it"
+    )]
+    Write(String, #[source] call::Error),
+    #[error(
+        "Secret {0} was not written by queuewarden: {1}; mount it and name its files with --tls-cert-file and --tls-private-key-file, or \
+         name another Secret with --tls-secret"
+    )]
+    Foreign(String, #[source] material::Error),
+    #[error(transparent)]
+    Material(#[from] material::Error),
+    #[error("cannot show the certificate in Secret {0}: {1}")]
+    Show(String, #[source] crate::server::tls::Error),
+    #[error(
+        "cannot tell the API server whose certificate it will see, so it goes on seeing the old one: {0}"
+    )]
+    Tell(String),
+}
+
+impl Keeper {
+    /// Of the Secret `name` in `namespace`, for a certificate that `identity` shows.
+    pub fn new(
+        client: &Client,
+        (namespace, name): (&str, &str),
+        terms: Terms,
+        identity: Identity,
+        leadership: Leadership,
+        health: Arc<Health>,
+    ) -> Self {
+        Self {
+            secrets: Api::namespaced(client.clone(), namespace),
+            client: client.clone(),
+            name: name.to_owned(),
+            terms,
+            identity,
+            leadership,
+            health,
+            held: Material::default(),
+            told: None,
+            shown: None,
+            problem: None,
+        }
+    }
+
+    /// Keeps it for ever.
+    pub async fn run(mut self) {
+        loop {
+            let problem = self.round(clock::now()).await.err().map(|error| error.to_string());
+            if let Some(problem) = problem.as_ref().filter(|&problem| self.problem.as_ref() != Some(problem))
+            {
+                tracing::warn!("{problem}");
+            }
+            self.problem = problem;
+            sleep(self.pause()).await;
+        }
+    }
+
+    fn pause(&self) -> Duration {
+        if !self.identity.is_ready() {
+            return SOON;
+        }
+        let part = self.terms.certificate.unsigned_abs() / 50;
+        part.clamp(SOON, LOOK)
+    }
+
+    async fn round(&mut self, now: Timestamp) -> Result<(), Error> {
+        let found = call(self.secrets.get_opt(&self.name)).await;
+        let found = found.map_err(|error| Error::Read(self.name.clone(), error))?;
+        let mut material = match found.as_ref().map(secret::read) {
+            // Put back, not made anew: callers trust the old one.
+            None => self.held.clone(),
+            Some(Ok(read)) if read.authorities.is_empty() => self.held.clone(),
+            Some(Ok(read)) => read,
+            Some(Err(error)) => {
+                if !found.as_ref().is_some_and(secret::is_ours) {
+                    return Err(Error::Foreign(self.name.clone(), error));
+                }
+                tracing::warn!(secret = self.name, %error, "The Secret is damaged");
+                self.held.clone()
+            }
+        };
+        let led = if self.leadership.holds() { self.lead(found, &mut material, now).await } else { Ok(()) };
+        self.show(&material, now)?;
+        self.held = material;
+        led
+    }
+
+    /// Writes what is due, then tells the API server.
+    async fn lead(
+        &mut self,
+        found: Option<Secret>,
+        material: &mut Material,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let told = |material: &Material| self.told.as_deref() == Some(&material.bundle());
+        let mut wanted = material.clone();
+        for _ in 0..STEPS {
+            let step = wanted.view(&self.terms, told(&wanted), |view| due(view, now));
+            match step {
+                Due::Nothing => break,
+                Due::Forget(at) => wanted.forget(at),
+                Due::Authority => wanted.add_authority(now, &self.terms)?,
+                Due::Certificate(by) => wanted.sign(now, &self.terms, by)?,
+            }
+            tracing::info!(?step, secret = self.name, "Renewing the certificate of the doors");
+        }
+        let data = secret::data(&wanted);
+        if found.as_ref().and_then(|found| found.data.as_ref()) != Some(&data) {
+            self.write(found, data).await.map_err(|error| Error::Write(self.name.clone(), error))?;
+        }
+        *material = wanted;
+        let bundle = material.bundle();
+        self.told = None;
+        inject::tell(&self.client, &bundle).await.map_err(Error::Tell)?;
+        self.told = Some(bundle);
+        Ok(())
+    }
+
+    async fn write(
+        &self,
+        found: Option<Secret>,
+        data: BTreeMap<String, k8s_openapi::ByteString>,
+    ) -> Result<(), call::Error> {
+        let params = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
+        if let Some(found) = found {
+            let secret = Secret { data: Some(data), ..found };
+            call(self.secrets.replace(&self.name, &params, &secret)).await?;
+        } else {
+            let metadata = ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() };
+            let secret = Secret { metadata, data: Some(data), ..Secret::default() };
+            call(self.secrets.create(&params, &secret)).await?;
+        }
+        Ok(())
+    }
+
+    /// One that is not valid is of no use to anybody: without another, this replica is not ready.
+    fn show(&mut self, material: &Material, now: Timestamp) -> Result<(), Error> {
+        let valid = material.shown.as_ref().filter(|certificate| certificate.validity.holds(now));
+        let Some(certificate) = valid else { return Ok(()) };
+        if self.shown.as_ref() != Some(&certificate.chain) {
+            self.identity
+                .show(certificate.chain.as_bytes(), certificate.key.as_bytes())
+                .map_err(|error| Error::Show(self.name.clone(), error))?;
+            tracing::info!(until = %certificate.validity.until, "Showing a new certificate");
+            self.shown = Some(certificate.chain.clone());
+        }
+        let authorities = material.authorities.iter().map(|authority| authority.validity.until).max();
+        self.health.metrics.doors.certified(certificate.validity.until, authorities);
+        Ok(())
+    }
+}

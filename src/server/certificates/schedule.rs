@@ -1,0 +1,234 @@
+//! What is due: a pure function of the validities, the wall clock and whether callers were told.
+//!
+//! An authority is followed by the next when a third of its time is left. The next one is handed out at once, and signs only when a
+//! sixth of its own time has passed: until then everybody, also who has taken a copy by hand, has time to learn of it, and the old one
+//! is still valid for another sixth when it stops signing. The certificate is renewed when a third of its time is left.
+
+use jiff::{SignedDuration, Timestamp};
+
+/// Authorities in one Secret; more than a clock that jumps about would need.
+pub const MOST: usize = 4;
+
+/// When something is valid: from `from` until before `until`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Validity {
+    /// The first second.
+    pub from: Timestamp,
+    /// The second after the last.
+    pub until: Timestamp,
+}
+
+impl Validity {
+    /// Whether it is valid.
+    pub fn holds(self, now: Timestamp) -> bool {
+        self.from <= now && now < self.until
+    }
+
+    /// Whether one part of `parts` or less is left of its time.
+    fn is_late(self, now: Timestamp, parts: i32) -> bool {
+        self.until.duration_since(now) <= self.length() / parts.max(1)
+    }
+
+    /// Whether one part of `parts` of its time has passed.
+    fn is_ripe(self, now: Timestamp, parts: i32) -> bool {
+        now.duration_since(self.from) >= self.length() / parts.max(1)
+    }
+
+    fn length(self) -> SignedDuration {
+        self.until.duration_since(self.from)
+    }
+}
+
+/// The certificate that is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shown {
+    /// When it is valid.
+    pub validity: Validity,
+    /// Which of the authorities signed it; `None`: another one.
+    pub signer: Option<usize>,
+    /// Whether it is for the names that are wanted.
+    pub names_fit: bool,
+}
+
+/// What there is.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    /// The authorities, oldest first.
+    pub authorities: &'a [Validity],
+    /// The certificate; `None`: there is none.
+    pub shown: Option<Shown>,
+    /// Whether callers were told of all authorities.
+    pub told: bool,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// Nothing.
+    Nothing,
+    /// Forget this authority: it has expired, or there are too many.
+    Forget(usize),
+    /// Make a new authority, and tell callers of it.
+    Authority,
+    /// Sign a new certificate with this authority.
+    Certificate(usize),
+}
+
+/// What is due now.
+pub fn due(view: View<'_>, now: Timestamp) -> Due {
+    let View { authorities, shown, .. } = view;
+    let valid = |at: &usize| authorities.get(*at).is_some_and(|authority| authority.holds(now));
+    let all = || 0..authorities.len();
+    if let Some(expired) = all().find(|&at| authorities.get(at).is_some_and(|one| one.until <= now)) {
+        return Due::Forget(expired);
+    }
+    if authorities.len() > MOST {
+        return Due::Forget(0);
+    }
+    // The newest, as long as it is valid and not late.
+    let lasts = |at: &usize| authorities.get(*at).is_some_and(|one| one.holds(now) && !one.is_late(now, 3));
+    if !all().any(|at| lasts(&at)) {
+        return if authorities.len() == MOST { Due::Forget(0) } else { Due::Authority };
+    }
+    let ripe = |at: &usize| authorities.get(*at).is_some_and(|one| one.is_ripe(now, 6));
+    // The newest that everybody had time to learn of; else the one that has been known longest.
+    let signer = all().rev().filter(valid).find(ripe).or_else(|| all().find(valid));
+    let Some(signer) = signer else { return Due::Authority };
+    let Some(shown) = shown.filter(|shown| shown.validity.holds(now)) else {
+        return Due::Certificate(signer);
+    };
+    let Some(by) = shown.signer.filter(valid) else { return Due::Certificate(signer) };
+    // Another one signs only once callers were told of it. Until then the old one goes on.
+    if by != signer && view.told {
+        return Due::Certificate(signer);
+    }
+    let late = shown.validity.is_late(now, 3) || !shown.names_fit;
+    if late { Due::Certificate(by) } else { Due::Nothing }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const DAY: i64 = 24 * 60 * 60;
+
+    fn at(day: i64) -> Timestamp {
+        Timestamp::from_second(1_700_000_000 + day * DAY).unwrap()
+    }
+
+    fn days(from: i64, until: i64) -> Validity {
+        Validity { from: at(from), until: at(until) }
+    }
+
+    fn view(authorities: &[Validity], shown: Option<(Validity, Option<usize>)>, told: bool) -> View<'_> {
+        let shown = shown.map(|(validity, signer)| Shown { validity, signer, names_fit: true });
+        View { authorities, shown, told }
+    }
+
+    #[test]
+    fn begins_with_an_authority_then_a_certificate() {
+        assert_eq!(due(view(&[], None, false), at(0)), Due::Authority);
+        assert_eq!(due(view(&[days(0, 600)], None, false), at(0)), Due::Certificate(0));
+    }
+
+    #[test]
+    fn a_certificate_is_renewed_when_a_third_is_left() {
+        let authorities = [days(0, 600)];
+        let shown = Some((days(100, 106), Some(0)));
+        assert_eq!(due(view(&authorities, shown, true), at(103)), Due::Nothing);
+        assert_eq!(due(view(&authorities, shown, false), at(104)), Due::Certificate(0));
+        assert_eq!(due(view(&authorities, shown, false), at(200)), Due::Certificate(0));
+    }
+
+    #[test]
+    fn an_authority_is_followed_in_time_and_the_next_signs_when_it_is_known() {
+        let old = days(0, 600);
+        assert_eq!(due(view(&[old], Some((days(399, 405), Some(0))), true), at(399)), Due::Nothing);
+        assert_eq!(due(view(&[old], Some((days(399, 405), Some(0))), true), at(400)), Due::Authority);
+        let both = [old, days(400, 1000)];
+        let by_old = |day: i64| Some((days(day - 1, day + 5), Some(0)));
+        // The old one goes on until the new one has been known for a sixth of its time ...
+        assert_eq!(due(view(&both, by_old(499), true), at(499)), Due::Nothing);
+        assert_eq!(due(view(&both, by_old(497), true), at(501)), Due::Certificate(1));
+        // ... and until callers were told, for as long as it can.
+        assert_eq!(due(view(&both, by_old(501), false), at(501)), Due::Nothing);
+        assert_eq!(due(view(&both, by_old(501), false), at(505)), Due::Certificate(0));
+        assert_eq!(due(view(&both, by_old(600), false), at(600)), Due::Forget(0));
+        assert_eq!(due(view(&both[1..], Some((days(599, 605), None)), false), at(600)), Due::Certificate(0));
+    }
+
+    #[test]
+    fn clocks_that_jump_are_noticed() {
+        let authorities = [days(0, 600)];
+        let shown = Some((days(100, 106), Some(0)));
+        assert_eq!(due(view(&authorities, shown, true), at(99)), Due::Certificate(0));
+        assert_eq!(due(view(&authorities, shown, true), at(-1)), Due::Authority);
+        assert_eq!(due(view(&authorities, shown, true), at(601)), Due::Forget(0));
+    }
+
+    #[test]
+    fn another_name_needs_another_certificate() {
+        let mut view = view(&[], Some((days(0, 6), Some(0))), true);
+        let authorities = [days(0, 600)];
+        view.authorities = &authorities;
+        assert_eq!(due(view, at(1)), Due::Nothing);
+        view.shown = view.shown.map(|shown| Shown { names_fit: false, ..shown });
+        assert_eq!(due(view, at(1)), Due::Certificate(0));
+    }
+
+    proptest! {
+        /// Whatever there is and however the clock jumps: carrying out what is due comes to rest, and then a certificate is shown that is
+        /// valid, signed by an authority that is valid and, where there was a choice, known to callers.
+        #[test]
+        fn comes_to_rest_with_something_valid(
+            mut authorities in proptest::collection::vec((-900_i64..900, 1_i64..900), 0..7),
+            shown in proptest::option::of((-900_i64..900, 1_i64..30, proptest::option::of(0_usize..7))),
+            told in any::<bool>(),
+            day in -900_i64..900,
+        ) {
+            authorities.sort_unstable();
+            let mut authorities: Vec<_> = authorities.iter().map(|&(from, length)| days(from, from + length)).collect();
+            let mut shown = shown.map(|(from, length, signer)| Shown {
+                validity: days(from, from + length),
+                signer: signer.filter(|&at| at < authorities.len()),
+                names_fit: true,
+            });
+            let now = at(day);
+            let mut steps = 0;
+            loop {
+                let before = shown;
+                match due(View { authorities: &authorities, shown, told }, now) {
+                    Due::Nothing => break,
+                    Due::Forget(gone) => {
+                        authorities.remove(gone);
+                        shown = shown.map(|shown| Shown {
+                            signer: shown.signer.and_then(|by| match by.cmp(&gone) {
+                                std::cmp::Ordering::Less => Some(by),
+                                std::cmp::Ordering::Equal => None,
+                                std::cmp::Ordering::Greater => Some(by - 1),
+                            }),
+                            ..shown
+                        });
+                    }
+                    Due::Authority => authorities.push(Validity { from: now, until: at(day + 600) }),
+                    Due::Certificate(by) => {
+                        let usable = before.is_some_and(|shown| {
+                            shown.validity.holds(now)
+                                && shown.signer.is_some_and(|by| authorities[by].holds(now))
+                        });
+                        prop_assert!(!usable || told || before.unwrap().signer == Some(by));
+                        let until = authorities[by].until.min(at(day + 6));
+                        shown = Some(Shown { validity: Validity { from: now, until }, signer: Some(by), names_fit: true });
+                    }
+                }
+                steps += 1;
+                prop_assert!(steps < 20);
+            }
+            let shown = shown.unwrap();
+            prop_assert!(shown.validity.holds(now));
+            prop_assert!(authorities[shown.signer.unwrap()].holds(now));
+            prop_assert!(authorities.len() <= MOST);
+        }
+    }
+}

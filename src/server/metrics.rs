@@ -1,0 +1,118 @@
+//! Metrics of the doors. Labels are words of ours; the one exception is the hash of the snapshot, of which there is one series at a time.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::registry::Registry;
+
+use super::knowledge::Knowledge;
+
+type Labels = Vec<(&'static str, String)>;
+
+/// All metrics of the doors.
+#[derive(Debug)]
+pub struct Metrics {
+    snapshot: Family<Labels, Gauge>,
+    snapshot_made: Gauge,
+    certificate_until: Gauge,
+    authority_until: Gauge,
+    /// Connections that are open, those in their handshake among them.
+    pub connections: Gauge,
+    ended: Family<Labels, Counter>,
+    requests: Family<Labels, Histogram, fn() -> Histogram>,
+    decisions: Family<Labels, Counter>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let seconds: fn() -> Histogram = || Histogram::new(exponential_buckets(0.0001, 2.0, 18));
+        Self {
+            snapshot: Family::default(),
+            snapshot_made: Gauge::default(),
+            certificate_until: Gauge::default(),
+            authority_until: Gauge::default(),
+            connections: Gauge::default(),
+            ended: Family::default(),
+            requests: Family::new_with_constructor(seconds),
+            decisions: Family::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// Adds them to the registry.
+    pub fn register(&self, registry: &mut Registry) {
+        let r = registry;
+        r.register(
+            "snapshot_info",
+            "Always 1; the label is the hash of what all answers follow from, the same on all replicas that answer the same",
+            self.snapshot.clone(),
+        );
+        r.register(
+            "snapshot_timestamp_seconds",
+            "When that was last looked at; now less this is its age",
+            self.snapshot_made.clone(),
+        );
+        r.register(
+            "tls_certificate_expiry_timestamp_seconds",
+            "When the certificate of the doors expires",
+            self.certificate_until.clone(),
+        );
+        r.register(
+            "tls_authority_expiry_timestamp_seconds",
+            "When the newest authority of our own expires",
+            self.authority_until.clone(),
+        );
+        r.register("https_connections", "Open connections", self.connections.clone());
+        r.register("https_connections_ended", "Connections, by how they ended", self.ended.clone());
+        r.register(
+            "https_request_duration_seconds",
+            "Requests, by door and status code",
+            self.requests.clone(),
+        );
+        r.register(
+            "decisions",
+            "Decisions about access, by verb, decision and what decided",
+            self.decisions.clone(),
+        );
+    }
+
+    /// The doors answer by this from now on.
+    pub fn knows(&self, knowledge: &Knowledge) {
+        self.snapshot.clear();
+        // As many digits as tell it from others: the whole hash makes labels hard to read.
+        let hash: String = knowledge.hash.chars().take(16).collect();
+        self.snapshot.get_or_create(&vec![("hash", hash)]).set(1);
+        self.snapshot_made.set(knowledge.made.as_second());
+    }
+
+    /// This certificate is shown.
+    pub fn certified(&self, until: Timestamp, authority: Option<Timestamp>) {
+        self.certificate_until.set(until.as_second());
+        if let Some(until) = authority {
+            self.authority_until.set(until.as_second());
+        }
+    }
+
+    /// A connection ended: `closed`, `handshake_failed`, `handshake_timeout`, `idle`, `evicted`, `retired`, `cut` or `error`.
+    pub fn ended(&self, how: &'static str) {
+        self.ended.get_or_create(&vec![("how", how.to_owned())]).inc();
+    }
+
+    /// A request was answered. `door` is the path of a route, of which there are few.
+    pub fn answered(&self, door: &str, code: u16, took: Duration) {
+        let labels = vec![("door", door.to_owned()), ("code", code.to_string())];
+        self.requests.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    /// A question was answered. All three are words of ours.
+    pub fn decided(&self, verb: &'static str, decision: &'static str, clause: &'static str) {
+        let labels = [("verb", verb), ("decision", decision), ("clause", clause)];
+        let labels = labels.map(|(name, value)| (name, value.to_owned())).to_vec();
+        self.decisions.get_or_create(&labels).inc();
+    }
+}

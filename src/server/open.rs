@@ -1,0 +1,155 @@
+//! Opens the doors: the certificate, the callers, the address, and the tasks that keep them.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use kube::Client;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use super::caller::Callers;
+use super::certificates::files::{self, Files, Pair};
+use super::certificates::keeper::Keeper;
+use super::certificates::material::Terms;
+use super::knowledge::Knows;
+use super::listener::{self, Limits};
+use super::tls::{self, Identity};
+use super::{Doors, router};
+use crate::operator::applications::{Applications, Mode};
+use crate::operator::health::Health;
+use crate::operator::leader::Leadership;
+
+/// The Service of `manifests/`.
+const SERVICE: &str = "queuewarden";
+/// After the signal to stop the doors stay open for this long: until every node and API server has learnt that this replica is not
+/// ready, some still knock here.
+const LINGER: Duration = Duration::from_secs(3);
+
+/// Where and how the doors are open.
+#[derive(Debug, Clone)]
+pub struct Https {
+    /// The address.
+    pub listen: SocketAddr,
+    /// What is shown there.
+    pub certificate: Source,
+    /// File of the authorities whose client certificates count, in PEM.
+    pub client_authorities: Option<PathBuf>,
+    /// Which questions about applications are answered.
+    pub applications: Mode,
+    /// For whom a token has to be; empty: for the API server.
+    pub audiences: Vec<String>,
+}
+
+/// Where the certificate comes from.
+#[derive(Debug, Clone)]
+pub enum Source {
+    /// Files that somebody else renews.
+    Mounted(Pair),
+    /// From queuewarden itself, kept in this Secret.
+    Own {
+        /// Its namespace; `None`: the client's own.
+        namespace: Option<String>,
+        /// Its name.
+        secret: String,
+        /// How long an authority is valid.
+        authority: SignedDuration,
+        /// How long a certificate is valid.
+        certificate: SignedDuration,
+        /// Names and addresses besides those of the Service.
+        names: Vec<String>,
+    },
+}
+
+/// Under which names a cluster reaches the Service of `manifests/`; the API server insists on the first.
+fn service_names(namespace: &str) -> [String; 2] {
+    let name = format!("{SERVICE}.{namespace}.svc");
+    [name.clone(), format!("{name}.cluster.local")]
+}
+
+/// Why the doors cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address is taken.
+    #[error("cannot listen on {0}: {1}")]
+    Listen(SocketAddr, #[source] std::io::Error),
+    /// A file cannot be used.
+    #[error(transparent)]
+    Files(#[from] files::Error),
+    /// No TLS.
+    #[error(transparent)]
+    Tls(#[from] tls::Error),
+}
+
+/// Doors that are open.
+#[derive(Debug)]
+pub struct Open {
+    end: oneshot::Sender<()>,
+    serving: JoinHandle<()>,
+    keeping: Vec<JoinHandle<()>>,
+}
+
+impl Open {
+    /// Opens them. Without a certificate yet, handshakes fail until there is one.
+    ///
+    /// # Errors
+    /// When they cannot be opened.
+    pub async fn doors(
+        https: &Https,
+        client: &Client,
+        knows: Knows,
+        leadership: &Leadership,
+        health: &Arc<Health>,
+    ) -> Result<Self, Error> {
+        let identity = Identity::default();
+        let (pair, keeper) = match &https.certificate {
+            Source::Mounted(pair) => (Some(pair.clone()), None),
+            Source::Own { namespace, secret, authority, certificate, names } => {
+                let namespace = namespace.as_deref().unwrap_or(client.default_namespace());
+                let terms = Terms {
+                    authority: *authority,
+                    certificate: *certificate,
+                    names: service_names(namespace).into_iter().chain(names.iter().cloned()).collect(),
+                };
+                let (identity, leadership) = (identity.clone(), leadership.clone());
+                let secret = (namespace, secret.as_str());
+                (None, Some(Keeper::new(client, secret, terms, identity, leadership, Arc::clone(health))))
+            }
+        };
+        let clients = https.client_authorities.clone();
+        let files = Files::begin(pair, clients, identity.clone(), Arc::clone(health))?;
+        let callers = Callers::new(client.clone(), files.authorities(), https.audiences.clone());
+        let applications = Applications::start(client, https.applications);
+        let doors =
+            Doors { knows, client: client.clone(), health: Arc::clone(health), callers, applications };
+        let tls = tls::server_config(identity.clone())?;
+        let listener =
+            TcpListener::bind(https.listen).await.map_err(|error| Error::Listen(https.listen, error))?;
+        health.serves(identity);
+        tracing::info!(listen = %https.listen, "Opening the doors");
+        let (end, ended) = oneshot::channel::<()>();
+        let stop = async {
+            let _ = ended.await;
+        };
+        let serving =
+            listener::serve(listener, tls, router(doors), Limits::default(), Arc::clone(health), stop);
+        let keeping = keeper.map(|keeper| tokio::spawn(keeper.run()));
+        let keeping = keeping.into_iter().chain([tokio::spawn(files.run())]).collect();
+        Ok(Self { end, serving: tokio::spawn(serving), keeping })
+    }
+
+    /// Closes them, once nobody new comes, and waits for what is under way.
+    pub async fn close(self) {
+        sleep(LINGER).await;
+        for task in &self.keeping {
+            task.abort();
+        }
+        drop(self.end);
+        // A task that panicked serves nobody any more.
+        let _ = self.serving.await;
+    }
+}

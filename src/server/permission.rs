@@ -1,0 +1,93 @@
+//! May they? Kubernetes decides, by `SubjectAccessReview`: also about requests that its API server has let through already, since they
+//! may have come another way.
+//!
+//! Nothing is remembered: a question takes a millisecond, and whoever loses a right loses it at once.
+
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use kube::api::PostParams;
+use kube::{Api, Client};
+
+use crate::operator::call::call;
+use crate::server::caller::Caller;
+use crate::server::refusal::Refusal;
+
+/// Whom every authorizer lets do everything (`k8s.io/apiserver/pkg/server/options/authorization.go`, `WithAlwaysAllowGroups`).
+const MASTERS: &str = "system:masters";
+
+/// What somebody wants to do. None of it is in a namespace.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wish<'a> {
+    pub(super) verb: &'static str,
+    pub(super) group: &'static str,
+    pub(super) version: &'static str,
+    pub(super) resource: &'static str,
+    /// Empty for all of them.
+    pub(super) name: &'a str,
+}
+
+/// Asks.
+///
+/// # Errors
+/// When they may not, or nobody knows.
+pub(super) async fn demand(client: &Client, caller: &Caller, wish: Wish<'_>) -> Result<(), Refusal> {
+    match reason_against(client, caller, wish).await? {
+        None => Ok(()),
+        Some(reason) => Err(Refusal::forbidden(forbidden(caller, wish, &reason))),
+    }
+}
+
+/// Why they may not; `None` when they may.
+///
+/// # Errors
+/// When nobody knows.
+pub(super) async fn reason_against(
+    client: &Client,
+    caller: &Caller,
+    wish: Wish<'_>,
+) -> Result<Option<String>, Refusal> {
+    if caller.groups.iter().any(|group| group == MASTERS) {
+        return Ok(None);
+    }
+    let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
+    let review = SubjectAccessReview { spec: spec(caller, wish), ..SubjectAccessReview::default() };
+    match call(reviews.create(&PostParams::default(), &review)).await {
+        Ok(review) => {
+            let status = review.status.unwrap_or_default();
+            let allowed = status.allowed && status.denied != Some(true);
+            Ok((!allowed).then(|| status.reason.unwrap_or_default()))
+        }
+        Err(error) => {
+            tracing::warn!(%error, "Cannot ask Kubernetes who may do what");
+            Err(Refusal::unavailable(format!("cannot ask Kubernetes whether you may: {error}")))
+        }
+    }
+}
+
+fn spec(caller: &Caller, wish: Wish<'_>) -> SubjectAccessReviewSpec {
+    let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    SubjectAccessReviewSpec {
+        user: Some(caller.user.clone()),
+        groups: Some(caller.groups.clone()),
+        uid: some(&caller.uid),
+        extra: (!caller.extra.is_empty()).then(|| caller.extra.clone()),
+        resource_attributes: Some(ResourceAttributes {
+            verb: some(wish.verb),
+            group: some(wish.group),
+            version: some(wish.version),
+            resource: some(wish.resource),
+            name: some(wish.name),
+            ..ResourceAttributes::default()
+        }),
+        non_resource_attributes: None,
+    }
+}
+
+/// As API servers say it (`k8s.io/apiserver/pkg/endpoints/handlers/responsewriters/errors.go`, `ForbiddenStatusError`).
+pub(super) fn forbidden(caller: &Caller, wish: Wish<'_>, reason: &str) -> String {
+    let name = if wish.name.is_empty() { String::new() } else { format!(" {:?}", wish.name) };
+    let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    format!(
+        "{}.{}{name} is forbidden: User {:?} cannot {} resource {:?} in API group {:?} at the cluster scope{reason}",
+        wish.resource, wish.group, caller.user, wish.verb, wish.resource, wish.group
+    )
+}

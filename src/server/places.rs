@@ -1,0 +1,204 @@
+//! Places for connections: a fixed number, and when all are taken the one that has been idle longest makes room.
+//!
+//! Memory is bounded by the number. Who only holds connections open, handshakes that never end among them, keeps nobody out: a newcomer
+//! is let in at once and has as long as it takes the others to push it out. Who has a request under way is never put out.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::{Duration, Instant, sleep_until};
+
+/// All places.
+#[derive(Debug)]
+pub struct Places {
+    free: Arc<Semaphore>,
+    taken: Mutex<Taken>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    next: u64,
+    places: HashMap<u64, Arc<Seat>>,
+}
+
+/// What is known of a connection.
+#[derive(Debug)]
+struct Seat {
+    /// Since when it has no request under way; `None`: it has.
+    idle: watch::Sender<Option<Instant>>,
+    under_way: Mutex<usize>,
+    asked: watch::Sender<bool>,
+    evicted: Notify,
+}
+
+/// One place; free again when dropped.
+#[derive(Debug)]
+pub struct Place {
+    all: Arc<Places>,
+    number: u64,
+    seat: Arc<Seat>,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// A request under way.
+#[derive(Debug)]
+pub struct Busy(Arc<Seat>);
+
+/// Why a connection has to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unused {
+    /// Nothing was asked for long.
+    Idle,
+    /// Another one needs the place.
+    Evicted,
+}
+
+impl Places {
+    /// So many.
+    pub fn new(number: usize) -> Arc<Self> {
+        Arc::new(Self { free: Arc::new(Semaphore::new(number)), taken: Mutex::default() })
+    }
+
+    /// Takes one, making room if need be; `None` never comes, but from a semaphore that is closed.
+    pub async fn take(self: &Arc<Self>) -> Option<Place> {
+        if self.free.available_permits() == 0 {
+            self.make_room();
+        }
+        let permit = Arc::clone(&self.free).acquire_owned().await.ok()?;
+        let idle = watch::Sender::new(Some(Instant::now()));
+        let asked = watch::Sender::new(false);
+        let seat = Arc::new(Seat { idle, under_way: Mutex::new(0), asked, evicted: Notify::new() });
+        let mut taken = self.lock();
+        let number = taken.next;
+        taken.next = number.wrapping_add(1);
+        taken.places.insert(number, Arc::clone(&seat));
+        drop(taken);
+        Some(Place { all: Arc::clone(self), number, seat, _permit: permit })
+    }
+
+    /// Asks the one that has been idle longest to leave. Where none is, the newcomer waits for the first that ends.
+    fn make_room(&self) {
+        let taken = self.lock();
+        let idle = taken.places.values().filter_map(|seat| Some(((*seat.idle.borrow())?, seat)));
+        if let Some((_, longest)) = idle.min_by_key(|(since, _)| *since) {
+            longest.evicted.notify_one();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// A request begins; it ends when what is returned is dropped.
+    pub fn begin(&self) -> Busy {
+        Busy::new(Arc::clone(&self.seat))
+    }
+
+    /// Returns when the first request has begun, also if that was long ago.
+    pub async fn asked(&self) {
+        let mut asked = self.seat.asked.subscribe();
+        // The sender is ours: it does not go away.
+        let _ = asked.wait_for(|asked| *asked).await;
+    }
+
+    /// Returns when there was no request for `patience`, or another connection needs the place.
+    pub async fn unused(&self, patience: Duration) -> Unused {
+        let mut idle = self.seat.idle.subscribe();
+        loop {
+            let since = *idle.borrow_and_update();
+            let over = async {
+                match since {
+                    Some(since) => sleep_until(since + patience).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = over => return Unused::Idle,
+                () = self.seat.evicted.notified() => return Unused::Evicted,
+                _ = idle.changed() => {}
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.all.lock().places.remove(&self.number);
+    }
+}
+
+impl Busy {
+    fn new(seat: Arc<Seat>) -> Self {
+        let mut under_way = seat.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        *under_way += 1;
+        if *under_way == 1 {
+            seat.idle.send_replace(None);
+            seat.asked.send_if_modified(|asked| !std::mem::replace(asked, true));
+        }
+        drop(under_way);
+        Self(seat)
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let mut under_way = self.0.under_way.lock().unwrap_or_else(PoisonError::into_inner);
+        *under_way = under_way.saturating_sub(1);
+        if *under_way == 0 {
+            self.0.idle.send_replace(Some(Instant::now()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::{advance, timeout};
+
+    const LONG: Duration = Duration::from_mins(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn the_one_that_has_been_idle_longest_makes_room() {
+        let places = Places::new(3);
+        let first = places.take().await.unwrap();
+        advance(Duration::from_secs(1)).await;
+        let second = places.take().await.unwrap();
+        advance(Duration::from_secs(1)).await;
+        let third = places.take().await.unwrap();
+        advance(Duration::from_secs(1)).await;
+        let busy = first.begin();
+        let newcomer = tokio::spawn({
+            let places = Arc::clone(&places);
+            async move { places.take().await }
+        });
+        assert_eq!(second.unused(LONG).await, Unused::Evicted);
+        assert!(!newcomer.is_finished());
+        drop(second);
+        let fourth = newcomer.await.unwrap().unwrap();
+        // Who was idle longest before its request is not any more.
+        advance(Duration::from_secs(1)).await;
+        drop(busy);
+        places.make_room();
+        assert_eq!(third.unused(LONG).await, Unused::Evicted);
+        drop((first, fourth));
+        assert_eq!(places.lock().places.len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_without_requests_ends_and_one_with_requests_does_not() {
+        let places = Places::new(1);
+        let place = places.take().await.unwrap();
+        let (one, other) = (place.begin(), place.begin());
+        drop(one);
+        assert!(timeout(LONG * 2, place.unused(LONG)).await.is_err());
+        places.make_room();
+        assert!(timeout(LONG * 2, place.unused(LONG)).await.is_err(), "it has a request under way");
+        drop(other);
+        let begin = Instant::now();
+        assert_eq!(place.unused(LONG).await, Unused::Idle);
+        assert_eq!(begin.elapsed(), LONG);
+    }
+}

@@ -1,0 +1,212 @@
+//! The API server as a proxy: it has authenticated its client and says in headers who that is
+//! (`k8s.io/apiserver/pkg/authentication/request/headerrequest/requestheader.go`).
+//!
+//! Who may say so, and in which headers, every API server publishes for servers like this one in
+//! `ConfigMap kube-system/extension-apiserver-authentication`. Without a certificate by that authority the headers mean nothing: whoever
+//! reaches the Service could write them.
+
+use std::collections::BTreeMap;
+
+use axum::http::HeaderMap;
+use rustls::pki_types::CertificateDer;
+
+use crate::server::caller::{Authorities, Caller};
+
+/// Whom the API server lets speak for others, and how.
+#[derive(Debug)]
+pub(super) struct FrontProxy {
+    authorities: Authorities,
+    /// Common names that are believed; none means all that the authorities sign.
+    names: Vec<String>,
+    user: Vec<String>,
+    uid: Vec<String>,
+    group: Vec<String>,
+    /// Beginnings of names of headers.
+    extra: Vec<String>,
+}
+
+impl FrontProxy {
+    /// Reads the data of the `ConfigMap`.
+    ///
+    /// # Errors
+    /// When nobody may speak for others, or it cannot be known who.
+    pub(super) fn of(data: &BTreeMap<String, String>) -> Result<Self, String> {
+        let Some(authorities) = data.get("requestheader-client-ca-file") else {
+            return Err("the API server runs without --requestheader-client-ca-file, and so proxies nothing"
+                .to_owned());
+        };
+        let authorities = Authorities::of(authorities.as_bytes()).map_err(|error| error.to_string())?;
+        let list = |key: &str| match data.get(key) {
+            None => Ok(Vec::new()),
+            Some(text) => {
+                serde_json::from_str::<Vec<String>>(text).map_err(|error| format!("{key}: {error}"))
+            }
+        };
+        let proxy = Self {
+            authorities,
+            names: list("requestheader-allowed-names")?,
+            user: list("requestheader-username-headers")?,
+            uid: list("requestheader-uid-headers")?,
+            group: list("requestheader-group-headers")?,
+            extra: list("requestheader-extra-headers-prefix")?,
+        };
+        if proxy.user.is_empty() {
+            return Err("requestheader-username-headers names no header".to_owned());
+        }
+        Ok(proxy)
+    }
+
+    /// For whom a request asks that came with this certificate; `None` when the headers name nobody.
+    ///
+    /// # Errors
+    /// When whoever sent it may not speak for others.
+    pub(super) fn caller(
+        &self,
+        chain: &[CertificateDer<'_>],
+        headers: &HeaderMap,
+    ) -> Result<Option<Caller>, String> {
+        let subject = self.authorities.verify(chain)?;
+        if !(self.names.is_empty() || self.names.contains(&subject.common_name)) {
+            return Err(format!(
+                "{} may not speak for others",
+                crate::text::diag::quoted(&subject.common_name)
+            ));
+        }
+        let Some(user) = first(headers, &self.user) else { return Ok(None) };
+        let groups = all(headers, &self.group);
+        let uid = first(headers, &self.uid).unwrap_or_default();
+        Ok(Some(Caller { user, groups, uid, extra: self.extra(headers) }.known()))
+    }
+
+    fn extra(&self, headers: &HeaderMap) -> BTreeMap<String, Vec<String>> {
+        let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for prefix in &self.extra {
+            let prefix = prefix.to_ascii_lowercase();
+            for (name, value) in headers {
+                if let (Some(key), Some(value)) =
+                    (name.as_str().strip_prefix(&prefix), text(value.as_bytes()))
+                {
+                    extra.entry(unescaped(key)).or_default().push(value);
+                }
+            }
+        }
+        extra
+    }
+}
+
+fn first(headers: &HeaderMap, names: &[String]) -> Option<String> {
+    all(headers, names).into_iter().next()
+}
+
+/// The values of these headers that are not empty.
+fn all(headers: &HeaderMap, names: &[String]) -> Vec<String> {
+    let values = names.iter().flat_map(|name| headers.get_all(name.as_str()));
+    values.filter_map(|value| text(value.as_bytes())).filter(|value| !value.is_empty()).collect()
+}
+
+/// Names may hold any letters; what is no UTF-8 can be no name.
+fn text(value: &[u8]) -> Option<String> {
+    std::str::from_utf8(value).ok().map(str::to_owned)
+}
+
+/// `%2F` is a slash; what is not well formed is taken as it is (`unescapeExtraKey`).
+fn unescaped(key: &str) -> String {
+    let mut bytes = Vec::with_capacity(key.len());
+    let mut rest = key.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
+        match (digit(rest.next()), digit(rest.next())) {
+            (Some(high), Some(low)) => bytes.push(u8::try_from(high * 16 + low).unwrap_or_default()),
+            _ => return key.to_owned(),
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| key.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::{HeaderName, HeaderValue};
+
+    use super::super::testing::{authority, certificate, data};
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let pairs = pairs.iter().map(|(name, value)| {
+            (
+                HeaderName::from_bytes(name.as_bytes()).unwrap(),
+                HeaderValue::from_bytes(value.as_bytes()).unwrap(),
+            )
+        });
+        pairs.collect()
+    }
+
+    #[test]
+    fn the_api_server_speaks_for_others() {
+        let issuer = authority();
+        let proxy = FrontProxy::of(&data(&issuer, r#"["front"]"#)).unwrap();
+        let asked = headers(&[
+            ("X-Remote-User", ""),
+            ("X-User", "j\u{fc}rgen"),
+            ("x-remote-group", "devs"),
+            ("X-Remote-Group", "system:authenticated"),
+            ("X-Remote-Group", ""),
+            ("X-Remote-Uid", "7"),
+            ("X-Remote-Extra-Scopes.example.com%2FA", "view"),
+            ("X-Remote-Extra-scopes.example.com%2fa", "edit"),
+            ("X-Remote-Extra-50%", "x"),
+            ("X-Other", "y"),
+        ]);
+        let caller = proxy.caller(&certificate(&issuer, "front"), &asked).unwrap().unwrap();
+        assert_eq!((caller.user.as_str(), caller.uid.as_str()), ("j\u{fc}rgen", "7"));
+        assert_eq!(caller.groups, ["devs", "system:authenticated"]);
+        let extra: Vec<_> = caller.extra.iter().map(|(key, values)| (key.as_str(), values.len())).collect();
+        assert_eq!(extra, [("50%", 1), ("scopes.example.com/a", 2)]);
+        let anonymous =
+            headers(&[("X-Remote-User", "system:anonymous"), ("X-Remote-Group", "system:unauthenticated")]);
+        let caller = proxy.caller(&certificate(&issuer, "front"), &anonymous).unwrap().unwrap();
+        assert_eq!(caller.groups, ["system:unauthenticated"]);
+        let bare = headers(&[("X-Remote-User", "system:aggregator")]);
+        let caller = proxy.caller(&certificate(&issuer, "front"), &bare).unwrap().unwrap();
+        assert_eq!(caller.groups, ["system:authenticated"]);
+        assert_eq!(proxy.caller(&certificate(&issuer, "front"), &headers(&[])), Ok(None));
+    }
+
+    #[test]
+    fn nobody_else_does() {
+        let (issuer, other) = (authority(), authority());
+        let proxy = FrontProxy::of(&data(&issuer, r#"["front"]"#)).unwrap();
+        let admin = headers(&[("X-Remote-User", "admin"), ("X-Remote-Group", "system:masters")]);
+        for chain in [
+            Vec::new(),
+            certificate(&other, "front"),
+            certificate(&issuer, "Front"),
+            certificate(&issuer, ""),
+        ] {
+            assert!(proxy.caller(&chain, &admin).is_err());
+        }
+        let any = FrontProxy::of(&data(&issuer, "[]")).unwrap();
+        assert!(any.caller(&certificate(&issuer, "Front"), &admin).is_ok());
+        assert!(any.caller(&certificate(&other, "Front"), &admin).is_err());
+    }
+
+    #[test]
+    fn without_an_authority_nobody_speaks_for_others() {
+        let issuer = authority();
+        let without = |key: &str| {
+            let mut data = data(&issuer, "[]");
+            data.remove(key);
+            FrontProxy::of(&data).map(drop)
+        };
+        assert!(
+            without("requestheader-client-ca-file").unwrap_err().contains("--requestheader-client-ca-file")
+        );
+        assert!(without("requestheader-username-headers").unwrap_err().contains("names no header"));
+        assert!(without("requestheader-uid-headers").is_ok());
+        let told = FrontProxy::of(&data(&issuer, "front")).unwrap_err();
+        assert!(told.starts_with("requestheader-allowed-names: "), "{told}");
+    }
+}

@@ -1,0 +1,121 @@
+//! The served resources (`access.queuewarden.dev/v1alpha1`), behind the API server's aggregator: `kubectl get queues`, and reviews that
+//! explain.
+//!
+//! A request comes from the API server, which says in headers for whom it asks and shows by its certificate that it may say so
+//! ([`front_proxy`]); or directly, from somebody who shows who they are ([`super::caller`]). Then Kubernetes is asked whether they may
+//! ([`super::permission`]). What there is ([`documents`]) is told to everyone: it is the same for all clusters, and an API server that cannot
+//! discover one group deletes no namespace any more.
+//!
+//! * [`queues`]: `get` and `list`, with the queues that the scheduler has beside its configuration ([`live`]).
+//! * [`reviews`]: `create`, which answers and stores nothing.
+//! * [`accept`]: in which shape the client wants it.
+
+mod accept;
+mod documents;
+mod front_proxy;
+mod live;
+mod queues;
+mod reviews;
+mod source;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod trust;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use axum::routing::{any, get, post};
+use tokio::sync::Semaphore;
+
+use super::Doors;
+use super::caller::{Caller, Unauthenticated};
+use super::listener::Peer;
+use super::refusal::Refusal;
+use crate::api::served::ROOT;
+use crate::text::diag::show;
+use live::LiveQueues;
+use trust::Trust;
+
+/// Largest review that is read, in bytes: many groups, and a long path.
+const MAX_BODY: usize = 64 * 1024;
+/// Most warnings in one answer, and characters in one.
+const MAX_WARNINGS: usize = 8;
+const MAX_WARNING: usize = 240;
+/// Lists that are made at once.
+const LISTS: usize = 2;
+
+/// What this door remembers between requests.
+#[derive(Debug)]
+struct Memory {
+    trust: Trust,
+    live: LiveQueues,
+    /// Places for lists that are being made.
+    lists: Arc<Semaphore>,
+}
+
+/// The routes.
+pub fn router() -> Router<Doors> {
+    let memory = Memory {
+        trust: Trust::default(),
+        live: LiveQueues::default(),
+        lists: Arc::new(Semaphore::new(LISTS)),
+    };
+    let at = |path: &str| format!("{ROOT}/{path}");
+    Router::new()
+        .merge(documents::router())
+        .route(&at("queues"), get(queues::list))
+        .route(&at("queues/{*name}"), get(queues::get))
+        .route(&at("queueaccessreviews"), post(reviews::create_named))
+        .route(&at("selfqueueaccessreviews"), post(reviews::create_own))
+        .route(&at("queueaccessreviews/{*name}"), any(async || wrong_method()))
+        .route(&at("selfqueueaccessreviews/{*name}"), any(async || wrong_method()))
+        .route(&at("{*rest}"), any(async || nothing_here()))
+        .method_not_allowed_fallback(async || wrong_method())
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(axum::Extension(Arc::new(memory)))
+}
+
+fn nothing_here() -> Refusal {
+    Refusal::not_found("the server could not find the requested resource")
+}
+
+fn wrong_method() -> Refusal {
+    let message = "the server does not allow this method on the requested resource: queues can be read, and reviews created";
+    Refusal { code: StatusCode::METHOD_NOT_ALLOWED, reason: "MethodNotAllowed", message: message.to_owned() }
+}
+
+/// For whom a request asks. A certificate that is not the API server's may still be somebody's own.
+async fn caller(doors: &Doors, memory: &Memory, parts: &Parts) -> Result<Caller, Unauthenticated> {
+    let shown = parts.extensions.get::<Peer>().is_some_and(|peer| !peer.certificates.is_empty());
+    if !shown {
+        return doors.callers.know(parts).await;
+    }
+    match memory.trust.caller(&doors.client, parts).await {
+        Err(refused @ Unauthenticated::Refused(_)) => match doors.callers.know(parts).await {
+            Err(Unauthenticated::Missing) => Err(refused),
+            known => known,
+        },
+        known => known,
+    }
+}
+
+/// Adds what kubectl prints as `Warning:` (RFC 7234 §5.5; `k8s.io/apimachinery/pkg/util/net/http.go`, `NewWarningHeader`).
+fn warn(response: &mut Response, warnings: &[String]) {
+    for warning in warnings.iter().take(MAX_WARNINGS) {
+        let mut text = String::new();
+        warning.chars().take(MAX_WARNING).for_each(|c| match c {
+            '"' | '\\' => text.extend(['\\', c]),
+            c if c.is_ascii() => show(&mut text, c),
+            _ => text.push('?'),
+        });
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{text}\"")) {
+            response.headers_mut().append(header::WARNING, value);
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! `create` of reviews: the answer, and nothing stored.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{Query, State};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::source::InForce;
+use super::{Memory, caller, warn};
+use crate::access::review::{decide_named, may_ask};
+use crate::api::answer::Answers;
+use crate::api::served::review::{Asked, Kind, Status, Wrong, answered, read};
+use crate::api::served::{GROUP, VERSION};
+use crate::model::identity::{Claim, Identity, Refusal as Nobody, identify};
+use crate::model::version::Version;
+use crate::server::Doors;
+use crate::server::caller::Caller;
+use crate::server::knowledge::Knowledge;
+use crate::server::permission::{Wish, demand, forbidden, reason_against};
+use crate::server::refusal::Refusal;
+use crate::text::diag::quoted;
+
+/// The parameters that are looked at; `dryRun` is not, since nothing is stored anyway.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(super) struct Parameters {
+    field_validation: String,
+}
+
+type Body = Result<Bytes, BytesRejection>;
+
+/// `POST …/queueaccessreviews`
+pub(super) async fn create_named(
+    State(doors): State<Doors>,
+    Extension(memory): Extension<Arc<Memory>>,
+    Query(parameters): Query<Parameters>,
+    parts: Parts,
+    body: Body,
+) -> Result<Response, Refusal> {
+    create(Kind::Named, &doors, &memory, &parameters, &parts, body).await
+}
+
+/// `POST …/selfqueueaccessreviews`
+pub(super) async fn create_own(
+    State(doors): State<Doors>,
+    Extension(memory): Extension<Arc<Memory>>,
+    Query(parameters): Query<Parameters>,
+    parts: Parts,
+    body: Body,
+) -> Result<Response, Refusal> {
+    create(Kind::Own, &doors, &memory, &parameters, &parts, body).await
+}
+
+async fn create(
+    kind: Kind,
+    doors: &Doors,
+    memory: &Memory,
+    parameters: &Parameters,
+    parts: &Parts,
+    body: Body,
+) -> Result<Response, Refusal> {
+    let caller = caller(doors, memory, parts).await.map_err(Refusal::from)?;
+    let wish = Wish { verb: "create", group: GROUP, version: VERSION, resource: kind.plural(), name: "" };
+    demand(&doors.client, &caller, wish).await?;
+    let document = document(parts, body)?;
+    let asked = read(kind, &document).map_err(|wrong| refused(kind, wrong))?;
+    let warnings = parameters.unknown(&asked)?;
+    let knowledge = doors.knowledge();
+    let status = match kind {
+        Kind::Own => answer(knowledge.as_deref(), &asked, &caller.user, &caller.groups),
+        Kind::Named => {
+            about_others(doors, knowledge.as_deref(), &caller, &asked).await?;
+            answer(knowledge.as_deref(), &asked, &asked.user, &asked.groups)
+        }
+    };
+    let mut response = (StatusCode::CREATED, Json(answered(document, &status))).into_response();
+    warn(&mut response, &warnings);
+    Ok(response)
+}
+
+fn document(parts: &Parts, body: Body) -> Result<Value, Refusal> {
+    let body = body.map_err(|error| {
+        let reason = match error.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => "RequestEntityTooLarge",
+            _ => "BadRequest",
+        };
+        Refusal { code: error.status(), reason, message: error.body_text() }
+    })?;
+    let media = parts.headers.get(header::CONTENT_TYPE).map(|media| media.to_str().unwrap_or("?"));
+    let media = media.and_then(|media| media.split(';').next()).map(str::trim);
+    if media.is_some_and(|media| media != "application/json") {
+        return Err(Refusal {
+            code: StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            reason: "UnsupportedMediaType",
+            message: "the body of the request is application/json, and no other media type is understood"
+                .to_owned(),
+        });
+    }
+    serde_json::from_slice(&body)
+        .map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))
+}
+
+fn refused(kind: Kind, wrong: Wrong) -> Refusal {
+    match wrong {
+        Wrong::Malformed(why) => {
+            Refusal::bad_request(format!("{} in version {VERSION:?} cannot be handled: {why}", kind.name()))
+        }
+        Wrong::Invalid(field, why) => Refusal {
+            code: StatusCode::UNPROCESSABLE_ENTITY,
+            reason: "Invalid",
+            message: format!("{}.{GROUP} is invalid: {field} {why}", kind.name()),
+        },
+    }
+}
+
+impl Parameters {
+    /// Warnings about fields that mean nothing, as the client wants it (`fieldValidation` of `CreateOptions`).
+    fn unknown(&self, asked: &Asked) -> Result<Vec<String>, Refusal> {
+        let told = asked.unknown.iter().map(|field| format!("unknown field {field:?}"));
+        match self.field_validation.as_str() {
+            "Ignore" => Ok(Vec::new()),
+            "" | "Warn" => Ok(told.collect()),
+            "Strict" if asked.unknown.is_empty() => Ok(Vec::new()),
+            "Strict" => {
+                let told: Vec<String> = told.collect();
+                Err(Refusal::bad_request(format!("strict decoding error: {}", told.join(", "))))
+            }
+            other => {
+                let message = format!("fieldValidation is Ignore, Warn or Strict, not {}", quoted(other));
+                Err(Refusal::bad_request(message))
+            }
+        }
+    }
+}
+
+/// Whether somebody may ask about somebody else: by the ACLs, or else by Kubernetes.
+async fn about_others(
+    doors: &Doors,
+    knowledge: Option<&Knowledge>,
+    caller: &Caller,
+    asked: &Asked,
+) -> Result<(), Refusal> {
+    let queues = knowledge.and_then(|knowledge| knowledge.queues.as_ref().ok());
+    let tree = queues.and_then(|queues| queues.tree(&asked.partition));
+    let curious = Identity { user: caller.user.clone(), groups: caller.groups.clone() };
+    let about = Identity { user: asked.user.clone(), groups: asked.groups.clone() };
+    if may_ask(tree, &curious, &about, &asked.queue) {
+        return Ok(());
+    }
+    let wish = Wish {
+        verb: "create",
+        group: "authorization.k8s.io",
+        version: "v1",
+        resource: "subjectaccessreviews",
+        name: "",
+    };
+    match reason_against(&doors.client, caller, wish).await? {
+        None => Ok(()),
+        Some(reason) => Err(Refusal::forbidden(format!(
+            "about other users only an administrator of the queue may ask, and whoever may create subjectaccessreviews; about yourself \
+             ask with a SelfQueueAccessReview: {}",
+            forbidden(caller, wish, &reason)
+        ))),
+    }
+}
+
+fn answer(knowledge: Option<&Knowledge>, asked: &Asked, user: &str, groups: &[String]) -> Status {
+    let Some(knowledge) = knowledge else {
+        return Status::undecided("not everything was read yet; ask again");
+    };
+    let queues = match &knowledge.queues {
+        Ok(queues) => queues,
+        Err(why) => return Status::undecided(why),
+    };
+    let Some(tree) = queues.tree(&asked.partition) else {
+        return Status::refused(format!("there is no partition {}", quoted(&asked.partition)));
+    };
+    let identity = match identify(Claim::new(user, groups), queues.resolver().here(), Version::default()) {
+        Ok(identity) => identity,
+        Err(Nobody::Undecided(why)) => return Status::undecided(&why),
+        Err(refusal) => {
+            return Status::refused(format!("YuniKorn takes nothing from user {}: {refusal}", quoted(user)));
+        }
+    };
+    let texts = InForce::of(&knowledge.snapshot);
+    match decide_named(tree, asked.right, &asked.queue, &identity) {
+        Ok(decision) => Status::decided(Answers { configuration: &texts, tree }.decision(&decision)),
+        Err(why) => Status::refused(why),
+    }
+}

@@ -1,0 +1,44 @@
+//! What the texts are called that answers point to.
+
+use crate::access::tree::Origin;
+use crate::api::answer::{Place, Texts};
+use crate::model::config::flatten::Source;
+use crate::plan::merged;
+use crate::plan::snapshot::{Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+
+/// The one text that `YuniKorn` runs with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct InForce {
+    name: String,
+}
+
+impl InForce {
+    /// The ConfigMap and key that the text comes from: `yunikorn-configs/queues.yaml`.
+    pub(super) fn of(snapshot: &Snapshot) -> Self {
+        let flat = merged(snapshot);
+        let queues_key = flat.queues_key();
+        let queues = flat.queues(&queues_key);
+        let name = match queues.origin.filter(|_| !queues.text.is_empty()) {
+            None => "YuniKorn's built-in default".to_owned(),
+            Some(origin) => match origin.source {
+                Source::Defaults => format!("{YUNIKORN_DEFAULTS}/{}", origin.key),
+                Source::Configs => format!("{YUNIKORN_CONFIGS}/{}", origin.key),
+            },
+        };
+        Self { name }
+    }
+}
+
+impl Texts for InForce {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Places in a text that was made of another tell nobody anything.
+    fn place(&self, origin: &Origin) -> Option<Place> {
+        match origin {
+            Origin::Object { .. } => None,
+            Origin::Text(_) => Some(Place { file: self.name.clone(), position: None }),
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! The door behind an API server in memory, which proxies, and knows who may what.
+
+use std::convert::Infallible;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, StatusCode};
+use http_body_util::BodyExt as _;
+use kube::Client;
+use rustls::pki_types::CertificateDer;
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use super::testing::{Issuer, authority, certificate, data};
+use super::*;
+use crate::operator::applications::{Applications, Mode};
+use crate::operator::health::Health;
+use crate::plan::plan;
+use crate::plan::snapshot::*;
+use crate::server::caller::Callers;
+use crate::server::knowledge::{Knowledge, Publisher};
+
+const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, queues: [{name: prod, submitacl: 'sue devs', adminacl: ann}]}]}]\n";
+const ALL: &str = "/apis/access.queuewarden.dev/v1alpha1/queues";
+const NAMED: &str = "/apis/access.queuewarden.dev/v1alpha1/queueaccessreviews";
+const OWN: &str = "/apis/access.queuewarden.dev/v1alpha1/selfqueueaccessreviews";
+
+/// The API server: `reader` may read queues, everyone may create reviews, nobody else anything.
+#[derive(Default)]
+struct ApiServer {
+    /// The authority that it publishes.
+    published: Mutex<Option<Issuer>>,
+    reads: AtomicUsize,
+    mute: AtomicBool,
+}
+
+impl ApiServer {
+    async fn answer(&self, request: Request<kube::client::Body>) -> http::Response<Body> {
+        let reply = |code: u16, body: &Value| {
+            http::Response::builder().status(code).body(Body::from(body.to_string())).unwrap()
+        };
+        if self.mute.load(Ordering::Relaxed) {
+            return reply(500, &json!({}));
+        }
+        let path = request.uri().path().to_owned();
+        if path.ends_with("/extension-apiserver-authentication") {
+            self.reads.fetch_add(1, Ordering::Relaxed);
+            let published = self.published.lock().unwrap();
+            let Some(issuer) = published.as_ref() else {
+                return reply(
+                    404,
+                    &json!({"kind": "Status", "message": "not found", "reason": "NotFound", "code": 404}),
+                );
+            };
+            return reply(200, &json!({"metadata": {"name": "x"}, "data": data(issuer, r#"["front"]"#)}));
+        }
+        let body = request.into_body().collect().await.unwrap().to_bytes();
+        let mut review: Value = serde_json::from_slice(&body).unwrap();
+        let wish = review["spec"]["resourceAttributes"].clone();
+        let reads = wish["resource"] == "queues" && review["spec"]["user"] == "reader";
+        let reviews = wish["verb"] == "create" && wish["group"] == "access.queuewarden.dev";
+        review["status"] = json!({"allowed": reads || reviews, "reason": "RBAC"});
+        reply(201, &review)
+    }
+}
+
+struct Door {
+    router: Router,
+    publisher: Publisher,
+    server: Arc<ApiServer>,
+    certificate: Vec<CertificateDer<'static>>,
+}
+
+/// An answer: the code, the headers and the body.
+struct Got(StatusCode, HeaderMap, Value);
+
+impl Got {
+    fn expect(self, code: u16, part: &str) -> Value {
+        let Self(got, headers, body) = self;
+        assert!(got == code && body.to_string().contains(part), "{code} {part}: {got} {headers:?} {body}");
+        body
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.1.get_all("warning").iter().map(|value| value.to_str().unwrap().to_owned()).collect()
+    }
+}
+
+impl Door {
+    fn closed() -> Self {
+        let server = Arc::new(ApiServer::default());
+        let issuer = authority();
+        let certificate = certificate(&issuer, "front");
+        *server.published.lock().unwrap() = Some(issuer);
+        let service = {
+            let server = Arc::clone(&server);
+            tower::service_fn(move |request| {
+                let server = Arc::clone(&server);
+                async move { Ok::<_, Infallible>(server.answer(request).await) }
+            })
+        };
+        let client = Client::new(service, "default");
+        let publisher = Publisher::default();
+        let doors = Doors {
+            knows: publisher.subscribe(),
+            client: client.clone(),
+            health: Arc::new(Health::default()),
+            applications: Applications::start(&client, Mode::Off),
+            callers: Callers::by_token(client),
+        };
+        Self { router: router().with_state(doors), publisher, server, certificate }
+    }
+
+    fn open() -> Self {
+        let door = Self::closed();
+        door.knows(QUEUES);
+        door
+    }
+
+    fn knows(&self, queues: &str) {
+        let data = [("queues.yaml".to_owned(), queues.to_owned())].into();
+        let map = ConfigMapState { name: YUNIKORN_DEFAULTS.to_owned(), data, ..ConfigMapState::default() };
+        let snapshot = Snapshot {
+            now: "2026-06-01T12:00:00Z".parse().unwrap(),
+            config: None,
+            queue_acls: Vec::new(),
+            policies: Vec::new(),
+            defaults: Some(map),
+            base: None,
+            output: None,
+            mirror: None,
+            observed: Observed::default(),
+        };
+        let plan = plan(&snapshot);
+        self.publisher.publish(Knowledge::of(snapshot, plan, None));
+    }
+
+    async fn send(&self, user: &str, request: http::request::Builder, body: impl Into<Body>) -> Got {
+        let peer =
+            Peer { address: ([127, 0, 0, 1], 1).into(), certificates: self.certificate.clone().into() };
+        let request = request.header("X-Remote-User", user).extension(peer);
+        let answer = self.router.clone().oneshot(request.body(body.into()).unwrap()).await.unwrap();
+        let (parts, body) = answer.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        Got(parts.status, parts.headers, serde_json::from_slice(&body).unwrap_or(Value::Null))
+    }
+
+    async fn get(&self, user: &str, path: &str) -> Got {
+        self.send(user, Request::get(path), Body::empty()).await
+    }
+
+    async fn create(&self, user: &str, path: &str, spec: Value) -> Got {
+        let kind = if path == OWN { "SelfQueueAccessReview" } else { "QueueAccessReview" };
+        let review = json!({"apiVersion": "access.queuewarden.dev/v1alpha1", "kind": kind, "spec": spec});
+        self.send(user, Request::post(path), review.to_string()).await
+    }
+}
+
+fn submit(user: &str) -> Value {
+    json!({"user": user, "groups": ["x"], "verb": "submit", "queue": "root.prod"})
+}
+
+#[tokio::test]
+async fn queues_are_for_those_who_may_read_them() {
+    let door = Door::open();
+    let got = door.get("reader", ALL).await;
+    assert_eq!(
+        got.warnings(),
+        [
+            "299 - \"queues that placement rules have made are not shown: the YuniKornConfig has no schedulerUrl\""
+        ]
+    );
+    let list = got.expect(200, "QueueList");
+    assert_eq!(list["items"][1]["status"]["submit"]["subjects"][0]["name"], "sue");
+    door.get("reader", &format!("{ALL}/root.prod")).await.expect(200, "\"leaf\":true");
+    door.get("reader", &format!("{ALL}/root.none")).await.expect(404, "NotFound");
+    door.get("reader", &format!("{ALL}/root.a/b%2Fc")).await.expect(404, r#"\"root.a/b/c\" not found"#);
+    door.get("reader", &format!("{ALL}/root.PROD")).await.expect(404, "names of queues are in lower case");
+    door.get("sue", ALL).await.expect(403, r#"User \"sue\" cannot list resource \"queues\""#);
+    door.get("sue", &format!("{ALL}/root.prod")).await.expect(403, "cannot get");
+    door.get("reader", &format!("{ALL}?fieldSelector=status.partition%3Dgpu"))
+        .await
+        .expect(400, "no partition `gpu`");
+    door.send("reader", Request::delete(ALL), Body::empty()).await.expect(405, "MethodNotAllowed");
+    door.send("reader", Request::patch(format!("{OWN}/x")), Body::empty())
+        .await
+        .expect(405, "MethodNotAllowed");
+    door.get("reader", "/apis/access.queuewarden.dev/v1alpha1/pods").await.expect(404, "requested resource");
+}
+
+/// A connection keeps its certificate whatever it asks for.
+#[tokio::test]
+async fn the_certificate_alone_is_nobodys() {
+    let mut door = Door::open();
+    door.get("", ALL).await.expect(401, "does not say for whom it asks");
+    door.certificate = Vec::new();
+    door.get("reader", ALL).await.expect(401, "show who you are");
+}
+
+#[tokio::test]
+async fn reviews_are_answered_to_those_whom_they_concern() {
+    let door = Door::open();
+    let own = json!({"verb": "submit", "queue": "root.prod"});
+    let answer = door.create("sue", OWN, own.clone()).await.expect(201, "\"allowed\":true");
+    assert_eq!(answer["status"]["user"], "sue");
+    door.create("bob", OWN, own).await.expect(201, "\"allowed\":false");
+    door.create("ann", NAMED, submit("sue")).await.expect(201, "\"allowed\":true");
+    door.create("sue", NAMED, submit("bob")).await.expect(403, "about other users only an administrator");
+    let invented = json!({"user": "sue", "groups": ["devs"], "verb": "submit", "queue": "root.prod"});
+    door.create("sue", NAMED, invented).await.expect(403, "about other users");
+    let mut slip = submit("ann");
+    slip["quue"] = "x".into();
+    let warned = door.create("ann", NAMED, slip).await;
+    assert_eq!(warned.warnings(), [r#"299 - "unknown field \"spec.quue\"""#]);
+    warned.expect(201, "status");
+    door.create("ann", NAMED, json!({"verb": "submit", "queue": "root"})).await.expect(422, "spec.user");
+    door.create("ann", NAMED, json!("x")).await.expect(422, "spec");
+    door.send("ann", Request::post(NAMED), "x").await.expect(400, "no JSON");
+    door.send("ann", Request::post(NAMED).header("content-type", "application/yaml"), "{}")
+        .await
+        .expect(415, "application/json");
+    door.send("ann", Request::post(NAMED), vec![b' '; MAX_BODY + 1])
+        .await
+        .expect(413, "length limit exceeded");
+    let odd = json!({"verb": "submit", "queue": "root.a b"});
+    door.create("sue", OWN, odd).await.expect(201, "is no queue");
+    door.create("a b", OWN, json!({"verb": "submit", "queue": "root"}))
+        .await
+        .expect(201, "YuniKorn takes nothing from user `a b`");
+}
+
+#[tokio::test]
+async fn nothing_is_answered_by_guess() {
+    let door = Door::closed();
+    door.get("reader", ALL).await.expect(503, "not everything was read yet");
+    let own = json!({"verb": "submit", "queue": "root.prod"});
+    door.create("sue", OWN, own.clone())
+        .await
+        .expect(201, "\"evaluationError\":\"not everything was read yet");
+    door.knows("partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]\n");
+    door.get("reader", ALL).await.expect(503, "what it runs is not known");
+    door.create("sue", OWN, own.clone()).await.expect(201, "evaluationError");
+    door.knows(QUEUES);
+    door.get("reader", ALL).await.expect(200, "root.prod");
+    door.server.mute.store(true, Ordering::Relaxed);
+    door.get("reader", ALL).await.expect(503, "cannot ask Kubernetes whether you may");
+    door.create("sue", OWN, own).await.expect(503, "cannot ask Kubernetes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_authority_may_be_replaced_and_strangers_do_not_make_it_read_again_and_again() {
+    let mut door = Door::open();
+    door.get("reader", ALL).await.expect(200, "root");
+    let other = authority();
+    let stranger = certificate(&authority(), "front");
+    door.certificate = certificate(&other, "front");
+    *door.server.published.lock().unwrap() = Some(other);
+    door.get("reader", ALL).await.expect(401, "Unauthorized");
+    tokio::time::advance(std::time::Duration::from_secs(6)).await;
+    door.get("reader", ALL).await.expect(200, "root");
+    assert_eq!(door.server.reads.load(Ordering::Relaxed), 2);
+    let known = std::mem::replace(&mut door.certificate, stranger);
+    for _ in 0..20 {
+        door.get("reader", ALL).await.expect(401, "the client certificate does not count here");
+    }
+    assert_eq!(door.server.reads.load(Ordering::Relaxed), 2);
+    // What was read counts on where it cannot be read again.
+    door.certificate = known;
+    *door.server.published.lock().unwrap() = None;
+    tokio::time::advance(std::time::Duration::from_secs(100)).await;
+    door.get("reader", ALL).await.expect(200, "root");
+    assert_eq!(door.server.reads.load(Ordering::Relaxed), 3);
+}
+
+#[tokio::test]
+async fn what_there_is_is_told_to_everyone_and_only_once() {
+    let door = Door::closed();
+    *door.server.published.lock().unwrap() = None;
+    for path in [
+        "/apis",
+        "/apis/access.queuewarden.dev",
+        ROOT,
+        "/openapi/v2",
+        "/openapi/v3",
+        "/openapi/v3/apis/access.queuewarden.dev/v1alpha1",
+    ] {
+        let got = door.get("", path).await;
+        let tag = got.1.get("etag").unwrap().clone();
+        got.expect(200, "access.queuewarden.dev");
+        let again = door.send("", Request::get(path).header("if-none-match", tag), Body::empty()).await;
+        assert_eq!(again.0, StatusCode::NOT_MODIFIED, "{path}");
+    }
+    let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
+    let got = door.send("", Request::get("/apis").header("accept", accept), Body::empty()).await;
+    assert_eq!(got.1["content-type"], "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+    got.expect(200, "APIGroupDiscoveryList");
+    let root = door.get("", "/openapi/v3").await.expect(200, "serverRelativeURL");
+    let hash = root["paths"]["apis/access.queuewarden.dev/v1alpha1"]["serverRelativeURL"].as_str().unwrap();
+    door.get("", hash).await.expect(200, "SelfQueueAccessReview");
+    door.get("reader", ALL).await.expect(503, "extension-apiserver-authentication");
+}

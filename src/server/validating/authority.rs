@@ -1,0 +1,82 @@
+//! Who may write a `QueueAcl` although they do not administer its queue: whom Kubernetes lets `escalate` them.
+//!
+//! The verb is Kubernetes' own for writing more than one holds (RBAC's on roles). Cluster administrators have it by `*`; it is in
+//! the shipped role `queuewarden-editor`, and not in `queuewarden-delegate`.
+
+use kube::Client;
+use serde_json::Value;
+
+use crate::api::review::change::Asked;
+use crate::api::{GROUP, VERSION};
+use crate::server::caller::Caller;
+use crate::server::permission::{Wish, reason_against};
+use crate::server::refusal::Refusal;
+
+/// All of them, by whatever name.
+const ESCALATE: Wish<'static> =
+    Wish { verb: "escalate", group: GROUP, version: VERSION, resource: "queueacls", name: "" };
+
+/// Whether it is Kubernetes itself that tidies up: a garbage collector deletes what an owner takes with it, a migrator writes back what it
+/// read. They may not write a spec. Whoever runs pods in kube-system has the cluster anyway.
+pub(super) fn is_housekeeping(asked: &Asked) -> bool {
+    let spec = |object: &Option<Value>| object.as_ref().and_then(|object| object.get("spec")).cloned();
+    let user = asked.by.user.as_str();
+    let theirs =
+        user.starts_with("system:serviceaccount:kube-system:") || user == "system:kube-controller-manager";
+    let tidies = match asked.operation.as_str() {
+        "DELETE" => true,
+        "UPDATE" => spec(&asked.object) == spec(&asked.old),
+        _ => false,
+    };
+    theirs && tidies
+}
+
+/// Asks Kubernetes.
+///
+/// # Errors
+/// When nobody knows.
+pub(super) async fn may_escalate(client: &Client, asked: &Asked) -> Result<bool, Refusal> {
+    let caller = Caller {
+        user: asked.by.user.clone(),
+        groups: asked.by.groups.clone(),
+        uid: asked.by_uid.clone(),
+        extra: asked.extra.clone(),
+    };
+    Ok(reason_against(client, &caller, ESCALATE).await?.is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::review::change::read;
+
+    fn asked(user: &str, operation: &str, old: &Value, new: &Value) -> Asked {
+        let request =
+            json!({"userInfo": {"username": user}, "operation": operation, "object": new, "oldObject": old});
+        read(&json!({"request": request})).unwrap()
+    }
+
+    #[test]
+    fn kubernetes_tidies_up_and_writes_no_spec() {
+        let collector = "system:serviceaccount:kube-system:generic-garbage-collector";
+        let (one, same, other) = (
+            json!({"spec": {"queue": "root.a"}}),
+            json!({"metadata": {"finalizers": []}, "spec": {"queue": "root.a"}}),
+            json!({"spec": {"queue": "root.b"}}),
+        );
+        for (user, operation, new, expected) in [
+            (collector, "DELETE", &Value::Null, true),
+            (collector, "UPDATE", &same, true),
+            (collector, "UPDATE", &other, false),
+            (collector, "CREATE", &one, false),
+            ("system:kube-controller-manager", "DELETE", &Value::Null, true),
+            ("system:serviceaccount:default:generic-garbage-collector", "DELETE", &Value::Null, false),
+            ("system:serviceaccount:kube-systems:x", "DELETE", &Value::Null, false),
+            ("sue", "UPDATE", &same, false),
+        ] {
+            assert_eq!(is_housekeeping(&asked(user, operation, &one, new)), expected, "{user} {operation}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! The validating webhooks: `/validate` for our own kinds, `/guard` for `YuniKorn`'s ConfigMaps.
+//!
+//! What is said is decided by [`plan::admit`]. On our own kinds a doubt is a no (`failurePolicy: Fail`): nobody needs to write them for a
+//! cluster to run. On ConfigMaps a doubt is a yes: a guard that is down or in error is never in the way.
+
+mod authority;
+
+use std::sync::Arc;
+
+use axum::routing::post;
+use axum::{Extension, Json, Router, extract::State};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::core::DynamicObject;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
+
+use super::Doors;
+use super::knowledge::Knowledge;
+use crate::api::review::change::{Asked, read, response};
+use crate::api::{GROUP, config_map, convert};
+use crate::plan::admit::{self, Answer, Change, Versions};
+
+/// Plans made at once: each takes one thread for as long as a round of the reconciler plans.
+const AT_ONCE: usize = 2;
+
+/// The routes.
+pub fn router() -> Router<Doors> {
+    Router::new()
+        .route("/validate", post(validate))
+        .route("/guard", post(guard))
+        .layer(Extension(Arc::new(Semaphore::new(AT_ONCE))))
+}
+
+type Places = Extension<Arc<Semaphore>>;
+
+async fn validate(State(doors): State<Doors>, places: Places, Json(review): Json<Value>) -> Json<Value> {
+    let (uid, answer) = match read(&review) {
+        Ok(asked) => {
+            let answer = own(&doors, &places, &asked).await.unwrap_or_else(|why| refused(&why));
+            log("validate", &asked, &answer);
+            (asked.uid, answer)
+        }
+        Err(finding) => (String::new(), refused(&finding.to_string())),
+    };
+    Json(response(&uid, answer.refusal.as_deref(), &answer.warnings))
+}
+
+async fn guard(State(doors): State<Doors>, places: Places, Json(review): Json<Value>) -> Json<Value> {
+    let (uid, answer) = match read(&review) {
+        Ok(asked) => {
+            let answer = guarded(&doors, &places, &asked).await.unwrap_or_else(|why| Answer {
+                refusal: None,
+                warnings: vec![format!("queuewarden cannot judge this: {why}")],
+            });
+            log("guard", &asked, &answer);
+            (asked.uid, answer)
+        }
+        Err(_) => (String::new(), Answer::default()),
+    };
+    Json(response(&uid, answer.refusal.as_deref(), &answer.warnings))
+}
+
+fn refused(why: &str) -> Answer {
+    Answer { refusal: Some(why.to_owned()), warnings: Vec::new() }
+}
+
+fn log(door: &str, asked: &Asked, answer: &Answer) {
+    let Asked { operation, kind, name, by, .. } = asked;
+    if let Some(refusal) = &answer.refusal {
+        tracing::info!(door, operation, kind, name, user = by.user, refusal, "A change was refused");
+    } else {
+        tracing::debug!(door, operation, kind, name, user = by.user, "A change was accepted");
+    }
+}
+
+/// What is said to a change of one of our kinds; an error is a doubt.
+async fn own(doors: &Doors, places: &Semaphore, asked: &Asked) -> Result<Answer, String> {
+    let change = change(asked)?;
+    let known = doors.knowledge();
+    // Who may do everything is let through while nothing is known, so that a new installation can be set up.
+    let depends = known.as_ref().is_none_or(|known| admit::depends_on_who(&known.snapshot, &change));
+    let may_escalate = !depends
+        || authority::is_housekeeping(asked)
+        || authority::may_escalate(&doors.client, asked).await.map_err(|refusal| refusal.message)?;
+    let Some(known) = known else {
+        return if may_escalate {
+            let warning =
+                "queuewarden has not read the cluster yet, and says nothing about this change".to_owned();
+            Ok(Answer { refusal: None, warnings: vec![warning] })
+        } else {
+            Err("queuewarden has not read the cluster yet: try again in a moment".to_owned())
+        };
+    };
+    let asked = admit::Asked { by: asked.by.clone(), may_escalate, change };
+    planned(places, known, move |known| admit::admit(&known.snapshot, &asked)).await
+}
+
+/// What is said to a change of a `ConfigMap`.
+async fn guarded(doors: &Doors, places: &Semaphore, asked: &Asked) -> Result<Answer, String> {
+    if !asked.group.is_empty() || asked.kind != "ConfigMap" {
+        return Ok(Answer::default());
+    }
+    let known = doors.knowledge().ok_or("it has not read the cluster yet")?;
+    let new: Option<ConfigMap> =
+        asked.object.clone().map(serde_json::from_value).transpose().map_err(|error| error.to_string())?;
+    let (namespace, name) = (asked.namespace.clone(), asked.name.clone());
+    planned(places, known, move |known| {
+        let new = new.as_ref().map(config_map::state);
+        admit::config_map::admit(&known.snapshot, &namespace, &name, new.as_ref())
+    })
+    .await
+}
+
+/// Works where it is in nobody's way.
+async fn planned(
+    places: &Semaphore,
+    known: Arc<Knowledge>,
+    work: impl FnOnce(&Knowledge) -> Answer + Send + 'static,
+) -> Result<Answer, String> {
+    let _place = places.acquire().await.map_err(|error| error.to_string())?;
+    spawn_blocking(move || work(&known)).await.map_err(|error| {
+        tracing::error!(%error, "A change could not be judged");
+        "there is a fault in queuewarden, which its log describes".to_owned()
+    })
+}
+
+/// The change as the plan sees it.
+fn change(asked: &Asked) -> Result<Change, String> {
+    if asked.group != GROUP {
+        return Err(format!("{} of group {:?} is not judged here", asked.kind, asked.group));
+    }
+    let object = |value: &Option<Value>| -> Result<Option<DynamicObject>, String> {
+        value
+            .clone()
+            .map(serde_json::from_value)
+            .transpose()
+            .map_err(|error: serde_json::Error| error.to_string())
+    };
+    let (old, new) = (object(&asked.old)?, object(&asked.object)?);
+    let (old, new) = (old.as_ref(), new.as_ref());
+    Ok(match asked.kind.as_str() {
+        "QueueAcl" => Change::QueueAcl(Box::new(versions(old, new, convert::queue_acl))),
+        "AdmissionPolicy" => Change::AdmissionPolicy(Box::new(versions(old, new, convert::admission_policy))),
+        "YuniKornConfig" => Change::YuniKornConfig(Box::new(versions(old, new, convert::yunikorn_config))),
+        kind => return Err(format!("kind {kind} is not judged here")),
+    })
+}
+
+fn versions<T>(
+    old: Option<&DynamicObject>,
+    new: Option<&DynamicObject>,
+    convert: impl Fn(&DynamicObject) -> T,
+) -> Versions<T> {
+    Versions { old: old.map(&convert), new: new.map(convert) }
+}
