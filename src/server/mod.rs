@@ -3,7 +3,8 @@
 //! A door only translates: what is asked comes out of HTTP and JSON, the answer goes back in. What is answered is decided by the pure
 //! core, from what the reconciler saw last ([`knowledge`]).
 //!
-//! * [`caller`]: who asks; [`refusal`]: what they hear when they get no answer.
+//! * [`caller`]: who asks; [`refusal`]: what they hear when they get no answer; [`audit`]: what is written down about those who do;
+//!   [`fault`]: when the mistake is ours.
 //! * [`certificates`]: where the certificate comes from.
 //! * [`open`]: how they are opened.
 //! * [`listener`], [`places`]: connections, their number, their time and their end; [`bounds`]: what one
@@ -16,10 +17,12 @@
 //! * [`submission`]: what is said to pods and workloads that `YuniKorn` would reject.
 //! * [`knowledge`]: what all doors answer from.
 
+mod audit;
 pub mod authorize;
 pub mod bounds;
 pub mod caller;
 pub mod certificates;
+mod fault;
 pub mod knowledge;
 pub mod listener;
 pub mod metrics;
