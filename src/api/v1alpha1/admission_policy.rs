@@ -90,12 +90,13 @@ pub struct AdmissionPolicySpec {
 
     /// What queuewarden says at once to whoever applies a pod or a workload that YuniKorn would reject: nothing (Off), a line in its log
     /// (Audit), a warning that kubectl prints (Warn), or a refusal with the reason (Deny). It needs the webhook of manifests/submission.
-    /// What is certain is refused, what is not is only warned about; YuniKorn decides in any case. Left out: Off.
+    /// What is certain is refused, what is not is only warned about; YuniKorn decides in any case. While the YuniKornConfig says
+    /// `mode: Observe` nobody is refused: Deny is Warn then. Left out: Off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submission: Option<Submission>,
 }
 
-/// What is done about a workload that YuniKorn would reject.
+/// What is done about a workload that YuniKorn would reject. While the YuniKornConfig only observes, Deny is Warn.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq)]
 #[schemars(inline)]
 pub enum Submission {
