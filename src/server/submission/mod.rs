@@ -2,6 +2,8 @@
 //!
 //! What is said is decided by [`submission::judge`]; how loudly, by the `AdmissionPolicy` in force. Whatever goes wrong here lets the
 //! request pass: the scheduler decides in any case.
+//!
+//! Who sends a review is not asked, and what that lets them learn is said in [`super`].
 
 #[cfg(test)]
 mod tests;
@@ -42,7 +44,7 @@ async fn submit(
     Json(review): Json<Value>,
 ) -> Json<Value> {
     let Some(known) = doors.knowledge() else { return Json(silent(uid(&review))) };
-    let mode = plan::submission(&known.snapshot.policies);
+    let mode = plan::submission(&known.snapshot);
     let asked = match read(&review) {
         Ok(asked) if mode != Mode::Off && is_looked_at(&known, &asked) => asked,
         _ => return Json(silent(uid(&review))),

@@ -2,6 +2,8 @@
 //!
 //! What is said is decided by [`plan::admit`]. On our own kinds a doubt is a no (`failurePolicy: Fail`): nobody needs to write them for a
 //! cluster to run. On ConfigMaps a doubt is a yes: a guard that is down or in error is never in the way.
+//!
+//! Who sends a review is not asked, and what that lets them learn is said in [`super`].
 
 mod authority;
 #[cfg(test)]
