@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::conditions::Reason;
 use super::resolve::Refusal;
-use super::snapshot::{AdmissionPolicySpec, Entry};
+use super::snapshot::{self, AdmissionPolicySpec, Entry, Snapshot};
 use crate::access::submission::Mode;
 use crate::model::admission;
 use crate::text::diag::Diagnostic;
@@ -14,14 +14,22 @@ use crate::text::diag::Diagnostic;
 /// The keys of one policy with their texts.
 pub(super) type Keys = BTreeMap<&'static str, String>;
 
-/// What is done about workloads that `YuniKorn` would reject: what the policy says that decides, or its last valid version.
-pub fn submission(entries: &[Entry<AdmissionPolicySpec, AdmissionPolicySpec>]) -> Mode {
+/// What is done about workloads that `YuniKorn` would reject: what the policy says that decides, or its last valid version. While the
+/// `YuniKornConfig` only observes, nothing is enforced: nobody is refused, and who would be is told.
+pub fn submission(snapshot: &Snapshot) -> Mode {
+    let entries = &snapshot.policies;
     let decides = entries.iter().zip(resolve(entries)).find(|(_, policy)| policy.keys().is_some());
     let said = decides.and_then(|(entry, policy)| match (&policy.outcome, &entry.spec) {
         (Ok(_), Ok(spec)) => spec.submission,
         _ => entry.in_force.as_ref().and_then(|kept| kept.submission),
     });
-    said.unwrap_or_default()
+    let said = said.unwrap_or_default();
+    if observes(snapshot) { said.min(Mode::Warn) } else { said }
+}
+
+fn observes(snapshot: &Snapshot) -> bool {
+    let config = snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
+    config.is_some_and(|spec| spec.mode == snapshot::Mode::Observe)
 }
 
 /// What became of one object.
