@@ -131,13 +131,7 @@ fn created(review: Value) -> Response {
 
 /// A review of the kind that is answered here.
 fn document(kind: Kind, body: Body) -> Result<Value, Refusal> {
-    let body = body.map_err(|error| {
-        let reason = match error.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => "RequestEntityTooLarge",
-            _ => "BadRequest",
-        };
-        Refusal { code: error.status(), reason, message: error.body_text() }
-    })?;
+    let body = body?;
     let document: Value = serde_json::from_slice(&body)
         .map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))?;
     match Kind::of(&document) {

@@ -106,13 +106,7 @@ async fn create(
 }
 
 fn document(parts: &Parts, body: Body) -> Result<Value, Refusal> {
-    let body = body.map_err(|error| {
-        let reason = match error.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => "RequestEntityTooLarge",
-            _ => "BadRequest",
-        };
-        Refusal { code: error.status(), reason, message: error.body_text() }
-    })?;
+    let body = body?;
     let media = parts.headers.get(header::CONTENT_TYPE).map(|media| media.to_str().unwrap_or("?"));
     let media = media.and_then(|media| media.split(';').next()).map(str::trim);
     if media.is_some_and(|media| media != "application/json") {

@@ -45,7 +45,7 @@ impl Door {
     /// Where everything was read, and administrators of queues may write.
     fn open() -> Self {
         let door = Self::closed();
-        let spec = ConfigSpec { delegation: Delegation::On, ..ConfigSpec::default() };
+        let spec = ConfigSpec { delegation: Delegation::Enabled, ..ConfigSpec::default() };
         let snapshot = Snapshot {
             now: "2026-06-01T12:00:00Z".parse().unwrap(),
             config: Some(Entry { meta: Meta::default(), spec: Ok(spec), in_force: None }),
