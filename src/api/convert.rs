@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::v1alpha1 as api;
 use crate::{
-    access::submission,
+    access::{guard, submission},
     model::identity::Identity,
     plan::{
         conditions::{Condition, Status},
@@ -38,10 +38,12 @@ pub const EMPTY_POLICY: Code = Code::new(5104, "empty-policy");
 pub const NOT_THE_SINGLETON: Code = Code::new(5105, "not-the-singleton");
 /// Base and output are the same `ConfigMap`.
 pub const BASE_IS_OUTPUT: Code = Code::new(5106, "base-is-output");
+/// A place of pod templates that cannot be read.
+pub const NO_PATH: Code = Code::new(5107, "no-template-path");
 
 /// All codes of this module.
 pub const CODES: &[Code] =
-    &[UNREADABLE, NOT_ONE_OF, EVERYONE_FALSE, EMPTY_POLICY, NOT_THE_SINGLETON, BASE_IS_OUTPUT];
+    &[UNREADABLE, NOT_ONE_OF, EVERYONE_FALSE, EMPTY_POLICY, NOT_THE_SINGLETON, BASE_IS_OUTPUT, NO_PATH];
 
 /// A `QueueAcl` for the plan.
 pub fn queue_acl(object: &DynamicObject) -> Entry<QueueAclSpec, QueueAclInForce> {
@@ -207,7 +209,9 @@ fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Ve
         external_users,
         external_groups,
         submission,
+        user_info,
     } = spec;
+    let user_info = user_info.map(guard_settings).transpose()?;
     let spec = AdmissionPolicySpec {
         bypass_auth,
         trust_controllers,
@@ -215,10 +219,11 @@ fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Ve
         external_users,
         external_groups,
         submission: submission.map(submission_mode),
+        user_info,
     };
     if spec == AdmissionPolicySpec::default() {
         return Err(vec![Diagnostic::error(EMPTY_POLICY, "no field is set, so nothing would change").help(
-            "set one of `bypassAuth`, `trustControllers`, `systemUsers`, `externalUsers`, `externalGroups`, `submission`",
+            "set one of `bypassAuth`, `trustControllers`, `systemUsers`, `externalUsers`, `externalGroups`, `submission`, `userInfo`",
         )]);
     }
     Ok(spec)
@@ -232,6 +237,7 @@ fn policy_in_force(memory: api::AccessControlInForce) -> AdmissionPolicySpec {
         external_users,
         external_groups,
         submission,
+        user_info,
     } = memory;
     AdmissionPolicySpec {
         bypass_auth,
@@ -240,6 +246,46 @@ fn policy_in_force(memory: api::AccessControlInForce) -> AdmissionPolicySpec {
         external_users,
         external_groups,
         submission: submission.map(submission_mode),
+        // It was valid when it was remembered.
+        user_info: user_info.and_then(|remembered| guard_settings(remembered).ok()),
+    }
+}
+
+fn guard_settings(spec: api::UserInfo) -> Result<guard::Settings, Vec<Diagnostic>> {
+    let api::UserInfo { mode, profile, templates } = spec;
+    if templates.len() > guard::MAX_TEMPLATES {
+        let message = format!("userInfo.templates: at most {} are looked at", guard::MAX_TEMPLATES);
+        return Err(vec![Diagnostic::error(NO_PATH, message)]);
+    }
+    let (mut read, mut wrong) = (Vec::new(), Vec::new());
+    for (index, template) in templates.into_iter().enumerate() {
+        let api::UserInfoTemplate { group, version, resource, path } = template;
+        match guard::Path::read(&path) {
+            Ok(path) => read.push(guard::Template { group, version, resource, path }),
+            Err(why) => {
+                let message = format!("userInfo.templates[{index}].path: {why}");
+                wrong.push(Diagnostic::error(NO_PATH, message));
+            }
+        }
+    }
+    if !wrong.is_empty() {
+        return Err(wrong);
+    }
+    Ok(guard::Settings {
+        mode: mode.map_or_else(guard::Mode::default, guard_mode),
+        profile: match profile {
+            Some(api::UserInfoProfile::Yunikorn) => guard::Profile::YuniKorn,
+            Some(api::UserInfoProfile::Strict) | None => guard::Profile::Strict,
+        },
+        templates: read,
+    })
+}
+
+fn guard_mode(word: api::UserInfoMode) -> guard::Mode {
+    match word {
+        api::UserInfoMode::Off => guard::Mode::Off,
+        api::UserInfoMode::Audit => guard::Mode::Audit,
+        api::UserInfoMode::Enforce => guard::Mode::Enforce,
     }
 }
 
