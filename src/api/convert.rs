@@ -591,6 +591,27 @@ mod tests {
         assert!(wrong.first().unwrap().message.starts_with("bypassAuth: invalid type"), "{wrong:?}");
     }
 
+    #[test]
+    fn the_identity_guard_is_off_and_strict_unless_said_otherwise() {
+        let read = |user_info: Value| admission_policy(&with_spec(&json!({"userInfo": user_info}))).spec;
+        let settings = read(json!({})).unwrap().user_info.unwrap();
+        assert_eq!((settings.mode, settings.profile), (guard::Mode::Off, guard::Profile::Strict));
+        let template = |path: &str| json!({"group": "g", "version": "v1", "resource": "r", "path": path});
+        let all =
+            json!({"mode": "Enforce", "profile": "yunikorn", "templates": [template("spec.*.annotations")]});
+        let spec = read(all.clone()).unwrap();
+        let planned = ObjectStatus { uid: "u".into(), conditions: vec![], rest: Some(spec.clone()) };
+        let status = status::admission_policy(1, &planned);
+        assert_eq!(serde_json::to_value(&status).unwrap()["inForce"]["userInfo"], all);
+        let entry = admission_policy(&object(json!({"metadata": {"name": "x"}, "status": status})));
+        assert_eq!(entry.in_force, Some(spec));
+        let wrong = read(json!({"templates": [template("a"), template("*"), template("a..b")]})).unwrap_err();
+        assert_eq!(wrong.iter().map(|it| it.code).collect::<Vec<_>>(), [NO_PATH, NO_PATH]);
+        assert!(wrong[1].message.starts_with("userInfo.templates[2].path: `` is no field"), "{wrong:?}");
+        let many: Vec<Value> = (0..=guard::MAX_TEMPLATES).map(|_| template("a")).collect();
+        assert_eq!(read(json!({"templates": many})).unwrap_err()[0].code, NO_PATH);
+    }
+
     /// The defaults that the API server fills in are those of the plan's own type, with or without a server.
     #[test]
     fn an_empty_config_is_the_default_one() {

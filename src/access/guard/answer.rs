@@ -130,13 +130,11 @@ impl Judgement {
 
     /// What `YuniKorn`'s admission controller answers: with a message where it refuses, and whether it changes anything where not.
     pub fn of_yunikorn(refusal: Option<&str>, patched: bool, user: &str) -> Self {
-        match refusal {
-            Some(message) => Self::refused(Rule::YuniKorn, message, user),
-            None => {
-                let verdict = if patched { Verdict::Added } else { Verdict::Unchanged };
-                Self { user: visible(user), ..Self::new(verdict, Rule::YuniKorn) }
-            }
+        if let Some(message) = refusal {
+            return Self::refused(Rule::YuniKorn, message, user);
         }
+        let verdict = if patched { Verdict::Added } else { Verdict::Unchanged };
+        Self { user: visible(user), ..Self::new(verdict, Rule::YuniKorn) }
     }
 
     /// Joins what becomes of one more place.

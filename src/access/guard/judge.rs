@@ -20,14 +20,14 @@ pub fn judge(asked: &Asked<'_>, access: &AccessControl) -> Judgement {
         return Judgement { warnings: nowhere(asked), ..Judgement::new(Verdict::NotAsked, Rule::NoPods) };
     }
     let walk = Walk { asked, access, own: own(asked) };
-    let mut judgement = Judgement::new(Verdict::Unchanged, Rule::Unchanged);
+    let mut judgement = Judgement::new(Verdict::NotAsked, Rule::NoPods);
     for (index, site) in asked.sites.iter().enumerate() {
         match walk.site(site) {
             Ok(End { verdict, rule, text }) => {
                 judgement.note(verdict, rule);
                 judgement.additions.extend(text.map(|text| Addition { site: index, text }));
             }
-            Err(refusal) => return walk.refused(site, refusal),
+            Err(refusal) => return walk.refused(site, &refusal),
         }
     }
     judgement.warnings = walk.warnings();
@@ -190,24 +190,26 @@ impl Walk<'_> {
         self.access.system_users.matching(self.asked.user).is_some()
     }
 
-    fn refused(&self, site: &Site, refusal: Refusal) -> Judgement {
+    fn refused(&self, site: &Site, refusal: &Refusal) -> Judgement {
         let Asked { kind, user, groups, .. } = self.asked;
         let place = if site.place.is_empty() { String::new() } else { format!(" ({})", site.place) };
         let groups = groups.join(", ");
-        let mut reason = format!(
-            "user {} in groups [{groups}] may not create or change this {kind}{place} with this {USER_INFO}: {}",
-            quoted(user),
-            refusal.why
-        );
-        let helps = if refusal.is_about_lists { self.helps(refusal.rule) } else { Vec::new() };
+        let mut why = refusal.why.clone();
         if refusal.is_about_lists {
-            reason.push_str(
+            why.push_str(
                 ", and none of trustControllers with systemUsers, externalUsers and externalGroups lets them",
             );
         }
-        if !helps.is_empty() {
-            reason.push_str(&format!(" (what would help: {})", helps.join("; or ")));
-        }
+        let helps = if refusal.is_about_lists { self.helps(refusal.rule) } else { Vec::new() };
+        let helps = if helps.is_empty() {
+            String::new()
+        } else {
+            format!(" (what would help: {})", helps.join("; or "))
+        };
+        let user_name = quoted(user);
+        let reason = format!(
+            "user {user_name} in groups [{groups}] may not create or change this {kind}{place} with this {USER_INFO}: {why}{helps}"
+        );
         Judgement::refused(refusal.rule, &reason, user)
     }
 

@@ -1,6 +1,6 @@
 //! Profile strict, case by case; and what holds in all cases.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
@@ -300,6 +300,16 @@ fn who() -> impl Strategy<Value = (&'static str, Vec<String>)> {
     (users, groups).prop_map(|(user, groups)| (user, groups.into_iter().map(str::to_owned).collect()))
 }
 
+fn job<'a>(
+    operation: Operation,
+    is_replica_set: bool,
+    (user, groups): (&'a str, &'a [String]),
+    sites: &'a [Site],
+    moment: Moment,
+) -> Asked<'a> {
+    Asked { operation, kind: "Job", is_replica_set, user, groups, has_templates: true, sites, moment }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
@@ -314,9 +324,7 @@ proptest! {
         let sites: Vec<Site> =
             sites.into_iter().map(|site| if create { Site { old: Given::Absent, ..site } } else { site }).collect();
         let access = access(&keys);
-        let asked = Asked {
-            operation, kind: "Job", is_replica_set, user, groups: &groups, has_templates: true, sites: &sites, moment: Moment::Final,
-        };
+        let asked = job(operation, is_replica_set, (user, &groups), &sites, Moment::Final);
         if judge(&asked, &access).verdict == Verdict::Refused {
             return Ok(());
         }
@@ -347,25 +355,20 @@ proptest! {
         let mut sites: Vec<Site> =
             sites.into_iter().map(|site| if create { Site { old: Given::Absent, ..site } } else { site }).collect();
         let access = access(&keys);
-        fn asked<'a>(sites: &'a [Site], groups: &'a [String], moment: Moment, rest: (Operation, bool, &'a str)) -> Asked<'a> {
-            let (operation, is_replica_set, user) = rest;
-            Asked { operation, kind: "Job", is_replica_set, user, groups, has_templates: true, sites, moment }
-        }
-        let rest = (operation, is_replica_set, user);
-        let first = judge(&asked(&sites, &groups, Moment::Mutating, rest), &access);
+        let first = judge(&job(operation, is_replica_set, (user, &groups), &sites, Moment::Mutating), &access);
         prop_assert!(first.verdict != Verdict::Refused || (first.additions.is_empty() && !first.reason.is_empty()));
         prop_assert_eq!(first.verdict == Verdict::Added, !first.additions.is_empty());
         if first.verdict == Verdict::Refused {
             return Ok(());
         }
-        let mut seen = BTreeMap::new();
+        let mut seen = BTreeSet::new();
         for addition in &first.additions {
             prop_assert_eq!(&sites[addition.site].given, &Given::Absent);
-            prop_assert!(seen.insert(addition.site, ()).is_none());
+            prop_assert!(seen.insert(addition.site));
             sites[addition.site].given = Given::Text(addition.text.clone());
         }
         for moment in [Moment::Mutating, Moment::Final] {
-            let again = judge(&asked(&sites, &groups, moment, rest), &access);
+            let again = judge(&job(operation, is_replica_set, (user, &groups), &sites, moment), &access);
             prop_assert!(again.additions.is_empty() && again.verdict != Verdict::Refused, "{:?}", again);
         }
     }

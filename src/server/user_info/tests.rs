@@ -53,26 +53,31 @@ struct Door {
 
 impl Door {
     fn new(snapshot: Option<Snapshot>, yunikorn: bool) -> Self {
-        let known = move |path: &str| {
-            path.ends_with("/namespaces/jobs")
-                || path.ends_with("/namespaces/quiet")
-                || (yunikorn && path.ends_with("/yunikorn-admission-controller-mutations"))
-        };
-        let answer = move |request: Request<kube::client::Body>| async move {
-            let (code, body) = if known(request.uri().path()) {
-                (
+        let hook =
+            yunikorn.then_some("mutatingwebhookconfigurations/yunikorn-admission-controller-mutations");
+        let known = ["namespaces/jobs", "namespaces/quiet"].into_iter().chain(hook);
+        Self::with(snapshot, known.map(|path| (path.to_owned(), Value::Null)).collect())
+    }
+
+    /// The API server knows objects at paths with these ends, annotated so.
+    fn with(snapshot: Option<Snapshot>, known: Vec<(String, Value)>) -> Self {
+        let answer = move |request: Request<kube::client::Body>| {
+            let found = known.iter().find(|(path, _)| request.uri().path().ends_with(path));
+            let (code, body) = match found {
+                Some((_, annotations)) => (
                     200,
-                    json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"name": "x"}}),
-                )
-            } else {
-                (
+                    json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata",
+                        "metadata": {"name": "x", "annotations": annotations}}),
+                ),
+                None => (
                     404,
                     json!({"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound"}),
-                )
+                ),
             };
-            Ok::<_, Infallible>(
-                http::Response::builder().status(code).body(Body::from(body.to_string())).unwrap(),
-            )
+            let body = Body::from(body.to_string());
+            std::future::ready(Ok::<_, Infallible>(
+                http::Response::builder().status(code).body(body).unwrap(),
+            ))
         };
         let client = Client::new(tower::service_fn(answer), "default");
         let publisher = Publisher::default();
@@ -213,6 +218,65 @@ async fn parity_is_byte_for_byte() {
     let message = "user alice with groups [devs] is not allowed to set user annotation";
     assert_eq!((&refused["allowed"], &refused["status"]["message"]), (&json!(false), &json!(message)));
     assert_eq!(refused.get("warnings"), None);
+}
+
+/// A recorded request as an API server asks it.
+fn recorded(asked: &Value) -> Value {
+    let kind = asked["kind"].as_str().unwrap();
+    let group = match kind {
+        "Job" | "CronJob" => "batch",
+        "Pod" | "pod" | "ReplicationController" => "",
+        _ => "apps",
+    };
+    let object = |pod: &Value| {
+        let pod = json!({
+            "metadata": {"labels": pod["labels"], "annotations": pod["annotations"], "uid": pod["uid"]},
+            "spec": {"priorityClassName": pod["priorityClass"], "schedulerName": pod["schedulerName"]},
+        });
+        match kind {
+            "Pod" => pod,
+            "CronJob" => json!({"spec": {"jobTemplate": {"spec": {"template": pod}}}}),
+            _ => json!({"spec": {"template": pod}}),
+        }
+    };
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u1",
+        "kind": {"group": group, "version": "v1", "kind": kind}, "operation": asked["operation"], "namespace": asked["namespace"],
+        "userInfo": {"username": asked["user"], "groups": asked["groups"]},
+        "object": object(&asked["pod"]), "oldObject": object(&asked["oldPod"])}})
+}
+
+#[tokio::test]
+async fn recorded_requests_are_answered_as_by_yunikorns_controller() {
+    let (mut patched, mut refused) = (0, 0);
+    for line in include_str!("../../../tests/vectors/yunikorn-mutate.jsonl").lines() {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let (asked, expected) = (&row["asked"], &row["answer"]);
+        let mut snapshot = snapshot(Some(PARITY));
+        let data: Option<_> = serde_json::from_value(asked["configs"]["data"].clone()).unwrap();
+        snapshot.defaults.as_mut().unwrap().data = data.unwrap_or_default();
+        let namespace = match asked["namespace"].as_str().unwrap() {
+            "" => "default",
+            other => other,
+        };
+        let class = asked["pod"]["priorityClass"].as_str().unwrap();
+        let known = vec![
+            (format!("namespaces/{namespace}"), asked["namespaceAnnotations"].clone()),
+            (format!("priorityclasses/{class}"), asked["priorityClassAnnotations"].clone()),
+        ];
+        let answer = Door::with(Some(snapshot), known).ask("/user-info", &recorded(asked)).await;
+        if namespace == "kube-system" {
+            assert_eq!(answer, json!({"uid": "u1", "allowed": true}));
+            continue;
+        }
+        assert_eq!(answer["allowed"], expected["allowed"], "{line}: {answer}");
+        assert_eq!(patch(&answer), expected["patch"], "{line}");
+        if expected["allowed"] == false {
+            assert_eq!(answer["status"]["message"], expected["message"], "{line}");
+            refused += 1;
+        }
+        patched += usize::from(answer.get("patch").is_some());
+    }
+    assert!(patched > 50 && refused > 20, "{patched} {refused}");
 }
 
 /// What its controller has added for alice is not hers to add; behind it, it is not refused.
