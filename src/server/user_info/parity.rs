@@ -6,7 +6,6 @@ use super::audit::Audit;
 use super::beside::Beside;
 use crate::access::guard::{Judgement, Mode};
 use crate::api::review::admission;
-use crate::api::review::change;
 use crate::api::review::user_info::{Asked, notes};
 use crate::model::admission::request::USER_INFO;
 use crate::model::admission::{self as model, Evaluation, Outcome, Request, Surroundings, UserInfo};
@@ -37,16 +36,29 @@ pub(super) async fn answer(
         }
     };
     audit.note(doors, &asked, &judgement, mode);
-    let mut answered = change::response(&asked.uid, judgement.refusal(mode), &[]);
-    if let Some(response) = answered.get_mut("response").and_then(Value::as_object_mut) {
-        if mode == Mode::Enforce && !evaluation.patches.is_empty() {
-            let patch = admission::encoded(&evaluation.patches);
-            response.insert("patch".to_owned(), patch);
-            response.insert("patchType".to_owned(), json!("JSONPatch"));
-        }
-        response.insert("auditAnnotations".to_owned(), notes(&judgement));
+    let refusal = judgement.refusal(mode).and(refusal_of(&evaluation));
+    let mut response =
+        json!({"uid": asked.uid, "allowed": refusal.is_none(), "auditAnnotations": notes(&judgement)});
+    let mut insert = |field: &str, value: Value| {
+        response.as_object_mut().and_then(|fields| fields.insert(field.to_owned(), value));
+    };
+    if let Some(message) = refusal {
+        // Neither code nor reason: so kubectl prints what it prints of YuniKorn's.
+        insert("status", json!({"message": message}));
     }
-    Ok(answered)
+    if mode == Mode::Enforce && !evaluation.patches.is_empty() {
+        insert("patch", admission::encoded(&evaluation.patches));
+        insert("patchType", "JSONPatch".into());
+    }
+    Ok(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}))
+}
+
+/// The admission controller's own words.
+fn refusal_of(evaluation: &Evaluation) -> Option<&str> {
+    match &evaluation.outcome {
+        Outcome::Denied(message) => Some(message),
+        Outcome::Allowed | Outcome::Unknown(_) => None,
+    }
 }
 
 async fn evaluated(doors: &Doors, request: &Request) -> Result<Evaluation, String> {
