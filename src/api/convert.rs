@@ -342,8 +342,8 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
         scheduler_url,
         rbac_mirror: rbac_mirror == api::RbacMirror::Enabled,
         delegation: match delegation {
-            api::Delegation::Off => Delegation::Off,
-            api::Delegation::On => Delegation::On,
+            api::Delegation::Disabled => Delegation::Disabled,
+            api::Delegation::Enabled => Delegation::Enabled,
         },
     };
     if wrong.is_empty() { Ok(spec) } else { Err(wrong) }

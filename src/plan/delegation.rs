@@ -115,9 +115,9 @@ fn contribution(objects: &[Resolved], index: usize) -> Option<&Contribution> {
 
 /// Why an object does not count, whoever administers what.
 fn never(contribution: &Contribution, delegation: Delegation) -> Option<String> {
-    if delegation == Delegation::Off {
+    if delegation == Delegation::Disabled {
         return Some(
-            "it is written in the name of a queue's administrator (`delegatedBy`), and `delegation` of YuniKornConfig `default` is Off"
+            "it is written in the name of a queue's administrator (`delegatedBy`), and `delegation` of YuniKornConfig `default` is Disabled"
                 .to_owned(),
         );
     }

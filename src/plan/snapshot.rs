@@ -185,9 +185,9 @@ pub enum Adoption {
 pub enum Delegation {
     /// Cluster administrators only.
     #[default]
-    Off,
+    Disabled,
     /// Administrators of a queue as well, in their own name.
-    On,
+    Enabled,
 }
 
 /// The spec of the `YuniKornConfig`.
@@ -224,7 +224,7 @@ impl Default for ConfigSpec {
             adoption: Adoption::IfUnowned,
             scheduler_url: None,
             rbac_mirror: false,
-            delegation: Delegation::Off,
+            delegation: Delegation::Disabled,
         }
     }
 }

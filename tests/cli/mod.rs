@@ -18,5 +18,6 @@ fn cases() {
         .env("NO_COLOR", "1")
         .case("tests/cli/cases/*.trycmd")
         .case("tests/cli/cases/*.toml")
-        .case("README.md");
+        .case("README.md")
+        .case("docs/*.md");
 }

@@ -1,7 +1,7 @@
-//! README.md says what is true: its commands run, its manifests are valid, its tables are complete.
+//! README.md and the pages of docs/ say what is true: their commands run, their manifests are valid, their tables are complete.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use queuewarden::plan::conditions::{Reason, Type};
 
@@ -11,8 +11,23 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+fn page(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap()
+}
+
 fn readme() -> String {
-    std::fs::read_to_string(root().join("README.md")).unwrap()
+    page("README.md")
+}
+
+/// README.md and the pages of docs/, each with its path.
+fn pages() -> Vec<(PathBuf, String)> {
+    let files = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<PathBuf> =
+        files.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
+    paths.sort();
+    assert!(paths.len() > 5, "{paths:?}");
+    paths.insert(0, root().join("README.md"));
+    paths.into_iter().map(|path| (path.clone(), std::fs::read_to_string(path).unwrap())).collect()
 }
 
 /// The fenced blocks of one language.
@@ -56,7 +71,7 @@ fn conditions(text: &str) -> Vec<Vec<String>> {
 
 #[test]
 fn the_conditions_are_all_there_and_nothing_else() {
-    let text = readme();
+    let text = page("docs/conditions.md");
     let rows = conditions(&text);
     let types: BTreeSet<_> = rows.iter().map(|row| row[1].as_str()).collect();
     let reasons: BTreeSet<_> = rows.iter().map(|row| row[2].as_str()).collect();
@@ -72,28 +87,50 @@ fn every_command_is_named() {
     let entries =
         commands.lines().filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
     let names = entries.filter_map(|entry| entry.split_whitespace().next()).filter(|name| *name != "help");
-    let text = readme();
+    let text = page("docs/command-line.md");
     for name in names {
         assert!(
             text.contains(&format!("queuewarden {name}")),
-            "README.md does not mention `queuewarden {name}`"
+            "docs/command-line.md does not mention `queuewarden {name}`"
         );
     }
 }
 
+/// As GitHub makes them of titles.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let titles =
+        text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim());
+    let kept = |title: &str| {
+        title
+            .chars()
+            .filter(|each| each.is_alphanumeric() || matches!(each, ' ' | '-' | '_'))
+            .collect::<String>()
+    };
+    titles.map(|title| kept(title).to_lowercase().replace(' ', "-")).collect()
+}
+
 #[test]
 fn links_lead_somewhere() {
-    let text = readme();
-    for link in text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link) {
-        if let Some(anchor) = link.strip_prefix('#') {
-            let found = text
-                .lines()
-                .filter_map(|line| line.strip_prefix("## "))
-                .any(|title| title.to_lowercase().replace(' ', "-") == anchor);
-            assert!(found, "no section #{anchor}");
-        } else if !link.starts_with("https://") {
-            assert!(root().join(link).exists(), "no file {link}");
+    for (path, text) in pages() {
+        let links = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
+        for link in links.filter(|link| !link.starts_with("https://")) {
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
+            assert!(target.exists(), "{}: no file {link}", path.display());
+            let found =
+                anchor.is_empty() || anchors(&std::fs::read_to_string(&target).unwrap()).contains(anchor);
+            assert!(found, "{}: no section {link}", path.display());
         }
+    }
+}
+
+/// Whoever reads the README finds every page from there.
+#[test]
+fn every_page_is_linked() {
+    let text = readme();
+    for (path, _) in pages().into_iter().skip(1) {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(text.contains(&format!("(docs/{name})")), "README.md does not link docs/{name}");
     }
 }
 
@@ -103,7 +140,7 @@ fn metrics_are_the_operators() {
     let code = ["operator", "server"]
         .map(|part| std::fs::read_to_string(root().join(format!("src/{part}/metrics.rs"))).unwrap())
         .concat();
-    let text = readme();
+    let text: String = pages().into_iter().map(|(_, text)| text).collect();
     let named: Vec<&str> =
         text.split("`queuewarden_").skip(1).filter_map(|rest| Some(rest.split_once('`')?.0)).collect();
     assert!(!named.is_empty());

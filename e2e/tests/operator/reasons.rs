@@ -66,6 +66,7 @@ async fn every_reason_is_reached() -> Result<()> {
         moot_grants(&mut seen).await?;
         bases(&mut seen).await?;
         binary_data(&mut seen).await?;
+        a_mirror(&mut seen).await?;
         refused_writes(&mut seen).await?;
         observing(&mut seen).await?;
         a_scheduler_that_does_not_load(&mut seen).await?;
@@ -243,6 +244,15 @@ async fn binary_data(seen: &mut Seen<'_>) -> Result<()> {
     put("queues.yaml.gz", "null").await?;
     seen.config("Ready", "True", "Ready").await?;
     seen.queue_acl("good", "Ready", "True", "Ready").await?;
+    Ok(())
+}
+
+async fn a_mirror(seen: &mut Seen<'_>) -> Result<()> {
+    seen.bed.apply_kustomization("manifests/rbac-mirror").await?;
+    configure(seen.bed, "  rbacMirror: Enabled\n").await?;
+    seen.config("Mirrored", "True", "Mirrored").await?;
+    configure(seen.bed, "").await?;
+    seen.config("Ready", "True", "Ready").await?;
     Ok(())
 }
 

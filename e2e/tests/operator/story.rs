@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
+use queuewarden_e2e::audit::Write;
 use queuewarden_e2e::conditions::is_false;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Bed, Capability, Kind, yunikorn};
+use queuewarden_e2e::{Bed, Capability, Kind, eventually, yunikorn};
 
 use super::{acl, apply, config_is, delete, grant, hashes, live, running, submits, writes};
 
@@ -108,8 +109,15 @@ async fn an_idle_operator_writes_nothing() -> Result<()> {
         }
         let _operator = running(bed).await?;
         grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        let before = bed.audit()?.mark()?;
         apply(bed, &acl("bad", "root.gone", "submit: {users: [alice]}")).await?;
         bed.wait_for(Kind::QueueAcl, "bad", is_false("Ready", "QueueNotFound"), PATIENCE).await?;
+        // Its event follows its status.
+        eventually("the event about `bad`", PATIENCE, || async {
+            let told = |write: &Write| write.resource == "events" && write.name.starts_with("bad.");
+            Ok((bed.audit()?.count(before, told)? > 0).then_some(()))
+        })
+        .await?;
         config_is(bed, queuewarden_e2e::conditions::is_true("Loaded"), PATIENCE).await?;
         let mark = bed.audit()?.mark()?;
         // Idleness is a stretch of time, not a condition one could wait for.

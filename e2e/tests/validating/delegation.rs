@@ -229,7 +229,7 @@ async fn a_queue_administrator_changes_their_subtree_and_nothing_else() -> Resul
         if !bed.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        let (_operator, _) = judged(bed, BASE, &json!({"delegation": "On"})).await?;
+        let (_operator, _) = judged(bed, BASE, &json!({"delegation": "Enabled"})).await?;
         let sue = prepared(bed).await?;
         let before = (stored(bed).await?, live(bed).await?);
         let ways = ways();

@@ -88,18 +88,21 @@ pub struct AdmissionPolicySpec {
     #[schemars(schema_with = "schema::patterns")]
     pub external_groups: Option<Vec<String>>,
 
-    /// What queuewarden says at once to whoever applies a pod or a workload that YuniKorn would reject: nothing (Off), a line in its log
-    /// (Audit), a warning that kubectl prints (Warn), or a refusal with the reason (Deny). It needs the webhook of manifests/submission.
-    /// What is certain is refused, what is not is only warned about; YuniKorn decides in any case. Left out: Off.
+    /// See [`Submission`], whose description is shown for the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submission: Option<Submission>,
 
-    /// What queuewarden does about the user.info annotation of workloads. Left out: nothing.
+    /// What queuewarden does about the annotation yunikorn.apache.org/user.info, which says in whose name a workload runs: it is added where it
+    /// is missing, and refused where the requester may not set it. It needs the webhooks of manifests/user-info. Who may set it is what
+    /// bypassAuth, trustControllers, systemUsers, externalUsers and externalGroups say. Left out: nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_info: Option<UserInfo>,
 }
 
-/// What is done about a workload that YuniKorn would reject.
+/// What queuewarden says at once to whoever applies a pod or a workload that YuniKorn would reject: nothing ("Off", in quotes: without
+/// them YAML reads it as false), a line in its log (Audit), a warning that kubectl prints (Warn), or a refusal with the reason (Deny).
+/// It needs the webhook of manifests/submission. What is certain is refused, what is not is only warned about; YuniKorn decides in any
+/// case. Left out: Off.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq)]
 #[schemars(inline)]
 pub enum Submission {
@@ -113,18 +116,16 @@ pub enum Submission {
     Deny,
 }
 
-/// What queuewarden does about the annotation yunikorn.apache.org/user.info, which says in whose name a workload runs: it is added where it is
-/// missing, and refused where the requester may not set it. It needs the webhooks of manifests/user-info. Who may set it is what bypassAuth,
-/// trustControllers, systemUsers, externalUsers and externalGroups say.
+/// What queuewarden does about the annotation yunikorn.apache.org/user.info.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(inline)]
 pub struct UserInfo {
-    /// How much is done about it. Write "Off" in quotes: YAML takes the bare word for a boolean. Left out: Off.
+    /// See [`UserInfoMode`], whose description is shown for the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<UserInfoMode>,
 
-    /// By which rules. Left out: strict.
+    /// See [`UserInfoProfile`], whose description is shown for the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<UserInfoProfile>,
 

@@ -114,7 +114,7 @@ pub struct QueueAclSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
 
-    /// The administrator of the queue who writes this object, where YuniKornConfig spec.delegation is On. Whoever is no cluster administrator
+    /// The administrator of the queue who writes this object, where YuniKornConfig spec.delegation is Enabled. Whoever is no cluster administrator
     /// writes their own name here, and the grant counts as long as YuniKorn's ACLs make them administrator of the queue or one above it.
     /// Left out: a cluster administrator writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -98,9 +98,9 @@ pub struct YuniKornConfigSpec {
     #[serde(default)]
     pub rbac_mirror: RbacMirror,
 
-    /// Whether administrators of a queue may write QueueAcls of that queue and those below it, never of root, with spec.delegatedBy. On also
-    /// needs the manifests in manifests/delegation, which let them write and keep them from writing anything else. Off: objects with
-    /// spec.delegatedBy grant nothing. Default: Off.
+    /// Enabled: administrators of a queue may write QueueAcls of that queue and those below it, never of root, with spec.delegatedBy. It also
+    /// needs the manifests in manifests/delegation, which let them write and keep them from writing anything else. Disabled: objects with
+    /// spec.delegatedBy grant nothing. Default: Disabled.
     #[serde(default)]
     pub delegation: Delegation,
 }
@@ -178,15 +178,15 @@ pub enum RbacMirror {
     Enabled,
 }
 
-/// Whether administrators of a queue may write objects of its subtree.
+/// Whether administrators of a queue may write objects of its subtree. Named as [`RbacMirror`] is, for the same reason.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[schemars(inline)]
 pub enum Delegation {
     /// Cluster administrators only.
     #[default]
-    Off,
+    Disabled,
     /// Administrators of a queue as well.
-    On,
+    Enabled,
 }
 
 /// Whether queuewarden writes.

@@ -112,7 +112,7 @@ pub fn depends_on_who(snapshot: &Snapshot, change: &Change) -> bool {
 }
 
 fn delegates(snapshot: &Snapshot) -> bool {
-    config(snapshot).is_some_and(|(_, spec)| spec.delegation == Delegation::On)
+    config(snapshot).is_some_and(|(_, spec)| spec.delegation == Delegation::Enabled)
 }
 
 /// The configuration, if there is one that can be read.

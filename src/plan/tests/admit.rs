@@ -157,7 +157,7 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
     let lifted = by(&who("boss", &[]), "lifted", "root.test", Right::Admin, "sue");
     let mine = own("mine", "root.prod.etl");
     let objects = vec![trusted.clone(), foreign.clone(), above.clone(), mine.clone()];
-    let mut snapshot = teams(Delegation::On, objects);
+    let mut snapshot = teams(Delegation::Enabled, objects);
     quiet(&mut snapshot);
     let change = |object: &Object, edit: fn(&mut QueueAclSpec)| Some(with(object.clone(), edit));
     let no = |name: &str, old: Option<Object>, new: Option<Object>, words: &str| {
@@ -283,7 +283,7 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
 
 #[test]
 fn with_delegation_off_rbac_alone_decides() {
-    let mut snapshot = teams(Delegation::Off, Vec::new());
+    let mut snapshot = teams(Delegation::Disabled, Vec::new());
     quiet(&mut snapshot);
     let eve = who("eve", &[]);
     let answer = admit(&snapshot, &asked(&eve, false, None, Some(submit("x", "root.test", "ann"))));
@@ -298,7 +298,7 @@ fn with_delegation_off_rbac_alone_decides() {
 
 #[test]
 fn whoever_administers_by_a_group_is_told_to_name_it() {
-    let mut snapshot = teams(Delegation::On, Vec::new());
+    let mut snapshot = teams(Delegation::Enabled, Vec::new());
     quiet(&mut snapshot);
     let bob = who("bob", &["qa", "system:authenticated"]);
     let object = |groups: &[&str]| by(&who("bob", groups), "x", "root.test", Right::Submit, "ann");
@@ -310,7 +310,7 @@ fn whoever_administers_by_a_group_is_told_to_name_it() {
 
 #[test]
 fn while_nobody_knows_who_administers_what_delegates_wait() {
-    let mut snapshot = teams(Delegation::On, Vec::new());
+    let mut snapshot = teams(Delegation::Enabled, Vec::new());
     snapshot.base.as_mut().unwrap().data.insert(KEY.into(), "a: [".into());
     let sue = who("sue", &[]);
     let object = by(&sue, "x", "root.prod", Right::Submit, "ann");

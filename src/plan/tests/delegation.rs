@@ -74,7 +74,7 @@ fn an_administrator_grants_on_their_queue_and_below() {
         (who("pat", &[]), "root.prod", NO),
     ] {
         let object = by(&writer, "d", queue, Right::Submit, "ann");
-        let snapshot = teams(Delegation::On, vec![object]);
+        let snapshot = teams(Delegation::Enabled, vec![object]);
         assert_eq!(accepted(&snapshot, "d"), expected, "{writer:?} {queue}");
         let settled = settled(&snapshot);
         let has = text(&settled.snapshot).contains("ann");
@@ -86,19 +86,19 @@ fn an_administrator_grants_on_their_queue_and_below() {
 #[test]
 fn nothing_delegated_counts_while_delegation_is_off() {
     let object = by(&who("sue", &[]), "d", "root.prod", Right::Submit, "ann");
-    let snapshot = teams(Delegation::Off, vec![object]);
+    let snapshot = teams(Delegation::Disabled, vec![object]);
     assert_eq!(accepted(&snapshot, "d"), NO);
-    assert!(acl_message(&plan(&snapshot), "d", "Accepted").contains("is Off"));
+    assert!(acl_message(&plan(&snapshot), "d", "Accepted").contains("is Disabled"));
     assert!(!text(&settled(&snapshot).snapshot).contains("ann"));
 }
 
 #[test]
 fn nobody_takes_away_what_cluster_administrators_grant() {
     let mut object = by(&who("sue", &[]), "d", "root.prod", Right::Submit, "ann");
-    let snapshot = teams(Delegation::On, vec![object.clone()]);
+    let snapshot = teams(Delegation::Enabled, vec![object.clone()]);
     assert_eq!(submit_of(&settled(&snapshot).snapshot, "root.prod"), "ann,pat");
     object.spec.as_mut().unwrap().base_acl = BaseAcl::Replace;
-    assert_eq!(accepted(&teams(Delegation::On, vec![object]), "d"), NO);
+    assert_eq!(accepted(&teams(Delegation::Enabled, vec![object]), "d"), NO);
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_chain_of_administrators_holds_by_its_first_link() {
     let sue = by(&who("sue", &[]), "a", "root.prod.etl", Right::Admin, "bob");
     let bob = by(&who("bob", &[]), "b", "root.prod.etl.nightly", Right::Admin, "carol");
     let carol = by(&who("carol", &[]), "c", "root.prod.etl.nightly", Right::Submit, "dave");
-    let mut snapshot = teams(Delegation::On, vec![carol, bob, sue]);
+    let mut snapshot = teams(Delegation::Enabled, vec![carol, bob, sue]);
     for name in ["a", "b", "c"] {
         assert_eq!(accepted(&snapshot, name), YES, "{name}");
     }
@@ -120,12 +120,12 @@ fn a_chain_of_administrators_holds_by_its_first_link() {
 #[test]
 fn nobody_lifts_themselves() {
     let own = by(&who("eve", &[]), "a", "root.prod", Right::Admin, "eve");
-    assert_eq!(accepted(&teams(Delegation::On, vec![own]), "a"), NO);
+    assert_eq!(accepted(&teams(Delegation::Enabled, vec![own]), "a"), NO);
     let circle = vec![
         by(&who("eve", &[]), "a", "root.prod", Right::Admin, "mal"),
         by(&who("mal", &[]), "b", "root.prod", Right::Admin, "eve"),
     ];
-    let snapshot = teams(Delegation::On, circle);
+    let snapshot = teams(Delegation::Enabled, circle);
     assert_eq!((accepted(&snapshot, "a"), accepted(&snapshot, "b")), (NO.into(), NO.into()));
 }
 
@@ -134,7 +134,7 @@ fn what_was_in_force_ends_with_the_right_it_rests_on() {
     let mut first = submit("first", "root.test", "x");
     first.spec.as_mut().unwrap().admin = Some(Grant::Raw("tmp".into()));
     let second = by(&who("tmp", &[]), "second", "root.test", Right::Submit, "ann");
-    let before = settled(&teams(Delegation::On, vec![first, second]));
+    let before = settled(&teams(Delegation::Enabled, vec![first, second]));
     assert!(text(&before.snapshot).contains("ann"));
     let mut after = before.snapshot.clone();
     after.queue_acls.remove(0);
@@ -156,7 +156,7 @@ fn one_writer_cannot_fill_the_config_map() {
         let users: Vec<_> = (0..200).map(|n| format!("{name}{n:0100}")).collect();
         by(&who("sue", &[]), name, "root.prod", Right::Submit, &users.join(","))
     };
-    let snapshot = teams(Delegation::On, vec![long("a"), long("b")]);
+    let snapshot = teams(Delegation::Enabled, vec![long("a"), long("b")]);
     assert_eq!((accepted(&snapshot, "a"), accepted(&snapshot, "b")), (YES.into(), "False/TooLarge".into()));
 }
 
@@ -183,8 +183,8 @@ proptest! {
             let right = if *admin { Right::Admin } else { Right::Submit };
             by(writer, &format!("o{n}"), queue, right, acl)
         }).collect();
-        let without = settled(&teams(Delegation::On, Vec::new()));
-        let with_all = settled(&teams(Delegation::On, objects));
+        let without = settled(&teams(Delegation::Enabled, Vec::new()));
+        let with_all = settled(&teams(Delegation::Enabled, objects));
         let (old, new) = (access(&without.snapshot), access(&with_all.snapshot));
         let diff = crate::access::diff(&old, &new);
         for change in &diff.kept.changes {
