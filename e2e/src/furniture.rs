@@ -4,14 +4,12 @@ use std::fmt::Debug;
 
 use anyhow::Result;
 use k8s_openapi::api::admissionregistration::v1::{
-    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration,
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 };
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{
-    ConfigMap, Namespace, Node, Pod, ReplicationController, Secret, Service,
-};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, ReplicationController, Secret, Service};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -131,13 +129,7 @@ impl Bed {
 
     /// What would keep everybody from writing, or judge what is written, when its test is over.
     async fn delete_gates(&self) -> Result<()> {
-        let hooks: Api<ValidatingWebhookConfiguration> = Api::all(self.client()?);
-        for hook in hooks.list(&ListParams::default()).await? {
-            if hook.name_any().contains("queuewarden") {
-                gone(hooks.delete(&hook.name_any(), &DeleteParams::default()).await.map(drop))?;
-            }
-        }
-        self.delete_mutating_webhooks().await?;
+        self.remove_webhooks().await?;
         let bindings: Api<ValidatingAdmissionPolicyBinding> = Api::all(self.client()?);
         gone(bindings.delete("queuewarden-delegation", &DeleteParams::default()).await.map(drop))
     }

@@ -106,8 +106,7 @@ impl Bed {
         let own = self.local()?.plane.people.member(user, organisations)?;
         let path = Session::get()?.directory().join(format!("certified-{user}.kubeconfig"));
         let [certificate, key] = [own.certificate, own.key].map(|pem| ByteString(pem.into_bytes()));
-        self.access
-            .write_for(&path, &json!({"client-certificate-data": certificate, "client-key-data": key}))
+        self.access.write_for(&path, &json!({"client-certificate-data": certificate, "client-key-data": key}))
     }
 
     /// A kubeconfig with a fresh token of a `ServiceAccount`, valid for an hour. The account must exist.

@@ -1,17 +1,22 @@
 //! Webhooks as `manifests/` ships them, whose Service is an address here.
 
+use std::fmt::Debug;
+
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::ByteString;
-use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
-use kube::ResourceExt as _;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
 use kube::api::{Api, DeleteParams, ListParams};
+use kube::{Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::bed::Bed;
 use crate::doors::Doors;
 use crate::furniture::gone;
 
-/// How the names of queuewarden's own begin or end.
+/// A part of the names of queuewarden's own.
 const OURS: &str = "queuewarden";
 
 impl Bed {
@@ -45,16 +50,25 @@ impl Bed {
         self.apply_text(&list.to_string(), "queuewarden-e2e").await
     }
 
-    /// Removes mutating webhooks of queuewarden: nothing but a test installs them.
-    pub(crate) async fn delete_mutating_webhooks(&self) -> Result<()> {
-        let hooks: Api<MutatingWebhookConfiguration> = Api::all(self.client()?);
-        for hook in hooks.list(&ListParams::default()).await? {
-            if hook.name_any().contains(OURS) {
-                gone(hooks.delete(&hook.name_any(), &DeleteParams::default()).await.map(drop))?;
-            }
-        }
-        Ok(())
+    /// Removes queuewarden's webhooks: nothing but a test installs them.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn remove_webhooks(&self) -> Result<()> {
+        remove(&Api::<MutatingWebhookConfiguration>::all(self.client()?)).await?;
+        remove(&Api::<ValidatingWebhookConfiguration>::all(self.client()?)).await
     }
+}
+
+async fn remove<K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug>(
+    api: &Api<K>,
+) -> Result<()> {
+    for hook in api.list(&ListParams::default()).await? {
+        if hook.name_any().contains(OURS) {
+            gone(api.delete(&hook.name_any(), &DeleteParams::default()).await.map(drop))?;
+        }
+    }
+    Ok(())
 }
 
 /// Makes an address of a Service.

@@ -1,7 +1,12 @@
 //! Who submits, and how it comes to be known: `YuniKorn`'s admission controller with its holes, the guard that closes them, and what the real
 //! scheduler sees of either.
 
+mod alice;
+mod beside;
+mod harmless;
 mod holes;
+mod parity;
+mod time;
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -9,8 +14,9 @@ use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
 use queuewarden::model::admission::request::USER_INFO;
 use queuewarden_e2e::bed::NAMESPACE;
+use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, eventually};
+use queuewarden_e2e::{Bed, Capability, Doors, Kind, Operator, eventually};
 use serde_json::{Value, json};
 
 /// Everybody may submit to every queue, and asks for the one in the label or gets that of the namespace.
@@ -27,6 +33,15 @@ const FURNITURE: &str = include_str!("furniture.yaml");
 
 /// `YuniKorn` as its Helm chart installs it, with Kubernetes' controllers; everybody may submit. `false` where the cluster cannot do that.
 async fn yunikorn_alone(bed: &Bed) -> Result<bool> {
+    if !scheduler_alone(bed).await? {
+        return Ok(false);
+    }
+    bed.start_admission_controller().await?;
+    Ok(true)
+}
+
+/// The scheduler with Kubernetes' controllers; everybody may submit.
+async fn scheduler_alone(bed: &Bed) -> Result<bool> {
     let needed = [Capability::OperatorProcess, Capability::AdmissionProcess, Capability::ControllerManager];
     if !bed.can_run(&needed)? {
         return Ok(false);
@@ -34,9 +49,70 @@ async fn yunikorn_alone(bed: &Bed) -> Result<bool> {
     bed.apply_text(FURNITURE, "queuewarden-e2e").await?;
     bed.set_base(OPEN).await?;
     bed.yunikorn()?.wait_for_text(OPEN, PATIENCE).await?;
-    bed.start_admission_controller().await?;
     bed.start_controller_manager().await?;
     Ok(true)
+}
+
+/// Kinds of other people's whose templates the guard is told of.
+const TEMPLATES: [(&str, &str, &str); 5] = [
+    ("sparkoperator.k8s.io", "sparkapplications", "spec.driver.annotations"),
+    ("sparkoperator.k8s.io", "sparkapplications", "spec.executor.annotations"),
+    ("kubeflow.org", "pytorchjobs", "spec.pytorchReplicaSpecs.*.template"),
+    ("ray.io", "rayclusters", "spec.headGroupSpec.template"),
+    ("ray.io", "rayclusters", "spec.workerGroupSpecs.*.template"),
+];
+
+/// The `spec` of an `AdmissionPolicy` that closes the holes.
+fn strict() -> Value {
+    let template = |(group, resource, path)| json!({"group": group, "resource": resource, "path": path});
+    let templates: Vec<Value> = TEMPLATES.into_iter().map(template).collect();
+    json!({"userInfo": {"mode": "Enforce", "profile": "strict", "templates": templates}})
+}
+
+/// queuewarden with this policy beside the scheduler; nobody asks it yet.
+async fn guard<'bed>(bed: &'bed Bed, policy: &Value) -> Result<(Operator<'bed>, Doors)> {
+    bed.install().await?;
+    bed.apply_file("manifests/user-info/rbac.yaml").await?;
+    let object = |kind: &str, spec: &Value| {
+        json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": kind, "metadata": {"name": "default"}, "spec": spec})
+            .to_string()
+    };
+    let config = json!({"schedulerUrl": bed.scheduler_url()});
+    bed.apply_text(&object("YuniKornConfig", &config), "e2e").await?;
+    bed.apply_text(&object("AdmissionPolicy", policy), "e2e").await?;
+    let (operator, doors) = Operator::start_serving(bed, &[]).await?;
+    bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+    bed.wait_for(Kind::AdmissionPolicy, "default", is_true("Accepted"), PATIENCE).await?;
+    Ok((operator, doors))
+}
+
+/// Makes the API server ask, by the manifests in this folder, and waits until it does: what it must refuse is refused.
+async fn ask(bed: &Bed, folder: &str, doors: &Doors) -> Result<()> {
+    bed.install_webhooks(folder, doors, add_templates).await?;
+    eventually("the API server to ask queuewarden", PATIENCE, || async {
+        let probe = controller("ReplicationController", "probe", &claim("boss"));
+        let answer = kubectl(bed, "mallory", &["create", "--dry-run=server"], &probe).await;
+        refused(answer, &["user-info.queuewarden.dev"])?;
+        Ok(Some(()))
+    })
+    .await
+}
+
+/// As the kustomization of whoever has such kinds does it.
+fn add_templates(configuration: &mut Value) {
+    let of_group = |group: &str, resource: &str| {
+        json!({"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"],
+            "resources": [resource], "scope": "Namespaced"})
+    };
+    let rules = configuration.pointer_mut("/webhooks/0/rules").and_then(Value::as_array_mut);
+    if let Some(rules) = rules {
+        for (group, resource) in TEMPLATES.map(|(group, resource, _)| (group, resource)) {
+            let rule = of_group(group, resource);
+            if !rules.contains(&rule) {
+                rules.push(rule);
+            }
+        }
+    }
 }
 
 /// `kubectl ARGS -f -` as this user, who is one of the people.
@@ -104,9 +180,9 @@ fn said(annotations: &std::collections::BTreeMap<String, String>) -> Result<Opti
     Ok(info.as_ref().map(submitter))
 }
 
-/// The pods that run for this application, once the newest of them satisfies `wanted`: who submits them.
-async fn pods_say(bed: &Bed, application: &str, user: &str) -> Result<Submitter> {
-    let pods: Api<Pod> = Api::namespaced(bed.client()?, NAMESPACE);
+/// The pods of the workload of this name, once one of them is this user's: who submits it.
+async fn pods_say(bed: &Bed, application: &str, namespace: &str, user: &str) -> Result<Submitter> {
+    let pods: Api<Pod> = Api::namespaced(bed.client()?, namespace);
     let of_it = ListParams::default().labels(&format!("run={application}"));
     eventually(&format!("a pod of {application} by {user}"), PATIENCE, || async {
         let pods = pods.list(&of_it).await?;
