@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::conditions::Reason;
 use super::resolve::Refusal;
 use super::snapshot::{AdmissionPolicySpec, Entry};
+use crate::access::guard;
 use crate::access::submission::Mode;
 use crate::model::admission;
 use crate::text::diag::Diagnostic;
@@ -16,12 +17,21 @@ pub(super) type Keys = BTreeMap<&'static str, String>;
 
 /// What is done about workloads that `YuniKorn` would reject: what the policy says that decides, or its last valid version.
 pub fn submission(entries: &[Entry<AdmissionPolicySpec, AdmissionPolicySpec>]) -> Mode {
+    in_force(entries).and_then(|policy| policy.submission).unwrap_or_default()
+}
+
+/// What is done about `user.info`, by the same policy.
+pub fn user_info(entries: &[Entry<AdmissionPolicySpec, AdmissionPolicySpec>]) -> guard::Settings {
+    in_force(entries).and_then(|policy| policy.user_info.clone()).unwrap_or_default()
+}
+
+/// What the policy says that decides, or its last valid version.
+fn in_force(entries: &[Entry<AdmissionPolicySpec, AdmissionPolicySpec>]) -> Option<&AdmissionPolicySpec> {
     let decides = entries.iter().zip(resolve(entries)).find(|(_, policy)| policy.keys().is_some());
-    let said = decides.and_then(|(entry, policy)| match (&policy.outcome, &entry.spec) {
-        (Ok(_), Ok(spec)) => spec.submission,
-        _ => entry.in_force.as_ref().and_then(|kept| kept.submission),
-    });
-    said.unwrap_or_default()
+    decides.and_then(|(entry, policy)| match (&policy.outcome, &entry.spec) {
+        (Ok(_), Ok(spec)) => Some(spec),
+        _ => entry.in_force.as_ref(),
+    })
 }
 
 /// What became of one object.

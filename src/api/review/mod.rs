@@ -5,6 +5,7 @@
 //! * [`change`]: `AdmissionReview` of objects of ours, answered by a validating webhook.
 //! * [`codes`]: why a review cannot be answered.
 //! * [`submission`]: `AdmissionReview` of pods and workloads, answered by whether `YuniKorn` would take them.
+//! * [`user_info`]: the same, answered by whether they may run in the name that they say.
 //!
 //! Fields that the API server would not decode are errors, unknown ones are kept and not looked at.
 
@@ -15,6 +16,7 @@ pub mod codes;
 pub mod submission;
 #[cfg(test)]
 mod tests;
+pub mod user_info;
 
 use std::fmt;
 use std::marker::PhantomData;
