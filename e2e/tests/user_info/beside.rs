@@ -12,8 +12,8 @@ use queuewarden_e2e::{Bed, eventually};
 use serde_json::{Value, json};
 
 use super::{
-    BYPASSED, UNLABELLED, ask, claim, controller, create, guard, kubectl, pod, pods_say, refused,
-    scheduler_alone, strict,
+    BYPASSED, UNLABELLED, ask, claim, controller, create, guard, kubectl, nobody_asked, pod, pods_say,
+    refused, strict,
 };
 
 const CONTROLLER: &str = "system:serviceaccount:kube-system:replicaset-controller";
@@ -117,9 +117,10 @@ async fn airflow_is_trusted(bed: &Bed) -> Result<()> {
 #[tokio::test]
 async fn whichever_comes_first_the_same_comes_out() -> Result<()> {
     Bed::with(async |bed| {
-        if !scheduler_alone(bed).await? {
+        if !nobody_asked(bed).await? {
             return Ok(());
         }
+        bed.start_controller_manager().await?;
         let (_operator, doors) = guard(bed, &policy()).await?;
         ask(bed, "user-info", &doors).await?;
         bed.start_admission_controller().await?;
@@ -155,7 +156,7 @@ async fn whichever_comes_first_the_same_comes_out() -> Result<()> {
 #[tokio::test]
 async fn under_a_name_before_yunikorns_the_guard_would_get_alice_refused() -> Result<()> {
     Bed::with(async |bed| {
-        if !scheduler_alone(bed).await? {
+        if !nobody_asked(bed).await? {
             return Ok(());
         }
         bed.start_admission_controller().await?;

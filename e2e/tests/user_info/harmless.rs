@@ -12,8 +12,8 @@ use queuewarden_e2e::{Bed, eventually};
 use serde_json::{Value, json};
 
 use super::{
-    Submitter, UNLABELLED, ask, claim, controller, create, guard, kubectl, pod, refused, said,
-    scheduler_alone, strict,
+    Submitter, UNLABELLED, ask, claim, controller, create, guard, kubectl, nobody_asked, pod, refused, said,
+    strict,
 };
 
 /// Where the guard never looks.
@@ -24,7 +24,13 @@ const LEFT_ALONE: [&str; 5] =
 async fn administrator(bed: &Bed, name: &str, namespace: &str) -> Result<Option<Submitter>> {
     let pods: Api<Pod> = Api::namespaced(bed.client()?, namespace);
     let dry = PostParams { dry_run: true, ..PostParams::default() };
-    let pod = serde_json::from_value(pod(name, namespace, &json!({})))?;
+    let mut pod = pod(name, namespace, &json!({}));
+    // As the namespaces that want it so.
+    pod["spec"]["securityContext"] =
+        json!({"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}});
+    pod["spec"]["containers"][0]["securityContext"] =
+        json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}});
+    let pod = serde_json::from_value(pod)?;
     said(&pods.create(&dry, &pod).await?.metadata.annotations.unwrap_or_default())
 }
 
@@ -40,7 +46,7 @@ async fn lives_on(bed: &Bed, name: &str) -> Result<()> {
 #[tokio::test]
 async fn down_or_hanging_it_is_in_nobodys_way() -> Result<()> {
     Bed::with(async |bed| {
-        if !scheduler_alone(bed).await? {
+        if !nobody_asked(bed).await? {
             return Ok(());
         }
         let (operator, doors) = guard(bed, &strict()).await?;
@@ -70,7 +76,7 @@ async fn down_or_hanging_it_is_in_nobodys_way() -> Result<()> {
 #[tokio::test]
 async fn where_it_must_not_be_missing_only_the_guarded_namespaces_wait_for_it() -> Result<()> {
     Bed::with(async |bed| {
-        if !scheduler_alone(bed).await? {
+        if !nobody_asked(bed).await? {
             return Ok(());
         }
         let (operator, doors) = guard(bed, &strict()).await?;
@@ -98,7 +104,7 @@ async fn where_it_must_not_be_missing_only_the_guarded_namespaces_wait_for_it() 
 #[tokio::test]
 async fn namespaces_of_the_cluster_are_left_alone_whoever_asks() -> Result<()> {
     Bed::with(async |bed| {
-        if !scheduler_alone(bed).await? {
+        if !nobody_asked(bed).await? {
             return Ok(());
         }
         let (_operator, doors) = guard(bed, &strict()).await?;
@@ -136,7 +142,7 @@ async fn namespaces_of_the_cluster_are_left_alone_whoever_asks() -> Result<()> {
 #[tokio::test]
 async fn an_audit_lets_pass_writes_down_and_counts() -> Result<()> {
     Bed::with(async |bed| {
-        if !scheduler_alone(bed).await? {
+        if !nobody_asked(bed).await? {
             return Ok(());
         }
         let mut policy = strict();

@@ -11,8 +11,8 @@ use queuewarden_e2e::{Bed, eventually, yunikorn};
 use serde_json::{Value, json};
 
 use super::{
-    BYPASSED, Submitter, UNLABELLED, application, ask, claim, controller, create, guard, kubectl, pod,
-    pods_say, refused, said, strict, yunikorn_alone,
+    BYPASSED, Submitter, UNLABELLED, application, ask, claim, controller, create, guard, kubectl,
+    nobody_asked, pod, pods_say, refused, said, strict, yunikorn_alone,
 };
 
 /// What a refusal of mallory's says: who, and which field would allow it.
@@ -140,9 +140,10 @@ async fn spark_is_trusted(bed: &Bed) -> Result<()> {
 #[tokio::test]
 async fn a_custom_workload() -> Result<()> {
     Bed::with(async |bed| {
-        if !yunikorn_alone(bed).await? {
+        if !nobody_asked(bed).await? {
             return Ok(());
         }
+        bed.start_admission_controller().await?;
         trust_spark(bed).await?;
         create(bed, "mallory", &spark_application("pi", &claim("boss"))).await?;
         drive(bed, "pi").await?;
@@ -173,7 +174,7 @@ async fn a_custom_workload() -> Result<()> {
 #[tokio::test]
 async fn templates_of_other_kinds() -> Result<()> {
     Bed::with(async |bed| {
-        if !yunikorn_alone(bed).await? {
+        if !nobody_asked(bed).await? {
             return Ok(());
         }
         let (_operator, doors) = guard(bed, &strict()).await?;
@@ -218,9 +219,10 @@ async fn stored(bed: &Bed, name: &str, namespace: &str) -> Result<Option<Submitt
 #[tokio::test]
 async fn a_namespace_without_labels() -> Result<()> {
     Bed::with(async |bed| {
-        if !yunikorn_alone(bed).await? {
+        if !nobody_asked(bed).await? {
             return Ok(());
         }
+        bed.start_admission_controller().await?;
         create(bed, "alice", &pod("lost", UNLABELLED, &json!({}))).await?;
         ensure!(stored(bed, "lost", UNLABELLED).await?.is_none());
 

@@ -33,15 +33,16 @@ const FURNITURE: &str = include_str!("furniture.yaml");
 
 /// `YuniKorn` as its Helm chart installs it, with Kubernetes' controllers; everybody may submit. `false` where the cluster cannot do that.
 async fn yunikorn_alone(bed: &Bed) -> Result<bool> {
-    if !scheduler_alone(bed).await? {
+    if !nobody_asked(bed).await? {
         return Ok(false);
     }
     bed.start_admission_controller().await?;
+    bed.start_controller_manager().await?;
     Ok(true)
 }
 
-/// The scheduler with Kubernetes' controllers; everybody may submit.
-async fn scheduler_alone(bed: &Bed) -> Result<bool> {
+/// The scheduler, and nobody whom the API server asks; everybody may submit. `false` where the cluster cannot do that.
+async fn nobody_asked(bed: &Bed) -> Result<bool> {
     let needed = [Capability::OperatorProcess, Capability::AdmissionProcess, Capability::ControllerManager];
     if !bed.can_run(&needed)? {
         return Ok(false);
@@ -49,7 +50,6 @@ async fn scheduler_alone(bed: &Bed) -> Result<bool> {
     bed.apply_text(FURNITURE, "queuewarden-e2e").await?;
     bed.set_base(OPEN).await?;
     bed.yunikorn()?.wait_for_text(OPEN, PATIENCE).await?;
-    bed.start_controller_manager().await?;
     Ok(true)
 }
 

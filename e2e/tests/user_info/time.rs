@@ -14,7 +14,7 @@ use queuewarden_e2e::Bed;
 use queuewarden_e2e::bed::NAMESPACE;
 use serde_json::json;
 
-use super::{ask, create, guard, pod, said, scheduler_alone, strict};
+use super::{ask, create, guard, nobody_asked, pod, said, strict};
 
 /// Pods by `kubectl create`.
 const BY_KUBECTL: usize = 40;
@@ -59,7 +59,7 @@ async fn measure(bed: &Bed, name: &'static str, named: bool) -> Result<Row> {
 #[ignore = "a measurement of a minute, for a release build"]
 async fn a_pod_with_and_without_the_guard() -> Result<()> {
     Bed::with(async |bed| {
-        if !scheduler_alone(bed).await? {
+        if !nobody_asked(bed).await? {
             return Ok(());
         }
         let mut rows = vec![measure(bed, "neither", false).await?];

@@ -37,7 +37,12 @@ pub(super) async fn answer(
         }
     };
     audit.note(doors, &asked, &judgement, mode);
-    let mut answered = change::response(&asked.uid, judgement.refusal(mode), &[]);
+    // Byte for byte what YuniKorn's controller says; only what is written down is made visible, and bounded.
+    let refusal = match &evaluation.outcome {
+        Outcome::Denied(message) if judgement.refusal(mode).is_some() => Some(message.as_str()),
+        _ => None,
+    };
+    let mut answered = change::response(&asked.uid, refusal, &[]);
     if let Some(response) = answered.get_mut("response").and_then(Value::as_object_mut) {
         if mode == Mode::Enforce && !evaluation.patches.is_empty() {
             let patch = admission::encoded(&evaluation.patches);
