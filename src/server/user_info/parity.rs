@@ -53,7 +53,7 @@ pub(super) async fn answer(
     Ok(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}))
 }
 
-/// The admission controller's own words.
+/// The admission controller's own words: only what is written down is made visible, and bounded.
 fn refusal_of(evaluation: &Evaluation) -> Option<&str> {
     match &evaluation.outcome {
         Outcome::Denied(message) => Some(message),

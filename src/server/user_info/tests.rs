@@ -287,6 +287,18 @@ async fn recorded_requests_are_answered_as_by_yunikorns_controller() {
     assert!(patched > 50 && refused > 20, "{patched} {refused}");
 }
 
+/// Names are not made visible where `YuniKorn` does not.
+#[tokio::test]
+async fn parity_repeats_names_as_they_are() {
+    let mut review = created("Pod", "jobs", &json!({USER_INFO: BOB}));
+    review["request"]["userInfo"]["username"] = "a\u{1}\\\u{2028}b".into();
+    let refused = Door::of(PARITY).ask("/user-info", &review).await;
+    let message = "user a\u{1}\\\u{2028}b with groups [devs] is not allowed to set user annotation";
+    assert_eq!(refused["status"]["message"], message);
+    let reason = refused["auditAnnotations"]["reason"].as_str().unwrap();
+    assert!(!reason.contains('\u{1}'), "{reason}");
+}
+
 /// What its controller has added for alice is not hers to add; behind it, it is not refused.
 #[tokio::test]
 async fn beside_yunikorns_controller_its_own_work_passes() {
