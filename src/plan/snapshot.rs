@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::conditions::Condition;
 use super::mirror::Mirror;
-use crate::access::submission;
+use crate::access::{guard, submission};
 use crate::model::identity::Identity;
 use crate::text::diag::Diagnostic;
 
@@ -154,6 +154,8 @@ pub struct AdmissionPolicySpec {
     pub external_groups: Option<Vec<String>>,
     /// What is done about workloads that their users may not submit; no key of `YuniKorn`'s.
     pub submission: Option<submission::Mode>,
+    /// What is done about `user.info`; no key of `YuniKorn`'s.
+    pub user_info: Option<guard::Settings>,
 }
 
 /// Whether the operator writes.

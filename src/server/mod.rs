@@ -15,6 +15,7 @@
 //! * [`served`]: `queues` and reviews behind the API server's aggregator.
 //! * [`validating`]: what is said to changes of our objects and of `YuniKorn`'s ConfigMaps, before they are stored.
 //! * [`submission`]: what is said to pods and workloads that `YuniKorn` would reject.
+//! * [`user_info`]: what is done about in whose name pods and workloads run.
 //! * [`knowledge`]: what all doors answer from.
 //!
 //! # Who is asked who they are
@@ -48,7 +49,9 @@ pub mod places;
 pub mod refusal;
 pub mod served;
 pub mod submission;
+mod surroundings;
 pub mod tls;
+pub mod user_info;
 pub mod validating;
 
 use std::fmt;
@@ -97,7 +100,7 @@ impl Doors {
 pub fn router(doors: Doors) -> Router {
     let router =
         Router::new().route("/readyz", get(ready)).merge(served::router()).merge(authorize::router());
-    let router = router.merge(validating::router()).merge(submission::router());
+    let router = router.merge(validating::router()).merge(submission::router()).merge(user_info::router());
     bounds::bound(router, &doors.health).with_state(doors)
 }
 

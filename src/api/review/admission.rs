@@ -132,8 +132,8 @@ pub fn response(uid: &str, evaluation: &Evaluation) -> Value {
     Value::Object(response)
 }
 
-/// Base64, as JSON has bytes.
-fn encoded(patches: &[Patch]) -> Value {
+/// The operations in base64, as JSON has bytes.
+pub fn encoded(patches: &[Patch]) -> Value {
     serde_json::to_value(ByteString(json_patch(patches).into_bytes())).unwrap_or_default()
 }
 

@@ -6,6 +6,7 @@
 //! * [`codes`]: why a review cannot be answered.
 //! * `envelope`: what all `AdmissionReview`s have.
 //! * [`submission`]: `AdmissionReview` of pods and workloads, answered by whether `YuniKorn` would take them.
+//! * [`user_info`]: the same, answered by whether they may run in the name that they say.
 //!
 //! Fields that the API server would not decode are errors, unknown ones are kept and not looked at.
 
@@ -17,6 +18,7 @@ mod envelope;
 pub mod submission;
 #[cfg(test)]
 mod tests;
+pub mod user_info;
 
 use std::fmt;
 use std::marker::PhantomData;

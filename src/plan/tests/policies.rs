@@ -1,8 +1,9 @@
 //! `AdmissionPolicy` objects.
 
 use super::*;
+use crate::access::guard::{self, Settings};
 use crate::model::admission::{BYPASS_AUTH, EXTERNAL_USERS, TRUST_CONTROLLERS};
-use crate::plan::{snapshot, submission};
+use crate::plan::{snapshot, submission, user_info};
 
 fn policy(
     name: &str,
@@ -135,5 +136,29 @@ fn the_policy_that_decides_says_what_is_done_about_submissions() {
     let settled = settled(&snapshot);
     assert_eq!(condition(&settled.plan, "p", "Ready"), "True/Ready");
     assert_eq!(submission(&settled.snapshot), Mode::Warn);
+    assert_at_rest(&settled);
+}
+
+#[test]
+fn the_policy_that_decides_says_what_is_done_about_user_info() {
+    let enforce = Settings { mode: guard::Mode::Enforce, ..Settings::default() };
+    let saying = |settings: &Settings, users: &[&str]| AdmissionPolicySpec {
+        user_info: Some(settings.clone()),
+        ..external(users)
+    };
+    let mut snapshot = cluster(BASE);
+    assert_eq!(user_info(&snapshot.policies), Settings::default());
+    snapshot.policies =
+        vec![policy("b", 5, saying(&enforce, &["^a$"])), policy("a", 9, saying(&Settings::default(), &[]))];
+    let mut kept = settled(&snapshot).snapshot;
+    assert_eq!(user_info(&kept.policies), enforce);
+    kept.policies[0].spec = Ok(saying(&Settings::default(), &["("]));
+    assert_eq!(user_info(&kept.policies), enforce, "what is invalid keeps its last valid version");
+    // Alone it writes no key.
+    let alone = AdmissionPolicySpec { user_info: Some(enforce.clone()), ..AdmissionPolicySpec::default() };
+    snapshot.policies = vec![policy("p", 1, alone)];
+    let settled = settled(&snapshot);
+    assert_eq!(condition(&settled.plan, "p", "Ready"), "True/Ready");
+    assert_eq!(user_info(&settled.snapshot.policies), enforce);
     assert_at_rest(&settled);
 }

@@ -8,30 +8,19 @@
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
-
 use axum::extract::State;
 use axum::routing::post;
 use axum::{Extension, Json, Router};
-use k8s_openapi::api::core::v1::Namespace;
-use kube::Api;
 use serde_json::Value;
-use tokio::time::timeout;
 
-use super::Doors;
 use super::audit::{Audit, Decision};
 use super::fault::contained;
 use super::knowledge::Knowledge;
+use super::{Doors, surroundings};
 use crate::access::submission::{self, Applied, Judgement, Mode, PARTITION, Verdict, World};
 use crate::api::review::submission::{Asked, read, response, silent, uid};
-use crate::model::admission::request::Texts;
 use crate::model::admission::{Kind, Surroundings};
 use crate::plan;
-
-/// How long the API server may take to tell of a namespace; the whole answer has 3 seconds.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// Where nothing is ever said, whatever the webhook's own selector lets through: a cluster heals itself there.
-const NEVER: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "queuewarden-system"];
 
 /// The route.
 pub fn router() -> Router<Doors> {
@@ -77,12 +66,8 @@ fn note(audit: &Audit, doors: &Doors, asked: &Asked, judgement: &Judgement, mode
     audit.note(&doors.health, &decision);
 }
 
-/// Not `YuniKorn`'s own namespace, nor those of the cluster.
 fn is_looked_at(known: &Knowledge, asked: &Asked) -> bool {
-    let namespace = asked.request.namespace();
-    let config = known.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
-    let yunikorn = config.is_some_and(|config| config.namespace == namespace);
-    !yunikorn && !NEVER.contains(&namespace) && !matches!(asked.request.kind, Kind::Other(_))
+    !known.leaves_alone(asked.request.namespace()) && !matches!(asked.request.kind, Kind::Other(_))
 }
 
 async fn judged(doors: &Doors, known: &Knowledge, asked: &Asked) -> Judgement {
@@ -93,8 +78,12 @@ async fn judged(doors: &Doors, known: &Knowledge, asked: &Asked) -> Judgement {
     let Some(tree) = queues.tree(PARTITION) else {
         return Judgement::undecided("configuration", "the configuration has no partition `default`");
     };
-    let namespace_annotations = match annotations(doors, asked.request.namespace()).await {
-        Ok(annotations) => annotations,
+    let namespace = asked.request.namespace();
+    let namespace_annotations = match surroundings::of_namespace(doors, namespace).await {
+        Ok(Some(annotations)) => annotations,
+        Ok(None) => {
+            return Judgement::undecided("namespace", &format!("namespace {namespace} is not there"));
+        }
         Err(why) => return Judgement::undecided("namespace", &why),
     };
     let surroundings = Surroundings { namespace_annotations, ..Surroundings::default() };
@@ -107,14 +96,4 @@ async fn judged(doors: &Doors, known: &Knowledge, asked: &Asked) -> Judgement {
     };
     let resolver = queues.resolver();
     submission::judge(&applied, World { conf: &known.conf, tree, resolver: resolver.here() })
-}
-
-/// The annotations of a namespace, by which it is sent to `YuniKorn` and placed.
-async fn annotations(doors: &Doors, name: &str) -> Result<Texts, String> {
-    let namespaces: Api<Namespace> = Api::all(doors.client.clone());
-    match timeout(PATIENCE, namespaces.get_metadata(name)).await {
-        Ok(Ok(namespace)) => Ok(namespace.metadata.annotations.unwrap_or_default()),
-        Ok(Err(error)) => Err(format!("namespace {name} cannot be read: {error}")),
-        Err(_) => Err(format!("namespace {name} was not told in time")),
-    }
 }
