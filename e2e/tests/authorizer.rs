@@ -50,13 +50,14 @@ async fn doors(bed: &Bed) -> Result<Option<(Operator<'_>, Doors)>> {
 #[tokio::test]
 async fn can_i_answers_in_every_spelling() -> Result<()> {
     Bed::with(async |bed| {
-        let Some((_operator, doors)) = doors(bed).await? else { return Ok(()) };
+        let Some((operator, doors)) = doors(bed).await? else { return Ok(()) };
         bed.authorize_by_queuewarden(&doors, TTL).await?;
         for name in
             [PROD, "queue.queuewarden.dev/ROOT.Prod", "queues.v1alpha1.access.queuewarden.dev/root.prod"]
         {
             everyone_is_answered(bed, name).await?;
         }
+        written_down(&operator).await?;
         ensure!(bed.can_i("sue", "x", &["submit", "/yunikorn/queues/root.prod"]).await?.yes);
         ensure!(!bed.can_i("bob", "x", &["submit", "/yunikorn/queues/root.prod"]).await?.yes);
         // All queues: only what the root grants.
@@ -82,6 +83,24 @@ async fn can_i_answers_in_every_spelling() -> Result<()> {
         served
     })
     .await
+}
+
+/// Each decision is counted, and has a line that says who asked about whom.
+async fn written_down(operator: &Operator<'_>) -> Result<()> {
+    for (verb, decision, clause) in [
+        ("submit", "allowed", "submitacl"),
+        ("submit", "allowed", "adminacl"),
+        ("submit", "denied", "acl"),
+        ("administer", "denied", "acl"),
+    ] {
+        let labels = format!(r#"verb="{verb}",decision="{decision}",clause="{clause}""#);
+        ensure!(operator.metric("queuewarden_decisions_total", &labels).await? >= 1.0, "{labels}");
+    }
+    let log = operator.log().await?;
+    let parts = ["queuewarden::audit", r#""door":"authorize""#, r#""user":"bob""#, r#""clause":"acl""#];
+    let line = log.lines().find(|line| parts.iter().all(|part| line.contains(part)));
+    ensure!(line.is_some_and(|line| line.contains(r#""queue":"root.prod""#)), "{line:?} {log}");
+    Ok(())
 }
 
 async fn everyone_is_answered(bed: &Bed, name: &str) -> Result<()> {
@@ -177,7 +196,7 @@ fn driver() -> String {
 #[tokio::test]
 async fn applications_are_those_of_the_cluster_and_queue_administrators_may_kill_them() -> Result<()> {
     Bed::with(async |bed| {
-        let Some((_operator, doors)) = doors(bed).await? else { return Ok(()) };
+        let Some((operator, doors)) = doors(bed).await? else { return Ok(()) };
         bed.authorize_by_queuewarden(&doors, &[TTL, &["--pods"]].concat()).await?;
         bed.kubectl_with_input(&["apply", "-f", "-"], &driver()).await?;
         let ended = async {
@@ -201,6 +220,9 @@ async fn applications_are_those_of_the_cluster_and_queue_administrators_may_kill
                 ensure!(said.yes == expected, "{user} in {group} {question:?}: {said:?}");
             }
             moved(bed, application).await?;
+            let watched = r#"resource="pods""#;
+            let heard = operator.metric("queuewarden_watch_last_progress_timestamp_seconds", watched).await?;
+            ensure!(heard > 1_700_000_000.0, "the watch of the pods was last heard from at {heard}");
             let log = ["get", "pods/e2e-driver", "--subresource=log", "-n", ELSEWHERE];
             ensure!(bed.can_i("vic", "x", &log).await?.yes && !bed.can_i("bob", "x", &log).await?.yes);
             let delete = ["delete", "pod", "e2e-driver", "-n", ELSEWHERE, "--wait=false", "--as"];

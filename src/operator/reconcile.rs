@@ -3,8 +3,9 @@
 //! Everything that is decided is decided in [`plan`]; here it is only carried out, one write at a time, by the replica that leads.
 //! The others plan too, so that their metrics are right and they can take over at once, and write nothing.
 //!
-//! * [`mirroring`]: the part of it that writes the RBAC mirror; [`pause`]: how long it waits after a failure.
+//! * [`cause`]: when a run begins; [`mirroring`]: the part of it that writes the RBAC mirror; [`pause`]: how long it waits after a failure.
 
+mod cause;
 mod mirroring;
 mod pause;
 
@@ -15,7 +16,7 @@ use std::time::Duration;
 use jiff::SignedDuration;
 use kube::Client;
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 pub use pause::Pause;
 
@@ -31,16 +32,13 @@ use crate::plan::snapshot::{ConfigSpec, Snapshot, WriteFailure};
 use crate::plan::{NewConfigMap, Plan, Write, plan, text_in_force};
 use crate::server::knowledge::{Knowledge, Publisher};
 
-/// A run begins when nothing has changed for this long ...
-const QUIET: Duration = Duration::from_millis(100);
-/// ... and at the latest this long after a change.
-const LATEST: Duration = Duration::from_secs(1);
 /// Without any cause, a run begins this often.
 const RESYNC: Duration = Duration::from_mins(10);
 /// Writes in one run: the second and third after a conflict, or after a base was made.
 const MAX_WRITES: usize = 3;
 /// How long a run may go on after the signal to stop.
 const GRACE: Duration = Duration::from_secs(4);
+
 /// The loop and all it needs.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Reconciler {
@@ -354,39 +352,6 @@ impl Reconciler {
         }
         self.pause = Pause::default();
         wish
-    }
-
-    /// Returns when there is cause for a run: a change, another leader, another answer of the scheduler, or the time.
-    async fn until_due(&mut self, due: Duration) {
-        let url = self.world.spec().and_then(|spec| spec.scheduler_url);
-        let Self { leadership, asking, memory, health, changed, .. } = self;
-        tokio::select! {
-            () = change(changed) => {}
-            () = leadership.changed() => {}
-            () = sleep(due) => {}
-            () = another_answer(asking, url, memory, health) => {}
-        }
-    }
-}
-
-/// Returns once a change was followed by quiet.
-async fn change(changed: &Notify) {
-    changed.notified().await;
-    let settled = async { while timeout(QUIET, changed.notified()).await.is_ok() {} };
-    // However restless it is, a run is due.
-    let _ = timeout(LATEST, settled).await;
-}
-
-/// Returns when the scheduler says something else than before; never without a scheduler.
-async fn another_answer(asking: &Asking, url: Option<String>, memory: &mut Memory, health: &Health) {
-    let Some(url) = url else {
-        return std::future::pending().await;
-    };
-    loop {
-        sleep(Duration::try_from(asking::pause(memory)).unwrap_or_default()).await;
-        if asking.checksum(&url, memory, health).await {
-            return;
-        }
     }
 }
 
