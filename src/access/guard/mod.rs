@@ -8,6 +8,7 @@
 //! * `asked`, `answer`: what is asked, and what is answered.
 //! * `judge`: profile strict.
 //! * `json`: the annotation's text.
+//! * `words`: what people read.
 //! * `path`: where objects of other people's kinds hold pod templates.
 
 mod answer;
@@ -17,6 +18,7 @@ mod judge;
 mod path;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use answer::{Addition, Judgement, Rule, Verdict};
 pub use asked::{Asked, Given, MAX_SITES, Moment, Site};
