@@ -65,6 +65,11 @@ compare *rounds:
 e2e *args:
     cargo test --package queuewarden-e2e --locked -- {{ args }}
 
+# How many decisions a second the authorizer makes: the table in docs/kubectl.md.
+load:
+    cargo build --release --locked --package queuewarden
+    QUEUEWARDEN_E2E_OPERATOR="$PWD/target/release/queuewarden" cargo test --workspace --locked --test e2e -- load:: --ignored --nocapture
+
 # The end-to-end tests on a kind cluster with YuniKorn from Helm (needs docker, kind, kubectl, helm).
 kind-e2e:
     e2e/kind.sh

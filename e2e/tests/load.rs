@@ -1,9 +1,5 @@
 //! How many decisions queuewarden makes, and how long each takes: measurements, which fail only when an answer is wrong.
-//!
-//! ```text
-//! cargo build --release && QUEUEWARDEN_E2E_OPERATOR=$PWD/target/release/queuewarden \
-//!     cargo test -p queuewarden-e2e --test e2e load:: -- --ignored --nocapture
-//! ```
+//! `just load` runs it, with a release build.
 
 use std::fmt;
 use std::hint::black_box;

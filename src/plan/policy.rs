@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::conditions::Reason;
 use super::resolve::Refusal;
-use super::snapshot::{AdmissionPolicySpec, Entry};
+use super::snapshot::{self, AdmissionPolicySpec, Entry, Snapshot};
 use crate::access::guard;
 use crate::access::submission::Mode;
 use crate::model::admission;
@@ -15,23 +15,35 @@ use crate::text::diag::Diagnostic;
 /// The keys of one policy with their texts.
 pub(super) type Keys = BTreeMap<&'static str, String>;
 
-/// What is done about workloads that `YuniKorn` would reject: what the policy says that decides, or its last valid version.
-pub fn submission(entries: &[Entry<AdmissionPolicySpec, AdmissionPolicySpec>]) -> Mode {
-    in_force(entries).and_then(|policy| policy.submission).unwrap_or_default()
+/// What is done about workloads that `YuniKorn` would reject: what the policy says that decides, or its last valid version. While the
+/// `YuniKornConfig` only observes, nothing is enforced: nobody is refused, and who would be is told.
+pub fn submission(snapshot: &Snapshot) -> Mode {
+    let said = in_force(snapshot).and_then(|policy| policy.submission).unwrap_or_default();
+    if observes(snapshot) { said.min(Mode::Warn) } else { said }
 }
 
-/// What is done about `user.info`, by the same policy.
-pub fn user_info(entries: &[Entry<AdmissionPolicySpec, AdmissionPolicySpec>]) -> guard::Settings {
-    in_force(entries).and_then(|policy| policy.user_info.clone()).unwrap_or_default()
+/// What is done about `user.info`, by the same policy. While the `YuniKornConfig` only observes, it is written down.
+pub fn user_info(snapshot: &Snapshot) -> guard::Settings {
+    let mut said = in_force(snapshot).and_then(|policy| policy.user_info.clone()).unwrap_or_default();
+    if observes(snapshot) {
+        said.mode = said.mode.min(guard::Mode::Audit);
+    }
+    said
 }
 
 /// What the policy says that decides, or its last valid version.
-fn in_force(entries: &[Entry<AdmissionPolicySpec, AdmissionPolicySpec>]) -> Option<&AdmissionPolicySpec> {
+fn in_force(snapshot: &Snapshot) -> Option<&AdmissionPolicySpec> {
+    let entries = &snapshot.policies;
     let decides = entries.iter().zip(resolve(entries)).find(|(_, policy)| policy.keys().is_some());
     decides.and_then(|(entry, policy)| match (&policy.outcome, &entry.spec) {
         (Ok(_), Ok(spec)) => Some(spec),
         _ => entry.in_force.as_ref(),
     })
+}
+
+fn observes(snapshot: &Snapshot) -> bool {
+    let config = snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
+    config.is_some_and(|spec| spec.mode == snapshot::Mode::Observe)
 }
 
 /// What became of one object.

@@ -4,6 +4,7 @@
 //! * [`admission`]: `AdmissionReview` (`admission.k8s.io`), asked as the admission controller of `YuniKorn` is.
 //! * [`change`]: `AdmissionReview` of objects of ours, answered by a validating webhook.
 //! * [`codes`]: why a review cannot be answered.
+//! * `envelope`: what all `AdmissionReview`s have.
 //! * [`submission`]: `AdmissionReview` of pods and workloads, answered by whether `YuniKorn` would take them.
 //! * [`user_info`]: the same, answered by whether they may run in the name that they say.
 //!
@@ -13,6 +14,7 @@ pub mod access;
 pub mod admission;
 pub mod change;
 pub mod codes;
+mod envelope;
 pub mod submission;
 #[cfg(test)]
 mod tests;

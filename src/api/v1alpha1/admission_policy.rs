@@ -102,7 +102,7 @@ pub struct AdmissionPolicySpec {
 /// What queuewarden says at once to whoever applies a pod or a workload that YuniKorn would reject: nothing ("Off", in quotes: without
 /// them YAML reads it as false), a line in its log (Audit), a warning that kubectl prints (Warn), or a refusal with the reason (Deny).
 /// It needs the webhook of manifests/submission. What is certain is refused, what is not is only warned about; YuniKorn decides in any
-/// case. Left out: Off.
+/// case. While the YuniKornConfig says `mode: Observe` nobody is refused: Deny is Warn then. Left out: Off.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq)]
 #[schemars(inline)]
 pub enum Submission {

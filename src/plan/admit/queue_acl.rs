@@ -1,6 +1,6 @@
 //! A change of a `QueueAcl`.
 
-use super::{Answer, QueueAcl, Versions, change, decided, delegation, put, queues, standing};
+use super::{Answer, DELEGATION, QueueAcl, Versions, change, decided, delegation, put, queues, standing};
 use crate::model::acl::codes::DROPS;
 use crate::model::identity::Identity;
 use crate::plan::conditions::Reason;
@@ -14,7 +14,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, who: Opt
     if let Some(who) = who
         && let Err(why) = delegation::permit(snapshot, versions, who)
     {
-        return Answer::refused(why);
+        return Answer::refused(DELEGATION, why);
     }
     let Versions { old, new } = versions;
     if let (Some(old), Some(new)) = (old, new)
@@ -41,7 +41,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, who: Opt
         && who.is_some()
         && matches!(refusal.reason, Reason::NotDelegated | Reason::TooLarge)
     {
-        return Answer::refused(refusal.message.clone());
+        return Answer::refused(DELEGATION, refusal.message.clone());
     }
     let mut warnings = found.map(|object| about(object, &is)).unwrap_or_default();
     warnings.extend(standing(&is));

@@ -2,8 +2,9 @@
 //!
 //! What is said is decided by [`submission::judge`]; how loudly, by the `AdmissionPolicy` in force. Whatever goes wrong here lets the
 //! request pass: the scheduler decides in any case.
+//!
+//! Who sends a review is not asked, and what that lets them learn is said in [`super`].
 
-mod audit;
 #[cfg(test)]
 mod tests;
 
@@ -12,17 +13,18 @@ use axum::routing::post;
 use axum::{Extension, Json, Router};
 use serde_json::Value;
 
+use super::audit::{Audit, Decision};
+use super::fault::contained;
 use super::knowledge::Knowledge;
 use super::{Doors, surroundings};
-use crate::access::submission::{self, Applied, Judgement, Mode, PARTITION, World};
+use crate::access::submission::{self, Applied, Judgement, Mode, PARTITION, Verdict, World};
 use crate::api::review::submission::{Asked, read, response, silent, uid};
 use crate::model::admission::{Kind, Surroundings};
 use crate::plan;
-use audit::Audit;
 
 /// The route.
 pub fn router() -> Router<Doors> {
-    Router::new().route("/submission", post(submit)).layer(Extension(Audit::default()))
+    Router::new().route("/submission", post(submit)).layer(Extension(Audit::of("submission")))
 }
 
 async fn submit(
@@ -31,15 +33,37 @@ async fn submit(
     Json(review): Json<Value>,
 ) -> Json<Value> {
     let Some(known) = doors.knowledge() else { return Json(silent(uid(&review))) };
-    let mode = plan::submission(&known.snapshot.policies);
+    let mode = plan::submission(&known.snapshot);
     let asked = match read(&review) {
         Ok(asked) if mode != Mode::Off && is_looked_at(&known, &asked) => asked,
         _ => return Json(silent(uid(&review))),
     };
-    let judgement = judged(&doors, &known, &asked).await;
-    doors.health.metrics.doors.decided("submit", judgement.verdict.as_str(), judgement.clause);
-    audit.note(&asked, &judgement, mode);
+    let judgement = contained(judged(&doors, &known, &asked)).await;
+    let judgement = judgement.unwrap_or_else(|fault| Judgement::undecided("fault", &fault.to_string()));
+    note(&audit, &doors, &asked, &judgement, mode);
     Json(response(&asked.uid, &judgement, mode))
+}
+
+/// Where nobody asked there is nothing to write down.
+fn note(audit: &Audit, doors: &Doors, asked: &Asked, judgement: &Judgement, mode: Mode) {
+    let Judgement { verdict, clause, reason, user, queue } = judgement;
+    if *verdict == Verdict::NotAsked {
+        doors.health.metrics.doors.decided("submit", verdict.as_str(), clause);
+        return;
+    }
+    let request = &asked.request;
+    let decision = Decision {
+        verb: "submit",
+        said: verdict.as_str(),
+        clause,
+        refused: judgement.refusal(mode).is_some(),
+        by: &request.user,
+        user,
+        queue,
+        object: &format!("{} {}/{}", request.kind, request.namespace(), asked.name),
+        reason,
+    };
+    audit.note(&doors.health, &decision);
 }
 
 fn is_looked_at(known: &Knowledge, asked: &Asked) -> bool {

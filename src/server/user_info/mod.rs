@@ -16,11 +16,12 @@ use axum::{Extension, Json, Router};
 use serde_json::Value;
 
 use super::Doors;
+use super::audit::Audit;
 use super::refusal::Refusal;
 use crate::access::guard::{self, Judgement, Mode, Moment, Profile, Verdict};
 use crate::api::review::change;
 use crate::api::review::user_info::{Asked, read, response};
-use audit::Audit;
+use audit::note;
 use beside::Beside;
 
 /// The routes.
@@ -28,7 +29,7 @@ pub fn router() -> Router<Doors> {
     Router::new()
         .route("/user-info", post(add))
         .route("/user-info/check", post(check))
-        .layer(Extension(Audit::default()))
+        .layer(Extension(Audit::of("user-info")))
         .layer(Extension(Beside::default()))
 }
 
@@ -45,7 +46,7 @@ async fn add(
         return parity::answer(&doors, &beside, &audit, &review, (asked, mode)).await.map(Json);
     }
     let judgement = judged(&doors, &asked, Moment::Mutating)?;
-    audit.note(&doors, &asked, &judgement, mode);
+    note(&audit, &doors, &asked, &judgement, mode);
     Ok(Json(response(&asked, &judgement, mode)))
 }
 
@@ -59,7 +60,7 @@ async fn check(State(doors): State<Doors>, audit: Extension<Audit>, Json(review)
     // Said before.
     judgement.warnings.clear();
     if judgement.verdict == Verdict::Refused {
-        audit.note(&doors, &asked, &judgement, mode);
+        note(&audit, &doors, &asked, &judgement, mode);
     }
     Ok(Json(response(&asked, &judgement, mode)))
 }

@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::audit::Audit;
+use super::audit::note;
 use super::beside::Beside;
 use crate::access::guard::{Judgement, Mode};
 use crate::api::review::admission;
 use crate::api::review::user_info::{Asked, notes};
 use crate::model::admission::request::USER_INFO;
 use crate::model::admission::{self as model, Evaluation, Outcome, Request, Surroundings, UserInfo};
+use crate::server::audit::Audit;
 use crate::server::refusal::Refusal;
 use crate::server::{Doors, surroundings};
 
@@ -35,7 +36,7 @@ pub(super) async fn answer(
             return Err(Refusal::unavailable(why));
         }
     };
-    audit.note(doors, &asked, &judgement, mode);
+    note(audit, doors, &asked, &judgement, mode);
     let refusal = judgement.refusal(mode).and(refusal_of(&evaluation));
     let mut response =
         json!({"uid": asked.uid, "allowed": refusal.is_none(), "auditAnnotations": notes(&judgement)});
