@@ -36,8 +36,8 @@ impl Bed {
         let mut items = Vec::new();
         for document in text.split("\n---\n") {
             let mut object: Value = serde_saphyr::from_str(document)?;
-            if object["kind"].as_str().is_some_and(|kind| kind.ends_with("WebhookConfiguration")) {
-                for webhook in object["webhooks"].as_array_mut().into_iter().flatten() {
+            if let Some(hooks) = object.get_mut("webhooks").and_then(Value::as_array_mut) {
+                for webhook in hooks {
                     redirect(webhook, doors)?;
                     webhooks += 1;
                 }

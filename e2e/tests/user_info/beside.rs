@@ -12,8 +12,8 @@ use queuewarden_e2e::{Bed, eventually};
 use serde_json::{Value, json};
 
 use super::{
-    BYPASSED, UNLABELLED, ask, claim, controller, create, guard, kubectl, nobody_asked, pod, pods_say,
-    refused, strict,
+    BYPASSED, UNLABELLED, ask, claim, controller, create, guard, kubectl, merged, nobody_asked, pod,
+    pods_say, refused, strict,
 };
 
 const CONTROLLER: &str = "system:serviceaccount:kube-system:replicaset-controller";
@@ -35,9 +35,8 @@ fn cases() -> Vec<(&'static str, Value)> {
                 cases.push((user, pod("asked", namespace, &annotations)));
                 for kind in ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"]
                 {
-                    let mut object = controller(kind, "asked", &annotations);
-                    object["metadata"]["namespace"] = namespace.into();
-                    cases.push((user, object));
+                    let object = controller(kind, "asked", &annotations);
+                    cases.push((user, merged(object, &json!({"metadata": {"namespace": namespace}}))));
                 }
             }
         }
@@ -98,9 +97,7 @@ async fn rolls_out_once(bed: &Bed, name: &str) -> Result<()> {
 }
 
 fn policy() -> Value {
-    let mut policy = strict();
-    policy["externalUsers"] = json!([format!("^{AIRFLOW}$")]);
-    policy
+    merged(strict(), &json!({"externalUsers": [format!("^{AIRFLOW}$")]}))
 }
 
 /// Until both have read whom the policy trusts.

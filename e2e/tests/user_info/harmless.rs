@@ -12,8 +12,8 @@ use queuewarden_e2e::{Bed, eventually};
 use serde_json::{Value, json};
 
 use super::{
-    Submitter, UNLABELLED, ask, claim, controller, create, guard, kubectl, nobody_asked, pod, refused, said,
-    strict,
+    Submitter, UNLABELLED, ask, claim, controller, create, guard, kubectl, merged, nobody_asked, pod,
+    refused, said, strict,
 };
 
 /// Where the guard never looks.
@@ -24,12 +24,13 @@ const LEFT_ALONE: [&str; 5] =
 async fn administrator(bed: &Bed, name: &str, namespace: &str) -> Result<Option<Submitter>> {
     let pods: Api<Pod> = Api::namespaced(bed.client()?, namespace);
     let dry = PostParams { dry_run: true, ..PostParams::default() };
-    let mut pod = pod(name, namespace, &json!({}));
     // As the namespaces that want it so.
-    pod["spec"]["securityContext"] =
-        json!({"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}});
-    pod["spec"]["containers"][0]["securityContext"] =
-        json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}});
+    let spec = json!({
+        "securityContext": {"runAsNonRoot": true, "runAsUser": 1, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [{"name": "main", "image": "none",
+            "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}}}],
+    });
+    let pod = merged(pod(name, namespace, &json!({})), &json!({"spec": spec}));
     let pod = serde_json::from_value(pod)?;
     said(&pods.create(&dry, &pod).await?.metadata.annotations.unwrap_or_default())
 }
@@ -145,8 +146,7 @@ async fn an_audit_lets_pass_writes_down_and_counts() -> Result<()> {
         if !nobody_asked(bed).await? {
             return Ok(());
         }
-        let mut policy = strict();
-        policy["userInfo"]["mode"] = "Audit".into();
+        let policy = merged(strict(), &json!({"userInfo": {"mode": "Audit"}}));
         let (operator, doors) = guard(bed, &policy).await?;
         bed.install_webhooks("user-info", &doors, |_| ()).await?;
         let refused = r#"verb="user_info",decision="refused",clause="not_allowed""#;

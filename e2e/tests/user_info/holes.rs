@@ -11,7 +11,7 @@ use queuewarden_e2e::{Bed, eventually, yunikorn};
 use serde_json::{Value, json};
 
 use super::{
-    BYPASSED, Submitter, UNLABELLED, application, ask, claim, controller, create, guard, kubectl,
+    BYPASSED, Submitter, UNLABELLED, application, ask, claim, controller, create, guard, kubectl, merged,
     nobody_asked, pod, pods_say, refused, said, strict, yunikorn_alone,
 };
 
@@ -155,8 +155,7 @@ async fn a_custom_workload() -> Result<()> {
         ensure!(application(bed, "honest").await?.user == SPARK);
 
         bed.delete_config_map(yunikorn::CONFIGS).await?;
-        let mut policy = strict();
-        policy["externalUsers"] = json!([format!("^{SPARK}$")]);
+        let policy = merged(strict(), &json!({"externalUsers": [format!("^{SPARK}$")]}));
         let (_operator, doors) = guard(bed, &policy).await?;
         ask(bed, "user-info", &doors).await?;
         spark_is_trusted(bed).await?;
@@ -249,10 +248,10 @@ async fn a_workload_where_yunikorn_does_not_look() -> Result<()> {
             return Ok(());
         }
         let unseen = |name: &str, namespace: &str, annotations: &Value| {
-            let mut deployment = controller("Deployment", name, annotations);
-            deployment["metadata"]["namespace"] = namespace.into();
-            deployment["spec"]["template"]["metadata"]["labels"] = json!({"run": name});
-            deployment
+            let unlabelled = json!({"applicationId": null, "yunikorn.apache.org/queue": null});
+            let fields = json!({"metadata": {"namespace": namespace},
+                "spec": {"template": {"metadata": {"labels": unlabelled}}}});
+            merged(controller("Deployment", name, annotations), &fields)
         };
         for namespace in [UNLABELLED, BYPASSED] {
             create(bed, "mallory", &unseen("web", namespace, &claim("boss"))).await?;

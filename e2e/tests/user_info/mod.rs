@@ -153,12 +153,25 @@ fn controller(kind: &str, name: &str, annotations: &Value) -> Value {
 
 /// A pod by itself.
 fn pod(name: &str, namespace: &str, annotations: &Value) -> Value {
-    let mut pod = template(name, annotations);
-    pod["apiVersion"] = "v1".into();
-    pod["kind"] = "Pod".into();
-    pod["metadata"]["name"] = name.into();
-    pod["metadata"]["namespace"] = namespace.into();
-    pod
+    let template = template(name, annotations);
+    let head = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}});
+    merged(template, &head)
+}
+
+/// An object with these fields instead of its own; `null` takes one away.
+fn merged(mut object: Value, fields: &Value) -> Value {
+    match (&mut object, fields) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (name, value) in from {
+                let own = into.remove(name).unwrap_or_default();
+                if !value.is_null() {
+                    into.insert(name.clone(), merged(own, value));
+                }
+            }
+            object
+        }
+        _ => fields.clone(),
+    }
 }
 
 /// Who submits, as `user.info` says.
