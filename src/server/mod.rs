@@ -20,7 +20,7 @@
 //!
 //! # Who is asked who they are
 //! [`authorize`] and [`served`] know their callers, and answer each only what concerns them. The admission webhooks ([`validating`],
-//! [`submission`]) do not ask: API servers show no certificate to webhooks unless each of them is given one in a file
+//! [`submission`], [`user_info`]) do not ask: API servers show no certificate to webhooks unless each of them is given one in a file
 //! (`--admission-control-config-file`), which is not possible on managed clusters, and a webhook that turned them away would, where its
 //! rule is `Fail`, lock administrators out of their own objects. What is in a review is therefore taken as written, also who makes the
 //! request. Whoever reaches the port may make reviews up. They change nothing by it: an answer is all they get, and the API server
@@ -28,6 +28,7 @@
 //! * `/validate` tells who would gain and lose access by a made-up change, and so everything that the ACLs say; and, where queues are
 //!   delegated, whom Kubernetes lets `escalate`.
 //! * `/submission` tells whether a made-up user may submit to a queue, and why not; where queues, users and groups of ACLs are named.
+//! * `/user-info` tells whether the lists of the `AdmissionPolicy` let a made-up user set names, and what would let them.
 //! * `/guard` tells whether `YuniKorn` would take a made-up text, and quotes the keys and faults of the present one.
 //!
 //! None of it is more than the scheduler's own REST service tells everyone who reaches that one (`GET /ws/v1/config` is the whole

@@ -4,6 +4,9 @@
 //! cargo build --release && QUEUEWARDEN_E2E_OPERATOR=$PWD/target/release/queuewarden \
 //!     cargo test -p queuewarden-e2e --test e2e user_info::time -- --ignored --nocapture
 //! ```
+//!
+//! Two cores with a load of 10, a debug build: `kubectl create` takes 162 ms without anybody asked and 165 ms with the guard; a client that keeps its
+//! connection 2.5 to 5 ms and 11 ms; with YuniKorn's controller instead 12 ms, with both 24 ms (medians).
 
 use std::time::{Duration, Instant};
 

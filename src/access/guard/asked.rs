@@ -1,6 +1,6 @@
 //! What the guard is asked about: who does what to an object, and each place in it that says in whose name pods run.
 
-use crate::model::admission::Operation;
+use crate::model::admission::{AccessControl, Operation};
 
 /// The most places of one object.
 pub const MAX_SITES: usize = 256;
@@ -33,6 +33,13 @@ pub struct Asked<'a> {
     pub sites: &'a [Site],
     /// When it is asked.
     pub moment: Moment,
+}
+
+impl Asked<'_> {
+    /// Whether the requester is one of the users that controllers run as. Whether these are trusted is not asked.
+    pub(super) fn is_of_controller(&self, access: &AccessControl) -> bool {
+        access.system_users.matching(self.user).is_some()
+    }
 }
 
 /// One place: a pod, a pod template, or an object whose annotations become those of pods.

@@ -9,15 +9,18 @@ use std::collections::BTreeSet;
 use super::answer::{Addition, Judgement, Rule, Verdict};
 use super::asked::{Asked, Given, Moment, Site};
 use super::json;
+use super::words::{self, Refusal};
 use crate::access::review::answer::visible;
-use crate::model::admission::request::{USER_INFO, USERNAME};
-use crate::model::admission::{AccessControl, Operation, UserInfo, Verdict as MaySet, remedies};
+use crate::model::admission::{AccessControl, Operation, UserInfo, Verdict as MaySet};
 use crate::text::diag::quoted;
 
 /// Judges a request by these keys.
 pub fn judge(asked: &Asked<'_>, access: &AccessControl) -> Judgement {
     if asked.operation == Operation::Other || asked.sites.is_empty() {
-        return Judgement { warnings: nowhere(asked), ..Judgement::new(Verdict::NotAsked, Rule::NoPods) };
+        return Judgement {
+            warnings: words::nowhere(asked),
+            ..Judgement::new(Verdict::NotAsked, Rule::NoPods)
+        };
     }
     let walk = Walk { asked, access, own: own(asked) };
     let mut judgement = Judgement::new(Verdict::NotAsked, Rule::NoPods);
@@ -27,22 +30,15 @@ pub fn judge(asked: &Asked<'_>, access: &AccessControl) -> Judgement {
                 judgement.note(verdict, rule);
                 judgement.additions.extend(text.map(|text| Addition { site: index, text }));
             }
-            Err(refusal) => return walk.refused(site, &refusal),
+            Err(refusal) => {
+                let reason = words::reason(asked, access, site, &refusal);
+                return Judgement::refused(refusal.rule, &reason, asked.user);
+            }
         }
     }
-    judgement.warnings = walk.warnings();
+    judgement.warnings = words::warnings(asked, access);
     judgement.user = walk.named(&judgement);
     judgement
-}
-
-/// A path that leads nowhere guards nothing, which nobody should learn from an accident.
-fn nowhere(asked: &Asked<'_>) -> Vec<String> {
-    let is_new = asked.operation == Operation::Create && asked.has_templates;
-    let warning = format!(
-        "no path of spec.userInfo.templates in the AdmissionPolicy leads anywhere in this {}: nobody looks in whose name its pods run",
-        asked.kind
-    );
-    if is_new { vec![visible(&warning)] } else { Vec::new() }
 }
 
 /// The requester, as the annotation has it.
@@ -68,24 +64,6 @@ impl End {
     }
 }
 
-/// Why one place is refused.
-struct Refusal {
-    rule: Rule,
-    why: String,
-    /// Whether somebody on a list could do it.
-    is_about_lists: bool,
-}
-
-impl Refusal {
-    fn new(rule: Rule, why: impl Into<String>) -> Self {
-        Self { rule, why: why.into(), is_about_lists: false }
-    }
-
-    fn by_lists(rule: Rule, why: impl Into<String>) -> Self {
-        Self { is_about_lists: true, ..Self::new(rule, why) }
-    }
-}
-
 struct Walk<'a> {
     asked: &'a Asked<'a>,
     access: &'a AccessControl,
@@ -108,10 +86,12 @@ impl Walk<'_> {
 
     /// Nothing is said, and nothing was.
     fn missing(&self, site: &Site) -> Result<End, Refusal> {
-        if self.asked.operation == Operation::Update && (!site.changed || self.is_controller()) {
+        if self.asked.operation == Operation::Update
+            && (!site.changed || self.asked.is_of_controller(self.access))
+        {
             return Ok(End::of(Verdict::Unchanged, Rule::Unchanged));
         }
-        if self.asked.is_replica_set && self.is_controller() {
+        if self.asked.is_replica_set && self.asked.is_of_controller(self.access) {
             return Ok(End::of(Verdict::Unchanged, Rule::ReplicaSet));
         }
         if self.access.bypass_auth && !site.username.is_empty() {
@@ -185,75 +165,6 @@ impl Walk<'_> {
         json::read(text).is_ok_and(|info| info.user == self.own.user && groups(&info) == groups(&self.own))
     }
 
-    /// Whether the requester is one of the users that controllers run as. Whether these are trusted is not asked.
-    fn is_controller(&self) -> bool {
-        self.access.system_users.matching(self.asked.user).is_some()
-    }
-
-    fn refused(&self, site: &Site, refusal: &Refusal) -> Judgement {
-        let Asked { kind, user, groups, .. } = self.asked;
-        let place = if site.place.is_empty() { String::new() } else { format!(" ({})", site.place) };
-        let groups = groups.join(", ");
-        let mut why = refusal.why.clone();
-        if refusal.is_about_lists {
-            why.push_str(
-                ", and none of trustControllers with systemUsers, externalUsers and externalGroups lets them",
-            );
-        }
-        let helps = if refusal.is_about_lists { self.helps(refusal.rule) } else { Vec::new() };
-        let helps = if helps.is_empty() {
-            String::new()
-        } else {
-            format!(" (what would help: {})", helps.join("; or "))
-        };
-        let user_name = quoted(user);
-        let reason = format!(
-            "user {user_name} in groups [{groups}] may not create or change this {kind}{place} with this {USER_INFO}: {why}{helps}"
-        );
-        Judgement::refused(refusal.rule, &reason, user)
-    }
-
-    /// What would let them; what concerns the policy names its field.
-    fn helps(&self, rule: Rule) -> Vec<String> {
-        let told = remedies(self.asked.user, self.asked.groups, self.access);
-        let policy = told.iter().skip(1).map(|remedy| format!("{remedy} of the AdmissionPolicy"));
-        let first = match rule {
-            Rule::Immutable => "leave it as it was".to_owned(),
-            _ => told.first().map(ToString::to_string).unwrap_or_default(),
-        };
-        std::iter::once(first).chain(policy).take(MAX_HELPS).collect()
-    }
-
-    /// What is let pass, and had better not be.
-    fn warnings(&self) -> Vec<String> {
-        let mut warnings = Vec::new();
-        for site in self.asked.sites {
-            let place = if site.place.is_empty() { "this pod" } else { site.place.as_str() };
-            if !site.username.is_empty() && (site.changed || self.asked.operation == Operation::Create) {
-                let counts = if self.access.bypass_auth && site.given == Given::Absent {
-                    "says in whose name it runs only until YuniKorn 1.9"
-                } else {
-                    "does not count beside the annotation"
-                };
-                let username = quoted(&site.username);
-                warnings
-                    .push(format!("{place}: the label {USERNAME} ({username}) {counts}; use {USER_INFO}"));
-            }
-            if !site.node_name.is_empty()
-                && self.asked.operation == Operation::Create
-                && !self.is_controller()
-            {
-                let node = quoted(&site.node_name);
-                warnings.push(format!(
-                    "{place}: spec.nodeName ({node}) puts it past the scheduler and the ACLs of its queues"
-                ));
-            }
-        }
-        warnings.dedup();
-        warnings.truncate(MAX_WARNINGS);
-        warnings.iter().map(|warning| visible(warning)).collect()
-    }
-
     /// In whose name the first pods run, as far as the places say.
     fn named(&self, judgement: &Judgement) -> String {
         let text = judgement.additions.first().map(|addition| addition.text.as_str()).or_else(|| {
@@ -266,11 +177,6 @@ impl Walk<'_> {
         visible(&user.unwrap_or_default())
     }
 }
-
-/// As many as people read.
-const MAX_HELPS: usize = 4;
-/// As many as kubectl should print.
-const MAX_WARNINGS: usize = 4;
 
 fn well_formed(text: &str) -> Result<UserInfo, Refusal> {
     json::read(text).map_err(|why| Refusal::new(Rule::Form, format!("{why}; write {}", json::FORM)))

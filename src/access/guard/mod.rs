@@ -8,6 +8,7 @@
 //! * `asked`, `answer`: what is asked, and what is answered.
 //! * `judge`: profile strict.
 //! * `json`: the annotation's text.
+//! * `words`: what people read.
 //! * `path`: where objects of other people's kinds hold pod templates.
 
 mod answer;
@@ -17,6 +18,7 @@ mod judge;
 mod path;
 #[cfg(test)]
 mod tests;
+mod words;
 
 pub use answer::{Addition, Judgement, Rule, Verdict};
 pub use asked::{Asked, Given, MAX_SITES, Moment, Site};
@@ -24,7 +26,7 @@ pub use judge::judge;
 pub use path::{LeadsTo, MAX_LENGTH, MAX_NAMES, MAX_TEMPLATES, Path, Segment, Template};
 
 /// How much is done (`AdmissionPolicy`'s `spec.userInfo.mode`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Mode {
     /// Nobody looks.
     #[default]

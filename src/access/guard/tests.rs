@@ -215,13 +215,20 @@ fn a_refusal_says_who_and_what_and_how() {
         reason,
         "user `alice` in groups [devs, system:authenticated] may not create or change this Deployment (spec.template) with this \
          yunikorn.apache.org/user.info: it names user `bob`, and none of trustControllers with systemUsers, externalUsers and externalGroups \
-         lets them (what would help: leave yunikorn.apache.org/user.info out, so that it becomes the requester's own name; or add `^alice$` to \
-         externalUsers of the AdmissionPolicy; or add `^devs$` to externalGroups of the AdmissionPolicy)"
+         lets them (what would help: leave yunikorn.apache.org/user.info out, so that it becomes the requester's own name; or in the \
+         AdmissionPolicy: add `^alice$` to externalUsers, or add `^devs$` to externalGroups)"
     );
     let distrusted = created(CONTROLLER, text(BOB)).judged(&[(TRUST_CONTROLLERS, "false")]);
     assert!(distrusted.reason.contains("set trustControllers to true"), "{}", distrusted.reason);
     let changed = updated("alice", text(ALICE), text(BOB)).judged(&[]);
     assert!(changed.reason.contains("would be changed") && changed.reason.contains("leave it as it was"));
+    let mut many = created("alice", text(BOB));
+    many.groups = (0..300).map(|number| format!("group-{number}")).collect();
+    let reason = many.judged(&[]).reason;
+    assert!(
+        reason.contains("group-7, and 292 more]") && reason.contains("`^alice$` to externalUsers"),
+        "{reason}"
+    );
     let odd = created("alice", text(&"é".repeat(9000))).judged(&[(EXTERNAL_USERS, "^alice$")]);
     assert!(odd.reason.chars().count() <= 2000, "{}", odd.reason.len());
 }

@@ -147,18 +147,20 @@ fn the_policy_that_decides_says_what_is_done_about_user_info() {
         ..external(users)
     };
     let mut snapshot = cluster(BASE);
-    assert_eq!(user_info(&snapshot.policies), Settings::default());
+    assert_eq!(user_info(&snapshot), Settings::default());
     snapshot.policies =
         vec![policy("b", 5, saying(&enforce, &["^a$"])), policy("a", 9, saying(&Settings::default(), &[]))];
     let mut kept = settled(&snapshot).snapshot;
-    assert_eq!(user_info(&kept.policies), enforce);
+    assert_eq!(user_info(&kept), enforce);
     kept.policies[0].spec = Ok(saying(&Settings::default(), &["("]));
-    assert_eq!(user_info(&kept.policies), enforce, "what is invalid keeps its last valid version");
+    assert_eq!(user_info(&kept), enforce, "what is invalid keeps its last valid version");
+    spec(&mut kept).mode = snapshot::Mode::Observe;
+    assert_eq!(user_info(&kept), enforce, "to look at a change of queues opens nothing");
     // Alone it writes no key.
     let alone = AdmissionPolicySpec { user_info: Some(enforce.clone()), ..AdmissionPolicySpec::default() };
     snapshot.policies = vec![policy("p", 1, alone)];
     let settled = settled(&snapshot);
     assert_eq!(condition(&settled.plan, "p", "Ready"), "True/Ready");
-    assert_eq!(user_info(&settled.snapshot.policies), enforce);
+    assert_eq!(user_info(&settled.snapshot), enforce);
     assert_at_rest(&settled);
 }

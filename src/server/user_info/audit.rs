@@ -1,19 +1,16 @@
-//! What is written down and counted of each judgement.
+//! What is written down of each judgement.
 
 use crate::access::guard::{Judgement, Mode, Verdict};
 use crate::api::review::user_info::Asked;
 use crate::server::Doors;
 use crate::server::audit::{Audit, Decision};
 
-/// Writes down and counts what was decided; nothing where nobody's name was in question.
+/// Nothing where nobody's name was in question.
 pub(super) fn note(audit: &Audit, doors: &Doors, asked: &Asked, judgement: &Judgement, mode: Mode) {
-    if judgement.verdict <= Verdict::Unchanged {
+    if judgement.verdict <= Verdict::Unchanged && judgement.warnings.is_empty() {
         return;
     }
-    let reason = match judgement.reason.as_str() {
-        "" => judgement.warnings.join("; "),
-        reason => reason.to_owned(),
-    };
+    let warnings = judgement.warnings.join("; ");
     let decision = Decision {
         verb: "user_info",
         said: judgement.verdict.as_str(),
@@ -23,7 +20,7 @@ pub(super) fn note(audit: &Audit, doors: &Doors, asked: &Asked, judgement: &Judg
         user: &judgement.user,
         queue: "",
         object: &format!("{} {}/{}", asked.kind, asked.namespace, asked.name),
-        reason: &reason,
+        reason: if judgement.reason.is_empty() { &warnings } else { &judgement.reason },
     };
     audit.note(&doors.health, &decision);
 }
