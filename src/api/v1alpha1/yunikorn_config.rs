@@ -69,7 +69,8 @@ pub struct YuniKornConfigSpec {
     #[serde(default)]
     pub output: OutputConfigMap,
 
-    /// Enforce: write. Observe: compute and report everything in status, write nothing to the ConfigMap, and refuse no workload for its queue; AdmissionPolicy spec.userInfo does not depend on it.
+    /// Enforce: write. Observe: compute and report everything in status, write nothing to the ConfigMap, and refuse no workload for its
+    /// queue; AdmissionPolicy spec.userInfo does not depend on it.
     /// Default: Enforce.
     #[serde(default)]
     pub mode: Mode,
