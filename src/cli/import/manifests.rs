@@ -1,0 +1,108 @@
+//! The manifests of what was imported.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use crate::api::v1alpha1::Grant;
+use crate::cli::manifest::to_yaml;
+use crate::import::translate::{Imported, Target};
+use crate::model::acl::Acl;
+use crate::model::queue::QueuePath;
+use crate::model::right::Right;
+
+/// Names of one kind in one object (`MAX_NAMES` of the schema); more of them make more objects.
+const MOST_NAMES: usize = 256;
+/// The longest name of an object.
+const MOST_LETTERS: usize = 253;
+
+/// A `QueueAcl` for the root and for each queue that lets anybody in; each says both rights, so that nothing the base says remains.
+pub(super) fn queue_acls(imported: &Imported) -> String {
+    let mut names = HashSet::new();
+    let told = |queue: &&Target| {
+        queue.path.is_root() || Right::ALL.iter().any(|right| !queue.acl(*right).is_nobody())
+    };
+    let objects = imported.queues.iter().filter(told).flat_map(|queue| {
+        let grants = Right::ALL.map(|right| grants(queue.acl(right)));
+        let parts = grants.iter().map(Vec::len).max().unwrap_or_default();
+        let objects: Vec<Value> = (0..parts)
+            .map(|part| {
+                let [submit, admin] = [Right::Submit, Right::Admin].map(|right| {
+                    let of = match right {
+                        Right::Submit => grants.first(),
+                        Right::Admin => grants.last(),
+                    };
+                    of.and_then(|grants| grants.get(part)).cloned().unwrap_or_default()
+                });
+                object(&name(&queue.path, &mut names), queue, &submit, &admin)
+            })
+            .collect();
+        objects
+    });
+    objects.map(|object| to_yaml(&object)).collect::<Vec<_>>().join("---\n")
+}
+
+fn object(name: &str, queue: &Target, submit: &Grant, admin: &Grant) -> Value {
+    json!({
+        "apiVersion": "queuewarden.dev/v1alpha1",
+        "kind": "QueueAcl",
+        "metadata": {"name": name},
+        "spec": {"queue": queue.path.as_str(), "submit": submit, "admin": admin},
+    })
+}
+
+/// An ACL as the grants of one or more objects.
+fn grants(acl: &Acl) -> Vec<Grant> {
+    if acl.is_everyone() {
+        return vec![Grant { everyone: Some(true), ..Grant::default() }];
+    }
+    let users: Vec<String> = acl.users().iter().map(str::to_owned).collect();
+    let groups: Vec<String> = acl.groups().iter().map(str::to_owned).collect();
+    let parts = users.len().max(groups.len()).div_ceil(MOST_NAMES).max(1);
+    let part =
+        |names: &[String], at: usize| names.chunks(MOST_NAMES).nth(at).map(<[_]>::to_vec).unwrap_or_default();
+    (0..parts)
+        .map(|at| Grant { users: part(&users, at), groups: part(&groups, at), ..Grant::default() })
+        .collect()
+}
+
+/// A name for the object of a queue that no other has: the path without `root`, in the letters that Kubernetes takes.
+fn name(path: &QueuePath, taken: &mut HashSet<String>) -> String {
+    let path = path.as_str();
+    let path = path.split_once('.').map_or(path, |(_, rest)| rest);
+    let letters = path.chars().map(|c| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' });
+    let letters: String = letters.take(MOST_LETTERS.saturating_sub(8)).collect();
+    let letters = letters.trim_matches('-');
+    let name = if letters.is_empty() { "queue" } else { letters };
+    let numbered = (2_usize..).map(|number| format!("{name}-{number}"));
+    let free = std::iter::once(name.to_owned()).chain(numbered).find(|name| !taken.contains(name));
+    let free = free.unwrap_or_default();
+    taken.insert(free.clone());
+    free
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_object_has_a_name_of_its_own() {
+        let mut taken = HashSet::new();
+        let paths = ["root", "root.prod.etl", "root.prod-etl", "root.prod_etl", "root.@@", "root.root"];
+        let names = paths.map(|path| name(&QueuePath::parse(path).unwrap(), &mut taken));
+        assert_eq!(names, ["root", "prod-etl", "prod-etl-2", "prod-etl-3", "queue", "root-2"]);
+    }
+
+    #[test]
+    fn long_lists_are_several_objects() {
+        let users: Vec<String> = (0..600).map(|number| format!("u{number}")).collect();
+        let acl = Acl::named(&users, &["g"]).unwrap();
+        let grants = grants(&acl);
+        assert_eq!(
+            grants.iter().map(|grant| (grant.users.len(), grant.groups.len())).collect::<Vec<_>>(),
+            [(256, 1), (256, 0), (88, 0)]
+        );
+        assert_eq!(super::grants(&Acl::nobody()), [Grant::default()]);
+        assert_eq!(super::grants(&Acl::everyone()).len(), 1);
+    }
+}
