@@ -88,7 +88,7 @@ enum Command {
     Place(place::Args),
     /// Answer SubjectAccessReviews and AdmissionReviews as the cluster would
     Review(review::Args),
-    /// Turn access rules of YARN into QueueAcls, and prove that nobody may do more than before
+    /// Turn access rules of YARN, or those in a queues.yaml, into QueueAcls, and prove that nobody may do more
     Import(import::Args),
     /// Print what an API server needs to ask queuewarden who may do what
     AuthorizerConfig(authorizer_config::Args),

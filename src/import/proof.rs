@@ -87,8 +87,8 @@ pub fn prove(
 ) -> Result<Proof, Diagnostic> {
     let tree = tree_of(imported)?;
     let holders = Holders::of(source);
-    let named = holders.subjects();
-    let subjects = names.asked(&named);
+    let known = holders.subjects();
+    let subjects = names.asked(&known);
     let mut proof = Proof { queues: source.queues.len(), subjects: subjects.len(), differences: Vec::new() };
     if proof.questions() > MAX_QUESTIONS {
         let message =
@@ -101,7 +101,7 @@ pub fn prove(
         .iter()
         .map(|target| imported.queues.get((*target).ok()?).and_then(|queue| tree.find(&queue.path)))
         .collect();
-    let comparison = Comparison { source, imported, index, ids, named: named.into_iter().collect() };
+    let comparison = Comparison { source, imported, index, ids, named: known.into_iter().collect() };
     for (done, subject) in subjects.iter().enumerate() {
         progress(done, subjects.len());
         let identity = names.identity(subject);

@@ -63,6 +63,9 @@ pub(super) struct Came {
     pub(super) cluster: bool,
 }
 
+/// A name for `YuniKorn`, and the one that it comes from.
+type Carried = (Subject, Subject);
+
 /// How to translate.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -185,7 +188,7 @@ impl Translator<'_> {
     }
 
     /// The names that can be carried over, each with the one it comes from, and those that cannot.
-    fn names(&mut self, setting: &Setting) -> (Vec<(Subject, Subject)>, Vec<(Subject, Code)>) {
+    fn names(&mut self, setting: &Setting) -> (Vec<Carried>, Vec<(Subject, Code)>) {
         let (mut carried, mut lost) = (Vec::new(), Vec::new());
         for (span, name) in carry::named(&setting.text, self.source.reading) {
             match self.name(name) {

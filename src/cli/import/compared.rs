@@ -25,7 +25,7 @@ pub(super) fn text(source: &Source, proof: &Proof, texts: &[Text]) -> String {
     let mut shown = if table.is_empty() { String::new() } else { table.text(true) };
     let more = proof.differences.len().saturating_sub(MAX_ROWS);
     if more > 0 {
-        shown.push_str(&format!("and {more} more\n"));
+        shown.extend(["and ", &more.to_string(), " more\n"]);
     }
     let [wider, narrower] =
         [Direction::Wider, Direction::Narrower].map(|direction| proof.of(direction).count());
@@ -40,7 +40,7 @@ pub(super) fn text(source: &Source, proof: &Proof, texts: &[Text]) -> String {
         (0, _) => format!("nobody may do more than before; {narrower} differences narrow access"),
         _ => format!("{wider} differences widen access, {narrower} narrow it"),
     };
-    shown.push_str(&format!("compared: {asked}; {found}\n"));
+    shown.extend(["compared: ", &asked, "; ", &found, "\n"]);
     shown
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::api::v1alpha1::Grant;
+use crate::cli::ask::DEFAULT_PARTITION;
 use crate::cli::manifest::to_yaml;
-use crate::import::translate::{Imported, Target};
+use crate::import::translate::Imported;
 use crate::model::acl::Acl;
 use crate::model::queue::QueuePath;
 use crate::model::right::Right;
@@ -16,39 +17,64 @@ const MOST_NAMES: usize = 256;
 /// The longest name of an object.
 const MOST_LETTERS: usize = 253;
 
-/// A `QueueAcl` for the root and for each queue that lets anybody in; each says both rights, so that nothing the base says remains.
-pub(super) fn queue_acls(imported: &Imported) -> String {
-    let mut names = HashSet::new();
-    let told = |queue: &&Target| {
-        queue.path.is_root() || Right::ALL.iter().any(|right| !queue.acl(*right).is_nobody())
-    };
-    let objects = imported.queues.iter().filter(told).flat_map(|queue| {
-        let grants = Right::ALL.map(|right| grants(queue.acl(right)));
-        let parts = grants.iter().map(Vec::len).max().unwrap_or_default();
-        let objects: Vec<Value> = (0..parts)
-            .map(|part| {
-                let [submit, admin] = [Right::Submit, Right::Admin].map(|right| {
-                    let of = match right {
-                        Right::Submit => grants.first(),
-                        Right::Admin => grants.last(),
-                    };
-                    of.and_then(|grants| grants.get(part)).cloned().unwrap_or_default()
-                });
-                object(&name(&queue.path, &mut names), queue, &submit, &admin)
-            })
-            .collect();
-        objects
-    });
-    objects.map(|object| to_yaml(&object)).collect::<Vec<_>>().join("---\n")
+/// A queue, and what is to be granted on it; a right that is `None` is left to the base.
+#[derive(Debug, Clone)]
+pub(super) struct Granted {
+    pub(super) partition: String,
+    pub(super) path: QueuePath,
+    pub(super) submit: Option<Acl>,
+    pub(super) admin: Option<Acl>,
 }
 
-fn object(name: &str, queue: &Target, submit: &Grant, admin: &Grant) -> Value {
-    json!({
-        "apiVersion": "queuewarden.dev/v1alpha1",
-        "kind": "QueueAcl",
-        "metadata": {"name": name},
-        "spec": {"queue": queue.path.as_str(), "submit": submit, "admin": admin},
-    })
+impl Granted {
+    /// The root, and each queue that lets anybody in; each says both rights, so that nothing the base says remains.
+    pub(super) fn of(imported: &Imported) -> Vec<Self> {
+        let queues = imported.queues.iter().filter(|queue| {
+            queue.path.is_root() || Right::ALL.iter().any(|right| !queue.acl(*right).is_nobody())
+        });
+        let granted = queues.map(|queue| Self {
+            partition: DEFAULT_PARTITION.to_owned(),
+            path: queue.path.clone(),
+            submit: Some(queue.submit.clone()),
+            admin: Some(queue.admin.clone()),
+        });
+        granted.collect()
+    }
+}
+
+/// The `QueueAcl`s; more than one of a queue where one cannot hold all names.
+pub(super) fn queue_acls(granted: &[Granted]) -> Vec<Value> {
+    let mut names = HashSet::new();
+    let mut objects = Vec::new();
+    for queue in granted {
+        let [submit, admin] =
+            [&queue.submit, &queue.admin].map(|acl| acl.as_ref().map(grants).unwrap_or_default());
+        for part in 0..submit.len().max(admin.len()) {
+            let mut spec = Map::new();
+            if queue.partition != DEFAULT_PARTITION {
+                spec.insert("partition".to_owned(), json!(queue.partition));
+            }
+            spec.insert("queue".to_owned(), json!(queue.path.as_str()));
+            for (right, grants) in [(Right::Submit, &submit), (Right::Admin, &admin)] {
+                // What is granted in parts is granted by the union of them.
+                if let Some(grant) = grants.get(part) {
+                    spec.insert(right.field().to_owned(), json!(grant));
+                }
+            }
+            objects.push(json!({
+                "apiVersion": "queuewarden.dev/v1alpha1",
+                "kind": "QueueAcl",
+                "metadata": {"name": name(&queue.path, &mut names)},
+                "spec": spec,
+            }));
+        }
+    }
+    objects
+}
+
+/// Manifests as one text.
+pub(super) fn text(objects: &[Value]) -> String {
+    objects.iter().map(to_yaml).collect::<Vec<_>>().join("---\n")
 }
 
 /// An ACL as the grants of one or more objects.

@@ -3,6 +3,7 @@
 mod compared;
 mod manifests;
 mod yarn;
+mod yunikorn;
 
 use clap::Subcommand;
 
@@ -17,7 +18,7 @@ output when the import is refused.
 Exit codes: 0 imported, 1 refused: there are errors, or somebody could do more than before, and --accept does not name the code; \
 2 the command line is wrong or a file cannot be read.";
 
-/// Turns access rules of YARN into QueueAcls or a queues.yaml, and proves that nobody may do more than before.
+/// Turns access rules of YARN, or those in a queues.yaml, into QueueAcls, and proves that nobody may do more than before.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -27,6 +28,9 @@ pub struct Args {
 
 #[derive(Debug, Clone, Subcommand)]
 enum From {
+    /// From the ACLs in a queues.yaml, in ConfigMaps, or in the cluster
+    #[command(after_help = HELP)]
+    Yunikorn(Box<yunikorn::Args>),
     /// From the allocation file of YARN's fair scheduler, fair-scheduler.xml
     #[command(after_help = HELP)]
     YarnFair(yarn::Args),
@@ -41,6 +45,7 @@ enum From {
 /// When a file cannot be read, or nobody takes the output.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     match &args.from {
+        From::Yunikorn(args) => yunikorn::run(args, console),
         From::YarnFair(args) => yarn::run(args, yarn::Scheduler::Fair, console),
         From::YarnCapacity(args) => yarn::run(args, yarn::Scheduler::Capacity, console),
     }

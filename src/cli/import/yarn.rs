@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::manifests::Granted;
 use super::{compared, manifests};
 use crate::cli::codes;
 use crate::cli::console::Console;
@@ -161,7 +162,10 @@ impl Args {
     }
 
     fn printed(&self, imported: &Imported) -> String {
-        if self.queues { imported.queues_yaml() } else { manifests::queue_acls(imported) }
+        if self.queues {
+            return imported.queues_yaml();
+        }
+        manifests::text(&manifests::queue_acls(&Granted::of(imported)))
     }
 }
 

@@ -38,7 +38,7 @@ fn closed(queues: &str) -> String {
 #[test]
 fn what_can_be_carried_over_is_the_same() {
     let cases = [
-        "".to_owned(),
+        String::new(),
         "<queue name=\"a\"/>".to_owned(),
         closed(
             "<queue name=\"a\"><aclSubmitApps>alice,bob dev,ops</aclSubmitApps><queue name=\"b\"><aclAdministerApps> ops</aclAdministerApps></queue></queue>",

@@ -137,6 +137,12 @@ impl Reader<'_> {
         }
         let names = value.text.split(',').filter(|name| !name.is_empty()).map(java_trim);
         let names: Vec<(String, Place)> = names.map(|name| (name.to_owned(), value.place)).collect();
+        if let Some((name, _)) = names.iter().find(|(name, _)| name.contains('.')) {
+            let message = format!("the name of a queue has a dot in it: {}", quoted(name));
+            let finding = Diagnostic::error(codes::QUEUE_NAME, message)
+                .help("rename it: by its path, Hadoop takes it for a queue below another");
+            return Err(Box::new(Finding::at(value.place, finding)));
+        }
         if names.iter().any(|(name, _)| name.is_empty()) {
             let finding = Diagnostic::error(codes::HADOOP_REFUSES, "a queue has no name")
                 .help("leave the blank between the commas out");
@@ -260,11 +266,14 @@ mod tests {
         assert_eq!(found, expected);
     }
 
+    /// Settings, and what is told of them.
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a [crate::text::diag::Code]);
+
     #[test]
     fn what_hadoop_refuses_or_ignores_is_told() {
         let closed =
             [("root.queues", "a"), ("root.acl_submit_applications", " "), ("root.acl_administer_queue", " ")];
-        let cases: [(&[(&str, &str)], &[crate::text::diag::Code]); 11] = [
+        let cases: [Case<'_>; 12] = [
             (&[], &[]),
             (&[("root.a.acl_submit_application", "x")], &[codes::IGNORED]),
             (&[("root.a.ACL_SUBMIT_APPLICATIONS", "x")], &[codes::IGNORED]),
@@ -276,6 +285,7 @@ mod tests {
             (&[("root.a.acl_submit_applications", "${x}")], &[codes::UNBOUND]),
             (&[("root.a.queues", "${x}")], &[codes::UNBOUND]),
             (&[("root.a.queues", "b, ,c")], &[codes::HADOOP_REFUSES]),
+            (&[("root.a.queues", "b,b.c")], &[codes::QUEUE_NAME]),
         ];
         for (settings, expected) in cases {
             let (_, findings) = load(&[&closed, settings].concat());

@@ -102,7 +102,7 @@ impl Reader<'_> {
         let root = queues.iter().find(|node| is_root(node));
         if let (Some(root), true) = (root, queues.len() > 1) {
             let message = "beside the root queue there can be no other queue";
-            return Err(refused(*root, message, "put the others inside it"));
+            return Err(refused(*root, message, "put the others inside it").into());
         }
         if let Some(root) = root {
             let name = trimmed(root.attribute("name").unwrap_or_default());
@@ -127,11 +127,11 @@ impl Reader<'_> {
     fn queue(&mut self, parent: Option<usize>, node: Node<'_, '_>, depth: usize) -> Result<(), Refused> {
         let name = trimmed(node.attribute("name").unwrap_or_default());
         if name.is_empty() {
-            return Err(refused(node, "a queue has no name", "give it one: <queue name=\"…\">"));
+            return Err(refused(node, "a queue has no name", "give it one: <queue name=\"…\">").into());
         }
         if name.contains('.') {
             let message = format!("the name of a queue has a dot in it: {}", quoted(name));
-            return Err(refused(node, &message, "put the queue inside the one above it"));
+            return Err(refused(node, &message, "put the queue inside the one above it").into());
         }
         if depth > MAX_DEPTH || self.queues.len() >= MAX_QUEUES {
             let message = format!("more than {MAX_QUEUES} queues, or more than {MAX_DEPTH} levels");
@@ -231,11 +231,11 @@ impl Reader<'_> {
             First::Nothing => {
                 let message =
                     format!("`{tag}` is empty, which Hadoop cannot read: it keeps what it had read before");
-                Err(refused(field, &message, "for nobody write one blank between the tags"))
+                Err(refused(field, &message, "for nobody write one blank between the tags").into())
             }
             First::Other => {
                 let message = format!("`{tag}` does not begin with text, which Hadoop cannot read");
-                Err(refused(field, &message, "write the ACL between the tags"))
+                Err(refused(field, &message, "write the ACL between the tags").into())
             }
         }
     }
@@ -287,8 +287,8 @@ fn trimmed(name: &str) -> &str {
     name.trim()
 }
 
-fn refused(node: Node<'_, '_>, message: &str, help: &str) -> Refused {
-    Diagnostic::error(codes::HADOOP_REFUSES, message).at(xml::tag_span(node)).help(help).into()
+fn refused(node: Node<'_, '_>, message: &str, help: &str) -> Diagnostic {
+    Diagnostic::error(codes::HADOOP_REFUSES, message).at(xml::tag_span(node)).help(help)
 }
 
 #[cfg(test)]

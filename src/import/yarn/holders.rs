@@ -70,7 +70,9 @@ impl<'a> Holders<'a> {
             }
         }
         if self.by_cluster(right, subject) {
-            reached.iter_mut().for_each(|queue| *queue = queue.or(Some(Granting::Cluster)));
+            for queue in &mut reached {
+                *queue = queue.or(Some(Granting::Cluster));
+            }
         }
         reached
     }
