@@ -5,4 +5,6 @@ mod cli;
 #[cfg(test)]
 mod crds;
 #[cfg(test)]
+mod import;
+#[cfg(test)]
 mod manifests;

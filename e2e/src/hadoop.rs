@@ -114,6 +114,45 @@ pub struct SparkAnswer {
     pub modify: bool,
 }
 
+/// A scheduler's file, and who wants into its queues.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct QueuesQuestion {
+    /// fair-scheduler.xml or capacity-scheduler.xml.
+    pub file: String,
+    /// yarn-site.xml, for the latter.
+    pub site: Option<String>,
+    /// Who.
+    pub subjects: Vec<Subject>,
+}
+
+/// What Hadoop makes of a scheduler's file.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum QueuesAnswer {
+    /// The queues, sorted by path.
+    Queues(Vec<DeclaredQueue>),
+    /// Hadoop threw it.
+    Refused {
+        /// In its words.
+        exception: String,
+    },
+}
+
+/// A queue that a file declares, and who may do what there.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct DeclaredQueue {
+    /// The full path.
+    pub path: String,
+    /// `getAclString` of its own ACL for submitting.
+    pub submit: String,
+    /// The same for administering.
+    pub admin: String,
+    /// Who may submit, one per subject.
+    pub submits: Vec<bool>,
+    /// Who administers, one per subject.
+    pub administers: Vec<bool>,
+}
+
 impl Hadoop {
     /// The oracle of this process, built and started at the first call.
     ///
@@ -147,6 +186,18 @@ impl Hadoop {
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn application(&self, questions: &[ApplicationQuestion]) -> Result<Vec<Vec<ApplicationAnswer>>> {
         self.program.ask("application", questions)
+    }
+
+    /// Allocation files of the fair scheduler.
+    #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
+    pub fn fair(&self, questions: &[QueuesQuestion]) -> Result<Vec<QueuesAnswer>> {
+        self.program.ask("fair", questions)
+    }
+
+    /// Configurations of the capacity scheduler.
+    #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
+    pub fn capacity(&self, questions: &[QueuesQuestion]) -> Result<Vec<QueuesAnswer>> {
+        self.program.ask("capacity", questions)
     }
 
     /// Spark applications: for each question, an answer for each of its subjects.

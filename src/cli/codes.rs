@@ -4,7 +4,7 @@ use super::console::Console;
 use super::{Exit, Failure, assemble, check, input};
 use crate::model::queue::nearest;
 use crate::text::diag::{Code, quoted};
-use crate::{access, api, model, operator, plan, text};
+use crate::{access, api, import, model, operator, plan, text};
 
 /// The meanings, which a test keeps to the comments at the declarations.
 const MEANINGS: &str = include_str!("../../docs/codes.md");
@@ -31,6 +31,7 @@ pub fn all() -> Vec<Code> {
         model::identity::CODES,
         model::application::CODES,
         access::lint::CODES,
+        import::CODES,
         api::convert::CODES,
         api::review::CODES,
         operator::world::CODES,
@@ -46,7 +47,7 @@ pub fn all() -> Vec<Code> {
 }
 
 /// A code by its number or its title, for clap.
-fn code(text: &str) -> Result<Code, String> {
+pub(super) fn code(text: &str) -> Result<Code, String> {
     let digits = text.strip_prefix("QW").or_else(|| text.strip_prefix("qw")).unwrap_or(text);
     let wanted = digits.parse().ok().filter(|_| digits.len() == 4);
     let named = |code: &Code| Some(code.number) == wanted || code.title.eq_ignore_ascii_case(text);

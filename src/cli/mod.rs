@@ -19,6 +19,7 @@ pub mod crds;
 pub mod diff;
 pub mod explain;
 pub mod findings;
+pub mod import;
 pub mod input;
 pub mod lint;
 pub mod man;
@@ -87,6 +88,8 @@ enum Command {
     Place(place::Args),
     /// Answer SubjectAccessReviews and AdmissionReviews as the cluster would
     Review(review::Args),
+    /// Turn access rules of YARN, or those in a queues.yaml, into QueueAcls, and prove that nobody may do more
+    Import(import::Args),
     /// Print what an API server needs to ask queuewarden who may do what
     AuthorizerConfig(authorizer_config::Args),
     /// Print the custom resource definitions
@@ -265,6 +268,7 @@ pub fn main() -> ExitCode {
         Command::Lint(args) => lint::run(args, console),
         Command::Place(args) => place::run(args, console),
         Command::Review(args) => review::run(args, console),
+        Command::Import(args) => import::run(args, console),
         Command::AuthorizerConfig(args) => authorizer_config::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::Codes(args) => codes::run(args, console),

@@ -11,7 +11,7 @@
 //! | `QW4xxx` | the admission controller's access keys and their regular expressions |
 //! | `QW5xxx` | queuewarden's own objects and the plan |
 //! | `QW6xxx` | files and manifests given to the command line |
-//! | `QW7xxx` | access questions: who a user is, the rules of applications, what a tree grants, reviews |
+//! | `QW7xxx` | access questions: who a user is, the rules of applications, what a tree grants, imports, reviews |
 
 use std::fmt;
 

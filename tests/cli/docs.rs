@@ -12,7 +12,7 @@ const HEAD: &str = "# Codes of all diagnostics\n\n\
     | codes | about |\n|---|---|\n\
     | QW1xxx | an ACL |\n| QW2xxx | YAML text |\n| QW3xxx | the scheduler's configuration |\n| QW4xxx | the admission controller's access keys and their regular expressions |\n\
     | QW5xxx | queuewarden's own objects and the plan |\n| QW6xxx | files and manifests given to the command line |\n\
-    | QW7xxx | access questions: who a user is, the rules of applications, what a tree grants, reviews |\n\n\
+    | QW7xxx | access questions: who a user is, the rules of applications, what a tree grants, imports, reviews |\n\n\
     | code | title | meaning |\n|---|---|---|\n";
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {

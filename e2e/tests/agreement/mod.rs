@@ -19,6 +19,7 @@ mod render;
 mod samples;
 mod vectors;
 mod yarn;
+mod yarn_queues;
 
 use std::fmt::Debug;
 use std::hash::{BuildHasher as _, RandomState};

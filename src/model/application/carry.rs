@@ -30,19 +30,61 @@ impl Analysis {
     }
 }
 
+/// A name as an ACL has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Named<'a> {
+    /// Of a user.
+    User(&'a str),
+    /// Of a group.
+    Group(&'a str),
+}
+
+/// The names in a text, each with its place; none where everyone is let in.
+pub fn named(text: &str, reading: Reading) -> Vec<(Span, Named<'_>)> {
+    let parts = Parts::of(text, reading);
+    if parts.wildcard() {
+        return Vec::new();
+    }
+    let users = parts.users.names().map(|(at, name)| (at, Named::User(name)));
+    let groups = parts.groups.into_iter().flat_map(Part::names).map(|(at, name)| (at, Named::Group(name)));
+    users.chain(groups).collect()
+}
+
+/// Why a name cannot be carried over as it is; `None` when it can.
+pub fn objection(name: Named<'_>) -> Option<Diagnostic> {
+    match name {
+        Named::User(name) => user(name),
+        Named::Group(name) => group(name),
+    }
+}
+
+/// What is to be told of a text besides its single names.
+pub fn misread(text: &str, reading: Reading) -> Vec<Diagnostic> {
+    let parts = Parts::of(text, reading);
+    let mut findings = Findings::default();
+    misread_parts(text, parts, reading, &mut findings);
+    findings.sorted()
+}
+
+fn misread_parts(text: &str, parts: Parts<'_>, reading: Reading, findings: &mut Findings) {
+    if let Some(ignored) = parts.ignored.filter(|part| !trim(part.text).is_empty()) {
+        findings.push(ignored.span(), || behind_second_blank(ignored));
+    }
+    if parts.wildcard() {
+        wildcard(parts, findings);
+    } else {
+        pretty_printed(text, parts, reading, findings);
+        comma_blank(parts, findings);
+    }
+}
+
 /// Reads a text as YARN does, and tells every difference that `YuniKorn` would make of it.
 pub fn lint(text: &str, reading: Reading) -> Analysis {
     let parts = Parts::of(text, reading);
     let acl = YarnAcl::parse(text, reading);
     let mut findings = Findings::default();
-    if let Some(ignored) = parts.ignored.filter(|part| !trim(part.text).is_empty()) {
-        findings.push(ignored.span(), || behind_second_blank(ignored));
-    }
-    if acl.is_everyone() {
-        wildcard(parts, &mut findings);
-    } else {
-        pretty_printed(text, parts, reading, &mut findings);
-        comma_blank(parts, &mut findings);
+    misread_parts(text, parts, reading, &mut findings);
+    if !acl.is_everyone() {
         names(parts, &mut findings);
     }
     let carried = carried(parts, &acl);

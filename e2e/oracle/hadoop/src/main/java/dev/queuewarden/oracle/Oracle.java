@@ -30,6 +30,8 @@ public final class Oracle {
       Map.of(
           "acl", each(new TypeReference<List<Acl.Question>>() {}, Acl::answer),
           "application", each(new TypeReference<List<Application.Question>>() {}, Application::answer),
+          "fair", each(new TypeReference<List<Queues.Question>>() {}, Queues::fair),
+          "capacity", each(new TypeReference<List<Queues.Question>>() {}, Queues::capacity),
           "spark", each(new TypeReference<List<Spark.Question>>() {}, Spark::answer));
 
   private Oracle() {}

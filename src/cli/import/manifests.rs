@@ -1,0 +1,134 @@
+//! The manifests of what was imported.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value, json};
+
+use crate::api::v1alpha1::Grant;
+use crate::cli::ask::DEFAULT_PARTITION;
+use crate::cli::manifest::to_yaml;
+use crate::import::translate::Imported;
+use crate::model::acl::Acl;
+use crate::model::queue::QueuePath;
+use crate::model::right::Right;
+
+/// Names of one kind in one object (`MAX_NAMES` of the schema); more of them make more objects.
+const MOST_NAMES: usize = 256;
+/// The longest name of an object.
+const MOST_LETTERS: usize = 253;
+
+/// A queue, and what is to be granted on it; a right that is `None` is left to the base.
+#[derive(Debug, Clone)]
+pub(super) struct Granted {
+    pub(super) partition: String,
+    pub(super) path: QueuePath,
+    pub(super) submit: Option<Acl>,
+    pub(super) admin: Option<Acl>,
+}
+
+impl Granted {
+    /// The root, and each queue that lets anybody in; each says both rights, so that nothing the base says remains.
+    pub(super) fn of(imported: &Imported) -> Vec<Self> {
+        let queues = imported.queues.iter().filter(|queue| {
+            queue.path.is_root() || Right::ALL.iter().any(|right| !queue.acl(*right).is_nobody())
+        });
+        let granted = queues.map(|queue| Self {
+            partition: DEFAULT_PARTITION.to_owned(),
+            path: queue.path.clone(),
+            submit: Some(queue.submit.clone()),
+            admin: Some(queue.admin.clone()),
+        });
+        granted.collect()
+    }
+}
+
+/// The `QueueAcl`s; more than one of a queue where one cannot hold all names.
+pub(super) fn queue_acls(granted: &[Granted]) -> Vec<Value> {
+    let mut names = HashSet::new();
+    let mut objects = Vec::new();
+    for queue in granted {
+        let [submit, admin] =
+            [&queue.submit, &queue.admin].map(|acl| acl.as_ref().map(grants).unwrap_or_default());
+        for part in 0..submit.len().max(admin.len()) {
+            let mut spec = Map::new();
+            if queue.partition != DEFAULT_PARTITION {
+                spec.insert("partition".to_owned(), json!(queue.partition));
+            }
+            spec.insert("queue".to_owned(), json!(queue.path.as_str()));
+            for (right, grants) in [(Right::Submit, &submit), (Right::Admin, &admin)] {
+                // What is granted in parts is granted by the union of them.
+                if let Some(grant) = grants.get(part) {
+                    spec.insert(right.field().to_owned(), json!(grant));
+                }
+            }
+            objects.push(json!({
+                "apiVersion": "queuewarden.dev/v1alpha1",
+                "kind": "QueueAcl",
+                "metadata": {"name": name(&queue.path, &mut names)},
+                "spec": spec,
+            }));
+        }
+    }
+    objects
+}
+
+/// Manifests as one text.
+pub(super) fn text(objects: &[Value]) -> String {
+    objects.iter().map(to_yaml).collect::<Vec<_>>().join("---\n")
+}
+
+/// An ACL as the grants of one or more objects.
+fn grants(acl: &Acl) -> Vec<Grant> {
+    if acl.is_everyone() {
+        return vec![Grant { everyone: Some(true), ..Grant::default() }];
+    }
+    let users: Vec<String> = acl.users().iter().map(str::to_owned).collect();
+    let groups: Vec<String> = acl.groups().iter().map(str::to_owned).collect();
+    let parts = users.len().max(groups.len()).div_ceil(MOST_NAMES).max(1);
+    let part =
+        |names: &[String], at: usize| names.chunks(MOST_NAMES).nth(at).map(<[_]>::to_vec).unwrap_or_default();
+    (0..parts)
+        .map(|at| Grant { users: part(&users, at), groups: part(&groups, at), ..Grant::default() })
+        .collect()
+}
+
+/// A name for the object of a queue that no other has: the path without `root`, in the letters that Kubernetes takes.
+fn name(path: &QueuePath, taken: &mut HashSet<String>) -> String {
+    let path = path.as_str();
+    let path = path.split_once('.').map_or(path, |(_, rest)| rest);
+    let letters = path.chars().map(|c| if c.is_ascii_lowercase() || c.is_ascii_digit() { c } else { '-' });
+    let letters: String = letters.take(MOST_LETTERS.saturating_sub(8)).collect();
+    let letters = letters.trim_matches('-');
+    let name = if letters.is_empty() { "queue" } else { letters };
+    let numbered = (2_usize..).map(|number| format!("{name}-{number}"));
+    let free = std::iter::once(name.to_owned()).chain(numbered).find(|name| !taken.contains(name));
+    let free = free.unwrap_or_default();
+    taken.insert(free.clone());
+    free
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_object_has_a_name_of_its_own() {
+        let mut taken = HashSet::new();
+        let paths = ["root", "root.prod.etl", "root.prod-etl", "root.prod_etl", "root.@@", "root.root"];
+        let names = paths.map(|path| name(&QueuePath::parse(path).unwrap(), &mut taken));
+        assert_eq!(names, ["root", "prod-etl", "prod-etl-2", "prod-etl-3", "queue", "root-2"]);
+    }
+
+    #[test]
+    fn long_lists_are_several_objects() {
+        let users: Vec<String> = (0..600).map(|number| format!("u{number}")).collect();
+        let acl = Acl::named(&users, &["g"]).unwrap();
+        let grants = grants(&acl);
+        assert_eq!(
+            grants.iter().map(|grant| (grant.users.len(), grant.groups.len())).collect::<Vec<_>>(),
+            [(256, 1), (256, 0), (88, 0)]
+        );
+        assert_eq!(super::grants(&Acl::nobody()), [Grant::default()]);
+        assert_eq!(super::grants(&Acl::everyone()).len(), 1);
+    }
+}

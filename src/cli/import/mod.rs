@@ -1,0 +1,52 @@
+//! `queuewarden import`: access rules of elsewhere as manifests, with the proof that nobody may do more than before.
+
+mod compared;
+mod manifests;
+mod yarn;
+mod yunikorn;
+
+use clap::Subcommand;
+
+use super::console::Console;
+use super::{Exit, Failure};
+
+/// Which rules are imported, and how it ends.
+const HELP: &str = "\
+Results go to standard output, what cannot be carried over and every difference to standard error. Nothing is printed on standard \
+output when the import is refused.
+
+Exit codes: 0 imported, 1 refused: there are errors, or somebody could do more than before, and --accept does not name the code; \
+2 the command line is wrong or a file cannot be read.";
+
+/// Turns access rules of YARN, or those in a queues.yaml, into QueueAcls, and proves that nobody may do more than before.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    #[command(subcommand)]
+    from: From,
+}
+
+#[derive(Debug, Clone, Subcommand)]
+enum From {
+    /// From the ACLs in a queues.yaml, in ConfigMaps, or in the cluster
+    #[command(after_help = HELP)]
+    Yunikorn(Box<yunikorn::Args>),
+    /// From the allocation file of YARN's fair scheduler, fair-scheduler.xml
+    #[command(after_help = HELP)]
+    YarnFair(yarn::Args),
+    /// From the configuration of YARN's capacity scheduler, capacity-scheduler.xml
+    #[command(after_help = HELP)]
+    YarnCapacity(yarn::Args),
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When a file cannot be read, or nobody takes the output.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    match &args.from {
+        From::Yunikorn(args) => yunikorn::run(args, console),
+        From::YarnFair(args) => yarn::run(args, yarn::Scheduler::Fair, console),
+        From::YarnCapacity(args) => yarn::run(args, yarn::Scheduler::Capacity, console),
+    }
+}
