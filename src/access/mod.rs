@@ -14,6 +14,7 @@
 //! * [`submission`]: will a workload that is being applied be taken.
 //! * [`placement`]: where does an application land, and by which rule.
 //! * [`diff`](mod@diff): who gains and who loses what between two configurations.
+//! * [`expect`]: what access is meant to be, checked against what it is.
 //! * [`lint`](mod@lint): what the whole tree shows that no single ACL does.
 //!
 //! All of it is synchronous and total over plain data.
@@ -21,6 +22,7 @@
 pub mod application;
 pub mod check;
 pub mod diff;
+pub mod expect;
 pub mod index;
 pub mod lint;
 pub mod matrix;

@@ -31,6 +31,7 @@ pub fn all() -> Vec<Code> {
         model::identity::CODES,
         model::application::CODES,
         access::lint::CODES,
+        api::access_test::CODES,
         api::convert::CODES,
         api::review::CODES,
         operator::world::CODES,

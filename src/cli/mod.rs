@@ -31,6 +31,7 @@ pub mod report;
 pub mod review;
 pub mod run;
 pub mod statuses;
+pub mod test;
 pub mod validate;
 pub mod version;
 mod watch;
@@ -85,6 +86,8 @@ enum Command {
     Lint(lint::Args),
     /// Tell in which queue an application would run, and why, or how YuniKorn would reject it
     Place(place::Args),
+    /// Check what access is meant to be against what a configuration makes of it
+    Test(test::Args),
     /// Answer SubjectAccessReviews and AdmissionReviews as the cluster would
     Review(review::Args),
     /// Print what an API server needs to ask queuewarden who may do what
@@ -264,6 +267,7 @@ pub fn main() -> ExitCode {
         Command::Diff(args) => diff::run(args, console),
         Command::Lint(args) => lint::run(args, console),
         Command::Place(args) => place::run(args, console),
+        Command::Test(args) => test::run(args, console),
         Command::Review(args) => review::run(args, console),
         Command::AuthorizerConfig(args) => authorizer_config::run(args, console),
         Command::Crds(args) => crds::run(args, console),

@@ -4,10 +4,12 @@
 //! object may come before its queue, and a broken cluster must still be repairable. Nothing here is the only guard: the plan judges
 //! every object again in each round.
 
+mod access_test;
 pub mod config_map;
 mod delegation;
 mod queue_acl;
 
+use super::access_tests::AccessTest;
 use super::conditions::{Finding, Reason, Status};
 use super::decide::{self, Decided};
 use super::policy;
@@ -51,6 +53,8 @@ pub enum Change {
     AdmissionPolicy(Box<Versions<AdmissionPolicy>>),
     /// A `YuniKornConfig`.
     YuniKornConfig(Box<Versions<YuniKornConfig>>),
+    /// A `QueueAccessTest`.
+    QueueAccessTest(Box<Versions<AccessTest>>),
 }
 
 /// A change, and whose.
@@ -134,6 +138,7 @@ pub fn admit(snapshot: &Snapshot, asked: &Asked) -> Answer {
         }
         Change::AdmissionPolicy(versions) => admission_policy(snapshot, versions),
         Change::YuniKornConfig(versions) => yunikorn_config(snapshot, versions),
+        Change::QueueAccessTest(versions) => access_test::admit(snapshot, versions),
     }
 }
 
