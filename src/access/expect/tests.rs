@@ -111,9 +111,9 @@ fn applications_run_where_the_rules_put_them() {
     assert_eq!(
         lines(case),
         [
-            "an application of user sue in group tenants in namespace etl, asking for root.prod.etl runs in root.Prod.Etl",
+            "an application of user sue in group tenants in namespace etl, asking for root.prod.etl, runs in root.Prod.Etl",
             "an application of user sue in group tenants in namespace etl runs in root.spaces.etl",
-            "expected: an application of user sue in group tenants in namespace etl, asking for root.spaces runs in root.spaces; but it runs in root.spaces.etl: `root.spaces` is no leaf: applications run in the queues below it",
+            "expected: an application of user sue in group tenants in namespace etl, asking for root.spaces, runs in root.spaces; but it runs in root.spaces.etl: `root.spaces` is no leaf: applications run in the queues below it",
             "expected: an application of user sue in group tenants in namespace etl is rejected; but it runs in root.spaces.etl",
         ]
     );

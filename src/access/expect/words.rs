@@ -48,7 +48,7 @@ fn placement_words(subject: &Identity, placing: &Placing) -> String {
     let workload = &placing.workload;
     let asks = match workload.queue() {
         "" => String::new(),
-        queue => format!(", asking for {}", visible(queue)),
+        queue => format!(", asking for {},", visible(queue)),
     };
     let what = match &placing.expected {
         Place::In(queue) => format!("runs in {}", visible(queue)),

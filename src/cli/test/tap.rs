@@ -30,3 +30,13 @@ pub fn tap(answer: &TestAnswer) -> String {
 fn description(text: &str) -> String {
     text.replace('\\', "\\\\").replace('#', "\\#")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hash_sign_is_no_directive() {
+        assert_eq!(description("ok # SKIP \\"), "ok \\# SKIP \\\\");
+    }
+}
