@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, env, fs, path::Path};
 
 use kube::core::DynamicObject;
 use queuewarden::{
-    api::{convert, crd_yaml},
+    api::{access_test, convert, crd_yaml},
     text::diag::Diagnostic,
 };
 use serde_json::{Value, json};
@@ -44,10 +44,11 @@ fn files_are_what_the_code_generates() {
 #[test]
 fn conversion_agrees_with_the_api_server() {
     type Convert = fn(&DynamicObject) -> Result<(), Vec<Diagnostic>>;
-    let kinds: [(&str, Convert); 3] = [
+    let kinds: [(&str, Convert); 4] = [
         ("queueacls", |object| convert::queue_acl(object).spec.map(drop)),
         ("admissionpolicies", |object| convert::admission_policy(object).spec.map(drop)),
         ("yunikornconfigs", |object| convert::yunikorn_config(object).spec.map(drop)),
+        ("queueaccesstests", |object| access_test::access_test(object).spec.map(drop)),
     ];
     let between_fields = [
         "acl stands alone",
@@ -59,6 +60,9 @@ fn conversion_agrees_with_the_api_server() {
         "Required value",
         "Unsupported value",
         "must be of type",
+        "set allow, deny or placements",
+        "set either runsIn",
+        "rejected can only be true",
     ];
     let mut seen = vec![0; between_fields.len()];
     for (kind, convert) in kinds {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use kube::core::DynamicObject;
-use queuewarden::api::convert;
+use queuewarden::api::{access_test, convert};
 use queuewarden::server::certificates::inject;
 use serde_json::Value;
 
@@ -130,7 +130,8 @@ fn the_mirror_has_no_way_to_more_rights() {
 fn examples_are_valid() {
     let shipped = files("examples/quickstart").into_iter().map(|name| format!("examples/quickstart/{name}"));
     let mut kinds = BTreeSet::new();
-    for path in shipped.chain(["manifests/config/yunikornconfig.yaml".to_owned()]) {
+    let more = ["manifests/config/yunikornconfig.yaml", "examples/access-tests/acme.yaml"];
+    for path in shipped.chain(more.map(str::to_owned)) {
         for object in read(&path) {
             let object: DynamicObject = serde_json::from_value(object).unwrap();
             let kind = object.types.as_ref().unwrap().kind.clone();
@@ -138,6 +139,7 @@ fn examples_are_valid() {
                 "QueueAcl" => convert::queue_acl(&object).spec.map(drop),
                 "AdmissionPolicy" => convert::admission_policy(&object).spec.map(drop),
                 "YuniKornConfig" => convert::yunikorn_config(&object).spec.map(drop),
+                "QueueAccessTest" => access_test::access_test(&object).spec.map(drop),
                 "ConfigMap" => Ok(()),
                 other => panic!("{path}: a {other} among the examples"),
             };
@@ -145,7 +147,7 @@ fn examples_are_valid() {
             kinds.insert(kind);
         }
     }
-    assert_eq!(kinds.len(), 4, "{kinds:?}");
+    assert_eq!(kinds.len(), 5, "{kinds:?}");
 }
 
 /// Only our own kinds wait for queuewarden; of ConfigMaps it is asked about YuniKorn's two, and nobody waits.
@@ -159,7 +161,7 @@ fn a_webhook_that_is_down_is_in_the_way_of_our_own_kinds_alone() {
     };
     let own = webhook("manifests/validating/webhook.yaml");
     assert_eq!(own["failurePolicy"], "Fail");
-    let kinds = ["queueacls", "admissionpolicies", "yunikornconfigs"];
+    let kinds = ["queueacls", "admissionpolicies", "yunikornconfigs", "queueaccesstests"];
     assert_eq!(own["rules"][0]["apiGroups"], serde_json::json!(["queuewarden.dev"]));
     assert_eq!(own["rules"][0]["resources"], serde_json::json!(kinds));
     assert_eq!(own["rules"].as_array().unwrap().len(), 1);

@@ -19,6 +19,8 @@ pub enum Kind {
     AdmissionPolicy,
     /// `yunikornconfigs`.
     YuniKornConfig,
+    /// `queueaccesstests`.
+    QueueAccessTest,
 }
 
 /// What a test waits for: type, status (`True`, `False`, `Unknown`) and reason of a condition.
@@ -44,13 +46,15 @@ pub fn is_false<'a>(r#type: &'a str, reason: &'a str) -> Expected<'a> {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::QueueAcl, Self::AdmissionPolicy, Self::YuniKornConfig];
+    pub const ALL: [Self; 4] =
+        [Self::QueueAcl, Self::AdmissionPolicy, Self::YuniKornConfig, Self::QueueAccessTest];
 
     fn resource(self) -> ApiResource {
         let (kind, plural) = match self {
             Self::QueueAcl => ("QueueAcl", "queueacls"),
             Self::AdmissionPolicy => ("AdmissionPolicy", "admissionpolicies"),
             Self::YuniKornConfig => ("YuniKornConfig", "yunikornconfigs"),
+            Self::QueueAccessTest => ("QueueAccessTest", "queueaccesstests"),
         };
         ApiResource {
             group: "queuewarden.dev".to_owned(),

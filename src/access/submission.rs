@@ -355,7 +355,7 @@ fn clause(placement: &Placement) -> &'static str {
 }
 
 /// What each rule met with, as far as it is worth telling; `YuniKorn`'s own words where none of it is.
-fn whys(tree: &Tree, placement: &Placement, message: &str) -> String {
+pub(super) fn whys(tree: &Tree, placement: &Placement, message: &str) -> String {
     /// As many as people read.
     const MAX: usize = 3;
     let told: Vec<String> = placement.steps.iter().filter_map(|step| why(tree, step)).take(MAX).collect();

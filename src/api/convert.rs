@@ -72,7 +72,7 @@ pub fn yunikorn_config(object: &DynamicObject) -> Entry<ConfigSpec, ConfigMemory
     Entry { meta, spec, in_force: Some(config_memory(object)) }
 }
 
-fn meta(object: &DynamicObject) -> Meta {
+pub(super) fn meta(object: &DynamicObject) -> Meta {
     let metadata = &object.metadata;
     let conditions: Vec<Value> = status_field(object, "conditions").unwrap_or_default();
     Meta {
@@ -103,7 +103,7 @@ fn status_field<T: DeserializeOwned>(object: &DynamicObject, field: &str) -> Opt
 }
 
 /// The spec as its API type, with a field's `null` dropped as the API server drops it. An absent spec reads as an empty one.
-fn spec<T: DeserializeOwned>(object: &DynamicObject) -> Result<T, Vec<Diagnostic>> {
+pub(super) fn spec<T: DeserializeOwned>(object: &DynamicObject) -> Result<T, Vec<Diagnostic>> {
     let mut spec = object.data.get("spec").cloned().unwrap_or_else(|| Value::Object(Map::new()));
     drop_nulls(&mut spec);
     serde_path_to_error::deserialize(spec).map_err(|error| {

@@ -5,11 +5,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use kube::CustomResourceExt;
 
-use super::v1alpha1::{AdmissionPolicy, QueueAcl, YuniKornConfig};
+use super::v1alpha1::{AdmissionPolicy, QueueAccessTest, QueueAcl, YuniKornConfig};
 
 /// All definitions, in the order of their names.
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    let mut all = vec![AdmissionPolicy::crd(), QueueAcl::crd(), YuniKornConfig::crd()];
+    let mut all =
+        vec![AdmissionPolicy::crd(), QueueAccessTest::crd(), QueueAcl::crd(), YuniKornConfig::crd()];
     for crd in &mut all {
         for version in &mut crd.spec.versions {
             if let Some(schema) = version.schema.as_mut().and_then(|s| s.open_api_v3_schema.as_mut()) {

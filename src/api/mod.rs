@@ -2,11 +2,12 @@
 //!
 //! * [`answer`]: what the evaluator says, as JSON.
 //! * [`authorizer`]: what an API server needs to ask us.
-//! * [`v1alpha1`]: the three kinds, their CEL rules and the descriptions `kubectl explain` shows.
+//! * [`v1alpha1`]: the kinds, their CEL rules and the descriptions `kubectl explain` shows.
 //! * [`crd`]: the `CustomResourceDefinition`s made of them, as objects and as the files under `crds/`.
 //! * [`convert`]: what the API server, or a file, holds, as the plan's input; nothing in there can fail, a bad object becomes
 //!   an entry that says what is wrong with it.
 //! * [`mirror`]: the roles and bindings of the RBAC mirror, read and written.
+//! * [`access_test`]: a `QueueAccessTest` as the plan's input.
 //! * [`config_map`]: a `ConfigMap` as the plan's input, with the owners of its keys.
 //! * [`pod`]: a pod as the evaluator's plain data.
 //! * [`review`]: the reviews of Kubernetes, read and filled in.
@@ -16,6 +17,7 @@
 //! The API server checks structure (lengths, names, what excludes what). It is never the only guard: objects may be older than a
 //! rule or come from a file, so the conversion checks again and the plan judges meaning.
 
+pub mod access_test;
 pub mod answer;
 pub mod authorizer;
 pub mod config_map;

@@ -6,9 +6,10 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 
 use super::v1alpha1 as api;
+use crate::access::expect::Tally;
 use crate::access::{guard, submission};
 use crate::plan::{
-    ConfigStatus, ObjectStatus, OutputRef, QueueAclStatus,
+    AccessTestStatus, ConfigStatus, ObjectStatus, OutputRef, QueueAclStatus,
     conditions::Condition,
     snapshot::{AdmissionPolicySpec, BaseAcl, QueueAclInForce},
 };
@@ -33,6 +34,24 @@ pub fn admission_policy(
     api::AdmissionPolicyStatus {
         observed_generation: Some(generation),
         in_force: status.rest.clone().map(access_control_in_force),
+        conditions: conditions(&status.conditions),
+    }
+}
+
+/// The status of a `QueueAccessTest` whose spec was read at `generation`.
+pub fn queue_access_test(
+    generation: i64,
+    status: &ObjectStatus<AccessTestStatus>,
+) -> api::QueueAccessTestStatus {
+    let AccessTestStatus { tally, failures } = &status.rest;
+    let count = |of: fn(&Tally) -> usize| tally.as_ref().and_then(|tally| u64::try_from(of(tally)).ok());
+    api::QueueAccessTestStatus {
+        observed_generation: Some(generation),
+        checks: count(|tally| tally.all()),
+        passed: count(|tally| tally.passed),
+        failed: count(|tally| tally.failed),
+        undecided: count(|tally| tally.undecided),
+        failures: failures.clone(),
         conditions: conditions(&status.conditions),
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::input::object::{Kind, Object, path};
 use super::input::{Finding, Inputs};
-use crate::api::{config_map, convert, v1alpha1};
+use crate::api::{access_test, config_map, convert, v1alpha1};
 use crate::model::config::flatten::{ConfigMapData, flatten};
 use crate::plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Observed, Snapshot, YUNIKORN_DEFAULTS};
 use crate::text::diag::{Code, Diagnostic};
@@ -58,11 +58,14 @@ pub fn assemble(inputs: &Inputs, base: Option<Base>, now: Timestamp) -> Assemble
     let queue_acls = queue_acls.map(|object| convert::queue_acl(&object)).collect();
     let policies = inputs.of_kind(Kind::AdmissionPolicy).filter_map(|object| typed(object, &mut findings));
     let policies = policies.map(|object| convert::admission_policy(&object)).collect();
+    let tests = inputs.of_kind(Kind::QueueAccessTest).filter_map(|object| typed(object, &mut findings));
+    let access_tests = tests.map(|object| access_test::access_test(&object)).collect();
     let mut snapshot = Snapshot {
         now,
         config: Some(config),
         queue_acls,
         policies,
+        access_tests,
         defaults: maps.state(YUNIKORN_DEFAULTS),
         base: maps.state(&spec.base_config_map),
         output: maps.state(&spec.output_config_map),

@@ -32,6 +32,7 @@ pub fn all() -> Vec<Code> {
         model::application::CODES,
         access::lint::CODES,
         import::CODES,
+        api::access_test::CODES,
         api::convert::CODES,
         api::review::CODES,
         operator::world::CODES,

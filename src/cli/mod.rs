@@ -32,6 +32,7 @@ pub mod report;
 pub mod review;
 pub mod run;
 pub mod statuses;
+pub mod test;
 pub mod validate;
 pub mod version;
 mod watch;
@@ -86,6 +87,8 @@ enum Command {
     Lint(lint::Args),
     /// Tell in which queue an application would run, and why, or how YuniKorn would reject it
     Place(place::Args),
+    /// Check what access is meant to be against what a configuration makes of it
+    Test(test::Args),
     /// Answer SubjectAccessReviews and AdmissionReviews as the cluster would
     Review(review::Args),
     /// Turn access rules of YARN, or those in a queues.yaml, into QueueAcls, and prove that nobody may do more
@@ -267,6 +270,7 @@ pub fn main() -> ExitCode {
         Command::Diff(args) => diff::run(args, console),
         Command::Lint(args) => lint::run(args, console),
         Command::Place(args) => place::run(args, console),
+        Command::Test(args) => test::run(args, console),
         Command::Review(args) => review::run(args, console),
         Command::Import(args) => import::run(args, console),
         Command::AuthorizerConfig(args) => authorizer_config::run(args, console),

@@ -71,7 +71,7 @@ fn severity(condition: &Condition) -> Option<Severity> {
     let is = |reason: Reason| condition.reason == reason.as_str();
     match (type_, condition.status) {
         (Type::FailOpen, Status::True) | (Type::Effective, Status::False) => Some(Severity::Warning),
-        (Type::FailOpen | Type::Loaded | Type::Ready, _) | (_, Status::True) => None,
+        (Type::FailOpen | Type::Loaded | Type::Passing | Type::Ready, _) | (_, Status::True) => None,
         // It comes into force by itself.
         (Type::Accepted, _) if is(Reason::NotYetValid) => None,
         (Type::Accepted, _) if is(Reason::Expired) => Some(Severity::Warning),
@@ -93,9 +93,14 @@ pub fn objects(plan: &Plan) -> Vec<ObjectConditions<'_>> {
         plan.queue_acls.iter().map(|(name, status)| (Kind::QueueAcl, name.as_str(), &status.conditions));
     let policies =
         plan.policies.iter().map(|(name, status)| (Kind::AdmissionPolicy, name.as_str(), &status.conditions));
+    let tests = plan
+        .access_tests
+        .iter()
+        .map(|(name, status)| (Kind::QueueAccessTest, name.as_str(), &status.conditions));
     config
         .chain(acls)
         .chain(policies)
+        .chain(tests)
         .map(|(kind, name, conditions)| ObjectConditions { kind, name, conditions })
         .collect()
 }

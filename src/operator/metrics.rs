@@ -157,6 +157,9 @@ impl Metrics {
         for status in plan.policies.values() {
             self.count(Kind::AdmissionPolicy, &status.conditions);
         }
+        for status in plan.access_tests.values() {
+            self.count(Kind::QueueAccessTest, &status.conditions);
+        }
         let config = plan.config.as_ref().map(|config| config.conditions.as_slice()).unwrap_or_default();
         self.count(Kind::YuniKornConfig, config);
         let find = |type_: Type| config.iter().find(|condition| condition.type_ == type_.as_str());

@@ -368,6 +368,9 @@ fn uid<'a>(snapshot: &'a Snapshot, event: &crate::plan::Event) -> Option<&'a str
         Subject::AdmissionPolicy(name) => {
             &snapshot.policies.iter().find(|entry| entry.meta.name == *name)?.meta
         }
+        Subject::QueueAccessTest(name) => {
+            &snapshot.access_tests.iter().find(|entry| entry.meta.name == *name)?.meta
+        }
     };
     Some(&meta.uid)
 }

@@ -40,6 +40,7 @@ pub fn target(subject: &Subject) -> (Kind, &str) {
         Subject::Config(name) => (Kind::YuniKornConfig, name),
         Subject::QueueAcl(name) => (Kind::QueueAcl, name),
         Subject::AdmissionPolicy(name) => (Kind::AdmissionPolicy, name),
+        Subject::QueueAccessTest(name) => (Kind::QueueAccessTest, name),
     }
 }
 
@@ -55,11 +56,16 @@ pub fn patches(snapshot: &Snapshot, plan: &Plan, world: &World) -> Vec<StatusPat
         let status = status::admission_policy(entry.meta.generation, status);
         patch(world, Subject::AdmissionPolicy(entry.meta.name.clone()), &entry.meta, &status)
     });
+    let tests = snapshot.access_tests.iter().filter_map(|entry| {
+        let status = plan.access_tests.get(&entry.meta.name)?;
+        let status = status::queue_access_test(entry.meta.generation, status);
+        patch(world, Subject::QueueAccessTest(entry.meta.name.clone()), &entry.meta, &status)
+    });
     let config = snapshot.config.iter().filter_map(|entry| {
         let status = status::yunikorn_config(entry.meta.generation, plan.config.as_ref()?);
         patch(world, Subject::Config(entry.meta.name.clone()), &entry.meta, &status)
     });
-    acls.chain(policies).chain(config).collect()
+    acls.chain(policies).chain(tests).chain(config).collect()
 }
 
 fn patch<S: Serialize>(world: &World, subject: Subject, meta: &Meta, status: &S) -> Option<StatusPatch> {

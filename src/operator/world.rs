@@ -18,11 +18,11 @@ use tokio::sync::Notify;
 use super::cache::{Cache, Kept};
 use super::mirror;
 use super::watch::{Progress, Watch};
-use crate::api::{GROUP, VERSION, config_map, convert};
+use crate::api::{GROUP, VERSION, access_test, config_map, convert};
 use crate::plan::conditions::{Condition, Type};
 use crate::plan::snapshot::{
-    AdmissionPolicySpec, ConfigMapState, ConfigMemory, ConfigSpec, Entry, Observed, QueueAclInForce,
-    QueueAclSpec, Snapshot, YUNIKORN_DEFAULTS,
+    AccessTestSpec, AdmissionPolicySpec, ConfigMapState, ConfigMemory, ConfigSpec, Entry, Observed,
+    QueueAclInForce, QueueAclSpec, Snapshot, YUNIKORN_DEFAULTS,
 };
 use crate::text::diag::{Code, Diagnostic};
 
@@ -44,11 +44,14 @@ pub enum Kind {
     AdmissionPolicy,
     /// `YuniKornConfig`
     YuniKornConfig,
+    /// `QueueAccessTest`
+    QueueAccessTest,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::QueueAcl, Self::AdmissionPolicy, Self::YuniKornConfig];
+    pub const ALL: [Self; 4] =
+        [Self::QueueAcl, Self::AdmissionPolicy, Self::YuniKornConfig, Self::QueueAccessTest];
 
     /// As in `kind:`.
     pub fn name(self) -> &'static str {
@@ -56,6 +59,7 @@ impl Kind {
             Self::QueueAcl => "QueueAcl",
             Self::AdmissionPolicy => "AdmissionPolicy",
             Self::YuniKornConfig => "YuniKornConfig",
+            Self::QueueAccessTest => "QueueAccessTest",
         }
     }
 
@@ -65,6 +69,7 @@ impl Kind {
             Self::QueueAcl => "queueacls",
             Self::AdmissionPolicy => "admissionpolicies",
             Self::YuniKornConfig => "yunikornconfigs",
+            Self::QueueAccessTest => "queueaccesstests",
         }
     }
 
@@ -111,6 +116,7 @@ pub struct World {
     queue_acls: Objects<QueueAclSpec, QueueAclInForce>,
     policies: Objects<AdmissionPolicySpec, AdmissionPolicySpec>,
     configs: Objects<ConfigSpec, ConfigMemory>,
+    access_tests: Objects<AccessTestSpec, ()>,
     maps: Option<Maps>,
     mirror: Option<mirror::Watches>,
 }
@@ -137,6 +143,7 @@ impl World {
             queue_acls: objects(&client, Kind::QueueAcl, keep_queue_acl, &changed),
             policies: objects(&client, Kind::AdmissionPolicy, keep_policy, &changed),
             configs: objects(&client, Kind::YuniKornConfig, keep_config, &changed),
+            access_tests: objects(&client, Kind::QueueAccessTest, keep_access_test, &changed),
             maps: None,
             mirror: None,
             client,
@@ -148,7 +155,8 @@ impl World {
     pub fn snapshot(&mut self, now: Timestamp) -> Option<Snapshot> {
         if !(self.queue_acls.cache().synced()
             && self.policies.cache().synced()
-            && self.configs.cache().synced())
+            && self.configs.cache().synced()
+            && self.knows_access_tests())
         {
             return None;
         }
@@ -178,12 +186,19 @@ impl World {
             config,
             queue_acls: entries(&self.queue_acls.cache()),
             policies: entries(&self.policies.cache()),
+            access_tests: entries(&self.access_tests.cache()),
             defaults,
             base,
             output,
             mirror: self.mirror.as_ref().map(mirror::Watches::seen),
             observed: Observed::default(),
         })
+    }
+
+    /// Whether the tests were read, or there are none because the kind is not installed, or not meant for us: access is managed without them.
+    fn knows_access_tests(&self) -> bool {
+        let problem = || self.access_tests.progress().problem().and_then(|problem| problem.code);
+        self.access_tests.cache().synced() || matches!(problem(), Some(403 | 404))
     }
 
     /// The spec of the `YuniKornConfig`, if it can be read.
@@ -228,6 +243,7 @@ impl World {
             Kind::QueueAcl => standing(&self.queue_acls, name),
             Kind::AdmissionPolicy => standing(&self.policies, name),
             Kind::YuniKornConfig => standing(&self.configs, name),
+            Kind::QueueAccessTest => standing(&self.access_tests, name),
         }
     }
 
@@ -237,6 +253,7 @@ impl World {
             Kind::QueueAcl => self.queue_acls.cache().learn(keep_queue_acl(object)),
             Kind::AdmissionPolicy => self.policies.cache().learn(keep_policy(object)),
             Kind::YuniKornConfig => self.configs.cache().learn(keep_config(object)),
+            Kind::QueueAccessTest => self.access_tests.cache().learn(keep_access_test(object)),
         }
     }
 
@@ -257,7 +274,12 @@ impl World {
 
     /// The signs of life of all watches.
     pub fn progress(&self) -> Vec<Arc<Progress>> {
-        let own = [self.queue_acls.progress(), self.policies.progress(), self.configs.progress()];
+        let own = [
+            self.queue_acls.progress(),
+            self.policies.progress(),
+            self.configs.progress(),
+            self.access_tests.progress(),
+        ];
         let maps = self.maps.iter().flat_map(|maps| maps.watches.values().map(Watch::progress));
         let mirror = self.mirror.iter().flat_map(mirror::Watches::progress);
         own.into_iter().chain(maps).chain(mirror).cloned().collect()
@@ -350,6 +372,10 @@ fn keep_policy(object: DynamicObject) -> Kept<Object<Entry<AdmissionPolicySpec, 
 
 fn keep_config(object: DynamicObject) -> Kept<Object<Entry<ConfigSpec, ConfigMemory>>> {
     keep(object, convert::yunikorn_config)
+}
+
+fn keep_access_test(object: DynamicObject) -> Kept<Object<Entry<AccessTestSpec, ()>>> {
+    keep(object, access_test::access_test)
 }
 
 /// An object of ours matters when it is another one or its spec changed; its status is written by us.

@@ -84,6 +84,8 @@ vocabulary! {
         FailOpen,
         /// Kubernetes' RBAC says what the ACLs say; present only while it is to, or did.
         Mirrored,
+        /// Every check of a `QueueAccessTest` holds.
+        Passing,
         /// Summary.
         Ready,
     }
@@ -110,6 +112,8 @@ vocabulary! {
         Loaded,
         /// `Mirrored=True`
         Mirrored,
+        /// `Passing=True`
+        Passing,
         /// `Ready=True`
         Ready,
         /// The spec cannot be read, or names something `YuniKorn` would drop.
@@ -160,6 +164,10 @@ vocabulary! {
         SchedulerUnreachable,
         /// The scheduler answers, but does not take the text.
         SchedulerRejected,
+        /// A check does not hold.
+        Failing,
+        /// A check cannot be decided.
+        Undecided,
         /// `service.enableConfigHotRefresh` is off.
         HotRefreshDisabled,
         /// The root queue allows everyone.

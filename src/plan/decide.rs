@@ -15,7 +15,7 @@ use super::render;
 use super::report::{self, events};
 use super::resolve::{self, Resolved};
 use super::snapshot::{ConfigMemory, ConfigSpec, Entry, Meta, Mode, Snapshot};
-use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, attribution};
+use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests, attribution};
 use crate::model::config::{Config, verdict};
 use crate::model::queue::QueuePath;
 
@@ -141,6 +141,7 @@ impl Decided<'_> {
         let queue_acls = self.queue_acl_statuses(&mut events);
         let policies = self.policy_statuses(&mut events);
         let config = self.config_status(&mut events);
+        let access_tests = access_tests::statuses(self.snapshot, &mut events);
         let wake_at = self.wake_at();
         events.sort();
         let Decision { import, backup, write, rendered, .. } = self.output;
@@ -153,6 +154,7 @@ impl Decided<'_> {
             rendered,
             queue_acls: queue_acls.into_iter().collect(),
             policies: policies.into_iter().collect(),
+            access_tests,
             config: Some(config),
             events,
             wake_at,

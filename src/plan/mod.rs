@@ -3,6 +3,7 @@
 //! Total and deterministic: the same snapshot gives the same plan, and the plan made from a snapshot to which a plan was
 //! applied writes nothing.
 
+pub mod access_tests;
 pub mod admit;
 mod adoption;
 pub mod attribution;
@@ -35,6 +36,7 @@ use attribution::Attribution;
 use conditions::Condition;
 use snapshot::{AdmissionPolicySpec, QueueAclInForce, Snapshot};
 
+use crate::access::expect::Tally;
 use crate::text::diag::Code;
 
 pub use environment::{merged, merged_alone, text_in_force};
@@ -78,6 +80,8 @@ pub struct Plan {
     pub queue_acls: BTreeMap<String, ObjectStatus<QueueAclStatus>>,
     /// Status of each `AdmissionPolicy`, by name.
     pub policies: BTreeMap<String, ObjectStatus<Option<AdmissionPolicySpec>>>,
+    /// Status of each `QueueAccessTest`, by name.
+    pub access_tests: BTreeMap<String, ObjectStatus<AccessTestStatus>>,
     /// Status of the `YuniKornConfig`, if there is one.
     pub config: Option<ObjectStatus<ConfigStatus>>,
     /// Events to publish once the statuses are written, in a stable order. Only transitions: none when nothing changed.
@@ -149,6 +153,15 @@ pub struct QueueAclStatus {
     pub in_force: Option<QueueAclInForce>,
 }
 
+/// The rest of a `QueueAccessTest`'s status.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AccessTestStatus {
+    /// How many checks ended how; `None` when it was not judged.
+    pub tally: Option<Tally>,
+    /// The first checks that do not hold, with reasons.
+    pub failures: Vec<String>,
+}
+
 /// The rest of the `YuniKornConfig`'s status.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ConfigStatus {
@@ -184,6 +197,8 @@ pub enum Subject {
     QueueAcl(String),
     /// The `AdmissionPolicy` of this name.
     AdmissionPolicy(String),
+    /// The `QueueAccessTest` of this name.
+    QueueAccessTest(String),
 }
 
 /// An event to publish.

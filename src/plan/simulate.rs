@@ -125,6 +125,11 @@ fn remember(snapshot: &mut Snapshot, plan: &Plan) {
             entry.in_force.clone_from(&status.rest);
         }
     }
+    for entry in &mut snapshot.access_tests {
+        if let Some(status) = plan.access_tests.get(&entry.meta.name) {
+            entry.meta.conditions.clone_from(&status.conditions);
+        }
+    }
     if let (Some(entry), Some(status)) = (&mut snapshot.config, &plan.config) {
         remember_config(entry, status);
     }

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use super::conditions::Condition;
 use super::mirror::Mirror;
+use crate::access::expect::Expectations;
 use crate::access::{guard, submission};
 use crate::model::identity::Identity;
 use crate::text::diag::Diagnostic;
@@ -35,6 +36,8 @@ pub struct Snapshot {
     pub queue_acls: Vec<Entry<QueueAclSpec, QueueAclInForce>>,
     /// All `AdmissionPolicy` objects, in any order.
     pub policies: Vec<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>,
+    /// All `QueueAccessTest` objects, in any order.
+    pub access_tests: Vec<Entry<AccessTestSpec, ()>>,
     /// `yunikorn-defaults` in the configured namespace.
     pub defaults: Option<ConfigMapState>,
     /// The base ConfigMap (often the same object as `defaults`).
@@ -156,6 +159,25 @@ pub struct AdmissionPolicySpec {
     pub submission: Option<submission::Mode>,
     /// What is done about `user.info`; no key of `YuniKorn`'s.
     pub user_info: Option<guard::Settings>,
+}
+
+/// What a failing `QueueAccessTest` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Enforcement {
+    /// It is reported.
+    #[default]
+    Report,
+    /// Changes of `QueueAcl`s that would break it are refused.
+    Block,
+}
+
+/// The spec of a `QueueAccessTest`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AccessTestSpec {
+    /// What is expected.
+    pub expectations: Expectations,
+    /// What it does when that is not so.
+    pub enforcement: Enforcement,
 }
 
 /// Whether the operator writes.

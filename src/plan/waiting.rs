@@ -2,7 +2,9 @@
 
 use super::conditions::{Finding, Reason, Type, merge};
 use super::snapshot::{ConfigMemory, ConfigSpec, Entry, Meta, Snapshot};
-use super::{ConfigStatus, ObjectStatus, OutputRef, Plan, QueueAclStatus, mirror, policy, resolve};
+use super::{
+    ConfigStatus, ObjectStatus, OutputRef, Plan, QueueAclStatus, access_tests, mirror, policy, resolve,
+};
 
 /// Tells everyone that `why`.
 pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&Entry<ConfigSpec, ConfigMemory>>) -> Plan {
@@ -28,6 +30,7 @@ pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&Entry<ConfigS
         contributions: Vec::new(),
         queue_acls: queue_acls.collect(),
         policies: policies.collect(),
+        access_tests: access_tests::waiting(snapshot, why),
         config: config.map(|entry| ObjectStatus {
             uid: entry.meta.uid.clone(),
             conditions: status(&entry.meta, &config_findings(&entry.meta, why)),

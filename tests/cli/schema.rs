@@ -77,3 +77,21 @@ fn what_is_printed_is_valid() {
         assert!(!validator.is_valid(&spoilt));
     }
 }
+
+/// Tests print JSON alone, and from files of their own.
+#[test]
+fn what_tests_print_is_valid() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/cases/test.in");
+    let validator = jsonschema::validator_for(&generated()["test.json"]).unwrap();
+    let args = ["test", "-o", "json", "-f", "passes.yaml", "fails.yaml", "undecided.yaml", "queues.yaml"];
+    let answer: Value = serde_json::from_str(&out(&run(&args, &root, ""))).unwrap();
+    let problems: Vec<String> = validator.iter_errors(&answer).map(|error| error.to_string()).collect();
+    assert!(problems.is_empty(), "{problems:?}");
+    assert_eq!(
+        (answer["passed"].as_u64(), answer["failed"].as_u64(), answer["undecided"].as_u64()),
+        (Some(8), Some(3), Some(1))
+    );
+    let mut spoilt = answer.clone();
+    spoilt["tests"][0]["checks"][0]["result"] = Value::from("fine");
+    assert!(!validator.is_valid(&spoilt));
+}

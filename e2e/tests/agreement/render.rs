@@ -136,6 +136,7 @@ fn snapshot(base: &str, queue: &str) -> Snapshot {
         config: Some(entry("default", ConfigSpec::default())),
         queue_acls: vec![entry("grant", grant)],
         policies: Vec::new(),
+        access_tests: Vec::new(),
         defaults: Some(defaults.clone()),
         base: Some(defaults),
         output: None,

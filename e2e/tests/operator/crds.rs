@@ -6,10 +6,11 @@ use queuewarden_e2e::{Bed, eventually};
 use serde_json::{Value, json};
 
 /// The files of `e2e/tests/cases/crds`, and the kind that each is about.
-const CASES: [(&str, &str, &str); 3] = [
+const CASES: [(&str, &str, &str); 4] = [
     ("QueueAcl", "queueacls", include_str!("../cases/crds/queueacls.yaml")),
     ("AdmissionPolicy", "admissionpolicies", include_str!("../cases/crds/admissionpolicies.yaml")),
     ("YuniKornConfig", "yunikornconfigs", include_str!("../cases/crds/yunikornconfigs.yaml")),
+    ("QueueAccessTest", "queueaccesstests", include_str!("../cases/crds/queueaccesstests.yaml")),
 ];
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! The validating webhooks, as the API server's users find them: what is said to their changes, and what they may not do.
 
+mod access_tests;
 mod delegation;
 mod guard;
 mod words;

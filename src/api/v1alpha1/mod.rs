@@ -17,6 +17,7 @@
 
 mod admission_policy;
 mod grant;
+mod queue_access_test;
 mod queue_acl;
 mod schema;
 mod yunikorn_config;
@@ -26,6 +27,10 @@ pub use admission_policy::{
     UserInfoMode, UserInfoProfile, UserInfoTemplate,
 };
 pub use grant::Grant;
+pub use queue_access_test::{
+    AccessCase, AccessRights, AccessSubject, Enforcement, ExpectedPlacement, QueueAccessTest,
+    QueueAccessTestSpec, QueueAccessTestStatus,
+};
 pub use queue_acl::{BaseAcl, DelegatedBy, GrantInForce, QueueAcl, QueueAclSpec, QueueAclStatus};
 pub use schema::{
     MAX_NAME_LENGTH, MAX_NAMES, MAX_PATTERN_LENGTH, MAX_PATTERNS, MAX_QUEUE_LENGTH, MAX_RAW_ACL_LENGTH,

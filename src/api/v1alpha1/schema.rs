@@ -22,6 +22,16 @@ pub const MAX_PATTERNS: usize = 64;
 pub const MAX_PATTERN_LENGTH: usize = 512;
 /// Most places of pod templates in one AdmissionPolicy.
 pub const MAX_TEMPLATES: usize = guard::MAX_TEMPLATES;
+/// Most cases of one QueueAccessTest.
+pub const MAX_CASES: usize = 64;
+/// Most subjects of one case.
+pub const MAX_SUBJECTS: usize = 64;
+/// Most queues in one list of a case.
+pub const MAX_EXPECTED_QUEUES: usize = 64;
+/// Most placements of one case.
+pub const MAX_PLACEMENTS: usize = 32;
+/// Most labels or annotations of an expected placement.
+pub const MAX_TEXTS: usize = 32;
 
 /// What YuniKorn accepts as a user in an ACL (yunikorn-core `acl.go:34`).
 const USER: &str = "^[_a-zA-Z][a-zA-Z0-9_.@-]*[$]?$";
@@ -59,6 +69,32 @@ pub(super) fn claimed_groups(_: &mut SchemaGenerator) -> Schema {
         "maxItems": MAX_CLAIMED_GROUPS,
         "x-kubernetes-list-type": "set",
         "items": { "type": "string", "minLength": 1, "maxLength": MAX_NAME_LENGTH },
+    })
+}
+
+/// What [`queue_path`] asks, as a pattern: it costs the API server nothing, however many there are.
+const QUEUE_PATTERN: &str = "^[rR][oO][oO][tT]([.][a-zA-Z0-9_:#/@-]{1,64})*$";
+
+/// A queue that a test names.
+pub(super) fn expected_queue(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "maxLength": MAX_QUEUE_LENGTH, "pattern": QUEUE_PATTERN })
+}
+
+/// The queues that a test names.
+pub(super) fn expected_queues(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": MAX_EXPECTED_QUEUES,
+        "items": { "type": "string", "maxLength": MAX_QUEUE_LENGTH, "pattern": QUEUE_PATTERN },
+    })
+}
+
+/// Labels or annotations.
+pub(super) fn texts(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "maxProperties": MAX_TEXTS,
+        "additionalProperties": { "type": "string", "maxLength": 1024 },
     })
 }
 

@@ -216,6 +216,7 @@ impl Cluster {
             config: None,
             queue_acls: objects.iter().map(convert::queue_acl).collect(),
             policies: Vec::new(),
+            access_tests: Vec::new(),
             defaults,
             base,
             output,

@@ -7,6 +7,7 @@ use crate::cli::application::answer::ApplicationAnswer;
 use crate::cli::diff::answer::DiffAnswer;
 use crate::cli::lint::LintAnswer;
 use crate::cli::place::answer::PlaceAnswer;
+use crate::cli::test::answer::TestAnswer;
 
 /// The schemas, by the name of the file that documents them.
 pub fn schemas() -> Vec<(&'static str, Schema)> {
@@ -17,6 +18,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("lint.json", schema_for!(LintAnswer)),
         ("matrix.json", schema_for!(MatrixAnswer)),
         ("place.json", schema_for!(PlaceAnswer)),
+        ("test.json", schema_for!(TestAnswer)),
         ("what-can.json", schema_for!(WhatCanAnswer)),
         ("who-can.json", schema_for!(WhoCanAnswer)),
     ]

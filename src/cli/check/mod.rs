@@ -19,7 +19,9 @@ pub fn each(inputs: &Inputs) -> Vec<Finding> {
     for object in &inputs.objects {
         let diagnostics = match object.kind {
             Kind::ConfigMap => config_maps::check(inputs, object),
-            Kind::QueueAcl | Kind::AdmissionPolicy | Kind::YuniKornConfig => objects::check(inputs, object),
+            Kind::QueueAcl | Kind::AdmissionPolicy | Kind::YuniKornConfig | Kind::QueueAccessTest => {
+                objects::check(inputs, object)
+            }
         };
         findings.extend(diagnostics.into_iter().map(|diagnostic| Finding {
             source: Some(object.document.source),

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::config_maps::within;
 use super::schema;
-use crate::api::convert;
+use crate::api::{access_test, convert};
 use crate::cli::input::Inputs;
 use crate::cli::input::object::{Kind, Object, Step, path};
 use crate::model::acl::{self, Acl};
@@ -32,7 +32,7 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
         Kind::AdmissionPolicy => {
             found.extend(LISTS.into_iter().flat_map(|list| expressions(inputs, object, list)));
         }
-        Kind::YuniKornConfig | Kind::ConfigMap => {}
+        Kind::YuniKornConfig | Kind::QueueAccessTest | Kind::ConfigMap => {}
     }
     found
 }
@@ -46,6 +46,7 @@ fn refusals(object: &Object) -> Vec<Diagnostic> {
         Kind::QueueAcl => convert::queue_acl(&dynamic).spec.err(),
         Kind::AdmissionPolicy => convert::admission_policy(&dynamic).spec.err(),
         Kind::YuniKornConfig => convert::yunikorn_config(&dynamic).spec.err(),
+        Kind::QueueAccessTest => access_test::access_test(&dynamic).spec.err(),
         Kind::ConfigMap => None,
     };
     let placed = |diagnostic: Diagnostic| {

@@ -94,11 +94,14 @@ pub enum Kind {
     QueueAcl,
     /// `queuewarden.dev/v1alpha1` `AdmissionPolicy`
     AdmissionPolicy,
+    /// `queuewarden.dev/v1alpha1` `QueueAccessTest`
+    QueueAccessTest,
 }
 
 impl Kind {
     /// The kinds of our API group.
-    pub const OURS: [Self; 3] = [Self::YuniKornConfig, Self::QueueAcl, Self::AdmissionPolicy];
+    pub const OURS: [Self; 4] =
+        [Self::YuniKornConfig, Self::QueueAcl, Self::AdmissionPolicy, Self::QueueAccessTest];
 
     /// As it stands in `kind`.
     pub fn as_str(self) -> &'static str {
@@ -107,6 +110,7 @@ impl Kind {
             Self::YuniKornConfig => "YuniKornConfig",
             Self::QueueAcl => "QueueAcl",
             Self::AdmissionPolicy => "AdmissionPolicy",
+            Self::QueueAccessTest => "QueueAccessTest",
         }
     }
 }

@@ -346,7 +346,7 @@ impl ApiServer {
 }
 
 fn discovery(withdrawn: Option<&str>) -> Value {
-    let resources = ["queueacls", "admissionpolicies", "yunikornconfigs"].map(|plural| {
+    let resources = ["queueacls", "admissionpolicies", "queueaccesstests", "yunikornconfigs"].map(|plural| {
         let verbs: &[&str] = if withdrawn == Some(plural) {
             &["get", "list", "watch"]
         } else {
@@ -358,9 +358,17 @@ fn discovery(withdrawn: Option<&str>) -> Value {
 }
 
 fn is_collection(path: &str) -> bool {
-    ["configmaps", "queueacls", "admissionpolicies", "yunikornconfigs", "clusterroles", "clusterrolebindings"]
-        .iter()
-        .any(|plural| path.ends_with(plural))
+    [
+        "configmaps",
+        "queueacls",
+        "admissionpolicies",
+        "queueaccesstests",
+        "yunikornconfigs",
+        "clusterroles",
+        "clusterrolebindings",
+    ]
+    .iter()
+    .any(|plural| path.ends_with(plural))
 }
 
 fn selected(object: &str, collection: &str, query: &HashMap<String, String>) -> bool {

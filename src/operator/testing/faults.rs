@@ -157,7 +157,7 @@ async fn an_idle_watch_that_is_cut_writes_nothing() {
     let watches = bed.api.watches();
     bed.api.cut();
     assert_eq!(bed.writes_within(Duration::from_mins(1)).await, Vec::<String>::new());
-    assert!(bed.api.watches() >= watches + 5, "all five began again");
+    assert!(bed.api.watches() >= watches + 6, "all six began again");
 }
 
 #[tokio::test(start_paused = true)]
@@ -167,6 +167,27 @@ async fn nothing_is_planned_before_everything_was_read() {
     let bed = Bed::start(&api);
     assert_eq!(bed.writes_within(Duration::from_millis(500)).await, Vec::<String>::new());
     bed.until_granted("prod", "sue").await;
+}
+
+/// An upgrade may bring the program before its definitions: access is managed without tests, and with them once they can be read.
+#[tokio::test(start_paused = true)]
+async fn tests_that_cannot_be_read_are_not_waited_for() {
+    const TEST: &str = "/apis/queuewarden.dev/v1alpha1/queueaccesstests/closed";
+    let api = cluster();
+    for (code, why) in [(404, "not installed"), (403, "forbidden")] {
+        api.fault(fault(Method::GET, "/queueaccesstests", usize::MAX, Wrong::Refuse(code, why)));
+        let bed = Bed::start(&api);
+        bed.until_granted("prod", "sue").await;
+        api.heal();
+    }
+    let subjects = json!([{"user": "sue"}]);
+    let case =
+        json!({"subjects": subjects, "allow": {"submit": ["root.prod"]}, "deny": {"submit": ["root.ml"]}});
+    api.put(TEST, &json!({"spec": {"cases": [case]}}), "kubectl");
+    let bed = Bed::start(&api);
+    bed.until("the test passes", |api| condition(api, TEST, "Passing") == "True/Passing").await;
+    put_acl(&api, "ml", &acl_spec("root.ml", "sue"));
+    bed.until("the test fails", |api| condition(api, TEST, "Passing") == "False/Failing").await;
 }
 
 #[tokio::test(start_paused = true)]

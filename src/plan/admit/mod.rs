@@ -4,10 +4,12 @@
 //! object may come before its queue, and a broken cluster must still be repairable. Nothing here is the only guard: the plan judges
 //! every object again in each round.
 
+mod access_test;
 pub mod config_map;
 mod delegation;
 mod queue_acl;
 
+use super::access_tests::AccessTest;
 use super::conditions::{Finding, Reason, Status};
 use super::decide::{self, Decided};
 use super::policy;
@@ -32,6 +34,8 @@ const ACCEPTED: &str = "none";
 const INVALID: &str = "invalid";
 /// Whoever writes it may not.
 const DELEGATION: &str = "delegation";
+/// A `QueueAccessTest` would not pass any more.
+const ACCESS_TEST: &str = "access_test";
 /// No scheduler would run it.
 const ACTIVATION: &str = "activation";
 
@@ -60,6 +64,8 @@ pub enum Change {
     AdmissionPolicy(Box<Versions<AdmissionPolicy>>),
     /// A `YuniKornConfig`.
     YuniKornConfig(Box<Versions<YuniKornConfig>>),
+    /// A `QueueAccessTest`.
+    QueueAccessTest(Box<Versions<AccessTest>>),
 }
 
 /// A change, and whose.
@@ -152,6 +158,7 @@ pub fn admit(snapshot: &Snapshot, asked: &Asked) -> Answer {
         }
         Change::AdmissionPolicy(versions) => admission_policy(snapshot, versions),
         Change::YuniKornConfig(versions) => yunikorn_config(snapshot, versions),
+        Change::QueueAccessTest(versions) => access_test::admit(snapshot, versions),
     }
 }
 

@@ -1,6 +1,9 @@
 //! A change of a `QueueAcl`.
 
-use super::{Answer, DELEGATION, QueueAcl, Versions, change, decided, delegation, put, queues, standing};
+use super::{
+    ACCESS_TEST, Answer, DELEGATION, QueueAcl, Versions, access_test, change, decided, delegation, put,
+    queues, standing,
+};
 use crate::model::acl::codes::DROPS;
 use crate::model::identity::Identity;
 use crate::plan::conditions::Reason;
@@ -43,10 +46,15 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, who: Opt
     {
         return Answer::refused(DELEGATION, refusal.message.clone());
     }
-    let mut warnings = found.map(|object| about(object, &is)).unwrap_or_default();
-    warnings.extend(standing(&is));
     let was = decided(snapshot);
-    warnings.push(change(was.as_ref().and_then(queues), queues(&is)));
+    let (was, wanted) = (was.as_ref().and_then(queues), queues(&is));
+    let mut warnings = match access_test::judge(&snapshot.access_tests, was, wanted) {
+        Ok(warnings) => warnings,
+        Err(why) => return Answer::refused(ACCESS_TEST, why),
+    };
+    warnings.extend(found.map(|object| about(object, &is)).unwrap_or_default());
+    warnings.extend(standing(&is));
+    warnings.push(change(was, wanted));
     Answer::warned(&warnings)
 }
 

@@ -8,16 +8,16 @@ use crate::plan::admit::{Answer, Asked, Change, Versions, admit};
 
 type Object = Entry<QueueAclSpec, QueueAclInForce>;
 
-fn asked(by: &Identity, may_escalate: bool, old: Option<Object>, new: Option<Object>) -> Asked {
+pub(super) fn asked(by: &Identity, may_escalate: bool, old: Option<Object>, new: Option<Object>) -> Asked {
     Asked { by: by.clone(), may_escalate, change: Change::QueueAcl(Box::new(Versions { old, new })) }
 }
 
 /// A cluster administrator creates an object.
-fn created(snapshot: &Snapshot, object: Object) -> Answer {
+pub(super) fn created(snapshot: &Snapshot, object: Object) -> Answer {
     admit(snapshot, &asked(&who("root", &[]), true, None, Some(object)))
 }
 
-fn quiet(snapshot: &mut Snapshot) {
+pub(super) fn quiet(snapshot: &mut Snapshot) {
     *snapshot = settled(snapshot).snapshot;
 }
 

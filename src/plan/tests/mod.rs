@@ -1,5 +1,6 @@
 //! Plans over small clusters: what is written, and what is said about it.
 
+mod access_tests;
 mod admit;
 mod adoption;
 mod base;
@@ -73,6 +74,7 @@ fn cluster(base: &str) -> Snapshot {
         config: Some(entry("default", ConfigSpec::default())),
         queue_acls: Vec::new(),
         policies: Vec::new(),
+        access_tests: Vec::new(),
         defaults: Some(defaults.clone()),
         base: Some(defaults),
         output: None,

@@ -61,6 +61,7 @@ fn snapshot() -> Snapshot {
         config: None,
         queue_acls: Vec::new(),
         policies: Vec::new(),
+        access_tests: Vec::new(),
         defaults: Some(map),
         base: None,
         output: None,

@@ -128,6 +128,7 @@ impl Door {
             config: None,
             queue_acls: Vec::new(),
             policies: Vec::new(),
+            access_tests: Vec::new(),
             defaults: Some(map),
             base: None,
             output: None,

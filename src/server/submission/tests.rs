@@ -33,6 +33,7 @@ fn snapshot(mode: Option<Mode>) -> Snapshot {
         config: None,
         queue_acls: Vec::new(),
         policies: vec![Entry { meta: Meta::default(), spec: Ok(policy), in_force: None }],
+        access_tests: Vec::new(),
         defaults: Some(map),
         base: None,
         output: None,

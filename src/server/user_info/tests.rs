@@ -38,6 +38,7 @@ fn snapshot(user_info: Option<Settings>) -> Snapshot {
         config: None,
         queue_acls: Vec::new(),
         policies: vec![Entry { meta: Meta::default(), spec: Ok(policy), in_force: None }],
+        access_tests: Vec::new(),
         defaults: Some(map),
         base: None,
         output: None,

@@ -24,7 +24,7 @@ use super::audit::{Audit, Decision, OTHER};
 use super::fault::{Fault, contained};
 use super::knowledge::Knowledge;
 use crate::api::review::change::{Asked, read, response};
-use crate::api::{GROUP, config_map, convert};
+use crate::api::{GROUP, access_test, config_map, convert};
 use crate::plan::admit::{self, Answer, Change, Versions};
 
 /// Plans made at once: each takes one thread for as long as a round of the reconciler plans.
@@ -192,6 +192,7 @@ fn change(asked: &Asked) -> Result<Change, String> {
         "QueueAcl" => Change::QueueAcl(Box::new(versions(old, new, convert::queue_acl))),
         "AdmissionPolicy" => Change::AdmissionPolicy(Box::new(versions(old, new, convert::admission_policy))),
         "YuniKornConfig" => Change::YuniKornConfig(Box::new(versions(old, new, convert::yunikorn_config))),
+        "QueueAccessTest" => Change::QueueAccessTest(Box::new(versions(old, new, access_test::access_test))),
         kind => return Err(format!("kind {kind} is not judged here")),
     })
 }

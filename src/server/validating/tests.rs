@@ -51,6 +51,7 @@ impl Door {
             config: Some(Entry { meta: Meta::default(), spec: Ok(spec), in_force: None }),
             queue_acls: Vec::new(),
             policies: Vec::new(),
+            access_tests: Vec::new(),
             defaults: None,
             base: None,
             output: None,

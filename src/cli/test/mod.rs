@@ -1,0 +1,76 @@
+//! `queuewarden test`: what access is meant to be, checked against what a configuration makes of it.
+//!
+//! * [`suite`]: the tests among the files, each with what came of its checks.
+//! * [`answer`]: what programs get; [`tap`] and [`junit`], what CI systems read; [`text`], what people read.
+
+pub mod answer;
+pub mod junit;
+pub mod suite;
+pub mod tap;
+pub mod text;
+
+use super::ask::files::Given;
+use super::ask::output;
+use super::console::Console;
+use super::findings::plural;
+use super::{Exit, Failure, InputArgs};
+use answer::TestAnswer;
+
+/// What the shell and the reader of the output need to know.
+const HELP: &str = "\
+Tests are QueueAccessTest objects in any of the files; everything else in them is the configuration: a queues.yaml, or YuniKorn's ConfigMaps, with QueueAcls \
+as the operator would render them. No cluster is asked.
+
+Exit codes: 0 every check holds, 1 a check does not hold, 2 the command line is wrong or there is no test, 3 a check cannot be decided, or a file cannot \
+be read.";
+
+/// Checks access tests: what access is meant to be, against what the configuration makes of it.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    #[command(flatten)]
+    input: InputArgs,
+    /// How to show it
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    format: Format,
+    /// Show the checks that hold, too, in plain output
+    #[arg(short, long)]
+    verbose: bool,
+}
+
+/// How the results are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Format {
+    /// For people: a line for each test, and one for each check that does not hold.
+    #[default]
+    Plain,
+    /// Test Anything Protocol, version 14.
+    Tap,
+    /// `JUnit`'s XML, as CI systems read it.
+    Junit,
+    /// For programs; docs/schema says what the fields mean.
+    Json,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no test, or one that cannot be decided, or nobody takes the output.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let (inputs, base) = args.input.read(None)?;
+    let suites = suite::read(&inputs, console)?;
+    let configuration = Given::of(inputs, base, args.input.now, console)?.configuration(console)?;
+    let results = suite::results(&suites, &configuration);
+    let answer = TestAnswer::of(&results, &configuration);
+    console.out(&match args.format {
+        Format::Plain => text::text(&answer, args.verbose),
+        Format::Tap => tap::tap(&answer),
+        Format::Junit => junit::junit(&answer),
+        Format::Json => output::json(&answer)?,
+    })?;
+    if answer.failed == 0 && answer.undecided > 0 {
+        let checks = plural(answer.checks(), "check");
+        return Err(Failure::Undecided(format!("{} of {checks} cannot be decided", answer.undecided)));
+    }
+    Ok(Exit::yes(answer.failed == 0))
+}

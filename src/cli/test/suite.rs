@@ -1,0 +1,95 @@
+//! The tests among the files, each with what came of its checks.
+
+use kube::core::DynamicObject;
+
+use crate::access::Tree;
+use crate::access::check::Decision;
+use crate::access::expect::{Check, World, run};
+use crate::api::access_test::access_test;
+use crate::api::answer::Answers;
+use crate::cli::Failure;
+use crate::cli::ask::configuration::Configuration;
+use crate::cli::check::objects;
+use crate::cli::console::Console;
+use crate::cli::findings::{self, plural};
+use crate::cli::input::object::{Kind, Object};
+use crate::cli::input::{Finding, Inputs};
+use crate::model::identity::ResolverKind;
+use crate::plan::snapshot::AccessTestSpec;
+
+/// One test.
+#[derive(Debug)]
+pub struct Suite {
+    /// `metadata.name`
+    pub name: String,
+    /// The file it is in.
+    pub file: String,
+    /// What it expects.
+    pub spec: AccessTestSpec,
+}
+
+/// One test, and what came of it.
+#[derive(Debug)]
+pub struct Results<'s> {
+    /// The test.
+    pub suite: &'s Suite,
+    /// Its checks.
+    pub checks: Vec<Check<'s>>,
+}
+
+/// The tests, in the order of the files. What is wrong with one is shown where it is written.
+///
+/// # Errors
+/// When there is none, or one cannot be read: then nobody may think that it passed.
+pub fn read(inputs: &Inputs, console: Console) -> Result<Vec<Suite>, Failure> {
+    let mut suites = Vec::new();
+    let mut unreadable = 0_usize;
+    for object in inputs.of_kind(Kind::QueueAccessTest) {
+        match suite(inputs, object) {
+            Ok(suite) => suites.push(suite),
+            Err(found) => {
+                unreadable = unreadable.saturating_add(1);
+                console.err(&findings::text(inputs, &found, console.color_err()));
+            }
+        }
+    }
+    if unreadable > 0 {
+        return Err(Failure::Undecided(format!("{} cannot be read", plural(unreadable, "QueueAccessTest"))));
+    }
+    if suites.is_empty() && inputs.findings.iter().all(|finding| !finding.diagnostic.is_error()) {
+        return Err(Failure::Usage("there is no QueueAccessTest in the files".to_owned()));
+    }
+    Ok(suites)
+}
+
+fn suite(inputs: &Inputs, object: &Object) -> Result<Suite, Vec<Finding>> {
+    let diagnostics = objects::check(inputs, object);
+    let dynamic = serde_json::from_value::<DynamicObject>(object.document.value.clone());
+    let spec = dynamic.ok().and_then(|dynamic| access_test(&dynamic).spec.ok());
+    match spec.filter(|_| !diagnostics.iter().any(crate::text::diag::Diagnostic::is_error)) {
+        Some(spec) => {
+            let file = inputs.sources.get(object.document.source).map_or("", |source| source.name.as_str());
+            Ok(Suite { name: object.name.clone(), file: file.to_owned(), spec })
+        }
+        None => Err(diagnostics
+            .into_iter()
+            .map(|diagnostic| Finding {
+                source: Some(object.document.source),
+                object: Some(object.label()),
+                diagnostic,
+            })
+            .collect()),
+    }
+}
+
+/// Checks everything; reasons say where what grants is written.
+pub fn results<'s>(suites: &'s [Suite], configuration: &Configuration) -> Vec<Results<'s>> {
+    let explain = |tree: &Tree, decision: &Decision| Answers { configuration, tree }.reason(decision);
+    let world = World {
+        trees: configuration.trees(),
+        resolver: ResolverKind::in_force(&configuration.config).here(),
+        explain: &explain,
+    };
+    let of = |suite: &'s Suite| Results { suite, checks: run(&suite.spec.expectations, world) };
+    suites.iter().map(of).collect()
+}
