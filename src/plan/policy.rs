@@ -18,22 +18,18 @@ pub(super) type Keys = BTreeMap<&'static str, String>;
 /// What is done about workloads that `YuniKorn` would reject: what the policy says that decides, or its last valid version. While the
 /// `YuniKornConfig` only observes, nothing is enforced: nobody is refused, and who would be is told.
 pub fn submission(snapshot: &Snapshot) -> Mode {
-    let said = in_force(snapshot).and_then(|policy| policy.submission).unwrap_or_default();
+    let said = in_force(&snapshot.policies).and_then(|policy| policy.submission).unwrap_or_default();
     if observes(snapshot) { said.min(Mode::Warn) } else { said }
 }
 
-/// What is done about `user.info`, by the same policy. While the `YuniKornConfig` only observes, it is written down.
-pub fn user_info(snapshot: &Snapshot) -> guard::Settings {
-    let mut said = in_force(snapshot).and_then(|policy| policy.user_info.clone()).unwrap_or_default();
-    if observes(snapshot) {
-        said.mode = said.mode.min(guard::Mode::Audit);
-    }
-    said
+/// What is done about `user.info`, by the same policy; whether the `YuniKornConfig` only observes does not matter, since to look at a
+/// change of queues must not open the way into other people's names.
+pub fn user_info(entries: &[Entry<AdmissionPolicySpec, AdmissionPolicySpec>]) -> guard::Settings {
+    in_force(entries).and_then(|policy| policy.user_info.clone()).unwrap_or_default()
 }
 
 /// What the policy says that decides, or its last valid version.
-fn in_force(snapshot: &Snapshot) -> Option<&AdmissionPolicySpec> {
-    let entries = &snapshot.policies;
+fn in_force(entries: &[Entry<AdmissionPolicySpec, AdmissionPolicySpec>]) -> Option<&AdmissionPolicySpec> {
     let decides = entries.iter().zip(resolve(entries)).find(|(_, policy)| policy.keys().is_some());
     decides.and_then(|(entry, policy)| match (&policy.outcome, &entry.spec) {
         (Ok(_), Ok(spec)) => Some(spec),

@@ -91,7 +91,7 @@ impl Knowledge {
         let queues = same.map(|before| before.queues.clone());
         let queues = queues.unwrap_or_else(|| queues_of(&text, running, &attributions).map(Arc::new));
         let conf = same.map_or_else(|| Conf::from_keys(&keys).0, |before| before.conf.clone());
-        let user_info = user_info(&snapshot);
+        let user_info = user_info(&snapshot.policies);
         Self { made: snapshot.now, hash, snapshot, plan, queues, conf, user_info }
     }
 

@@ -147,21 +147,21 @@ fn the_policy_that_decides_says_what_is_done_about_user_info() {
         ..external(users)
     };
     let mut snapshot = cluster(BASE);
-    assert_eq!(user_info(&snapshot), Settings::default());
+    assert_eq!(user_info(&snapshot.policies), Settings::default());
     snapshot.policies =
         vec![policy("b", 5, saying(&enforce, &["^a$"])), policy("a", 9, saying(&Settings::default(), &[]))];
     let mut kept = settled(&snapshot).snapshot;
-    assert_eq!(user_info(&kept), enforce);
+    assert_eq!(user_info(&kept.policies), enforce);
     kept.policies[0].spec = Ok(saying(&Settings::default(), &["("]));
-    assert_eq!(user_info(&kept), enforce, "what is invalid keeps its last valid version");
-    // Nothing is enforced while the configuration only observes.
+    assert_eq!(user_info(&kept.policies), enforce, "what is invalid keeps its last valid version");
+    // Whoever looks at a change of queues opens nothing.
     spec(&mut kept).mode = snapshot::Mode::Observe;
-    assert_eq!(user_info(&kept).mode, guard::Mode::Audit);
+    assert_eq!(user_info(&kept.policies), enforce);
     // Alone it writes no key.
     let alone = AdmissionPolicySpec { user_info: Some(enforce.clone()), ..AdmissionPolicySpec::default() };
     snapshot.policies = vec![policy("p", 1, alone)];
     let settled = settled(&snapshot);
     assert_eq!(condition(&settled.plan, "p", "Ready"), "True/Ready");
-    assert_eq!(user_info(&settled.snapshot), enforce);
+    assert_eq!(user_info(&settled.snapshot.policies), enforce);
     assert_at_rest(&settled);
 }

@@ -1,16 +1,19 @@
-//! What is written down of each judgement.
+//! What is written down and counted of each judgement.
 
 use crate::access::guard::{Judgement, Mode, Verdict};
 use crate::api::review::user_info::Asked;
 use crate::server::Doors;
 use crate::server::audit::{Audit, Decision};
 
-/// Nothing where nobody's name was in question.
+/// Writes down and counts what was decided; nothing where nobody's name was in question, and nothing is to be told.
 pub(super) fn note(audit: &Audit, doors: &Doors, asked: &Asked, judgement: &Judgement, mode: Mode) {
     if judgement.verdict <= Verdict::Unchanged && judgement.warnings.is_empty() {
         return;
     }
-    let warnings = judgement.warnings.join("; ");
+    let reason = match judgement.reason.as_str() {
+        "" => judgement.warnings.join("; "),
+        reason => reason.to_owned(),
+    };
     let decision = Decision {
         verb: "user_info",
         said: judgement.verdict.as_str(),
@@ -20,7 +23,7 @@ pub(super) fn note(audit: &Audit, doors: &Doors, asked: &Asked, judgement: &Judg
         user: &judgement.user,
         queue: "",
         object: &format!("{} {}/{}", asked.kind, asked.namespace, asked.name),
-        reason: if judgement.reason.is_empty() { &warnings } else { &judgement.reason },
+        reason: &reason,
     };
     audit.note(&doors.health, &decision);
 }
