@@ -26,7 +26,7 @@ pub use judge::judge;
 pub use path::{LeadsTo, MAX_LENGTH, MAX_NAMES, MAX_TEMPLATES, Path, Segment, Template};
 
 /// How much is done (`AdmissionPolicy`'s `spec.userInfo.mode`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Mode {
     /// Nobody looks.
     #[default]
