@@ -25,7 +25,8 @@ pub const HADOOP_REFUSES: Code = Code::new(7504, "import-hadoop-refuses");
 pub const ROOT_MISSPELT: Code = Code::new(7505, "import-root-misspelt");
 /// A queue whose name no queue of `YuniKorn` can have. **Error**; acknowledged, the queue and all below it are left out.
 ///
-/// Names of queues match [`crate::model::queue::QUEUE_NAME`]. Rename the queue before it is imported.
+/// Names of queues match [`crate::model::queue::QUEUE_NAME`]. Rename the queue before it is imported. A dot in the name of a queue of the
+/// capacity scheduler cannot be acknowledged: by its path Hadoop takes it for another queue.
 pub const QUEUE_NAME: Code = Code::new(7506, "import-queue-name");
 /// Queues whose names differ in case only. **Error**; acknowledged, the first is imported, and the others with all below them are left
 /// out.

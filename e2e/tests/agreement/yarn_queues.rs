@@ -40,6 +40,32 @@ fn who(subject: &Subject) -> Who {
     }
 }
 
+/// What an ACL may be made of, in XML.
+const PIECES: [&str; 22] = [
+    "alice",
+    "bob",
+    "devs",
+    "eve",
+    " ",
+    " ",
+    ",",
+    "*",
+    "\n",
+    "\t",
+    "\r\n",
+    "&amp;",
+    "&#x20;",
+    "&#42;",
+    "&#10;",
+    "<!-- x -->",
+    "<![CDATA[alice]]>",
+    "<![CDATA[ devs]]>",
+    "<![CDATA[]]>",
+    "<?x y?>",
+    "<b/>",
+    "é",
+];
+
 /// What stands in an ACL, as XML writes it.
 fn acl_text() -> impl Strategy<Value = String> {
     let plain = prop_oneof![
@@ -47,30 +73,6 @@ fn acl_text() -> impl Strategy<Value = String> {
         4 => "(alice|bob|DOM.u|eve)(,(alice|bob))?( (devs|ops|data eng)(,ops)?)?",
         2 => " (devs|ops)",
         1 => Just("*".to_owned()),
-    ];
-    const PIECES: [&str; 22] = [
-        "alice",
-        "bob",
-        "devs",
-        "eve",
-        " ",
-        " ",
-        ",",
-        "*",
-        "\n",
-        "\t",
-        "\r\n",
-        "&amp;",
-        "&#x20;",
-        "&#42;",
-        "&#10;",
-        "<!-- x -->",
-        "<![CDATA[alice]]>",
-        "<![CDATA[ devs]]>",
-        "<![CDATA[]]>",
-        "<?x y?>",
-        "<b/>",
-        "é",
     ];
     let odd = vec(prop::sample::select(&PIECES[..]), 0..6).prop_map(|pieces| pieces.concat());
     prop_oneof![6 => plain, 2 => odd]
@@ -245,13 +247,12 @@ fn widened(source: &Source, hadoop: &[DeclaredQueue], subjects: &[Subject]) -> R
     }
     let tree = tree_of(&imported)?;
     for (number, queue) in source.queues.iter().enumerate() {
-        let Some(Ok(target)) = imported.of_source.get(number) else { continue };
-        let path = imported.queues[*target].path.as_str();
+        let target = imported.of_source.get(number).and_then(|target| imported.queues.get((*target).ok()?));
+        let Some(path) = target.map(|target| target.path.as_str()) else { continue };
         let Some(answer) = hadoop.iter().find(|answer| answer.path == queue.path) else { continue };
-        for (at, subject) in subjects.iter().enumerate() {
-            for (right, before) in
-                [(Right::Submit, answer.submits[at]), (Right::Admin, answer.administers[at])]
-            {
+        for ((subject, submits), administers) in subjects.iter().zip(&answer.submits).zip(&answer.administers)
+        {
+            for (right, before) in [(Right::Submit, *submits), (Right::Admin, *administers)] {
                 let after = tree.allows(right, path, &subject.user, &subject.groups);
                 let told = proof.differences.iter().any(|difference| {
                     difference.right == right

@@ -103,6 +103,11 @@ impl Configuration {
         })
     }
 
+    /// The text that the questions are asked about.
+    pub fn written(&self) -> &str {
+        &self.text.text
+    }
+
     /// The queues of each partition, in the order of the text.
     pub fn trees(&self) -> &[Tree] {
         &self.trees

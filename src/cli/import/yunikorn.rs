@@ -16,6 +16,8 @@ use crate::cli::ask::files::Given;
 use crate::cli::ask::rendered::QueueAclEntry;
 use crate::cli::console::Console;
 use crate::cli::findings::plural;
+use crate::cli::input::Inputs;
+use crate::cli::input::source::Source;
 use crate::cli::{Exit, Failure};
 use crate::model::acl::Acl;
 use crate::model::admission::AccessControl;
@@ -34,7 +36,7 @@ pub(super) struct Args {
     base_config_map: String,
 }
 
-/// A configuration, and what it would be with more `QueueAcl`s.
+/// Where the configuration comes from.
 enum Opened {
     Files(Box<Given>),
     Cluster(Box<Cluster>),
@@ -47,7 +49,7 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let granted: Vec<Granted> = before.trees().iter().flat_map(inline).collect();
     let queue_acls = manifests::queue_acls(&granted);
     let policy = opened.policy(console);
-    let after = opened.changed(args, &entries(&queue_acls)?, Console::silent())?;
+    let after = with(before.written(), &entries(&queue_acls)?)?;
     if let Some(why) = differs(&before, &after) {
         return Err(Failure::Undecided(format!(
             "the QueueAcls would not mean what the queues.yaml says: {why}"
@@ -118,21 +120,6 @@ impl Opened {
         }
     }
 
-    /// The same with these `QueueAcl`s.
-    fn changed(
-        &self,
-        args: &Args,
-        more: &[QueueAclEntry],
-        console: Console,
-    ) -> Result<Configuration, Failure> {
-        match self {
-            Self::Files(_) => {
-                Given::read(&args.source.files(), console)?.changed(more).configuration(console)
-            }
-            Self::Cluster(cluster) => cluster.changed(&args.source.cluster, more, console),
-        }
-    }
-
     /// The access keys of the admission controller, if there are any.
     fn policy(&self, console: Console) -> Option<Value> {
         match self {
@@ -194,6 +181,16 @@ fn inline(tree: &Tree) -> Vec<Granted> {
         admin: written(&node.admin),
     });
     queues.filter(|granted| granted.submit.is_some() || granted.admin.is_some()).collect()
+}
+
+/// What the text would mean as the base of these `QueueAcl`s.
+fn with(text: &str, queue_acls: &[QueueAclEntry]) -> Result<Configuration, Failure> {
+    let name = "queues.yaml";
+    let source = Source { name: name.to_owned(), file_name: name.to_owned(), text: text.to_owned() };
+    let mut inputs = Inputs::of(Vec::new());
+    let base = inputs.add_base(source);
+    let given = Given::of(inputs, Some(base), None, Console::silent())?;
+    given.changed(queue_acls).configuration(Console::silent())
 }
 
 /// The objects as plans see them.
