@@ -37,6 +37,7 @@ fn every_file_is_installed() {
         "manifests/rbac-mirror",
         "manifests/submission",
         "manifests/submission-policy",
+        "manifests/user-info",
         "manifests/validating",
         "manifests/guard",
         "manifests/delegation",
@@ -99,7 +100,8 @@ fn the_doors_may_write_what_they_write() {
         let rule = rules.iter().find(|rule| rule["resources"][0] == resource).unwrap();
         rule["resourceNames"].clone()
     };
-    assert_eq!(names("validatingwebhookconfigurations"), serde_json::json!(inject::WEBHOOKS));
+    assert_eq!(names("validatingwebhookconfigurations"), serde_json::json!(inject::VALIDATING));
+    assert_eq!(names("mutatingwebhookconfigurations"), serde_json::json!(inject::MUTATING));
     assert_eq!(names("apiservices"), serde_json::json!([inject::API_SERVICE]));
     let secret = read("manifests/doors/secret.yaml").remove(0);
     assert_eq!(names("secrets"), serde_json::json!([secret["metadata"]["name"]]));
@@ -166,4 +168,25 @@ fn a_webhook_that_is_down_is_in_the_way_of_our_own_kinds_alone() {
     let guard = webhook("manifests/guard/webhook.yaml");
     assert_eq!(guard["failurePolicy"], "Ignore");
     assert!(guard["namespaceSelector"].is_object() && guard["matchConditions"][0]["expression"].is_string());
+}
+
+/// Who is asked first decides: `YuniKorn`'s admission controller would refuse what the guard adds before it.
+#[test]
+fn the_identity_guard_comes_behind_yunikorn_and_is_in_nobodys_way() {
+    let [mutating, validating] =
+        ["mutating", "validating"].map(|name| read(&format!("manifests/user-info/{name}.yaml")).remove(0));
+    assert_eq!(mutating["metadata"]["name"], inject::MUTATING[0]);
+    assert!(inject::MUTATING.iter().all(|name| *name > "yunikorn-admission-controller-mutations"));
+    assert!(inject::VALIDATING.contains(&validating["metadata"]["name"].as_str().unwrap()));
+    let [mutating, validating] = [&mutating, &validating].map(|object| &object["webhooks"][0]);
+    for webhook in [mutating, validating] {
+        assert_eq!((&webhook["failurePolicy"], &webhook["timeoutSeconds"]), (&"Ignore".into(), &3.into()));
+    }
+    for field in ["name", "namespaceSelector", "matchConditions"] {
+        assert_eq!(mutating[field], validating[field], "{field}");
+    }
+    assert_eq!(
+        (&mutating["rules"][1], &mutating["rules"][2]),
+        (&validating["rules"][1], &validating["rules"][2])
+    );
 }

@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::assets::Servers;
 use crate::audit::{self, Audit};
 use crate::authorization;
-use crate::front_proxy;
+use crate::front_proxy::{self, Authority};
 use crate::kubeconfig::{self, Access};
 use crate::process::Process;
 
@@ -32,6 +32,8 @@ pub(crate) struct ControlPlane {
     pub(crate) admin_kubeconfig: PathBuf,
     pub(crate) access: Access,
     pub(crate) audit: Audit,
+    /// Signs the certificates of people.
+    pub(crate) people: Authority,
 }
 
 impl ControlPlane {
@@ -42,7 +44,9 @@ impl ControlPlane {
 
         let port = free_port()?;
         let token = secret()?;
-        let apiserver = apiserver(servers, directory, port, etcd_port, &token)?;
+        let people = Authority::new()?;
+        let apiserver = apiserver(servers, directory, port, etcd_port, &token)?
+            .args(flag("--client-ca-file", &people.file(&directory.join("pki/people-ca.crt"))?));
         apiserver.start()?;
         // The API server makes its certificate itself, before it listens.
         let certificate = directory.join("pki/apiserver.crt");
@@ -66,6 +70,7 @@ impl ControlPlane {
             admin_kubeconfig,
             access,
             audit: Audit::new(&directory.join("audit.log")),
+            people,
         };
         plane.ready().await?;
         Ok(plane)

@@ -4,12 +4,12 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
-    KeyUsagePurpose,
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
+    IsCa, KeyPair, KeyUsagePurpose,
 };
 
 use crate::bed::Bed;
@@ -58,13 +58,37 @@ impl Authority {
         self.issuer.pem()
     }
 
+    /// Writes its certificate into a file.
+    pub(crate) fn file(&self, path: &Path) -> Result<PathBuf> {
+        fs::write(path, self.pem())?;
+        Ok(path.to_owned())
+    }
+
     /// A certificate for a client of this name.
     ///
     /// # Errors
     /// When no key can be made.
     pub fn client(&self, name: &str) -> Result<Client> {
+        self.named(&[(DnType::CommonName, name)])
+    }
+
+    /// A certificate for a user in two organisations, which an API server takes for its groups: `/CN=…/O=…/O=…`.
+    ///
+    /// # Errors
+    /// When no key can be made.
+    pub fn member(&self, name: &str, organisations: [&str; 2]) -> Result<Client> {
+        // rcgen holds one value of each type; this is the same type once more.
+        let again = DnType::CustomDnType(vec![2, 5, 4, 10]);
+        let [first, second] = organisations;
+        self.named(&[(DnType::CommonName, name), (DnType::OrganizationName, first), (again, second)])
+    }
+
+    fn named(&self, names: &[(DnType, &str)]) -> Result<Client> {
         let mut params = CertificateParams::default();
-        params.distinguished_name.push(DnType::CommonName, name);
+        params.distinguished_name = DistinguishedName::new();
+        for (kind, name) in names {
+            params.distinguished_name.push(kind.clone(), *name);
+        }
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?;

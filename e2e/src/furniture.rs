@@ -4,12 +4,12 @@ use std::fmt::Debug;
 
 use anyhow::Result;
 use k8s_openapi::api::admissionregistration::v1::{
-    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding, ValidatingWebhookConfiguration,
+    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 };
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, Secret, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Node, Pod, ReplicationController, Secret, Service};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
@@ -129,10 +129,7 @@ impl Bed {
 
     /// What would keep everybody from writing, or judge what is written, when its test is over.
     async fn delete_gates(&self) -> Result<()> {
-        let hooks: Api<ValidatingWebhookConfiguration> = Api::all(self.client()?);
-        for name in ["queuewarden", "queuewarden-guard"] {
-            gone(hooks.delete(name, &DeleteParams::default()).await.map(drop))?;
-        }
+        self.remove_webhooks().await?;
         let bindings: Api<ValidatingAdmissionPolicyBinding> = Api::all(self.client()?);
         gone(bindings.delete("queuewarden-delegation", &DeleteParams::default()).await.map(drop))
     }
@@ -156,6 +153,7 @@ impl Bed {
         self.delete_namespaced::<Job>(NAMESPACE).await?;
         self.delete_namespaced::<Deployment>(NAMESPACE).await?;
         self.delete_namespaced::<ReplicaSet>(NAMESPACE).await?;
+        self.delete_namespaced::<ReplicationController>(NAMESPACE).await?;
         self.delete_namespaced::<Pod>(NAMESPACE).await
     }
 
@@ -192,7 +190,7 @@ impl Bed {
 }
 
 /// What is not there is gone.
-fn gone(deleted: kube::Result<()>) -> Result<()> {
+pub(crate) fn gone(deleted: kube::Result<()>) -> Result<()> {
     match deleted {
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
         other => Ok(other?),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use k8s_openapi::ByteString;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::{Api, PostParams};
@@ -27,11 +28,16 @@ pub(crate) struct Access {
 impl Access {
     /// Writes a kubeconfig file only its owner may read.
     pub(crate) fn write(&self, path: &Path) -> Result<PathBuf> {
+        self.write_for(path, &json!({"token": self.token}))
+    }
+
+    /// The same for a user with other credentials: the `user` entry of a kubeconfig.
+    fn write_for(&self, path: &Path, user: &Value) -> Result<PathBuf> {
         let config = json!({
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": "bed", "cluster": self.cluster}],
-            "users": [{"name": "user", "user": {"token": self.token}}],
+            "users": [{"name": "user", "user": user}],
             "contexts": [{"name": "bed", "context": {"cluster": "bed", "user": "user"}}],
             "current-context": "bed",
         });
@@ -90,6 +96,17 @@ impl Bed {
     /// The administrator's kubeconfig.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig
+    }
+
+    /// A kubeconfig with a client certificate for a user in two organisations: `/CN=…/O=…/O=…`.
+    ///
+    /// # Errors
+    /// When the API server is not ours.
+    pub fn certified(&self, user: &str, organisations: [&str; 2]) -> Result<PathBuf> {
+        let own = self.local()?.plane.people.member(user, organisations)?;
+        let path = Session::get()?.directory().join(format!("certified-{user}.kubeconfig"));
+        let [certificate, key] = [own.certificate, own.key].map(|pem| ByteString(pem.into_bytes()));
+        self.access.write_for(&path, &json!({"client-certificate-data": certificate, "client-key-data": key}))
     }
 
     /// A kubeconfig with a fresh token of a `ServiceAccount`, valid for an hour. The account must exist.

@@ -35,6 +35,7 @@ pub mod served;
 mod servers;
 mod session;
 pub mod wait;
+mod webhooks;
 pub mod yunikorn;
 
 pub use authorization::Authorizer;

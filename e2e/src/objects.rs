@@ -1,6 +1,7 @@
 //! Reading and writing the cluster's objects, as the person in front of it would.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
@@ -27,9 +28,17 @@ impl Bed {
     /// # Errors
     /// As [`Self::kubectl`].
     pub async fn kubectl_with_input(&self, args: &[&str], input: &str) -> Result<String> {
+        self.kubectl_as(&self.kubeconfig, args, input).await
+    }
+
+    /// As [`Self::kubectl_with_input`], with this kubeconfig.
+    ///
+    /// # Errors
+    /// As [`Self::kubectl`].
+    pub async fn kubectl_as(&self, kubeconfig: &Path, args: &[&str], input: &str) -> Result<String> {
         let mut child = tokio::process::Command::new(&self.kubectl)
             .args(args)
-            .env("KUBECONFIG", &self.kubeconfig)
+            .env("KUBECONFIG", kubeconfig)
             .env("KUBECACHEDIR", Session::get()?.directory().join("kubectl-cache"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

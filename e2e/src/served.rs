@@ -1,25 +1,59 @@
 //! The served resources, as the shipped manifests bring them into the cluster.
 
-use anyhow::Result;
+use std::net::IpAddr;
+
+use anyhow::{Context as _, Result};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
 use crate::bed::Bed;
 use crate::doors::Doors;
+use crate::forward::forward;
 use crate::furniture::FIELD_MANAGER;
 use crate::operator;
 use crate::wait::{LONG, PATIENCE, eventually};
 
 /// Leads out of the cluster to a process.
 const SERVICE: &str = "doors";
+/// The one of `manifests/`.
+const SHIPPED: &str = "queuewarden";
 /// The `APIService` of `manifests/access`.
 pub const API_SERVICE: &str = "v1alpha1.access.queuewarden.dev";
 const GROUP_PATH: &str = "/apis/access.queuewarden.dev/v1alpha1";
 
 impl Bed {
+    /// Leads the Service of `manifests/`, as it is shipped, from its cluster IP to these doors for the rest of this process. It can be done
+    /// once.
+    ///
+    /// The API server asks an `APIService` only where its Service has endpoints, and then at the cluster IP, from where kube-proxy leads on
+    /// to one of them; here that is the forwarder. So the endpoint is nobody's: one on loopback is not valid.
+    ///
+    /// # Errors
+    /// When there is no such Service, or its port cannot be listened on.
+    pub async fn lead_service_to(&self, doors: &Doors) -> Result<()> {
+        // Whoever starts an operator has installed it without its doors.
+        self.apply_kustomization("examples/doors").await?;
+        let services: Api<Service> = Api::namespaced(self.client()?, operator::NAMESPACE);
+        let service = services.get(SHIPPED).await?.spec.unwrap_or_default();
+        let ip: IpAddr = service.cluster_ip.context("the Service has no cluster IP")?.parse()?;
+        forward((ip, 443).into(), doors.address.parse()?)?;
+        let slices: Api<EndpointSlice> = Api::namespaced(self.client()?, operator::NAMESPACE);
+        let slice = json!({
+            "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
+            "metadata": {"name": FIELD_MANAGER, "labels": {"kubernetes.io/service-name": SHIPPED}},
+            "addressType": "IPv4",
+            "endpoints": [{"addresses": ["192.0.2.1"], "conditions": {"ready": true}}],
+            "ports": [{"name": "https", "port": 8443, "protocol": "TCP"}],
+        });
+        let apply = PatchParams::apply(FIELD_MANAGER).force();
+        slices.patch(FIELD_MANAGER, &apply, &Patch::Apply(slice)).await?;
+        Ok(())
+    }
+
     /// Installs `manifests/access`, leads its Service to these doors, and waits until the API server asks there.
     ///
     /// # Errors

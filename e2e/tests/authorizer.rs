@@ -200,6 +200,7 @@ async fn applications_are_those_of_the_cluster_and_queue_administrators_may_kill
                 let said = bed.can_i(user, group, &[&question[..], &["-n", ELSEWHERE]].concat()).await?;
                 ensure!(said.yes == expected, "{user} in {group} {question:?}: {said:?}");
             }
+            moved(bed, application).await?;
             let log = ["get", "pods/e2e-driver", "--subresource=log", "-n", ELSEWHERE];
             ensure!(bed.can_i("vic", "x", &log).await?.yes && !bed.can_i("bob", "x", &log).await?.yes);
             let delete = ["delete", "pod", "e2e-driver", "-n", ELSEWHERE, "--wait=false", "--as"];
@@ -214,6 +215,27 @@ async fn applications_are_those_of_the_cluster_and_queue_administrators_may_kill
         ended
     })
     .await
+}
+
+/// Both queues are asked: who may take the application out of root.prod, and who may put it into another one.
+async fn moved(bed: &Bed, application: &str) -> Result<()> {
+    grant(bed, "dev", "root.dev", "submit: {users: [sue, eve]}").await?;
+    for (user, group, queue, expected) in [
+        ("sue", "x", "root.dev", true),
+        ("bob", "ops", "root.dev", false),
+        ("eve", "x", "root.dev", false),
+        ("bob", "ops", "root.prod", true),
+        ("sue", "x", "root.nowhere", false),
+    ] {
+        let target = format!("--subresource={queue}");
+        let said = bed.can_i(user, group, &["move", application, &target, "-n", ELSEWHERE]).await?;
+        ensure!(said.yes == expected, "{user} in {group} moves it to {queue}: {said:?}");
+        // A no names the queue that is in the way: the one it is in to eve, who is nobody there, else the other one.
+        let part = if user == "eve" { "root.prod" } else { queue };
+        ensure!(expected || said.out.contains(part), "no reason: {said:?}");
+    }
+    ensure!(!bed.can_i("sue", "x", &["move", application, "-n", ELSEWHERE]).await?.yes, "to nowhere at all");
+    Ok(())
 }
 
 /// An authorizer that is broken in a way that can be chosen.

@@ -15,4 +15,5 @@ mod plugin;
 mod server;
 mod smoke;
 mod submission;
+mod user_info;
 mod validating;

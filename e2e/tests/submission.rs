@@ -103,7 +103,7 @@ async fn who_may_not_submit_reads_why_at_once_and_who_may_is_scheduled() -> Resu
             .metric("queuewarden_decisions_total", r#"verb="submit",decision="refused",clause="acl""#);
         ensure!(refused.await? >= 3.0);
         let log = operator.log().await?;
-        ensure!(log.contains("A workload was judged") && log.contains("bobs-job"), "{log}");
+        ensure!(log.contains("queuewarden::audit") && log.contains("bobs-job"), "{log}");
 
         // Without queuewarden everything goes on: YuniKorn decides, as it always does.
         operator.kill().await?;

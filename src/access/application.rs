@@ -200,6 +200,18 @@ impl Decision {
         self.requirements.iter().find(|requirement| !requirement.met())
     }
 
+    /// What decided, in one word of a few: the clause that lets in, or why none does. A label of metrics.
+    pub fn clause(&self) -> &'static str {
+        match self.unmet() {
+            Some(Requirement { need: Need::Impossible, .. }) => "impossible",
+            Some(unmet) => unmet.steps.last().map_or("acl", |step| step.clause.refuses()),
+            None => {
+                let last = self.requirements.last().and_then(Requirement::granted_by);
+                last.map_or("acl", |step| step.clause.grants())
+            }
+        }
+    }
+
     /// What would have to change for what is missing, the smallest change first. Empty for a yes, and where nothing would help. The
     /// tree is the one that was asked.
     pub fn remedies(&self, tree: &Tree) -> Vec<Remedy> {
@@ -219,6 +231,28 @@ impl Requirement {
     /// The clause that lets in.
     pub fn granted_by(&self) -> Option<&Step> {
         self.steps.last().filter(|step| step.granted)
+    }
+}
+
+impl Clause {
+    fn grants(&self) -> &'static str {
+        match self {
+            Self::Switch { .. } => "switch",
+            Self::ClusterAdministrators(_) => "cluster_administrators",
+            Self::Owner { .. } => "owner",
+            Self::ApplicationAcl(_) => "application_acl",
+            Self::Queue(decision) => decision.clause(),
+            Self::NoQueue { .. } => "no_queue",
+        }
+    }
+
+    /// Lists that do not name somebody are all the same here.
+    fn refuses(&self) -> &'static str {
+        match self {
+            Self::Queue(decision) => decision.clause(),
+            Self::NoQueue { .. } => "no_queue",
+            _ => "acl",
+        }
     }
 }
 

@@ -103,6 +103,16 @@ impl Decision {
     pub fn granted_by(&self) -> Option<&Step> {
         self.steps.last().filter(|step| step.entry.is_some())
     }
+
+    /// What decided, in one word of a few: the ACL that grants it, or why nothing does. A label of metrics.
+    pub fn clause(&self) -> &'static str {
+        match self.outcome {
+            Outcome::Allowed => self.granted_by().map_or("acl", |step| step.right.key()),
+            Outcome::Denied(Denial::NotGranted) => "acl",
+            Outcome::Denied(Denial::Recovery) => "recovery",
+            Outcome::Denied(Denial::NoQueue) => "no_queue",
+        }
+    }
 }
 
 /// Decides, and says how.

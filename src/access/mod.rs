@@ -13,6 +13,7 @@
 //!   do this, and both at once.
 //! * [`submission`]: will a workload that is being applied be taken.
 //! * [`placement`]: where does an application land, and by which rule.
+//! * [`guard`]: in whose name may a workload run.
 //! * [`diff`](mod@diff): who gains and who loses what between two configurations.
 //! * [`expect`]: what access is meant to be, checked against what it is.
 //! * [`lint`](mod@lint): what the whole tree shows that no single ACL does.
@@ -23,6 +24,7 @@ pub mod application;
 pub mod check;
 pub mod diff;
 pub mod expect;
+pub mod guard;
 pub mod index;
 pub mod lint;
 pub mod matrix;

@@ -31,8 +31,8 @@ use crate::text::diag::quoted;
 /// The queues of other partitions are not `YuniKorn`'s shim's to ask for (k8shim `constants.go:30`).
 pub const PARTITION: &str = "default";
 
-/// What is done about a workload that its user may not submit (`AdmissionPolicy`'s `spec.submission`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+/// What is done about a workload that its user may not submit (`AdmissionPolicy`'s `spec.submission`), the harder the later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Mode {
     /// Nobody looks.
     #[default]

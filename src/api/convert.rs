@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::v1alpha1 as api;
 use crate::{
-    access::submission,
+    access::{guard, submission},
     model::identity::Identity,
     plan::{
         conditions::{Condition, Status},
@@ -38,10 +38,12 @@ pub const EMPTY_POLICY: Code = Code::new(5104, "empty-policy");
 pub const NOT_THE_SINGLETON: Code = Code::new(5105, "not-the-singleton");
 /// Base and output are the same `ConfigMap`.
 pub const BASE_IS_OUTPUT: Code = Code::new(5106, "base-is-output");
+/// A place of pod templates that cannot be read.
+pub const NO_PATH: Code = Code::new(5107, "no-template-path");
 
 /// All codes of this module.
 pub const CODES: &[Code] =
-    &[UNREADABLE, NOT_ONE_OF, EVERYONE_FALSE, EMPTY_POLICY, NOT_THE_SINGLETON, BASE_IS_OUTPUT];
+    &[UNREADABLE, NOT_ONE_OF, EVERYONE_FALSE, EMPTY_POLICY, NOT_THE_SINGLETON, BASE_IS_OUTPUT, NO_PATH];
 
 /// A `QueueAcl` for the plan.
 pub fn queue_acl(object: &DynamicObject) -> Entry<QueueAclSpec, QueueAclInForce> {
@@ -207,7 +209,9 @@ fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Ve
         external_users,
         external_groups,
         submission,
+        user_info,
     } = spec;
+    let user_info = user_info.map(guard_settings).transpose()?;
     let spec = AdmissionPolicySpec {
         bypass_auth,
         trust_controllers,
@@ -215,10 +219,11 @@ fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Ve
         external_users,
         external_groups,
         submission: submission.map(submission_mode),
+        user_info,
     };
     if spec == AdmissionPolicySpec::default() {
         return Err(vec![Diagnostic::error(EMPTY_POLICY, "no field is set, so nothing would change").help(
-            "set one of `bypassAuth`, `trustControllers`, `systemUsers`, `externalUsers`, `externalGroups`, `submission`",
+            "set one of `bypassAuth`, `trustControllers`, `systemUsers`, `externalUsers`, `externalGroups`, `submission`, `userInfo`",
         )]);
     }
     Ok(spec)
@@ -232,6 +237,7 @@ fn policy_in_force(memory: api::AccessControlInForce) -> AdmissionPolicySpec {
         external_users,
         external_groups,
         submission,
+        user_info,
     } = memory;
     AdmissionPolicySpec {
         bypass_auth,
@@ -240,6 +246,46 @@ fn policy_in_force(memory: api::AccessControlInForce) -> AdmissionPolicySpec {
         external_users,
         external_groups,
         submission: submission.map(submission_mode),
+        // It was valid when it was remembered.
+        user_info: user_info.and_then(|remembered| guard_settings(remembered).ok()),
+    }
+}
+
+fn guard_settings(spec: api::UserInfo) -> Result<guard::Settings, Vec<Diagnostic>> {
+    let api::UserInfo { mode, profile, templates } = spec;
+    if templates.len() > guard::MAX_TEMPLATES {
+        let message = format!("userInfo.templates: at most {} are looked at", guard::MAX_TEMPLATES);
+        return Err(vec![Diagnostic::error(NO_PATH, message)]);
+    }
+    let (mut read, mut wrong) = (Vec::new(), Vec::new());
+    for (index, template) in templates.into_iter().enumerate() {
+        let api::UserInfoTemplate { group, version, resource, path } = template;
+        match guard::Path::read(&path) {
+            Ok(path) => read.push(guard::Template { group, version, resource, path }),
+            Err(why) => {
+                let message = format!("userInfo.templates[{index}].path: {why}");
+                wrong.push(Diagnostic::error(NO_PATH, message));
+            }
+        }
+    }
+    if !wrong.is_empty() {
+        return Err(wrong);
+    }
+    Ok(guard::Settings {
+        mode: mode.map_or_else(guard::Mode::default, guard_mode),
+        profile: match profile {
+            Some(api::UserInfoProfile::Yunikorn) => guard::Profile::YuniKorn,
+            Some(api::UserInfoProfile::Strict) | None => guard::Profile::Strict,
+        },
+        templates: read,
+    })
+}
+
+fn guard_mode(word: api::UserInfoMode) -> guard::Mode {
+    match word {
+        api::UserInfoMode::Off => guard::Mode::Off,
+        api::UserInfoMode::Audit => guard::Mode::Audit,
+        api::UserInfoMode::Enforce => guard::Mode::Enforce,
     }
 }
 
@@ -543,6 +589,27 @@ mod tests {
         assert_eq!(wrong.first().unwrap().code, EMPTY_POLICY);
         let wrong = admission_policy(&with_spec(&json!({"bypassAuth": "no"}))).spec.unwrap_err();
         assert!(wrong.first().unwrap().message.starts_with("bypassAuth: invalid type"), "{wrong:?}");
+    }
+
+    #[test]
+    fn the_identity_guard_is_off_and_strict_unless_said_otherwise() {
+        let read = |user_info: Value| admission_policy(&with_spec(&json!({"userInfo": user_info}))).spec;
+        let settings = read(json!({})).unwrap().user_info.unwrap();
+        assert_eq!((settings.mode, settings.profile), (guard::Mode::Off, guard::Profile::Strict));
+        let template = |path: &str| json!({"group": "g", "version": "v1", "resource": "r", "path": path});
+        let all =
+            json!({"mode": "Enforce", "profile": "yunikorn", "templates": [template("spec.*.annotations")]});
+        let spec = read(all.clone()).unwrap();
+        let planned = ObjectStatus { uid: "u".into(), conditions: vec![], rest: Some(spec.clone()) };
+        let status = status::admission_policy(1, &planned);
+        assert_eq!(serde_json::to_value(&status).unwrap()["inForce"]["userInfo"], all);
+        let entry = admission_policy(&object(json!({"metadata": {"name": "x"}, "status": status})));
+        assert_eq!(entry.in_force, Some(spec));
+        let wrong = read(json!({"templates": [template("a"), template("*"), template("a..b")]})).unwrap_err();
+        assert_eq!(wrong.iter().map(|it| it.code).collect::<Vec<_>>(), [NO_PATH, NO_PATH]);
+        assert!(wrong[1].message.starts_with("userInfo.templates[2].path: `` is no field"), "{wrong:?}");
+        let many: Vec<Value> = (0..=guard::MAX_TEMPLATES).map(|_| template("a")).collect();
+        assert_eq!(read(json!({"templates": many})).unwrap_err()[0].code, NO_PATH);
     }
 
     /// The defaults that the API server fills in are those of the plan's own type, with or without a server.

@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 
 use super::v1alpha1 as api;
 use crate::access::expect::Tally;
-use crate::access::submission;
+use crate::access::{guard, submission};
 use crate::plan::{
     AccessTestStatus, ConfigStatus, ObjectStatus, OutputRef, QueueAclStatus,
     conditions::Condition,
@@ -113,6 +113,7 @@ fn access_control_in_force(in_force: AdmissionPolicySpec) -> api::AccessControlI
         external_users,
         external_groups,
         submission,
+        user_info,
     } = in_force;
     api::AccessControlInForce {
         bypass_auth,
@@ -121,6 +122,26 @@ fn access_control_in_force(in_force: AdmissionPolicySpec) -> api::AccessControlI
         external_users,
         external_groups,
         submission: submission.map(submission_word),
+        user_info: user_info.map(user_info_words),
+    }
+}
+
+fn user_info_words(settings: guard::Settings) -> api::UserInfo {
+    let template = |template: guard::Template| {
+        let guard::Template { group, version, resource, path } = template;
+        api::UserInfoTemplate { group, version, resource, path: path.to_string() }
+    };
+    api::UserInfo {
+        mode: Some(match settings.mode {
+            guard::Mode::Off => api::UserInfoMode::Off,
+            guard::Mode::Audit => api::UserInfoMode::Audit,
+            guard::Mode::Enforce => api::UserInfoMode::Enforce,
+        }),
+        profile: Some(match settings.profile {
+            guard::Profile::YuniKorn => api::UserInfoProfile::Yunikorn,
+            guard::Profile::Strict => api::UserInfoProfile::Strict,
+        }),
+        templates: settings.templates.into_iter().map(template).collect(),
     }
 }
 

@@ -37,6 +37,14 @@ pub struct Health {
 struct Rounds {
     last: Instant,
     watches: Vec<Arc<Progress>>,
+    /// Those that the doors keep for themselves.
+    doors: Vec<Arc<Progress>>,
+}
+
+impl Rounds {
+    fn watches(&self) -> impl Iterator<Item = &Arc<Progress>> {
+        self.watches.iter().chain(&self.doors)
+    }
 }
 
 impl Default for Health {
@@ -45,7 +53,7 @@ impl Default for Health {
             metrics: Metrics::default(),
             planned: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
-            rounds: Mutex::new(Rounds { last: Instant::now(), watches: Vec::new() }),
+            rounds: Mutex::new(Rounds { last: Instant::now(), watches: Vec::new(), doors: Vec::new() }),
             identity: OnceLock::new(),
         }
     }
@@ -54,8 +62,14 @@ impl Default for Health {
 impl Health {
     /// The loop came round, and these watches are running.
     pub fn round(&self, watches: Vec<Arc<Progress>>) {
-        let rounds = Rounds { last: Instant::now(), watches };
-        *self.rounds.lock().unwrap_or_else(PoisonError::into_inner) = rounds;
+        let mut rounds = self.rounds.lock().unwrap_or_else(PoisonError::into_inner);
+        rounds.last = Instant::now();
+        rounds.watches = watches;
+    }
+
+    /// This watch runs too, of which the loop knows nothing.
+    pub fn watches(&self, watch: Arc<Progress>) {
+        self.rounds.lock().unwrap_or_else(PoisonError::into_inner).doors.push(watch);
     }
 
     /// A plan was made.
@@ -82,7 +96,7 @@ impl Health {
         if rounds.last.elapsed() > PATIENCE {
             return Some("the loop stands still".into());
         }
-        let silent = rounds.watches.iter().find(|watch| watch.silence() > PATIENCE)?;
+        let silent = rounds.watches().find(|watch| watch.silence() > PATIENCE)?;
         Some(format!("the API server has not answered the watch of {}", silent.resource))
     }
 
@@ -100,7 +114,9 @@ impl Health {
     }
 
     fn text(&self) -> String {
-        let watches = self.rounds.lock().unwrap_or_else(PoisonError::into_inner).watches.clone();
+        let rounds = self.rounds.lock().unwrap_or_else(PoisonError::into_inner);
+        let watches: Vec<_> = rounds.watches().cloned().collect();
+        drop(rounds);
         self.metrics.text(&watches)
     }
 }
@@ -153,6 +169,22 @@ mod tests {
         tokio::time::advance(PATIENCE).await;
         health.round(vec![watch]);
         assert_eq!(health.dead().as_deref(), Some("the API server has not answered the watch of queueacls"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_watches_of_doors_are_watches() {
+        let health = Health::default();
+        health.watches(Progress::new("pods"));
+        health.round(vec![Progress::new("queueacls")]);
+        let text = health.text();
+        for resource in ["pods", "queueacls"] {
+            let series =
+                format!(r#"queuewarden_watch_last_progress_timestamp_seconds{{resource="{resource}"}} 0"#);
+            assert!(text.contains(&series), "{text}");
+        }
+        tokio::time::advance(PATIENCE + Duration::from_secs(1)).await;
+        health.round(Vec::new());
+        assert_eq!(health.dead().as_deref(), Some("the API server has not answered the watch of pods"));
     }
 
     #[tokio::test]

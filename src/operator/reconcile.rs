@@ -2,8 +2,13 @@
 //!
 //! Everything that is decided is decided in [`plan`]; here it is only carried out, one write at a time, by the replica that leads.
 //! The others plan too, so that their metrics are right and they can take over at once, and write nothing.
+//!
+//! * [`mirroring`]: the part of it that writes the RBAC mirror; [`pause`]: how long it waits after a failure.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod mirroring;
+mod pause;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +17,8 @@ use kube::Client;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 
+pub use pause::Pause;
+
 use super::asking::{self, Asking};
 use super::events::Events;
 use super::health::Health;
@@ -19,7 +26,7 @@ use super::leader::Leadership;
 use super::observed::Memory;
 use super::status::{self, Answer};
 use super::world::World;
-use super::{apply, clock, mirror, served};
+use super::{apply, clock, served};
 use crate::plan::snapshot::{ConfigSpec, Snapshot, WriteFailure};
 use crate::plan::{NewConfigMap, Plan, Write, plan, text_in_force};
 use crate::server::knowledge::{Knowledge, Publisher};
@@ -32,13 +39,8 @@ const LATEST: Duration = Duration::from_secs(1);
 const RESYNC: Duration = Duration::from_mins(10);
 /// Writes in one run: the second and third after a conflict, or after a base was made.
 const MAX_WRITES: usize = 3;
-/// Rounds of steps towards the RBAC mirror in one run; the rest waits for the next, which begins at once.
-const MIRROR_ROUNDS: usize = 4;
 /// How long a run may go on after the signal to stop.
 const GRACE: Duration = Duration::from_secs(4);
-/// First and longest pause after a run with errors.
-const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
-
 /// The loop and all it needs.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Reconciler {
@@ -62,61 +64,6 @@ pub struct Reconciler {
     pub pause: Pause,
     /// Tells the doors.
     pub publisher: Publisher,
-}
-
-/// How long not to try again what failed. A change of what is wanted is tried at once; other changes are not, or two writers that
-/// race would do so without end.
-#[derive(Debug, Default)]
-pub struct Pause {
-    /// Runs with errors since the last one without.
-    failures: u32,
-    until: Option<Instant>,
-    /// The keys that could not be written.
-    data: Option<BTreeMap<String, Option<String>>>,
-    /// The steps towards the RBAC mirror that were not done.
-    steps: Vec<mirror::Wish>,
-}
-
-impl Pause {
-    /// What is left of it, if the plan wants what failed.
-    fn left(&self, plan: &Plan) -> Option<Duration> {
-        let same = self.data.is_some() && self.data.as_ref() == plan.write.as_ref().map(|write| &write.data);
-        let left = self.rest();
-        (same && !left.is_zero()).then_some(left)
-    }
-
-    /// How long it still lasts.
-    fn rest(&self) -> Duration {
-        self.until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
-    }
-
-    /// Whether the steps that failed are the ones still wanted, and too early.
-    fn holds_mirror(&self, plan: &Plan) -> bool {
-        !self.rest().is_zero() && !self.steps.is_empty() && self.steps == mirror::wishes(&plan.mirror)
-    }
-
-    /// Longer after each failure, never in step with others.
-    fn begin(&mut self, plan: &Plan) -> Duration {
-        let (first, longest) = BACKOFF;
-        let factor = 1_u32.checked_shl(self.failures).unwrap_or(u32::MAX);
-        let length = first.saturating_mul(factor).min(longest).mul_f64(0.8 + 0.4 * fastrand::f64());
-        *self = Self {
-            failures: self.failures.saturating_add(1),
-            until: Some(Instant::now() + length),
-            data: plan.write.as_ref().map(|write| write.data.clone()),
-            steps: mirror::wishes(&plan.mirror),
-        };
-        length
-    }
-}
-
-/// What came of steps towards the RBAC mirror.
-#[derive(Default)]
-struct Mirrored {
-    /// The first failure.
-    failure: Option<WriteFailure>,
-    /// Whether somebody else was faster.
-    outrun: bool,
 }
 
 /// What came of carrying out a plan.
@@ -230,63 +177,6 @@ impl Reconciler {
         self.memory.failed(WriteFailure::Transient("other writers were faster each time".into()));
         let (snapshot, plan) = self.plan().await?;
         Some((snapshot, plan, true))
-    }
-
-    /// Brings the RBAC mirror after what is in force, a bounded way; whether all went well.
-    async fn mirror_all(&mut self, mut snapshot: Snapshot, mut plan: Plan) -> Option<(Snapshot, Plan, bool)> {
-        let mut outrun = 0;
-        for _ in 0..MIRROR_ROUNDS {
-            if plan.mirror.steps.is_empty() {
-                break;
-            }
-            let done = self.mirror(&plan).await;
-            let (failed, lost) = (done.failure.is_some(), done.outrun);
-            self.memory.observed.mirror_failure = done.failure;
-            (snapshot, plan) = self.plan().await?;
-            if failed {
-                return Some((snapshot, plan, false));
-            }
-            outrun += usize::from(lost);
-        }
-        if plan.mirror.steps.is_empty() {
-            self.memory.observed.mirror_failure = None;
-        } else if outrun == MIRROR_ROUNDS {
-            let why = "other writers were faster each time".into();
-            self.memory.observed.mirror_failure = Some(WriteFailure::Transient(why));
-            let (snapshot, plan) = self.plan().await?;
-            return Some((snapshot, plan, false));
-        } else {
-            // The rest is not left to the next cause.
-            self.changed.notify_one();
-        }
-        Some((snapshot, plan, true))
-    }
-
-    /// Carries out the next steps.
-    async fn mirror(&self, plan: &Plan) -> Mirrored {
-        let leadership = self.leadership.clone();
-        let mut done = Mirrored::default();
-        for answer in mirror::carry_out(&self.client, plan.mirror.clone(), move || leadership.holds()).await {
-            let result = match &answer {
-                mirror::Answer::Failed(failure) => {
-                    done.failure.get_or_insert_with(|| failure.clone());
-                    "error"
-                }
-                mirror::Answer::Outrun(..) => {
-                    done.outrun = true;
-                    "conflict"
-                }
-                mirror::Answer::Stands(..) | mirror::Answer::Gone(..) => "written",
-            };
-            self.health.metrics.mirrored(result);
-            self.world.learn_mirror(answer);
-        }
-        if let Some(failure) = &done.failure {
-            tracing::warn!(?failure, "Could not write the RBAC mirror");
-        } else {
-            tracing::info!(steps = plan.mirror.steps.len(), "Wrote the RBAC mirror");
-        }
-        done
     }
 
     /// A plan of how things are now; `None` until everything was read once. Off the runtime's threads: a large one takes long.

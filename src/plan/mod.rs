@@ -41,7 +41,7 @@ use crate::text::diag::Code;
 
 pub use environment::{merged, merged_alone, text_in_force};
 pub use output::{MAX_BYTES, WARN_BYTES};
-pub use policy::submission;
+pub use policy::{submission, user_info};
 
 /// All codes of this module.
 pub const CODES: &[Code] =

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use super::conditions::Reason;
 use super::resolve::Refusal;
-use super::snapshot::{AdmissionPolicySpec, Entry};
+use super::snapshot::{self, AdmissionPolicySpec, Entry, Snapshot};
+use crate::access::guard;
 use crate::access::submission::Mode;
 use crate::model::admission;
 use crate::text::diag::Diagnostic;
@@ -14,14 +15,31 @@ use crate::text::diag::Diagnostic;
 /// The keys of one policy with their texts.
 pub(super) type Keys = BTreeMap<&'static str, String>;
 
-/// What is done about workloads that `YuniKorn` would reject: what the policy says that decides, or its last valid version.
-pub fn submission(entries: &[Entry<AdmissionPolicySpec, AdmissionPolicySpec>]) -> Mode {
+/// What is done about workloads that `YuniKorn` would reject: what the policy says that decides, or its last valid version. While the
+/// `YuniKornConfig` only observes, nothing is enforced: nobody is refused, and who would be is told.
+pub fn submission(snapshot: &Snapshot) -> Mode {
+    let said = in_force(&snapshot.policies).and_then(|policy| policy.submission).unwrap_or_default();
+    if observes(snapshot) { said.min(Mode::Warn) } else { said }
+}
+
+/// What is done about `user.info`, by the same policy; whether the `YuniKornConfig` only observes does not matter, since to look at a
+/// change of queues must not open the way into other people's names.
+pub fn user_info(entries: &[Entry<AdmissionPolicySpec, AdmissionPolicySpec>]) -> guard::Settings {
+    in_force(entries).and_then(|policy| policy.user_info.clone()).unwrap_or_default()
+}
+
+/// What the policy says that decides, or its last valid version.
+fn in_force(entries: &[Entry<AdmissionPolicySpec, AdmissionPolicySpec>]) -> Option<&AdmissionPolicySpec> {
     let decides = entries.iter().zip(resolve(entries)).find(|(_, policy)| policy.keys().is_some());
-    let said = decides.and_then(|(entry, policy)| match (&policy.outcome, &entry.spec) {
-        (Ok(_), Ok(spec)) => spec.submission,
-        _ => entry.in_force.as_ref().and_then(|kept| kept.submission),
-    });
-    said.unwrap_or_default()
+    decides.and_then(|(entry, policy)| match (&policy.outcome, &entry.spec) {
+        (Ok(_), Ok(spec)) => Some(spec),
+        _ => entry.in_force.as_ref(),
+    })
+}
+
+fn observes(snapshot: &Snapshot) -> bool {
+    let config = snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
+    config.is_some_and(|spec| spec.mode == snapshot::Mode::Observe)
 }
 
 /// What became of one object.

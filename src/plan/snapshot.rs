@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use super::conditions::Condition;
 use super::mirror::Mirror;
 use crate::access::expect::Expectations;
-use crate::access::submission;
+use crate::access::{guard, submission};
 use crate::model::identity::Identity;
 use crate::text::diag::Diagnostic;
 
@@ -157,6 +157,8 @@ pub struct AdmissionPolicySpec {
     pub external_groups: Option<Vec<String>>,
     /// What is done about workloads that their users may not submit; no key of `YuniKorn`'s.
     pub submission: Option<submission::Mode>,
+    /// What is done about `user.info`; no key of `YuniKorn`'s.
+    pub user_info: Option<guard::Settings>,
 }
 
 /// What a failing `QueueAccessTest` does.

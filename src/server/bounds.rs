@@ -1,6 +1,5 @@
 //! What one request may cost: time, and bytes of its body, alone and together with all others.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +8,10 @@ use axum::http::{StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::{Router, http};
-use futures::FutureExt as _;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
+use super::fault::{Fault, contained};
 use super::refusal::Refusal;
 use crate::operator::health::Health;
 
@@ -61,15 +60,12 @@ impl Bounds {
         let answer = async {
             // Never closed; were it, the request would be answered all the same.
             let _units = self.units.acquire_many(units).await;
-            AssertUnwindSafe(next.run(request)).catch_unwind().await
+            contained(next.run(request)).await
         };
         match timeout(TIME, answer).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => {
-                tracing::error!(
-                    "A request was not answered: there is a fault in queuewarden, whose message is above"
-                );
-                refusal(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", "there is a fault in queuewarden")
+            Ok(Err(fault @ Fault)) => {
+                refusal(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &fault.to_string())
             }
             Err(_) => {
                 let message =

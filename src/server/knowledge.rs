@@ -9,13 +9,13 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
-use crate::access::Tree;
+use crate::access::{Tree, guard};
 use crate::model::admission::Conf;
 use crate::model::config::{Config, verdict};
 use crate::model::identity::ResolverKind;
 use crate::plan::attribution::{self, Attribution};
 use crate::plan::snapshot::Snapshot;
-use crate::plan::{Plan, merged, text_in_force};
+use crate::plan::{Plan, merged, text_in_force, user_info};
 
 /// One moment.
 #[derive(Debug)]
@@ -32,7 +32,12 @@ pub struct Knowledge {
     pub queues: Result<Arc<Queues>, String>,
     /// What the admission controller was told.
     pub conf: Conf,
+    /// What is done about `user.info`.
+    pub user_info: guard::Settings,
 }
+
+/// Namespaces of which nothing is ever said, whatever the selectors of webhooks let through: a cluster heals itself there.
+const LEFT_ALONE: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "queuewarden-system"];
 
 /// The queues that the scheduler runs.
 #[derive(Debug)]
@@ -86,7 +91,14 @@ impl Knowledge {
         let queues = same.map(|before| before.queues.clone());
         let queues = queues.unwrap_or_else(|| queues_of(&text, running, &attributions).map(Arc::new));
         let conf = same.map_or_else(|| Conf::from_keys(&keys).0, |before| before.conf.clone());
-        Self { made: snapshot.now, hash, snapshot, plan, queues, conf }
+        let user_info = user_info(&snapshot.policies);
+        Self { made: snapshot.now, hash, snapshot, plan, queues, conf, user_info }
+    }
+
+    /// Whether nothing is ever said of what is created there: `YuniKorn`'s own namespace, and those of the cluster.
+    pub fn leaves_alone(&self, namespace: &str) -> bool {
+        let config = self.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
+        config.is_some_and(|config| config.namespace == namespace) || LEFT_ALONE.contains(&namespace)
     }
 }
 

@@ -3,7 +3,8 @@
 //! A door only translates: what is asked comes out of HTTP and JSON, the answer goes back in. What is answered is decided by the pure
 //! core, from what the reconciler saw last ([`knowledge`]).
 //!
-//! * [`caller`]: who asks; [`refusal`]: what they hear when they get no answer.
+//! * [`caller`]: who asks; [`refusal`]: what they hear when they get no answer; [`audit`]: what is written down about those who do;
+//!   [`fault`]: when the mistake is ours.
 //! * [`certificates`]: where the certificate comes from.
 //! * [`open`]: how they are opened.
 //! * [`listener`], [`places`]: connections, their number, their time and their end; [`bounds`]: what one
@@ -14,12 +15,31 @@
 //! * [`served`]: `queues` and reviews behind the API server's aggregator.
 //! * [`validating`]: what is said to changes of our objects and of `YuniKorn`'s ConfigMaps, before they are stored.
 //! * [`submission`]: what is said to pods and workloads that `YuniKorn` would reject.
+//! * [`user_info`]: what is done about in whose name pods and workloads run.
 //! * [`knowledge`]: what all doors answer from.
+//!
+//! # Who is asked who they are
+//! [`authorize`] and [`served`] know their callers, and answer each only what concerns them. The admission webhooks ([`validating`],
+//! [`submission`]) do not ask: API servers show no certificate to webhooks unless each of them is given one in a file
+//! (`--admission-control-config-file`), which is not possible on managed clusters, and a webhook that turned them away would, where its
+//! rule is `Fail`, lock administrators out of their own objects. What is in a review is therefore taken as written, also who makes the
+//! request. Whoever reaches the port may make reviews up. They change nothing by it: an answer is all they get, and the API server
+//! believes nobody else. But answers tell things:
+//! * `/validate` tells who would gain and lose access by a made-up change, and so everything that the ACLs say; and, where queues are
+//!   delegated, whom Kubernetes lets `escalate`.
+//! * `/submission` tells whether a made-up user may submit to a queue, and why not; where queues, users and groups of ACLs are named.
+//! * `/guard` tells whether `YuniKorn` would take a made-up text, and quotes the keys and faults of the present one.
+//!
+//! None of it is more than the scheduler's own REST service tells everyone who reaches that one (`GET /ws/v1/config` is the whole
+//! configuration, without a question), but for who may `escalate`. It is bounded in number and size ([`bounds`], the warnings of
+//! [`crate::plan::admit`]), and where ACLs are to be kept from pods, by a network policy: both services then need one.
 
+mod audit;
 pub mod authorize;
 pub mod bounds;
 pub mod caller;
 pub mod certificates;
+mod fault;
 pub mod knowledge;
 pub mod listener;
 pub mod metrics;
@@ -29,7 +49,9 @@ pub mod places;
 pub mod refusal;
 pub mod served;
 pub mod submission;
+mod surroundings;
 pub mod tls;
+pub mod user_info;
 pub mod validating;
 
 use std::fmt;
@@ -78,7 +100,7 @@ impl Doors {
 pub fn router(doors: Doors) -> Router {
     let router =
         Router::new().route("/readyz", get(ready)).merge(served::router()).merge(authorize::router());
-    let router = router.merge(validating::router()).merge(submission::router());
+    let router = router.merge(validating::router()).merge(submission::router()).merge(user_info::router());
     bounds::bound(router, &doors.health).with_state(doors)
 }
 

@@ -124,6 +124,7 @@ impl Open {
         let files = Files::begin(pair, clients, identity.clone(), Arc::clone(health))?;
         let callers = Callers::new(client.clone(), files.authorities(), https.audiences.clone());
         let applications = Applications::start(client, https.applications);
+        applications.progress().into_iter().for_each(|watch| health.watches(watch));
         let doors =
             Doors { knows, client: client.clone(), health: Arc::clone(health), callers, applications };
         let tls = tls::server_config(identity.clone())?;

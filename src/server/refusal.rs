@@ -1,6 +1,7 @@
 //! Answers that are no answers: a `Status` as the API server writes it, so that kubectl and client libraries print what it says.
 
 use axum::Json;
+use axum::extract::rejection::BytesRejection;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -40,6 +41,17 @@ impl Refusal {
     /// 503: not now.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self { code: StatusCode::SERVICE_UNAVAILABLE, reason: "ServiceUnavailable", message: message.into() }
+    }
+}
+
+impl From<BytesRejection> for Refusal {
+    /// A body that was not read.
+    fn from(error: BytesRejection) -> Self {
+        let reason = match error.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => "RequestEntityTooLarge",
+            _ => "BadRequest",
+        };
+        Self { code: error.status(), reason, message: error.body_text() }
     }
 }
 

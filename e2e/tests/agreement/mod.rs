@@ -11,7 +11,7 @@ mod config;
 mod fixture;
 mod flatten;
 mod identity;
-mod mutate;
+pub(crate) mod mutate;
 mod placement;
 mod placement_vectors;
 mod regex;
@@ -34,6 +34,28 @@ const BATCH: usize = 2_000;
 /// How many differences are worth reading at once.
 const SHOWN: usize = 5;
 
+/// How many inputs are drawn, and from where.
+pub(crate) struct Draw {
+    /// How many.
+    pub(crate) cases: usize,
+    /// What draws the same again.
+    pub(crate) seed: u64,
+    /// What draws.
+    pub(crate) runner: TestRunner,
+}
+
+impl Draw {
+    /// As the environment says; `usual` inputs if it does not.
+    pub(crate) fn of(usual: usize) -> Result<Self> {
+        let cases = number(CASES)?.map_or(Ok(usual), usize::try_from)?;
+        let seed = number(SEED)?.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+        Ok(Self { cases, seed, runner: TestRunner::new_with_rng(Config::default(), rng) })
+    }
+}
+
 /// Draws `usual` inputs (or as many as the environment says) and lets `compare` find out in which of them model and oracle
 /// differ: it answers, for each input, with the difference.
 fn agree<S>(
@@ -45,12 +67,7 @@ where
     S: Strategy,
     S::Value: Clone + Debug,
 {
-    let cases = number(CASES)?.map_or(Ok(usual), usize::try_from)?;
-    let seed = number(SEED)?.unwrap_or_else(|| RandomState::new().hash_one(std::process::id()));
-    let mut bytes = [0; 32];
-    bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let mut runner =
-        TestRunner::new_with_rng(Config::default(), TestRng::from_seed(RngAlgorithm::ChaCha, &bytes));
+    let Draw { cases, seed, mut runner } = Draw::of(usual)?;
     let mut done = 0;
     let mut differences = Vec::new();
     while done < cases && differences.len() < SHOWN {

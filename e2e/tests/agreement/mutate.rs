@@ -179,7 +179,8 @@ fn pods() -> impl Strategy<Value = (PodFacts, PodFacts)> {
     prop_oneof![pod().prop_map(|pod| (pod.clone(), pod)), (pod(), pod())]
 }
 
-fn questions() -> impl Strategy<Value = MutateQuestion> {
+/// Requests for admission, with the keys that are in force.
+pub(crate) fn questions() -> impl Strategy<Value = MutateQuestion> {
     let flags = select(vec!["true", "false", "True", ""]);
     let flag = (select(vec![ENABLE_YUNIKORN, GENERATE_APP_ID, "x"]), flags);
     let namespace_annotations = option::weighted(0.3, vec(flag, 0..3).prop_map(|flags| owned(&flags)));

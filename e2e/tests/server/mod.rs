@@ -3,6 +3,7 @@
 mod callers;
 mod certificates;
 mod hostile;
+mod service;
 
 use std::time::Duration;
 

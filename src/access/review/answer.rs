@@ -36,6 +36,8 @@ pub enum Opinion {
 pub struct Answer {
     /// What is said.
     pub opinion: Opinion,
+    /// What decided, in one word of a few: a label of metrics.
+    pub clause: &'static str,
     /// Why, in one line that can be seen and is bounded.
     pub reason: String,
     /// What keeps the question from being decided. API servers drop it; direct callers see it.
@@ -98,26 +100,46 @@ impl fmt::Debug for World<'_> {
     }
 }
 
+impl Opinion {
+    /// One word, for logs and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allowed",
+            Self::NoOpinion => "no_opinion",
+            Self::Deny => "denied",
+        }
+    }
+}
+
 impl Answer {
+    fn new(opinion: Opinion, clause: &'static str, reason: &str) -> Self {
+        Self { opinion, clause, reason: visible(reason), evaluation_error: None }
+    }
+
     /// A yes.
-    pub fn allow(reason: &str) -> Self {
-        Self { opinion: Opinion::Allow, reason: visible(reason), evaluation_error: None }
+    pub fn allow(clause: &'static str, reason: &str) -> Self {
+        Self::new(Opinion::Allow, clause, reason)
     }
 
     /// A no that stands.
-    pub fn deny(reason: &str) -> Self {
-        Self { opinion: Opinion::Deny, ..Self::allow(reason) }
+    pub fn deny(clause: &'static str, reason: &str) -> Self {
+        Self::new(Opinion::Deny, clause, reason)
     }
 
     /// Somebody else may answer.
-    pub fn no_opinion(reason: &str) -> Self {
-        Self { opinion: Opinion::NoOpinion, ..Self::allow(reason) }
+    pub fn no_opinion(clause: &'static str, reason: &str) -> Self {
+        Self::new(Opinion::NoOpinion, clause, reason)
     }
 
     /// It cannot be decided: no opinion, and an error for who calls directly.
-    pub fn undecided(why: &str) -> Self {
-        let answer = Self::no_opinion(why);
+    pub fn undecided(clause: &'static str, why: &str) -> Self {
+        let answer = Self::no_opinion(clause, why);
         Self { evaluation_error: Some(answer.reason.clone()), ..answer }
+    }
+
+    /// What is said, in one word, for logs and metrics.
+    pub fn decision(&self) -> &'static str {
+        if self.evaluation_error.is_some() { "undecided" } else { self.opinion.as_str() }
     }
 
     /// `status.allowed`
@@ -134,8 +156,8 @@ impl Answer {
 impl From<NotAsked> for Answer {
     fn from(none: NotAsked) -> Self {
         match none {
-            NotAsked::Malformed(why) => Self::undecided(why),
-            other => Self::no_opinion(&other.to_string()),
+            NotAsked::Malformed(why) => Self::undecided(none.clause(), why),
+            other => Self::no_opinion(other.clause(), &other.to_string()),
         }
     }
 }
@@ -149,9 +171,10 @@ pub fn answer(review: &Review, world: World<'_>) -> Answer {
     let claim = Claim::new(&review.user, &review.groups);
     match identify(claim, world.resolver, world.version) {
         Ok(identity) => world.answer(question, &identity),
-        Err(Refusal::Undecided(why)) => Answer::undecided(&why),
+        Err(Refusal::Undecided(why)) => Answer::undecided("identity", &why),
         Err(refusal) => {
-            Answer::deny(&format!("YuniKorn takes nothing from user {}: {refusal}", quoted(&review.user)))
+            let user = quoted(&review.user);
+            Answer::deny("identity", &format!("YuniKorn takes nothing from user {user}: {refusal}"))
         }
     }
 }
@@ -189,7 +212,7 @@ impl World<'_> {
     fn in_queue(self, right: Right, queue: &str, identity: &Identity) -> Answer {
         match decide_named(self.tree, right, queue, identity) {
             Ok(decision) => self.decided(&decision),
-            Err(why) => Answer::deny(&why),
+            Err(why) => Answer::deny("no_queue", &why),
         }
     }
 
@@ -199,18 +222,22 @@ impl World<'_> {
         let decision = decide(self.tree, right, queue::ROOT, identity);
         let why = sentence(self.tree, &decision);
         if decision.allowed() {
-            return Answer::allow(&format!("in all queues: {why}{}", written_in(&decision)));
+            return Answer::allow(
+                decision.clause(),
+                &format!("in all queues: {why}{}", written_in(&decision)),
+            );
         }
         let ask = format!("{} queues.{GROUP}/root.prod", right.verb());
-        Answer::no_opinion(&format!(
+        let why = format!(
             "the question names no queue, and so is about all of them: {why}; to ask about one: {ask}"
-        ))
+        );
+        Answer::no_opinion("no_queue_named", &why)
     }
 
     fn decided(self, decision: &check::Decision) -> Answer {
         let why = sentence(self.tree, decision);
         if decision.allowed() {
-            return Answer::allow(&format!("{why}{}", written_in(decision)));
+            return Answer::allow(decision.clause(), &format!("{why}{}", written_in(decision)));
         }
         let misses = decision.steps.iter().flat_map(|step| {
             near_misses(step, &decision.identity).into_iter().map(move |miss| (&step.queue, step.right, miss))
@@ -220,7 +247,8 @@ impl World<'_> {
             .next();
         let remedy =
             remedies(self.tree, decision).first().map(|remedy| format!("; what would help: {remedy}"));
-        Answer::deny(&format!("{why}{}{}", near.unwrap_or_default(), remedy.unwrap_or_default()))
+        let why = format!("{why}{}{}", near.unwrap_or_default(), remedy.unwrap_or_default());
+        Answer::deny(decision.clause(), &why)
     }
 
     fn with_application(
@@ -232,9 +260,10 @@ impl World<'_> {
     ) -> Answer {
         let application = match self.applications.find(namespace, id) {
             Found::Application(application) => application,
-            Found::Unknown => return Answer::undecided(&unknown(namespace, id)),
+            Found::Unknown => return Answer::undecided("no_application", &unknown(namespace, id)),
             Found::Undecided(why) => {
-                return Answer::undecided(&format!("application {} cannot be judged: {why}", quoted(id)));
+                let why = format!("application {} cannot be judged: {why}", quoted(id));
+                return Answer::undecided("application", &why);
             }
         };
         let question = application::Question {
@@ -249,7 +278,8 @@ impl World<'_> {
             application.queue,
             application::sentence(self.tree, &decision)
         );
-        if decision.allowed() { Answer::allow(&why) } else { Answer::deny(&why) }
+        let clause = decision.clause();
+        if decision.allowed() { Answer::allow(clause, &why) } else { Answer::deny(clause, &why) }
     }
 }
 

@@ -84,7 +84,42 @@ pub enum NotAsked {
     NoTarget,
 }
 
+impl Question<'_> {
+    /// The verb, in one word of a few.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Queue { right, .. } | Self::AllQueues { right } => right.verb(),
+            Self::Application { verb, .. } => verb.as_str(),
+        }
+    }
+}
+
+impl ApplicationVerb<'_> {
+    /// As reviews spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::View => "view",
+            Self::Modify => "modify",
+            Self::Kill => "kill",
+            Self::Logs => "logs",
+            Self::Move(_) => "move",
+        }
+    }
+}
+
 impl NotAsked {
+    /// What is not ours in it, in one word of a few: a label of metrics.
+    pub fn clause(&self) -> &'static str {
+        match self {
+            Self::Malformed(_) => "malformed",
+            Self::Elsewhere(_) => "elsewhere",
+            Self::OtherVerb { .. } => "verb",
+            Self::Subresource(_) => "subresource",
+            Self::NoApplication => "no_application",
+            Self::NoTarget => "no_target",
+        }
+    }
+
     /// Whether somebody wanted to ask us, and did not say it right.
     pub fn is_mistake(&self) -> bool {
         !matches!(self, Self::Elsewhere(_) | Self::OtherVerb { near: None, .. })

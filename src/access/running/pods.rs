@@ -21,6 +21,13 @@ pub struct PodQuestion<'a> {
     pub name: &'a str,
 }
 
+impl PodQuestion<'_> {
+    /// The verb of the same question about its application.
+    pub fn verb(&self) -> &'static str {
+        if self.verb == Verb::Logs { "logs" } else { "kill" }
+    }
+}
+
 /// The question of a review, if it is about one pod: all pods of a namespace are no application.
 pub fn read(review: &Review) -> Option<PodQuestion<'_>> {
     let asked = review.resource.as_ref().filter(|_| review.path.is_none())?;
@@ -52,7 +59,8 @@ pub fn answer(
         Ok(identity) => identity,
         Err(refusal) => {
             let user = quoted(&review.user);
-            return Answer::no_opinion(&format!("YuniKorn takes nothing from user {user}: {refusal}"));
+            let why = format!("YuniKorn takes nothing from user {user}: {refusal}");
+            return Answer::no_opinion("identity", &why);
         }
     };
     let asked = application::Question {
@@ -67,5 +75,6 @@ pub fn answer(
         application.queue,
         application::sentence(tree, &decision)
     );
-    if decision.allowed() { Answer::allow(&why) } else { Answer::no_opinion(&why) }
+    let clause = decision.clause();
+    if decision.allowed() { Answer::allow(clause, &why) } else { Answer::no_opinion(clause, &why) }
 }

@@ -4,7 +4,8 @@ use k8s_openapi::ByteString;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{codes, decode, malformed, nullable, nullable_object, object};
+use super::envelope::request;
+use super::{codes, decode, malformed, nullable, nullable_object};
 use crate::model::admission::patch::{self, Patch};
 use crate::model::admission::request::{Kind, Operation, Pod, Request, Texts, Workload};
 use crate::model::admission::{Evaluation, Outcome};
@@ -18,49 +19,6 @@ pub struct Asked {
     pub uid: String,
     /// What the admission controller reads.
     pub request: Request,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Envelope {
-    #[serde(deserialize_with = "object")]
-    request: Option<Raw>,
-}
-
-/// `request`
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Raw {
-    #[serde(deserialize_with = "nullable")]
-    uid: String,
-    #[serde(deserialize_with = "nullable_object")]
-    kind: GroupKind,
-    #[serde(deserialize_with = "nullable")]
-    operation: String,
-    #[serde(deserialize_with = "nullable")]
-    namespace: String,
-    #[serde(deserialize_with = "nullable_object")]
-    user_info: UserInfo,
-    object: Value,
-    old_object: Value,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct GroupKind {
-    #[serde(deserialize_with = "nullable")]
-    group: String,
-    #[serde(deserialize_with = "nullable")]
-    kind: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct UserInfo {
-    #[serde(deserialize_with = "nullable")]
-    username: String,
-    #[serde(deserialize_with = "nullable")]
-    groups: Vec<String>,
 }
 
 /// A pod, or a template of pods.
@@ -98,8 +56,7 @@ struct Spec {
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`] and [`codes::JUDGED_ELSEWHERE`].
 pub fn read(review: &Value) -> Result<Asked, Diagnostic> {
-    let Envelope { request } = decode(review)?;
-    let raw = request.ok_or_else(|| malformed(codes::MALFORMED_REVIEW, "the review has no request"))?;
+    let raw = request(review)?;
     let kind = Kind::of(&raw.kind.group, &raw.kind.kind);
     if raw.kind.group.is_empty() && raw.kind.kind == "ConfigMap" {
         let message = "the admission controller asks the scheduler about ConfigMaps";
@@ -175,8 +132,8 @@ pub fn response(uid: &str, evaluation: &Evaluation) -> Value {
     Value::Object(response)
 }
 
-/// Base64, as JSON has bytes.
-fn encoded(patches: &[Patch]) -> Value {
+/// The operations in base64, as JSON has bytes.
+pub fn encoded(patches: &[Patch]) -> Value {
     serde_json::to_value(ByteString(json_patch(patches).into_bytes())).unwrap_or_default()
 }
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{codes, decode, malformed, nullable, nullable_object, object};
+use super::envelope::{UserInfo, request};
+use super::{codes, malformed};
 use crate::model::identity::Identity;
 use crate::text::diag::Diagnostic;
 
@@ -36,61 +36,12 @@ pub struct Asked {
     pub old: Option<Value>,
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Envelope {
-    #[serde(deserialize_with = "object")]
-    request: Option<Raw>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct Raw {
-    #[serde(deserialize_with = "nullable")]
-    uid: String,
-    #[serde(deserialize_with = "nullable_object")]
-    kind: GroupKind,
-    #[serde(deserialize_with = "nullable")]
-    name: String,
-    #[serde(deserialize_with = "nullable")]
-    namespace: String,
-    #[serde(deserialize_with = "nullable")]
-    operation: String,
-    #[serde(deserialize_with = "nullable_object")]
-    user_info: UserInfo,
-    object: Value,
-    old_object: Value,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct GroupKind {
-    #[serde(deserialize_with = "nullable")]
-    group: String,
-    #[serde(deserialize_with = "nullable")]
-    kind: String,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct UserInfo {
-    #[serde(deserialize_with = "nullable")]
-    username: String,
-    #[serde(deserialize_with = "nullable")]
-    uid: String,
-    #[serde(deserialize_with = "nullable")]
-    groups: Vec<String>,
-    #[serde(deserialize_with = "nullable")]
-    extra: BTreeMap<String, Vec<String>>,
-}
-
 /// Reads a review.
 ///
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`].
 pub fn read(review: &Value) -> Result<Asked, Diagnostic> {
-    let Envelope { request } = decode(review)?;
-    let raw = request.ok_or_else(|| malformed(codes::MALFORMED_REVIEW, "the review has no request"))?;
+    let raw = request(review)?;
     let present = |value: Value| (!value.is_null()).then_some(value);
     let UserInfo { username, uid: by_uid, groups, extra } = raw.user_info;
     let asked = Asked {

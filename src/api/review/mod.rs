@@ -4,7 +4,9 @@
 //! * [`admission`]: `AdmissionReview` (`admission.k8s.io`), asked as the admission controller of `YuniKorn` is.
 //! * [`change`]: `AdmissionReview` of objects of ours, answered by a validating webhook.
 //! * [`codes`]: why a review cannot be answered.
+//! * `envelope`: what all `AdmissionReview`s have.
 //! * [`submission`]: `AdmissionReview` of pods and workloads, answered by whether `YuniKorn` would take them.
+//! * [`user_info`]: the same, answered by whether they may run in the name that they say.
 //!
 //! Fields that the API server would not decode are errors, unknown ones are kept and not looked at.
 
@@ -12,9 +14,11 @@ pub mod access;
 pub mod admission;
 pub mod change;
 pub mod codes;
+mod envelope;
 pub mod submission;
 #[cfg(test)]
 mod tests;
+pub mod user_info;
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -19,12 +19,12 @@ fn a_review_is_read_as_posted_and_keeps_everything_but_its_status() {
     let review = access::read(Kind::Subject, &posted(), None).unwrap();
     assert_eq!((review.user.as_str(), review.groups.len()), ("sue", 2));
     assert!(read(&review).is_ok());
-    let filled = access::filled(posted(), &Answer::deny("why"));
+    let filled = access::filled(posted(), &Answer::deny("acl", "why"));
     assert_eq!(filled["status"], json!({"allowed": false, "denied": true, "reason": "why"}));
     assert_eq!(filled["spec"], posted()["spec"]);
-    let undecided = access::status(&Answer::undecided("why"));
+    let undecided = access::status(&Answer::undecided("acl", "why"));
     assert_eq!(undecided, json!({"allowed": false, "reason": "why", "evaluationError": "why"}));
-    assert_eq!(access::status(&Answer::allow("yes")), json!({"allowed": true, "reason": "yes"}));
+    assert_eq!(access::status(&Answer::allow("acl", "yes")), json!({"allowed": true, "reason": "yes"}));
 }
 
 #[test]

@@ -276,6 +276,23 @@ impl Status {
         Self::Other(Other { allowed: false, reason: why.to_owned(), evaluation_error: Some(why.to_owned()) })
     }
 
+    /// What is said, in one word, for logs and metrics.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Other(Other { evaluation_error: Some(_), .. }) => "undecided",
+            answer if answer.allowed() => "allowed",
+            _ => "denied",
+        }
+    }
+
+    /// Why, in one sentence.
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Decided(decision) => &decision.reason,
+            Self::Other(other) => &other.reason,
+        }
+    }
+
     /// Whether it is a yes.
     pub fn allowed(&self) -> bool {
         match self {

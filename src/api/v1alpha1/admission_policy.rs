@@ -54,9 +54,9 @@ use super::schema;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
     validation = Rule::new(
-        "has(self.bypassAuth) || has(self.trustControllers) || has(self.systemUsers) || has(self.externalUsers) || has(self.externalGroups) || has(self.submission)"
+        "has(self.bypassAuth) || has(self.trustControllers) || has(self.systemUsers) || has(self.externalUsers) || has(self.externalGroups) || has(self.submission) || has(self.userInfo)"
     )
-    .message("set at least one of bypassAuth, trustControllers, systemUsers, externalUsers, externalGroups, submission: an empty policy changes nothing")
+    .message("set at least one of bypassAuth, trustControllers, systemUsers, externalUsers, externalGroups, submission, userInfo: an empty policy changes nothing")
 )]
 pub struct AdmissionPolicySpec {
     /// true switches the admission controller's identity checks off: anyone may set user.info on a workload and so submit as anyone,
@@ -91,12 +91,18 @@ pub struct AdmissionPolicySpec {
     /// See [`Submission`], whose description is shown for the field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submission: Option<Submission>,
+
+    /// What queuewarden does about the annotation yunikorn.apache.org/user.info, which says in whose name a workload runs: it is added where it
+    /// is missing, and refused where the requester may not set it. It needs the webhooks of manifests/user-info. Who may set it is what
+    /// bypassAuth, trustControllers, systemUsers, externalUsers and externalGroups say. Left out: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_info: Option<UserInfo>,
 }
 
 /// What queuewarden says at once to whoever applies a pod or a workload that YuniKorn would reject: nothing ("Off", in quotes: without
 /// them YAML reads it as false), a line in its log (Audit), a warning that kubectl prints (Warn), or a refusal with the reason (Deny).
 /// It needs the webhook of manifests/submission. What is certain is refused, what is not is only warned about; YuniKorn decides in any
-/// case. Left out: Off.
+/// case. While the YuniKornConfig says `mode: Observe` nobody is refused: Deny is Warn then. Left out: Off.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq)]
 #[schemars(inline)]
 pub enum Submission {
@@ -108,6 +114,75 @@ pub enum Submission {
     Warn,
     /// It is refused.
     Deny,
+}
+
+/// What queuewarden does about the annotation yunikorn.apache.org/user.info.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(inline)]
+pub struct UserInfo {
+    /// See [`UserInfoMode`], whose description is shown for the field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<UserInfoMode>,
+
+    /// See [`UserInfoProfile`], whose description is shown for the field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<UserInfoProfile>,
+
+    /// Where other kinds than Kubernetes' own hold pod templates, so that profile strict guards them too. The webhooks must be asked about these
+    /// resources: see manifests/user-info.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = schema::MAX_TEMPLATES), extend("x-kubernetes-list-type" = "atomic"))]
+    pub templates: Vec<UserInfoTemplate>,
+}
+
+/// How much is done about user.info: nothing (Off), a line in the log and a count of what would be refused (Audit), or what the profile says
+/// (Enforce). Write "Off" in quotes: YAML takes the bare word for a boolean. Left out: Off.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq)]
+#[schemars(inline)]
+pub enum UserInfoMode {
+    /// Nobody looks.
+    Off,
+    /// What would be refused is written down and counted.
+    Audit,
+    /// It is added, and refused.
+    Enforce,
+}
+
+/// By which rules: what YuniKorn 1.8's own admission controller does, and no more (yunikorn), or the same without its holes: updates of
+/// workloads, ReplicationControllers, custom resources and namespaces that YuniKorn leaves alone are guarded as well (strict). Left out: strict.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum UserInfoProfile {
+    /// What YuniKorn's admission controller does, in its place.
+    Yunikorn,
+    /// The same without its holes.
+    Strict,
+}
+
+/// A place with pod templates in the objects of one resource.
+#[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(inline)]
+pub struct UserInfoTemplate {
+    /// The API group, e.g. sparkoperator.k8s.io.
+    #[schemars(length(max = 253))]
+    pub group: String,
+
+    /// The version, e.g. v1beta2. Left out: all versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 63))]
+    pub version: Option<String>,
+
+    /// The resource's plural name, e.g. sparkapplications.
+    #[schemars(length(min = 1, max = 63))]
+    pub resource: String,
+
+    /// Names with dots between them, to a pod template (spec.headGroupSpec.template), or to annotations that become those of pods
+    /// (spec.driver.annotations). * is every member of a list or map (spec.pytorchReplicaSpecs.*.template).
+    #[schemars(schema_with = "schema::template_path")]
+    pub path: String,
 }
 
 /// What queuewarden reports about an AdmissionPolicy.
@@ -156,4 +231,7 @@ pub struct AccessControlInForce {
     /// The value of submission.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submission: Option<Submission>,
+    /// The value of userInfo.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_info: Option<UserInfo>,
 }

@@ -23,7 +23,8 @@ mod schema;
 mod yunikorn_config;
 
 pub use admission_policy::{
-    AccessControlInForce, AdmissionPolicy, AdmissionPolicySpec, AdmissionPolicyStatus, Submission,
+    AccessControlInForce, AdmissionPolicy, AdmissionPolicySpec, AdmissionPolicyStatus, Submission, UserInfo,
+    UserInfoMode, UserInfoProfile, UserInfoTemplate,
 };
 pub use grant::Grant;
 pub use queue_access_test::{

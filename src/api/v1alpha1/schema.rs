@@ -6,6 +6,8 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
+use crate::access::guard;
+
 /// Most users, and most groups, that one grant may list. Several QueueAcls of a queue add up, so this limits no queue.
 pub const MAX_NAMES: usize = 256;
 /// Longest user or group name, in characters; an e-mail address has at most 254.
@@ -28,6 +30,8 @@ pub const MAX_EXPECTED_QUEUES: usize = 64;
 pub const MAX_PLACEMENTS: usize = 32;
 /// Most labels or annotations of an expected placement.
 pub const MAX_TEXTS: usize = 32;
+/// Most places of pod templates in one AdmissionPolicy.
+pub const MAX_TEMPLATES: usize = guard::MAX_TEMPLATES;
 
 /// What YuniKorn accepts as a user in an ACL (yunikorn-core `acl.go:34`).
 const USER: &str = "^[_a-zA-Z][a-zA-Z0-9_.@-]*[$]?$";
@@ -168,6 +172,22 @@ pub(super) fn patterns(_: &mut SchemaGenerator) -> Schema {
                 },
             ],
         },
+    })
+}
+
+/// The way to a pod template, as `access::guard::Path` reads it.
+pub(super) fn template_path(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "string",
+        "maxLength": guard::MAX_LENGTH,
+        "x-kubernetes-validations": [
+            rule(
+                "self.matches('^[a-zA-Z0-9_-]+([.]([a-zA-Z0-9_-]+|[*]))*$')",
+                "must be names of letters, digits, - and _ with one dot between them, or * for every member of a list or map, \
+                 e.g. spec.pytorchReplicaSpecs.*.template",
+            ),
+            rule("self != 'annotations'", "must name a field of the object, e.g. spec.driver.annotations"),
+        ],
     })
 }
 

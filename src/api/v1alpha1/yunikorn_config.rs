@@ -69,7 +69,8 @@ pub struct YuniKornConfigSpec {
     #[serde(default)]
     pub output: OutputConfigMap,
 
-    /// Enforce: write. Observe: compute and report everything in status, write nothing to the ConfigMap. Default: Enforce.
+    /// Enforce: write. Observe: compute and report everything in status, write nothing to the ConfigMap, and refuse no workload.
+    /// Default: Enforce.
     #[serde(default)]
     pub mode: Mode,
 

@@ -111,7 +111,7 @@ impl<'a> Judge<'a> {
         let answer = match (review::read(&asked), &self.tree) {
             (Err(none), _) => Answer::from(none),
             (Ok(_), Ok(tree)) => review::answer(&asked, world(tree, self.resolver.here())),
-            (Ok(_), Err(why)) => Answer::undecided(why),
+            (Ok(_), Err(why)) => Answer::undecided("configuration", why),
         };
         let opinion = match (&answer.evaluation_error, answer.opinion) {
             (Some(_), _) => "undecided",

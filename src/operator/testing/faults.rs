@@ -181,7 +181,8 @@ async fn tests_that_cannot_be_read_are_not_waited_for() {
         api.heal();
     }
     let subjects = json!([{"user": "sue"}]);
-    let case = json!({"subjects": subjects, "allow": {"submit": ["root.prod"]}, "deny": {"submit": ["root.ml"]}});
+    let case =
+        json!({"subjects": subjects, "allow": {"submit": ["root.prod"]}, "deny": {"submit": ["root.ml"]}});
     api.put(TEST, &json!({"spec": {"cases": [case]}}), "kubectl");
     let bed = Bed::start(&api);
     bed.until("the test passes", |api| condition(api, TEST, "Passing") == "True/Passing").await;

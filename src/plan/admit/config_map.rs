@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Answer, config, cut};
+use super::{ACTIVATION, Answer, config, cut};
 use crate::model::config::flatten::{Flattened, Source};
 use crate::model::config::verdict;
 use crate::plan::environment::{Environment, merged, merged_alone};
@@ -38,7 +38,7 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
     let (old, brought): (Vec<_>, Vec<_>) =
         troubles(&after, &active).into_iter().partition(|trouble| before.contains(trouble));
     if !brought.is_empty() {
-        return Answer::refused(brought.join("; "));
+        return Answer::refused(ACTIVATION, brought.join("; "));
     }
     let mut warnings: Vec<_> = old.into_iter().map(|trouble| format!("still: {trouble}")).collect();
     warnings.extend(opened(&env, &Environment::of(&after)));

@@ -28,6 +28,17 @@ const MAX_WARNINGS: usize = 8;
 /// `pkg/endpoints/filters/warning.go`).
 const MAX_LENGTH: usize = 480;
 
+/// Nothing stands against it.
+const ACCEPTED: &str = "none";
+/// It is wrong whoever writes it.
+const INVALID: &str = "invalid";
+/// Whoever writes it may not.
+const DELEGATION: &str = "delegation";
+/// No scheduler would run it.
+const ACTIVATION: &str = "activation";
+/// It would break an access test.
+const ACCESS_TEST: &str = "access_test";
+
 /// A `QueueAcl` as the plan sees it.
 pub type QueueAcl = Entry<QueueAclSpec, QueueAclInForce>;
 /// An `AdmissionPolicy` as the plan sees it.
@@ -69,23 +80,32 @@ pub struct Asked {
 }
 
 /// What is said to it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
+    /// What decided, in one word of a few: a label of metrics.
+    pub clause: &'static str,
     /// Why it is refused; `None`: it is accepted.
     pub refusal: Option<String>,
     /// What there is to know; kubectl prints it.
     pub warnings: Vec<String>,
 }
 
+/// Accepted without a word.
+impl Default for Answer {
+    fn default() -> Self {
+        Self { clause: ACCEPTED, refusal: None, warnings: Vec::new() }
+    }
+}
+
 impl Answer {
-    fn refused(why: impl Into<String>) -> Self {
-        Self { refusal: Some(cut(&why.into())), warnings: Vec::new() }
+    fn refused(clause: &'static str, why: impl Into<String>) -> Self {
+        Self { clause, refusal: Some(cut(&why.into())), warnings: Vec::new() }
     }
 
     /// Refused by all of these.
     fn wrong<'a>(findings: impl IntoIterator<Item = &'a Diagnostic>) -> Self {
         let texts: Vec<_> = findings.into_iter().map(ToString::to_string).collect();
-        Self::refused(texts.join("; "))
+        Self::refused(INVALID, texts.join("; "))
     }
 
     fn warned(warnings: &[String]) -> Self {
@@ -95,7 +115,7 @@ impl Answer {
         if more > 0 {
             warnings.push(format!("and {more} more"));
         }
-        Self { refusal: None, warnings }
+        Self { warnings, ..Self::default() }
     }
 }
 
@@ -154,7 +174,7 @@ fn admission_policy(snapshot: &Snapshot, versions: &Versions<AdmissionPolicy>) -
         };
         match &found.outcome {
             Err(refusal) if refusal.reason == Reason::Invalid => {
-                return Answer::refused(refusal.message.clone());
+                return Answer::refused(INVALID, refusal.message.clone());
             }
             Err(refusal) => warnings.push(format!("{}: {}", refusal.reason, refusal.message)),
             Ok(_) => warnings.extend(found.warnings.iter().map(ToString::to_string)),

@@ -1,6 +1,9 @@
 //! A change of a `QueueAcl`.
 
-use super::{Answer, QueueAcl, Versions, access_test, change, decided, delegation, put, queues, standing};
+use super::{
+    ACCESS_TEST, Answer, DELEGATION, QueueAcl, Versions, access_test, change, decided, delegation, put,
+    queues, standing,
+};
 use crate::model::acl::codes::DROPS;
 use crate::model::identity::Identity;
 use crate::plan::conditions::Reason;
@@ -14,7 +17,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, who: Opt
     if let Some(who) = who
         && let Err(why) = delegation::permit(snapshot, versions, who)
     {
-        return Answer::refused(why);
+        return Answer::refused(DELEGATION, why);
     }
     let Versions { old, new } = versions;
     if let (Some(old), Some(new)) = (old, new)
@@ -41,13 +44,13 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, who: Opt
         && who.is_some()
         && matches!(refusal.reason, Reason::NotDelegated | Reason::TooLarge)
     {
-        return Answer::refused(refusal.message.clone());
+        return Answer::refused(DELEGATION, refusal.message.clone());
     }
     let was = decided(snapshot);
     let (was, wanted) = (was.as_ref().and_then(queues), queues(&is));
     let mut warnings = match access_test::judge(&snapshot.access_tests, was, wanted) {
         Ok(warnings) => warnings,
-        Err(why) => return Answer::refused(why),
+        Err(why) => return Answer::refused(ACCESS_TEST, why),
     };
     warnings.extend(found.map(|object| about(object, &is)).unwrap_or_default());
     warnings.extend(standing(&is));

@@ -1,7 +1,6 @@
 //! From a review to its answer: whether this caller may ask, and what the evaluator says.
 
-use super::refused;
-use super::trusted::Trusted;
+use super::{Memory, refused};
 use crate::access::review::{self, Answer, Applications, Found, Question, Review, World, may_ask};
 use crate::access::running::Scheduler;
 use crate::access::running::pods::{self, PodQuestion};
@@ -11,6 +10,7 @@ use crate::model::identity::Identity;
 use crate::model::queue;
 use crate::model::version::Version;
 use crate::server::Doors;
+use crate::server::audit::{Decision, OTHER};
 use crate::server::caller::Caller;
 use crate::server::knowledge::{Knowledge, Queues};
 use crate::server::refusal::Refusal;
@@ -22,7 +22,7 @@ const PARTITION: &str = "default";
 
 /// What is said to who cannot be told from strangers now. It says nothing about anybody.
 pub(super) fn unknown_asker(why: &str) -> Answer {
-    Answer::undecided(&format!("queuewarden cannot check now who asks: {why}"))
+    Answer::undecided("asker", &format!("queuewarden cannot check now who asks: {why}"))
 }
 
 /// What is asked, and is for us to answer.
@@ -34,13 +34,34 @@ enum Asked<'a> {
     Pod(PodQuestion<'a>),
 }
 
-/// The answer to a review.
+impl Asked<'_> {
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Ours(question) => question.verb(),
+            Self::Pod(pod) => pod.verb(),
+        }
+    }
+
+    /// What it is about besides a queue.
+    fn object(self) -> String {
+        match self {
+            Self::Ours(Question::Application { namespace: "", id, .. }) => format!("application {id}"),
+            Self::Ours(Question::Application { namespace, id, .. }) => {
+                format!("application {namespace}/{id}")
+            }
+            Self::Ours(Question::Queue { .. } | Question::AllQueues { .. }) => String::new(),
+            Self::Pod(PodQuestion { namespace, name, .. }) => format!("pod {namespace}/{name}"),
+        }
+    }
+}
+
+/// The answer to a review, which is written down.
 ///
 /// # Errors
 /// When the review is none, or the caller may not ask about this user.
 pub(super) async fn answer(
     doors: &Doors,
-    trusted: &Trusted,
+    memory: &Memory,
     kind: Kind,
     caller: &Caller,
     document: &serde_json::Value,
@@ -51,8 +72,12 @@ pub(super) async fn answer(
     let asked = match (review::read(&review), pod) {
         (Ok(question), _) => Asked::Ours(question),
         (Err(_), Some(pod)) => Asked::Pod(pod),
-        // What is not asked of us needs no leave to be asked.
-        (Err(none), None) => return Ok(Answer::from(none)),
+        // What is not asked of us needs no leave to be asked, and no line.
+        (Err(none), None) => {
+            let answer = Answer::from(none);
+            doors.health.metrics.doors.decided(OTHER, answer.decision(), answer.clause);
+            return Ok(answer);
+        }
     };
     let knowledge = doors.knowledge();
     let queues = queues(knowledge.as_deref());
@@ -60,21 +85,55 @@ pub(super) async fn answer(
         Ok((queues, tree)) => find(doors, asked, scheduler(queues, tree)).await,
         Err(_) => None,
     };
-    if kind != Kind::Own && !trusted.knows(caller) {
-        let about = Identity { user: review.user.clone(), groups: review.groups.clone() };
-        let tree = queues.as_ref().ok().map(|(_, tree)| *tree);
-        if !may_ask(tree, &curious, &about, place(asked, found.as_ref())) {
-            match trusted.ask(&doors.client, caller).await {
-                Ok(None) => {}
-                Ok(Some(refusal)) => return Err(refusal),
-                Err(why) => return Ok(unknown_asker(&why)),
-            }
-        }
+    let queue = place(asked, found.as_ref()).to_owned();
+    let tree = queues.as_ref().ok().map(|(_, tree)| *tree);
+    let leave = match kind {
+        Kind::Own => Ok(None),
+        _ => leave(doors, memory, caller, &review, tree, &queue).await,
+    };
+    let answer = match (leave, queues) {
+        (Ok(Some(refusal)), _) => Err(refusal),
+        (Err(why), _) => Ok(unknown_asker(&why)),
+        (Ok(None), Err(why)) => Ok(Answer::undecided("configuration", &why)),
+        (Ok(None), Ok((queues, tree))) => Ok(evaluate(&review, asked, found, scheduler(queues, tree))),
+    };
+    let (said, clause, reason) = match &answer {
+        Ok(answer) => (answer.decision(), answer.clause, &answer.reason),
+        Err(refusal) => ("forbidden", "asker", &refusal.message),
+    };
+    let decided = Decision {
+        verb: asked.verb(),
+        said,
+        clause,
+        refused: answer.is_err(),
+        by: &caller.user,
+        user: &review.user,
+        queue: &queue,
+        object: &asked.object(),
+        reason,
+    };
+    memory.audit.note(&doors.health, &decided);
+    answer
+}
+
+/// Whether somebody may ask about this user, in this queue; a refusal when they may not.
+///
+/// # Errors
+/// When nobody knows.
+async fn leave(
+    doors: &Doors,
+    memory: &Memory,
+    caller: &Caller,
+    review: &Review,
+    tree: Option<&Tree>,
+    queue: &str,
+) -> Result<Option<Refusal>, String> {
+    let curious = Identity { user: caller.user.clone(), groups: caller.groups.clone() };
+    let about = Identity { user: review.user.clone(), groups: review.groups.clone() };
+    if memory.trusted.knows(caller) || may_ask(tree, &curious, &about, queue) {
+        return Ok(None);
     }
-    Ok(match queues {
-        Ok((queues, tree)) => evaluate(&review, asked, found, scheduler(queues, tree)),
-        Err(why) => Answer::undecided(&why),
-    })
+    memory.trusted.ask(&doors.client, caller).await
 }
 
 /// The queues that the scheduler runs.
@@ -121,8 +180,8 @@ fn evaluate(review: &Review, asked: Asked<'_>, found: Option<Found>, scheduler: 
         (Asked::Pod(pod), Some(Found::Application(application))) => {
             pods::answer(review, pod, &application, tree, resolver)
         }
-        (Asked::Pod(_), Some(Found::Undecided(why))) => Answer::undecided(&why),
-        (Asked::Pod(_), _) => Answer::no_opinion("YuniKorn schedules no such pod"),
+        (Asked::Pod(_), Some(Found::Undecided(why))) => Answer::undecided("application", &why),
+        (Asked::Pod(_), _) => Answer::no_opinion("elsewhere", "YuniKorn schedules no such pod"),
     }
 }
 

@@ -26,14 +26,18 @@ use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use axum::{Extension, Json, Router};
 use serde_json::Value;
 
 use super::Doors;
-use super::caller::{Caller, Unauthenticated};
+use super::audit::{Audit, OTHER};
+use super::caller::Unauthenticated;
+use super::fault::contained;
 use super::refusal::Refusal;
+use crate::access::review::Answer;
 use crate::api::review::{Kind, access};
 use crate::text::diag::{Diagnostic, quoted};
 use trusted::Trusted;
@@ -42,62 +46,69 @@ use trusted::Trusted;
 /// thousands of groups.
 const MAX_BODY: usize = 256 * 1024;
 
-/// Who asks; strangers get an answer that depends on what they ask.
-type Asker = Result<Caller, Unauthenticated>;
 type Body = Result<Bytes, BytesRejection>;
+
+/// What is remembered between requests; clones are the same.
+#[derive(Debug, Clone)]
+struct Memory {
+    trusted: Arc<Trusted>,
+    audit: Audit,
+}
 
 /// The routes.
 pub fn router() -> Router<Doors> {
+    let trusted = Arc::new(Trusted::default());
+    let memory = |door| Extension(Memory { trusted: Arc::clone(&trusted), audit: Audit::of(door) });
     let reviews = Router::new()
         .route("/subjectaccessreviews", post(subject))
         .route("/selfsubjectaccessreviews", post(own))
-        .route("/namespaces/{namespace}/localsubjectaccessreviews", post(local));
+        .route("/namespaces/{namespace}/localsubjectaccessreviews", post(local))
+        .layer(memory("subjectaccessreviews"));
     Router::new()
-        .route("/authorize", post(authorize))
+        .route("/authorize", post(authorize).layer(memory("authorize")))
         .nest("/apis/authorization.k8s.io/v1", reviews.clone())
         .nest("/apis/authorization.k8s.io/v1beta1", reviews)
         .layer(DefaultBodyLimit::max(MAX_BODY))
-        .layer(Extension(Arc::new(Trusted::default())))
 }
 
 /// `POST /authorize`, from the API server; it takes 200 and 201 alike (`k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go`).
 async fn authorize(
     State(doors): State<Doors>,
-    Extension(trusted): Extension<Arc<Trusted>>,
-    asker: Asker,
+    Extension(memory): Extension<Memory>,
+    parts: Parts,
     body: Body,
 ) -> Result<Response, Refusal> {
     let document = document(Kind::Subject, body)?;
-    answered(&doors, &trusted, Kind::Subject, asker, document)
+    answered(&doors, &memory, Kind::Subject, &parts, document)
         .await
         .map(|review| Json(review).into_response())
 }
 
 async fn subject(
     State(doors): State<Doors>,
-    Extension(trusted): Extension<Arc<Trusted>>,
-    asker: Asker,
+    Extension(memory): Extension<Memory>,
+    parts: Parts,
     body: Body,
 ) -> Result<Response, Refusal> {
     let document = document(Kind::Subject, body)?;
-    answered(&doors, &trusted, Kind::Subject, asker, document).await.map(created)
+    answered(&doors, &memory, Kind::Subject, &parts, document).await.map(created)
 }
 
 async fn own(
     State(doors): State<Doors>,
-    Extension(trusted): Extension<Arc<Trusted>>,
-    asker: Asker,
+    Extension(memory): Extension<Memory>,
+    parts: Parts,
     body: Body,
 ) -> Result<Response, Refusal> {
     let document = document(Kind::Own, body)?;
-    answered(&doors, &trusted, Kind::Own, asker, document).await.map(created)
+    answered(&doors, &memory, Kind::Own, &parts, document).await.map(created)
 }
 
 async fn local(
     State(doors): State<Doors>,
-    Extension(trusted): Extension<Arc<Trusted>>,
+    Extension(memory): Extension<Memory>,
     Path(namespace): Path<String>,
-    asker: Asker,
+    parts: Parts,
     body: Body,
 ) -> Result<Response, Refusal> {
     let document = document(Kind::Local, body)?;
@@ -110,7 +121,7 @@ async fn local(
         );
         return Err(Refusal::bad_request(message));
     }
-    answered(&doors, &trusted, Kind::Local, asker, document).await.map(created)
+    answered(&doors, &memory, Kind::Local, &parts, document).await.map(created)
 }
 
 /// The review as the API server gives it back to whoever creates one.
@@ -120,13 +131,7 @@ fn created(review: Value) -> Response {
 
 /// A review of the kind that is answered here.
 fn document(kind: Kind, body: Body) -> Result<Value, Refusal> {
-    let body = body.map_err(|error| {
-        let reason = match error.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => "RequestEntityTooLarge",
-            _ => "BadRequest",
-        };
-        Refusal { code: error.status(), reason, message: error.body_text() }
-    })?;
+    let body = body?;
     let document: Value = serde_json::from_slice(&body)
         .map_err(|error| Refusal::bad_request(format!("the body is no JSON: {error}")))?;
     match Kind::of(&document) {
@@ -143,20 +148,37 @@ fn document(kind: Kind, body: Body) -> Result<Value, Refusal> {
     }
 }
 
-/// The review with its answer.
+/// The review with its answer. A fault in finding it is no opinion, like everything else that keeps a question from being decided.
 async fn answered(
     doors: &Doors,
-    trusted: &Trusted,
+    memory: &Memory,
     kind: Kind,
-    asker: Asker,
+    parts: &Parts,
     document: Value,
 ) -> Result<Value, Refusal> {
-    let answer = match asker {
-        Ok(asker) => judge::answer(doors, trusted, kind, &asker, &document).await?,
-        Err(Unauthenticated::Unchecked(why)) => judge::unknown_asker(&why),
-        Err(stranger) => return Err(stranger.into()),
-    };
+    let found = contained(asked_by(doors, memory, kind, parts, &document)).await;
+    let answer = found.unwrap_or_else(|fault| {
+        doors.health.metrics.doors.decided(OTHER, "undecided", "fault");
+        Ok(Answer::undecided("fault", &fault.to_string()))
+    })?;
     Ok(access::filled(document, &answer))
+}
+
+async fn asked_by(
+    doors: &Doors,
+    memory: &Memory,
+    kind: Kind,
+    parts: &Parts,
+    document: &Value,
+) -> Result<Answer, Refusal> {
+    match doors.callers.know(parts).await {
+        Ok(asker) => judge::answer(doors, memory, kind, &asker, document).await,
+        Err(Unauthenticated::Unchecked(why)) => {
+            doors.health.metrics.doors.decided(OTHER, "undecided", "asker");
+            Ok(judge::unknown_asker(&why))
+        }
+        Err(stranger) => Err(stranger.into()),
+    }
 }
 
 fn refused(wrong: &Diagnostic) -> Refusal {

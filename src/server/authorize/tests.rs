@@ -23,25 +23,29 @@ const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, queues:
 struct Door {
     router: Router,
     publisher: Publisher,
+    health: Arc<Health>,
     /// How often the API server was asked who may create `subjectaccessreviews`.
     asked: Arc<AtomicUsize>,
 }
 
-/// `apiserver` may create `subjectaccessreviews`; `sue`, `ann` and `eve` may not. With the token `lost` nothing comes back but an error.
+/// `apiserver` may create `subjectaccessreviews`; `sue`, `ann` and `eve` may not. With the token `lost` nothing comes back but an error; with
+/// the token `fault`, and where somebody asks whether `zed` may, the client panics, as if the fault were ours.
 async fn answer(request: Request<kube::client::Body>, asked: Arc<AtomicUsize>) -> http::Response<Body> {
     let path = request.uri().path().to_owned();
     let body = request.into_body().collect().await.unwrap().to_bytes();
     let sent: Value = serde_json::from_slice(&body).unwrap();
     let status = if path.ends_with("/tokenreviews") {
         match sent["spec"]["token"].as_str().unwrap() {
+            "fault" => panic!("a fault"),
             "lost" => return http::Response::builder().status(500).body(Body::from("{}")).unwrap(),
-            name @ ("apiserver" | "sue" | "ann" | "eve") => {
+            name @ ("apiserver" | "sue" | "ann" | "eve" | "zed") => {
                 json!({"authenticated": true, "user": {"username": name, "groups": ["system:authenticated"]}})
             }
             _ => json!({"authenticated": false}),
         }
     } else {
         asked.fetch_add(1, Ordering::Relaxed);
+        assert_ne!(sent["spec"]["user"], "zed", "a fault that zed finds");
         json!({"allowed": sent["spec"]["user"] == "apiserver", "reason": "RBAC"})
     };
     let mut filled = sent;
@@ -76,14 +80,15 @@ impl Door {
         });
         let client = Client::new(service, "default");
         let publisher = Publisher::default();
+        let health = Arc::new(Health::default());
         let doors = Doors {
             knows: publisher.subscribe(),
             client: client.clone(),
-            health: Arc::new(Health::default()),
+            health: Arc::clone(&health),
             applications: Applications::default(),
             callers: Callers::by_token(client),
         };
-        Self { router: router().with_state(doors), publisher, asked }
+        Self { router: router().with_state(doors), publisher, health, asked }
     }
 
     fn open() -> Self {
@@ -100,6 +105,15 @@ impl Door {
         let status = answer.status();
         let body = answer.into_body().collect().await.unwrap().to_bytes();
         (status, serde_json::from_slice(&body).unwrap_or(Value::Null))
+    }
+
+    /// How often it was decided like this.
+    fn counted(&self, verb: &str, decision: &str, clause: &str) -> u32 {
+        let series = format!(
+            "queuewarden_decisions_total{{verb=\"{verb}\",decision=\"{decision}\",clause=\"{clause}\"}} "
+        );
+        let text = self.health.metrics.text(&[]);
+        text.lines().find_map(|line| line.strip_prefix(&series)).map_or(0, |count| count.parse().unwrap())
     }
 
     async fn ask(&self, path: &str, token: &str, review: &Value) -> (StatusCode, Value) {
@@ -226,4 +240,48 @@ async fn what_is_no_review_is_refused_in_words() {
     }
     let (code, _) = door.post(HOOK, "apiserver", vec![b' '; MAX_BODY + 1]).await;
     assert_eq!(code, StatusCode::PAYLOAD_TOO_LARGE);
+}
+
+#[tokio::test]
+async fn what_is_decided_is_counted_by_words_of_ours() {
+    let door = Door::open();
+    let unnamed = review("sue", "submit", "queues", "");
+    for (token, review, counted) in [
+        ("apiserver", about("sue"), ("submit", "allowed", "submitacl")),
+        ("apiserver", review("ann", "use", "queues", "root.prod"), ("submit", "allowed", "adminacl")),
+        ("apiserver", review("sue", "administer", "queues", "root.prod"), ("administer", "denied", "acl")),
+        ("apiserver", review("sue", "submit", "queues", "prod"), ("submit", "denied", "no_queue")),
+        ("apiserver", unnamed, ("submit", "no_opinion", "no_queue_named")),
+        ("apiserver", review("sue", "kill", "applications", "a"), ("kill", "undecided", "application")),
+        ("apiserver", review("sue", "Frobnicate", "queues", "root.prod"), ("other", "no_opinion", "verb")),
+        ("apiserver", review("sue", "submit", "frogs", "root"), ("other", "no_opinion", "elsewhere")),
+        ("sue", about("bob"), ("submit", "forbidden", "asker")),
+        ("lost", about("bob"), ("other", "undecided", "asker")),
+    ] {
+        let (verb, decision, clause) = counted;
+        let before = door.counted(verb, decision, clause);
+        let (_, answer) = door.ask(REVIEWS, token, &review).await;
+        assert_eq!(door.counted(verb, decision, clause), before + 1, "{counted:?} {answer}");
+    }
+    let names = door.health.metrics.text(&[]);
+    assert!(!names.contains("Frobnicate") && !names.contains("frogs"), "{names}");
+}
+
+/// The API server asks again after an error of the server, five times, and all the while the request waits that it asks for.
+#[tokio::test]
+async fn a_fault_is_no_opinion() {
+    let door = Door::open();
+    for (token, user) in [("fault", "sue"), ("zed", "bob")] {
+        for (path, expected) in [(HOOK, StatusCode::OK), (REVIEWS, StatusCode::CREATED)] {
+            let (code, answer) = door.ask(path, token, &about(user)).await;
+            assert_eq!(code, expected, "{token} {answer}");
+            assert_eq!(answer["status"]["allowed"], false, "{answer}");
+            assert_eq!(answer["status"].get("denied"), None, "{answer}");
+            let why = answer["status"]["evaluationError"].as_str().unwrap();
+            assert!(why.contains("fault in queuewarden"), "{why}");
+        }
+    }
+    assert_eq!(door.counted("other", "undecided", "fault"), 4);
+    // Others are served as before.
+    assert_eq!(door.ask(HOOK, "apiserver", &about("sue")).await.1["status"]["allowed"], true);
 }

@@ -11,27 +11,32 @@ use crate::operator::call::{self, call};
 use crate::plan::snapshot::FIELD_MANAGER;
 
 /// The `ValidatingWebhookConfiguration`s.
-pub const WEBHOOKS: [&str; 3] = ["queuewarden", "queuewarden-guard", "queuewarden-submission"];
+pub const VALIDATING: [&str; 4] =
+    ["queuewarden", "queuewarden-guard", "queuewarden-submission", "queuewarden-user-info"];
+/// The `MutatingWebhookConfiguration`s.
+pub const MUTATING: [&str; 1] = ["zz-queuewarden-user-info"];
 /// The `APIService`.
 pub const API_SERVICE: &str = "v1alpha1.access.queuewarden.dev";
 
 /// Where a bundle goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Target {
-    Webhook(&'static str),
+    Validating(&'static str),
+    Mutating(&'static str),
     ApiService(&'static str),
 }
 
 impl Target {
     fn name(self) -> &'static str {
         match self {
-            Self::Webhook(name) | Self::ApiService(name) => name,
+            Self::Validating(name) | Self::Mutating(name) | Self::ApiService(name) => name,
         }
     }
 
     fn resource(self) -> ApiResource {
         let (group, kind) = match self {
-            Self::Webhook(_) => ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+            Self::Validating(_) => ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"),
+            Self::Mutating(_) => ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"),
             Self::ApiService(_) => ("apiregistration.k8s.io", "APIService"),
         };
         ApiResource::from_gvk(&GroupVersionKind::gvk(group, "v1", kind))
@@ -41,7 +46,7 @@ impl Target {
     fn change(self, object: &Value, bundle: &ByteString) -> Option<Value> {
         let bundle = json!(bundle);
         match self {
-            Self::Webhook(_) => {
+            Self::Validating(_) | Self::Mutating(_) => {
                 let before = object.get("webhooks")?;
                 let mut after = before.clone();
                 for webhook in after.as_array_mut()? {
@@ -70,7 +75,8 @@ impl Target {
 /// When one could not be read or written; the others were.
 pub async fn tell(client: &Client, bundle: &str) -> Result<usize, String> {
     let bundle = ByteString(bundle.as_bytes().to_vec());
-    let targets = WEBHOOKS.map(Target::Webhook).into_iter().chain([Target::ApiService(API_SERVICE)]);
+    let targets = VALIDATING.map(Target::Validating).into_iter().chain(MUTATING.map(Target::Mutating));
+    let targets = targets.chain([Target::ApiService(API_SERVICE)]);
     let (mut written, mut problem) = (0, None);
     for target in targets {
         match tell_one(client, target, &bundle).await {
@@ -112,7 +118,7 @@ mod tests {
 
     #[test]
     fn every_webhook_of_a_configuration_gets_the_bundle_and_keeps_the_rest() {
-        let target = Target::Webhook("queuewarden");
+        let target = Target::Validating("queuewarden");
         let object = json!({"webhooks": [
             {"name": "a", "clientConfig": {"service": {"name": "queuewarden"}, "caBundle": "b2xk"}, "unknown": 1},
             {"name": "b", "clientConfig": {"url": "https://127.0.0.1:8443/"}},

@@ -34,6 +34,7 @@ use axum::routing::{any, get, post};
 use tokio::sync::Semaphore;
 
 use super::Doors;
+use super::audit::Audit;
 use super::caller::{Caller, Unauthenticated};
 use super::listener::Peer;
 use super::refusal::Refusal;
@@ -57,6 +58,7 @@ struct Memory {
     live: LiveQueues,
     /// Places for lists that are being made.
     lists: Arc<Semaphore>,
+    audit: Audit,
 }
 
 /// The routes.
@@ -65,6 +67,7 @@ pub fn router() -> Router<Doors> {
         trust: Trust::default(),
         live: LiveQueues::default(),
         lists: Arc::new(Semaphore::new(LISTS)),
+        audit: Audit::of("queueaccessreviews"),
     };
     let at = |path: &str| format!("{ROOT}/{path}");
     Router::new()

@@ -21,6 +21,7 @@ use crate::api::served::{GROUP, VERSION};
 use crate::model::identity::{Claim, Identity, Refusal as Nobody, identify};
 use crate::model::version::Version;
 use crate::server::Doors;
+use crate::server::audit::Decision;
 use crate::server::caller::Caller;
 use crate::server::knowledge::Knowledge;
 use crate::server::permission::{Wish, demand, forbidden, reason_against};
@@ -73,26 +74,39 @@ async fn create(
     let asked = read(kind, &document).map_err(|wrong| refused(kind, wrong))?;
     let warnings = parameters.unknown(&asked)?;
     let knowledge = doors.knowledge();
-    let status = match kind {
-        Kind::Own => answer(knowledge.as_deref(), &asked, &caller.user, &caller.groups),
-        Kind::Named => {
-            about_others(doors, knowledge.as_deref(), &caller, &asked).await?;
-            answer(knowledge.as_deref(), &asked, &asked.user, &asked.groups)
-        }
+    let (user, groups) = match kind {
+        Kind::Own => (&caller.user, &caller.groups),
+        Kind::Named => (&asked.user, &asked.groups),
     };
+    let leave = match kind {
+        Kind::Own => Ok(()),
+        Kind::Named => about_others(doors, knowledge.as_deref(), &caller, &asked).await,
+    };
+    let answered_with = leave.map(|()| answer(knowledge.as_deref(), &asked, user, groups));
+    let (said, clause, reason) = match &answered_with {
+        Ok(found) => (found.status.word(), found.clause, found.status.reason()),
+        Err(refusal) => ("forbidden", "asker", refusal.message.as_str()),
+    };
+    let decision = Decision {
+        verb: asked.right.verb(),
+        said,
+        clause,
+        refused: answered_with.is_err(),
+        by: &caller.user,
+        user,
+        queue: &asked.queue,
+        object: "",
+        reason,
+    };
+    memory.audit.note(&doors.health, &decision);
+    let Answer { status, .. } = answered_with?;
     let mut response = (StatusCode::CREATED, Json(answered(document, &status))).into_response();
     warn(&mut response, &warnings);
     Ok(response)
 }
 
 fn document(parts: &Parts, body: Body) -> Result<Value, Refusal> {
-    let body = body.map_err(|error| {
-        let reason = match error.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => "RequestEntityTooLarge",
-            _ => "BadRequest",
-        };
-        Refusal { code: error.status(), reason, message: error.body_text() }
-    })?;
+    let body = body?;
     let media = parts.headers.get(header::CONTENT_TYPE).map(|media| media.to_str().unwrap_or("?"));
     let media = media.and_then(|media| media.split(';').next()).map(str::trim);
     if media.is_some_and(|media| media != "application/json") {
@@ -171,27 +185,41 @@ async fn about_others(
     }
 }
 
-fn answer(knowledge: Option<&Knowledge>, asked: &Asked, user: &str, groups: &[String]) -> Status {
+/// The answer to a review.
+struct Answer {
+    status: Status,
+    /// What decided, in one word of a few.
+    clause: &'static str,
+}
+
+fn answer(knowledge: Option<&Knowledge>, asked: &Asked, user: &str, groups: &[String]) -> Answer {
+    let undecided = |clause, why: &str| Answer { status: Status::undecided(why), clause };
+    let refused = |clause, why| Answer { status: Status::refused(why), clause };
     let Some(knowledge) = knowledge else {
-        return Status::undecided("not everything was read yet; ask again");
+        return undecided("configuration", "not everything was read yet; ask again");
     };
     let queues = match &knowledge.queues {
         Ok(queues) => queues,
-        Err(why) => return Status::undecided(why),
+        Err(why) => return undecided("configuration", why),
     };
     let Some(tree) = queues.tree(&asked.partition) else {
-        return Status::refused(format!("there is no partition {}", quoted(&asked.partition)));
+        return refused("no_queue", format!("there is no partition {}", quoted(&asked.partition)));
     };
     let identity = match identify(Claim::new(user, groups), queues.resolver().here(), Version::default()) {
         Ok(identity) => identity,
-        Err(Nobody::Undecided(why)) => return Status::undecided(&why),
+        Err(Nobody::Undecided(why)) => return undecided("identity", &why),
         Err(refusal) => {
-            return Status::refused(format!("YuniKorn takes nothing from user {}: {refusal}", quoted(user)));
+            let why = format!("YuniKorn takes nothing from user {}: {refusal}", quoted(user));
+            return refused("identity", why);
         }
     };
     let texts = InForce::of(&knowledge.snapshot);
     match decide_named(tree, asked.right, &asked.queue, &identity) {
-        Ok(decision) => Status::decided(Answers { configuration: &texts, tree }.decision(&decision)),
-        Err(why) => Status::refused(why),
+        Ok(decision) => {
+            let clause = decision.clause();
+            let answer = Answers { configuration: &texts, tree }.decision(&decision);
+            Answer { status: Status::decided(answer), clause }
+        }
+        Err(why) => refused("no_queue", why),
     }
 }

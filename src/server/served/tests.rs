@@ -68,6 +68,7 @@ impl ApiServer {
 struct Door {
     router: Router,
     publisher: Publisher,
+    health: Arc<Health>,
     server: Arc<ApiServer>,
     certificate: Vec<CertificateDer<'static>>,
 }
@@ -102,14 +103,15 @@ impl Door {
         };
         let client = Client::new(service, "default");
         let publisher = Publisher::default();
+        let health = Arc::new(Health::default());
         let doors = Doors {
             knows: publisher.subscribe(),
             client: client.clone(),
-            health: Arc::new(Health::default()),
+            health: Arc::clone(&health),
             applications: Applications::start(&client, Mode::Off),
             callers: Callers::by_token(client),
         };
-        Self { router: router().with_state(doors), publisher, server, certificate }
+        Self { router: router().with_state(doors), publisher, health, server, certificate }
     }
 
     fn open() -> Self {
@@ -229,6 +231,17 @@ async fn reviews_are_answered_to_those_whom_they_concern() {
     door.create("a b", OWN, json!({"verb": "submit", "queue": "root"}))
         .await
         .expect(201, "YuniKorn takes nothing from user `a b`");
+    let metrics = door.health.metrics.text(&[]);
+    for counted in [
+        r#"decision="allowed",clause="submitacl"} 2"#,
+        r#"decision="denied",clause="acl"} 1"#,
+        r#"decision="forbidden",clause="asker"} 2"#,
+        r#"decision="denied",clause="no_queue"} 1"#,
+        r#"decision="denied",clause="identity"} 1"#,
+    ] {
+        let series = format!(r#"queuewarden_decisions_total{{verb="submit",{counted}"#);
+        assert!(metrics.contains(&series), "{series}: {metrics}");
+    }
 }
 
 #[tokio::test]

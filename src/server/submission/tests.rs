@@ -43,7 +43,9 @@ fn snapshot(mode: Option<Mode>) -> Snapshot {
 }
 
 async fn namespace(request: Request<kube::client::Body>) -> Result<http::Response<Body>, Infallible> {
-    let found = request.uri().path().ends_with("/namespaces/jobs");
+    let path = request.uri().path();
+    assert!(!path.ends_with("/namespaces/fault"), "as if the fault were ours");
+    let found = path.ends_with("/namespaces/jobs");
     let (code, body) = if found {
         (
             200,
@@ -137,7 +139,7 @@ async fn a_refusal_has_the_reason_and_is_counted() {
 #[tokio::test]
 async fn whatever_is_not_known_lets_pass() {
     let deny = || Door::new(Some(snapshot(Some(Mode::Deny))));
-    for namespace in ["kube-system", "queuewarden-system", "not-there"] {
+    for namespace in ["kube-system", "queuewarden-system", "not-there", "fault"] {
         let answer = deny().ask(&review("bob", namespace)).await;
         assert_eq!(
             (&answer["allowed"], &answer["uid"]),
@@ -151,6 +153,11 @@ async fn whatever_is_not_known_lets_pass() {
     {
         assert_eq!(deny().ask(&odd).await["allowed"], true, "{odd}");
     }
+    let door = deny();
+    door.ask(&review("bob", "fault")).await;
+    let metrics = door.health.metrics.text(&[]);
+    let counted = r#"queuewarden_decisions_total{verb="submit",decision="undecided",clause="fault"} 1"#;
+    assert!(metrics.contains(counted), "{metrics}");
     let mut unreadable = snapshot(Some(Mode::Deny));
     unreadable.defaults.as_mut().unwrap().data.insert("queues.yaml".to_owned(), "{".to_owned());
     let answer = Door::new(Some(unreadable)).ask(&review("bob", "jobs")).await;

@@ -2,8 +2,12 @@
 //!
 //! What is said is decided by [`plan::admit`]. On our own kinds a doubt is a no (`failurePolicy: Fail`): nobody needs to write them for a
 //! cluster to run. On ConfigMaps a doubt is a yes: a guard that is down or in error is never in the way.
+//!
+//! Who sends a review is not asked, and what that lets them learn is said in [`super`].
 
 mod authority;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -16,6 +20,8 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
 use super::Doors;
+use super::audit::{Audit, Decision, OTHER};
+use super::fault::{Fault, contained};
 use super::knowledge::Knowledge;
 use crate::api::review::change::{Asked, read, response};
 use crate::api::{GROUP, access_test, config_map, convert};
@@ -23,38 +29,57 @@ use crate::plan::admit::{self, Answer, Change, Versions};
 
 /// Plans made at once: each takes one thread for as long as a round of the reconciler plans.
 const AT_ONCE: usize = 2;
+/// What decides where it cannot be judged.
+const DOUBT: &str = "unknown";
+
+/// What a door remembers between requests; clones are the same.
+#[derive(Debug, Clone)]
+struct Memory {
+    places: Arc<Semaphore>,
+    audit: Audit,
+}
 
 /// The routes.
 pub fn router() -> Router<Doors> {
+    let places = Arc::new(Semaphore::new(AT_ONCE));
+    let memory = |door| Extension(Memory { places: Arc::clone(&places), audit: Audit::of(door) });
     Router::new()
-        .route("/validate", post(validate))
-        .route("/guard", post(guard))
-        .layer(Extension(Arc::new(Semaphore::new(AT_ONCE))))
+        .route("/validate", post(validate).layer(memory("validate")))
+        .route("/guard", post(guard).layer(memory("guard")))
 }
 
-type Places = Extension<Arc<Semaphore>>;
-
-async fn validate(State(doors): State<Doors>, places: Places, Json(review): Json<Value>) -> Json<Value> {
+async fn validate(
+    State(doors): State<Doors>,
+    Extension(memory): Extension<Memory>,
+    Json(review): Json<Value>,
+) -> Json<Value> {
     let (uid, answer) = match read(&review) {
         Ok(asked) => {
-            let answer = own(&doors, &places, &asked).await.unwrap_or_else(|why| refused(&why));
-            log("validate", &asked, &answer);
-            (asked.uid, answer)
+            let found = contained(own(&doors, &memory.places, &asked)).await;
+            let answer = found.unwrap_or_else(|fault| Err(fault.to_string())).map_err(|why| refused(&why));
+            note(&memory.audit, &doors, &asked, answer.as_ref());
+            (asked.uid, answer.unwrap_or_else(|doubt| doubt))
         }
         Err(finding) => (String::new(), refused(&finding.to_string())),
     };
     Json(response(&uid, answer.refusal.as_deref(), &answer.warnings))
 }
 
-async fn guard(State(doors): State<Doors>, places: Places, Json(review): Json<Value>) -> Json<Value> {
+async fn guard(
+    State(doors): State<Doors>,
+    Extension(memory): Extension<Memory>,
+    Json(review): Json<Value>,
+) -> Json<Value> {
     let (uid, answer) = match read(&review) {
         Ok(asked) => {
-            let answer = guarded(&doors, &places, &asked).await.unwrap_or_else(|why| Answer {
+            let found = contained(guarded(&doors, &memory.places, &asked)).await;
+            let answer = found.unwrap_or_else(|fault| Err(fault.to_string())).map_err(|why| Answer {
+                clause: DOUBT,
                 refusal: None,
                 warnings: vec![format!("queuewarden cannot judge this: {why}")],
             });
-            log("guard", &asked, &answer);
-            (asked.uid, answer)
+            note(&memory.audit, &doors, &asked, answer.as_ref());
+            (asked.uid, answer.unwrap_or_else(|doubt| doubt))
         }
         Err(_) => (String::new(), Answer::default()),
     };
@@ -62,15 +87,39 @@ async fn guard(State(doors): State<Doors>, places: Places, Json(review): Json<Va
 }
 
 fn refused(why: &str) -> Answer {
-    Answer { refusal: Some(why.to_owned()), warnings: Vec::new() }
+    Answer { clause: DOUBT, refusal: Some(why.to_owned()), warnings: Vec::new() }
 }
 
-fn log(door: &str, asked: &Asked, answer: &Answer) {
-    let Asked { operation, kind, name, by, .. } = asked;
-    if let Some(refusal) = &answer.refusal {
-        tracing::info!(door, operation, kind, name, user = by.user, refusal, "A change was refused");
-    } else {
-        tracing::debug!(door, operation, kind, name, user = by.user, "A change was accepted");
+/// Writes down what was said to a change; an error is what was said in doubt.
+fn note(audit: &Audit, doors: &Doors, asked: &Asked, answer: Result<&Answer, &Answer>) {
+    let said = match answer {
+        Ok(Answer { refusal: None, .. }) => "accepted",
+        Ok(_) => "refused",
+        Err(_) => "undecided",
+    };
+    let (Ok(answer) | Err(answer)) = answer;
+    let place = if asked.namespace.is_empty() { String::new() } else { format!("{}/", asked.namespace) };
+    let decision = Decision {
+        verb: verb(&asked.operation),
+        said,
+        clause: answer.clause,
+        refused: answer.refusal.is_some(),
+        by: &asked.by.user,
+        user: "",
+        queue: "",
+        object: &format!("{} {place}{}", asked.kind, asked.name),
+        reason: answer.refusal.as_ref().or(answer.warnings.first()).map_or("", String::as_str),
+    };
+    audit.note(&doors.health, &decision);
+}
+
+/// The operation as Kubernetes' authorizers call it.
+fn verb(operation: &str) -> &'static str {
+    match operation {
+        "CREATE" => "create",
+        "UPDATE" => "update",
+        "DELETE" => "delete",
+        _ => OTHER,
     }
 }
 
@@ -87,7 +136,7 @@ async fn own(doors: &Doors, places: &Semaphore, asked: &Asked) -> Result<Answer,
         return if may_escalate {
             let warning =
                 "queuewarden has not read the cluster yet, and says nothing about this change".to_owned();
-            Ok(Answer { refusal: None, warnings: vec![warning] })
+            Ok(Answer { warnings: vec![warning], ..Answer::default() })
         } else {
             Err("queuewarden has not read the cluster yet: try again in a moment".to_owned())
         };
@@ -121,7 +170,7 @@ async fn planned(
     let _place = places.acquire().await.map_err(|error| error.to_string())?;
     spawn_blocking(move || work(&known)).await.map_err(|error| {
         tracing::error!(%error, "A change could not be judged");
-        "there is a fault in queuewarden, which its log describes".to_owned()
+        Fault.to_string()
     })
 }
 

@@ -151,7 +151,7 @@ impl fmt::Display for Remedy {
 const EVERYONE: [&str; 3] = ["system:authenticated", "system:unauthenticated", "system:serviceaccounts"];
 
 /// What would let this requester set `user.info`, the smallest change first.
-pub(super) fn remedies(user: &str, groups: &[String], access: &AccessControl) -> Vec<Remedy> {
+pub fn remedies(user: &str, groups: &[String], access: &AccessControl) -> Vec<Remedy> {
     let mut remedies = vec![Remedy::LeaveOut];
     if let Some(pattern) = access.system_users.matching(user) {
         remedies.push(Remedy::TrustControllers { pattern: pattern.as_str().to_owned() });

@@ -13,7 +13,7 @@ mod pod;
 mod tests;
 mod workload;
 
-pub use explain::{Remedy, Step};
+pub use explain::{Remedy, Step, remedies};
 
 use super::access::Verdict;
 use super::conf::Conf;

@@ -1,0 +1,81 @@
+//! Webhooks as `manifests/` ships them, whose Service is an address here.
+
+use std::fmt::Debug;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use kube::api::{Api, DeleteParams, ListParams};
+use kube::{Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::bed::Bed;
+use crate::doors::Doors;
+use crate::furniture::gone;
+
+/// A part of the names of queuewarden's own.
+const OURS: &str = "queuewarden";
+
+impl Bed {
+    /// Applies a kustomization of `manifests/`; its webhooks knock at these doors. `change` is made to each webhook configuration before.
+    ///
+    /// # Errors
+    /// When the folder is none, has no webhook, or the API server refuses it.
+    pub async fn install_webhooks(
+        &self,
+        folder: &str,
+        doors: &Doors,
+        change: impl Fn(&mut Value),
+    ) -> Result<()> {
+        let path = format!("{}/../manifests/{folder}", env!("CARGO_MANIFEST_DIR"));
+        let text = self.kubectl(&["kustomize", &path]).await?;
+        let mut webhooks = 0;
+        let mut items = Vec::new();
+        for document in text.split("\n---\n") {
+            let mut object: Value = serde_saphyr::from_str(document)?;
+            if let Some(hooks) = object.get_mut("webhooks").and_then(Value::as_array_mut) {
+                for webhook in hooks {
+                    redirect(webhook, doors)?;
+                    webhooks += 1;
+                }
+                change(&mut object);
+            }
+            items.push(object);
+        }
+        ensure!(webhooks > 0, "there is no webhook in manifests/{folder}");
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": items});
+        self.apply_text(&list.to_string(), "queuewarden-e2e").await
+    }
+
+    /// Removes queuewarden's webhooks: nothing but a test installs them.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn remove_webhooks(&self) -> Result<()> {
+        remove(&Api::<MutatingWebhookConfiguration>::all(self.client()?)).await?;
+        remove(&Api::<ValidatingWebhookConfiguration>::all(self.client()?)).await
+    }
+}
+
+async fn remove<K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug>(
+    api: &Api<K>,
+) -> Result<()> {
+    for hook in api.list(&ListParams::default()).await? {
+        if hook.name_any().contains(OURS) {
+            gone(api.delete(&hook.name_any(), &DeleteParams::default()).await.map(drop))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes an address of a Service.
+fn redirect(webhook: &mut Value, doors: &Doors) -> Result<()> {
+    let client = webhook.get_mut("clientConfig").context("the webhook has no clientConfig")?;
+    let path = client.pointer("/service/path").and_then(Value::as_str).context("the webhook has no path")?;
+    let authority = ByteString(doors.authority.clone().into_bytes());
+    *client = json!({"url": doors.url(path), "caBundle": authority});
+    Ok(())
+}

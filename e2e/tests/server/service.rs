@@ -1,0 +1,80 @@
+//! The doors behind the Service as it is shipped, with nothing written by hand: who signs their certificate, too, the API server learns
+//! from queuewarden.
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
+use kube::api::Api;
+use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::served::API_SERVICE;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Capability, Kind, Operator, eventually};
+
+use crate::operator::configure;
+
+const QUEUES: &str = "/apis/access.queuewarden.dev/v1alpha1/queues";
+const PROD: &str = "\
+apiVersion: queuewarden.dev/v1alpha1
+kind: QueueAcl
+metadata: {name: prod}
+spec: {queue: root.prod, submit: {users: [sue]}}
+";
+
+/// Wrong in a way that its schema does not see.
+const WRONG: &str = "\
+apiVersion: queuewarden.dev/v1alpha1
+kind: AdmissionPolicy
+metadata: {name: wrong}
+spec: {externalUsers: ['(airflow']}
+";
+
+#[tokio::test]
+async fn what_is_shipped_works_as_it_is() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::OperatorProcess, Capability::ApiServerProcess])? {
+            return Ok(());
+        }
+        bed.install_doors().await?;
+        configure(bed, "").await?;
+        let (_operator, doors) = Operator::start_self_certified(bed, &[]).await?;
+        bed.lead_service_to(&doors).await?;
+        bed.apply_kustomization("manifests/access").await?;
+        bed.apply_kustomization("manifests/validating").await?;
+
+        let api_services: Api<APIService> = Api::all(bed.client()?);
+        eventually("the API server to find the doors", PATIENCE, || async {
+            ensure!(bed.access_is_served().await?, "{:?}", api_services.get(API_SERVICE).await?.status);
+            Ok(Some(()))
+        })
+        .await?;
+        // That the API server finds them does not yet say that it trusts them.
+        let shipped = eventually("the API server to be told whom to trust", PATIENCE, || async {
+            let shipped = api_services.get(API_SERVICE).await?.spec;
+            Ok(shipped.filter(|shipped| shipped.ca_bundle.is_some()))
+        })
+        .await?;
+        let service = shipped.service.context("it has no Service")?;
+        ensure!(service.name.as_deref() == Some("queuewarden") && service.port == Some(443), "{service:?}");
+        let bundle = shipped.ca_bundle.context("just seen")?;
+        ensure!(String::from_utf8(bundle.0)? == doors.authority);
+        eventually("queues to be listed", PATIENCE, || async {
+            let listed = bed.kubectl(&["get", "--raw", QUEUES]).await?;
+            Ok(listed.contains("\"root.prod\"").then_some(()))
+        })
+        .await?;
+
+        // The webhook, which no request would pass without its answer.
+        let create = ["create", "-f", "-"];
+        let refused = eventually("the webhook to be asked", PATIENCE, || async {
+            let refused = bed.kubectl_with_input(&create, WRONG).await.err().map(|error| error.to_string());
+            let refused = refused.context("what is wrong was let through")?;
+            ensure!(refused.contains("validate.queuewarden.dev\" denied the request"), "{refused}");
+            Ok(Some(refused))
+        })
+        .await?;
+        ensure!(refused.contains("externalUsers"), "{refused}");
+        bed.kubectl_with_input(&create, PROD).await?;
+        bed.wait_for(Kind::QueueAcl, "prod", is_true("Ready"), PATIENCE).await?;
+        Ok(())
+    })
+    .await
+}

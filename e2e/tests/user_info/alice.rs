@@ -1,0 +1,73 @@
+//! Alice's story, from her certificate to the scheduler's view of her application: `/CN=alice/O=users/O=devops` may submit by her group, and
+//! that she is meant is written nowhere by herself.
+
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::Api;
+use queuewarden_e2e::bed::NAMESPACE;
+use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Kind, eventually};
+use serde_json::json;
+
+use super::{Submitter, application, ask, guard, refused, said, strict, yunikorn_alone};
+
+/// All goes to one queue, into which the ACLs let nobody.
+const CLOSED: &str = "partitions: [{name: default, placementrules: [{name: fixed, value: root.devops}], \
+     queues: [{name: root, queues: [{name: devops}]}]}]\n";
+/// What `YuniKorn` calls the application of a namespace's pods that name none.
+const UNNAMED: &str = "yunikorn-queuewarden-e2e-autogen";
+
+#[tokio::test]
+async fn alice_creates_a_deployment_and_the_scheduler_knows_her_and_her_groups() -> Result<()> {
+    Bed::with(async |bed| {
+        if !yunikorn_alone(bed).await? {
+            return Ok(());
+        }
+        bed.set_base(CLOSED).await?;
+        let (_operator, doors) = guard(bed, &strict()).await?;
+        ask(bed, "user-info", &doors).await?;
+        let acl = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": "devops"},
+            "spec": {"queue": "root.devops", "submit": {"groups": ["devops"]}}});
+        bed.apply_text(&acl.to_string(), "e2e").await?;
+        bed.wait_for(Kind::QueueAcl, "devops", is_true("Ready"), PATIENCE).await?;
+
+        let alice = bed.certified("alice", ["users", "devops"])?;
+        kubectl(bed, &alice, &["create", "deployment", "web", "--image=none"]).await?;
+        let groups = ["users", "devops", "system:authenticated"].map(str::to_owned).to_vec();
+        let expected = Submitter { user: "alice".to_owned(), groups };
+        ensure!(application(bed, UNNAMED).await? == expected);
+        let deployments: Api<Deployment> = Api::namespaced(bed.client()?, NAMESPACE);
+        let web = deployments.get("web").await?.spec.unwrap_or_default();
+        let annotations = web.template.metadata.and_then(|metadata| metadata.annotations);
+        ensure!(said(&annotations.unwrap_or_default())? == Some(expected));
+        eventually("alice's pod to be bound", PATIENCE, || async {
+            let bound = ["get", "pods", "-n", NAMESPACE, "-l", "app=web", "-o", "jsonpath={.items[*].spec.nodeName}"];
+            Ok((bed.kubectl(&bound).await? == "node").then_some(()))
+        })
+        .await?;
+
+        // Mallory, of another group, is known just as well, and so is turned away; and cannot be alice.
+        let mallory = bed.certified("mallory", ["users", "interns"])?;
+        let run = ["run", "mine", "--image=none", "--labels=applicationId=mine"];
+        kubectl(bed, &mallory, &run).await?;
+        let rest = bed.yunikorn()?;
+        let turned_away = eventually("the scheduler to turn mallory away", PATIENCE, || async {
+            let rejected = rest.rejected_applications().await?;
+            Ok(rejected.into_iter().find(|application| application.application_id == "mine"))
+        })
+        .await?;
+        ensure!(turned_away.user == "mallory", "{turned_away:?}");
+        ensure!(turned_away.groups == ["users", "interns", "system:authenticated"], "{turned_away:?}");
+        let info = r#"--overrides={"metadata":{"annotations":{"yunikorn.apache.org/user.info":"{\"user\":\"alice\",\"groups\":[\"devops\"]}"}}}"#;
+        let as_alice = kubectl(bed, &mallory, &["run", "hers", "--image=none", info]).await;
+        refused(as_alice, &["mallory"])
+    })
+    .await
+}
+
+async fn kubectl(bed: &Bed, kubeconfig: &Path, args: &[&str]) -> Result<String> {
+    bed.kubectl_as(kubeconfig, &[args, &["-n", NAMESPACE]].concat(), "").await
+}

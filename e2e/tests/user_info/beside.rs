@@ -1,0 +1,177 @@
+//! The guard beside `YuniKorn`'s own controller: whichever is installed first, the same comes out, and neither undoes what the other does.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::apps::v1::ReplicaSet;
+use kube::api::{Api, DynamicObject, ListParams, PostParams};
+use kube::core::{ApiResource, GroupVersionKind};
+use queuewarden_e2e::bed::NAMESPACE;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, eventually};
+use serde_json::{Value, json};
+
+use super::{
+    BYPASSED, UNLABELLED, ask, claim, controller, create, guard, kubectl, merged, nobody_asked, pod,
+    pods_say, refused, strict,
+};
+
+const CONTROLLER: &str = "system:serviceaccount:kube-system:replicaset-controller";
+/// A user who may say whose a workload is.
+const AIRFLOW: &str = "airflow";
+const USERS: [&str; 3] = ["alice", AIRFLOW, CONTROLLER];
+
+/// Who creates what, and where.
+fn cases() -> Vec<(&'static str, Value)> {
+    let mut cases = Vec::new();
+    for user in USERS {
+        for namespace in [NAMESPACE, UNLABELLED, BYPASSED] {
+            for annotations in [
+                json!({}),
+                claim("boss"),
+                json!({"note": "<é>"}),
+                json!({"yunikorn.apache.org/user.info": "x"}),
+            ] {
+                cases.push((user, pod("asked", namespace, &annotations)));
+                for kind in ["Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController"]
+                {
+                    let object = controller(kind, "asked", &annotations);
+                    cases.push((user, merged(object, &json!({"metadata": {"namespace": namespace}}))));
+                }
+            }
+        }
+    }
+    cases
+}
+
+/// What the API server would make of each: the object that it would store without what differs from run to run, or the refusal.
+async fn outcomes(bed: &Bed) -> Result<Vec<Result<Value, String>>> {
+    let mut clients = BTreeMap::new();
+    for user in USERS {
+        clients.insert(user, bed.as_user(user, &["people"])?);
+    }
+    let mut outcomes = Vec::new();
+    for (user, object) in cases() {
+        let client = clients.get(user).cloned().context("no client")?;
+        let object: DynamicObject = serde_json::from_value(object)?;
+        let types = object.types.clone().context("no kind")?;
+        let resource = ApiResource::from_gvk(&GroupVersionKind::try_from(&types)?);
+        let namespace = object.metadata.namespace.clone().unwrap_or_default();
+        let api: Api<DynamicObject> = Api::namespaced_with(client, &namespace, &resource);
+        let dry = PostParams { dry_run: true, ..PostParams::default() };
+        outcomes.push(match api.create(&dry, &object).await {
+            Ok(mut stored) => {
+                stored.metadata.uid = None;
+                stored.metadata.creation_timestamp = None;
+                stored.metadata.managed_fields = None;
+                Ok(serde_json::to_value(stored)?)
+            }
+            Err(kube::Error::Api(status)) => Err(status.message.clone()),
+            Err(error) => return Err(error.into()),
+        });
+    }
+    Ok(outcomes)
+}
+
+/// Alice's Deployment rolls out once: nobody writes its template again and again.
+async fn rolls_out_once(bed: &Bed, name: &str) -> Result<()> {
+    create(bed, "alice", &controller("Deployment", name, &json!({}))).await?;
+    pods_say(bed, name, NAMESPACE, "alice").await?;
+    eventually("the Deployment to be looked at", PATIENCE, || async {
+        let seen = [
+            "get",
+            "deployment",
+            name,
+            "-n",
+            NAMESPACE,
+            "-o",
+            "jsonpath={.metadata.generation} {.status.observedGeneration} {.status.replicas}",
+        ];
+        Ok((bed.kubectl(&seen).await? == "1 1 1").then_some(()))
+    })
+    .await?;
+    let sets: Api<ReplicaSet> = Api::namespaced(bed.client()?, NAMESPACE);
+    let sets = sets.list(&ListParams::default().labels(&format!("run={name}"))).await?;
+    ensure!(sets.items.len() == 1, "{} ReplicaSets of one Deployment", sets.items.len());
+    Ok(())
+}
+
+fn policy() -> Value {
+    merged(strict(), &json!({"externalUsers": [format!("^{AIRFLOW}$")]}))
+}
+
+/// Until both have read whom the policy trusts.
+async fn airflow_is_trusted(bed: &Bed) -> Result<()> {
+    eventually("airflow to be trusted", PATIENCE, || async {
+        kubectl(bed, AIRFLOW, &["create", "--dry-run=server"], &pod("asked", NAMESPACE, &claim("boss")))
+            .await
+            .map(Some)
+    })
+    .await
+    .map(drop)
+}
+
+#[tokio::test]
+async fn whichever_comes_first_the_same_comes_out() -> Result<()> {
+    Bed::with(async |bed| {
+        if !nobody_asked(bed).await? {
+            return Ok(());
+        }
+        bed.start_controller_manager().await?;
+        let (_operator, doors) = guard(bed, &policy()).await?;
+        ask(bed, "user-info", &doors).await?;
+        bed.start_admission_controller().await?;
+        airflow_is_trusted(bed).await?;
+        let guard_first = outcomes(bed).await?;
+        rolls_out_once(bed, "guard-first").await?;
+
+        // What is registered of the guard goes, and comes back when YuniKorn's is there already.
+        bed.remove_webhooks().await?;
+        ask(bed, "user-info", &doors).await?;
+        let yunikorn_first = outcomes(bed).await?;
+        rolls_out_once(bed, "yunikorn-first").await?;
+
+        for (((user, object), one), other) in cases().iter().zip(&guard_first).zip(&yunikorn_first) {
+            ensure!(one == other, "{user}: {object}\n guard first: {one:?}\n YuniKorn first: {other:?}");
+            let told = object.to_string().contains("user.info");
+            let outcome = (one.is_ok(), *user, told);
+            let words = one.as_ref().map_or_else(Clone::clone, ToString::to_string);
+            // Alice never says whose it is, and is always named; nobody's pods stay nobody's.
+            ensure!(
+                !matches!(outcome, (true, "alice", true) | (false, "alice", false)),
+                "{outcome:?}: {words}"
+            );
+            let named = words.contains("{\\\"user\\\":\\\"alice\\\"");
+            ensure!(*user != "alice" || told || named, "alice is not named: {words}");
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// API servers ask in the order of names; this is why the guard's is what it is.
+#[tokio::test]
+async fn under_a_name_before_yunikorns_the_guard_would_get_alice_refused() -> Result<()> {
+    Bed::with(async |bed| {
+        if !nobody_asked(bed).await? {
+            return Ok(());
+        }
+        bed.start_admission_controller().await?;
+        let (_operator, doors) = guard(bed, &policy()).await?;
+        ask(bed, "user-info", &doors).await?;
+        create(bed, "alice", &pod("asked", NAMESPACE, &json!({}))).await?;
+        bed.remove_webhooks().await?;
+        bed.install_webhooks("user-info", &doors, |configuration| {
+            configuration["metadata"]["name"] = "a-queuewarden-user-info".into();
+        })
+        .await?;
+        eventually("YuniKorn to refuse what the guard has added", PATIENCE, || async {
+            let plain = pod("refused", NAMESPACE, &json!({}));
+            let answer = kubectl(bed, "alice", &["create", "--dry-run=server"], &plain).await;
+            refused(answer, &["user alice with groups", "is not allowed to set user annotation"])?;
+            Ok(Some(()))
+        })
+        .await
+    })
+    .await
+}

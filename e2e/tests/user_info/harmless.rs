@@ -1,0 +1,198 @@
+//! What the guard does not do: stand in a cluster's way while it is down or hangs, look at namespaces in which a cluster heals itself, or
+//! refuse anything when it shall only look.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use queuewarden_e2e::bed::NAMESPACE;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, eventually};
+use serde_json::{Value, json};
+
+use super::{
+    Submitter, UNLABELLED, ask, claim, controller, create, guard, kubectl, merged, nobody_asked, pod,
+    refused, said, strict,
+};
+
+/// Where the guard never looks.
+const LEFT_ALONE: [&str; 5] =
+    ["kube-system", "kube-public", "kube-node-lease", "yunikorn", "queuewarden-system"];
+
+/// A pod as an administrator makes it; what is stored of `user.info`.
+async fn administrator(bed: &Bed, name: &str, namespace: &str) -> Result<Option<Submitter>> {
+    let pods: Api<Pod> = Api::namespaced(bed.client()?, namespace);
+    let dry = PostParams { dry_run: true, ..PostParams::default() };
+    // As the namespaces that want it so.
+    let spec = json!({
+        "securityContext": {"runAsNonRoot": true, "runAsUser": 1, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [{"name": "main", "image": "none",
+            "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}}}],
+    });
+    let pod = merged(pod(name, namespace, &json!({})), &json!({"spec": spec}));
+    let pod = serde_json::from_value(pod)?;
+    said(&pods.create(&dry, &pod).await?.metadata.annotations.unwrap_or_default())
+}
+
+/// What keeps a pod going: its labels are written, its status is, and it is deleted.
+async fn lives_on(bed: &Bed, name: &str) -> Result<()> {
+    let pods: Api<Pod> = Api::namespaced(bed.client()?, NAMESPACE);
+    let merge = PatchParams::default();
+    pods.patch(name, &merge, &Patch::Merge(json!({"metadata": {"labels": {"seen": "yes"}}}))).await?;
+    pods.patch_status(name, &merge, &Patch::Merge(json!({"status": {"message": "seen"}}))).await?;
+    bed.kubectl(&["delete", "pod", name, "-n", NAMESPACE, "--grace-period=0", "--force"]).await.map(drop)
+}
+
+#[tokio::test]
+async fn down_or_hanging_it_is_in_nobodys_way() -> Result<()> {
+    Bed::with(async |bed| {
+        if !nobody_asked(bed).await? {
+            return Ok(());
+        }
+        let (operator, doors) = guard(bed, &strict()).await?;
+        ask(bed, "user-info", &doors).await?;
+        create(bed, "alice", &pod("before", NAMESPACE, &json!({}))).await?;
+
+        operator.process()?.pause()?;
+        let began = std::time::Instant::now();
+        create(bed, "alice", &pod("hanging", NAMESPACE, &json!({}))).await?;
+        // Two questions of three seconds each.
+        ensure!(began.elapsed() < Duration::from_secs(10), "it took {:?}", began.elapsed());
+        for namespace in LEFT_ALONE {
+            let began = std::time::Instant::now();
+            ensure!(administrator(bed, "asked", namespace).await?.is_none());
+            ensure!(began.elapsed() < Duration::from_secs(2), "{namespace} waits for the guard");
+        }
+        lives_on(bed, "before").await?;
+
+        operator.kill().await?;
+        create(bed, "alice", &pod("down", NAMESPACE, &json!({}))).await?;
+        create(bed, "alice", &controller("Deployment", "down", &json!({}))).await?;
+        lives_on(bed, "hanging").await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn where_it_must_not_be_missing_only_the_guarded_namespaces_wait_for_it() -> Result<()> {
+    Bed::with(async |bed| {
+        if !nobody_asked(bed).await? {
+            return Ok(());
+        }
+        let (operator, doors) = guard(bed, &strict()).await?;
+        ask(bed, "user-info-strict", &doors).await?;
+        create(bed, "alice", &pod("before", NAMESPACE, &json!({}))).await?;
+        operator.kill().await?;
+        for namespace in [NAMESPACE, UNLABELLED] {
+            let failed = create(bed, "alice", &pod("after", namespace, &json!({}))).await;
+            refused(failed, &["failed calling webhook", "user-info.queuewarden.dev"])?;
+        }
+        for namespace in LEFT_ALONE {
+            ensure!(administrator(bed, "asked", namespace).await?.is_none());
+        }
+        // The scheduler binds, kubelets report, and whoever wants to gets rid of it.
+        let pods: Api<Pod> = Api::namespaced(bed.client()?, NAMESPACE);
+        let binding = json!({"target": {"kind": "Node", "name": "node"}, "metadata": {"name": "before"}});
+        pods.create_subresource::<Value, Value>("binding", "before", &PostParams::default(), &binding)
+            .await
+            .context("binding")?;
+        lives_on(bed, "before").await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn namespaces_of_the_cluster_are_left_alone_whoever_asks() -> Result<()> {
+    Bed::with(async |bed| {
+        if !nobody_asked(bed).await? {
+            return Ok(());
+        }
+        let (_operator, doors) = guard(bed, &strict()).await?;
+        let client = doors.client()?;
+        for (path, namespace) in ["/user-info", "/user-info/check"]
+            .into_iter()
+            .flat_map(|path| LEFT_ALONE.map(|name| (path, name)))
+        {
+            let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+                "uid": "u", "operation": "CREATE", "namespace": namespace, "name": "asked",
+                "kind": {"group": "", "version": "v1", "kind": "Pod"},
+                "resource": {"group": "", "version": "v1", "resource": "pods"},
+                "userInfo": {"username": "mallory", "groups": ["people"]},
+                "object": pod("asked", namespace, &claim("boss")),
+            }});
+            let answer: Value =
+                client.post(doors.url(path)).json(&review).send().await?.error_for_status()?.json().await?;
+            let response = &answer["response"];
+            ensure!(
+                response["allowed"] == true && response["patch"].is_null(),
+                "{namespace}{path}: {answer}"
+            );
+        }
+        // So does the API server not even ask, though it asks about others'.
+        ask(bed, "user-info", &doors).await?;
+        for namespace in LEFT_ALONE {
+            ensure!(administrator(bed, "asked", namespace).await?.is_none(), "{namespace}");
+        }
+        ensure!(administrator(bed, "asked", NAMESPACE).await?.is_some_and(|found| found.user == "admin"));
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_audit_lets_pass_writes_down_and_counts() -> Result<()> {
+    Bed::with(async |bed| {
+        if !nobody_asked(bed).await? {
+            return Ok(());
+        }
+        let policy = merged(strict(), &json!({"userInfo": {"mode": "Audit"}}));
+        let (operator, doors) = guard(bed, &policy).await?;
+        bed.install_webhooks("user-info", &doors, |_| ()).await?;
+        let refused = r#"verb="user_info",decision="refused",clause="not_allowed""#;
+        // Dry runs are judged as well, so that it is seen when the API server asks.
+        eventually("the API server to ask queuewarden", PATIENCE, || async {
+            let probe = pod("probe", NAMESPACE, &claim("boss"));
+            kubectl(bed, "mallory", &["create", "--dry-run=server"], &probe).await?;
+            Ok((operator.metric("queuewarden_decisions_total", refused).await? > 0.0).then_some(()))
+        })
+        .await?;
+        let before = operator.metric("queuewarden_decisions_total", refused).await?;
+        create(bed, "mallory", &pod("looked-at", NAMESPACE, &claim("boss"))).await?;
+        create(bed, "alice", &pod("plain", NAMESPACE, &json!({}))).await?;
+        ensure!(
+            operator.metric("queuewarden_decisions_total", refused).await? > before,
+            "nothing was counted"
+        );
+        let pods: Api<Pod> = Api::namespaced(bed.client()?, NAMESPACE);
+        let annotations = |pod: Pod| said(&pod.metadata.annotations.unwrap_or_default());
+        ensure!(annotations(pods.get("looked-at").await?)?.is_some_and(|found| found.user == "boss"));
+        ensure!(annotations(pods.get("plain").await?)?.is_none(), "an audit adds nothing");
+        let log = operator.log().await?;
+        let line = log.lines().find(|line| line.contains("looked-at")).context("nothing is written down")?;
+        for word in ["queuewarden::audit", "mallory", "boss", "not_allowed", "refused"] {
+            ensure!(line.contains(word), "no {word:?} in {line}");
+        }
+
+        // The switch alone makes it a guard.
+        bed.kubectl(&[
+            "patch",
+            "admissionpolicy",
+            "default",
+            "--type=merge",
+            "-p",
+            r#"{"spec":{"userInfo":{"mode":"Enforce"}}}"#,
+        ])
+        .await?;
+        eventually("what was only looked at to be refused", PATIENCE, || async {
+            let probe = pod("probe", NAMESPACE, &claim("boss"));
+            super::refused(
+                kubectl(bed, "mallory", &["create", "--dry-run=server"], &probe).await,
+                &["mallory"],
+            )?;
+            Ok(Some(()))
+        })
+        .await
+    })
+    .await
+}

@@ -1,0 +1,232 @@
+//! Who submits, and how it comes to be known: `YuniKorn`'s admission controller with its holes, the guard that closes them, and what the real
+//! scheduler sees of either.
+
+mod alice;
+mod beside;
+mod harmless;
+mod holes;
+mod parity;
+mod time;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt as _;
+use kube::api::{Api, ListParams};
+use queuewarden::model::admission::request::USER_INFO;
+use queuewarden_e2e::bed::NAMESPACE;
+use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Capability, Doors, Kind, Operator, eventually};
+use serde_json::{Value, json};
+
+/// Everybody may submit to every queue, and asks for the one in the label or gets that of the namespace.
+const OPEN: &str = "partitions: [{name: default, placementrules: [{name: provided, create: true}, {name: tag, value: namespace, create: true}], \
+     queues: [{name: root, submitacl: '*'}]}]\n";
+/// Its pods get no application of their own.
+const UNLABELLED: &str = "queuewarden-e2e-no-label";
+
+/// `YuniKorn` does not look at it.
+const BYPASSED: &str = "queuewarden-e2e-bypassed";
+
+/// What more people may do, and where.
+const FURNITURE: &str = include_str!("furniture.yaml");
+
+/// `YuniKorn` as its Helm chart installs it, with Kubernetes' controllers; everybody may submit. `false` where the cluster cannot do that.
+async fn yunikorn_alone(bed: &Bed) -> Result<bool> {
+    if !nobody_asked(bed).await? {
+        return Ok(false);
+    }
+    bed.start_admission_controller().await?;
+    bed.start_controller_manager().await?;
+    Ok(true)
+}
+
+/// The scheduler, and nobody whom the API server asks; everybody may submit. `false` where the cluster cannot do that.
+async fn nobody_asked(bed: &Bed) -> Result<bool> {
+    let needed = [Capability::OperatorProcess, Capability::AdmissionProcess, Capability::ControllerManager];
+    if !bed.can_run(&needed)? {
+        return Ok(false);
+    }
+    bed.apply_text(FURNITURE, "queuewarden-e2e").await?;
+    bed.set_base(OPEN).await?;
+    bed.yunikorn()?.wait_for_text(OPEN, PATIENCE).await?;
+    Ok(true)
+}
+
+/// Kinds of other people's whose templates the guard is told of.
+const TEMPLATES: [(&str, &str, &str); 5] = [
+    ("sparkoperator.k8s.io", "sparkapplications", "spec.driver.annotations"),
+    ("sparkoperator.k8s.io", "sparkapplications", "spec.executor.annotations"),
+    ("kubeflow.org", "pytorchjobs", "spec.pytorchReplicaSpecs.*.template"),
+    ("ray.io", "rayclusters", "spec.headGroupSpec.template"),
+    ("ray.io", "rayclusters", "spec.workerGroupSpecs.*.template"),
+];
+
+/// The `spec` of an `AdmissionPolicy` that closes the holes.
+fn strict() -> Value {
+    let template = |(group, resource, path)| json!({"group": group, "resource": resource, "path": path});
+    let templates: Vec<Value> = TEMPLATES.into_iter().map(template).collect();
+    json!({"userInfo": {"mode": "Enforce", "profile": "strict", "templates": templates}})
+}
+
+/// queuewarden with this policy beside the scheduler; nobody asks it yet.
+async fn guard<'bed>(bed: &'bed Bed, policy: &Value) -> Result<(Operator<'bed>, Doors)> {
+    bed.install().await?;
+    bed.apply_file("manifests/user-info/rbac.yaml").await?;
+    let object = |kind: &str, spec: &Value| {
+        json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": kind, "metadata": {"name": "default"}, "spec": spec})
+            .to_string()
+    };
+    let config = json!({"schedulerUrl": bed.scheduler_url()});
+    bed.apply_text(&object("YuniKornConfig", &config), "e2e").await?;
+    bed.apply_text(&object("AdmissionPolicy", policy), "e2e").await?;
+    let (operator, doors) = Operator::start_serving(bed, &[]).await?;
+    bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+    bed.wait_for(Kind::AdmissionPolicy, "default", is_true("Accepted"), PATIENCE).await?;
+    Ok((operator, doors))
+}
+
+/// Makes the API server ask, by the manifests in this folder, and waits until it does: what it must refuse is refused.
+async fn ask(bed: &Bed, folder: &str, doors: &Doors) -> Result<()> {
+    bed.install_webhooks(folder, doors, add_templates).await?;
+    eventually("the API server to ask queuewarden", PATIENCE, || async {
+        let probe = controller("ReplicationController", "probe", &claim("boss"));
+        let answer = kubectl(bed, "mallory", &["create", "--dry-run=server"], &probe).await;
+        refused(answer, &["user-info.queuewarden.dev"])?;
+        Ok(Some(()))
+    })
+    .await
+}
+
+/// As the kustomization of whoever has such kinds does it.
+fn add_templates(configuration: &mut Value) {
+    let of_group = |group: &str, resource: &str| {
+        json!({"apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"],
+            "resources": [resource], "scope": "Namespaced"})
+    };
+    let rules = configuration.pointer_mut("/webhooks/0/rules").and_then(Value::as_array_mut);
+    if let Some(rules) = rules {
+        for (group, resource) in TEMPLATES.map(|(group, resource, _)| (group, resource)) {
+            let rule = of_group(group, resource);
+            if !rules.contains(&rule) {
+                rules.push(rule);
+            }
+        }
+    }
+}
+
+/// `kubectl ARGS -f -` as this user, who is one of the people.
+async fn kubectl(bed: &Bed, user: &str, args: &[&str], object: &Value) -> Result<String> {
+    let who = format!("--as={user}");
+    let who = [who.as_str(), "--as-group=people", "--as-group=system:authenticated"];
+    bed.kubectl_with_input(&[args, &["-f", "-"], &who].concat(), &object.to_string()).await
+}
+
+/// `kubectl create` of an object by this user.
+async fn create(bed: &Bed, user: &str, object: &Value) -> Result<String> {
+    kubectl(bed, user, &["create"], object).await
+}
+
+/// The annotation in which a workload says that it is this user's.
+fn claim(user: &str) -> Value {
+    json!({USER_INFO: json!({"user": user, "groups": ["bosses"]}).to_string()})
+}
+
+/// A pod template whose pods are of the application `name`.
+fn template(name: &str, annotations: &Value) -> Value {
+    let container = json!({
+        "name": "main", "image": "none", "resources": {"requests": {"cpu": "10m", "memory": "10Mi"}},
+    });
+    let labels = json!({"applicationId": name, "yunikorn.apache.org/queue": "root.people", "run": name});
+    json!({"metadata": {"labels": labels, "annotations": annotations}, "spec": {"containers": [container]}})
+}
+
+/// An object of `apps/v1` or `v1` that keeps one pod of this template.
+fn controller(kind: &str, name: &str, annotations: &Value) -> Value {
+    let (version, selector) = match kind {
+        "ReplicationController" => ("v1", json!({"run": name})),
+        _ => ("apps/v1", json!({"matchLabels": {"run": name}})),
+    };
+    json!({"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"replicas": 1, "selector": selector, "template": template(name, annotations)}})
+}
+
+/// A pod by itself.
+fn pod(name: &str, namespace: &str, annotations: &Value) -> Value {
+    let template = template(name, annotations);
+    let head = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}});
+    merged(template, &head)
+}
+
+/// An object with these fields instead of its own; `null` takes one away.
+fn merged(mut object: Value, fields: &Value) -> Value {
+    match (&mut object, fields) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (name, value) in from {
+                let own = into.remove(name).unwrap_or_default();
+                if !value.is_null() {
+                    into.insert(name.clone(), merged(own, value));
+                }
+            }
+            object
+        }
+        _ => fields.clone(),
+    }
+}
+
+/// Who submits, as `user.info` says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Submitter {
+    user: String,
+    groups: Vec<String>,
+}
+
+fn submitter(value: &Value) -> Submitter {
+    let groups = value["groups"].as_array().into_iter().flatten();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    Submitter { user: text(&value["user"]), groups: groups.map(text).collect() }
+}
+
+/// What the annotation of an object says.
+fn said(annotations: &std::collections::BTreeMap<String, String>) -> Result<Option<Submitter>> {
+    let info = annotations.get(USER_INFO).map(|text| serde_json::from_str(text)).transpose()?;
+    Ok(info.as_ref().map(submitter))
+}
+
+/// The pods of the workload of this name, once one of them is this user's: who submits it.
+async fn pods_say(bed: &Bed, application: &str, namespace: &str, user: &str) -> Result<Submitter> {
+    let pods: Api<Pod> = Api::namespaced(bed.client()?, namespace);
+    let of_it = ListParams::default().labels(&format!("run={application}"));
+    eventually(&format!("a pod of {application} by {user}"), PATIENCE, || async {
+        let pods = pods.list(&of_it).await?;
+        let mut seen = Vec::new();
+        for pod in pods {
+            match said(pod.annotations())? {
+                Some(found) if found.user == user => return Ok(Some(found)),
+                other => seen.push(other),
+            }
+        }
+        anyhow::bail!("there are pods of {seen:?}")
+    })
+    .await
+}
+
+/// Whose application this is to the scheduler.
+async fn application(bed: &Bed, id: &str) -> Result<Submitter> {
+    let rest = bed.yunikorn()?;
+    eventually(&format!("the scheduler to have {id}"), PATIENCE, || async {
+        let active = rest.get("/ws/v1/partition/default/applications/active").await?;
+        let mut all = active.as_array().into_iter().flatten();
+        Ok(all.find(|application| application["applicationID"] == id).map(submitter))
+    })
+    .await
+}
+
+/// A refusal whose reason has all of these words.
+fn refused(answer: Result<String>, words: &[&str]) -> Result<()> {
+    let error = answer.err().context("it was let through")?.to_string();
+    for word in words {
+        ensure!(error.contains(word), "no {word:?} in {error}");
+    }
+    Ok(())
+}

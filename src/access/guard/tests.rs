@@ -1,0 +1,398 @@
+//! Profile strict, case by case; and what holds in all cases.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::model::admission::request::{USER_INFO, USERNAME};
+use crate::model::admission::{
+    AccessControl, AccessList, BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, Operation, TRUST_CONTROLLERS,
+    UserInfo,
+};
+
+const CONTROLLER: &str = "system:serviceaccount:kube-system:job-controller";
+const ALICE: &str = r#"{"user":"alice","groups":["devs","system:authenticated"]}"#;
+const BOB: &str = r#"{"user":"bob","groups":["ops"]}"#;
+
+fn access(keys: &[(&str, &str)]) -> AccessControl {
+    let keys = keys.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    AccessControl::from_keys(&keys).0
+}
+
+/// A request of somebody, and the keys it is judged by.
+struct Case {
+    operation: Operation,
+    user: &'static str,
+    groups: Vec<String>,
+    site: Site,
+    is_replica_set: bool,
+    moment: Moment,
+}
+
+fn text(text: &str) -> Given {
+    Given::Text(text.to_owned())
+}
+
+fn template(given: Given, old: Given) -> Site {
+    Site { place: "spec.template".to_owned(), changed: given != old, given, old, ..Site::default() }
+}
+
+fn created(user: &'static str, given: Given) -> Case {
+    let groups = ["devs", "system:authenticated"].map(str::to_owned).to_vec();
+    let site = Site { changed: true, ..template(given, Given::Absent) };
+    Case { operation: Operation::Create, user, groups, site, is_replica_set: false, moment: Moment::Mutating }
+}
+
+fn updated(user: &'static str, old: Given, given: Given) -> Case {
+    Case { operation: Operation::Update, site: template(given, old), ..created(user, Given::Absent) }
+}
+
+impl Case {
+    fn judged(&self, keys: &[(&str, &str)]) -> Judgement {
+        let asked = Asked {
+            operation: self.operation,
+            kind: "Deployment",
+            is_replica_set: self.is_replica_set,
+            user: self.user,
+            groups: &self.groups,
+            has_templates: true,
+            sites: std::slice::from_ref(&self.site),
+            moment: self.moment,
+        };
+        judge(&asked, &access(keys))
+    }
+
+    fn at_the_end(mut self) -> Self {
+        self.moment = Moment::Final;
+        self
+    }
+
+    fn decided(&self, keys: &[(&str, &str)]) -> (Verdict, &'static str) {
+        let judgement = self.judged(keys);
+        (judgement.verdict, judgement.rule.as_str())
+    }
+}
+
+#[test]
+fn what_is_missing_becomes_the_requesters_own_name() {
+    let judgement = created("alice", Given::Absent).judged(&[]);
+    assert_eq!(judgement.additions, [Addition { site: 0, text: ALICE.to_owned() }]);
+    assert_eq!((judgement.verdict, judgement.user.as_str()), (Verdict::Added, "alice"));
+    let end = created("alice", Given::Absent).at_the_end();
+    assert_eq!(end.decided(&[]), (Verdict::Refused, "missing"));
+}
+
+#[test]
+fn at_creation_only_ones_own_name_is_right_unless_a_list_says_so() {
+    use Verdict::{Kept, Refused};
+    let users = (EXTERNAL_USERS, "^alice$");
+    let groups = (EXTERNAL_GROUPS, "^devs$");
+    for (user, given, keys, expected) in [
+        ("alice", ALICE, &[][..], (Kept, "own")),
+        ("alice", r#"{"groups":["system:authenticated","devs","devs"],"user":"alice"}"#, &[], (Kept, "own")),
+        ("alice", r#"{"user":"alice"}"#, &[], (Refused, "not_allowed")),
+        (
+            "alice",
+            r#"{"user":"alice","groups":["devs","system:authenticated","ops"]}"#,
+            &[],
+            (Refused, "not_allowed"),
+        ),
+        ("alice", BOB, &[], (Refused, "not_allowed")),
+        ("alice", "", &[], (Refused, "not_allowed")),
+        ("alice", BOB, &[users], (Kept, "external_users")),
+        ("alice", BOB, &[groups], (Kept, "external_groups")),
+        ("alice", BOB, &[(BYPASS_AUTH, "true")], (Kept, "bypass_auth")),
+        ("alice", r#"{"User":"bob"}"#, &[users], (Refused, "form")),
+        ("alice", r#"{"user":"bob","user":"carol"}"#, &[(BYPASS_AUTH, "true")], (Refused, "form")),
+        ("alice", "", &[users], (Refused, "form")),
+        (CONTROLLER, BOB, &[], (Kept, "system_users")),
+        (CONTROLLER, BOB, &[(TRUST_CONTROLLERS, "false")], (Refused, "not_allowed")),
+    ] {
+        let case = created(user, text(given));
+        assert_eq!(case.decided(keys), expected, "{user} {given} {keys:?}");
+        assert_eq!(case.at_the_end().decided(keys), expected, "{user} {given} {keys:?}, at the end");
+    }
+    let odd = created("alice", Given::Odd("a number".into()));
+    assert_eq!(odd.decided(&[users]), (Refused, "form"));
+}
+
+#[test]
+fn what_is_set_stays_unless_a_list_says_otherwise() {
+    use Verdict::{Kept, Refused, Unchanged};
+    let lists = &[(EXTERNAL_USERS, "^alice$")][..];
+    for (old, given, keys, expected) in [
+        (text(BOB), text(BOB), &[][..], (Unchanged, "unchanged")),
+        (text("x"), text("x"), &[], (Unchanged, "unchanged")),
+        (Given::Odd("a list".into()), Given::Odd("a list".into()), &[], (Unchanged, "unchanged")),
+        (text(BOB), text(ALICE), &[], (Refused, "immutable")),
+        (text(ALICE), text(BOB), &[], (Refused, "immutable")),
+        (text(BOB), Given::Absent, &[], (Refused, "immutable")),
+        (text(BOB), text(ALICE), lists, (Kept, "external_users")),
+        (text(BOB), Given::Absent, lists, (Kept, "external_users")),
+        (text(BOB), text("{}"), lists, (Refused, "form")),
+        (text(BOB), Given::Odd("null".into()), lists, (Refused, "form")),
+        (Given::Absent, text(BOB), &[], (Refused, "not_allowed")),
+        (Given::Absent, text(ALICE), &[], (Kept, "own")),
+        (text(BOB), text(ALICE), &[(BYPASS_AUTH, "true")], (Kept, "bypass_auth")),
+    ] {
+        let case = updated("alice", old.clone(), given.clone());
+        assert_eq!(case.decided(keys), expected, "{old:?} {given:?} {keys:?}");
+        assert_eq!(case.at_the_end().decided(keys), expected, "{old:?} {given:?} {keys:?}, at the end");
+    }
+}
+
+#[test]
+fn who_leaves_their_own_name_out_gets_it_back() {
+    let spelled = r#"{"user": "alice", "groups": ["system:authenticated", "devs"]}"#;
+    let judgement = updated("alice", text(spelled), Given::Absent).judged(&[]);
+    assert_eq!(judgement.additions, [Addition { site: 0, text: spelled.to_owned() }]);
+}
+
+#[test]
+fn an_update_adds_a_name_only_where_people_change_the_template_anyway() {
+    let mut case = updated("alice", Given::Absent, Given::Absent);
+    assert_eq!(case.decided(&[]), (Verdict::Unchanged, "unchanged"));
+    case.site.changed = true;
+    assert_eq!(case.judged(&[]).additions.len(), 1);
+    case.user = CONTROLLER;
+    assert_eq!(case.decided(&[]), (Verdict::Unchanged, "unchanged"));
+    case.user = "alice";
+    assert_eq!(case.at_the_end().decided(&[]), (Verdict::Unchanged, "unchanged"));
+}
+
+#[test]
+fn the_replica_set_of_a_deployment_is_left_as_it_is_and_may_not_lie() {
+    let mut case = created(CONTROLLER, Given::Absent);
+    case.is_replica_set = true;
+    assert_eq!(case.decided(&[]), (Verdict::Unchanged, "replica_set"));
+    assert_eq!(case.decided(&[(TRUST_CONTROLLERS, "false")]), (Verdict::Unchanged, "replica_set"));
+    case.site.given = text(BOB);
+    assert_eq!(case.decided(&[]), (Verdict::Kept, "system_users"));
+    assert_eq!(case.decided(&[(TRUST_CONTROLLERS, "false")]), (Verdict::Refused, "not_allowed"));
+    case.site.given = Given::Absent;
+    case.user = "alice";
+    assert_eq!(case.decided(&[]), (Verdict::Added, "missing"));
+}
+
+/// Seed: with bypassAuth nothing is added where the label is set.
+#[test]
+fn the_label_counts_only_where_everything_is_bypassed_and_is_always_reported() {
+    let mut case = created("alice", Given::Absent);
+    case.site.username = "carol".to_owned();
+    for (keys, expected, told) in [
+        (&[][..], Verdict::Added, "does not count beside the annotation"),
+        (&[(BYPASS_AUTH, "true")], Verdict::Kept, "only until YuniKorn 1.9"),
+    ] {
+        let judgement = case.judged(keys);
+        assert_eq!(judgement.verdict, expected);
+        let warning = judgement.warnings.join("\n");
+        assert!(
+            warning.contains(told) && warning.contains(USERNAME) && warning.contains("`carol`"),
+            "{warning}"
+        );
+    }
+    case.site.username.clear();
+    assert_eq!(case.decided(&[(BYPASS_AUTH, "true")]), (Verdict::Added, "missing"));
+}
+
+#[test]
+fn a_node_set_by_hand_is_reported() {
+    let mut case = created("alice", Given::Absent);
+    case.site.node_name = "node-1".to_owned();
+    let warnings = case.judged(&[]).warnings;
+    assert!(warnings[0].contains("spec.nodeName (`node-1`) puts it past the scheduler"), "{warnings:?}");
+    case.user = CONTROLLER;
+    assert!(case.judged(&[]).warnings.is_empty());
+}
+
+#[test]
+fn a_refusal_says_who_and_what_and_how() {
+    let judgement = created("alice", text(BOB)).judged(&[]);
+    assert_eq!(judgement.refusal(Mode::Audit), None);
+    let reason = judgement.refusal(Mode::Enforce).unwrap();
+    assert_eq!(
+        reason,
+        "user `alice` in groups [devs, system:authenticated] may not create or change this Deployment (spec.template) with this \
+         yunikorn.apache.org/user.info: it names user `bob`, and none of trustControllers with systemUsers, externalUsers and externalGroups \
+         lets them (what would help: leave yunikorn.apache.org/user.info out, so that it becomes the requester's own name; or add `^alice$` to \
+         externalUsers of the AdmissionPolicy; or add `^devs$` to externalGroups of the AdmissionPolicy)"
+    );
+    let distrusted = created(CONTROLLER, text(BOB)).judged(&[(TRUST_CONTROLLERS, "false")]);
+    assert!(distrusted.reason.contains("set trustControllers to true"), "{}", distrusted.reason);
+    let changed = updated("alice", text(ALICE), text(BOB)).judged(&[]);
+    assert!(changed.reason.contains("would be changed") && changed.reason.contains("leave it as it was"));
+    let odd = created("alice", text(&"é".repeat(9000))).judged(&[(EXTERNAL_USERS, "^alice$")]);
+    assert!(odd.reason.chars().count() <= 2000, "{}", odd.reason.len());
+}
+
+#[test]
+fn what_is_not_known_is_refused() {
+    let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
+    let judgement = created("alice", text(BOB)).judged(&[(EXTERNAL_USERS, &deep)]);
+    assert_eq!((judgement.verdict, judgement.rule), (Verdict::Refused, Rule::Configuration));
+    assert!(judgement.reason.contains("externalUsers"), "{}", judgement.reason);
+    assert_eq!(created("alice", text(ALICE)).decided(&[(EXTERNAL_USERS, &deep)]), (Verdict::Kept, "own"));
+}
+
+#[test]
+fn where_nothing_is_nothing_is_said_unless_a_path_leads_nowhere() {
+    let asked = |operation, has_templates| Asked {
+        operation,
+        kind: "SparkApplication",
+        is_replica_set: false,
+        user: "alice",
+        groups: &[],
+        has_templates,
+        sites: &[],
+        moment: Moment::Mutating,
+    };
+    let judged = |operation, has_templates| judge(&asked(operation, has_templates), &access(&[]));
+    assert_eq!(judged(Operation::Create, false), judged(Operation::Other, true));
+    let nowhere = judged(Operation::Create, true);
+    assert_eq!(nowhere.verdict, Verdict::NotAsked);
+    assert!(nowhere.warnings[0].contains("spec.userInfo.templates"), "{nowhere:?}");
+}
+
+fn given() -> impl Strategy<Value = Given> {
+    prop_oneof![
+        3 => Just(Given::Absent),
+        2 => Just(text(ALICE)),
+        2 => Just(text(BOB)),
+        1 => Just(text(r#"{"user":"alice"}"#)),
+        1 => Just(text(r#"{"User":"bob"}"#)),
+        1 => r#"\{"user":"(alice|bob|)","groups":\["(devs|ops)"(,"system:authenticated")?\]\}"#.prop_map(Given::Text),
+        1 => r"\PC{0,12}".prop_map(Given::Text),
+        1 => Just(Given::Odd("a number".to_owned())),
+    ]
+}
+
+fn site() -> impl Strategy<Value = Site> {
+    (given(), given(), any::<bool>(), prop_oneof![Just(""), Just("carol")]).prop_map(
+        |(given, old, changed, username)| Site {
+            place: "spec.template".to_owned(),
+            changed: changed || given != old,
+            username: username.to_owned(),
+            given,
+            old,
+            ..Site::default()
+        },
+    )
+}
+
+prop_compose! {
+    fn keys()(
+        bypass in prop::option::weighted(0.2, Just((BYPASS_AUTH, "true"))),
+        trust in prop::option::of(Just((TRUST_CONTROLLERS, "false"))),
+        users in prop::option::weighted(0.3, prop_oneof![Just("^alice$"), Just("^airflow$"), Just("(")]),
+        groups in prop::option::weighted(0.3, prop_oneof![Just("^devs$"), Just("^ops$")]),
+    ) -> Vec<(&'static str, &'static str)> {
+        let users = users.map(|text| (EXTERNAL_USERS, text));
+        let groups = groups.map(|text| (EXTERNAL_GROUPS, text));
+        [bypass, trust, users, groups].into_iter().flatten().collect()
+    }
+}
+
+fn who() -> impl Strategy<Value = (&'static str, Vec<String>)> {
+    let groups =
+        prop::collection::vec(prop_oneof![Just("devs"), Just("ops"), Just("system:authenticated")], 0..3);
+    let users = prop_oneof![4 => Just("alice"), 2 => Just("bob"), 2 => Just(CONTROLLER), 1 => Just("")];
+    (users, groups).prop_map(|(user, groups)| (user, groups.into_iter().map(str::to_owned).collect()))
+}
+
+fn job<'a>(
+    operation: Operation,
+    is_replica_set: bool,
+    (user, groups): (&'a str, &'a [String]),
+    sites: &'a [Site],
+    moment: Moment,
+) -> Asked<'a> {
+    Asked { operation, kind: "Job", is_replica_set, user, groups, has_templates: true, sites, moment }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Whatever passes at the end names the requester, or was there before, or is the requester's to give; and what an update takes away is
+    /// theirs to take.
+    #[test]
+    fn nobody_gets_a_name_that_is_neither_theirs_nor_theirs_to_give(
+        sites in prop::collection::vec(site(), 1..4), keys in keys(), (user, groups) in who(),
+        create in any::<bool>(), is_replica_set in any::<bool>(),
+    ) {
+        let operation = if create { Operation::Create } else { Operation::Update };
+        let sites: Vec<Site> =
+            sites.into_iter().map(|site| if create { Site { old: Given::Absent, ..site } } else { site }).collect();
+        let access = access(&keys);
+        let asked = job(operation, is_replica_set, (user, &groups), &sites, Moment::Final);
+        if judge(&asked, &access).verdict == Verdict::Refused {
+            return Ok(());
+        }
+        let may_set = access.bypass_auth
+            || matches!(access.is_annotation_allowed(user, &groups), crate::model::admission::Verdict::Allowed(_));
+        let set = |groups: &[String]| groups.iter().cloned().collect::<BTreeSet<_>>();
+        for site in &sites {
+            let same = site.given == site.old;
+            match &site.given {
+                Given::Text(text) => {
+                    // What the scheduler reads, which is not strict.
+                    let is_own = UserInfo::read(text).is_ok_and(|info| info.user == user && set(&info.groups) == set(&groups));
+                    prop_assert!(may_set || is_own || (!create && same), "{text} of {user}");
+                }
+                Given::Absent => prop_assert!(may_set || same, "{site:?} of {user}"),
+                Given::Odd(_) => prop_assert!(!create && same),
+            }
+        }
+    }
+
+    /// After the patch nothing is left to patch, and what the first webhook lets pass the last one does.
+    #[test]
+    fn what_is_added_stands(
+        sites in prop::collection::vec(site(), 1..4), keys in keys(), (user, groups) in who(),
+        create in any::<bool>(), is_replica_set in any::<bool>(),
+    ) {
+        let operation = if create { Operation::Create } else { Operation::Update };
+        let mut sites: Vec<Site> =
+            sites.into_iter().map(|site| if create { Site { old: Given::Absent, ..site } } else { site }).collect();
+        let access = access(&keys);
+        let first = judge(&job(operation, is_replica_set, (user, &groups), &sites, Moment::Mutating), &access);
+        prop_assert!(first.verdict != Verdict::Refused || (first.additions.is_empty() && !first.reason.is_empty()));
+        prop_assert_eq!(first.verdict == Verdict::Added, !first.additions.is_empty());
+        if first.verdict == Verdict::Refused {
+            return Ok(());
+        }
+        let mut seen = BTreeSet::new();
+        for addition in &first.additions {
+            prop_assert_eq!(&sites[addition.site].given, &Given::Absent);
+            prop_assert!(seen.insert(addition.site));
+            sites[addition.site].given = Given::Text(addition.text.clone());
+        }
+        for moment in [Moment::Mutating, Moment::Final] {
+            let again = judge(&job(operation, is_replica_set, (user, &groups), &sites, moment), &access);
+            prop_assert!(again.additions.is_empty() && again.verdict != Verdict::Refused, "{:?}", again);
+        }
+    }
+}
+
+#[test]
+fn every_rule_and_list_has_a_word_of_its_own() {
+    let lists =
+        [AccessList::SystemUsers, AccessList::ExternalUsers, AccessList::ExternalGroups].map(Rule::Allowed);
+    let rules = [
+        Rule::NoPods,
+        Rule::Unchanged,
+        Rule::ReplicaSet,
+        Rule::Own,
+        Rule::BypassAuth,
+        Rule::Missing,
+        Rule::NotAllowed,
+        Rule::Immutable,
+        Rule::Form,
+        Rule::Nobody,
+        Rule::Configuration,
+        Rule::YuniKorn,
+    ];
+    let words: BTreeSet<_> = rules.into_iter().chain(lists).map(Rule::as_str).collect();
+    assert_eq!(words.len(), rules.len() + lists.len());
+    assert!(USER_INFO.starts_with("yunikorn.apache.org/"));
+}

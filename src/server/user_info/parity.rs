@@ -1,0 +1,81 @@
+//! Profile yunikorn: what `YuniKorn`'s admission controller answers, decision for decision and patch for patch.
+
+use serde_json::{Value, json};
+
+use super::audit::note;
+use super::beside::Beside;
+use crate::access::guard::{Judgement, Mode};
+use crate::api::review::admission;
+use crate::api::review::user_info::{Asked, notes};
+use crate::model::admission::request::USER_INFO;
+use crate::model::admission::{self as model, Evaluation, Outcome, Request, Surroundings, UserInfo};
+use crate::server::audit::Audit;
+use crate::server::refusal::Refusal;
+use crate::server::{Doors, surroundings};
+
+/// The response.
+pub(super) async fn answer(
+    doors: &Doors,
+    beside: &Beside,
+    audit: &Audit,
+    review: &Value,
+    (asked, mode): (Asked, Mode),
+) -> Result<Value, Refusal> {
+    let request = admission::read(review).map_err(|why| Refusal::bad_request(why.to_string()))?.request;
+    let evaluation = evaluated(doors, &request).await.map_err(Refusal::unavailable)?;
+    let user = evaluation.submitter.as_ref().map_or(&*request.user, |submitter| &*submitter.user);
+    let judgement = match &evaluation.outcome {
+        // Here a name of the requester's own is the work of YuniKorn's controller, which comes first.
+        Outcome::Denied(_) if is_own(&request) && beside.is_registered(doors).await => {
+            Judgement::of_yunikorn(None, false, &request.user)
+        }
+        Outcome::Denied(message) => Judgement::of_yunikorn(Some(message), false, user),
+        Outcome::Allowed => Judgement::of_yunikorn(None, !evaluation.patches.is_empty(), user),
+        Outcome::Unknown(key) => {
+            let why = format!("{key} decides, and what it holds is not known");
+            return Err(Refusal::unavailable(why));
+        }
+    };
+    note(audit, doors, &asked, &judgement, mode);
+    let refusal = judgement.refusal(mode).and(refusal_of(&evaluation));
+    let mut response =
+        json!({"uid": asked.uid, "allowed": refusal.is_none(), "auditAnnotations": notes(&judgement)});
+    let mut insert = |field: &str, value: Value| {
+        response.as_object_mut().and_then(|fields| fields.insert(field.to_owned(), value));
+    };
+    if let Some(message) = refusal {
+        // Neither code nor reason: so kubectl prints what it prints of YuniKorn's.
+        insert("status", json!({"message": message}));
+    }
+    if mode == Mode::Enforce && !evaluation.patches.is_empty() {
+        insert("patch", admission::encoded(&evaluation.patches));
+        insert("patchType", "JSONPatch".into());
+    }
+    Ok(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}))
+}
+
+/// The admission controller's own words: only what is written down is made visible, and bounded.
+fn refusal_of(evaluation: &Evaluation) -> Option<&str> {
+    match &evaluation.outcome {
+        Outcome::Denied(message) => Some(message),
+        Outcome::Allowed | Outcome::Unknown(_) => None,
+    }
+}
+
+async fn evaluated(doors: &Doors, request: &Request) -> Result<Evaluation, String> {
+    let known = doors.knowledge().ok_or("not everything was read yet")?;
+    // As YuniKorn takes it, of whose cache it may be missing.
+    let namespace = surroundings::of_namespace(doors, request.namespace()).await?;
+    let surroundings = Surroundings {
+        namespace_annotations: namespace.unwrap_or_default(),
+        priority_class_annotations: surroundings::of_priority_class(doors, &request.pod.priority_class)
+            .await?,
+    };
+    Ok(model::evaluate(request, &surroundings, &known.conf))
+}
+
+/// Whether the annotation is what the admission controller writes for this requester, byte for byte.
+fn is_own(request: &Request) -> bool {
+    let own = UserInfo { user: request.user.clone(), groups: request.groups.clone() };
+    request.pod.annotation(USER_INFO) == own.write()
+}
