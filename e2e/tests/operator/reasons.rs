@@ -67,6 +67,7 @@ async fn every_reason_is_reached() -> Result<()> {
         bases(&mut seen).await?;
         binary_data(&mut seen).await?;
         a_mirror(&mut seen).await?;
+        access_tests(&mut seen).await?;
         refused_writes(&mut seen).await?;
         observing(&mut seen).await?;
         a_scheduler_that_does_not_load(&mut seen).await?;
@@ -253,6 +254,31 @@ async fn a_mirror(seen: &mut Seen<'_>) -> Result<()> {
     seen.config("Mirrored", "True", "Mirrored").await?;
     configure(seen.bed, "").await?;
     seen.config("Ready", "True", "Ready").await?;
+    Ok(())
+}
+
+async fn access_tests(seen: &mut Seen<'_>) -> Result<()> {
+    let bed = seen.bed;
+    let test = |submit: &str| {
+        format!(
+            "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAccessTest\nmetadata: {{name: test}}\n\
+             spec: {{cases: [{{subjects: [{{user: alice}}], {submit}: {{submit: [root.prod]}}}}]}}\n"
+        )
+    };
+    apply(bed, &test("allow")).await?;
+    seen.wait(Kind::QueueAccessTest, "test", "Passing", "True", "Passing").await?;
+    apply(bed, &test("deny")).await?;
+    seen.wait(Kind::QueueAccessTest, "test", "Passing", "False", "Failing").await?;
+    // Which groups the scheduler's machine knows is not asked.
+    bed.set_base(&BASE.replace("- name: default\n", "- name: default\n    usergroupresolver: {type: os}\n"))
+        .await?;
+    apply(bed, &acl("good", "root.prod", "submit: {users: [bob]}")).await?;
+    seen.wait(Kind::QueueAccessTest, "test", "Passing", "Unknown", "Undecided").await?;
+    delete(bed, "queueaccesstest", "test").await?;
+    bed.set_base(BASE).await?;
+    apply(bed, &acl("good", "root.prod", "submit: {users: [alice]}")).await?;
+    seen.config("Ready", "True", "Ready").await?;
+    seen.queue_acl("good", "Ready", "True", "Ready").await?;
     Ok(())
 }
 
