@@ -47,6 +47,32 @@ pub struct Value {
     pub verbatim: bool,
     /// A variable in it that is not known.
     pub unbound: Option<String>,
+    /// Whether its variables lead on and on: Hadoop throws instead of returning it.
+    pub endless: bool,
+}
+
+impl Value {
+    /// Why Hadoop does not go on with it.
+    pub fn refusal(&self) -> Option<Finding> {
+        let message = format!(
+            "variables are replaced {MAX_SUBSTITUTIONS} times, and these lead on: Hadoop refuses that"
+        );
+        let diagnostic = Diagnostic::error(codes::HADOOP_REFUSES, message).help("write the value itself");
+        self.endless.then(|| Finding::at(self.place, diagnostic))
+    }
+}
+
+/// A text with its variables replaced.
+struct Substituted {
+    text: String,
+    unbound: Option<String>,
+    endless: bool,
+}
+
+impl Substituted {
+    fn of(text: String, unbound: Option<String>) -> Self {
+        Self { text, unbound, endless: false }
+    }
 }
 
 /// One property as the parser has put it together.
@@ -118,9 +144,10 @@ impl Configuration {
     /// `get`: the value with its variables replaced; `None` when it is not set.
     pub fn get(&self, name: &str) -> Option<Value> {
         let written = self.settings.get(name).filter(|written| written.set)?;
-        let (text, unbound) = self.substituted(&written.text.text);
+        let Substituted { text, unbound, endless } = self.substituted(&written.text.text);
         let verbatim = written.text.verbatim && text == written.text.text;
-        Some(Value { text, place: Place { file: written.file, span: written.text.span }, verbatim, unbound })
+        let place = Place { file: written.file, span: written.text.span };
+        Some(Value { text, place, verbatim, unbound, endless })
     }
 
     /// The names of all settings, in the order in which they are first written.
@@ -129,31 +156,35 @@ impl Configuration {
     }
 
     /// `substituteVars`, and the variable that it stopped at.
-    fn substituted(&self, text: &str) -> (String, Option<String>) {
+    fn substituted(&self, text: &str) -> Substituted {
+        let endless = |name| Substituted { text: text.to_owned(), unbound: Some(name), endless: true };
         let mut value = text.to_owned();
         for _ in 0..MAX_SUBSTITUTIONS {
-            let Some(Span { start, end }) = variable(&value) else { return (value, None) };
+            let Some(Span { start, end }) = variable(&value) else {
+                return Substituted::of(value, None);
+            };
             let name = value.get(start..end).unwrap_or_default().to_owned();
-            let Some(found) = self.variable(&name) else { return (value, Some(name)) };
+            let Some(found) = self.variable(&name) else {
+                return Substituted::of(value, Some(name));
+            };
             let reference = format!("${{{name}}}");
             if found.contains(&reference) {
-                return (text.to_owned(), Some(name));
+                return Substituted::of(text.to_owned(), Some(name));
             }
             let before = value.get(..start.saturating_sub(2)).unwrap_or_default();
             let behind = value.get(end.saturating_add(1)..).unwrap_or_default();
             value = [before, &found, behind].concat();
             if value.len() > MAX_VALUE {
-                return (text.to_owned(), Some(name));
+                return endless(name);
             }
         }
-        // Hadoop throws here.
-        match variable(&value) {
-            None => (value, None),
-            Some(Span { start, end }) => {
-                let name = value.get(start..end).unwrap_or_default().to_owned();
-                (text.to_owned(), Some(name))
-            }
-        }
+        // Hadoop does not look whether the last time was enough.
+        endless(
+            variable(&value)
+                .and_then(|Span { start, end }| value.get(start..end))
+                .unwrap_or_default()
+                .to_owned(),
+        )
     }
 
     fn variable(&self, name: &str) -> Option<String> {
@@ -396,7 +427,6 @@ mod tests {
             ("${nobody} ${b}", "${nobody} ${b}", Some("nobody")),
             ("$b ${} ${ b} ${b", "$b ${} ${ b} ${b", None),
             ("${self}", "${self}", Some("self")),
-            ("${d}", "${d}", Some("d")),
             ("${user}", "ops", None),
             ("${env.X}", "1", None),
             ("${env.X:-2}${env.Y:-2}${env.Z-3}", "123", None),
@@ -409,6 +439,14 @@ mod tests {
             let defined = [("user", "ops"), ("env.X", "1"), ("env.EMPTY", "")];
             let found = read(&[&(others.clone() + &property("a", value))], &defined).0.get("a").expect(value);
             assert_eq!((found.text.as_str(), found.unbound.as_deref()), (expected, unbound), "{value}");
+            assert_eq!(found.refusal(), None, "{value}");
+        }
+        let times = |count| "${b}".repeat(count);
+        for (value, endless) in [("${d}", true), ("${f}${b}", true), (&times(20), true), (&times(19), false)]
+        {
+            let f = property("f", "x ${b}${g}") + &property("g", "${f}");
+            let found = read(&[&(others.clone() + &f + &property("a", value))], &[]).0.get("a").expect(value);
+            assert_eq!(found.refusal().is_some(), endless, "{value}");
         }
     }
 

@@ -74,7 +74,7 @@ impl Reader<'_> {
         let mut paths: HashMap<String, usize> = HashMap::new();
         let mut next = vec![(None, ROOT.to_owned(), None)];
         while let Some((parent, name, place)) = next.pop() {
-            let queue = self.queue(parent, &name, place);
+            let queue = self.queue(parent, &name, place)?;
             if paths.insert(queue.path.clone(), self.queues.len()).is_some() {
                 let message = format!("the queue {} is named twice", quoted(&queue.path));
                 self.tell(place, Diagnostic::warning(codes::TWICE, message).help("name it once"));
@@ -101,23 +101,24 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn queue(&mut self, parent: Option<usize>, name: &str, place: Option<Place>) -> Queue {
+    fn queue(&mut self, parent: Option<usize>, name: &str, place: Option<Place>) -> Result<Queue, Refused> {
         let path = match parent.and_then(|parent| self.queues.get(parent)) {
             Some(above) => format!("{}.{name}", above.path),
             None => name.to_owned(),
         };
-        let [submit, admin] = [SUBMIT, ADMIN].map(|key| self.acl(&path, key, parent.is_none()));
-        Queue { path, name: name.to_owned(), parent, place, is_parent: false, submit, admin }
+        let submit = self.acl(&path, SUBMIT, parent.is_none())?;
+        let admin = self.acl(&path, ADMIN, parent.is_none())?;
+        Ok(Queue { path, name: name.to_owned(), parent, place, is_parent: false, submit, admin })
     }
 
-    fn acl(&mut self, path: &str, key: &str, is_root: bool) -> Setting {
+    fn acl(&mut self, path: &str, key: &str, is_root: bool) -> Result<Setting, Refused> {
         let key = format!("{PREFIX}{path}.{key}");
         match self.configuration.get(&key) {
             Some(value) => {
                 self.used.insert(key);
                 Setting::property(value, self.reading, self.findings)
             }
-            None => Setting::default_of(is_root),
+            None => Ok(Setting::default_of(is_root)),
         }
     }
 
@@ -126,6 +127,9 @@ impl Reader<'_> {
         let Some(value) = self.configuration.get(&format!("{PREFIX}{}.{QUEUES}", queue.path)) else {
             return Ok(Vec::new());
         };
+        if let Some(refusal) = value.refusal() {
+            return Err(Box::new(refusal));
+        }
         if let Some(variable) = &value.unbound {
             let message = format!(
                 "which queues there are is not known: the variable {} is not defined",

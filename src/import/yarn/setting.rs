@@ -40,7 +40,17 @@ impl Setting {
     }
 
     /// As a property has it.
-    pub(super) fn property(value: Value, reading: Reading, findings: &mut Vec<Finding>) -> Self {
+    ///
+    /// # Errors
+    /// When Hadoop refuses it.
+    pub(super) fn property(
+        value: Value,
+        reading: Reading,
+        findings: &mut Vec<Finding>,
+    ) -> Result<Self, Box<Finding>> {
+        if let Some(refusal) = value.refusal() {
+            return Err(Box::new(refusal));
+        }
         if let Some(variable) = &value.unbound {
             let message =
                 format!("the variable {} is not known here, and stays as written", quoted(variable));
@@ -49,7 +59,7 @@ impl Setting {
             findings.push(Finding::at(value.place, finding));
         }
         let acl = YarnAcl::parse(&value.text, reading);
-        Self { acl, set: true, place: Some(value.place), verbatim: value.verbatim, text: value.text }
+        Ok(Self { acl, set: true, place: Some(value.place), verbatim: value.verbatim, text: value.text })
     }
 
     /// Where a part of the text is written; all of it where that cannot be told.

@@ -28,7 +28,7 @@ pub(super) fn read(
     }
     tell_of_settings(configuration, wanted.reading, file, findings);
     let Some(value) = configuration.get(YARN_ADMIN) else { return Ok(None) };
-    Ok(Some(Setting::property(value, wanted.reading, findings)))
+    Setting::property(value, wanted.reading, findings).map(Some).map_err(|refusal| findings.push(*refusal))
 }
 
 /// What the settings do otherwise than they seem to.
@@ -45,6 +45,8 @@ fn tell_of_settings(
         .flat_map(|(_, keys)| keys.iter().chain(&LEGACY))
         .filter_map(|key| Some((*key, configuration.get(key)?)))
         .collect();
+    let others = values.iter().filter(|(key, _)| *key != YARN_ADMIN);
+    findings.extend(others.filter_map(|(_, value)| value.refusal()));
     let (rules, told) = Rules::read(dialect, values.iter().map(|(key, value)| (*key, value.text.as_str())));
     let place_of = |diagnostic: &Diagnostic| {
         values.iter().find(|(key, _)| diagnostic.message.contains(key)).map(|(_, value)| value.place)
