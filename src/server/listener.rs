@@ -159,7 +159,7 @@ impl Connection {
     }
 
     /// How it ended.
-    async fn serve(self, stream: TcpStream, stopping: watch::Receiver<()>) -> &'static str {
+    async fn serve(self, stream: TcpStream, mut stopping: watch::Receiver<()>) -> &'static str {
         let address = self.address;
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, %address, "TCP_NODELAY cannot be set");
@@ -195,7 +195,8 @@ impl Connection {
             ended = serving.as_mut() => {
                 return ended.map_or_else(|error| lost(&error, address), |()| "closed");
             }
-            why = self.ends(stopping) => why,
+            // Held on to: the server is waited for until nobody listens any more, and here something is still under way.
+            why = self.ends(&mut stopping) => why,
         };
         serving.as_mut().graceful_shutdown();
         // Who was put out has nothing under way: nobody waits for it to say goodbye.
@@ -204,7 +205,7 @@ impl Connection {
     }
 
     /// Why the server ends a connection.
-    async fn ends(&self, mut stopping: watch::Receiver<()>) -> &'static str {
+    async fn ends(&self, stopping: &mut watch::Receiver<()>) -> &'static str {
         let last_words = async {
             let _ = stopping.changed().await;
             let _ = timeout(LAST_WORDS, self.place.asked()).await;
