@@ -41,6 +41,19 @@ pub enum Verb<'a> {
     Move(&'a str),
 }
 
+impl Verb<'_> {
+    /// As reviews spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::View => "view",
+            Self::Modify => "modify",
+            Self::Kill => "kill",
+            Self::Logs => "logs",
+            Self::Move(_) => "move",
+        }
+    }
+}
+
 /// An application somewhere, and what to do with it.
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {

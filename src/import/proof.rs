@@ -63,6 +63,12 @@ pub struct Difference {
     pub place: Option<Place>,
 }
 
+impl Difference {
+    fn order(&self) -> (Direction, &Subject, Right, Code) {
+        (self.direction, &self.subject, self.right, self.code)
+    }
+}
+
 impl Proof {
     /// How many questions were asked.
     pub fn questions(&self) -> usize {
@@ -110,12 +116,7 @@ pub fn prove(
             comparison.compare(right, subject, &identity, &before, &mut proof.differences);
         }
     }
-    proof.differences.sort_by(|left, right| {
-        let key = |difference: &Difference| {
-            (difference.direction, difference.subject.clone(), difference.right, difference.code)
-        };
-        key(left).cmp(&key(right))
-    });
+    proof.differences.sort_by(|left, right| left.order().cmp(&right.order()));
     Ok(proof)
 }
 
@@ -202,9 +203,8 @@ impl Comparison<'_> {
         match granting {
             Granting::Cluster => codes::CLUSTER_ADMINS,
             Granting::Queue(queue, right) => {
-                let of =
-                    |subject: &Subject| self.imported.lost.get(&(queue, right, subject.clone())).copied();
-                of(subject).unwrap_or(codes::UNEXPLAINED)
+                let why = self.imported.lost.get(&(queue, right, subject.clone()));
+                why.copied().unwrap_or(codes::UNEXPLAINED)
             }
         }
     }

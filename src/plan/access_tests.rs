@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use super::conditions::{Finding, Reason, Type, merge};
 use super::report::events;
 use super::snapshot::{AccessTestSpec, Enforcement, Entry, Snapshot};
-use super::{AccessTestStatus, Event, ObjectStatus, Subject, text_in_force};
+use super::{AccessTestStatus, Event, ObjectStatus, Subject, taken, text_in_force, what_runs};
 use crate::access::expect::{Check, Expectations, Tally, Verdict, World, run};
 use crate::access::{Tree, sentence};
-use crate::model::config::{Config, verdict};
+use crate::model::config::Config;
 use crate::model::identity::ResolverKind;
-use crate::text::diag::Diagnostic;
+use crate::text::diag::{Diagnostic, cut};
 
 /// Most failures that a status lists.
 const MAX_FAILURES: usize = 16;
@@ -36,29 +36,14 @@ impl Queues {
 
     /// Those in force: what the ConfigMaps say; where a running scheduler does not take that over, what it was last seen to run.
     fn in_force(snapshot: &Snapshot) -> Result<Self, String> {
-        let refused = match taken(&text_in_force(snapshot)) {
-            Ok(config) => return Ok(Self::of(&config)),
-            Err(refused) => refused,
-        };
-        let running = snapshot.observed.loaded_text.as_deref().and_then(|text| taken(text).ok());
-        running.map(|config| Self::of(&config)).ok_or_else(|| {
-            format!("YuniKorn does not take the configuration, and what it runs is not known: {refused}")
-        })
+        let running = snapshot.observed.loaded_text.as_deref();
+        what_runs(&text_in_force(snapshot), running, taken).map(|config| Self::of(&config))
     }
 
     /// The checks of a test, each with what came of it.
     fn run<'e>(&self, expectations: &'e Expectations) -> Vec<Check<'e>> {
         let world = World { trees: &self.trees, resolver: self.resolver.here(), explain: &sentence };
         run(expectations, world)
-    }
-}
-
-/// The configuration, if a running scheduler takes it over.
-fn taken(text: &str) -> Result<Config, String> {
-    let verdict = verdict(text, &[]);
-    match verdict.refusal() {
-        Some(refusal) => Err(refusal),
-        None => Ok(verdict.config.unwrap_or_default()),
     }
 }
 
@@ -148,16 +133,9 @@ fn status(checks: &[Check<'_>]) -> AccessTestStatus {
 fn failures<'c>(checks: &'c [Check<'_>]) -> impl Iterator<Item = String> + 'c {
     let failed = checks.iter().filter(|check| matches!(check.verdict, Verdict::Failed(_)));
     let undecided = checks.iter().filter(|check| matches!(check.verdict, Verdict::Undecided(_)));
-    failed.chain(undecided).map(|check| cut(&format!("{}: {}", check.place(), check.line())))
-}
-
-fn cut(text: &str) -> String {
-    if text.chars().count() <= MAX_FAILURE {
-        return text.to_owned();
-    }
-    let mut cut: String = text.chars().take(MAX_FAILURE.saturating_sub(1)).collect();
-    cut.push('…');
-    cut
+    failed
+        .chain(undecided)
+        .map(|check| cut(&format!("{}: {}", check.place(), check.line()), MAX_FAILURE).into_owned())
 }
 
 /// A test with checks that hold by one configuration and not by another.

@@ -88,6 +88,35 @@ pub fn text_in_force(snapshot: &Snapshot) -> String {
     or_built_in(flat.queues(&flat.queues_key()).text)
 }
 
+/// What is read of what the scheduler runs: of the text, or, where a running scheduler does not take that over, of the one it was last seen
+/// to run.
+///
+/// # Errors
+/// When `read` takes neither.
+pub fn what_runs<T>(
+    text: &str,
+    running: Option<&str>,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<T, String> {
+    read(text).or_else(|refused| {
+        running.and_then(|running| read(running).ok()).ok_or_else(|| {
+            format!("YuniKorn does not take the configuration, and what it runs is not known: {refused}")
+        })
+    })
+}
+
+/// The configuration of a text.
+///
+/// # Errors
+/// When a running scheduler does not take it over.
+pub fn taken(text: &str) -> Result<Config, String> {
+    let verdict = verdict(text, &[]);
+    match verdict.refusal() {
+        Some(refusal) => Err(refusal),
+        None => Ok(verdict.config.unwrap_or_default()),
+    }
+}
+
 fn or_built_in(text: &str) -> String {
     if text.is_empty() { BUILT_IN } else { text }.to_string()
 }

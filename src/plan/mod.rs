@@ -39,7 +39,7 @@ use snapshot::{AdmissionPolicySpec, QueueAclInForce, Snapshot};
 use crate::access::expect::Tally;
 use crate::text::diag::Code;
 
-pub use environment::{merged, merged_alone, text_in_force};
+pub use environment::{merged, merged_alone, taken, text_in_force, what_runs};
 pub use output::{MAX_BYTES, WARN_BYTES};
 pub use policy::{submission, user_info};
 

@@ -6,13 +6,13 @@
 //! further lines of a second are counted instead. Each door has its own lines, so a busy one does not silence the others; counts are
 //! never left out.
 
-use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::operator::health::Health;
+use crate::text::diag::cut;
 
 /// Lines of one second.
 const LINES: u32 = 50;
@@ -103,14 +103,6 @@ impl Audit {
         }
         current.lines = current.lines.saturating_add(1);
         Some(std::mem::take(&mut current.left_out))
-    }
-}
-
-/// At most so many characters.
-fn cut(text: &str, most: usize) -> Cow<'_, str> {
-    match text.char_indices().nth(most) {
-        None => Cow::Borrowed(text),
-        Some(_) => Cow::Owned(text.chars().take(most.saturating_sub(1)).chain(['…']).collect()),
     }
 }
 

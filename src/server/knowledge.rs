@@ -11,11 +11,11 @@ use tokio::sync::watch;
 
 use crate::access::{Tree, guard};
 use crate::model::admission::Conf;
-use crate::model::config::{Config, verdict};
+use crate::model::config::Config;
 use crate::model::identity::ResolverKind;
 use crate::plan::attribution::{self, Attribution};
 use crate::plan::snapshot::Snapshot;
-use crate::plan::{Plan, merged, text_in_force, user_info};
+use crate::plan::{Plan, merged, taken, text_in_force, user_info, what_runs};
 
 /// One moment.
 #[derive(Debug)]
@@ -54,11 +54,7 @@ impl Queues {
     /// # Errors
     /// When a running scheduler does not take the text over.
     fn of(text: &str, attributions: &[Attribution]) -> Result<Self, String> {
-        let verdict = verdict(text, &[]);
-        if let Some(refusal) = verdict.refusal() {
-            return Err(refusal);
-        }
-        let config = verdict.config.unwrap_or_default();
+        let config = taken(text)?;
         let trees = config.partitions.iter().map(Tree::of).collect::<Result<Vec<_>, _>>();
         let mut trees = trees.map_err(|error| error.to_string())?;
         for tree in &mut trees {
@@ -110,16 +106,8 @@ fn attributions(text: &str, snapshot: &Snapshot, plan: &Plan) -> Vec<Attribution
     }
 }
 
-/// What the `ConfigMap`s say; where a running scheduler does not take that over, what it was last seen to run.
 fn queues_of(text: &str, running: Option<&str>, attributions: &[Attribution]) -> Result<Queues, String> {
-    let refused = match Queues::of(text, attributions) {
-        Ok(queues) => return Ok(queues),
-        Err(refused) => refused,
-    };
-    let running = running.and_then(|running| Queues::of(running, attributions).ok());
-    running.ok_or_else(|| {
-        format!("YuniKorn does not take the configuration, and what it runs is not known: {refused}")
-    })
+    what_runs(text, running, |text| Queues::of(text, attributions))
 }
 
 fn hash(

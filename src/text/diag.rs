@@ -13,6 +13,7 @@
 //! | `QW6xxx` | files and manifests given to the command line |
 //! | `QW7xxx` | access questions: who a user is, the rules of applications, what a tree grants, imports, reviews |
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// A stable diagnostic code: a number that never changes its meaning, and a short kebab-case title.
@@ -122,6 +123,14 @@ pub fn quoted(text: &str) -> String {
     text.chars().take(MOST).for_each(|c| show(&mut shown, c));
     shown.push_str(if text.chars().nth(MOST).is_some() { "…`" } else { "`" });
     shown
+}
+
+/// A text of at most so many characters: what is longer ends in `…`.
+pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        None => Cow::Borrowed(text),
+        Some(_) => Cow::Owned(text.chars().take(most.saturating_sub(1)).chain(['…']).collect()),
+    }
 }
 
 /// Adds a character of the user's input to what is shown: itself, or escaped when it cannot be seen or a terminal would obey it.

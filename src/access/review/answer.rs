@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::question::{ApplicationVerb, NotAsked, Question, read};
+use super::question::{NotAsked, Question, read};
 use super::{GROUP, Review};
 use crate::access::application::{self, Verb};
 use crate::access::check::{self, decide};
@@ -251,13 +251,7 @@ impl World<'_> {
         Answer::deny(decision.clause(), &why)
     }
 
-    fn with_application(
-        self,
-        verb: ApplicationVerb<'_>,
-        namespace: &str,
-        id: &str,
-        identity: &Identity,
-    ) -> Answer {
+    fn with_application(self, verb: Verb<'_>, namespace: &str, id: &str, identity: &Identity) -> Answer {
         let application = match self.applications.find(namespace, id) {
             Found::Application(application) => application,
             Found::Unknown => return Answer::undecided("no_application", &unknown(namespace, id)),
@@ -266,11 +260,8 @@ impl World<'_> {
                 return Answer::undecided("application", &why);
             }
         };
-        let question = application::Question {
-            verb: of(verb),
-            application: &application.acl,
-            queue: &application.queue,
-        };
+        let question =
+            application::Question { verb, application: &application.acl, queue: &application.queue };
         let decision = application::decide(self.tree, question, identity);
         let why = format!(
             "the application of {} in {}: {}",
@@ -280,16 +271,6 @@ impl World<'_> {
         );
         let clause = decision.clause();
         if decision.allowed() { Answer::allow(clause, &why) } else { Answer::deny(clause, &why) }
-    }
-}
-
-fn of(verb: ApplicationVerb<'_>) -> Verb<'_> {
-    match verb {
-        ApplicationVerb::View => Verb::View,
-        ApplicationVerb::Modify => Verb::Modify,
-        ApplicationVerb::Kill => Verb::Kill,
-        ApplicationVerb::Logs => Verb::Logs,
-        ApplicationVerb::Move(to) => Verb::Move(to),
     }
 }
 

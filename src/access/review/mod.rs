@@ -28,7 +28,7 @@ pub use answer::{
     Answer, Application, Applications, Found, NoApplications, Opinion, World, answer, decide_named,
 };
 pub use curious::may_ask;
-pub use question::{ApplicationVerb, NotAsked, Question, read};
+pub use question::{NotAsked, Question, read};
 
 /// The API group of the questions.
 pub const GROUP: &str = "queuewarden.dev";

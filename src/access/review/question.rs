@@ -8,6 +8,7 @@
 use std::fmt;
 
 use super::{ACCESS_GROUP, GROUP, PathAttributes, ResourceAttributes, Review};
+use crate::access::application::Verb;
 use crate::model::queue::nearest;
 use crate::model::right::Right;
 use crate::text::diag::quoted;
@@ -37,27 +38,12 @@ pub enum Question<'a> {
     /// May the user do this with an application?
     Application {
         /// What.
-        verb: ApplicationVerb<'a>,
+        verb: Verb<'a>,
         /// The namespace of its pods; empty when the question does not say.
         namespace: &'a str,
         /// Its ID.
         id: &'a str,
     },
-}
-
-/// What to do with an application.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ApplicationVerb<'a> {
-    /// See it.
-    View,
-    /// Change it.
-    Modify,
-    /// End it.
-    Kill,
-    /// Read its logs.
-    Logs,
-    /// Move it to this queue, which is written as the subresource.
-    Move(&'a str),
 }
 
 /// Why a review asks none of our questions.
@@ -90,19 +76,6 @@ impl Question<'_> {
         match self {
             Self::Queue { right, .. } | Self::AllQueues { right } => right.verb(),
             Self::Application { verb, .. } => verb.as_str(),
-        }
-    }
-}
-
-impl ApplicationVerb<'_> {
-    /// As reviews spell it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::View => "view",
-            Self::Modify => "modify",
-            Self::Kill => "kill",
-            Self::Logs => "logs",
-            Self::Move(_) => "move",
         }
     }
 }
@@ -249,14 +222,14 @@ fn right(verb: &str) -> Result<Right, NotAsked> {
     found.ok_or_else(|| other_verb("queues", QUEUE_VERBS.iter().map(|(name, _)| *name), verb))
 }
 
-fn application_verb<'a>(verb: &str, subresource: &'a str) -> Result<ApplicationVerb<'a>, NotAsked> {
+fn application_verb<'a>(verb: &str, subresource: &'a str) -> Result<Verb<'a>, NotAsked> {
     let found = match verb {
-        "view" => ApplicationVerb::View,
-        "modify" => ApplicationVerb::Modify,
-        "kill" => ApplicationVerb::Kill,
-        "logs" => ApplicationVerb::Logs,
+        "view" => Verb::View,
+        "modify" => Verb::Modify,
+        "kill" => Verb::Kill,
+        "logs" => Verb::Logs,
         "move" if subresource.is_empty() => return Err(NotAsked::NoTarget),
-        "move" => return Ok(ApplicationVerb::Move(subresource)),
+        "move" => return Ok(Verb::Move(subresource)),
         _ => {
             let verbs = ["view", "modify", "kill", "logs", "move"];
             return Err(other_verb("applications", verbs.into_iter(), verb));

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::queue::{Effective, Queue};
 use crate::api::answer::{DenialKind, Grantee, NamedKind, WrittenIn};
 use crate::model::right::Right;
+use crate::text::diag::cut;
 
 /// A cell is not longer than about this, in characters; the rest is counted.
 const MAX_CELL: usize = 80;
@@ -65,8 +66,8 @@ fn row(queue: &Queue, api_version: &str, include: Include) -> Value {
         status.leaf,
         status.dynamic,
         status.partition,
-        cut(&status.submit.acl),
-        cut(&status.admin.acl),
+        cell(&status.submit.acl),
+        cell(&status.admin.acl),
         written_in(status.submit.subjects.iter().chain(&status.admin.subjects)),
     ]});
     let object = match include {
@@ -135,11 +136,8 @@ fn written_in<'a>(subjects: impl Iterator<Item = &'a Grantee>) -> String {
     listed(places, 0)
 }
 
-fn cut(text: &str) -> String {
-    if text.chars().count() <= MAX_CELL {
-        return text.to_owned();
-    }
-    text.chars().take(MAX_CELL.saturating_sub(1)).chain(['…']).collect()
+fn cell(text: &str) -> String {
+    cut(text, MAX_CELL).into_owned()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::api::v1alpha1::Grant;
+use crate::api::v1alpha1::{Grant, MAX_NAMES};
 use crate::cli::ask::DEFAULT_PARTITION;
 use crate::cli::manifest::to_yaml;
 use crate::import::translate::Imported;
@@ -12,8 +12,6 @@ use crate::model::acl::Acl;
 use crate::model::queue::QueuePath;
 use crate::model::right::Right;
 
-/// Names of one kind in one object (`MAX_NAMES` of the schema); more of them make more objects.
-const MOST_NAMES: usize = 256;
 /// The longest name of an object.
 const MOST_LETTERS: usize = 253;
 
@@ -42,7 +40,7 @@ impl Granted {
     }
 }
 
-/// The `QueueAcl`s; more than one of a queue where one cannot hold all names.
+/// The `QueueAcl`s; more than one of a queue where one cannot hold all names ([`MAX_NAMES`]).
 pub(super) fn queue_acls(granted: &[Granted]) -> Vec<Value> {
     let mut names = HashSet::new();
     let mut objects = Vec::new();
@@ -84,9 +82,9 @@ fn grants(acl: &Acl) -> Vec<Grant> {
     }
     let users: Vec<String> = acl.users().iter().map(str::to_owned).collect();
     let groups: Vec<String> = acl.groups().iter().map(str::to_owned).collect();
-    let parts = users.len().max(groups.len()).div_ceil(MOST_NAMES).max(1);
+    let parts = users.len().max(groups.len()).div_ceil(MAX_NAMES).max(1);
     let part =
-        |names: &[String], at: usize| names.chunks(MOST_NAMES).nth(at).map(<[_]>::to_vec).unwrap_or_default();
+        |names: &[String], at: usize| names.chunks(MAX_NAMES).nth(at).map(<[_]>::to_vec).unwrap_or_default();
     (0..parts)
         .map(|at| Grant { users: part(&users, at), groups: part(&groups, at), ..Grant::default() })
         .collect()

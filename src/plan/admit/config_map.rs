@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{ACTIVATION, Answer, config, cut};
+use super::{ACTIVATION, Answer, config, one_line};
 use crate::model::config::flatten::{Flattened, Source};
 use crate::model::config::verdict;
 use crate::plan::environment::{Environment, merged, merged_alone};
@@ -98,11 +98,11 @@ fn refused(text: &str, active: &[&str], what: &str) -> Vec<String> {
             let line = diagnostic.span.and_then(|span| text.get(..span.start));
             let line = line.map(|before| before.matches('\n').count().saturating_add(1));
             let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
-            cut(&format!("{what}{line}: {diagnostic}"))
+            one_line(&format!("{what}{line}: {diagnostic}"))
         })
         .collect();
     if found.is_empty() {
-        found.extend(verdict.refusal().map(|why| cut(&format!("{what}: {why}"))));
+        found.extend(verdict.refusal().map(|why| one_line(&format!("{what}: {why}"))));
     }
     found
 }

@@ -20,7 +20,7 @@ use crate::access::Tree;
 use crate::access::diff::{between, impact};
 use crate::model::config::Config;
 use crate::model::identity::Identity;
-use crate::text::diag::Diagnostic;
+use crate::text::diag::{Diagnostic, cut};
 
 /// Most warnings of one answer.
 const MAX_WARNINGS: usize = 8;
@@ -99,7 +99,7 @@ impl Default for Answer {
 
 impl Answer {
     fn refused(clause: &'static str, why: impl Into<String>) -> Self {
-        Self { clause, refusal: Some(cut(&why.into())), warnings: Vec::new() }
+        Self { clause, refusal: Some(one_line(&why.into())), warnings: Vec::new() }
     }
 
     /// Refused by all of these.
@@ -109,7 +109,7 @@ impl Answer {
     }
 
     fn warned(warnings: &[String]) -> Self {
-        let mut warnings: Vec<_> = warnings.iter().map(|text| cut(text)).collect();
+        let mut warnings: Vec<_> = warnings.iter().map(|text| one_line(text)).collect();
         let more = warnings.len().saturating_sub(MAX_WARNINGS);
         warnings.truncate(MAX_WARNINGS);
         if more > 0 {
@@ -120,14 +120,9 @@ impl Answer {
 }
 
 /// One line of bounded length: a warning travels in an HTTP header.
-fn cut(text: &str) -> String {
+fn one_line(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if line.chars().count() <= MAX_LENGTH {
-        return line;
-    }
-    let mut cut: String = line.chars().take(MAX_LENGTH.saturating_sub(1)).collect();
-    cut.push('…');
-    cut
+    cut(&line, MAX_LENGTH).into_owned()
 }
 
 /// Whether the answer depends on [`Asked::may_escalate`].

@@ -10,6 +10,8 @@ mod parity;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::routing::post;
 use axum::{Extension, Json, Router};
@@ -17,6 +19,7 @@ use serde_json::Value;
 
 use super::Doors;
 use super::audit::Audit;
+use super::knowledge::Knowledge;
 use super::refusal::Refusal;
 use crate::access::guard::{self, Judgement, Mode, Moment, Profile, Verdict};
 use crate::api::review::change;
@@ -41,22 +44,24 @@ async fn add(
     beside: Extension<Beside>,
     Json(review): Json<Value>,
 ) -> Answer {
-    let Some((asked, mode, profile)) = looked_at(&doors, &review)? else { return Ok(silent(&review)) };
-    if profile == Profile::YuniKorn {
-        return parity::answer(&doors, &beside, &audit, &review, (asked, mode)).await.map(Json);
+    let Some((known, asked)) = looked_at(&doors, &review)? else { return Ok(silent(&review)) };
+    if known.user_info.profile == Profile::YuniKorn {
+        return parity::answer(&doors, &known, &beside, &audit, &review, asked).await.map(Json);
     }
-    let judgement = judged(&doors, &asked, Moment::Mutating)?;
+    let mode = known.user_info.mode;
+    let judgement = judged(&known, &asked, Moment::Mutating);
     note(&audit, &doors, &asked, &judgement, mode);
     Ok(Json(response(&asked, &judgement, mode)))
 }
 
 /// In mode Audit nothing was added, and what would be refused was written down before; `YuniKorn` has nobody who looks again.
 async fn check(State(doors): State<Doors>, audit: Extension<Audit>, Json(review): Json<Value>) -> Answer {
-    let Some((asked, mode, profile)) = looked_at(&doors, &review)? else { return Ok(silent(&review)) };
-    if mode == Mode::Audit || profile == Profile::YuniKorn {
+    let Some((known, asked)) = looked_at(&doors, &review)? else { return Ok(silent(&review)) };
+    let mode = known.user_info.mode;
+    if mode == Mode::Audit || known.user_info.profile == Profile::YuniKorn {
         return Ok(silent(&review));
     }
-    let mut judgement = judged(&doors, &asked, Moment::Final)?;
+    let mut judgement = judged(&known, &asked, Moment::Final);
     // Said before.
     judgement.warnings.clear();
     if judgement.verdict == Verdict::Refused {
@@ -65,8 +70,8 @@ async fn check(State(doors): State<Doors>, audit: Extension<Audit>, Json(review)
     Ok(Json(response(&asked, &judgement, mode)))
 }
 
-/// What is asked, where anybody looks.
-fn looked_at(doors: &Doors, review: &Value) -> Result<Option<(Asked, Mode, Profile)>, Refusal> {
+/// What is asked, where anybody looks, and what is known: by one state of it a request is judged.
+fn looked_at(doors: &Doors, review: &Value) -> Result<Option<(Arc<Knowledge>, Asked)>, Refusal> {
     let known = doors.knowledge().ok_or_else(|| Refusal::unavailable("not everything was read yet"))?;
     let settings = &known.user_info;
     let namespace = review.pointer("/request/namespace").and_then(Value::as_str).unwrap_or_default();
@@ -74,12 +79,11 @@ fn looked_at(doors: &Doors, review: &Value) -> Result<Option<(Asked, Mode, Profi
         return Ok(None);
     }
     let asked = read(review, &settings.templates).map_err(|why| Refusal::bad_request(why.to_string()))?;
-    Ok(Some((asked, settings.mode, settings.profile)))
+    Ok(Some((known, asked)))
 }
 
-fn judged(doors: &Doors, asked: &Asked, moment: Moment) -> Result<Judgement, Refusal> {
-    let known = doors.knowledge().ok_or_else(|| Refusal::unavailable("not everything was read yet"))?;
-    Ok(guard::judge(&asked.at(moment), &known.conf.access))
+fn judged(known: &Knowledge, asked: &Asked, moment: Moment) -> Judgement {
+    guard::judge(&asked.at(moment), &known.conf.access)
 }
 
 /// Lets it pass, and says nothing.

@@ -10,19 +10,22 @@ use crate::api::review::user_info::{Asked, notes};
 use crate::model::admission::request::USER_INFO;
 use crate::model::admission::{self as model, Evaluation, Outcome, Request, Surroundings, UserInfo};
 use crate::server::audit::Audit;
+use crate::server::knowledge::Knowledge;
 use crate::server::refusal::Refusal;
 use crate::server::{Doors, surroundings};
 
 /// The response.
 pub(super) async fn answer(
     doors: &Doors,
+    known: &Knowledge,
     beside: &Beside,
     audit: &Audit,
     review: &Value,
-    (asked, mode): (Asked, Mode),
+    asked: Asked,
 ) -> Result<Value, Refusal> {
     let request = admission::read(review).map_err(|why| Refusal::bad_request(why.to_string()))?.request;
-    let evaluation = evaluated(doors, &request).await.map_err(Refusal::unavailable)?;
+    let mode = known.user_info.mode;
+    let evaluation = evaluated(doors, known, &request).await.map_err(Refusal::unavailable)?;
     let user = evaluation.submitter.as_ref().map_or(&*request.user, |submitter| &*submitter.user);
     let judgement = match &evaluation.outcome {
         // Here a name of the requester's own is the work of YuniKorn's controller, which comes first.
@@ -62,8 +65,7 @@ fn refusal_of(evaluation: &Evaluation) -> Option<&str> {
     }
 }
 
-async fn evaluated(doors: &Doors, request: &Request) -> Result<Evaluation, String> {
-    let known = doors.knowledge().ok_or("not everything was read yet")?;
+async fn evaluated(doors: &Doors, known: &Knowledge, request: &Request) -> Result<Evaluation, String> {
     // As YuniKorn takes it, of whose cache it may be missing.
     let namespace = surroundings::of_namespace(doors, request.namespace()).await?;
     let surroundings = Surroundings {
