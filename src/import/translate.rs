@@ -293,7 +293,8 @@ fn acknowledgeable(finding: Diagnostic) -> Diagnostic {
     finding.help(format!("{help}; map it with --group-map, or leave it out with --accept {code}"))
 }
 
-fn unmapped(name: &str, why: &str) -> Diagnostic {
+/// A name that is not carried over.
+pub(super) fn unmapped(name: &str, why: &str) -> Diagnostic {
     Diagnostic::warning(codes::UNMAPPED, format!("{} is not carried over: {why}", quoted(name)))
         .help("map it to the name that the API server sends")
 }
