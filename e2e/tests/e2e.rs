@@ -7,6 +7,7 @@ mod authorizer;
 mod changes;
 mod cli;
 mod doors;
+mod import;
 mod load;
 mod operator;
 mod oracle;
