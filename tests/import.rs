@@ -39,7 +39,7 @@ fn counted(name: &str, differences: &[(Direction, Code)], may_widen: &[Code]) ->
     }
 }
 
-/// A file of a scheduler, with the yarn-site.xml beside it.
+/// A file of a scheduler, with the yarn-site.xml and the mapred-site.xml beside it.
 fn yarn(path: &Path) -> String {
     let name = file_name(path);
     let text = fs::read_to_string(path).unwrap();
@@ -48,7 +48,12 @@ fn yarn(path: &Path) -> String {
     let mut findings = Vec::new();
     let wanted = Wanted { reading: Reading::Hadoop, scheduler: (0, &text), site, defined: &[] };
     let read = if name.starts_with("fair") { Source::fair } else { Source::capacity };
-    let outcome = read(wanted, &mut findings).map(|source| {
+    let source = read(wanted, &mut findings);
+    let source = match fs::read_to_string(path.with_extension("mapred.xml")) {
+        Ok(jobs) => source.and_then(|source| source.with_jobs(wanted, (2, &jobs), &mut findings)),
+        Err(_) => source,
+    };
+    let outcome = source.map(|source| {
         let options = Options::default();
         let imported = translate(&source, &options, &mut findings);
         let proof = prove(&source, &imported, &options.names, |_, _| {}).expect(&name);
@@ -89,7 +94,7 @@ fn samples(name: &str, extension: &str) -> Vec<PathBuf> {
     let paths = fs::read_dir(folder(name)).unwrap().map(|entry| entry.unwrap().path());
     let mut paths: Vec<PathBuf> = paths
         .filter(|path| path.extension().is_some_and(|found| found == extension))
-        .filter(|path| !file_name(path).ends_with(".site.xml"))
+        .filter(|path| ![".site.xml", ".mapred.xml"].iter().any(|end| file_name(path).ends_with(end)))
         .collect();
     paths.sort();
     paths

@@ -5,6 +5,7 @@ use schemars::{Schema, schema_for};
 use crate::api::answer::{DecisionAnswer, MatrixAnswer, WhatCanAnswer, WhoCanAnswer};
 use crate::cli::application::answer::ApplicationAnswer;
 use crate::cli::diff::answer::DiffAnswer;
+use crate::cli::import::answer::ImportAnswer;
 use crate::cli::lint::LintAnswer;
 use crate::cli::place::answer::PlaceAnswer;
 use crate::cli::test::answer::TestAnswer;
@@ -15,6 +16,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("application.json", schema_for!(ApplicationAnswer)),
         ("decision.json", schema_for!(DecisionAnswer)),
         ("diff.json", schema_for!(DiffAnswer)),
+        ("import.json", schema_for!(ImportAnswer)),
         ("lint.json", schema_for!(LintAnswer)),
         ("matrix.json", schema_for!(MatrixAnswer)),
         ("place.json", schema_for!(PlaceAnswer)),

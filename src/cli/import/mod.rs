@@ -1,5 +1,6 @@
 //! `queuewarden import`: access rules of elsewhere as manifests, with the proof that nobody may do more than before.
 
+pub mod answer;
 mod arguments;
 mod compared;
 mod manifests;
@@ -17,7 +18,7 @@ use super::{Exit, Failure};
 /// Which rules are imported, and how it ends.
 const HELP: &str = "\
 Results go to standard output, what cannot be carried over and every difference to standard error. Nothing is printed on standard \
-output when the import is refused.
+output when the import is refused, unless -o json or -o yaml asks for everything that was found.
 
 Exit codes: 0 imported, 1 refused: there are errors, or somebody could do more than before, and --accept does not name the code; \
 2 the command line is wrong or a file cannot be read.";

@@ -1,12 +1,15 @@
 //! Spark's ACLs: read, carried over, compared, printed.
 
-use std::io;
 use std::path::PathBuf;
 
+use serde_json::Value;
+
+use super::answer::{ImportAnswer, SparkSetting};
 use super::arguments::{Accepted, NameArgs, texts};
 use super::manifests::{self, Granted};
 use super::{compared, told};
 use crate::cli::ask::DEFAULT_PARTITION;
+use crate::cli::ask::output::AnswerFormat;
 use crate::cli::console::Console;
 use crate::cli::{Exit, Failure};
 use crate::import::Finding;
@@ -27,12 +30,17 @@ pub(super) struct Args {
     names: NameArgs,
     #[command(flatten)]
     accepted: Accepted,
+    /// How to show it: the settings or the manifest, or everything that was found and compared
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    format: AnswerFormat,
 }
 
 /// Runs the command.
 pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let options = Options { names: args.names.read()?, queue: args.queue.clone() };
     let texts = texts(args.file.iter())?;
+    // For programs everything is in the answer.
+    let told = if args.format == AnswerFormat::Text { console } else { Console::silent() };
     let (mut findings, mut outcome) = (Vec::new(), None);
     let files: Vec<&str> = texts.iter().map(|text| text.text.as_str()).collect();
     if let Some(spark) = Spark::read(&files, &mut findings) {
@@ -43,31 +51,46 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         }
     }
     args.accepted.acknowledge(&mut findings);
-    let count = told::tell(&texts, &findings, console);
-    let Some((carried, proof)) = outcome else { return Ok(Exit::Findings) };
-    console.err(&compared::spark(&proof, &texts));
+    let count = told::tell(&texts, &findings, told);
+    let answer = ImportAnswer::of(&texts, &findings);
+    let Some((carried, proof)) = outcome else {
+        answer.print(args.format, console)?;
+        return Ok(Exit::Findings);
+    };
+    told.err(&compared::spark(&proof, &texts));
     let leaks = args.accepted.leaks(proof.of(Direction::Wider).map(|difference| difference.code));
-    told::refuse(&leaks, console);
+    told::refuse(&leaks, told);
+    let answer = answer.of_spark(&texts, &proof).refused_for(&leaks);
     if count.errors > 0 || !leaks.is_empty() {
+        answer.print(args.format, console)?;
         return Ok(Exit::Findings);
     }
-    print(&carried, console)?;
+    let manifests = manifests(&carried);
+    if args.format != AnswerFormat::Text {
+        let settings = carried.settings.iter().map(|(key, value)| SparkSetting { key, value: value.clone() });
+        ImportAnswer { imported: true, manifests, settings: settings.collect(), ..answer }
+            .print(args.format, console)?;
+    } else if manifests.is_empty() {
+        console.out(&carried.properties())?;
+    } else {
+        let settings = carried.properties();
+        console.err(&format!(
+            "Everything else goes with each application, in its spark-defaults.conf:\n{settings}"
+        ));
+        console.out(&manifests::text(&manifests))?;
+    }
     Ok(Exit::Clean)
 }
 
-/// The `QueueAcl` if there is a queue, and the settings beside it; else the settings.
-fn print(carried: &Carried, console: Console) -> io::Result<()> {
-    let settings = carried.properties();
-    let Some((path, acl)) = &carried.administrators else { return console.out(&settings) };
-    let granted = Granted {
+/// The `QueueAcl` of the queue, if there is one.
+fn manifests(carried: &Carried) -> Vec<Value> {
+    let granted = carried.administrators.as_ref().map(|(path, acl)| Granted {
         partition: DEFAULT_PARTITION.to_owned(),
         path: path.clone(),
         submit: None,
         admin: Some(acl.clone()),
-    };
-    console
-        .err(&format!("Everything else goes with each application, in its spark-defaults.conf:\n{settings}"));
-    console.out(&manifests::text(&manifests::queue_acls(&[granted])))
+    });
+    manifests::queue_acls(granted.as_slice())
 }
 
 fn queue(text: &str) -> Result<QueuePath, String> {

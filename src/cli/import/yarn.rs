@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
+use super::answer::ImportAnswer;
 use super::arguments::{Accepted, NameArgs, texts};
 use super::manifests::Granted;
 use super::{compared, manifests, told};
+use crate::cli::ask::output::AnswerFormat;
 use crate::cli::console::Console;
 use crate::cli::input::source::Source as Text;
 use crate::cli::{Exit, Failure};
 use crate::import::proof::{Direction, prove};
-use crate::import::translate::{Imported, Options, translate};
+use crate::import::translate::{Options, translate};
 use crate::import::{Finding, Source, Wanted};
 use crate::model::application::Reading;
 
@@ -21,6 +23,9 @@ pub(super) struct Args {
     /// yarn-site.xml: whether ACLs bind, and who administers the cluster
     #[arg(long, value_name = "FILE")]
     yarn_site: Option<PathBuf>,
+    /// mapred-site.xml: ACLs that go with each job
+    #[arg(long, value_name = "FILE")]
+    mapred_site: Option<PathBuf>,
     /// Whose reading of ACLs and of the cluster's administrators
     #[arg(long, value_enum, default_value_t)]
     dialect: Dialect,
@@ -37,6 +42,9 @@ pub(super) struct Args {
     /// Print a queues.yaml with the ACLs in it, instead of QueueAcls
     #[arg(long)]
     queues: bool,
+    /// How to show it: the manifests, or everything that was found and compared
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    format: AnswerFormat,
 }
 
 /// Whose reading.
@@ -70,10 +78,12 @@ pub(super) enum Scheduler {
 pub(super) fn run(args: &Args, scheduler: Scheduler, console: Console) -> Result<Exit, Failure> {
     let options = args.options()?;
     let texts = args.texts()?;
+    // For programs everything is in the answer.
+    let told = if args.format == AnswerFormat::Text { console } else { Console::silent() };
     let (mut findings, mut outcome) = (Vec::new(), None);
     if let Some(source) = args.source(scheduler, &texts, &mut findings) {
         let imported = translate(&source, &options, &mut findings);
-        let progress = compared::Progress::of(console);
+        let progress = compared::Progress::of(told);
         let proof = prove(&source, &imported, &options.names, |done, all| progress.show(done, all));
         progress.end();
         match proof {
@@ -82,15 +92,29 @@ pub(super) fn run(args: &Args, scheduler: Scheduler, console: Console) -> Result
         }
     }
     args.accepted.acknowledge(&mut findings);
-    let count = told::tell(&texts, &findings, console);
-    let Some((source, imported, proof)) = outcome else { return Ok(Exit::Findings) };
-    console.err(&compared::text(&source, &proof, &texts));
+    let count = told::tell(&texts, &findings, told);
+    let answer = ImportAnswer::of(&texts, &findings);
+    let Some((source, imported, proof)) = outcome else {
+        answer.print(args.format, console)?;
+        return Ok(Exit::Findings);
+    };
+    told.err(&compared::text(&source, &proof, &texts));
     let leaks = args.accepted.leaks(proof.of(Direction::Wider).map(|difference| difference.code));
-    told::refuse(&leaks, console);
+    told::refuse(&leaks, told);
+    let answer = answer.of_queues(&texts, &source, &proof).refused_for(&leaks);
     if count.errors > 0 || !leaks.is_empty() {
+        answer.print(args.format, console)?;
         return Ok(Exit::Findings);
     }
-    console.out(&args.printed(&imported))?;
+    let manifests = manifests::queue_acls(&Granted::of(&imported));
+    match args.format {
+        AnswerFormat::Text if args.queues => console.out(&imported.queues_yaml())?,
+        AnswerFormat::Text => console.out(&manifests::text(&manifests))?,
+        AnswerFormat::Json | AnswerFormat::Yaml => {
+            ImportAnswer { imported: true, manifests, queues: Some(imported.queues_yaml()), ..answer }
+                .print(args.format, console)?;
+        }
+    }
     Ok(Exit::Clean)
 }
 
@@ -107,30 +131,28 @@ impl Args {
         Ok(Options { names, administrators_to_root: self.cluster_admins == ClusterAdmins::Root })
     }
 
-    /// The scheduler's file, then yarn-site.xml.
+    /// The scheduler's file, then yarn-site.xml, then mapred-site.xml.
     fn texts(&self) -> Result<Vec<Text>, Failure> {
-        texts(std::iter::once(&self.file).chain(&self.yarn_site))
+        texts(std::iter::once(&self.file).chain(&self.yarn_site).chain(&self.mapred_site))
     }
 
     fn source(&self, scheduler: Scheduler, texts: &[Text], findings: &mut Vec<Finding>) -> Option<Source> {
-        let (scheduler_text, site) = (texts.first()?, texts.get(1));
-        let wanted = Wanted {
-            reading: self.reading(),
-            scheduler: (0, &scheduler_text.text),
-            site: site.map(|site| (1, site.text.as_str())),
-            defined: &self.defined,
+        let numbered = |given: &Option<PathBuf>, at: usize| {
+            given.is_some().then(|| Some((at, texts.get(at)?.text.as_str()))).flatten()
         };
-        match scheduler {
+        let site = numbered(&self.yarn_site, 1);
+        let mapred = numbered(&self.mapred_site, texts.len().saturating_sub(1));
+        let scheduler_text = &texts.first()?.text;
+        let wanted =
+            Wanted { reading: self.reading(), scheduler: (0, scheduler_text), site, defined: &self.defined };
+        let source = match scheduler {
             Scheduler::Fair => Source::fair(wanted, findings),
             Scheduler::Capacity => Source::capacity(wanted, findings),
+        };
+        match mapred {
+            Some(mapred) => source?.with_jobs(wanted, mapred, findings),
+            None => source,
         }
-    }
-
-    fn printed(&self, imported: &Imported) -> String {
-        if self.queues {
-            return imported.queues_yaml();
-        }
-        manifests::text(&manifests::queue_acls(&Granted::of(imported)))
     }
 }
 
