@@ -23,6 +23,7 @@ pub mod access;
 pub mod import;
 pub mod model;
 pub mod plan;
+pub mod report;
 pub mod text;
 
 #[cfg(feature = "operator")]
