@@ -6,6 +6,7 @@ mod failures;
 mod mirror;
 mod quickstart;
 mod reasons;
+mod refusing;
 mod scale;
 mod story;
 mod submission_policy;
