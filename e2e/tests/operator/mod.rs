@@ -3,6 +3,7 @@
 
 mod crds;
 mod failures;
+mod gitops;
 mod mirror;
 mod quickstart;
 mod reasons;
