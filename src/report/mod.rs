@@ -3,6 +3,16 @@
 //!
 //! The report decides nothing: rights come from [`crate::access`], findings from its linter and from the validators. It is the one
 //! source of all ways to show them, the page, its JSON, CSV and diagrams, so that they cannot differ.
+//!
+//! * [`changes`](mod@changes): who changed what.
+//! * [`page`](mod@page): the page.
+//! * [`diagram`]: the tree as a drawing.
+
+pub mod changes;
+pub mod diagram;
+pub mod page;
+
+pub use changes::{Change, changes};
 
 use crate::access::check::Subject;
 use crate::access::lint::{self, Known};
@@ -13,9 +23,6 @@ use crate::model::config::Partition;
 use crate::model::queue::QueuePath;
 use crate::model::right::Right;
 use crate::text::diag::{Diagnostic, Span};
-
-/// More changes than this are not told: a cluster has a few for each object.
-pub const MAX_CHANGES: usize = 20_000;
 
 /// The report about one partition.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,27 +52,6 @@ pub struct Finding {
     pub diagnostic: Diagnostic,
 }
 
-/// The last change that somebody made to an object, as its `metadata.managedFields` tell it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Change {
-    /// When, in RFC 3339; `None` when the API server does not say.
-    pub time: Option<String>,
-    /// The object's kind.
-    pub kind: String,
-    /// Its namespace; `None` where the kind has none.
-    pub namespace: Option<String>,
-    /// Its name.
-    pub name: String,
-    /// The program that did it, as it calls itself: `kubectl-client-side-apply`, `argocd-controller`.
-    pub manager: String,
-    /// `Apply` or `Update`.
-    pub operation: String,
-    /// What of the object is theirs: `spec.submit`, `data.queues.yaml`.
-    pub fields: Vec<String>,
-    /// The queue whose ACLs the object sets; `None` when it sets those of more than one, or none.
-    pub queue: Option<QueuePath>,
-}
-
 /// What is known beside the queues.
 #[derive(Debug, Clone, Default)]
 pub struct Beside<'p> {
@@ -81,16 +67,12 @@ impl<'t> Report<'t> {
     /// The report about a tree.
     pub fn of(tree: &'t Tree, known: &Known, beside: Beside<'_>) -> Self {
         let findings = findings(tree, known, &beside);
-        let mut changes = beside.changes;
-        // Times of one format and zone sort as texts.
-        changes.sort_by(|left, right| right.cmp(left));
-        changes.truncate(MAX_CHANGES);
         Self {
             tree,
             subjects: all_named(tree),
             rights: Right::ALL.map(|right| starts(tree, right)),
             findings,
-            changes,
+            changes: beside.changes,
         }
     }
 

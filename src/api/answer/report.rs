@@ -230,7 +230,9 @@ impl Answers<'_> {
 
     fn changed(&self, change: &Change) -> ChangeAnswer {
         let Change { time, kind, namespace, name, manager, operation, fields, queue } = change.clone();
-        let queue = queue.and_then(|queue| self.tree.find(&queue)).map(QueueId::index);
+        let here = queue.filter(|(partition, _)| partition.eq_ignore_ascii_case(self.tree.partition()));
+        let queue = here.and_then(|(_, queue)| self.tree.find(&queue)).map(QueueId::index);
+        let (time, kind) = (time.map(|time| time.to_string()), kind.to_owned());
         ChangeAnswer { time, kind, namespace, name, manager, operation, fields, queue }
     }
 }
@@ -292,4 +294,180 @@ fn reach(report: &Report<'_>, starts: &Starts<'_>, start: &Start<'_>) -> Option<
     let reach = starts.reach(report.tree, start);
     let whole = reach == QueueSet::from(report.tree.subtree(start.queue));
     (!whole).then(|| reach.ranges().iter().map(|range| [range.start, range.end]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::lint::Known;
+    use crate::access::matrix::{How, matrix};
+    use crate::access::reach::Way;
+    use crate::access::testing::{any_tree, tree};
+    use crate::access::tree::Tree;
+    use crate::api::answer::{Place, Texts};
+    use crate::report::Beside;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    #[derive(Debug)]
+    struct Here;
+
+    impl Texts for Here {
+        fn name(&self) -> &'static str {
+            "queues.yaml"
+        }
+
+        fn place(&self, origin: &Origin) -> Option<Place> {
+            let Origin::Text(Some(span)) = origin else { return None };
+            Some(Place { file: "queues.yaml".to_owned(), position: Some((1, span.start)) })
+        }
+    }
+
+    /// The report as programs read it.
+    fn read(tree: &Tree, beside: Beside<'_>) -> Value {
+        let report = Report::of(tree, &Known::default(), beside);
+        serde_json::to_value(Answers { configuration: &Here, tree }.report(&report, None, None)).unwrap()
+    }
+
+    fn number(value: &Value) -> usize {
+        usize::try_from(value.as_u64().unwrap()).unwrap()
+    }
+
+    fn list(value: &Value) -> &[Value] {
+        value.as_array().unwrap()
+    }
+
+    /// The start by which a subject has a right on a queue, by nothing but what the schema says: of the starts of the subject and of
+    /// everyone that reach the queue the one with the highest number, of two the subject's own. With whose start it is.
+    fn held<'v>(report: &'v Value, subject: usize, verb: &str, queue: usize) -> Option<(usize, &'v Value)> {
+        let everyone = list(&report["subjects"]).len() - 1;
+        let below = |from: usize| json!([[from, report["queues"][from]["end"]]]);
+        let reaches = |start: &Value| {
+            let ranges = if start["reach"].is_null() {
+                below(number(&start["queue"]))
+            } else {
+                start["reach"].clone()
+            };
+            list(&ranges).iter().any(|range| (number(&range[0])..number(&range[1])).contains(&queue))
+        };
+        let of = |whose: usize| {
+            let right = list(&report["rights"])
+                .iter()
+                .find(|right| number(&right["subject"]) == whose && right["verb"] == verb)?;
+            let start = list(&right["starts"]).iter().rev().find(|start| reaches(start))?;
+            Some((whose, start))
+        };
+        let mut found: Vec<_> = [of(everyone), of(subject)].into_iter().flatten().collect();
+        found.sort_by_key(|(_, start)| number(&start["queue"]));
+        found.pop()
+    }
+
+    /// That a reader of the report comes to what the evaluator says of every cell.
+    fn agree(tree: &Tree) -> Result<(), String> {
+        let report = read(tree, Beside::default());
+        let matrix = matrix(tree, &[], &[], &Right::ALL);
+        for (subject, row) in matrix.rows().enumerate() {
+            for ((queue, right), cell) in matrix.columns().iter().zip(&row.cells) {
+                let verb = Verb::from(*right).as_str();
+                let told = held(&report, subject, verb, queue.index());
+                let told = told.map(|(whose, start)| {
+                    let acl = start["acl"].as_str().unwrap_or_default().to_owned();
+                    (number(&start["queue"]), acl, list(&report["subjects"])[whose]["name"].clone())
+                });
+                let expected = cell.map(|way: Way<'_>| {
+                    let acl = AclKey::from(way.acl).as_str().to_owned();
+                    (way.queue.index(), acl, json!(Named::from(way.entry).name))
+                });
+                if told != expected {
+                    return Err(format!(
+                        "{:?} {verb} {queue:?}: {told:?}, not {expected:?}\n{report:#}",
+                        row.subject
+                    ));
+                }
+                let how = cell.map(|way| How::of(&way, *queue, *right));
+                let inherited = told.map(|(at, ..)| at != queue.index());
+                if how.map(|how| how.inherited) != inherited {
+                    return Err(format!("inherited: {inherited:?}, not {how:?}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn a_reader_comes_to_what_the_evaluator_says(tree in any_tree()) {
+            agree(&tree).map_err(TestCaseError::fail)?;
+        }
+    }
+
+    #[test]
+    fn queues_come_with_their_acls_and_where_they_are_written() {
+        let mut tree = tree(&[
+            ("root", "", " ops"),
+            ("root.a", "sue,zoe", " "),
+            ("root.a.b", "", ""),
+            ("root.@recovery@", "", ""),
+        ]);
+        let object = Origin::Object { kind: "QueueAcl", name: "a".to_owned() };
+        let path = crate::model::queue::QueuePath::parse("root.a").unwrap();
+        tree.attribute(&path, Right::Submit, object, &crate::model::acl::parse("sue").unwrap());
+        let report = read(&tree, Beside::default());
+        let queues = list(&report["queues"]);
+        let shape: Vec<_> =
+            queues.iter().map(|of| (&of["path"], &of["parent"], &of["end"], &of["leaf"])).collect();
+        assert_eq!(
+            json!(shape),
+            json!([
+                ["root", null, 4, false],
+                ["root.a", 0, 3, false],
+                ["root.a.b", 1, 3, true],
+                ["root.@recovery@", 0, 4, true],
+            ])
+        );
+        assert_eq!(
+            report["subjects"],
+            json!([
+                {"kind": "User", "name": "sue"}, {"kind": "User", "name": "zoe"}, {"kind": "Group", "name": "ops"},
+                {"kind": "Everyone", "name": null},
+            ])
+        );
+        assert_eq!(queues[1]["submit"]["text"], "sue,zoe");
+        assert_eq!(queues[1]["admin"], json!({"text": " ", "entries": []}), "a blank ACL is one");
+        assert_eq!(queues[2]["submit"], Value::Null);
+        let written = |entry: usize| {
+            let origins = list(&queues[1]["submit"]["entries"][entry]["origins"]);
+            origins.iter().map(|origin| report["origins"][number(origin)]["kind"].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!((written(0), written(1)), (vec![json!("QueueAcl")], vec![json!("Text")]));
+        // What lets submit as an administrator does not reach the recovery queue.
+        let submit = list(&report["rights"])
+            .iter()
+            .find(|right| right["subject"] == 2 && right["verb"] == "submit")
+            .unwrap();
+        assert_eq!(submit["starts"], json!([{"queue": 0, "acl": "adminacl", "reach": [[0, 3]]}]));
+    }
+
+    #[test]
+    fn changes_lead_to_the_queues_of_this_partition() {
+        let tree = tree(&[("root", "", ""), ("root.a", "", "")]);
+        let change = |partition: &str, queue: &str| Change {
+            time: Some("2026-01-02T03:04:05Z".parse().unwrap()),
+            kind: "QueueAcl",
+            namespace: None,
+            name: "a".to_owned(),
+            manager: "kubectl-edit".to_owned(),
+            operation: "Update".to_owned(),
+            fields: vec!["spec.submit".to_owned()],
+            queue: crate::model::queue::QueuePath::parse(queue)
+                .ok()
+                .map(|queue| (partition.to_owned(), queue)),
+        };
+        let changes =
+            vec![change("Default", "root.A"), change("gpu", "root.a"), change("default", "root.none")];
+        let report = read(&tree, Beside { changes, ..Beside::default() });
+        let queues: Vec<_> = list(&report["changes"]).iter().map(|change| change["queue"].clone()).collect();
+        assert_eq!(queues, [json!(1), Value::Null, Value::Null]);
+        assert_eq!(report["changes"][0]["time"], "2026-01-02T03:04:05Z");
+    }
 }
