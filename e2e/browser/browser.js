@@ -5,15 +5,16 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { chromium } from 'playwright-core';
 
-const REPORTS = needed('QUEUEWARDEN_REPORTS');
-const SCREENSHOTS = needed('QUEUEWARDEN_SCREENSHOTS');
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 let browser;
 
-function needed(variable) {
+/** What the end-to-end tests say. */
+export function needed(variable) {
     const value = process.env[variable];
     assert.ok(value, `${variable} is not set: these tests are run by the end-to-end tests (cargo test --test e2e -- page)`);
     return value;
@@ -26,12 +27,12 @@ export async function end() {
 
 /** The address of a report's page. */
 export function address(report) {
-    return pathToFileURL(join(REPORTS, `${report}.html`)).href;
+    return pathToFileURL(join(needed('QUEUEWARDEN_REPORTS'), `${report}.html`)).href;
 }
 
 /** A file beside the reports. */
 export function file(name) {
-    return readFileSync(join(REPORTS, name), 'utf8');
+    return readFileSync(join(needed('QUEUEWARDEN_REPORTS'), name), 'utf8');
 }
 
 /** What a command said about the same queues: `report`, `matrix`. */
@@ -39,8 +40,11 @@ export function answer(report, command) {
     return JSON.parse(file(`${report}.${command}.json`));
 }
 
-/** Opens a page and runs a test on it. `at` is what stands behind `#`; other options are the browser's. */
-export async function withPage(url, { at = '', allowed = [], ...options }, run) {
+/**
+ * Opens a page and runs a test on it. `at` is what stands behind `#`, `allowed` the addresses that it may ask for beside its own,
+ * `expected` the errors that it may tell; other options are the browser's.
+ */
+export async function withPage(url, { at = '', allowed = [], expected = null, ...options }, run) {
     browser ??= await chromium.launch({ executablePath: needed('CHROMIUM') });
     const context = await browser.newContext({ viewport: { width: 1360, height: 800 }, ...options });
     const page = await context.newPage();
@@ -56,7 +60,7 @@ export async function withPage(url, { at = '', allowed = [], ...options }, run) 
         await page.goto(`${url}${at && `#${at}`}`);
         await run(page);
         const foreign = requests.filter((request) => request !== url && !request.startsWith('data:') && !allowed.includes(request));
-        assert.deepEqual({ errors: allowed.length > 0 ? [] : errors, foreign }, { errors: [], foreign: [] });
+        assert.deepEqual({ errors: errors.filter((error) => !expected?.test(error)), foreign }, { errors: [], foreign: [] });
     } finally {
         await context.close();
     }
@@ -69,7 +73,14 @@ export function withReport(report, options, run) {
 
 /** A picture of what is seen. */
 export function screenshot(page, name, options = {}) {
-    return page.screenshot({ path: join(SCREENSHOTS, `${name}.png`), ...options });
+    return page.screenshot({ path: join(needed('QUEUEWARDEN_SCREENSHOTS'), `${name}.png`), ...options });
+}
+
+/** What axe finds fault with. */
+export async function violations(page) {
+    await page.evaluate(AXE);
+    const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
+    return found.violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => `${node.html.slice(0, 160)} ${node.failureSummary}`).join('; ')}`);
 }
 
 /** Searches for a text. */

@@ -71,7 +71,7 @@ describe('the lists', () => {
         assert.equal(cards.length, report.findings.length);
         assert.ok(cards.length > 0);
         report.findings.forEach((finding, index) => {
-            const wanted = [finding.code, finding.severity, finding.message, report.queues[finding.queue]?.path, finding.writtenIn?.name];
+            const wanted = [finding.code, finding.severity, finding.message.replaceAll('`', ''), report.queues[finding.queue]?.path, finding.writtenIn?.name];
             wanted.filter(Boolean).forEach((text) => assert.ok(cards[index].includes(text), `${cards[index]} lacks ${text}`));
         });
         assert.equal(await page.innerText('#tab-findings-number'), String(report.findings.length));

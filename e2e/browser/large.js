@@ -9,16 +9,16 @@ const BOUND = 3000;
 /** A frame that takes longer is felt. */
 const STEP = 1000;
 
-/** How long something takes in the page until it is painted, in milliseconds. */
+/** How long something takes in the page until it is painted, in milliseconds. The page's policy evaluates no text: the browser does. */
 function took(page, action) {
-    return page.evaluate(async (source) => {
+    return page.evaluate(`(async () => {
         const painted = () => new Promise((done) => { requestAnimationFrame(() => setTimeout(done)); });
         await painted();
         const begin = performance.now();
-        new Function(source)();
+        (${action})();
         await painted();
         return performance.now() - begin;
-    }, action);
+    })()`);
 }
 
 describe('5,000 queues', () => {
@@ -31,13 +31,16 @@ describe('5,000 queues', () => {
             return performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd;
         });
         const steps = {
-            'a queue opened': "document.querySelectorAll('#grid-queues .twisty')[1].click()",
-            'all opened': "document.getElementById('open-all').click()",
-            'the middle': "document.getElementById('grid-queues').scrollTop = 80000",
-            'searched': "const search = document.getElementById('search'); search.value = 'job-7'; search.dispatchEvent(new Event('input'))",
-            'the matrix': "document.getElementById('tab-matrix').click()",
-            'its corner': "const grid = document.getElementById('grid-matrix'); grid.scrollTop = 1e6; grid.scrollLeft = 1e6",
-            'subjects': "document.getElementById('tab-subjects').click()",
+            'a queue opened': () => document.querySelectorAll('#grid-queues .twisty')[1].click(),
+            'all opened': () => document.getElementById('open-all').click(),
+            'the middle': () => { document.getElementById('grid-queues').scrollTop = 80000; },
+            searched: () => {
+                document.getElementById('search').value = 'job-7';
+                document.getElementById('search').dispatchEvent(new Event('input'));
+            },
+            'the matrix': () => document.getElementById('tab-matrix').click(),
+            'its corner': () => document.getElementById('grid-matrix').scrollTo(1e6, 1e6),
+            subjects: () => document.getElementById('tab-subjects').click(),
         };
         test.diagnostic(`ready ${ready.toFixed(0)} ms`);
         assert.ok(ready < BOUND, `ready after ${ready} ms`);

@@ -28,7 +28,7 @@ async function serving(run) {
     await new Promise((done) => { server.listen(0, '127.0.0.1', done); });
     const url = `http://127.0.0.1:${server.address().port}/`;
     try {
-        await withPage(url, { allowed: [`${url}report.json`] }, (page) => run(page, state, server));
+        await withPage(url, { allowed: [`${url}report.json`], expected: /Failed to load resource/u }, (page) => run(page, state, server));
     } finally {
         server.closeAllConnections?.();
         server.close();

@@ -10,6 +10,7 @@ mod doors;
 mod load;
 mod operator;
 mod oracle;
+mod page;
 mod placement;
 mod plugin;
 mod server;

@@ -235,6 +235,8 @@ class Page {
         if (paper) {
             ['subjects', 'findings', 'changes'].forEach((view) => this.showList(view));
             this.grids.queues.show(queuesSource(this, Infinity));
+            const left = this.tree.rows().length - PAPER_ROWS;
+            byId('not-printed').textContent = left > 0 ? `${count(left, 'more queue')} not printed: search for what you need, or close what you do not.` : '';
         } else {
             this.show();
         }

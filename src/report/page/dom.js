@@ -47,6 +47,15 @@ function name(text, needle) {
     return h('bdi', null, shown.slice(0, at), h('mark', null, shown.slice(at, end)), shown.slice(end));
 }
 
+/** A message: what stands between backquotes is somebody's text. */
+function prose(text) {
+    const parts = text.split('`');
+    if (parts.length % 2 === 0) {
+        return name(text);
+    }
+    return h('bdi', null, parts.map((part, index) => (index % 2 === 1 ? h('code', null, name(part)) : visible(part))));
+}
+
 const numbers = new Intl.NumberFormat('en');
 
 /** `1 queue`, `5,000 queues`. */

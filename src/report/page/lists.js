@@ -16,8 +16,8 @@ function findingCard(page, finding, at = true) {
     return h('li', { class: `card ${finding.severity}` },
         h('p', { class: 'card-head' }, icon(finding.severity), h('strong', null, finding.severity), h('code', null, visible(finding.code)), visible(finding.title),
             at && queue !== null && h('span', { class: 'where' }, queueLink(page, queue), finding.acl ? ` ${finding.acl}` : '')),
-        h('p', null, name(finding.message)),
-        finding.help && h('p', { class: 'help' }, name(finding.help)),
+        h('p', null, prose(finding.message)),
+        finding.help && h('p', { class: 'help' }, prose(finding.help)),
         written && h('p', { class: 'places' }, h('bdi', { class: 'place' }, written)));
 }
 
@@ -62,7 +62,7 @@ function changesList(page) {
 
 /** So many of the queues at which a right begins stand in the table. */
 const STARTS = 4;
-const STARTS_ON_PAPER = 50;
+const STARTS_ON_PAPER = 12;
 
 /** Subjects, with where their rights begin. */
 function subjectsList(page) {

@@ -6,7 +6,19 @@ class Live {
         this.url = url;
         this.pause = Math.max(seconds, 1) * 1000;
         this.tag = null;
+        byId('sign-out').hidden = false;
+        byId('sign-out').addEventListener('click', () => this.signOut());
         this.later();
+    }
+
+    /** Ends the session; the page is then the form again. */
+    async signOut() {
+        try {
+            await fetch('sign-out', { method: 'POST', credentials: 'same-origin', signal: AbortSignal.timeout(30_000) });
+            location.reload();
+        } catch {
+            this.say('stale', 'Not signed out: the server does not answer');
+        }
     }
 
     later() {

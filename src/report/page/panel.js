@@ -2,12 +2,14 @@
 
 /** At first a list shows this many of its items. */
 const LIST = 200;
+/** So many where there is more to see. */
+const AT_A_GLANCE = 8;
 /** On paper there is no asking for more. */
-const PAPER = 5000;
+const PAPER = 1000;
 
 /** A list that shows more of itself on demand. */
-function long(page, items, draw, wrap) {
-    let shown = page.paper ? PAPER : LIST;
+function long(page, items, draw, wrap, first = LIST) {
+    let shown = page.paper ? PAPER : first;
     const holder = wrap(items.slice(0, shown).map(draw));
     if (items.length <= shown) {
         return [holder];
@@ -149,7 +151,7 @@ function overview(page) {
         ].map(([what, number]) => h('div', null, h('dd', null, numbers.format(number)), h('dt', null, number === 1 ? what : `${what}s`)))),
         section('Open to everyone', open.length === 0
             ? h('p', null, 'No queue lets everyone submit.')
-            : long(page, open.map((start) => ({ ...start, subject: model.everyone })), (start) => startItem(page, start, model.everyone, SUBMIT), (items) => h('ul', { class: 'holders' }, items))),
+            : long(page, open.map((start) => ({ ...start, subject: model.everyone })), (start) => startItem(page, start, model.everyone, SUBMIT), (items) => h('ul', { class: 'holders' }, items), AT_A_GLANCE)),
         latest.length > 0 && section('Changed last', h('ul', { class: 'cards' }, latest.map((change) => changeCard(page, change)))),
         section('Signs', legend()),
         section('Keys', h('dl', { class: 'keys' }, [

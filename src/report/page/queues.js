@@ -2,6 +2,10 @@
 
 const COLUMN = 46;
 const ICONS = { user: 'user', group: 'group', everyone: 'everyone' };
+/** On paper more rows than this only say what begins in them: what is inherited stands with the rows above. */
+const BRIEF_FROM = 500;
+/** More are not printed: browsers take minutes to break them into sheets. */
+const PAPER_ROWS = 1000;
 /** A chip is never wider, in characters: longer names are cut by the style sheet. */
 const CHIP_CHARACTERS = 22;
 
@@ -18,10 +22,11 @@ function chips(model, holders, queue, { room, query, none }) {
     }
     const shown = [];
     let left = room;
-    for (const start of holders) {
+    for (const [index, start] of holders.entries()) {
         const subject = model.subjects[start.subject];
         left -= Math.min(subject.name.length, CHIP_CHARACTERS) + 5;
-        if (left < 4 && shown.length > 0) {
+        // What is left must take the number of the others, unless there are none.
+        if (left < (index === holders.length - 1 ? 0 : 4) && shown.length > 0) {
             break;
         }
         const needle = query && isAsked(query, subject) ? query.any : null;
@@ -50,7 +55,7 @@ function treeCell(tree, number, query) {
 function treeSource(page, fixed, columns) {
     const { tree, model } = page;
     return {
-        rows: tree.rows(),
+        rows: page.paper ? tree.rows().slice(0, PAPER_ROWS) : tree.rows(),
         fixed,
         columns,
         isOpen: (queue) => tree.isOpen(queue),
@@ -78,13 +83,19 @@ function queuesSource(page, width) {
     const { model, tree, query } = page;
     // The two columns of chips share what the tree's and the findings' leave; 7.5 px a character.
     const room = Math.max((width - 420) / 2 / 7.5, 16);
+    const brief = page.paper && tree.rows().length > BRIEF_FROM;
+    const holders = (queue, verb) => {
+        const all = model.holders(queue, verb);
+        return brief ? all.filter((start) => start.queue === queue) : all;
+    };
+    const nobody = brief ? '' : 'nobody';
     // Whoever submits as an administrator stands in the administrators' column.
     const submitters = (queue) => {
-        const all = model.holders(queue, SUBMIT);
-        const none = all.length > 0 ? 'administrators only' : 'nobody';
+        const all = holders(queue, SUBMIT);
+        const none = all.length > 0 && !brief ? 'administrators only' : nobody;
         return chips(model, all.filter((start) => start.acl === 'submitacl'), queue, { room, query, none });
     };
-    const administrators = (queue) => chips(model, model.holders(queue, ADMINISTER), queue, { room, query, none: 'nobody' });
+    const administrators = (queue) => chips(model, holders(queue, ADMINISTER), queue, { room, query, none: nobody });
     return treeSource(page, [
         { title: 'Queue', class: 'tree', cell: (queue) => treeCell(tree, queue, query) },
         { title: 'May submit', class: 'who submit', cell: submitters },
@@ -138,11 +149,12 @@ function matrixSource(page) {
         width: COLUMN,
         subject: (at) => subjects[at].number,
         header: (at) => h('button', {
-            type: 'button', tabindex: '-1', class: `subject ${subjects[at].kind}`, 'data-subject': subjects[at].number, title: visible(subjects[at].name),
+            type: 'button', tabindex: '-1', class: `subject ${subjects[at].kind} ${page.chosen.subject === subjects[at].number ? 'chosen' : ''}`, 'data-subject': subjects[at].number, title: visible(subjects[at].name),
         }, icon(ICONS[subjects[at].kind]), h('span', { class: 'name' }, name(subjects[at].name)), h('span', { class: 'unseen' }, `, ${subjects[at].kind}`)),
         cell: (cell, queue, at) => {
             const held = VERBS.map((verb) => [verb, model.held(queue, subjects[at].number, verb)]);
             cell.dataset.subject = subjects[at].number;
+            cell.classList.toggle('chosen', page.chosen.subject === subjects[at].number && page.chosen.queue === queue);
             const holds = held.filter(([, start]) => start);
             if (holds.length > 0) {
                 const words = holds.map(([verb, start]) => how(model, start, verb, queue)).join('; ');
