@@ -51,6 +51,16 @@ describe('the panel', () => {
         assert.equal(await page.innerText('#panel-content h2'), 'At a glance');
     }));
 
+    it('keeps the focus where it was, or takes it when what had it is gone', () => withReport('small', { at: 'view=subjects' }, async (page) => {
+        const link = page.locator('#view-subjects th .subject').nth(1);
+        await link.focus();
+        await page.keyboard.press('Enter');
+        assert.ok(await link.evaluate((element) => element === document.activeElement));
+        await page.locator('#panel-content .link').first().focus();
+        await page.keyboard.press('Enter');
+        assert.equal(await page.evaluate(() => document.activeElement.id), 'panel');
+    }));
+
     it('is what the address says, also of a queue that is shut at first', () => withReport('large', { at: 'view=matrix&queue=root.dept-31.team-4.job-2' }, async (page) => {
         assert.equal(await page.innerText('#panel-content h2'), 'job-2');
         assert.ok(await row(page, 'root.dept-31.team-4.job-2').isVisible());

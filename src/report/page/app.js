@@ -166,8 +166,12 @@ class Page {
         if (moved && chosen.queue !== undefined) {
             this.tree.reveal(chosen.queue);
         }
-        if (moved || changed || !this.shown) {
+        if (changed || !this.shown) {
             this.show();
+        } else if (moved) {
+            // The lists stay as they are, with the focus in them.
+            this.showGrid();
+            this.showPanel();
         }
         if (moved && chosen.queue !== undefined) {
             this.grids[view]?.goTo(chosen.queue);
@@ -209,13 +213,22 @@ class Page {
     showPanel() {
         const { queue, subject } = this.chosen;
         const content = queue !== undefined ? queuePanel(this, queue, subject) : subject !== undefined ? subjectPanel(this, subject) : overview(this);
+        const panel = byId('panel');
+        const focused = panel.contains(document.activeElement);
+        const about = JSON.stringify(this.chosen);
+        const scrolled = about === this.about ? panel.scrollTop : 0;
+        this.about = about;
         byId('panel-content').replaceChildren(...content.flat(Infinity).filter(Boolean));
-        byId('panel').classList.toggle('chosen', queue !== undefined || subject !== undefined);
-        byId('panel').scrollTop = 0;
+        panel.classList.toggle('chosen', queue !== undefined || subject !== undefined);
+        panel.scrollTop = scrolled;
+        if (focused && !panel.contains(document.activeElement)) {
+            panel.focus({ preventScroll: true });
+        }
     }
 
     drawHead() {
         const { report } = this.model;
+        document.title = `Queue access: ${visible(report.source)}`;
         byId('source').replaceChildren(name(report.source), ' · partition ', name(report.partition), ...(report.made ? [' · ', time(report.made)] : []));
         const errors = report.findings.filter((finding) => finding.severity === 'error').length;
         byId('tab-findings-number').textContent = numbers.format(report.findings.length);

@@ -34,7 +34,12 @@ class Model {
     byQueue(items) {
         const lists = new Map();
         items.filter((item) => item.queue !== null && item.queue !== undefined).forEach((item) => {
-            lists.set(item.queue, [...(lists.get(item.queue) ?? []), item]);
+            const list = lists.get(item.queue);
+            if (list) {
+                list.push(item);
+            } else {
+                lists.set(item.queue, [item]);
+            }
         });
         return lists;
     }

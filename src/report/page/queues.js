@@ -81,8 +81,8 @@ function treeSource(page, fixed, columns) {
 /** The queues with who may do what there. */
 function queuesSource(page, width) {
     const { model, tree, query } = page;
-    // The two columns of chips share what the tree's and the findings' leave; 7.5 px a character.
-    const room = Math.max((width - 420) / 2 / 7.5, 16);
+    // Three columns share what the findings' leaves (style.css); a character of a chip is some 7 px wide.
+    const room = ((Math.max(width, 760) - 84) / 3 - 20) / 7.2;
     const brief = page.paper && tree.rows().length > BRIEF_FROM;
     const holders = (queue, verb) => {
         const all = model.holders(queue, verb);
