@@ -11,6 +11,7 @@ mod import;
 mod load;
 mod operator;
 mod oracle;
+mod page;
 mod placement;
 mod plugin;
 mod server;

@@ -20,6 +20,7 @@ use crate::model::config::{BUILT_IN, Flattened};
 use crate::plan::merged;
 use crate::plan::simulate::{enforced, settle};
 use crate::plan::snapshot::{ConfigMapState, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use crate::report::changes;
 use crate::text::diag::Diagnostic;
 
 /// The configuration, after everything about the files was told.
@@ -222,7 +223,7 @@ impl Given {
             Some(origin) if !queues.text.is_empty() => self.text_of(origin, queues.text),
             _ => built_in(&key, notes),
         };
-        Written { text, base: None, attributions: Vec::new() }
+        Written { changes: changes(snapshot), ..Written::text_alone(text) }
     }
 
     /// A text in the ConfigMap that the flattened value comes from.

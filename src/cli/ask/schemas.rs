@@ -2,6 +2,7 @@
 
 use schemars::{Schema, schema_for};
 
+use crate::api::answer::report::ReportAnswer;
 use crate::api::answer::{DecisionAnswer, MatrixAnswer, WhatCanAnswer, WhoCanAnswer};
 use crate::cli::application::answer::ApplicationAnswer;
 use crate::cli::diff::answer::DiffAnswer;
@@ -20,6 +21,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("lint.json", schema_for!(LintAnswer)),
         ("matrix.json", schema_for!(MatrixAnswer)),
         ("place.json", schema_for!(PlaceAnswer)),
+        ("report.json", schema_for!(ReportAnswer)),
         ("test.json", schema_for!(TestAnswer)),
         ("what-can.json", schema_for!(WhatCanAnswer)),
         ("who-can.json", schema_for!(WhoCanAnswer)),
