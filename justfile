@@ -85,3 +85,8 @@ image tag="queuewarden:dev":
 # What `kubectl apply -k manifests` installs.
 manifests:
     kubectl kustomize manifests
+
+# Everything that is generated, written anew: CRDs, schemas, the chart's copies and golden files, snapshots. Look at the diff.
+generated:
+    UPDATE=1 TRYCMD=overwrite cargo test --package queuewarden --locked --test all
+    UPDATE=1 cargo test --workspace --locked --test e2e -- chart::

@@ -103,6 +103,16 @@ pub fn oracle() -> Result<PathBuf> {
     Ok(directory.join("oracle"))
 }
 
+/// The Helm of a folder of `e2e`, built if need be.
+///
+/// # Errors
+/// When it cannot be built.
+pub fn helm(folder: &str) -> Result<PathBuf> {
+    let args = ["install", "-p", "2", "-ldflags", "-s", "tool"];
+    let directory = go_build(&folder.replace('/', ""), &package_dir(folder), &args)?;
+    Ok(directory.join("helm"))
+}
+
 /// Hadoop's oracle, built if need be: `classes` and the jars in `lib`.
 ///
 /// # Errors
