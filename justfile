@@ -28,7 +28,7 @@ fmt:
 lint:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets --locked -- -D warnings
-    shellcheck .ci/run e2e/kind.sh
+    shellcheck .ci/run e2e/kind.sh release/*.sh
 
 # The pure core without Kubernetes and without a runtime.
 pure:
@@ -79,6 +79,10 @@ load:
 # The end-to-end tests on a kind cluster with YuniKorn from Helm (needs docker, kind, kubectl, helm).
 kind-e2e:
     e2e/kind.sh
+
+# Keep what this version leaves in a cluster, for the upgrade test of those that follow.
+record-upgrade version:
+    VERSION={{ version }} cargo test --workspace --locked --test e2e -- upgrade::record --ignored
 
 # API documentation.
 docs:

@@ -21,10 +21,10 @@ fn chart(name: &str) -> Value {
         .unwrap()
 }
 
-/// The YAML files of a folder but its kustomization and patches, by name.
+/// The YAML and JSON files of a folder but its kustomization and patches, by name.
 fn sources(folder: &str) -> BTreeMap<String, String> {
     let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
-    let files = entries.filter(|path| path.extension().is_some_and(|extension| extension == "yaml"));
+    let files = entries.filter(|path| path.extension().is_some_and(|end| end == "yaml" || end == "json"));
     files
         .map(|path| {
             (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read_to_string(path).unwrap())
@@ -92,8 +92,8 @@ fn every_folder_of_files_can_be_chosen() {
         .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap())
         .collect();
     for folder in found().keys().map(|name| name.split_once('/').unwrap().0) {
-        let named =
-            templates.contains(&format!("\"{folder}\"")) || templates.contains(&format!("files/{folder}/"));
+        let ways = [format!("\"{folder}\""), format!("files/{folder}/"), format!("\"path\" \"{folder}/")];
+        let named = ways.iter().any(|way| templates.contains(way));
         assert!(named, "no template of the chart installs {folder}");
     }
 }

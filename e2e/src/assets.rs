@@ -113,6 +113,15 @@ pub fn helm(folder: &str) -> Result<PathBuf> {
     Ok(directory.join("helm"))
 }
 
+/// krew, which installs plugins of kubectl; built if need be.
+///
+/// # Errors
+/// When it cannot be built.
+pub fn krew() -> Result<PathBuf> {
+    let args = ["install", "-p", "2", "-ldflags", "-s", "tool"];
+    Ok(go_build("krew", &package_dir("krew"), &args)?.join("krew"))
+}
+
 /// Hadoop's oracle, built if need be: `classes` and the jars in `lib`.
 ///
 /// # Errors

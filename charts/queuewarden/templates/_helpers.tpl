@@ -45,7 +45,9 @@ fills in caBundle. An object's text is JSON meanwhile, where "yunikorn" in quote
 {{- define "queuewarden.manifests" -}}
 {{- $root := .root }}
 {{- $change := .change }}
-{{- range $path, $_ := $root.Files.Glob (printf "files/%s/*.yaml" .folder) }}
+{{- $files := $root.Files.Glob (printf "files/%s/*.yaml" .folder) }}
+{{- if not $files }}{{ fail (printf "this version has no %s" .folder) }}{{ end }}
+{{- range $path, $_ := $files }}
 {{- range splitList "\n---\n" ($root.Files.Get $path) }}
 {{- $object := fromYaml . }}
 {{- if $change }}
@@ -62,4 +64,11 @@ fills in caBundle. An object's text is JSON meanwhile, where "yunikorn" in quote
 {{- end }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{/*
+A file of files/, or an error where this version has none.
+*/}}
+{{- define "queuewarden.file" -}}
+{{- .root.Files.Get (printf "files/%s" .path) | required (printf "this version has no %s" .path) }}
 {{- end }}
