@@ -106,6 +106,25 @@ pub fn oracle() -> Result<PathBuf> {
     Ok(directory.join("oracle"))
 }
 
+/// The Helm of a folder of `e2e`, built if need be.
+///
+/// # Errors
+/// When it cannot be built.
+pub fn helm(folder: &str) -> Result<PathBuf> {
+    let args = ["install", "-p", "2", "-ldflags", "-s", "tool"];
+    let directory = go_build(&folder.replace('/', ""), &package_dir(folder), &args)?;
+    Ok(directory.join("helm"))
+}
+
+/// krew, which installs plugins of kubectl; built if need be.
+///
+/// # Errors
+/// When it cannot be built.
+pub fn krew() -> Result<PathBuf> {
+    let args = ["install", "-p", "2", "-ldflags", "-s", "tool"];
+    Ok(go_build("krew", &package_dir("krew"), &args)?.join("krew"))
+}
+
 /// Hadoop's oracle, built if need be: `classes` and the jars in `lib`.
 ///
 /// # Errors

@@ -25,6 +25,7 @@ mod forward;
 pub mod front_proxy;
 mod furniture;
 pub mod hadoop;
+pub mod helm;
 pub mod kubeconfig;
 mod line_program;
 mod objects;
