@@ -8,3 +8,5 @@ mod crds;
 mod import;
 #[cfg(test)]
 mod manifests;
+#[cfg(test)]
+mod monitoring;

@@ -8,6 +8,7 @@ mod changes;
 mod cli;
 mod doors;
 mod load;
+mod monitoring;
 mod operator;
 mod oracle;
 mod placement;

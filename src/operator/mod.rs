@@ -55,6 +55,7 @@ use world::World;
 use crate::server;
 use crate::server::knowledge::Publisher;
 use crate::server::open::{Https, Open};
+use crate::telemetry::Logging;
 
 /// Name of the Lease.
 const LEASE: &str = "queuewarden";
@@ -74,6 +75,8 @@ pub struct Options {
     pub namespace: Option<String>,
     /// The doors, if they are open.
     pub https: Option<Https>,
+    /// How much is logged.
+    pub logging: Logging,
 }
 
 /// Why the operator cannot run.
@@ -156,6 +159,7 @@ pub async fn serve(
         memory: Memory::default(),
         pause: Pause::default(),
         publisher,
+        logging: options.logging,
     };
     reconciler.run_until(stop).await;
     let farewell = async {
