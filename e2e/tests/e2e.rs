@@ -7,6 +7,7 @@ mod authorizer;
 mod changes;
 mod cli;
 mod doors;
+mod installation;
 mod load;
 mod monitoring;
 mod operator;

@@ -140,6 +140,60 @@ fn every_page_is_linked() {
     }
 }
 
+/// What people are told to type when something is wrong is there to be typed.
+#[test]
+fn commands_of_runbooks_exist() {
+    let mut found = BTreeSet::new();
+    for path in folder("docs/runbooks") {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for line in blocks(&text, "sh").iter().flat_map(|block| block.lines()) {
+            let first = line.split(' ').next().unwrap();
+            assert!(["kubectl", "queuewarden"].contains(&first), "{}: {line}", path.display());
+            if first == "queuewarden" {
+                let command = line.split(' ').nth(1).unwrap();
+                let ended = run(&[command, "--help"], root(), "");
+                let help = out(&ended);
+                let flags = line.split(' ').filter(|word| word.starts_with('-'));
+                let missing: Vec<&str> = flags.filter(|flag| !help.contains(*flag)).collect();
+                assert!(
+                    ended.status.success() && missing.is_empty(),
+                    "{}: {line}: {missing:?}",
+                    path.display()
+                );
+                found.insert(command.to_owned());
+            }
+        }
+    }
+    assert!(found.contains("check") && found.contains("status"), "{found:?}");
+}
+
+/// The checks of an installation are a table in docs/operations.md, and nothing else.
+#[test]
+fn checks_of_an_installation_are_described() {
+    let mut declared = BTreeSet::new();
+    for file in ["api", "doors", "rights", "running", "written"] {
+        let code = std::fs::read_to_string(root().join(format!("src/cli/diagnose/{file}.rs"))).unwrap();
+        let names = code.lines().filter_map(|line| line.strip_prefix("const ")?.split_once(": &str = \""));
+        declared.extend(
+            names
+                .filter(|(name, _)| !NOT_CHECKS.contains(name))
+                .map(|(_, value)| value.trim_end_matches("\";").to_owned()),
+        );
+    }
+    let page = page("docs/operations.md");
+    let table = page.split("| check | what has to be so |").nth(1).unwrap();
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let described: BTreeSet<String> = rows
+        .flat_map(|row| {
+            row.split('|').nth(1).unwrap().split(',').map(|name| name.trim().trim_matches('`').to_owned())
+        })
+        .collect();
+    assert_eq!(declared, described);
+}
+
+/// Constants of the checks that are no names of checks.
+const NOT_CHECKS: [&str; 1] = ["PROBE"];
+
 /// Names of metrics are part of what people build on.
 #[test]
 fn metrics_are_the_operators() {

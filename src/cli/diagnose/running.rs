@@ -41,6 +41,9 @@ fn leader(state: &OperatorState) -> Line {
         return Line::ok(LEADER, format!("{leader} writes"));
     }
     let found = state.problems.last().cloned().unwrap_or_default();
+    if state.unknown {
+        return Line::warn(LEADER, found, "run this as somebody who may read it");
+    }
     let what = format!(
         "a replica that runs takes the Lease within 15 seconds, if it may: kubectl -n {} get lease queuewarden -o yaml",
         state.namespace
@@ -75,6 +78,7 @@ mod tests {
             image: None,
             leader: leader.map(str::to_owned),
             problems: vec!["why".into()],
+            unknown: false,
         }
     }
 
@@ -85,6 +89,8 @@ mod tests {
         assert_eq!(levels(&state(Some(2), 1, Some("a"))), [Level::Warn, Level::Ok]);
         assert_eq!(levels(&state(Some(2), 0, None)), [Level::Fail, Level::Fail]);
         assert_eq!(levels(&state(None, 0, Some("a"))), [Level::Warn, Level::Ok], "it may run elsewhere");
+        let unknown = OperatorState { unknown: true, ..state(Some(2), 2, None) };
+        assert_eq!(levels(&unknown), [Level::Ok, Level::Warn], "what may not be read is not broken");
     }
 
     #[test]

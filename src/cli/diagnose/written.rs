@@ -10,7 +10,7 @@ use crate::model::config::flatten::{Flattened, Source};
 use crate::model::config::verdict;
 use crate::operator::world::Kind;
 use crate::plan::conditions::{Reason, Status, Type};
-use crate::plan::snapshot::{ConfigSpec, FIELD_MANAGER, Mode, Snapshot};
+use crate::plan::snapshot::{ConfigSpec, FIELD_MANAGER, Mode, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use crate::plan::{MAX_BYTES, WARN_BYTES, merged, text_in_force};
 use crate::telemetry::level::{ANNOTATION, Level as LogLevel};
 
@@ -116,11 +116,13 @@ fn maps(spec: &ConfigSpec, snapshot: &Snapshot) -> Vec<Line> {
 }
 
 fn shadows(flat: &Flattened, key: &str) -> Line {
-    for (source, map) in [(Source::Configs, "yunikorn-configs"), (Source::Defaults, "yunikorn-defaults")] {
-        if let Some(origin) = flat.shadows(source, key) {
-            let found = format!("binaryData key {} of {map} hides {key}, or blanks it", origin.key);
-            return Line::fail(SHADOWS, found, format!("delete {} from binaryData of {map}", origin.key));
-        }
+    if let Some(origin) = flat.queues(key).origin.filter(|origin| origin.binary) {
+        let map = match origin.source {
+            Source::Configs => YUNIKORN_CONFIGS,
+            Source::Defaults => YUNIKORN_DEFAULTS,
+        };
+        let found = format!("binaryData key {} of {map} hides {key}, or blanks it", origin.key);
+        return Line::fail(SHADOWS, found, format!("delete {} from binaryData of {map}", origin.key));
     }
     if flat.is_ambiguous(key) {
         let found = format!(
@@ -236,7 +238,7 @@ async fn others(client: &Client) -> Line {
 mod tests {
     use super::*;
     use crate::cli::diagnose::Level;
-    use crate::plan::snapshot::{BinaryValue, ConfigMapState, Observed, Owner, YUNIKORN_CONFIGS};
+    use crate::plan::snapshot::{BinaryValue, ConfigMapState, Observed, Owner};
 
     const TREE: &str = "partitions: [{name: default, queues: [{name: root}]}]";
 
@@ -285,6 +287,10 @@ mod tests {
         assert_eq!(level(SHADOWS, &snapshot(&["queuewarden"], &[])), Level::Ok);
         assert_eq!(level(SHADOWS, &snapshot(&["queuewarden"], &["other.gz"])), Level::Ok);
         assert_eq!(level(SHADOWS, &snapshot(&["queuewarden"], &["queues.yaml.gz"])), Level::Fail);
+        let mut both = snapshot(&["queuewarden"], &[]);
+        both.defaults =
+            both.output.clone().map(|map| ConfigMapState { name: YUNIKORN_DEFAULTS.into(), ..map });
+        assert_eq!(level(SHADOWS, &both), Level::Ok, "the output is meant to win over the defaults");
     }
 
     #[test]

@@ -34,6 +34,9 @@ pub struct OperatorState {
     /// Why something of this is not known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
+    /// Whether nobody knows if a replica writes, because the Lease may not be read.
+    #[serde(skip)]
+    pub unknown: bool,
 }
 
 impl OperatorState {
@@ -80,7 +83,10 @@ pub async fn look(client: &Client, namespace: &str, now: Timestamp) -> OperatorS
             Some(leader) => state.leader = Some(leader),
             None => state.problems.push(format!("no replica holds Lease {namespace}/{NAME}")),
         },
-        Err(error) => state.problems.push(format!("Lease {namespace}/{NAME} is not known: {error}")),
+        Err(error) => {
+            state.unknown = true;
+            state.problems.push(format!("Lease {namespace}/{NAME} is not known: {error}"));
+        }
     }
     state
 }
