@@ -10,6 +10,7 @@ WORKDIR /src
 COPY Cargo.toml Cargo.lock rust-toolchain.toml ./
 COPY e2e/Cargo.toml e2e/
 COPY e2e/compare/Cargo.toml e2e/compare/
+COPY fuzz fuzz
 RUN mkdir -p src benches tests e2e/src e2e/tests e2e/compare/src \
     && echo 'fn main() {}' | tee src/main.rs > e2e/compare/src/main.rs \
     && touch src/lib.rs benches/all.rs tests/all.rs e2e/src/lib.rs e2e/tests/e2e.rs \

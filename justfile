@@ -57,6 +57,12 @@ demo:
 bench *args:
     cargo bench --package queuewarden --no-default-features --bench all --locked -- {{ args }}
 
+# Looks for an input that breaks something: each target for so many seconds (needs cargo-fuzz and a nightly toolchain).
+fuzz seconds="3600" *targets="acl yaml regex admission access_review xml":
+    for target in {{ targets }}; do \
+        cargo +nightly fuzz run $target -- -max_total_time={{ seconds }} -timeout=10 -rss_limit_mb=4096 -max_len=16384 || exit 1; \
+    done
+
 # How fast it is beside YuniKorn and Hadoop: the table in the README (needs Go, Maven and a JDK).
 compare *rounds:
     cargo run --release --package queuewarden-compare --locked -- {{ rounds }}

@@ -1,6 +1,8 @@
 //! All integration tests in one binary.
 
 #[cfg(test)]
+mod argo_cd;
+#[cfg(test)]
 mod cli;
 #[cfg(test)]
 mod crds;

@@ -110,14 +110,19 @@ fn every_metric_is_described() {
         Generated from the sources by `UPDATE=1 cargo test --test all monitoring`. `/metrics` on port 8080 (`run --listen`) serves them, on every replica. Labels are\n\
         words of queuewarden's own, never names of objects, so that their number is bounded; the one exception is `hash`, of which each\n\
         replica has one at a time. What is about one object is in that object's conditions; kube-state-metrics can count those.\n\n\
-        Alerts stand in [manifests/monitoring/rules.yaml](../manifests/monitoring/rules.yaml), each with a page of [runbooks](runbooks/), and a Grafana dashboard in\n\
-        [manifests/monitoring/dashboard.json](../manifests/monitoring/dashboard.json).\n\n\
+        Alerts stand in `manifests/monitoring/rules.yaml`, as Prometheus reads them, and a Grafana dashboard in `manifests/monitoring/dashboard.json`.\n\n\
         | metric | type | labels | meaning |\n|---|---|---|---|\n";
     let mut text = head.to_owned();
     for (name, (kind, help, labels)) in metrics() {
         let name = if kind == "counter" { format!("{name}_total") } else { name };
         let labels: Vec<String> = labels.iter().map(|label| format!("`{label}`")).collect();
         text.extend(["| ", &name, " | ", &kind, " | ", &labels.join(", "), " | ", &help, " |\n"]);
+    }
+    text.push_str("\n## Alerts\n\n| alert | severity | says |\n|---|---|---|\n");
+    for alert in alerts() {
+        let word = |at: &str| alert.pointer(at).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (name, severity, says) = (word("/alert"), word("/labels/severity"), word("/annotations/summary"));
+        text.extend([format!("| [{name}](runbooks/{name}.md) | {severity} | {says} |\n")]);
     }
     let page = path("docs/metrics.md");
     if std::env::var_os("UPDATE").is_some() {

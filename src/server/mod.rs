@@ -51,6 +51,8 @@ pub mod refusal;
 pub mod served;
 pub mod submission;
 mod surroundings;
+#[cfg(test)]
+mod testing;
 pub mod tls;
 pub mod user_info;
 pub mod validating;

@@ -15,7 +15,7 @@ const HEAD: &str = "# Codes of all diagnostics\n\n\
     | QW7xxx | access questions: who a user is, the rules of applications, what a tree grants, imports, reviews |\n\n\
     | code | title | meaning |\n|---|---|---|\n";
 
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+pub(super) fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

@@ -6,6 +6,7 @@ mod output;
 mod pipe;
 mod process;
 mod readme;
+mod reference;
 mod schema;
 mod watch;
 

@@ -118,7 +118,9 @@ fn anchors(text: &str) -> BTreeSet<String> {
 #[test]
 fn links_lead_somewhere() {
     for (path, text) in pages() {
-        let links = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
+        // What is in code is no link.
+        let prose: String = text.split('`').step_by(2).collect();
+        let links = prose.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
         for link in links.filter(|link| !link.starts_with("https://")) {
             let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
             let target = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
@@ -130,13 +132,17 @@ fn links_lead_somewhere() {
     }
 }
 
-/// Whoever reads the README finds every page from there.
+/// Whoever reads the README finds the contents, and every page from there; the book is made of them.
 #[test]
 fn every_page_is_linked() {
-    let text = readme();
-    for path in folder("docs") {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        assert!(text.contains(&format!("(docs/{name})")), "README.md does not link docs/{name}");
+    assert!(readme().contains("(docs/SUMMARY.md)"));
+    let text = page("docs/SUMMARY.md");
+    for (path, _) in pages().into_iter().skip(1) {
+        let name = path.strip_prefix(root().join("docs")).unwrap().to_string_lossy().into_owned();
+        assert!(
+            name == "SUMMARY.md" || text.contains(&format!("({name})")),
+            "SUMMARY.md does not link {name}"
+        );
     }
 }
 
@@ -193,6 +199,27 @@ fn checks_of_an_installation_are_described() {
 
 /// Constants of the checks that are no names of checks.
 const NOT_CHECKS: [&str; 1] = ["PROBE"];
+
+/// What people are told to look for is what they read.
+#[test]
+fn texts_that_are_explained_are_printed() {
+    let mut sources = Vec::new();
+    super::docs::sources(&root().join("src"), &mut sources);
+    let code: String = sources.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
+    let text = page("docs/troubleshooting.md");
+    let mut found = 0;
+    for row in text.lines().filter(|line| line.starts_with("| ")) {
+        let cell = row.split(" | ").next().unwrap();
+        if ["| YuniKorn:", "| Kubernetes:"].iter().any(|others| cell.starts_with(others)) {
+            continue;
+        }
+        for words in cell.split('`').skip(1).step_by(2) {
+            assert!(code.contains(words), "nothing prints `{words}`");
+            found += 1;
+        }
+    }
+    assert!(found > 20, "{found}");
+}
 
 /// Names of metrics are part of what people build on.
 #[test]

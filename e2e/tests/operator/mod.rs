@@ -3,9 +3,11 @@
 
 mod crds;
 mod failures;
+mod gitops;
 mod mirror;
 mod quickstart;
 mod reasons;
+mod refusing;
 mod scale;
 mod story;
 mod submission_policy;

@@ -14,8 +14,8 @@ use queuewarden_e2e::bed::BASE;
 use queuewarden_e2e::conditions::Expected;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Bed, Capability, Kind, Operator, operator, yunikorn};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
+use super::refusing::Refusing;
 use super::{KEY, acl, apply, configure, delete};
 
 /// The reasons seen so far.
@@ -297,8 +297,10 @@ async fn refused_writes(seen: &mut Seen<'_>) -> Result<()> {
     let refusing = Refusing::start().await?;
     let mut defaults = bed.needed_defaults();
     defaults.insert(KEY.to_owned(), BASE.to_owned());
-    defaults
-        .insert("admissionController.webHook.schedulerServiceAddress".to_owned(), refusing.address.clone());
+    defaults.insert(
+        "admissionController.webHook.schedulerServiceAddress".to_owned(),
+        refusing.address().to_owned(),
+    );
     bed.write_config_map(yunikorn::DEFAULTS, defaults).await?;
     bed.start_admission_controller().await?;
     apply(bed, &acl("good", "root.prod", "submit: {users: [alice, bob]}")).await?;
@@ -417,36 +419,4 @@ fn gzip(text: &str) -> Result<Vec<u8>> {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     packer.write_all(text.as_bytes())?;
     Ok(packer.finish()?)
-}
-
-/// Stands where the scheduler's REST interface would: refuses every configuration. Ends with the test.
-struct Refusing {
-    address: String,
-    task: tokio::task::JoinHandle<()>,
-}
-
-impl Refusing {
-    async fn start() -> Result<Self> {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?.to_string();
-        let task = tokio::spawn(async move {
-            while let Ok((mut stream, _)) = listener.accept().await {
-                tokio::spawn(async move {
-                    let mut buffer = vec![0; 1 << 16];
-                    let _ = stream.read(&mut buffer).await;
-                    let body = r#"{"allowed":false,"reason":"a scheduler from the future says no"}"#;
-                    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n";
-                    let answer = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
-                    let _ = stream.write_all(answer.as_bytes()).await;
-                });
-            }
-        });
-        Ok(Self { address, task })
-    }
-}
-
-impl Drop for Refusing {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
 }

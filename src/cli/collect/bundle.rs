@@ -19,11 +19,19 @@ pub const TOTAL: usize = 64 << 20;
 const PROBLEMS: usize = 200;
 
 /// What was gathered.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Bundle {
     files: BTreeMap<String, File>,
-    total: usize,
+    /// Bytes that one more file may have, and all of them together.
+    file: usize,
+    left: usize,
     problems: Vec<Problem>,
+}
+
+impl Default for Bundle {
+    fn default() -> Self {
+        Self::within(FILE, TOTAL)
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -43,6 +51,11 @@ pub struct Problem {
 }
 
 impl Bundle {
+    /// One whose files have at most `file` bytes, and all together `total`.
+    fn within(file: usize, total: usize) -> Self {
+        Self { files: BTreeMap::new(), file, left: total, problems: Vec::new() }
+    }
+
     /// The paths of all files.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.files.keys().map(String::as_str)
@@ -95,11 +108,11 @@ impl Bundle {
 
     /// What the next file may have.
     fn room(&self) -> usize {
-        FILE.min(TOTAL.saturating_sub(self.total))
+        self.file.min(self.left)
     }
 
     fn put(&mut self, path: String, content: String, cut: bool) {
-        self.total = self.total.saturating_add(content.len());
+        self.left = self.left.saturating_sub(content.len());
         self.files.insert(path, File { content, cut });
     }
 
@@ -169,19 +182,18 @@ mod tests {
 
     #[test]
     fn no_file_and_no_bundle_is_larger_than_its_bound() {
-        let mut bundle = Bundle::default();
+        const FILE: usize = 1000;
+        let mut bundle = Bundle::within(FILE, 10 * FILE);
         let long = "é".repeat(FILE);
-        for number in 0..40 {
+        let objects = [json!({"a": "b".repeat(FILE / 2)}), json!({"a": "b".repeat(FILE)})];
+        for number in 0..20 {
             bundle.lines(format!("{number}.txt"), &long);
-            bundle.objects(
-                format!("{number}.json"),
-                &[json!({"a": "b".repeat(FILE / 2)}), json!({"a": "b".repeat(FILE)})],
-                2,
-            );
+            bundle.objects(format!("{number}.json"), &objects, 2);
         }
         assert!(bundle.files.values().all(|file| file.content.len() <= FILE && file.cut));
         let total: usize = bundle.files.values().map(|file| file.content.len()).sum();
-        assert!(total <= TOTAL && total > TOTAL - FILE, "{total}");
+        assert!(total <= 10 * FILE && total > 9 * FILE, "{total}");
+        assert!(bundle.files["0.json"].content.len() > FILE / 2, "the first object had room");
         for _ in 0..1000 {
             bundle.problem("x", "y");
         }
@@ -190,8 +202,8 @@ mod tests {
 
     #[test]
     fn of_a_long_log_the_end_is_kept() {
-        let mut bundle = Bundle::default();
-        bundle.lines("log.txt", &format!("begin{}end", "-".repeat(FILE)));
+        let mut bundle = Bundle::within(100, 1000);
+        bundle.lines("log.txt", &format!("begin{}end", "-".repeat(100)));
         let file = &bundle.files["log.txt"];
         assert!(file.content.ends_with("end") && !file.content.contains("begin") && file.cut);
     }

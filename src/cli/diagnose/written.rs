@@ -141,7 +141,7 @@ fn owners(spec: &ConfigSpec, snapshot: &Snapshot, key: &str) -> Line {
     let owns = names.contains(&FIELD_MANAGER);
     if !others.is_empty() {
         let found = format!("{place} is {}owned by {}", if owns { "also " } else { "" }, others.join(", "));
-        let what = "take the key out of what they apply, or choose spec.adoption; docs/operations.md has the tools by name";
+        let what = "take the key out of what they apply, or choose spec.adoption; docs/gitops.md has the tools by name";
         return if owns { Line::warn(OWNERS, found, what) } else { Line::fail(OWNERS, found, what) };
     }
     if owns {

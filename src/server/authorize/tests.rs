@@ -1,29 +1,20 @@
 //! The door with a cluster of two queues behind it, and an API server that knows three tokens.
 
-use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::body::Body;
 use http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
-use kube::Client;
 use serde_json::json;
-use tower::ServiceExt as _;
 
 use super::*;
-use crate::operator::applications::Applications;
-use crate::operator::health::Health;
-use crate::plan::plan;
-use crate::plan::snapshot::*;
-use crate::server::caller::Callers;
-use crate::server::knowledge::{Knowledge, Publisher};
+use crate::plan::snapshot::Snapshot;
+use crate::server::testing::{self, Got, client, defaults, reply};
 
 const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, queues: [{name: prod, submitacl: 'sue devs', adminacl: ann}]}]}]\n";
 
 struct Door {
-    router: Router,
-    publisher: Publisher,
-    health: Arc<Health>,
+    fixture: testing::Door,
     /// How often the API server was asked who may create `subjectaccessreviews`.
     asked: Arc<AtomicUsize>,
 }
@@ -37,7 +28,7 @@ async fn answer(request: Request<kube::client::Body>, asked: Arc<AtomicUsize>) -
     let status = if path.ends_with("/tokenreviews") {
         match sent["spec"]["token"].as_str().unwrap() {
             "fault" => panic!("a fault"),
-            "lost" => return http::Response::builder().status(500).body(Body::from("{}")).unwrap(),
+            "lost" => return reply(500, &json!({})),
             name @ ("apiserver" | "sue" | "ann" | "eve" | "zed") => {
                 json!({"authenticated": true, "user": {"username": name, "groups": ["system:authenticated"]}})
             }
@@ -50,70 +41,28 @@ async fn answer(request: Request<kube::client::Body>, asked: Arc<AtomicUsize>) -
     };
     let mut filled = sent;
     filled["status"] = status;
-    http::Response::builder().status(201).body(Body::from(filled.to_string())).unwrap()
-}
-
-fn snapshot() -> Snapshot {
-    let data = [("queues.yaml".to_owned(), QUEUES.to_owned())].into();
-    let map = ConfigMapState { name: YUNIKORN_DEFAULTS.to_owned(), data, ..ConfigMapState::default() };
-    Snapshot {
-        now: "2026-06-01T12:00:00Z".parse().unwrap(),
-        config: None,
-        queue_acls: Vec::new(),
-        policies: Vec::new(),
-        access_tests: Vec::new(),
-        defaults: Some(map),
-        base: None,
-        output: None,
-        mirror: None,
-        observed: Observed::default(),
-    }
+    reply(201, &filled)
 }
 
 impl Door {
     fn closed() -> Self {
         let asked = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&asked);
-        let service = tower::service_fn(move |request| {
-            let count = Arc::clone(&count);
-            async move { Ok::<_, Infallible>(answer(request, count).await) }
-        });
-        let client = Client::new(service, "default");
-        let publisher = Publisher::default();
-        let health = Arc::new(Health::default());
-        let doors = Doors {
-            knows: publisher.subscribe(),
-            client: client.clone(),
-            health: Arc::clone(&health),
-            applications: Applications::default(),
-            callers: Callers::by_token(client),
-        };
-        Self { router: router().with_state(doors), publisher, health, asked }
+        let client = client(move |request| answer(request, Arc::clone(&count)));
+        Self { fixture: testing::Door::closed(router(), client), asked }
     }
 
     fn open() -> Self {
         let door = Self::closed();
-        let snapshot = snapshot();
-        let plan = plan(&snapshot);
-        door.publisher.publish(Knowledge::of(snapshot, plan, None));
+        door.fixture
+            .learn(Snapshot { defaults: Some(defaults("queues.yaml", QUEUES)), ..testing::snapshot() });
         door
     }
 
     async fn post(&self, path: &str, token: &str, body: impl Into<Body>) -> (StatusCode, Value) {
         let request = Request::post(path).header("authorization", format!("Bearer {token}"));
-        let answer = self.router.clone().oneshot(request.body(body.into()).unwrap()).await.unwrap();
-        let status = answer.status();
-        let body = answer.into_body().collect().await.unwrap().to_bytes();
-        (status, serde_json::from_slice(&body).unwrap_or(Value::Null))
-    }
-
-    /// How often it was decided like this.
-    fn counted(&self, verb: &str, decision: &str, clause: &str) -> u32 {
-        let series = format!(
-            "queuewarden_decisions_total{{verb=\"{verb}\",decision=\"{decision}\",clause=\"{clause}\"}} "
-        );
-        let text = self.health.metrics.text(&[]);
-        text.lines().find_map(|line| line.strip_prefix(&series)).map_or(0, |count| count.parse().unwrap())
+        let Got { code, body, .. } = self.fixture.send(request.body(body.into()).unwrap()).await;
+        (code, body)
     }
 
     async fn ask(&self, path: &str, token: &str, review: &Value) -> (StatusCode, Value) {
@@ -259,11 +208,11 @@ async fn what_is_decided_is_counted_by_words_of_ours() {
         ("lost", about("bob"), ("other", "undecided", "asker")),
     ] {
         let (verb, decision, clause) = counted;
-        let before = door.counted(verb, decision, clause);
+        let before = door.fixture.counted(verb, decision, clause);
         let (_, answer) = door.ask(REVIEWS, token, &review).await;
-        assert_eq!(door.counted(verb, decision, clause), before + 1, "{counted:?} {answer}");
+        assert_eq!(door.fixture.counted(verb, decision, clause), before + 1, "{counted:?} {answer}");
     }
-    let names = door.health.metrics.text(&[]);
+    let names = door.fixture.health.metrics.text(&[]);
     assert!(!names.contains("Frobnicate") && !names.contains("frogs"), "{names}");
 }
 
@@ -281,7 +230,7 @@ async fn a_fault_is_no_opinion() {
             assert!(why.contains("fault in queuewarden"), "{why}");
         }
     }
-    assert_eq!(door.counted("other", "undecided", "fault"), 4);
+    assert_eq!(door.fixture.counted("other", "undecided", "fault"), 4);
     // Others are served as before.
     assert_eq!(door.ask(HOOK, "apiserver", &about("sue")).await.1["status"]["allowed"], true);
 }

@@ -1,25 +1,18 @@
 //! The door behind an API server in memory, which proxies, and knows who may what.
 
-use std::convert::Infallible;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use axum::body::Body;
-use axum::http::{HeaderMap, Request, StatusCode};
+use axum::http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
-use kube::Client;
 use rustls::pki_types::CertificateDer;
 use serde_json::{Value, json};
-use tower::ServiceExt as _;
 
 use super::testing::{Issuer, authority, certificate, data};
 use super::*;
-use crate::operator::applications::{Applications, Mode};
-use crate::operator::health::Health;
-use crate::plan::plan;
-use crate::plan::snapshot::*;
-use crate::server::caller::Callers;
-use crate::server::knowledge::{Knowledge, Publisher};
+use crate::plan::snapshot::Snapshot;
+use crate::server::testing::{self, Got, client, defaults, not_found, reply};
 
 const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, queues: [{name: prod, submitacl: 'sue devs', adminacl: ann}]}]}]\n";
 const ALL: &str = "/apis/access.queuewarden.dev/v1alpha1/queues";
@@ -37,9 +30,6 @@ struct ApiServer {
 
 impl ApiServer {
     async fn answer(&self, request: Request<kube::client::Body>) -> http::Response<Body> {
-        let reply = |code: u16, body: &Value| {
-            http::Response::builder().status(code).body(Body::from(body.to_string())).unwrap()
-        };
         if self.mute.load(Ordering::Relaxed) {
             return reply(500, &json!({}));
         }
@@ -48,10 +38,7 @@ impl ApiServer {
             self.reads.fetch_add(1, Ordering::Relaxed);
             let published = self.published.lock().unwrap();
             let Some(issuer) = published.as_ref() else {
-                return reply(
-                    404,
-                    &json!({"kind": "Status", "message": "not found", "reason": "NotFound", "code": 404}),
-                );
+                return not_found();
             };
             return reply(200, &json!({"metadata": {"name": "x"}, "data": data(issuer, r#"["front"]"#)}));
         }
@@ -66,26 +53,9 @@ impl ApiServer {
 }
 
 struct Door {
-    router: Router,
-    publisher: Publisher,
-    health: Arc<Health>,
+    fixture: testing::Door,
     server: Arc<ApiServer>,
     certificate: Vec<CertificateDer<'static>>,
-}
-
-/// An answer: the code, the headers and the body.
-struct Got(StatusCode, HeaderMap, Value);
-
-impl Got {
-    fn expect(self, code: u16, part: &str) -> Value {
-        let Self(got, headers, body) = self;
-        assert!(got == code && body.to_string().contains(part), "{code} {part}: {got} {headers:?} {body}");
-        body
-    }
-
-    fn warnings(&self) -> Vec<String> {
-        self.1.get_all("warning").iter().map(|value| value.to_str().unwrap().to_owned()).collect()
-    }
 }
 
 impl Door {
@@ -94,24 +64,12 @@ impl Door {
         let issuer = authority();
         let certificate = certificate(&issuer, "front");
         *server.published.lock().unwrap() = Some(issuer);
-        let service = {
-            let server = Arc::clone(&server);
-            tower::service_fn(move |request| {
-                let server = Arc::clone(&server);
-                async move { Ok::<_, Infallible>(server.answer(request).await) }
-            })
-        };
-        let client = Client::new(service, "default");
-        let publisher = Publisher::default();
-        let health = Arc::new(Health::default());
-        let doors = Doors {
-            knows: publisher.subscribe(),
-            client: client.clone(),
-            health: Arc::clone(&health),
-            applications: Applications::start(&client, Mode::Off),
-            callers: Callers::by_token(client),
-        };
-        Self { router: router().with_state(doors), publisher, health, server, certificate }
+        let behind = Arc::clone(&server);
+        let client = client(move |request| {
+            let server = Arc::clone(&behind);
+            async move { server.answer(request).await }
+        });
+        Self { fixture: testing::Door::closed(router(), client), server, certificate }
     }
 
     fn open() -> Self {
@@ -121,32 +79,15 @@ impl Door {
     }
 
     fn knows(&self, queues: &str) {
-        let data = [("queues.yaml".to_owned(), queues.to_owned())].into();
-        let map = ConfigMapState { name: YUNIKORN_DEFAULTS.to_owned(), data, ..ConfigMapState::default() };
-        let snapshot = Snapshot {
-            now: "2026-06-01T12:00:00Z".parse().unwrap(),
-            config: None,
-            queue_acls: Vec::new(),
-            policies: Vec::new(),
-            access_tests: Vec::new(),
-            defaults: Some(map),
-            base: None,
-            output: None,
-            mirror: None,
-            observed: Observed::default(),
-        };
-        let plan = plan(&snapshot);
-        self.publisher.publish(Knowledge::of(snapshot, plan, None));
+        self.fixture
+            .learn(Snapshot { defaults: Some(defaults("queues.yaml", queues)), ..testing::snapshot() });
     }
 
     async fn send(&self, user: &str, request: http::request::Builder, body: impl Into<Body>) -> Got {
         let peer =
             Peer { address: ([127, 0, 0, 1], 1).into(), certificates: self.certificate.clone().into() };
         let request = request.header("X-Remote-User", user).extension(peer);
-        let answer = self.router.clone().oneshot(request.body(body.into()).unwrap()).await.unwrap();
-        let (parts, body) = answer.into_parts();
-        let body = body.collect().await.unwrap().to_bytes();
-        Got(parts.status, parts.headers, serde_json::from_slice(&body).unwrap_or(Value::Null))
+        self.fixture.send(request.body(body.into()).unwrap()).await
     }
 
     async fn get(&self, user: &str, path: &str) -> Got {
@@ -231,16 +172,14 @@ async fn reviews_are_answered_to_those_whom_they_concern() {
     door.create("a b", OWN, json!({"verb": "submit", "queue": "root"}))
         .await
         .expect(201, "YuniKorn takes nothing from user `a b`");
-    let metrics = door.health.metrics.text(&[]);
-    for counted in [
-        r#"decision="allowed",clause="submitacl"} 2"#,
-        r#"decision="denied",clause="acl"} 1"#,
-        r#"decision="forbidden",clause="asker"} 2"#,
-        r#"decision="denied",clause="no_queue"} 1"#,
-        r#"decision="denied",clause="identity"} 1"#,
+    for (decision, clause, times) in [
+        ("allowed", "submitacl", 2),
+        ("denied", "acl", 1),
+        ("forbidden", "asker", 2),
+        ("denied", "no_queue", 1),
+        ("denied", "identity", 1),
     ] {
-        let series = format!(r#"queuewarden_decisions_total{{verb="submit",{counted}"#);
-        assert!(metrics.contains(&series), "{series}: {metrics}");
+        assert_eq!(door.fixture.counted("submit", decision, clause), times, "{decision} {clause}");
     }
 }
 
@@ -300,14 +239,17 @@ async fn what_there_is_is_told_to_everyone_and_only_once() {
         "/openapi/v3/apis/access.queuewarden.dev/v1alpha1",
     ] {
         let got = door.get("", path).await;
-        let tag = got.1.get("etag").unwrap().clone();
+        let tag = got.headers.get("etag").unwrap().clone();
         got.expect(200, "access.queuewarden.dev");
         let again = door.send("", Request::get(path).header("if-none-match", tag), Body::empty()).await;
-        assert_eq!(again.0, StatusCode::NOT_MODIFIED, "{path}");
+        assert_eq!(again.code, StatusCode::NOT_MODIFIED, "{path}");
     }
     let accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
     let got = door.send("", Request::get("/apis").header("accept", accept), Body::empty()).await;
-    assert_eq!(got.1["content-type"], "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+    assert_eq!(
+        got.headers["content-type"],
+        "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+    );
     got.expect(200, "APIGroupDiscoveryList");
     let root = door.get("", "/openapi/v3").await.expect(200, "serverRelativeURL");
     let hash = root["paths"]["apis/access.queuewarden.dev/v1alpha1"]["serverRelativeURL"].as_str().unwrap();

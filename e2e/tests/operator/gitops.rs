@@ -1,0 +1,201 @@
+//! Helm, Argo CD and Flux apply the objects and the base, again and again: what is written stays right and is written seldom, and no
+//! release fails.
+//!
+//! The tools themselves are not run: what reaches the API server is what counts, so each is imitated by its own requests, with its field
+//! manager and its way with conflicts. kubectl would not do for that: its server-side apply takes fields over that were applied client-side.
+
+use anyhow::{Result, ensure};
+use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
+use kube::core::ApiResource;
+use queuewarden_e2e::bed::BASE;
+use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Capability, Kind, yunikorn};
+use serde_json::{Map, Value, json};
+
+use super::{KEY, configure, live_when, submits, writes};
+
+const ROUNDS: usize = 20;
+/// The base, which is the tool's.
+const TREE: &str = "yunikorn-queues";
+
+/// One who applies from Git or from a release.
+struct Tool {
+    manager: &'static str,
+    way: Way,
+}
+
+/// How it applies.
+enum Way {
+    /// A merge of what it applied last, what it applies now and what is there (Helm 3; `kubectl apply`, and so Argo CD by default).
+    ThreeWay,
+    /// Server-side apply; a conflict fails the release (Helm 4), or does not count (Argo CD with `ServerSideApply=true`).
+    Apply { force: bool },
+    /// Server-side apply by force of what a dry run shows to differ (Flux).
+    WhereDifferent,
+}
+
+const HELM_3: Tool = Tool { manager: "helm", way: Way::ThreeWay };
+const HELM_4: Tool = Tool { manager: "helm", way: Way::Apply { force: false } };
+const ARGO_CD: Tool = Tool { manager: "argocd-controller", way: Way::Apply { force: true } };
+const FLUX: Tool = Tool { manager: "kustomize-controller", way: Way::WhereDifferent };
+
+/// What changes in `old` to make `new` of what is there, as a merge patch.
+fn three_way(old: &Value, new: &Value, there: &Value) -> Map<String, Value> {
+    let empty = Map::new();
+    let [old, new, there] = [old, new, there].map(|value| value.as_object().unwrap_or(&empty));
+    let mut patch = Map::new();
+    for (key, value) in new {
+        let (before, now) = (old.get(key).unwrap_or(&Value::Null), there.get(key).unwrap_or(&Value::Null));
+        if value.is_object() && now.is_object() {
+            let inner = three_way(before, value, now);
+            if !inner.is_empty() {
+                patch.insert(key.clone(), Value::Object(inner));
+            }
+        } else if value != now {
+            patch.insert(key.clone(), value.clone());
+        }
+    }
+    for key in old.keys().filter(|key| !new.contains_key(*key) && there.contains_key(*key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    patch
+}
+
+/// What a tool compares: not who owns what, and not what others say about the object.
+fn compared(object: &DynamicObject) -> Result<Value> {
+    let mut value = serde_json::to_value(object)?;
+    if let Some(object) = value.as_object_mut() {
+        object.remove("status");
+    }
+    if let Some(metadata) = value.pointer_mut("/metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|key, _| matches!(key.as_str(), "name" | "labels" | "annotations"));
+    }
+    Ok(value)
+}
+
+impl Tool {
+    fn parameters(&self, force: bool) -> PatchParams {
+        PatchParams { field_manager: Some(self.manager.to_owned()), force, ..PatchParams::default() }
+    }
+
+    /// One sync of one object; `old` is what it applied last.
+    async fn sync(&self, api: &Api<DynamicObject>, old: Option<&Value>, new: &Value) -> Result<()> {
+        let name = new["metadata"]["name"].as_str().unwrap_or_default();
+        let apply = Patch::Apply(new);
+        match self.way {
+            Way::ThreeWay => {
+                let Some(there) = api.get_opt(name).await? else {
+                    let created =
+                        PostParams { field_manager: Some(self.manager.into()), ..PostParams::default() };
+                    api.create(&created, &serde_json::from_value(new.clone())?).await?;
+                    return Ok(());
+                };
+                let patch = three_way(old.unwrap_or(&Value::Null), new, &serde_json::to_value(there)?);
+                if !patch.is_empty() {
+                    api.patch(name, &self.parameters(false), &Patch::Merge(patch)).await?;
+                }
+            }
+            Way::Apply { force } => {
+                api.patch(name, &self.parameters(force), &apply).await?;
+            }
+            Way::WhereDifferent => {
+                if !self.in_sync(api, new).await? {
+                    api.patch(name, &self.parameters(true), &apply).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether applying again would change nothing: what Argo CD calls Synced, and Flux finds no drift in.
+    async fn in_sync(&self, api: &Api<DynamicObject>, wanted: &Value) -> Result<bool> {
+        let name = wanted["metadata"]["name"].as_str().unwrap_or_default();
+        let Some(there) = api.get_opt(name).await? else { return Ok(false) };
+        if matches!(self.way, Way::ThreeWay) {
+            return Ok(three_way(wanted, wanted, &serde_json::to_value(there)?).is_empty());
+        }
+        let trial = PatchParams { dry_run: true, ..self.parameters(true) };
+        let after = api.patch(name, &trial, &Patch::Apply(wanted)).await?;
+        Ok(compared(&there)? == compared(&after)?)
+    }
+}
+
+/// What the repository, or the release, says in this round: most rounds nothing new.
+fn wanted(round: usize) -> [Value; 2] {
+    let (grant, tree) = (round / 4, round / 10);
+    let acl = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl",
+        "metadata": {"name": "prod", "labels": {"app.kubernetes.io/part-of": "platform"}},
+        "spec": {"queue": "root.prod", "submit": {"users": ["alice", format!("user{grant}")]}}});
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": TREE, "namespace": yunikorn::NAMESPACE},
+        "data": {KEY: format!("# tree {tree}\n{BASE}")}});
+    [map, acl]
+}
+
+async fn lives_with(tool: Tool) -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::Audit])? {
+            return Ok(());
+        }
+        bed.install().await?;
+        let map = ApiResource::erase::<k8s_openapi::api::core::v1::ConfigMap>(&());
+        let maps = Api::namespaced_with(bed.client()?, yunikorn::NAMESPACE, &map);
+        let apis = [maps, bed.objects(Kind::QueueAcl)?];
+        for (api, object) in apis.iter().zip(&wanted(0)) {
+            tool.sync(api, None, object).await?;
+        }
+        configure(bed, &format!("  base: {{configMap: {TREE}}}\n")).await?;
+        let _operator = queuewarden_e2e::Operator::start(bed).await?;
+        bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+        let mark = bed.audit()?.mark()?;
+        // Objects that changed, and rounds in which any did: what changes together may be written together.
+        let (mut last, mut objects, mut rounds) = (wanted(0), 0, 0);
+        for round in 1..=ROUNDS {
+            let now = wanted(round);
+            for ((api, old), new) in apis.iter().zip(&last).zip(&now) {
+                tool.sync(api, Some(old), new).await?;
+            }
+            if now != last {
+                objects += now.iter().zip(&last).filter(|(new, old)| new != old).count();
+                rounds += 1;
+                let (grant, tree) = (format!("user{}", round / 4), format!("# tree {}\n", round / 10));
+                live_when(bed, "what was applied", |text| text.contains(&grant) && text.contains(&tree))
+                    .await?;
+            }
+            bed.wait_for(Kind::QueueAcl, "prod", is_true("Ready"), PATIENCE).await?;
+            for (api, object) in apis.iter().zip(&now) {
+                ensure!(tool.in_sync(api, object).await?, "round {round}: {object} is not in sync");
+            }
+            last = now;
+        }
+        submits(bed, "alice", &["devs"], "root.prod", true).await?;
+        submits(bed, "user0", &["devs"], "root.prod", false).await?;
+        let written = writes(bed, mark, "configmaps", "")?;
+        ensure!(
+            (rounds..=objects).contains(&written),
+            "{objects} objects in {rounds} rounds, {written} writes"
+        );
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn helm_3() -> Result<()> {
+    lives_with(HELM_3).await
+}
+
+#[tokio::test]
+async fn helm_4() -> Result<()> {
+    lives_with(HELM_4).await
+}
+
+#[tokio::test]
+async fn argo_cd() -> Result<()> {
+    lives_with(ARGO_CD).await
+}
+
+#[tokio::test]
+async fn flux() -> Result<()> {
+    lives_with(FLUX).await
+}

@@ -1,0 +1,153 @@
+//! What the tests of every door stand on: an API server in memory, what is known, and a way to knock.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Request, Response, StatusCode};
+use http_body_util::BodyExt as _;
+use kube::Client;
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use super::Doors;
+use super::caller::Callers;
+use super::knowledge::{Knowledge, Publisher};
+use crate::operator::applications::Applications;
+use crate::operator::health::Health;
+use crate::plan::plan;
+use crate::plan::snapshot::{ConfigMapState, Observed, Snapshot, YUNIKORN_DEFAULTS};
+
+/// A client of an API server that answers so.
+pub(super) fn client<F, A>(answer: F) -> Client
+where
+    F: Fn(Request<kube::client::Body>) -> A + Clone + Send + 'static,
+    A: Future<Output = Response<Body>> + Send + 'static,
+{
+    let service = tower::service_fn(move |request| {
+        let answered = answer(request);
+        async move { Ok::<_, Infallible>(answered.await) }
+    });
+    Client::new(service, "default")
+}
+
+/// An answer of the API server.
+pub(super) fn reply(code: u16, body: &Value) -> Response<Body> {
+    Response::builder().status(code).body(Body::from(body.to_string())).unwrap()
+}
+
+/// It has no such object.
+pub(super) fn not_found() -> Response<Body> {
+    reply(
+        404,
+        &json!({"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound",
+            "message": "not found"}),
+    )
+}
+
+/// A cluster in which there is nothing.
+pub(super) fn snapshot() -> Snapshot {
+    Snapshot {
+        now: "2026-06-01T12:00:00Z".parse().unwrap(),
+        config: None,
+        queue_acls: Vec::new(),
+        policies: Vec::new(),
+        access_tests: Vec::new(),
+        defaults: None,
+        base: None,
+        output: None,
+        mirror: None,
+        observed: Observed::default(),
+    }
+}
+
+/// `yunikorn-defaults` with one key.
+pub(super) fn defaults(key: &str, value: &str) -> ConfigMapState {
+    let data = [(key.to_owned(), value.to_owned())].into();
+    ConfigMapState { name: YUNIKORN_DEFAULTS.to_owned(), data, ..ConfigMapState::default() }
+}
+
+/// Doors behind which nothing is known yet.
+pub(super) struct Door {
+    router: Router,
+    pub(super) publisher: Publisher,
+    pub(super) health: Arc<Health>,
+}
+
+impl Door {
+    /// Doors with this API server behind them.
+    pub(super) fn closed(routes: Router<Doors>, client: Client) -> Self {
+        let publisher = Publisher::default();
+        let health = Arc::new(Health::default());
+        let doors = Doors {
+            knows: publisher.subscribe(),
+            client: client.clone(),
+            health: Arc::clone(&health),
+            applications: Applications::default(),
+            callers: Callers::by_token(client),
+        };
+        Self { router: routes.with_state(doors), publisher, health }
+    }
+
+    /// The same once this is known.
+    pub(super) fn knowing(self, snapshot: Snapshot) -> Self {
+        self.learn(snapshot);
+        self
+    }
+
+    /// From now on this is known.
+    pub(super) fn learn(&self, snapshot: Snapshot) {
+        let plan = plan(&snapshot);
+        self.publisher.publish(Knowledge::of(snapshot, plan, None));
+    }
+
+    /// The answer; its body is null where it is no JSON.
+    pub(super) async fn send(&self, request: Request<Body>) -> Got {
+        let answer = self.router.clone().oneshot(request).await.unwrap();
+        let (parts, body) = answer.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
+        Got { code: parts.status, headers: parts.headers, body }
+    }
+
+    /// The answer to an `AdmissionReview`.
+    pub(super) async fn reviewed(&self, path: &str, review: &Value) -> Got {
+        let request = Request::post(path).header("content-type", "application/json");
+        self.send(request.body(Body::from(review.to_string())).unwrap()).await
+    }
+
+    /// The `response` in the answer to an `AdmissionReview`.
+    pub(super) async fn ask(&self, path: &str, review: &Value) -> Value {
+        let Got { code, body, .. } = self.reviewed(path, review).await;
+        assert_eq!(code, 200, "{body}");
+        body["response"].clone()
+    }
+
+    /// How often it was decided like this.
+    pub(super) fn counted(&self, verb: &str, decision: &str, clause: &str) -> u32 {
+        let labels = format!(r#"verb="{verb}",decision="{decision}",clause="{clause}""#);
+        let series = format!("queuewarden_decisions_total{{{labels}}} ");
+        let text = self.health.metrics.text(&[]);
+        text.lines().find_map(|line| line.strip_prefix(&series)).map_or(0, |count| count.parse().unwrap())
+    }
+}
+
+/// What a door answers.
+pub(super) struct Got {
+    pub(super) code: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Value,
+}
+
+impl Got {
+    pub(super) fn expect(self, code: u16, part: &str) -> Value {
+        let Self { code: got, headers, body } = self;
+        assert!(got == code && body.to_string().contains(part), "{code} {part}: {got} {headers:?} {body}");
+        body
+    }
+
+    pub(super) fn warnings(&self) -> Vec<String> {
+        self.headers.get_all("warning").iter().map(|value| value.to_str().unwrap().to_owned()).collect()
+    }
+}

@@ -1,0 +1,37 @@
+//! The health check that Argo CD runs on our objects.
+
+use mlua::{Lua, LuaSerdeExt as _, Table};
+use serde_json::{Value, json};
+
+fn health(object: &Value) -> (String, String) {
+    let lua = Lua::new();
+    lua.globals().set("obj", lua.to_value(object).unwrap()).unwrap();
+    let health: Table = lua.load(include_str!("../manifests/argo-cd/health.lua")).eval().unwrap();
+    (health.get("status").unwrap(), health.get("message").unwrap())
+}
+
+fn object(status: &str, reason: &str, observed: u32) -> Value {
+    let ready = json!({"type": "Ready", "status": status, "reason": reason, "message": "words", "observedGeneration": observed});
+    let accepted = json!({"type": "Accepted", "status": "True", "reason": "Accepted", "message": "", "observedGeneration": observed});
+    json!({"kind": "QueueAcl", "metadata": {"generation": 2}, "status": {"conditions": [accepted, ready]}})
+}
+
+#[test]
+fn healthy_is_what_the_scheduler_runs() {
+    for (object, expected) in [
+        (object("True", "Ready", 2), "Healthy"),
+        (object("True", "Ready", 1), "Progressing"),
+        (object("False", "Invalid", 2), "Degraded"),
+        (object("False", "Pending", 2), "Progressing"),
+        (object("False", "LoadPending", 2), "Progressing"),
+        (object("Unknown", "SchedulerUnreachable", 2), "Progressing"),
+        (json!({"kind": "QueueAcl", "metadata": {"generation": 1}}), "Progressing"),
+        (
+            json!({"kind": "QueueAcl", "metadata": {"generation": 1}, "status": {"conditions": []}}),
+            "Progressing",
+        ),
+    ] {
+        assert_eq!(health(&object).0, expected, "{object}");
+    }
+    assert_eq!(health(&object("False", "Invalid", 2)).1, "Invalid: words");
+}
