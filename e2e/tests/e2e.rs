@@ -12,6 +12,7 @@ mod operator;
 mod oracle;
 mod placement;
 mod plugin;
+mod report;
 mod server;
 mod smoke;
 mod submission;
