@@ -13,7 +13,17 @@ use sha2::{Digest as _, Sha256};
 const INDEX: &str = include_str!("page/index.html");
 const STYLE: &str = include_str!("page/style.css");
 /// One script, in the order that its parts need.
-const SCRIPTS: &[&str] = &[include_str!("page/app.js")];
+const SCRIPTS: &[&str] = &[
+    include_str!("page/dom.js"),
+    include_str!("page/model.js"),
+    include_str!("page/tree.js"),
+    include_str!("page/grid.js"),
+    include_str!("page/queues.js"),
+    include_str!("page/panel.js"),
+    include_str!("page/lists.js"),
+    include_str!("page/app.js"),
+    include_str!("page/live.js"),
+];
 
 /// What the page's parts are put in place of; the data comes last, as it may have anything in it.
 const PLACES: [&str; 4] = ["{{policy}}", "{{style}}", "{{report}}", "{{script}}"];

@@ -107,6 +107,19 @@ impl Cluster {
         Configuration::of(written?).map_err(|refused| files::refuse(&refused, console))
     }
 
+    /// Both ConfigMaps as `YuniKorn` merges them.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn merged(&self, args: &ClusterArgs) -> Result<Flattened, Failure> {
+        // What there is to note is noted when the queues are read.
+        let mut notes = Notes::default();
+        self.runtime.block_on(async {
+            let spec = self.spec(args, &mut notes).await?;
+            Ok(merged(&self.held(spec, &mut notes).await?.snapshot))
+        })
+    }
+
     /// Who the kubeconfig's user is to the API server, and so to `YuniKorn`'s admission controller.
     ///
     /// # Errors

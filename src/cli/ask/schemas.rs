@@ -6,6 +6,7 @@ use crate::api::answer::report::ReportAnswer;
 use crate::api::answer::{DecisionAnswer, MatrixAnswer, WhatCanAnswer, WhoCanAnswer};
 use crate::cli::application::answer::ApplicationAnswer;
 use crate::cli::diff::answer::DiffAnswer;
+use crate::cli::import::answer::ImportAnswer;
 use crate::cli::lint::LintAnswer;
 use crate::cli::place::answer::PlaceAnswer;
 use crate::cli::test::answer::TestAnswer;
@@ -16,6 +17,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("application.json", schema_for!(ApplicationAnswer)),
         ("decision.json", schema_for!(DecisionAnswer)),
         ("diff.json", schema_for!(DiffAnswer)),
+        ("import.json", schema_for!(ImportAnswer)),
         ("lint.json", schema_for!(LintAnswer)),
         ("matrix.json", schema_for!(MatrixAnswer)),
         ("place.json", schema_for!(PlaceAnswer)),

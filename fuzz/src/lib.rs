@@ -1,0 +1,158 @@
+//! What must hold for every input: nothing panics, nothing hangs, and what is read and written again means the same.
+//!
+//! Each function takes bytes and panics where something does not hold. `fuzz_targets` gives them to libFuzzer, which looks for bytes that
+//! reach new code (`just fuzz`, for hours); `tests/corpus.rs` gives them known inputs and changes of those (in every test run).
+
+#![allow(
+    clippy::panic,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    reason = "to panic is what these are for"
+)]
+
+use queuewarden::access::check::decide;
+use queuewarden::access::review::{self, NoApplications, World};
+use queuewarden::access::{Index, Tree, guard};
+use queuewarden::api::review::{Kind, access, admission, change, submission, user_info};
+use queuewarden::import::yarn::{Source, Wanted};
+use queuewarden::model::acl;
+use queuewarden::model::admission::access::AccessControl;
+use queuewarden::model::admission::conf::Conf;
+use queuewarden::model::admission::evaluate::evaluate;
+use queuewarden::model::admission::request::Surroundings;
+use queuewarden::model::application::Reading;
+use queuewarden::model::config::verdict;
+use queuewarden::model::identity::{Identity, NoResolver};
+use queuewarden::model::right::Right;
+use queuewarden::model::version::Version;
+use queuewarden::text::go_regex::GoRegex;
+use queuewarden::text::yaml::edit::{Edit, Step, apply};
+use queuewarden::text::yaml::parse::parse;
+use serde_json::Value;
+
+/// What is no text is not asked about: every door checks that first.
+fn text(data: &[u8]) -> Option<&str> {
+    std::str::from_utf8(data).ok()
+}
+
+/// An ACL: what activates is printed in a form that validates, activates and means the same; what is granted is never more than everyone.
+pub fn acl(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let _ = (acl::validates(text), acl::lint(text));
+    let Ok(read) = acl::parse(text) else {
+        assert!(acl::activates(text).is_err(), "read, or refused, and not both");
+        return;
+    };
+    let canonical = read.canonical();
+    assert_eq!(acl::parse(&canonical).as_ref(), Ok(&read), "{canonical:?} means what {text:?} means");
+    assert!(acl::validates(&canonical).is_ok(), "{canonical:?} validates");
+    assert_eq!(read.union(&read), read);
+    for entry in read.entries() {
+        assert!(read.has(entry));
+    }
+}
+
+/// A queues.yaml: judged without a panic; and a change of one ACL changes that, and nothing that any question is answered by besides.
+pub fn yaml(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let judged = verdict(text, &[]);
+    let Some(config) = judged.config else { return };
+    for partition in &config.partitions {
+        let Ok(tree) = Tree::of(partition) else { continue };
+        let index = Index::of(&tree);
+        let sue = Identity { user: "sue".to_owned(), groups: vec!["dev".to_owned()] };
+        for (_, node) in tree.queues().take(8) {
+            for right in Right::ALL {
+                let queue = node.path.as_str();
+                let walked = decide(&tree, right, queue, &sue).allowed();
+                assert_eq!(index.allows(right, queue, &sue.user, &sue.groups), walked, "{queue}");
+            }
+        }
+    }
+    let path = vec![
+        Step::Key("partitions".to_owned()),
+        Step::Index(0),
+        Step::Key("queues".to_owned()),
+        Step::Index(0),
+    ];
+    let edit = Edit { path, key: "submitacl".to_owned(), value: Some("sue  'q' dev".to_owned()) };
+    if let Ok(edited) = apply(text, std::slice::from_ref(&edit)) {
+        assert!(parse(&edited).is_ok(), "{edited:?} is YAML");
+        assert_eq!(
+            apply(&edited, &[edit]).as_deref(),
+            Ok(edited.as_str()),
+            "what is written is not written again"
+        );
+    }
+}
+
+/// A regular expression, a line end and a text: compiled within bounds, and matched without end only if the text is.
+pub fn regex(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let (pattern, subject) = text.split_once('\n').unwrap_or((text, ""));
+    match GoRegex::new(pattern) {
+        Ok(regex) => {
+            assert_eq!(regex.as_str(), pattern);
+            let _ = (regex.is_match(subject), regex.anchors());
+        }
+        Err(refusal) => assert!(refusal.is_error()),
+    }
+}
+
+/// The body of an `AdmissionReview`, at every door that reads one.
+pub fn admission(data: &[u8]) {
+    let Ok(body) = serde_json::from_slice::<Value>(data) else { return };
+    if let Ok(asked) = admission::read(&body) {
+        let (conf, _) = Conf::from_keys(&std::collections::BTreeMap::new());
+        let evaluation = evaluate(&asked.request, &Surroundings::default(), &conf);
+        let response = admission::response(&asked.uid, &evaluation);
+        assert!(response["allowed"].is_boolean());
+    }
+    if let Ok(asked) = change::read(&body) {
+        assert_eq!(change::response(&asked.uid, Some("no"), &[])["response"]["allowed"], false);
+    }
+    let _ = (submission::read(&body), submission::uid(&body));
+    if let Ok(asked) = user_info::read(&body, &[]) {
+        let (access, _) = AccessControl::from_keys(&std::collections::BTreeMap::new());
+        for moment in [guard::Moment::Mutating, guard::Moment::Final] {
+            let judgement = guard::judge(&asked.at(moment), &access);
+            let patch = user_info::patch(&asked, &judgement);
+            assert!(moment == guard::Moment::Mutating || patch.is_empty(), "at the end nothing is changed");
+            let response = user_info::response(&asked, &judgement, guard::Mode::Enforce);
+            assert!(response["response"]["allowed"].is_boolean());
+        }
+    }
+}
+
+const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, adminacl: ann, queues: [{name: prod, submitacl: 'sue devs'}]}]}]\n";
+
+/// The body of a `SubjectAccessReview` and of its kin: answered, and never allowed to somebody without a name.
+pub fn access_review(data: &[u8]) {
+    let Ok(body) = serde_json::from_slice::<Value>(data) else { return };
+    let config = verdict(QUEUES, &[]).config.expect("these are queues");
+    let tree = Tree::of(&config.partitions[0]).expect("and they are active");
+    let world = World {
+        tree: &tree,
+        resolver: &NoResolver,
+        version: Version::default(),
+        applications: &NoApplications,
+    };
+    let asker = Identity { user: "sue".to_owned(), groups: vec!["devs".to_owned()] };
+    for kind in [Kind::Subject, Kind::Local, Kind::Own] {
+        let Ok(read) = access::read(kind, &body, Some(&asker)) else { continue };
+        let answer = review::answer(&read, world);
+        assert!(!(answer.allowed() && answer.denied()));
+        assert!(!(answer.allowed() && read.user.is_empty()), "{body}");
+        assert!(access::filled(body.clone(), &answer)["status"]["allowed"].is_boolean());
+    }
+}
+
+/// An allocation file or a Hadoop configuration: read as either, as the scheduler's file and as the site.
+pub fn xml(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    for reading in [Reading::Hadoop, Reading::Cloudera] {
+        let wanted = Wanted { reading, scheduler: (0, text), site: Some((1, text)), defined: &[] };
+        let _ = (Source::fair(wanted, &mut Vec::new()), Source::capacity(wanted, &mut Vec::new()));
+    }
+}
