@@ -107,7 +107,7 @@ impl Bed {
     ///
     /// # Errors
     /// With what the one that failed says.
-    pub async fn shell(&self, helm: &Helm, lines: &str) -> Result<String> {
+    pub async fn shell_with(&self, helm: &Helm, lines: &str) -> Result<String> {
         let old = std::env::var_os("PATH").unwrap_or_default();
         let programs =
             [&helm.program, &self.kubectl].map(|program| program.parent().unwrap_or(program).to_owned());
