@@ -14,6 +14,7 @@ pub mod assets;
 pub mod audit;
 pub mod authorization;
 pub mod bed;
+pub mod browser;
 pub mod conditions;
 mod control_plane;
 mod diagnostics;

@@ -61,6 +61,32 @@ impl Bed {
         Ok(String::from_utf8(output.stdout)?)
     }
 
+    /// Runs a line of a shell as administrator in this folder, with kubectl and queuewarden at hand, and returns what it printed.
+    ///
+    /// # Errors
+    /// With what it printed to standard error, when it fails.
+    pub async fn shell(&self, directory: &Path, line: &str) -> Result<String> {
+        let queuewarden = tokio::task::spawn_blocking(crate::assets::operator).await??;
+        let folders = [&self.kubectl, &queuewarden].into_iter().filter_map(|program| program.parent());
+        let folders = folders.filter(|folder| !folder.as_os_str().is_empty());
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = folders.map(Path::to_path_buf).chain(std::env::split_paths(&path));
+        let output = tokio::process::Command::new("bash")
+            .args(["-euo", "pipefail", "-c", line])
+            .current_dir(directory)
+            .env("PATH", std::env::join_paths(folders)?)
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("KUBECACHEDIR", Session::get()?.directory().join("kubectl-cache"))
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output()
+            .await
+            .context("cannot run bash")?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{line}: {}", errors.trim());
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
     /// Server-side apply of a YAML file of the repository, as administrator and by force. Many documents are fine.
     ///
     /// # Errors

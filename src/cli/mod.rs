@@ -3,6 +3,7 @@
 //! Exit codes: 0 no errors (warnings allowed, unless `--strict`), 1 errors or refused, 2 the command line is wrong or an input cannot be
 //! read. Results go to standard output, everything about them to standard error.
 
+pub mod access_report;
 pub mod acl;
 pub mod application;
 pub mod ask;
@@ -12,15 +13,18 @@ pub mod authorizer_config;
 pub mod can_i;
 pub mod check;
 pub mod codes;
+pub mod collect;
 pub mod complete;
 pub mod completion;
 pub mod console;
 pub mod crds;
+pub mod diagnose;
 pub mod diff;
 pub mod explain;
 pub mod findings;
 pub mod import;
 pub mod input;
+pub mod installed;
 pub mod lint;
 pub mod man;
 pub mod manifest;
@@ -31,6 +35,7 @@ pub mod render;
 pub mod report;
 pub mod review;
 pub mod run;
+pub mod status;
 pub mod statuses;
 pub mod test;
 pub mod validate;
@@ -85,6 +90,8 @@ enum Command {
     Diff(diff::Args),
     /// Find grants that change nothing or that nobody can use, and names that are likely wrong
     Lint(lint::Args),
+    /// Show all of it on one page: queues, who may do what, what is wrong, who changed it; or for programs and drawings
+    Report(access_report::Args),
     /// Tell in which queue an application would run, and why, or how YuniKorn would reject it
     Place(place::Args),
     /// Check what access is meant to be against what a configuration makes of it
@@ -93,6 +100,12 @@ enum Command {
     Review(review::Args),
     /// Turn access rules of YARN, or those in a queues.yaml, into QueueAcls, and prove that nobody may do more
     Import(import::Args),
+    /// Show what is managed in a cluster: what is in force, who writes, and which objects need a look
+    Status(status::Args),
+    /// Check an installation, and say what to do about what is not in order
+    Check(diagnose::Args),
+    /// Gather what helps others to help, without secrets, in one archive
+    Collect(collect::Args),
     /// Print what an API server needs to ask queuewarden who may do what
     AuthorizerConfig(authorizer_config::Args),
     /// Print the custom resource definitions
@@ -269,10 +282,14 @@ pub fn main() -> ExitCode {
         Command::Matrix(args) => matrix::run(args, console),
         Command::Diff(args) => diff::run(args, console),
         Command::Lint(args) => lint::run(args, console),
+        Command::Report(args) => access_report::run(args, console),
         Command::Place(args) => place::run(args, console),
         Command::Test(args) => test::run(args, console),
         Command::Review(args) => review::run(args, console),
         Command::Import(args) => import::run(args, console),
+        Command::Status(args) => status::run(args, console),
+        Command::Check(args) => diagnose::run(args, console),
+        Command::Collect(args) => collect::run(args, console),
         Command::AuthorizerConfig(args) => authorizer_config::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::Codes(args) => codes::run(args, console),

@@ -28,12 +28,16 @@ pub struct Args {
     /// Namespace of the Lease, instead of the kubeconfig's or the pod's
     #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE")]
     namespace: Option<String>,
+    /// Show the report at this address, such as 127.0.0.1:8081, to those with a token who may get /report; kubectl port-forward leads
+    /// there
+    #[arg(long, value_name = "ADDRESS", value_parser = own_address)]
+    report: Option<SocketAddr>,
     #[command(flatten)]
     doors: Doors,
     /// How a log line looks
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     log_format: Format,
-    /// What is logged: error, warn, info, debug or trace, also by module, as in info,queuewarden=debug
+    /// What is logged: error, warn, info, debug or trace, also by module, as in info,queuewarden=debug; the YuniKornConfig's annotation queuewarden.dev/log-level changes it while it runs
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = "info")]
     log_level: String,
 }
@@ -43,14 +47,16 @@ pub struct Args {
 /// # Errors
 /// When the operator cannot begin.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
-    telemetry::start(args.log_format, &args.log_level)
+    let logging = telemetry::start(args.log_format, &args.log_level)
         .map_err(|error| Failure::Usage(format!("--log-level: {error}")))?;
     let options = Options {
         listen: args.listen,
         leader_elect: args.leader_elect,
         identity: args.identity.clone().unwrap_or_else(random_identity),
         namespace: args.namespace.clone(),
+        report: args.report,
         https: args.doors.https(args.namespace.as_deref()).map_err(Failure::Usage)?,
+        logging,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -62,6 +68,15 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     runtime.shutdown_timeout(Duration::from_secs(1));
     ended.map_err(|error| Failure::Operator(error.to_string()))?;
     Ok(Exit::Clean)
+}
+
+/// Tokens are typed there, and nothing encrypts them: whoever comes over a network comes through kubectl, which does.
+fn own_address(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr = text.parse().map_err(|_| "write it like 127.0.0.1:8081".to_owned())?;
+    if !address.ip().is_loopback() {
+        return Err("it must be an address of this machine alone, such as 127.0.0.1:8081: kubectl port-forward leads there".to_owned());
+    }
+    Ok(address)
 }
 
 /// Outside a pod nothing names a replica.

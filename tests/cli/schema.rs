@@ -95,3 +95,36 @@ fn what_tests_print_is_valid() {
     spoilt["tests"][0]["checks"][0]["result"] = Value::from("fine");
     assert!(!validator.is_valid(&spoilt));
 }
+
+/// Imports take files of others, and say everything also where they are refused.
+#[test]
+fn what_imports_print_is_valid() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/cases/import.in");
+    let validator = jsonschema::validator_for(&generated()["import.json"]).unwrap();
+    let to_root = ["--yarn-site", "yarn-site.xml", "--cluster-admins", "root"];
+    let fair = ["import", "yarn-fair", "cloudera.xml"];
+    let spark = ["import", "spark", "spark-defaults.conf", "--user-map", "eve.txt", "--queue", "root.spark"];
+    let accepted = ["--accept", "QW7527", "--accept", "QW7528"];
+    // What is printed, and how many manifests, settings, differences and codes that are not acknowledged are in it.
+    let cases: [(Vec<&str>, bool, [usize; 4]); 5] = [
+        ([&fair[..], &to_root].concat(), false, [0, 0, 4, 1]),
+        ([&fair[..], &to_root, &["--dialect", "yarn-cloudera"]].concat(), true, [9, 0, 2, 0]),
+        (vec!["import", "yarn-capacity", "empty.xml"], false, [0, 0, 0, 0]),
+        (spark.to_vec(), false, [0, 0, 4, 2]),
+        ([&spark[..], &accepted].concat(), true, [1, 6, 4, 0]),
+    ];
+    for (args, imported, counts) in cases {
+        let ended = run(&[&args[..], &["-o", "json"]].concat(), &root, "");
+        assert_eq!(err(&ended), "", "everything is in the answer: {args:?}");
+        let answer: Value = serde_json::from_str(&out(&ended)).unwrap();
+        let problems: Vec<String> = validator.iter_errors(&answer).map(|error| error.to_string()).collect();
+        assert!(problems.is_empty(), "{args:?}: {problems:?}");
+        let found = ["manifests", "settings", "differences", "unacknowledged"]
+            .map(|list| answer[list].as_array().map_or(usize::MAX, Vec::len));
+        assert_eq!((answer["imported"].as_bool(), found), (Some(imported), counts), "{args:?}");
+        assert_eq!(ended.status.success(), imported, "{args:?}");
+        let mut spoilt = answer.clone();
+        spoilt["imported"] = Value::from("maybe");
+        assert!(!validator.is_valid(&spoilt));
+    }
+}

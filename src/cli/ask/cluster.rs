@@ -31,6 +31,7 @@ use crate::plan::snapshot::{
     YUNIKORN_DEFAULTS,
 };
 use crate::plan::{attribution, merged, merged_alone};
+use crate::report::changes;
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -76,6 +77,16 @@ impl Cluster {
         Ok(Self { runtime, client, server })
     }
 
+    /// Runs requests against the API server.
+    pub fn run<T>(&self, ask: impl AsyncFnOnce(&Client) -> T) -> T {
+        self.runtime.block_on(ask(&self.client))
+    }
+
+    /// The URL of the API server.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
     /// What `YuniKorn` has of it: by its ConfigMaps, or with `--live` by its own word.
     ///
     /// # Errors
@@ -104,6 +115,19 @@ impl Cluster {
         });
         notes.tell(console);
         Configuration::of(written?).map_err(|refused| files::refuse(&refused, console))
+    }
+
+    /// Both ConfigMaps as `YuniKorn` merges them.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn merged(&self, args: &ClusterArgs) -> Result<Flattened, Failure> {
+        // What there is to note is noted when the queues are read.
+        let mut notes = Notes::default();
+        self.runtime.block_on(async {
+            let spec = self.spec(args, &mut notes).await?;
+            Ok(merged(&self.held(spec, &mut notes).await?.snapshot))
+        })
     }
 
     /// Who the kubeconfig's user is to the API server, and so to `YuniKorn`'s admission controller.
@@ -159,18 +183,23 @@ impl Cluster {
                 let key = flat.queues_key();
                 answer.compare(flat.queues(&key).text, &key, notes);
                 let stands = held.written(&flat, &mut Notes::default())?;
-                let base = Some(stands.base.unwrap_or(stands.text));
-                Ok(Written { text: answer.text(), base, attributions: stands.attributions })
+                let stands_in = stands.text.clone();
+                let base = Some(stands.base.clone().unwrap_or(stands_in));
+                Ok(Written { text: answer.text(), base, ..stands })
             }
             Err(failure) => {
                 notes.add(format!("not compared with the ConfigMaps: {failure}"));
-                Ok(Written { text: answer.text(), base: None, attributions: Vec::new() })
+                Ok(Written::text_alone(answer.text()))
             }
         }
     }
 
     /// The settings of the `YuniKornConfig`, or the defaults where there is none.
-    async fn spec(&self, args: &ClusterArgs, notes: &mut Notes) -> Result<ConfigSpec, Failure> {
+    pub(in crate::cli) async fn spec(
+        &self,
+        args: &ClusterArgs,
+        notes: &mut Notes,
+    ) -> Result<ConfigSpec, Failure> {
         let api = Kind::YuniKornConfig.api(self.client.clone());
         let mut spec = match call(api.get(SINGLETON)).await {
             Ok(object) => convert::yunikorn_config(&object).spec.unwrap_or_default(),
@@ -188,6 +217,15 @@ impl Cluster {
             spec.namespace.clone_from(namespace);
         }
         Ok(spec)
+    }
+
+    /// The ConfigMaps and the `QueueAcl`s.
+    pub(in crate::cli) async fn snapshot(
+        &self,
+        spec: ConfigSpec,
+        notes: &mut Notes,
+    ) -> Result<Snapshot, Failure> {
+        self.held(spec, notes).await.map(|held| held.snapshot)
     }
 
     async fn held(&self, spec: ConfigSpec, notes: &mut Notes) -> Result<Held, Failure> {
@@ -267,18 +305,19 @@ impl Held {
         let queues = flat.queues(&key);
         let Some(origin) = queues.origin.filter(|_| !queues.text.is_empty()) else {
             let text = files::built_in(&key, notes);
-            return Ok(Written { text, base: None, attributions: Vec::new() });
+            return Ok(Written::text_alone(text));
         };
+        let changes = changes(&self.snapshot);
         let map = match origin.source {
             Source::Defaults => YUNIKORN_DEFAULTS,
             Source::Configs => YUNIKORN_CONFIGS,
         };
         let text = Text::whole(format!("{map}/{}", origin.key), queues.text.to_owned());
         if !self.is_ours(map, &origin.key) {
-            return Ok(Written { text, base: None, attributions: Vec::new() });
+            return Ok(Written { changes, ..Written::text_alone(text) });
         }
         let attributions = attribution::in_force(&self.snapshot.queue_acls);
-        Ok(Written { text, base: self.base(&key), attributions })
+        Ok(Written { text, base: self.base(&key), attributions, changes })
     }
 
     /// What the operator would write after a change of the objects.
