@@ -137,7 +137,12 @@ async fn bring_back(bed: &Bed, left: &Left) -> Result<()> {
         let api = bed.objects(kind)?;
         for object in objects {
             api.create(&PostParams::default(), object).await?;
-            let status = json!({"status": object.data.get("status")});
+            let mut status = json!({"status": object.data.get("status")});
+            // The operator remembers which object it writes; here that is another one.
+            if let Some(uid) = status.pointer_mut("/status/output/uid") {
+                let output = maps.get(yunikorn::CONFIGS).await?;
+                *uid = json!(output.uid().context("the output has no uid")?);
+            }
             let ours =
                 PatchParams { field_manager: Some(operator::NAME.to_owned()), ..PatchParams::default() };
             api.patch_status(&object.name_any(), &ours, &Patch::Merge(status)).await?;
