@@ -12,3 +12,5 @@ mod crds;
 mod import;
 #[cfg(test)]
 mod manifests;
+#[cfg(test)]
+mod monitoring;

@@ -125,6 +125,21 @@ pub fn krew() -> Result<PathBuf> {
     Ok(go_build("krew", &package_dir("krew"), &args)?.join("krew"))
 }
 
+/// Prometheus' promtool, which reads rules and runs their tests; built if need be, unless it is among the built servers.
+///
+/// # Errors
+/// When it cannot be built.
+pub fn promtool() -> Result<PathBuf> {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let built = std::env::var_os(ASSETS).map(|directory| Path::new(&directory).join("promtool"));
+    if let Some(built) = built.filter(|program| program.is_file()) {
+        return Ok(built);
+    }
+    let args = ["install", "-p", "2", "-ldflags", "-s", "tool"];
+    let directory = once(&BUILT, || go_build("promtool", &package_dir("promtool"), &args))?;
+    Ok(directory.join("promtool"))
+}
+
 /// Hadoop's oracle, built if need be: `classes` and the jars in `lib`.
 ///
 /// # Errors

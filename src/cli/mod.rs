@@ -13,15 +13,18 @@ pub mod authorizer_config;
 pub mod can_i;
 pub mod check;
 pub mod codes;
+pub mod collect;
 pub mod complete;
 pub mod completion;
 pub mod console;
 pub mod crds;
+pub mod diagnose;
 pub mod diff;
 pub mod explain;
 pub mod findings;
 pub mod import;
 pub mod input;
+pub mod installed;
 pub mod lint;
 pub mod man;
 pub mod manifest;
@@ -32,6 +35,7 @@ pub mod render;
 pub mod report;
 pub mod review;
 pub mod run;
+pub mod status;
 pub mod statuses;
 pub mod test;
 pub mod validate;
@@ -96,6 +100,12 @@ enum Command {
     Review(review::Args),
     /// Turn access rules of YARN, or those in a queues.yaml, into QueueAcls, and prove that nobody may do more
     Import(import::Args),
+    /// Show what is managed in a cluster: what is in force, who writes, and which objects need a look
+    Status(status::Args),
+    /// Check an installation, and say what to do about what is not in order
+    Check(diagnose::Args),
+    /// Gather what helps others to help, without secrets, in one archive
+    Collect(collect::Args),
     /// Print what an API server needs to ask queuewarden who may do what
     AuthorizerConfig(authorizer_config::Args),
     /// Print the custom resource definitions
@@ -277,6 +287,9 @@ pub fn main() -> ExitCode {
         Command::Test(args) => test::run(args, console),
         Command::Review(args) => review::run(args, console),
         Command::Import(args) => import::run(args, console),
+        Command::Status(args) => status::run(args, console),
+        Command::Check(args) => diagnose::run(args, console),
+        Command::Collect(args) => collect::run(args, console),
         Command::AuthorizerConfig(args) => authorizer_config::run(args, console),
         Command::Crds(args) => crds::run(args, console),
         Command::Codes(args) => codes::run(args, console),

@@ -37,7 +37,7 @@ pub struct Args {
     /// How a log line looks
     #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
     log_format: Format,
-    /// What is logged: error, warn, info, debug or trace, also by module, as in info,queuewarden=debug
+    /// What is logged: error, warn, info, debug or trace, also by module, as in info,queuewarden=debug; the YuniKornConfig's annotation queuewarden.dev/log-level changes it while it runs
     #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = "info")]
     log_level: String,
 }
@@ -47,7 +47,7 @@ pub struct Args {
 /// # Errors
 /// When the operator cannot begin.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
-    telemetry::start(args.log_format, &args.log_level)
+    let logging = telemetry::start(args.log_format, &args.log_level)
         .map_err(|error| Failure::Usage(format!("--log-level: {error}")))?;
     let options = Options {
         listen: args.listen,
@@ -56,6 +56,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         namespace: args.namespace.clone(),
         report: args.report,
         https: args.doors.https(args.namespace.as_deref()).map_err(Failure::Usage)?,
+        logging,
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -48,6 +48,7 @@ impl Asking {
         let begin = Instant::now();
         let answer = self.scheduler.checksum(url).await;
         let code = answer.as_ref().map_or_else(super::read_back::Error::code, |_| "200".into());
+        tracing::debug!(url, code, took = ?begin.elapsed(), "Asked the scheduler what it runs");
         health.metrics.asked("config", code, begin.elapsed());
         memory.answered(clock::now(), answer.map_err(|error| error.to_string()))
     }

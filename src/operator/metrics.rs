@@ -1,6 +1,7 @@
 //! Metrics. Labels are words of ours, never names of objects, so that their number is bounded.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use prometheus_client::encoding::text::encode;
@@ -35,6 +36,8 @@ pub struct Metrics {
     drifts: Family<Labels, Counter>,
     status_patches: Family<Labels, Counter>,
     contested: Gauge,
+    conditions: Family<Labels, Gauge>,
+    shadowed: AtomicBool,
     in_sync: Gauge,
     last_in_sync: Gauge,
     fail_open: Gauge,
@@ -59,6 +62,8 @@ impl Default for Metrics {
             drifts: Family::default(),
             status_patches: Family::default(),
             contested: Gauge::default(),
+            conditions: Family::default(),
+            shadowed: AtomicBool::new(false),
             in_sync: Gauge::default(),
             last_in_sync: Gauge::default(),
             fail_open: Gauge::default(),
@@ -92,12 +97,21 @@ impl Metrics {
         r.register("render_bytes", "Length of the rendered queue tree", self.render_bytes.clone());
         r.register("config_apply", "Writes of the output ConfigMap, by how they ended", self.applies.clone());
         r.register("rbac_mirror_write", "Writes of the RBAC mirror, by how they ended", self.mirror.clone());
-        r.register("config_drift", "Writes that put back what someone else changed", self.drifts.clone());
+        r.register(
+            "config_drift",
+            "How often someone else changed, deleted or shadowed what was written",
+            self.drifts.clone(),
+        );
         r.register("status_patch", "Status patches, by how they ended", self.status_patches.clone());
         r.register(
             "config_contested",
             "1 while another writer insists on the output key",
             self.contested.clone(),
+        );
+        r.register(
+            "config_condition",
+            "Always 1; a condition of the YuniKornConfig, with its status and reason",
+            self.conditions.clone(),
         );
         r.register("config_in_sync", "1 while the YuniKornConfig is Ready", self.in_sync.clone());
         r.register(
@@ -126,12 +140,13 @@ impl Metrics {
         self.mirror.get_or_create(&label("result", result)).inc();
     }
 
-    /// A write of the output ConfigMap ended: `applied`, `conflict`, `forbidden`, `rejected` or `error`.
+    /// A write of the output ConfigMap ended: `applied`, `conflict`, `forbidden`, `rejected` or `error`; or there was nothing to write:
+    /// `unchanged`.
     pub fn applied(&self, result: &'static str) {
         self.applies.get_or_create(&label("result", result)).inc();
     }
 
-    /// A write put back what someone else changed (`external_edit`) or removed (`deleted`).
+    /// A write put back what someone else changed (`external_edit`) or removed (`deleted`), or a key of someone else hides it (`shadowed`).
     pub fn drifted(&self, kind: &'static str) {
         self.drifts.get_or_create(&label("kind", kind)).inc();
     }
@@ -167,6 +182,7 @@ impl Metrics {
         let contested =
             find(Type::Applied).is_some_and(|condition| condition.reason == Reason::Contended.as_str());
         self.contested.set(contested.into());
+        self.tell_conditions(config);
         self.fail_open.set(holds(Type::FailOpen).into());
         self.in_sync.set(holds(Type::Ready).into());
         if holds(Type::Ready) {
@@ -176,10 +192,28 @@ impl Metrics {
         self.render_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 
+    /// The conditions of the `YuniKornConfig`, and whether its key has come to be shadowed.
+    fn tell_conditions(&self, config: &[Condition]) {
+        self.conditions.clear();
+        for condition in config.iter().filter(|condition| ours(condition)) {
+            let labels = [
+                ("type", condition.type_.as_str()),
+                ("status", condition.status.as_str()),
+                ("reason", &condition.reason),
+            ];
+            let labels = labels.map(|(name, value)| (name, value.to_owned())).to_vec();
+            self.conditions.get_or_create(&labels).set(1);
+        }
+        let shadowed =
+            config.iter().any(|condition| condition.reason == Reason::ShadowedByBinaryData.as_str());
+        if shadowed && !self.shadowed.swap(shadowed, Ordering::Relaxed) {
+            self.drifted("shadowed");
+        }
+        self.shadowed.store(shadowed, Ordering::Relaxed);
+    }
+
     fn count(&self, kind: Kind, conditions: &[Condition]) {
-        // Foreign conditions are left out: their types are not ours to bound.
-        let ours = |condition: &&Condition| Type::ALL.iter().any(|type_| type_.as_str() == condition.type_);
-        for condition in conditions.iter().filter(ours) {
+        for condition in conditions.iter().filter(|condition| ours(condition)) {
             let labels = vec![
                 ("kind", kind.name().to_owned()),
                 ("condition", condition.type_.clone()),
@@ -199,6 +233,11 @@ impl Metrics {
         let _ = encode(&mut text, &self.registry);
         text
     }
+}
+
+/// Foreign conditions are left out: their types are not ours to bound.
+fn ours(condition: &Condition) -> bool {
+    Type::ALL.iter().any(|type_| type_.as_str() == condition.type_)
 }
 
 fn label(name: &'static str, value: &str) -> Labels {

@@ -55,6 +55,7 @@ use world::World;
 use crate::server;
 use crate::server::knowledge::Publisher;
 use crate::server::open::{Https, Open};
+use crate::telemetry::Logging;
 
 /// Name of the Lease.
 const LEASE: &str = "queuewarden";
@@ -76,6 +77,8 @@ pub struct Options {
     pub https: Option<Https>,
     /// Address of the report, if it is shown: one of this machine's own.
     pub report: Option<SocketAddr>,
+    /// How much is logged.
+    pub logging: Logging,
 }
 
 /// Why the operator cannot run.
@@ -162,6 +165,7 @@ pub async fn serve(
         memory: Memory::default(),
         pause: Pause::default(),
         publisher,
+        logging: options.logging,
     };
     reconciler.run_until(stop).await;
     let farewell = async {

@@ -31,6 +31,7 @@ use super::{apply, clock, served};
 use crate::plan::snapshot::{ConfigSpec, Snapshot, WriteFailure};
 use crate::plan::{NewConfigMap, Plan, Write, plan, text_in_force};
 use crate::server::knowledge::{Knowledge, Publisher};
+use crate::telemetry::Logging;
 
 /// Without any cause, a run begins this often.
 const RESYNC: Duration = Duration::from_mins(10);
@@ -62,6 +63,8 @@ pub struct Reconciler {
     pub pause: Pause,
     /// Tells the doors.
     pub publisher: Publisher,
+    /// How much is logged.
+    pub logging: Logging,
 }
 
 /// What came of carrying out a plan.
@@ -105,6 +108,7 @@ impl Reconciler {
     /// One run; when the next one is due without a cause.
     async fn round(&mut self) -> Duration {
         self.health.round(self.world.progress());
+        self.logging.follow(self.world.log_level().as_deref());
         self.health.metrics.leader.set(self.leadership.holds().into());
         let begin = Instant::now();
         let due = self.turn().await;
@@ -117,6 +121,14 @@ impl Reconciler {
         self.ask().await;
         let (mut snapshot, mut plan) = self.plan().await?;
         let paused = self.pause.left(&plan);
+        tracing::debug!(
+            queue_acls = snapshot.queue_acls.len(),
+            policies = snapshot.policies.len(),
+            writes = plan.write.is_some(),
+            leads = self.leadership.holds(),
+            ?paused,
+            "Planned"
+        );
         let mut failed = false;
         if self.leadership.holds() && paused.is_none() {
             (snapshot, plan, failed) = self.write_all(snapshot, plan).await?;
@@ -211,6 +223,7 @@ impl Reconciler {
             Some(_) => Outcome::Nothing,
             None if plan.import.is_some() => Outcome::Again,
             None => {
+                self.health.metrics.applied("unchanged");
                 self.memory.settled();
                 Outcome::Nothing
             }
@@ -293,7 +306,7 @@ impl Reconciler {
         let mut problem = None;
         let leadership = self.leadership.clone();
         for (patch, answer) in status::send(&self.client, patches, move || leadership.holds()).await {
-            let (kind, _) = patch.target();
+            let (kind, name) = patch.target();
             let result = match answer {
                 Answer::Patched(object) => {
                     self.world.learn(kind, *object);
@@ -311,6 +324,7 @@ impl Reconciler {
                     "error"
                 }
             };
+            tracing::debug!(kind = kind.name(), name, result, "Sent a status");
             self.health.metrics.patched(kind, result);
         }
         for event in plan.events.iter().filter(|event| !unreported.contains(&event.subject)) {

@@ -24,6 +24,7 @@ use crate::plan::snapshot::{
     AccessTestSpec, AdmissionPolicySpec, ConfigMapState, ConfigMemory, ConfigSpec, Entry, Observed,
     QueueAclInForce, QueueAclSpec, Snapshot, YUNIKORN_DEFAULTS,
 };
+use crate::telemetry::level;
 use crate::text::diag::{Code, Diagnostic};
 
 /// A ConfigMap that the `YuniKornConfig` names may not be read.
@@ -93,6 +94,8 @@ pub struct Object<E> {
     pub entry: E,
     /// `status`; null when there is none.
     pub status: Value,
+    /// What the annotation of a `YuniKornConfig` says about logs.
+    pub log_level: Option<String>,
 }
 
 /// An object as it stands, for a patch of its status.
@@ -204,6 +207,11 @@ impl World {
     /// The spec of the `YuniKornConfig`, if it can be read.
     pub fn spec(&self) -> Option<ConfigSpec> {
         self.configs.cache().get(SINGLETON)?.value.entry.spec.clone().ok()
+    }
+
+    /// What the `YuniKornConfig` says about logs.
+    pub fn log_level(&self) -> Option<String> {
+        self.configs.cache().get(SINGLETON)?.value.log_level.clone()
     }
 
     /// Watches the ConfigMaps that the `YuniKornConfig` names now.
@@ -378,17 +386,19 @@ fn keep_access_test(object: DynamicObject) -> Kept<Object<Entry<AccessTestSpec, 
     keep(object, access_test::access_test)
 }
 
-/// An object of ours matters when it is another one or its spec changed; its status is written by us.
+/// An object of ours matters when it is another one, or its spec or what it says about logs changed; its status is written by us.
 fn keep<E>(mut object: DynamicObject, entry: fn(&DynamicObject) -> E) -> Kept<Object<E>> {
     let entry = entry(&object);
     let metadata = object.metadata;
+    let log_level = metadata.annotations.and_then(|mut annotations| annotations.remove(level::ANNOTATION));
     let (uid, generation) = (metadata.uid.unwrap_or_default(), metadata.generation.unwrap_or_default());
     Kept {
         name: metadata.name.unwrap_or_default(),
         resource_version: metadata.resource_version.unwrap_or_default(),
-        stamp: format!("{uid}/{generation}"),
+        stamp: format!("{uid}/{generation}/{}", log_level.as_deref().unwrap_or_default()),
         value: Arc::new(Object {
             entry,
+            log_level,
             status: object.data.get_mut("status").map(Value::take).unwrap_or_default(),
         }),
     }

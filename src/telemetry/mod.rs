@@ -1,9 +1,17 @@
-//! Logs: to standard error, as text for people and as JSON for machines.
+//! Logs: to standard error, as text for people and as JSON for machines; how much of them can be changed while the process runs.
+//!
+//! * [`level`]: what is logged, from the start and after a change.
+
+pub mod level;
 
 use std::io::{self, IsTerminal as _};
 
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Layer as _, fmt, registry, reload};
+
+pub use level::Logging;
 
 /// How a line looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,20 +30,22 @@ pub enum Format {
 ///
 /// # Errors
 /// When the filter cannot be read.
-pub fn start(format: Format, filter: &str) -> Result<(), ParseError> {
-    // The watches' problems are logged once each by ourselves.
-    let filter = EnvFilter::try_new(format!("kube_runtime::watcher=off,{filter}"))?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+pub fn start(format: Format, filter: &str) -> Result<Logging, ParseError> {
+    let (selection, handle) = reload::Layer::new(level::filter(filter, None)?);
     let json = match format {
         Format::Auto => !io::stderr().is_terminal(),
         Format::Json => true,
         Format::Text => false,
     };
-    // It fails when logging was begun before; then it goes on as it is.
-    let _ = if json {
-        builder.json().flatten_event(true).with_current_span(false).with_span_list(false).try_init()
+    let lines = fmt::layer().with_writer(io::stderr);
+    let lines = if json {
+        lines.json().flatten_event(true).with_current_span(false).with_span_list(false).boxed()
     } else {
-        builder.try_init()
+        lines.boxed()
     };
-    Ok(())
+    match registry().with(selection).with(lines).try_init() {
+        Ok(()) => Ok(Logging::of(filter, handle)),
+        // Logging was begun before; then it goes on as it is.
+        Err(_) => Ok(Logging::default()),
+    }
 }

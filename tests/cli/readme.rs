@@ -19,14 +19,20 @@ fn readme() -> String {
     page("README.md")
 }
 
-/// README.md and the pages of docs/, each with its path.
-fn pages() -> Vec<(PathBuf, String)> {
-    let files = std::fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path());
+/// The pages of a folder, in order.
+fn folder(name: &str) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(root().join(name)).unwrap().map(|entry| entry.unwrap().path());
     let mut paths: Vec<PathBuf> =
         files.filter(|path| path.extension().is_some_and(|end| end == "md")).collect();
     paths.sort();
     assert!(paths.len() > 5, "{paths:?}");
-    paths.insert(0, root().join("README.md"));
+    paths
+}
+
+/// README.md, the pages of docs/ and those about alerts, each with its path.
+fn pages() -> Vec<(PathBuf, String)> {
+    let mut paths = vec![root().join("README.md")];
+    paths.extend(["docs", "docs/runbooks"].into_iter().flat_map(folder));
     paths.into_iter().map(|path| (path.clone(), std::fs::read_to_string(path).unwrap())).collect()
 }
 
@@ -132,13 +138,67 @@ fn every_page_is_linked() {
     assert!(readme().contains("(docs/SUMMARY.md)"));
     let text = page("docs/SUMMARY.md");
     for (path, _) in pages().into_iter().skip(1) {
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let name = path.strip_prefix(root().join("docs")).unwrap().to_string_lossy().into_owned();
         assert!(
             name == "SUMMARY.md" || text.contains(&format!("({name})")),
             "SUMMARY.md does not link {name}"
         );
     }
 }
+
+/// What people are told to type when something is wrong is there to be typed.
+#[test]
+fn commands_of_runbooks_exist() {
+    let mut found = BTreeSet::new();
+    for path in folder("docs/runbooks") {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for line in blocks(&text, "sh").iter().flat_map(|block| block.lines()) {
+            let first = line.split(' ').next().unwrap();
+            assert!(["kubectl", "queuewarden"].contains(&first), "{}: {line}", path.display());
+            if first == "queuewarden" {
+                let command = line.split(' ').nth(1).unwrap();
+                let ended = run(&[command, "--help"], root(), "");
+                let help = out(&ended);
+                let flags = line.split(' ').filter(|word| word.starts_with('-'));
+                let missing: Vec<&str> = flags.filter(|flag| !help.contains(*flag)).collect();
+                assert!(
+                    ended.status.success() && missing.is_empty(),
+                    "{}: {line}: {missing:?}",
+                    path.display()
+                );
+                found.insert(command.to_owned());
+            }
+        }
+    }
+    assert!(found.contains("check") && found.contains("status"), "{found:?}");
+}
+
+/// The checks of an installation are a table in docs/operations.md, and nothing else.
+#[test]
+fn checks_of_an_installation_are_described() {
+    let mut declared = BTreeSet::new();
+    for file in ["api", "doors", "rights", "running", "written"] {
+        let code = std::fs::read_to_string(root().join(format!("src/cli/diagnose/{file}.rs"))).unwrap();
+        let names = code.lines().filter_map(|line| line.strip_prefix("const ")?.split_once(": &str = \""));
+        declared.extend(
+            names
+                .filter(|(name, _)| !NOT_CHECKS.contains(name))
+                .map(|(_, value)| value.trim_end_matches("\";").to_owned()),
+        );
+    }
+    let page = page("docs/operations.md");
+    let table = page.split("| check | what has to be so |").nth(1).unwrap();
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    let described: BTreeSet<String> = rows
+        .flat_map(|row| {
+            row.split('|').nth(1).unwrap().split(',').map(|name| name.trim().trim_matches('`').to_owned())
+        })
+        .collect();
+    assert_eq!(declared, described);
+}
+
+/// Constants of the checks that are no names of checks.
+const NOT_CHECKS: [&str; 1] = ["PROBE"];
 
 /// What people are told to look for is what they read.
 #[test]
@@ -172,6 +232,8 @@ fn metrics_are_the_operators() {
         text.split("`queuewarden_").skip(1).filter_map(|rest| Some(rest.split_once('`')?.0)).collect();
     assert!(!named.is_empty());
     for name in named {
+        // The type adds this to the name of a counter.
+        let name = name.strip_suffix("_total").unwrap_or(name);
         assert!(code.contains(&format!("\"{name}\"")), "there is no metric queuewarden_{name}");
     }
 }

@@ -77,6 +77,16 @@ impl Cluster {
         Ok(Self { runtime, client, server })
     }
 
+    /// Runs requests against the API server.
+    pub fn run<T>(&self, ask: impl AsyncFnOnce(&Client) -> T) -> T {
+        self.runtime.block_on(ask(&self.client))
+    }
+
+    /// The URL of the API server.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
     /// What `YuniKorn` has of it: by its ConfigMaps, or with `--live` by its own word.
     ///
     /// # Errors
@@ -185,7 +195,11 @@ impl Cluster {
     }
 
     /// The settings of the `YuniKornConfig`, or the defaults where there is none.
-    async fn spec(&self, args: &ClusterArgs, notes: &mut Notes) -> Result<ConfigSpec, Failure> {
+    pub(in crate::cli) async fn spec(
+        &self,
+        args: &ClusterArgs,
+        notes: &mut Notes,
+    ) -> Result<ConfigSpec, Failure> {
         let api = Kind::YuniKornConfig.api(self.client.clone());
         let mut spec = match call(api.get(SINGLETON)).await {
             Ok(object) => convert::yunikorn_config(&object).spec.unwrap_or_default(),
@@ -203,6 +217,15 @@ impl Cluster {
             spec.namespace.clone_from(namespace);
         }
         Ok(spec)
+    }
+
+    /// The ConfigMaps and the `QueueAcl`s.
+    pub(in crate::cli) async fn snapshot(
+        &self,
+        spec: ConfigSpec,
+        notes: &mut Notes,
+    ) -> Result<Snapshot, Failure> {
+        self.held(spec, notes).await.map(|held| held.snapshot)
     }
 
     async fn held(&self, spec: ConfigSpec, notes: &mut Notes) -> Result<Held, Failure> {

@@ -173,6 +173,16 @@ impl Answer {
         Text::made(format!("the scheduler at {}", self.from), self.text.clone())
     }
 
+    /// Who gave it.
+    pub fn from(&self) -> &str {
+        &self.from
+    }
+
+    /// The checksum of the text that it came from: 64 hexadecimal digits.
+    pub fn checksum(&self) -> &str {
+        &self.checksum
+    }
+
     /// Says when the scheduler runs something else than the ConfigMaps hold.
     pub fn compare(&self, text: &str, key: &str, notes: &mut Notes) {
         let expected = checksum(if text.is_empty() { BUILT_IN } else { text });
@@ -187,7 +197,7 @@ impl Answer {
 }
 
 /// Enough of a checksum to tell two apart.
-fn short(checksum: &str) -> &str {
+pub(in crate::cli) fn short(checksum: &str) -> &str {
     checksum.get(..12).unwrap_or(checksum)
 }
 

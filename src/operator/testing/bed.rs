@@ -94,6 +94,7 @@ impl Bed {
             memory: Memory::default(),
             pause: Pause::default(),
             publisher: crate::server::knowledge::Publisher::default(),
+            logging: crate::telemetry::Logging::default(),
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(reconciler.run_until(async {

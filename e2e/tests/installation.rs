@@ -1,0 +1,333 @@
+//! `status`, `check` and `collect` on a real cluster: in order, and with each thing broken that they look at.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, ListParams};
+use queuewarden_e2e::conditions::{is_false, is_true};
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Capability, Doors, Kind, Operator, eventually, operator, yunikorn};
+use serde_json::{Value, json};
+
+use crate::cli::{ask, asker};
+use crate::operator::{configure, grant};
+
+/// The level of each check.
+type Levels = BTreeMap<String, String>;
+
+/// The operator with its doors open and a webhook of its own kinds, and a Deployment that says it runs.
+async fn installed(bed: &Bed) -> Result<(Operator<'_>, Doors)> {
+    bed.install().await?;
+    configure(bed, "").await?;
+    bed.install_doors().await?;
+    bed.apply_file("manifests/validating/rbac.yaml").await?;
+    let (operator, doors) = Operator::start_self_certified(bed, &[]).await?;
+    bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+    bed.register(&doors, "validating").await?;
+    // Nobody here starts pods: what the kubelet and the controllers would say is said for them.
+    let status = json!({"status": {"replicas": 2, "readyReplicas": 2}}).to_string();
+    bed.kubectl(&[
+        "-n",
+        operator::NAMESPACE,
+        "patch",
+        "deployment",
+        operator::NAME,
+        "--subresource=status",
+        "--type=merge",
+        "-p",
+        &status,
+    ])
+    .await?;
+    grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
+    Ok((operator, doors))
+}
+
+/// What `check` says, and its exit code.
+async fn checked(kubeconfig: &Path) -> Result<(Option<i32>, Levels, String)> {
+    let ended = ask(kubeconfig, "check -o json").await?;
+    let answer: Value = serde_json::from_str(&ended.out).with_context(|| ended.to_string())?;
+    let checks = answer.get("checks").and_then(Value::as_array).context("no checks")?;
+    let word =
+        |line: &Value, field: &str| line.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let levels = checks.iter().map(|line| (word(line, "check"), word(line, "level"))).collect();
+    Ok((ended.code, levels, ended.out))
+}
+
+/// Waits until a check has this level.
+async fn until(kubeconfig: &Path, check: &str, level: &str) -> Result<String> {
+    eventually(&format!("check {check} to be {level}"), PATIENCE, || async {
+        let (code, levels, text) = checked(kubeconfig).await?;
+        let found = levels.get(check).map(String::as_str) == Some(level);
+        ensure!(!found || level != "fail" || code == Some(1), "a failure is no success: {text}");
+        Ok(found.then_some(text))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn what_is_in_order_is_said_to_be() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        let (_operator, _doors) = installed(bed).await?;
+        let (code, levels, text) = checked(bed.kubeconfig()).await?;
+        ensure!(levels.values().all(|level| level == "ok") && code == Some(0), "{text}");
+        let names: BTreeSet<&str> = levels.keys().map(String::as_str).collect();
+        for name in [
+            "api-server",
+            "authorities",
+            "definitions",
+            "endpoints",
+            "leader",
+            "objects",
+            "ownership",
+            "replicas",
+            "rights",
+            "scheduler",
+            "shadowing",
+            "size",
+            "starts",
+            "version",
+            "webhook-answers",
+            "webhooks",
+            "yunikornconfig",
+        ] {
+            ensure!(names.contains(name), "{name} was not checked: {text}");
+        }
+        let ended = ask(bed.kubeconfig(), "status -o json").await?;
+        let status: Value = serde_json::from_str(&ended.out).with_context(|| ended.to_string())?;
+        ensure!(ended.code == Some(0) && status.get("ready") == Some(&json!(true)), "{ended}");
+        let kinds = status.get("kinds").and_then(Value::as_array).context("no kinds")?;
+        let acls =
+            kinds.iter().find(|kind| kind.get("kind") == Some(&json!("QueueAcl"))).context("no QueueAcl")?;
+        ensure!(
+            *acls == json!({"kind": "QueueAcl", "total": 1, "ready": 1, "inForce": 1, "reasons": {}}),
+            "{ended}"
+        );
+        let ended = ask(bed.kubeconfig(), "status").await?;
+        ensure!(ended.out.contains("runs what is written") && ended.out.contains(" writes"), "{ended}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn what_is_broken_is_named() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::OperatorProcess, Capability::SchedulerProcess])? {
+            return Ok(());
+        }
+        let (operator, _doors) = installed(bed).await?;
+        let admin = bed.kubeconfig();
+        objects_and_maps(bed, admin).await?;
+        rights(bed, admin).await?;
+        // The one that writes goes, and gives its Lease up.
+        operator.process()?.terminate()?;
+        operator.process()?.exited(Duration::from_secs(30)).await?;
+        let text = until(admin, "leader", "fail").await?;
+        ensure!(text.contains("no replica holds Lease"), "{text}");
+        until(admin, "webhook-answers", "fail").await?;
+        bed.remove_webhooks().await?;
+        // Somebody takes the key, and nobody puts it back.
+        let theirs = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {}, namespace: {}}}\ndata:\n  queues.yaml: |\n    partitions: [{{name: default, queues: [{{name: root}}]}}]\n",
+            yunikorn::CONFIGS, yunikorn::NAMESPACE
+        );
+        let force = ["apply", "--server-side", "--force-conflicts", "--field-manager", "argocd-controller", "-f", "-"];
+        bed.kubectl_with_input(&force, &theirs).await?;
+        let text = until(admin, "ownership", "fail").await?;
+        ensure!(text.contains("owned by argocd-controller"), "{text}");
+        bed.scheduler()?.kill()?;
+        until(admin, "scheduler", "warn").await?;
+        let ended = ask(admin, "status").await?;
+        ensure!(ended.code == Some(1) && ended.out.contains("no replica holds Lease"), "{ended}");
+        Ok(())
+    })
+    .await
+}
+
+/// An object that grants nothing, a level that is none, and a key that hides the tree.
+async fn objects_and_maps(bed: &Bed, admin: &Path) -> Result<()> {
+    let lost = "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {name: lost}\nspec: {queue: root.nowhere, submit: {users: [x]}}\n";
+    bed.kubectl_with_input(&["apply", "-f", "-"], lost).await?;
+    bed.wait_for(Kind::QueueAcl, "lost", is_false("Ready", "QueueNotFound"), PATIENCE).await?;
+    let text = until(admin, "objects", "warn").await?;
+    ensure!(text.contains("QueueAcl/lost QueueNotFound"), "{text}");
+    let ended = ask(admin, "status").await?;
+    ensure!(ended.code == Some(1) && ended.out.contains("QueueAcl/lost: QueueNotFound"), "{ended}");
+    bed.kubectl(&["delete", "queueacl", "lost"]).await?;
+    bed.kubectl(&["annotate", "yunikornconfig", "default", "queuewarden.dev/log-level=loud"]).await?;
+    until(admin, "log-level", "warn").await?;
+    bed.kubectl(&["annotate", "yunikornconfig", "default", "queuewarden.dev/log-level-"]).await?;
+    let patch = async |value: Value| {
+        let patch = json!({"binaryData": {"queues.yaml.gz": value}}).to_string();
+        bed.kubectl(&[
+            "-n",
+            yunikorn::NAMESPACE,
+            "patch",
+            "configmap",
+            yunikorn::CONFIGS,
+            "--type=merge",
+            "-p",
+            &patch,
+        ])
+        .await
+    };
+    // An empty gzip.
+    patch(json!("H4sIAAAAAAAAAwMAAAAAAAAAAAA=")).await?;
+    let text = until(admin, "shadowing", "fail").await?;
+    ensure!(text.contains("queues.yaml.gz"), "{text}");
+    until(admin, "yunikornconfig", "fail").await?;
+    patch(Value::Null).await?;
+    until(admin, "yunikornconfig", "ok").await?;
+    until(admin, "scheduler", "ok").await?;
+    Ok(())
+}
+
+/// A right that is taken, and given back.
+async fn rights(bed: &Bed, admin: &Path) -> Result<()> {
+    bed.kubectl(&["-n", yunikorn::NAMESPACE, "delete", "rolebinding", operator::NAME]).await?;
+    let text = until(admin, "rights", "fail").await?;
+    ensure!(text.contains("watch configmaps yunikorn/yunikorn-defaults"), "{text}");
+    bed.apply_file("manifests/rbac.yaml").await?;
+    until(admin, "rights", "ok").await?;
+    eventually("all to be in order again", PATIENCE, || async {
+        let ended = ask(admin, "check --quiet --strict").await?;
+        Ok((ended.code == Some(0) && ended.out.ends_with("0 worth a look, 0 broken\n")).then_some(()))
+    })
+    .await
+}
+
+/// Whoever may not look is told so, line by line, and gets what they may see.
+#[tokio::test]
+async fn who_may_not_look_is_told() -> Result<()> {
+    Bed::with(async |bed| {
+        bed.install().await?;
+        configure(bed, "").await?;
+        let kubeconfig = asker(bed, false, true).await?;
+        let (code, levels, text) = checked(&kubeconfig).await?;
+        ensure!(code == Some(1), "{text}");
+        for check in ["definitions", "rights", "webhooks", "replicas", "leader"] {
+            ensure!(levels.get(check).map(String::as_str) == Some("warn"), "{check}: {text}");
+        }
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("bundle.tar.gz");
+        let ended = ask(&kubeconfig, &format!("collect -o {}", file.display())).await?;
+        ensure!(ended.code == Some(0), "{ended}");
+        let files = unpacked(&file)?;
+        let index = files.get("index.json").context("no index")?;
+        ensure!(index.contains("is forbidden"), "{index}");
+        ensure!(files.contains_key("objects/queueacls.json"), "{:?}", files.keys());
+        let ended = ask(Path::new("/nonexistent"), "status").await?;
+        ensure!(ended.code == Some(3) && ended.err.contains("no way to a cluster"), "{ended}");
+        Ok(())
+    })
+    .await
+}
+
+/// The files of a bundle, without the folder they stand in.
+fn unpacked(file: &Path) -> Result<BTreeMap<String, String>> {
+    let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(std::fs::File::open(file)?));
+    let mut files = BTreeMap::new();
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        let path = entry.path()?.display().to_string();
+        let (_, path) = path.split_once('/').context("a file stands outside the folder")?;
+        let path = path.to_owned();
+        let mut content = String::new();
+        entry.read_to_string(&mut content)?;
+        files.insert(path, content);
+    }
+    Ok(files)
+}
+
+/// Everything that must not be in a bundle: what is in any Secret, the tokens people are known by, and what was hidden where it does
+/// not belong.
+async fn secrets(bed: &Bed) -> Result<Vec<String>> {
+    let all: Api<Secret> = Api::all(bed.client()?);
+    let mut found = Vec::new();
+    for secret in all.list(&ListParams::default()).await? {
+        for (key, value) in secret.data.unwrap_or_default() {
+            // Certificates are for everybody to see.
+            if !key.ends_with(".crt") {
+                found.extend(String::from_utf8(value.0)?.lines().map(str::to_owned));
+            }
+        }
+    }
+    ensure!(found.iter().any(|line| line.contains("PRIVATE KEY")), "there is no key to look for");
+    let kubeconfigs =
+        [bed.kubeconfig().to_owned(), bed.sa_kubeconfig(operator::NAMESPACE, operator::NAME).await?];
+    for path in kubeconfigs {
+        let config: Value = serde_saphyr::from_str(&std::fs::read_to_string(path)?)?;
+        let token = config.pointer("/users/0/user/token").and_then(Value::as_str).context("no token")?;
+        found.push(token.to_owned());
+    }
+    found.retain(|line| line.len() > 16 && !line.starts_with("-----"));
+    Ok(found)
+}
+
+#[tokio::test]
+async fn a_bundle_has_what_helps_and_no_secret() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        let (_operator, _doors) = installed(bed).await?;
+        let secrets = secrets(bed).await?;
+        let token = secrets.last().context("no token")?;
+        let annotation = format!("example.com/note=Bearer {token}");
+        bed.kubectl(&["annotate", "yunikornconfig", "default", &annotation]).await?;
+        let named = ["annotate", "queueacl", "prod", "example.com/note=db.password=hunter2-annotation"];
+        bed.kubectl(&named).await?;
+        let env = format!("DATABASE=hunter2-env {token}");
+        bed.kubectl(&["-n", operator::NAMESPACE, "set", "env", "deployment/queuewarden", &env]).await?;
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("bundle.tar.gz");
+        let command = format!("collect -o {}", file.display());
+        let ended = ask(bed.kubeconfig(), &command).await?;
+        ensure!(ended.code == Some(0) && ended.out.trim() == file.display().to_string(), "{ended}");
+        ensure!(std::fs::metadata(&file)?.permissions().mode() & 0o077 == 0, "others may read it");
+        let again = ask(bed.kubeconfig(), &command).await?;
+        ensure!(again.code == Some(1) && again.err.contains("exists"), "{again}");
+        let files = unpacked(&file)?;
+        for name in [
+            "index.json",
+            "status.json",
+            "check.json",
+            "objects/queueacls.json",
+            "objects/yunikornconfigs.json",
+            "yunikorn/yunikorn-configs.json",
+            "yunikorn/yunikorn-defaults.json",
+            "yunikorn/running.json",
+            "operator/deployment.json",
+            "operator/lease.json",
+            "cluster/version.json",
+            "events/default.json",
+            "cluster/validatingwebhookconfigurations-queuewarden.json",
+        ] {
+            ensure!(
+                files.get(name).is_some_and(|content| content.len() > 10),
+                "{name} is missing: {:?}",
+                files.keys()
+            );
+        }
+        for (name, helps) in
+            [("objects/queueacls.json", "root.prod"), ("operator/deployment.json", "DATABASE")]
+        {
+            ensure!(files.get(name).is_some_and(|content| content.contains(helps)), "{name} has no {helps}");
+        }
+        for (path, content) in &files {
+            for secret in secrets.iter().map(String::as_str).chain(["hunter2-annotation", "hunter2-env"]) {
+                ensure!(!content.contains(secret), "{path} holds a secret");
+            }
+        }
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,95 @@
+//! What people watch queuewarden by: its alerts and its dashboard as Prometheus reads them, and its log while it runs.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Capability, Kind, Operator, assets, eventually};
+use serde_json::{Value, json};
+
+use crate::operator::configure;
+
+fn of_the_project(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+/// What promtool says; an error when it is not content.
+fn promtool(args: &[&str]) -> Result<String> {
+    let output = Command::new(assets::promtool()?).args(args).output().context("cannot run promtool")?;
+    let said = [output.stdout, output.stderr].concat();
+    let said = String::from_utf8(said)?;
+    ensure!(output.status.success(), "promtool {args:?}: {said}");
+    Ok(said)
+}
+
+#[test]
+fn prometheus_reads_the_alerts_and_they_fire_when_they_should() -> Result<()> {
+    let rules = of_the_project("manifests/monitoring/rules.yaml");
+    let rules = rules.to_str().context("no text")?;
+    promtool(&["check", "rules", "--lint=all", "--lint-fatal", rules])?;
+    let tests = of_the_project("tests/monitoring/rules.test.yaml");
+    promtool(&["test", "rules", tests.to_str().context("no text")?])?;
+    Ok(())
+}
+
+/// As recording rules, with Grafana's variables filled in.
+#[test]
+fn prometheus_reads_the_queries_of_the_dashboard() -> Result<()> {
+    let text = std::fs::read_to_string(of_the_project("manifests/monitoring/dashboard.json"))?;
+    let dashboard: Value = serde_json::from_str(&text)?;
+    let panels = dashboard.pointer("/panels").and_then(Value::as_array).context("no panels")?;
+    let targets = panels.iter().filter_map(|panel| panel.get("targets")?.as_array()).flatten();
+    let queries = targets.filter_map(|target| target.get("expr")?.as_str());
+    let rules: Vec<Value> = queries
+        .enumerate()
+        .map(|(number, query)| {
+            let query = query.replace("$__rate_interval", "5m").replace("$job", ".*");
+            json!({"record": format!("panel:query_{number}"), "expr": query})
+        })
+        .collect();
+    ensure!(rules.len() > 20, "{} queries", rules.len());
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("queries.yaml");
+    std::fs::write(&file, json!({"groups": [{"name": "dashboard", "rules": rules}]}).to_string())?;
+    promtool(&["check", "rules", "--lint=all", "--lint-fatal", file.to_str().context("no text")?])?;
+    Ok(())
+}
+
+/// An annotation of the `YuniKornConfig` is all it takes, and its end ends it.
+#[tokio::test]
+async fn the_log_level_can_be_changed_while_it_runs() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        bed.install().await?;
+        configure(bed, "").await?;
+        let operator = Operator::start(bed).await?;
+        bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+        let log = || Ok::<_, anyhow::Error>(operator.process()?.log());
+        ensure!(!log()?.contains("\"DEBUG\""), "{}", log()?);
+        let annotate = async |value: &str| {
+            let level = format!("queuewarden.dev/log-level{value}");
+            bed.kubectl(&["annotate", "--overwrite", "yunikornconfig", "default", &level]).await
+        };
+        let told = async |what: &str, words: &str| {
+            eventually(what, PATIENCE, || async { Ok(log()?.contains(words).then_some(())) }).await
+        };
+        annotate("=debug").await?;
+        told("the level to change", "\"message\":\"Changed the log level\",\"level\":\"debug\"").await?;
+        told("a line of that level", "\"level\":\"DEBUG\"").await?;
+        annotate("=kube=trace").await?;
+        told("a word that is no level to be told", "This is no log level").await?;
+        annotate("-").await?;
+        told("the level to change back", "\"level\":\"as started\"").await?;
+        // The last change is the last word: what it has said since is of the old level.
+        let log = log()?;
+        let after = log.rsplit_once("as started").context("it was told")?.1.to_owned();
+        ensure!(!after.contains("\"DEBUG\""), "{after}");
+        bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+        Ok(())
+    })
+    .await
+}

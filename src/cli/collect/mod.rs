@@ -1,0 +1,69 @@
+//! `queuewarden collect`: what somebody needs who is asked for help, in one archive, and no secrets.
+//!
+//! Secrets are never asked for. What is collected is a list of kinds, not whatever there is; and every text goes through [`redact`], because
+//! people write passwords where they do not belong. Every part is bounded.
+//!
+//! * [`gather`]: what is read; [`bundle`]: the files and their bounds, as an archive; [`redact`]: what is left out of them.
+
+pub mod bundle;
+pub mod gather;
+pub mod redact;
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::console::Console;
+use super::installed::ReachArgs;
+use super::{Exit, Failure, clock};
+
+/// Gathers a support bundle: the objects of ours, YuniKorn's ConfigMaps, what the scheduler runs, `status`, `check`, pods, events, logs and
+/// metrics, as a .tar.gz. Secrets are never read, and tokens, keys and environment variables are left out of the rest. Names of
+/// users, groups and queues are in it: look at it before you pass it on.
+#[derive(Debug, Clone, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    reach: ReachArgs,
+    /// Where to write it; - is standard output [default: queuewarden-TIME.tar.gz]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Without the logs of queuewarden and of YuniKorn's scheduler
+    #[arg(long)]
+    no_logs: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no way to a cluster, or the file is there already or cannot be written.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let installed = args.reach.open()?;
+    installed.notes.tell(console);
+    let now = clock();
+    let bundle = gather::gather(&installed, &args.reach, !args.no_logs, now);
+    let folder = format!("queuewarden-{}", now.strftime("%Y%m%dT%H%M%SZ"));
+    let failed = |error: std::io::Error| Failure::Output(format!("cannot make the archive: {error}"));
+    let archive = bundle.archive(&folder, now).map_err(failed)?;
+    let path = args.output.clone().unwrap_or_else(|| format!("{folder}.tar.gz").into());
+    if path.as_os_str() == "-" {
+        std::io::stdout().lock().write_all(&archive)?;
+    } else {
+        write(&path, &archive)?;
+        console.out(&format!("{}\n", path.display()))?;
+    }
+    let (files, problems) = (bundle.files().count(), bundle.problems().len());
+    console.note(&format!(
+        "{files} files, {} KiB; {problems} things could not be read, index.json names them; it holds names of users, groups and queues",
+        archive.len().div_ceil(1024)
+    ));
+    Ok(Exit::Clean)
+}
+
+/// Only its owner may read it, and nothing is replaced.
+fn write(path: &Path, archive: &[u8]) -> Result<(), Failure> {
+    let failed =
+        |error: std::io::Error| Failure::Output(format!("cannot write to `{}`: {error}", path.display()));
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(failed)?;
+    file.write_all(archive).map_err(failed)
+}

@@ -1,0 +1,100 @@
+//! The API server, and the definitions of our kinds.
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{Api, Client};
+use serde_json::Value;
+
+use super::Line;
+use crate::api::crd::crds;
+use crate::operator::call::call;
+
+const SERVER: &str = "api-server";
+const DEFINITIONS: &str = "definitions";
+const APPLY: &str =
+    "kubectl apply --server-side -k manifests (or `queuewarden crds | kubectl apply --server-side -f -`)";
+
+pub(super) async fn check(client: &Client, server: &str) -> Vec<Line> {
+    let version = match call(client.apiserver_version()).await {
+        Ok(version) => Line::ok(SERVER, format!("Kubernetes {} at {server}", version.git_version)),
+        Err(error) => Line::unknown(SERVER, "the version of the API server", &error),
+    };
+    vec![version, definitions(client).await]
+}
+
+/// Whether each of our kinds is served as this program has it.
+async fn definitions(client: &Client) -> Line {
+    let installed: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let (mut missing, mut other, mut waiting) = (Vec::new(), Vec::new(), Vec::new());
+    for wanted in crds() {
+        let name = wanted.metadata.name.clone().unwrap_or_default();
+        match call(installed.get_opt(&name)).await {
+            Ok(None) => missing.push(name),
+            Ok(Some(found)) if !is_established(&found) => waiting.push(name),
+            Ok(Some(found)) if schemas(&found) != schemas(&wanted) => other.push(name),
+            Ok(Some(_)) => {}
+            Err(error) => {
+                return Line::unknown(DEFINITIONS, &format!("CustomResourceDefinition {name}"), &error);
+            }
+        }
+    }
+    if !missing.is_empty() {
+        return Line::fail(DEFINITIONS, format!("not installed: {}", missing.join(", ")), APPLY);
+    }
+    if !waiting.is_empty() {
+        let found = format!("not established, or being deleted: {}", waiting.join(", "));
+        return Line::fail(DEFINITIONS, found, "kubectl describe crd says why");
+    }
+    if !other.is_empty() {
+        let found = format!(
+            "of another version than this program, {}: {}",
+            env!("CARGO_PKG_VERSION"),
+            other.join(", ")
+        );
+        return Line::warn(DEFINITIONS, found, APPLY);
+    }
+    Line::ok(DEFINITIONS, "all kinds are served, as this version has them")
+}
+
+fn is_established(definition: &CustomResourceDefinition) -> bool {
+    let conditions = definition.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let established = |type_: &str| {
+        conditions
+            .into_iter()
+            .flatten()
+            .any(|condition| condition.type_ == type_ && condition.status == "True")
+    };
+    established("Established") && !established("Terminating")
+}
+
+/// The versions with their schemas, as JSON: what else the API server fills in says nothing.
+fn schemas(definition: &CustomResourceDefinition) -> Vec<(String, Value)> {
+    let versions = definition.spec.versions.iter();
+    versions
+        .map(|version| (version.name.clone(), serde_json::to_value(&version.schema).unwrap_or_default()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_definition_is_established_unless_it_goes() {
+        let with = |conditions: Value| -> CustomResourceDefinition {
+            let mut definition = crds().remove(0);
+            definition.status = serde_json::from_value(json!({"conditions": conditions})).unwrap();
+            definition
+        };
+        let condition = |type_: &str, status: &str| json!({"type": type_, "status": status});
+        assert!(is_established(&with(json!([
+            condition("Established", "True"),
+            condition("Terminating", "False")
+        ]))));
+        assert!(!is_established(&with(json!([
+            condition("Established", "True"),
+            condition("Terminating", "True")
+        ]))));
+        assert!(!is_established(&with(json!([]))));
+    }
+}

@@ -1,0 +1,324 @@
+//! What makes the API server knock at queuewarden's doors: the webhooks and the served API that are installed, the authorities that it
+//! trusts there, whether anybody stands behind the Services, and whether a request goes through.
+
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration, WebhookClientConfig,
+};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
+use kube::api::{DynamicObject, ListParams, PostParams};
+use kube::{Api, Client};
+use serde_json::json;
+
+use super::Line;
+use crate::operator::call::{self, call};
+use crate::operator::world::Kind;
+use crate::server::certificates::inject::{API_SERVICE, MUTATING, VALIDATING};
+
+const WEBHOOKS: &str = "webhooks";
+const SERVED: &str = "served-api";
+const AUTHORITIES: &str = "authorities";
+const BEHIND: &str = "endpoints";
+const ANSWERS: &str = "webhook-answers";
+/// An authority that ends sooner should have been followed by the next.
+const SOON: i64 = 7 * 24 * 3600;
+/// The object that the webhook is asked about: it is not written.
+const PROBE: &str = "queuewarden-check";
+
+/// What is known of one door.
+struct Door {
+    /// Kind and name of what names it.
+    by: String,
+    /// What the API server trusts.
+    bundle: Option<ByteString>,
+    /// Namespace and name of the Service behind it; `None`: it is a URL.
+    service: Option<(String, String)>,
+    /// Whether requests fail where it does not answer.
+    strict: bool,
+}
+
+/// The lines, and whether any door is used.
+pub(super) async fn check(client: &Client, now: Timestamp) -> (Vec<Line>, bool) {
+    let (doors, validates) = match webhooks(client).await {
+        Ok(found) => found,
+        Err(error) => return (vec![Line::unknown(WEBHOOKS, "what webhooks are installed", &error)], false),
+    };
+    let (api, served) = served(client).await;
+    let mut lines = Vec::new();
+    if doors.is_empty() {
+        lines.push(Line::ok(
+            WEBHOOKS,
+            "none of queuewarden's is installed: objects are checked after they were written",
+        ));
+    } else {
+        let names: Vec<&str> = doors.iter().map(|door| door.by.as_str()).collect();
+        lines.push(Line::ok(WEBHOOKS, format!("installed: {}", names.join(", "))));
+    }
+    lines.extend(api);
+    let doors: Vec<Door> = doors.into_iter().chain(served).collect();
+    if !doors.is_empty() {
+        lines.push(authorities(&doors, now));
+        lines.push(behind(client, &doors).await);
+    }
+    if validates {
+        lines.push(answers(client).await);
+    }
+    (lines, !doors.is_empty())
+}
+
+/// The doors of all webhooks of ours, and whether changes of our own kinds are among what they are asked about.
+async fn webhooks(client: &Client) -> Result<(Vec<Door>, bool), call::Error> {
+    let (mut doors, mut validates) = (Vec::new(), false);
+    let validating: Api<ValidatingWebhookConfiguration> = Api::all(client.clone());
+    for name in VALIDATING {
+        let Some(found) = call(validating.get_opt(name)).await? else { continue };
+        validates |= name == crate::cli::installed::NAME;
+        for webhook in found.webhooks.into_iter().flatten() {
+            doors.push(door(
+                format!("ValidatingWebhookConfiguration {name}"),
+                webhook.client_config,
+                webhook.failure_policy,
+            ));
+        }
+    }
+    let mutating: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
+    for name in MUTATING {
+        let Some(found) = call(mutating.get_opt(name)).await? else { continue };
+        for webhook in found.webhooks.into_iter().flatten() {
+            doors.push(door(
+                format!("MutatingWebhookConfiguration {name}"),
+                webhook.client_config,
+                webhook.failure_policy,
+            ));
+        }
+    }
+    Ok((doors, validates))
+}
+
+fn door(by: String, config: WebhookClientConfig, policy: Option<String>) -> Door {
+    Door {
+        by,
+        bundle: config.ca_bundle,
+        service: config.service.map(|service| (service.namespace, service.name)),
+        // Left out means Fail.
+        strict: policy.is_none_or(|policy| policy == "Fail"),
+    }
+}
+
+/// What the API server says about the served API.
+async fn served(client: &Client) -> (Vec<Line>, Option<Door>) {
+    let services: Api<APIService> = Api::all(client.clone());
+    let found = match call(services.get_opt(API_SERVICE)).await {
+        Ok(Some(found)) => found,
+        Ok(None) => return (Vec::new(), None),
+        Err(error) => {
+            return (vec![Line::unknown(SERVED, &format!("APIService {API_SERVICE}"), &error)], None);
+        }
+    };
+    let conditions = found.status.and_then(|status| status.conditions).unwrap_or_default();
+    let line = match conditions.iter().find(|condition| condition.type_ == "Available") {
+        Some(available) if available.status == "True" => {
+            Line::ok(SERVED, format!("{API_SERVICE} is available"))
+        }
+        other => {
+            let why = other
+                .and_then(|condition| condition.message.clone())
+                .unwrap_or_else(|| "the API server has not looked yet".to_owned());
+            Line::fail(
+                SERVED,
+                format!("{API_SERVICE} is not available: {why}"),
+                "is the operator running with --https, and does a network policy let the API server in?",
+            )
+        }
+    };
+    let spec = found.spec.unwrap_or_default();
+    let bundle = spec.ca_bundle.filter(|_| spec.insecure_skip_tls_verify != Some(true));
+    let door = spec.service.map(|service| Door {
+        by: format!("APIService {API_SERVICE}"),
+        bundle,
+        service: service.namespace.zip(service.name),
+        strict: false,
+    });
+    (vec![line], door)
+}
+
+/// Whether every bundle has an authority that is valid, and all of them have the same.
+fn authorities(doors: &[Door], now: Timestamp) -> Line {
+    let restart = "the operator writes it as soon as its doors are open (--https) and it may patch that object (manifests/doors/rbac.yaml); with --tls-cert-file it is yours to write, or cert-manager's";
+    let mut ends: Vec<Timestamp> = Vec::new();
+    for door in doors {
+        let pem = door.bundle.as_ref().map(|bundle| bundle.0.as_slice()).unwrap_or_default();
+        if pem.is_empty() {
+            return Line::fail(AUTHORITIES, format!("{} has no caBundle", door.by), restart);
+        }
+        match valid_until(pem) {
+            Some(until) if until > now => ends.push(until),
+            Some(until) => {
+                return Line::fail(
+                    AUTHORITIES,
+                    format!("the authorities of {} ended at {until}", door.by),
+                    restart,
+                );
+            }
+            None => {
+                return Line::fail(
+                    AUTHORITIES,
+                    format!("the caBundle of {} holds no certificate", door.by),
+                    restart,
+                );
+            }
+        }
+    }
+    let bundles: std::collections::BTreeSet<&[u8]> =
+        doors.iter().filter_map(|door| Some(door.bundle.as_ref()?.0.as_slice())).collect();
+    let first = ends.iter().min().copied().unwrap_or(now);
+    let found = format!("valid until {first}");
+    if bundles.len() > 1 {
+        return Line::warn(AUTHORITIES, format!("{found}, and not the same everywhere"), restart);
+    }
+    if first.duration_since(now).as_secs() < SOON {
+        return Line::warn(AUTHORITIES, found, restart);
+    }
+    Line::ok(AUTHORITIES, found)
+}
+
+/// When the last of the certificates in a PEM text ends; `None` where there is none.
+fn valid_until(pem: &[u8]) -> Option<Timestamp> {
+    let found = pem::parse_many(pem).ok()?;
+    let ends = found.iter().filter_map(|block| {
+        let (_, certificate) = x509_parser::parse_x509_certificate(block.contents()).ok()?;
+        Timestamp::from_second(certificate.validity().not_after.timestamp()).ok()
+    });
+    ends.max()
+}
+
+/// Whether somebody stands behind each Service.
+async fn behind(client: &Client, doors: &[Door]) -> Line {
+    let mut services: Vec<&(String, String)> =
+        doors.iter().filter_map(|door| door.service.as_ref()).collect();
+    services.sort();
+    services.dedup();
+    if services.is_empty() {
+        return Line::ok(BEHIND, "the doors are known by URLs, without a Service");
+    }
+    for (namespace, name) in services {
+        let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), namespace);
+        let of = ListParams::default().labels(&format!("kubernetes.io/service-name={name}"));
+        match call(slices.list(&of)).await {
+            Ok(slices) if slices.items.iter().any(has_ready) => {}
+            Ok(_) => {
+                let found = format!("nobody stands behind Service {namespace}/{name}");
+                let strict = doors.iter().any(|door| door.strict);
+                let what =
+                    if strict { "changes of queuewarden's own kinds are refused meanwhile; " } else { "" };
+                let remedy = format!(
+                    "{what}kubectl -n {namespace} get pods, and whether the operator runs with --https"
+                );
+                return Line::warn(BEHIND, found, remedy);
+            }
+            Err(error) => {
+                return Line::unknown(
+                    BEHIND,
+                    &format!("who stands behind Service {namespace}/{name}"),
+                    &error,
+                );
+            }
+        }
+    }
+    Line::ok(BEHIND, "a ready replica stands behind each Service")
+}
+
+fn has_ready(slice: &EndpointSlice) -> bool {
+    // Unknown is to be read as ready.
+    slice
+        .endpoints
+        .iter()
+        .any(|endpoint| endpoint.conditions.as_ref().is_none_or(|conditions| conditions.ready != Some(false)))
+}
+
+/// Asks the API server to create an object and not to write it: that goes through the webhook.
+async fn answers(client: &Client) -> Line {
+    let kind = Kind::QueueAcl;
+    let object = json!({
+        "apiVersion": format!("{}/{}", crate::api::GROUP, crate::api::VERSION), "kind": kind.name(),
+        "metadata": {"name": PROBE}, "spec": {"queue": "root", "submit": {}},
+    });
+    let object: Result<DynamicObject, _> = serde_json::from_value(object);
+    let Ok(object) = object else {
+        return Line::unknown(ANSWERS, "whether the webhook answers", &"there is no object to ask about");
+    };
+    let dry = PostParams { dry_run: true, ..PostParams::default() };
+    judge(call(kind.api(client.clone()).create(&dry, &object)).await.map(drop))
+}
+
+/// A refusal in the webhook's words is an answer of it, too.
+fn judge(asked: Result<(), call::Error>) -> Line {
+    let fine = Line::ok(ANSWERS, "a QueueAcl that was only tried went through the webhook");
+    match asked {
+        Ok(()) => fine,
+        Err(call::Error::Refused { message, .. }) if message.contains("failed calling webhook") => {
+            Line::fail(
+                ANSWERS,
+                message,
+                "look at the lines above: the authorities, who stands behind the Service; then at network policies between the API server and the operator's port",
+            )
+        }
+        Err(call::Error::Refused { message, .. }) if message.contains("denied the request") => fine,
+        // The API server's own no, before any webhook was asked.
+        Err(error) => Line::unknown(ANSWERS, "whether the webhook answers", &error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::diagnose::Level;
+
+    fn authority(days: i64) -> Vec<u8> {
+        let mut params = rcgen::CertificateParams::default();
+        let until = time::OffsetDateTime::UNIX_EPOCH + time::Duration::days(days);
+        (params.not_before, params.not_after) = (time::OffsetDateTime::UNIX_EPOCH, until);
+        let key = rcgen::KeyPair::generate().unwrap();
+        params.self_signed(&key).unwrap().pem().into_bytes()
+    }
+
+    fn trusting(bundle: &[u8]) -> Door {
+        Door { by: "X".into(), bundle: Some(ByteString(bundle.to_vec())), service: None, strict: true }
+    }
+
+    #[test]
+    fn authorities_are_judged_by_the_last_that_ends() {
+        let at = |day: i64| Timestamp::from_second(day * 24 * 3600).unwrap();
+        let (old, new) = (authority(10), authority(30));
+        let both = [old.as_slice(), new.as_slice()].concat();
+        let level = |doors: &[Door], day| authorities(doors, at(day)).level;
+        assert_eq!(level(&[trusting(&both)], 1), Level::Ok);
+        assert_eq!(level(&[trusting(&both)], 20), Level::Ok, "the newer one holds");
+        assert_eq!(level(&[trusting(&both)], 25), Level::Warn);
+        assert_eq!(level(&[trusting(&both)], 31), Level::Fail);
+        assert_eq!(level(&[trusting(&both), trusting(&new)], 1), Level::Warn, "they differ");
+        for broken in
+            [&b""[..], b"nothing", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
+        {
+            assert_eq!(level(&[trusting(&both), trusting(broken)], 1), Level::Fail, "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn only_silence_of_the_webhook_is_a_failure() {
+        let refused = |message: &str| {
+            Err(call::Error::Refused { code: 500, reason: String::new(), message: message.into() })
+        };
+        assert_eq!(judge(Ok(())).level, Level::Ok);
+        let silent = r#"Internal error occurred: failed calling webhook "validate.queuewarden.dev": connection refused"#;
+        assert_eq!(judge(refused(silent)).level, Level::Fail);
+        assert_eq!(
+            judge(refused(r#"admission webhook "validate.queuewarden.dev" denied the request: no"#)).level,
+            Level::Ok
+        );
+        assert_eq!(judge(refused(r#"queueacls is forbidden: User "x" cannot create"#)).level, Level::Warn);
+        assert_eq!(judge(Err(call::Error::Timeout)).level, Level::Warn);
+    }
+}

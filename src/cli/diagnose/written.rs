@@ -1,0 +1,311 @@
+//! The `YuniKornConfig` and what it says, the ConfigMaps as `YuniKorn` reads them, who else writes them, and whether the scheduler runs them.
+
+use kube::Client;
+
+use super::Line;
+use crate::cli::Failure;
+use crate::cli::installed::objects::{self, Standing, Told};
+use crate::cli::installed::scheduler::{self, SchedulerState};
+use crate::model::config::flatten::{Flattened, Source};
+use crate::model::config::verdict;
+use crate::operator::world::Kind;
+use crate::plan::conditions::{Reason, Status, Type};
+use crate::plan::snapshot::{ConfigSpec, FIELD_MANAGER, Mode, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use crate::plan::{MAX_BYTES, WARN_BYTES, merged, text_in_force};
+use crate::telemetry::level::{ANNOTATION, Level as LogLevel};
+
+const CONFIG: &str = "yunikornconfig";
+const OPEN: &str = "fail-open";
+const MAPS: &str = "configmaps";
+const SHADOWS: &str = "shadowing";
+const OWNERS: &str = "ownership";
+const STARTS: &str = "starts";
+const SIZE: &str = "size";
+const RELOAD: &str = "hot-refresh";
+const SCHEDULER: &str = "scheduler";
+const OBJECTS: &str = "objects";
+const LOG_LEVEL: &str = "log-level";
+/// Objects that are named.
+const NAMED: usize = 5;
+
+pub(super) async fn check(
+    client: &Client,
+    url: Option<&str>,
+    spec: &ConfigSpec,
+    snapshot: Result<Snapshot, Failure>,
+) -> Vec<Line> {
+    let mut lines = Vec::new();
+    match objects::list(client, Kind::YuniKornConfig).await {
+        Ok(found) => lines.extend(config(found.first(), spec)),
+        Err(error) => lines.push(Line::unknown(CONFIG, "the YuniKornConfig", &error)),
+    }
+    match &snapshot {
+        Ok(snapshot) => lines.extend(maps(spec, snapshot)),
+        Err(failure) => lines.push(Line::fail(
+            MAPS,
+            failure.to_string(),
+            "spec.namespace of the YuniKornConfig must be YuniKorn's namespace",
+        )),
+    }
+    lines.push(runs(&scheduler::ask(client, url, spec, snapshot.as_ref().ok()).await));
+    lines.push(others(client).await);
+    lines
+}
+
+/// What the `YuniKornConfig` says about itself.
+fn config(found: Option<&Standing>, spec: &ConfigSpec) -> Vec<Line> {
+    let Some(config) = found else {
+        let what = "kubectl apply --server-side -k manifests/config, or one of your own";
+        return vec![Line::fail(CONFIG, "there is none: nothing is written", what)];
+    };
+    let mut lines = vec![ready(config, spec)];
+    if let Some(open) = config.told(Type::FailOpen).filter(|told| told.status == Status::True) {
+        let what = "close the root of the base; docs/runbooks/QueuewardenFailOpen.md";
+        lines.push(Line::fail(OPEN, open.message, what));
+    }
+    lines.extend(config.annotation(ANNOTATION).map(log_level));
+    lines
+}
+
+fn ready(config: &Standing, spec: &ConfigSpec) -> Line {
+    let Some(Told { status, reason, message }) = config.told(Type::Ready) else {
+        return Line::fail(
+            CONFIG,
+            "the operator has not looked at it since it was changed",
+            "is it running, and may it watch yunikornconfigs?",
+        );
+    };
+    let what = format!("docs/conditions.md says what {reason} means");
+    match status {
+        Status::True => Line::ok(CONFIG, format!("Ready, {:?}: {message}", spec.mode)),
+        _ if reason == Reason::ObserveMode.as_str() => {
+            Line::warn(CONFIG, message, "spec.mode: Enforce lets queuewarden write")
+        }
+        Status::Unknown => Line::warn(CONFIG, format!("{reason}: {message}"), what),
+        Status::False => Line::fail(CONFIG, format!("{reason}: {message}"), what),
+    }
+}
+
+fn log_level(wish: &str) -> Line {
+    let wish: String = wish.chars().take(64).collect();
+    match LogLevel::parse(&wish) {
+        Some(_) => Line::ok(LOG_LEVEL, format!("the annotation {ANNOTATION} says {wish}")),
+        None => Line::warn(
+            LOG_LEVEL,
+            format!("the annotation {ANNOTATION} says `{wish}`, which is no level"),
+            "write error, warn, info, debug or trace",
+        ),
+    }
+}
+
+/// The ConfigMaps as `YuniKorn` merges them.
+fn maps(spec: &ConfigSpec, snapshot: &Snapshot) -> Vec<Line> {
+    let flat = merged(snapshot);
+    let key = flat.queues_key();
+    let text = text_in_force(snapshot);
+    let mut lines = vec![shadows(&flat, &key), owners(spec, snapshot, &key), starts(&text), size(&text)];
+    if !flat.hot_refresh() {
+        let what = "set it to \"true\" and restart the scheduler";
+        lines.push(Line::fail(
+            RELOAD,
+            "service.enableConfigHotRefresh is off: the scheduler takes no new text",
+            what,
+        ));
+    }
+    lines
+}
+
+fn shadows(flat: &Flattened, key: &str) -> Line {
+    if let Some(origin) = flat.queues(key).origin.filter(|origin| origin.binary) {
+        let map = match origin.source {
+            Source::Configs => YUNIKORN_CONFIGS,
+            Source::Defaults => YUNIKORN_DEFAULTS,
+        };
+        let found = format!("binaryData key {} of {map} hides {key}, or blanks it", origin.key);
+        return Line::fail(SHADOWS, found, format!("delete {} from binaryData of {map}", origin.key));
+    }
+    if flat.is_ambiguous(key) {
+        let found = format!(
+            "several keys of one binaryData give {key} different values, of which YuniKorn takes one at random"
+        );
+        return Line::fail(SHADOWS, found, "leave one of them");
+    }
+    Line::ok(SHADOWS, format!("nothing hides {key}"))
+}
+
+fn owners(spec: &ConfigSpec, snapshot: &Snapshot, key: &str) -> Line {
+    let place = format!("{key} in {}/{}", spec.namespace, spec.output_config_map);
+    let owners = snapshot.output.iter().filter_map(|output| output.owners.get(key)).flatten();
+    let names: Vec<&str> = owners.map(|owner| owner.manager.as_str()).collect();
+    let others: Vec<&str> = names.iter().copied().filter(|name| *name != FIELD_MANAGER).collect();
+    let owns = names.contains(&FIELD_MANAGER);
+    if !others.is_empty() {
+        let found = format!("{place} is {}owned by {}", if owns { "also " } else { "" }, others.join(", "));
+        let what = "take the key out of what they apply, or choose spec.adoption; docs/gitops.md has the tools by name";
+        return if owns { Line::warn(OWNERS, found, what) } else { Line::fail(OWNERS, found, what) };
+    }
+    if owns {
+        return Line::ok(OWNERS, format!("{place} is queuewarden's alone"));
+    }
+    let text = snapshot.output.as_ref().is_some_and(|output| output.data.contains_key(key));
+    match (text, spec.mode) {
+        (true, _) => Line::warn(
+            OWNERS,
+            format!("nobody says that {place} is theirs"),
+            "kubectl get --show-managed-fields",
+        ),
+        (false, Mode::Observe) => Line::ok(OWNERS, format!("{place} is not there, and is not to be written")),
+        (false, Mode::Enforce) => Line::fail(
+            OWNERS,
+            format!("{place} is not there: YuniKorn falls back to yunikorn-defaults, or lets everyone in"),
+            "the operator writes it when the YuniKornConfig is in order and it leads",
+        ),
+    }
+}
+
+fn starts(text: &str) -> Line {
+    let verdict = verdict(text, &[]);
+    let repair = "repair the base; queuewarden validate -f says where";
+    match (&verdict.starts, verdict.refusal()) {
+        (Err(_), refusal) => {
+            let why = refusal.unwrap_or_else(|| "it cannot be read".to_owned());
+            Line::fail(STARTS, format!("YuniKorn would not start with the text in force: {why}"), repair)
+        }
+        (Ok(()), Some(refusal)) => Line::fail(
+            STARTS,
+            format!(
+                "YuniKorn would start with the text in force, but takes it over in no other way: {refusal}"
+            ),
+            repair,
+        ),
+        (Ok(()), None) => Line::ok(STARTS, "YuniKorn takes the text in force, and would start with it"),
+    }
+}
+
+fn size(text: &str) -> Line {
+    let found = format!("{} of {MAX_BYTES} bytes", text.len());
+    let what =
+        "shorten the base, or grant to groups instead of users; docs/runbooks/QueuewardenOutputNearLimit.md";
+    if text.len() > WARN_BYTES { Line::warn(SIZE, found, what) } else { Line::ok(SIZE, found) }
+}
+
+fn runs(state: &SchedulerState) -> Line {
+    match state.agrees() {
+        Some(true) => Line::ok(SCHEDULER, state.line()),
+        Some(false) => Line::fail(
+            SCHEDULER,
+            state.line(),
+            "wait some seconds after a change; then look for \"reload configuration failed\" in the scheduler's log",
+        ),
+        None => Line::warn(
+            SCHEDULER,
+            state.line(),
+            "is the scheduler running? --scheduler-url names another way to it",
+        ),
+    }
+}
+
+/// The other objects: how many of them are not Ready.
+async fn others(client: &Client) -> Line {
+    let mut waiting = Vec::new();
+    let mut total = 0_usize;
+    for kind in Kind::ALL.into_iter().filter(|kind| *kind != Kind::YuniKornConfig) {
+        match objects::list(client, kind).await {
+            Ok(found) => {
+                total = total.saturating_add(found.len());
+                waiting.extend(found.iter().filter_map(Standing::attention));
+            }
+            Err(error) => {
+                return Line::unknown(OBJECTS, &format!("the objects of kind {}", kind.name()), &error);
+            }
+        }
+    }
+    if waiting.is_empty() {
+        return Line::ok(OBJECTS, format!("all {total} are Ready"));
+    }
+    let named: Vec<String> = waiting
+        .iter()
+        .take(NAMED)
+        .map(|object| format!("{}/{} {}", object.kind, object.name, object.reason))
+        .collect();
+    let more = waiting.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    let found = format!("{} of {total} are not Ready: {}{more}", waiting.len(), named.join(", "));
+    Line::warn(OBJECTS, found, "queuewarden status --all says why")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::diagnose::Level;
+    use crate::plan::snapshot::{BinaryValue, ConfigMapState, Observed, Owner};
+
+    const TREE: &str = "partitions: [{name: default, queues: [{name: root}]}]";
+
+    fn snapshot(owners: &[&str], binary: &[&str]) -> Snapshot {
+        let owner = |manager: &&str| Owner { manager: (*manager).into(), operation: "Update".into() };
+        let value = BinaryValue { len: 1, gunzipped: Some(TREE.into()) };
+        let output = ConfigMapState {
+            name: YUNIKORN_CONFIGS.into(),
+            data: [("queues.yaml".to_owned(), TREE.to_owned())].into(),
+            binary: binary.iter().map(|key| ((*key).to_owned(), value.clone())).collect(),
+            owners: [("queues.yaml".to_owned(), owners.iter().map(owner).collect())].into(),
+            ..ConfigMapState::default()
+        };
+        Snapshot {
+            now: jiff::Timestamp::UNIX_EPOCH,
+            config: None,
+            queue_acls: Vec::new(),
+            policies: Vec::new(),
+            access_tests: Vec::new(),
+            defaults: None,
+            base: None,
+            output: Some(output),
+            mirror: None,
+            observed: Observed::default(),
+        }
+    }
+
+    fn level(check: &str, snapshot: &Snapshot) -> Level {
+        let lines = maps(&ConfigSpec::default(), snapshot);
+        lines.iter().find(|line| line.check == check).unwrap().level
+    }
+
+    #[test]
+    fn who_else_owns_the_key_is_told() {
+        assert_eq!(level(OWNERS, &snapshot(&["queuewarden"], &[])), Level::Ok);
+        assert_eq!(level(OWNERS, &snapshot(&["helm", "queuewarden"], &[])), Level::Warn);
+        assert_eq!(level(OWNERS, &snapshot(&["helm"], &[])), Level::Fail);
+        assert_eq!(level(OWNERS, &snapshot(&[], &[])), Level::Warn);
+        let mut gone = snapshot(&[], &[]);
+        gone.output = None;
+        assert_eq!(level(OWNERS, &gone), Level::Fail);
+    }
+
+    #[test]
+    fn a_binary_key_that_hides_the_tree_is_told() {
+        assert_eq!(level(SHADOWS, &snapshot(&["queuewarden"], &[])), Level::Ok);
+        assert_eq!(level(SHADOWS, &snapshot(&["queuewarden"], &["other.gz"])), Level::Ok);
+        assert_eq!(level(SHADOWS, &snapshot(&["queuewarden"], &["queues.yaml.gz"])), Level::Fail);
+        let mut both = snapshot(&["queuewarden"], &[]);
+        both.defaults =
+            both.output.clone().map(|map| ConfigMapState { name: YUNIKORN_DEFAULTS.into(), ..map });
+        assert_eq!(level(SHADOWS, &both), Level::Ok, "the output is meant to win over the defaults");
+    }
+
+    #[test]
+    fn a_text_that_stops_yunikorn_is_told() {
+        assert_eq!(starts(TREE).level, Level::Ok);
+        for text in
+            ["", "partitions: [", "partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]"]
+        {
+            assert_eq!(starts(text).level, Level::Fail, "{text}");
+        }
+    }
+
+    #[test]
+    fn words_that_are_no_level_are_told() {
+        assert_eq!(log_level("Debug").level, Level::Ok);
+        assert_eq!(log_level("everything").level, Level::Warn);
+    }
+}

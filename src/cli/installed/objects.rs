@@ -1,0 +1,153 @@
+//! The objects of ours as their conditions have them. A condition about an older generation says nothing about what stands there now.
+
+use kube::Client;
+use kube::api::{DynamicObject, ListParams};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::operator::call::{self, call};
+use crate::operator::world::Kind;
+use crate::plan::conditions::{Status, Type};
+
+/// The reason of an object that the operator has not looked at since it was changed.
+const NOT_SEEN: &str = "NotSeen";
+
+/// What one condition says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Told {
+    /// `status`
+    pub status: Status,
+    /// `reason`
+    pub reason: String,
+    /// `message`
+    pub message: String,
+}
+
+/// The conditions of one object.
+#[derive(Debug, Clone)]
+pub struct Standing {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its name.
+    pub name: String,
+    object: DynamicObject,
+}
+
+/// An object that is worth a look.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Attention {
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Why it is not Ready.
+    pub reason: String,
+    /// The same in words, and what to do.
+    pub message: String,
+}
+
+impl Standing {
+    /// Of an object of this kind.
+    pub fn of(kind: Kind, object: DynamicObject) -> Self {
+        Self { kind, name: object.metadata.name.clone().unwrap_or_default(), object }
+    }
+
+    /// What the condition of a type says about what stands there now; `None` where it says nothing.
+    pub fn told(&self, type_: Type) -> Option<Told> {
+        let conditions = self.object.data.pointer("/status/conditions")?.as_array()?;
+        let found = conditions.iter().find(|condition| word(condition, "type") == type_.as_str())?;
+        let about = found.get("observedGeneration").and_then(Value::as_i64);
+        if about != self.object.metadata.generation {
+            return None;
+        }
+        Some(Told {
+            status: Status::parse(word(found, "status")),
+            reason: word(found, "reason").to_owned(),
+            message: word(found, "message").to_owned(),
+        })
+    }
+
+    /// Whether a condition holds.
+    pub fn holds(&self, type_: Type) -> bool {
+        self.told(type_).is_some_and(|told| told.status == Status::True)
+    }
+
+    /// Why it is not Ready; `None`: it is.
+    pub fn attention(&self) -> Option<Attention> {
+        let told = self.told(Type::Ready).unwrap_or_else(|| Told {
+            status: Status::Unknown,
+            reason: NOT_SEEN.to_owned(),
+            message: "queuewarden has not looked at it since it was changed: is it running?".to_owned(),
+        });
+        (told.status != Status::True).then(|| Attention {
+            kind: self.kind.name().to_owned(),
+            name: self.name.clone(),
+            reason: told.reason,
+            message: told.message,
+        })
+    }
+
+    /// A field of the object, by its JSON pointer.
+    pub fn field(&self, pointer: &str) -> Option<&Value> {
+        self.object.data.pointer(pointer)
+    }
+
+    /// An annotation.
+    pub fn annotation(&self, name: &str) -> Option<&str> {
+        self.object.metadata.annotations.as_ref()?.get(name).map(String::as_str)
+    }
+}
+
+/// All objects of a kind, by name; none where the kind is not installed.
+///
+/// # Errors
+/// When they cannot be read.
+pub async fn list(client: &Client, kind: Kind) -> Result<Vec<Standing>, call::Error> {
+    match call(kind.api(client.clone()).list(&ListParams::default())).await {
+        Ok(list) => Ok(list.items.into_iter().map(|object| Standing::of(kind, object)).collect()),
+        Err(error) if error.is_not_found() => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+fn word<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn standing(generation: i64, conditions: &Value) -> Standing {
+        let object = json!({
+            "apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl",
+            "metadata": {"name": "prod", "generation": generation}, "status": {"conditions": conditions},
+        });
+        Standing::of(Kind::QueueAcl, serde_json::from_value(object).unwrap())
+    }
+
+    #[test]
+    fn only_what_was_said_about_this_generation_counts() {
+        let conditions = json!([
+            {"type": "Ready", "status": "False", "reason": "Expired", "message": "over", "observedGeneration": 2},
+            {"type": "Programmed", "status": "True", "reason": "Programmed", "message": "", "observedGeneration": 2},
+        ]);
+        let now = standing(2, &conditions);
+        assert_eq!(now.attention().unwrap().reason, "Expired");
+        assert!(now.holds(Type::Programmed) && !now.holds(Type::Ready));
+        let later = standing(3, &conditions);
+        assert_eq!(later.attention().unwrap().reason, NOT_SEEN);
+        assert!(!later.holds(Type::Programmed));
+        for unreadable in [json!(null), json!({}), json!(["Ready"]), json!([{"type": 1}])] {
+            assert_eq!(standing(1, &unreadable).attention().unwrap().reason, NOT_SEEN, "{unreadable}");
+        }
+    }
+
+    #[test]
+    fn what_is_ready_needs_no_attention() {
+        let conditions = json!([{"type": "Ready", "status": "True", "reason": "Ready", "message": "in force", "observedGeneration": 1}]);
+        assert_eq!(standing(1, &conditions).attention(), None);
+    }
+}

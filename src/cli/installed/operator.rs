@@ -1,0 +1,120 @@
+//! The operator's Deployment, and the Lease that says which replica writes.
+
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::{Api, Client};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::NAME;
+use crate::operator::call::call;
+
+/// A Lease that was not renewed for so many seconds besides its own duration is nobody's: clocks differ a little.
+const SLACK: i64 = 5;
+
+/// What runs of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OperatorState {
+    /// The namespace it runs in.
+    pub namespace: String,
+    /// How many replicas there should be; absent where there is no Deployment, or it may not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i32>,
+    /// How many are ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready_replicas: Option<i32>,
+    /// The image it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// The replica that writes; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leader: Option<String>,
+    /// Why something of this is not known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+    /// Whether nobody knows if a replica writes, because the Lease may not be read.
+    #[serde(skip)]
+    pub unknown: bool,
+}
+
+impl OperatorState {
+    /// Whether one replica is known to write.
+    pub fn writes(&self) -> bool {
+        self.leader.is_some()
+    }
+
+    /// In one line.
+    pub fn line(&self) -> String {
+        let replicas = self.replicas.map(|wanted| {
+            format!(
+                "{} of {wanted} replicas ready in {}",
+                self.ready_replicas.unwrap_or_default(),
+                self.namespace
+            )
+        });
+        let leader = self.leader.as_ref().map(|leader| format!("{leader} writes"));
+        let known: Vec<String> = replicas.into_iter().chain(leader).chain(self.problems.clone()).collect();
+        known.join("; ")
+    }
+}
+
+/// Looks at it at `now`; what may not be read is a problem, not an error.
+pub async fn look(client: &Client, namespace: &str, now: Timestamp) -> OperatorState {
+    let mut state = OperatorState { namespace: namespace.to_owned(), ..OperatorState::default() };
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace);
+    match call(deployments.get_opt(NAME)).await {
+        Ok(Some(deployment)) => {
+            let containers =
+                deployment.spec.as_ref().and_then(|spec| Some(&spec.template.spec.as_ref()?.containers));
+            state.image = containers.and_then(|containers| containers.first()?.image.clone());
+            // Left out means one.
+            state.replicas = Some(deployment.spec.and_then(|spec| spec.replicas).unwrap_or(1));
+            state.ready_replicas =
+                Some(deployment.status.and_then(|status| status.ready_replicas).unwrap_or(0));
+        }
+        Ok(None) => state.problems.push(format!("there is no Deployment {namespace}/{NAME}")),
+        Err(error) => state.problems.push(format!("Deployment {namespace}/{NAME} is not known: {error}")),
+    }
+    let leases: Api<Lease> = Api::namespaced(client.clone(), namespace);
+    match call(leases.get_opt(NAME)).await {
+        Ok(lease) => match lease.as_ref().and_then(|lease| holder(lease, now)) {
+            Some(leader) => state.leader = Some(leader),
+            None => state.problems.push(format!("no replica holds Lease {namespace}/{NAME}")),
+        },
+        Err(error) => {
+            state.unknown = true;
+            state.problems.push(format!("Lease {namespace}/{NAME} is not known: {error}"));
+        }
+    }
+    state
+}
+
+/// Who holds the Lease at `now`.
+fn holder(lease: &Lease, now: Timestamp) -> Option<String> {
+    let spec = lease.spec.as_ref()?;
+    let holder = spec.holder_identity.clone().filter(|holder| !holder.is_empty())?;
+    let renewed = spec.renew_time.as_ref()?.0;
+    let lasts = i64::from(spec.lease_duration_seconds?).saturating_add(SLACK);
+    (now.duration_since(renewed).as_secs() <= lasts).then_some(holder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn who_did_not_renew_the_lease_does_not_hold_it() {
+        let lease = |holder: &str| -> Lease {
+            let spec = json!({"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": "2026-12-24T00:00:00.000000Z"});
+            serde_json::from_value(json!({"spec": spec})).unwrap()
+        };
+        let at = |time: &str| time.parse().unwrap();
+        assert_eq!(holder(&lease("a"), at("2026-12-24T00:00:20Z")).as_deref(), Some("a"));
+        assert_eq!(holder(&lease("a"), at("2026-12-24T00:00:21Z")), None);
+        assert_eq!(holder(&lease(""), at("2026-12-24T00:00:00Z")), None, "it was given up");
+        assert_eq!(holder(&Lease::default(), at("2026-12-24T00:00:00Z")), None);
+    }
+}

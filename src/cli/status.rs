@@ -1,0 +1,250 @@
+//! `queuewarden status`: what is there, what of it is in force, and what is not.
+
+use std::collections::BTreeMap;
+
+use kube::Client;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::ask::Notes;
+use super::ask::output::{self, AnswerFormat, Table, visible};
+use super::console::Console;
+use super::installed::objects::{self, Attention, Standing};
+use super::installed::operator::{self, OperatorState};
+use super::installed::scheduler::{self, QueueCount, SchedulerState};
+use super::installed::{Installed, ReachArgs};
+use super::{Exit, Failure, clock};
+use crate::operator::world::Kind;
+use crate::plan::conditions::Type;
+use crate::plan::snapshot::ConfigSpec;
+
+/// Objects that need a look are shown up to this many; `--all` shows all of them.
+const SHOWN: usize = 20;
+/// What is about an installation exits like this.
+pub const EXIT_CODES: &str = "\
+Exit codes: 0 all is well, 1 it is not, 2 the command line is wrong, 3 the cluster does not answer.";
+
+/// Shows what queuewarden manages in a cluster: whether the scheduler runs what the objects say, who writes, how many objects are in
+/// force, and which need a look.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Args {
+    #[command(flatten)]
+    reach: ReachArgs,
+    /// Show all objects that are not ready, not only the first 20
+    #[arg(long)]
+    all: bool,
+    /// How to show it
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    output: AnswerFormat,
+}
+
+/// What `status -o json` prints.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusAnswer {
+    /// Whether the YuniKornConfig and all objects are Ready, a replica writes, and the scheduler runs what is written.
+    pub ready: bool,
+    /// The YuniKornConfig; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub config: Option<ConfigState>,
+    /// What the scheduler says.
+    pub scheduler: SchedulerState,
+    /// What runs of the operator.
+    pub operator: OperatorState,
+    /// The queues in force; absent where they are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queues: Option<QueueCount>,
+    /// The objects, by kind.
+    pub kinds: Vec<KindState>,
+    /// Those that are not Ready.
+    pub attention: Vec<Attention>,
+    /// What could not be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+}
+
+/// The YuniKornConfig.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfigState {
+    /// Whether it is Ready.
+    pub ready: bool,
+    /// Enforce or Observe.
+    pub mode: String,
+    /// `namespace/name` of the ConfigMap it starts from.
+    pub base: String,
+    /// `namespace/name` of the ConfigMap it writes.
+    pub output: String,
+    /// How often a new text was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u64>,
+}
+
+/// The objects of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KindState {
+    /// The kind.
+    pub kind: String,
+    /// How many there are.
+    pub total: usize,
+    /// How many are Ready.
+    pub ready: usize,
+    /// How many are in the ConfigMap, an earlier version among them; absent for kinds that grant nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_force: Option<usize>,
+    /// How many are not Ready, by reason.
+    pub reasons: BTreeMap<String, usize>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no way to a cluster, or nobody takes the output.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let installed = args.reach.open()?;
+    installed.notes.tell(console);
+    let answer = look(&installed, &args.reach);
+    console.out(&match args.output {
+        AnswerFormat::Text => text(&answer, args.all),
+        AnswerFormat::Json => output::json(&answer)?,
+        AnswerFormat::Yaml => output::yaml(&answer)?,
+    })?;
+    Ok(Exit::yes(answer.ready))
+}
+
+/// Looks at all of it. What cannot be read is told in its place.
+pub fn look(installed: &Installed, reach: &ReachArgs) -> StatusAnswer {
+    let mut notes = Notes::default();
+    let mut problems = Vec::new();
+    installed.cluster.run(async |client| {
+        let snapshot = installed.cluster.snapshot(installed.spec.clone(), &mut notes).await;
+        let snapshot = snapshot.map_err(|failure| problems.push(failure.to_string())).ok();
+        let url = reach.scheduler_url.as_deref();
+        let (scheduler, operator, found) = tokio::join!(
+            scheduler::ask(client, url, &installed.spec, snapshot.as_ref()),
+            operator::look(client, &reach.namespace, clock()),
+            everything(client),
+        );
+        let (objects, unread) = found;
+        problems.extend(unread);
+        let queues = snapshot.as_ref().and_then(scheduler::count);
+        answer(&installed.spec, scheduler, operator, queues, &objects, problems)
+    })
+}
+
+/// The objects of all kinds, and why some could not be read.
+async fn everything(client: &Client) -> (Vec<(Kind, Vec<Standing>)>, Vec<String>) {
+    let (mut found, mut problems) = (Vec::new(), Vec::new());
+    for kind in Kind::ALL {
+        match objects::list(client, kind).await {
+            Ok(standing) => found.push((kind, standing)),
+            Err(error) => {
+                problems.push(format!("the objects of kind {} are not known: {error}", kind.name()));
+            }
+        }
+    }
+    (found, problems)
+}
+
+fn answer(
+    spec: &ConfigSpec,
+    scheduler: SchedulerState,
+    operator: OperatorState,
+    queues: Option<QueueCount>,
+    objects: &[(Kind, Vec<Standing>)],
+    problems: Vec<String>,
+) -> StatusAnswer {
+    let config = objects.iter().find(|(kind, _)| *kind == Kind::YuniKornConfig);
+    let config = config.and_then(|(_, found)| Some(config_state(spec, found.first()?)));
+    let attention: Vec<Attention> =
+        objects.iter().flat_map(|(_, found)| found).filter_map(Standing::attention).collect();
+    let ready = config.as_ref().is_some_and(|config| config.ready)
+        && attention.is_empty()
+        && problems.is_empty()
+        && operator.writes()
+        && scheduler.agrees() == Some(true);
+    let kinds = objects.iter().filter(|(kind, _)| *kind != Kind::YuniKornConfig);
+    let kinds = kinds.map(|(kind, found)| kind_state(*kind, found)).collect();
+    StatusAnswer { ready, config, scheduler, operator, queues, kinds, attention, problems }
+}
+
+fn config_state(spec: &ConfigSpec, standing: &Standing) -> ConfigState {
+    let place = |name: &str| format!("{}/{name}", spec.namespace);
+    ConfigState {
+        ready: standing.holds(Type::Ready),
+        mode: format!("{:?}", spec.mode),
+        base: place(&spec.base_config_map),
+        output: place(&spec.output_config_map),
+        revision: standing.field("/status/revision").and_then(Value::as_u64),
+    }
+}
+
+fn kind_state(kind: Kind, found: &[Standing]) -> KindState {
+    let mut reasons = BTreeMap::new();
+    for attention in found.iter().filter_map(Standing::attention) {
+        let count: &mut usize = reasons.entry(attention.reason).or_default();
+        *count = count.saturating_add(1);
+    }
+    let holding = |type_| found.iter().filter(|standing| standing.holds(type_)).count();
+    KindState {
+        kind: kind.name().to_owned(),
+        total: found.len(),
+        ready: holding(Type::Ready),
+        in_force: (kind != Kind::QueueAccessTest).then(|| holding(Type::Programmed)),
+        reasons,
+    }
+}
+
+/// For people.
+fn text(answer: &StatusAnswer, all: bool) -> String {
+    let mut head = Table::new(["", ""]);
+    head.row(["YuniKornConfig", &config_line(answer.config.as_ref())]);
+    head.row(["Scheduler", &answer.scheduler.line()]);
+    head.row(["Operator", &answer.operator.line()]);
+    let queues = answer.queues.map_or_else(
+        || "not known".to_owned(),
+        |queues| format!("{}, {} of them with an ACL", queues.total, queues.with_acl),
+    );
+    head.row(["Queues", &queues]);
+    for problem in &answer.problems {
+        head.row(["Problem", problem]);
+    }
+    let mut kinds = Table::new(["KIND", "TOTAL", "READY", "IN FORCE", "NOT READY"]);
+    for kind in &answer.kinds {
+        let reasons: Vec<String> =
+            kind.reasons.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+        let in_force = kind.in_force.map(|count| count.to_string()).unwrap_or_default();
+        kinds.row([
+            kind.kind.clone(),
+            kind.total.to_string(),
+            kind.ready.to_string(),
+            in_force,
+            reasons.join(", "),
+        ]);
+    }
+    format!("{}\n{}{}", head.text(false), kinds.text(true), attention(&answer.attention, all))
+}
+
+fn config_line(config: Option<&ConfigState>) -> String {
+    let Some(config) = config else {
+        return "there is none: nothing is written. Apply one: kubectl apply --server-side -k manifests/config".to_owned();
+    };
+    let ready = if config.ready { "Ready" } else { "not Ready" };
+    let revision = config.revision.map(|revision| format!(", revision {revision}")).unwrap_or_default();
+    format!("{ready}, {}, {} from {}{revision}", config.mode, config.output, config.base)
+}
+
+/// A block for each object: messages are long, and say what to do.
+fn attention(objects: &[Attention], all: bool) -> String {
+    let shown = if all { objects.len() } else { SHOWN };
+    let blocks = objects.iter().take(shown).map(|Attention { kind, name, reason, message }| {
+        let [kind, name, reason, message] = [kind, name, reason, message].map(|word| visible(word));
+        format!("\n{kind}/{name}: {reason}\n  {message}\n")
+    });
+    let more = objects.len().saturating_sub(shown);
+    let rest = (more > 0).then(|| format!("\nand {more} more: --all shows them\n"));
+    blocks.chain(rest).collect()
+}

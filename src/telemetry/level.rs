@@ -1,0 +1,216 @@
+//! What is logged: the filter the process was started with, and above it the level of queuewarden's own lines, which can be changed
+//! while it runs.
+//!
+//! The change comes from an annotation of the `YuniKornConfig`: whoever may write that object decides about far more than logs, every replica
+//! sees it at once, and nothing has to be mounted or opened for it. It reaches only lines of this crate. Those of libraries can hold
+//! what requests carry, so they are left to whoever starts the process.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tracing_subscriber::filter::ParseError;
+use tracing_subscriber::{EnvFilter, Registry, reload};
+
+/// The annotation of the `YuniKornConfig`.
+pub const ANNOTATION: &str = "queuewarden.dev/log-level";
+/// What doors decide: it stays in the log, whatever the level, unless the process was started otherwise.
+const AUDIT: &str = "queuewarden::audit";
+
+/// How much is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Only what stops something.
+    Error,
+    /// And what should be looked at.
+    Warn,
+    /// And what was done.
+    Info,
+    /// And why.
+    Debug,
+    /// And everything else.
+    Trace,
+}
+
+impl Level {
+    const ALL: [Self; 5] = [Self::Error, Self::Warn, Self::Info, Self::Debug, Self::Trace];
+
+    /// As it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+
+    /// Reads one, in any case.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.as_str().eq_ignore_ascii_case(text))
+    }
+}
+
+/// Changes what is logged; clones are the same. The default changes nothing.
+#[derive(Debug, Clone, Default)]
+pub struct Logging(Option<Arc<Running>>);
+
+struct Running {
+    at_start: String,
+    handle: reload::Handle<EnvFilter, Registry>,
+    /// The annotation that was last looked at.
+    wish: Mutex<Option<String>>,
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").field("at_start", &self.at_start).finish_non_exhaustive()
+    }
+}
+
+impl Logging {
+    pub(super) fn of(at_start: &str, handle: reload::Handle<EnvFilter, Registry>) -> Self {
+        Self(Some(Arc::new(Running { at_start: at_start.to_owned(), handle, wish: Mutex::default() })))
+    }
+
+    /// Follows the annotation: its value, or `None` where there is none. One that is no level changes nothing, and is told once.
+    pub fn follow(&self, wish: Option<&str>) {
+        let Some(running) = &self.0 else { return };
+        let mut last = running.wish.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.as_deref() == wish {
+            return;
+        }
+        *last = wish.map(str::to_owned);
+        drop(last);
+        running.change(wish);
+    }
+}
+
+impl Running {
+    fn change(&self, wish: Option<&str>) {
+        let level = wish.and_then(Level::parse);
+        if let (Some(wish), None) = (wish, level) {
+            let wish: String = wish.chars().take(64).collect();
+            tracing::warn!(
+                annotation = ANNOTATION,
+                value = wish,
+                "This is no log level: error, warn, info, debug or trace; it stays as it was"
+            );
+            return;
+        }
+        let changed = filter(&self.at_start, level).map(|filter| self.handle.reload(filter));
+        let level = level.map_or("as started", Level::as_str);
+        match changed {
+            Ok(Ok(())) => tracing::info!(level, "Changed the log level"),
+            Ok(Err(error)) => tracing::warn!(%error, "The log level could not be changed"),
+            Err(error) => tracing::warn!(%error, "The log level could not be changed"),
+        }
+    }
+}
+
+/// The filter of `at_start`, with another level for lines of this crate.
+pub(super) fn filter(at_start: &str, level: Option<Level>) -> Result<EnvFilter, ParseError> {
+    EnvFilter::try_new(directives(at_start, level))
+}
+
+/// The same as text: of directives for one target the last one counts.
+fn directives(at_start: &str, level: Option<Level>) -> String {
+    // The watches' problems are logged once each by ourselves.
+    let text = format!("kube_runtime::watcher=off,{at_start}");
+    let Some(level) = level else { return text };
+    let quiet = matches!(level, Level::Error | Level::Warn) && !at_start.contains(AUDIT);
+    let audit = if quiet { format!(",{AUDIT}=info") } else { String::new() };
+    format!("{text},queuewarden={}{audit}", level.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use tracing_subscriber::layer::SubscriberExt as _;
+    use tracing_subscriber::{Registry, fmt, reload};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Lines {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Lines {
+        /// What was logged since the last call.
+        fn take(&self) -> String {
+            String::from_utf8(std::mem::take(&mut *self.0.lock().unwrap())).unwrap()
+        }
+    }
+
+    /// Runs `test` with a log of its own that begins at `at_start`.
+    fn logging(at_start: &str, test: impl FnOnce(&Logging, &Lines)) {
+        let lines = Lines::default();
+        let (selection, handle) = reload::Layer::new(filter(at_start, None).unwrap());
+        let written = lines.clone();
+        let layer = fmt::layer().with_ansi(false).with_writer(move || written.clone());
+        let subscriber = Registry::default().with(selection).with(layer);
+        tracing::subscriber::with_default(subscriber, || test(&Logging::of(at_start, handle), &lines));
+    }
+
+    /// The words of the lines that are shown now.
+    fn shown(lines: &Lines) -> Vec<&'static str> {
+        lines.take();
+        tracing::debug!(target: "queuewarden::plan", "ours");
+        tracing::info!(target: "queuewarden::plan", "done");
+        tracing::debug!(target: "hyper", "theirs");
+        tracing::info!(target: "queuewarden::audit", "audited");
+        let text = lines.take();
+        ["ours", "done", "theirs", "audited"].into_iter().filter(|word| text.contains(word)).collect()
+    }
+
+    #[test]
+    fn the_annotation_changes_lines_of_ours_and_its_end_changes_them_back() {
+        logging("info", |logging, lines| {
+            assert_eq!(shown(lines), ["done", "audited"]);
+            logging.follow(Some("Debug"));
+            assert!(lines.take().contains("Changed the log level"));
+            assert_eq!(shown(lines), ["ours", "done", "audited"]);
+            logging.follow(Some("debug"));
+            logging.follow(Some("error"));
+            assert_eq!(shown(lines), ["audited"], "what was decided stays in the log");
+            logging.follow(None);
+            assert_eq!(shown(lines), ["done", "audited"]);
+        });
+    }
+
+    #[test]
+    fn what_is_no_level_is_told_once_and_changes_nothing() {
+        logging("info", |logging, lines| {
+            for wrong in ["hyper=trace", "debug,hyper=trace", "", "off", "5"] {
+                logging.follow(Some(wrong));
+                assert!(lines.take().contains("no log level"), "{wrong}");
+                logging.follow(Some(wrong));
+                assert_eq!(lines.take(), "", "{wrong}");
+                assert_eq!(shown(lines), ["done", "audited"], "{wrong}");
+            }
+        });
+    }
+
+    #[test]
+    fn who_started_it_without_the_audit_lines_gets_none() {
+        logging("warn,queuewarden::audit=off", |logging, lines| {
+            assert_eq!(shown(lines), [""; 0]);
+            for level in ["error", "debug"] {
+                logging.follow(Some(level));
+                assert!(!shown(lines).contains(&"audited"), "{level}");
+            }
+        });
+    }
+}
