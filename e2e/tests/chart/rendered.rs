@@ -32,10 +32,8 @@ fn cases() -> Result<BTreeSet<String>> {
 /// Without the CRDs, which are those of `crds/`: they would be the most of it.
 fn shown(text: &str) -> String {
     let documents = text.split("---\n").filter(|document| !document.contains("templates/crds.yaml\n"));
-    documents
-        .filter(|document| !document.trim().is_empty())
-        .map(|document| format!("---\n{document}"))
-        .collect()
+    let full = documents.filter(|document| !document.trim().is_empty());
+    full.flat_map(|document| ["---\n", document]).collect()
 }
 
 async fn printed(helm: &Helm, case: &str) -> Result<String> {

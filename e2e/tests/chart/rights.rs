@@ -108,7 +108,7 @@ async fn listed(bed: &Bed, account: &Path, case: &str) -> Result<()> {
 }
 
 fn section(name: &str, rules: &BTreeSet<String>) -> String {
-    let lines: String = rules.iter().map(|rule| format!("  {rule}\n")).collect();
+    let lines: String = rules.iter().flat_map(|rule| ["  ", rule, "\n"]).collect();
     format!("{name}:\n{}", if lines.is_empty() { "  nothing\n".to_owned() } else { lines })
 }
 
