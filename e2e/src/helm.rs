@@ -107,17 +107,9 @@ impl Bed {
     ///
     /// # Errors
     /// With what the one that failed says.
-    pub async fn shell(&self, helm: &Helm, lines: &str) -> Result<String> {
-        let old = std::env::var_os("PATH").unwrap_or_default();
-        let programs =
-            [&helm.program, &self.kubectl].map(|program| program.parent().unwrap_or(program).to_owned());
-        let path = std::env::join_paths(programs.into_iter().chain(std::env::split_paths(&old)))?;
-        let mut command = Command::new("sh");
-        command
-            .args(["-exc", lines])
-            .env("PATH", path)
-            .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."));
-        helm.output(command, self.kubeconfig()).await
+    pub async fn shell_with_helm(&self, helm: &Helm, lines: &str) -> Result<String> {
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        helm.output(self.bash(&repository, &[&helm.program], lines)?, self.kubeconfig()).await
     }
 }
 

@@ -18,6 +18,7 @@ mod page;
 mod placement;
 mod plugin;
 mod release;
+mod report;
 mod server;
 mod smoke;
 mod submission;

@@ -161,7 +161,12 @@ fn written(args: &Args, asked: &Asked, format: Format) -> Result<String, Failure
         answers.report(&report, Some(made.to_string()), None)
     };
     match format {
-        Format::Html => Ok(page::page(output::json(&answer())?.trim_end())),
+        // Nobody reads it in the page: without blanks it is half as long.
+        Format::Html => {
+            let json =
+                serde_json::to_string(&answer()).map_err(|error| Failure::Output(error.to_string()))?;
+            Ok(page::page(&json))
+        }
         Format::Json => output::json(&answer()),
         Format::Yaml => output::yaml(&answer()),
         Format::Csv => Ok(table(&answers).csv(true)),

@@ -11,6 +11,8 @@
 pub mod changes;
 pub mod diagram;
 pub mod page;
+#[cfg(test)]
+mod tests;
 
 pub use changes::{Change, changes};
 

@@ -43,7 +43,7 @@ fn what_is_printed_is_valid() {
     const KILL: &str =
         "explain kill x --queue root.prod --owner ann --dialect yarn-cloudera -D yarn.admin.acl=bob --as cy";
     let [moves, kills] = [MOVE, KILL].map(|line| line.split(' ').collect::<Vec<_>>());
-    let cases: [(&str, &[&str]); 14] = [
+    let cases: [(&str, &[&str]); 15] = [
         ("application.json", &moves),
         ("application.json", &kills),
         ("decision.json", &["can-i", "submit", "root.prod.etl", "--as", "ann", "--as-group", "platform"]),
@@ -57,6 +57,7 @@ fn what_is_printed_is_valid() {
         ("place.json", &["place", "--queue", "root.prod.etl.new", "--as", "ann"]),
         ("place.json", &["place", "--as", "auth0|7", "--as-group", "platform"]),
         ("diff.json", &["diff", "--from", "tests/cli/cases/changes.in/old.yaml"]),
+        ("report.json", &["report", "--now", "2026-06-01"]),
         ("lint.json", &["lint", "--users", "tests/cli/cases/changes.in/users.txt"]),
     ];
     let schemas = generated();
@@ -76,6 +77,21 @@ fn what_is_printed_is_valid() {
         spoilt["version"] = Value::from("1");
         assert!(!validator.is_valid(&spoilt));
     }
+}
+
+/// What is shown to those who read the format is of it.
+#[test]
+fn the_example_is_valid() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let example = fs::read_to_string(root.join("tests/report/example.json")).unwrap();
+    let example: Value = serde_json::from_str(&example).unwrap();
+    let validator = jsonschema::validator_for(&generated()["report.json"]).unwrap();
+    let problems: Vec<String> = validator.iter_errors(&example).map(|error| error.to_string()).collect();
+    assert!(problems.is_empty(), "{problems:?}");
+    assert!(example["queues"].as_array().unwrap().len() >= 19);
+    let mut spoilt = example.clone();
+    spoilt["rights"][0]["starts"][0]["queue"] = Value::from("root");
+    assert!(!validator.is_valid(&spoilt));
 }
 
 /// Tests print JSON alone, and from files of their own.

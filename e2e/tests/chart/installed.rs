@@ -193,7 +193,9 @@ async fn the_commands_of_the_page_do_what_it_says() -> Result<()> {
             clean(bed).await?;
             for section in SECTIONS.into_iter().chain(["Uninstalling"]) {
                 let commands = commands(section)?;
-                bed.shell(&helm, &commands).await.with_context(|| format!("{version:?}: {section}"))?;
+                bed.shell_with_helm(&helm, &commands)
+                    .await
+                    .with_context(|| format!("{version:?}: {section}"))?;
             }
             let left = bed.kubectl(&["get", "deployments", "-n", NAMESPACE, "-o", "name"]).await?;
             ensure!(left.is_empty(), "{version:?}: {left}");
