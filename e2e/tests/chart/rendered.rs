@@ -109,11 +109,11 @@ async fn chart_and_manifests_install_the_same() -> Result<()> {
         "manifests/rbac-mirror",
         "manifests/submission-policy-deny",
     ];
-    for (case, folders, more) in [
-        ("default", &["manifests"][..], &[][..]),
-        ("doors", &doors, &["--applications=on", "--report=127.0.0.1:8081"]),
-        ("strict", &strict, &[]),
-    ] {
+    let more = ["--applications=on", "--report=127.0.0.1:8081"];
+    let none: &[&str] = &[];
+    for (case, folders, more) in
+        [("default", &["manifests"][..], none), ("doors", &doors, &more), ("strict", &strict, none)]
+    {
         let mut expected = Objects::new();
         for folder in folders {
             expected.extend(by_identity(kustomized(folder).await?)?);
