@@ -98,6 +98,7 @@ async fn chart_and_manifests_install_the_same() -> Result<()> {
         "manifests/applications",
         "manifests/rbac-mirror",
         "manifests/submission-policy",
+        "manifests/report",
     ];
     let strict = [
         "examples/doors",
@@ -106,24 +107,23 @@ async fn chart_and_manifests_install_the_same() -> Result<()> {
         "manifests/rbac-mirror",
         "manifests/submission-policy-deny",
     ];
-    for (case, folders, more) in [
-        ("default", &["manifests"][..], None),
-        ("doors", &doors, Some("--applications=on")),
-        ("strict", &strict, None),
-    ] {
+    let more = ["--applications=on", "--report=127.0.0.1:8081"];
+    let none: &[&str] = &[];
+    for (case, folders, more) in
+        [("default", &["manifests"][..], none), ("doors", &doors, &more), ("strict", &strict, none)]
+    {
         let mut expected = Objects::new();
         for folder in folders {
             expected.extend(by_identity(kustomized(folder).await?)?);
         }
         // Of Helm it is asked for by --create-namespace, and labelled by hand.
         expected.remove("Namespace /queuewarden-system").context("manifests/ has no namespace")?;
-        if let Some(more) = more {
-            let deployment =
-                expected.get_mut("Deployment queuewarden-system/queuewarden").context("no Deployment")?;
-            let args =
-                deployment.pointer_mut("/spec/template/spec/containers/0/args").and_then(Value::as_array_mut);
-            args.context("no arguments")?.push(json!(more));
-        }
+        // Flags that each of these says to add, or adds itself where it is a component.
+        let deployment = "Deployment queuewarden-system/queuewarden";
+        let deployment = expected.get_mut(deployment).context("no Deployment")?;
+        let args =
+            deployment.pointer_mut("/spec/template/spec/containers/0/args").and_then(Value::as_array_mut);
+        args.context("no arguments")?.extend(more.iter().map(|flag| json!(flag)));
         let mut chart = by_identity(objects(&printed(&helm, case).await?)?)?;
         for object in chart.values_mut() {
             of_nobodys_release(object)?;
@@ -177,6 +177,29 @@ fn same(what: &str, ours: &Objects, theirs: &Objects) -> Result<()> {
         let other = theirs.get(name);
         ensure!(Some(object) == other, "{what}: {name}:\n{object:#}\n{:#}", other.unwrap_or(&Value::Null));
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn alerts_and_dashboard_are_those_of_the_manifests() -> Result<()> {
+    let helm = Helm::get(Version::Three).await?;
+    let set = "metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true,metrics.prometheusRule.labels.release=p";
+    let printed = by_identity(objects(&helm.template(&["--namespace", NAMESPACE, "--set", set]).await?)?)?;
+    let read = |name: &str| {
+        let path = format!("{}/../manifests/monitoring/{name}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path)
+    };
+    let rule = printed.get("PrometheusRule queuewarden-system/queuewarden").context("no PrometheusRule")?;
+    let rules: Value = serde_saphyr::from_str(&read("rules.yaml")?)?;
+    ensure!(rule.get("spec") == Some(&rules), "{rule:#}");
+    ensure!(rule.pointer("/metadata/labels/release").is_some_and(|label| label == "p"));
+    let dashboard =
+        printed.get("ConfigMap queuewarden-system/queuewarden-dashboard").context("no dashboard")?;
+    let text = dashboard.pointer("/data/queuewarden.json").and_then(Value::as_str).context("no text")?;
+    let [shown, written]: [Value; 2] =
+        [serde_json::from_str(text)?, serde_json::from_str(&read("dashboard.json")?)?];
+    ensure!(shown == written);
+    ensure!(dashboard.pointer("/metadata/labels/grafana_dashboard").is_some_and(|label| label == "1"));
     Ok(())
 }
 
