@@ -2,9 +2,19 @@
 #
 # glibc and distroless/cc rather than a static musl binary: this is the target that is built and tested everywhere else, and aws-lc-rs (TLS)
 # builds for it with the compiler that is in the image. Both stages are Debian 12, so the C library is the same in both.
+#
+# A release gives all of these by digest (release/README.md): an image is built from what it was built from, or it is another one.
+ARG RUST=docker.io/library/rust:1.95-bookworm
+ARG BASE=gcr.io/distroless/cc-debian12:nonroot
+# Where the program comes from: the stage below, or an image that holds it already, at the same path.
+ARG PROGRAM=build
 
-FROM rust:1.95-bookworm AS build
+FROM ${RUST} AS build
 WORKDIR /src
+# Of a release the program tells what it was built from: CARGO_BUILD="cargo auditable build", and the version of cargo-auditable.
+ARG CARGO_BUILD="cargo build"
+ARG CARGO_AUDITABLE=""
+RUN if [ -n "${CARGO_AUDITABLE}" ]; then cargo install cargo-auditable --locked --version "${CARGO_AUDITABLE}"; fi
 
 # The dependencies, as a layer of their own: it is built anew only when a manifest or the lock file changes.
 COPY Cargo.toml Cargo.lock rust-toolchain.toml ./
@@ -14,21 +24,23 @@ COPY fuzz fuzz
 RUN mkdir -p src benches tests e2e/src e2e/tests e2e/compare/src \
     && echo 'fn main() {}' | tee src/main.rs > e2e/compare/src/main.rs \
     && touch src/lib.rs benches/all.rs tests/all.rs e2e/src/lib.rs e2e/tests/e2e.rs \
-    && cargo build --release --locked --package queuewarden --bin queuewarden
+    && ${CARGO_BUILD} --release --locked --package queuewarden --bin queuewarden
 
 # Ours. cargo compares times, and COPY keeps those of the checkout, which may be older than the layer above.
 COPY src src
 # `queuewarden codes CODE` has its words from there.
 COPY docs/codes.md docs/
 RUN find src -name '*.rs' -exec touch {} + \
-    && cargo build --release --locked --package queuewarden --bin queuewarden
+    && ${CARGO_BUILD} --release --locked --package queuewarden --bin queuewarden
 
-FROM gcr.io/distroless/cc-debian12:nonroot
+FROM ${PROGRAM} AS program
+
+FROM ${BASE}
 LABEL org.opencontainers.image.title="queuewarden" \
       org.opencontainers.image.description="Manages who may submit to and who administers the queues of Apache YuniKorn" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.source="https://github.com/queuewarden/queuewarden"
-COPY --from=build /src/target/release/queuewarden /usr/local/bin/queuewarden
+COPY --from=program /src/target/release/queuewarden /usr/local/bin/queuewarden
 # By number, so that runAsNonRoot can be checked. Nothing is written: the root file system may be read-only.
 USER 65532:65532
 EXPOSE 8080 8443

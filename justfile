@@ -28,7 +28,7 @@ fmt:
 lint:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets --locked -- -D warnings
-    shellcheck .ci/run e2e/kind.sh
+    shellcheck .ci/run e2e/kind.sh release/*.sh
 
 # The pure core without Kubernetes and without a runtime.
 pure:
@@ -80,6 +80,10 @@ load:
 kind-e2e:
     e2e/kind.sh
 
+# Keep what this version leaves in a cluster, for the upgrade test of those that follow.
+record-upgrade version:
+    VERSION={{ version }} cargo test --workspace --locked --test e2e -- upgrade::record --ignored
+
 # API documentation.
 docs:
     RUSTDOCFLAGS="-D warnings" cargo doc --package queuewarden --no-deps --locked
@@ -91,3 +95,8 @@ image tag="queuewarden:dev":
 # What `kubectl apply -k manifests` installs.
 manifests:
     kubectl kustomize manifests
+
+# Everything that is generated, written anew: CRDs, schemas, the chart's copies and golden files, snapshots. Look at the diff.
+generated:
+    UPDATE=1 TRYCMD=overwrite cargo test --package queuewarden --locked --test all
+    UPDATE=1 cargo test --workspace --locked --test e2e -- chart::

@@ -3,7 +3,7 @@
 //! The crate is layered; imports go downwards only:
 //!
 //! ```text
-//! text  ←  model  ←  access  ←  import, plan  ←  api  ←  operator, server  ←  cli
+//! text  ←  model  ←  access  ←  import, plan  ←  report  ←  api  ←  operator, server  ←  cli
 //! ```
 //!
 //! * [`text`]: diagnostics, YAML as `YuniKorn` reads it, regular expressions as Go reads them.
@@ -11,18 +11,20 @@
 //! * [`access`]: the evaluator: who may do what on which queue, and why.
 //! * [`import`]: access rules of YARN and Spark, read as they read them, and written for `YuniKorn`.
 //! * [`plan`]: `plan(&Snapshot) -> Plan`, the one place where it is decided what is written and what status says.
+//! * [`report`]: all there is to see about access, and the page that shows it.
 //! * `api` (feature `operator`): the custom resources and their conversion into the plan's plain input.
 //! * `operator` (feature `operator`): watches, writes, reads back.
 //! * `server` (feature `operator`): webhooks and served resources, answered from what the operator saw.
 //! * `cli` (feature `cli`): the same plan without a cluster.
 //!
-//! `text`, `model`, `access`, `import` and `plan` know no clock, no environment, no network and no Kubernetes client: they are total functions
+//! `text`, `model`, `access`, `import`, `plan` and `report` know no clock, no environment, no network and no Kubernetes client: they are total functions
 //! over plain data, and build with `--no-default-features`.
 
 pub mod access;
 pub mod import;
 pub mod model;
 pub mod plan;
+pub mod report;
 pub mod text;
 
 #[cfg(feature = "operator")]

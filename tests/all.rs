@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod argo_cd;
 #[cfg(test)]
+mod chart;
+#[cfg(test)]
 mod cli;
 #[cfg(test)]
 mod crds;

@@ -1,66 +1,154 @@
-//! The samples of YARN's files: what their import says, and that none of them lets anybody do more than before.
+//! The samples of Hadoop's and Spark's files: what their import says, that none of them lets anybody do more than before unless that is
+//! told, and that every trap there is has its sample.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
+use queuewarden::import::spark::{self, Spark};
 use queuewarden::import::translate::{Options, translate};
-use queuewarden::import::{Direction, Source, Wanted, codes, prove};
+use queuewarden::import::{Direction, Finding, Source, Wanted, codes, prove};
 use queuewarden::model::application::Reading;
+use queuewarden::text::diag::Code;
 
-/// What is said of a file, on one line: each code with how often, and how many differences are narrower.
-fn said(name: &str, text: &str) -> String {
-    let mut findings = Vec::new();
-    let wanted = Wanted { reading: Reading::Hadoop, scheduler: (0, text), site: None, defined: &[] };
-    let read = if name.starts_with("fair") { Source::fair } else { Source::capacity };
-    let outcome = read(wanted, &mut findings).map(|source| {
-        let options = Options::default();
-        let imported = translate(&source, &options, &mut findings);
-        let proof = prove(&source, &imported, &options.names, |_, _| {}).expect(name);
-        assert_eq!(proof.of(Direction::Wider).count(), 0, "{name}: {:?}", proof.differences);
-        assert!(
-            proof.differences.iter().all(|found| found.code != codes::UNEXPLAINED),
-            "{name}: {:?}",
-            proof.differences
-        );
-        format!("{} queues, {} narrower", imported.queues.len(), proof.differences.len())
-    });
+/// What is said of a file, on one line: what is made of it, how many differences there are, and each code.
+fn said(name: &str, outcome: Option<String>, findings: &[Finding]) -> String {
     let mut found: Vec<String> = findings
         .iter()
         .map(|finding| {
-            format!(
-                "{}{}",
-                finding.diagnostic.code.title,
-                if finding.diagnostic.is_error() { "!" } else { "" }
-            )
+            let mark = if finding.diagnostic.is_error() { "!" } else { "" };
+            format!("{}{mark}", finding.diagnostic.code.title)
         })
         .filter(|title| title != codes::NO_YARN_SITE.title)
         .collect();
     found.sort();
     let outcome = outcome.unwrap_or_else(|| "refused".to_owned());
-    format!("{name}: {outcome}; {}", found.join(" "))
+    format!("{name}: {outcome}; {}", found.join(" ")).trim_end_matches("; ").to_owned()
+}
+
+/// How many differences there are; what is wider is one of these.
+fn counted(name: &str, differences: &[(Direction, Code)], may_widen: &[Code]) -> String {
+    let wider = || differences.iter().filter(|(direction, _)| *direction == Direction::Wider);
+    assert!(wider().all(|(_, code)| may_widen.contains(code)), "{name}: {differences:?}");
+    assert!(differences.iter().all(|(_, code)| *code != codes::UNEXPLAINED), "{name}: {differences:?}");
+    let narrower = differences.len() - wider().count();
+    match wider().count() {
+        0 => format!("{narrower} narrower"),
+        wider => format!("{wider} wider, {narrower} narrower"),
+    }
+}
+
+/// A file of a scheduler, with the yarn-site.xml and the mapred-site.xml beside it.
+fn yarn(path: &Path) -> String {
+    let name = file_name(path);
+    let text = fs::read_to_string(path).unwrap();
+    let site = fs::read_to_string(path.with_extension("site.xml")).ok();
+    let site = site.as_deref().map(|site| (1, site));
+    let mut findings = Vec::new();
+    let wanted = Wanted { reading: Reading::Hadoop, scheduler: (0, &text), site, defined: &[] };
+    let read = if name.starts_with("fair") { Source::fair } else { Source::capacity };
+    let source = read(wanted, &mut findings);
+    let source = match fs::read_to_string(path.with_extension("mapred.xml")) {
+        Ok(jobs) => source.and_then(|source| source.with_jobs(wanted, (2, &jobs), &mut findings)),
+        Err(_) => source,
+    };
+    let outcome = source.map(|source| {
+        let options = Options::default();
+        let imported = translate(&source, &options, &mut findings);
+        let proof = prove(&source, &imported, &options.names, |_, _| {}).expect(&name);
+        let differences: Vec<_> =
+            proof.differences.iter().map(|found| (found.direction, found.code)).collect();
+        format!("{} queues, {}", imported.queues.len(), counted(&name, &differences, &[]))
+    });
+    said(&name, outcome, &findings)
+}
+
+/// A spark-defaults.conf.
+fn spark(path: &Path) -> String {
+    let name = file_name(path);
+    let text = fs::read_to_string(path).unwrap();
+    let mut findings = Vec::new();
+    let outcome = Spark::read(&[&text], &mut findings).map(|read| {
+        let options = spark::Options::default();
+        let carried = spark::carry(&read, &options, &mut findings);
+        let proof = spark::prove(&read, &carried, &options).expect(&name);
+        let differences: Vec<_> =
+            proof.differences.iter().map(|found| (found.direction, found.code)).collect();
+        let counted = counted(&name, &differences, &[codes::SPARK_MODIFY_ALONE]);
+        format!("{} settings, {counted}", carried.settings.len())
+    });
+    said(&name, outcome, &findings)
+}
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples").join(name)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+/// The samples of a folder, without the files that only stand beside one.
+fn samples(name: &str, extension: &str) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder(name)).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<PathBuf> = paths
+        .filter(|path| path.extension().is_some_and(|found| found == extension))
+        .filter(|path| ![".site.xml", ".mapred.xml"].iter().any(|end| file_name(path).ends_with(end)))
+        .collect();
+    paths.sort();
+    paths
+}
+
+fn says_what_is_expected(name: &str, said: &[String]) {
+    let all = said.iter().fold(String::new(), |mut all, line| {
+        writeln!(all, "{line}").unwrap();
+        all
+    });
+    let expected = folder(name).join("expected.txt");
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&expected, &all).unwrap();
+    }
+    let expected = fs::read_to_string(&expected).unwrap_or_default();
+    assert_eq!(expected, all, "UPDATE=1 cargo test --test all import");
 }
 
 #[test]
-fn every_sample_says_what_is_expected() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples/yarn");
-    let entries =
-        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<String> =
-        entries.filter(|name| Path::new(name).extension().is_some_and(|ext| ext == "xml")).collect();
-    names.sort();
-    assert!(names.len() >= 35, "{}", names.len());
-    let mut all = String::new();
-    for name in names {
-        let text = std::fs::read_to_string(folder.join(&name)).unwrap();
-        writeln!(all, "{}", said(&name, &text).trim_end_matches("; ")).unwrap();
+fn every_sample_of_yarn_says_what_is_expected() {
+    let said: Vec<String> = samples("yarn", "xml").iter().map(|path| yarn(path)).collect();
+    assert!(said.len() >= 40, "{}", said.len());
+    says_what_is_expected("yarn", &said);
+}
+
+#[test]
+fn every_sample_of_spark_says_what_is_expected() {
+    let said: Vec<String> = samples("spark", "conf").iter().map(|path| spark(path)).collect();
+    assert!(said.len() >= 14, "{}", said.len());
+    says_what_is_expected("spark", &said);
+}
+
+/// The READMEs tell for each trap what the import says of which sample. All samples are in them, and say that.
+#[test]
+fn every_trap_has_a_sample_that_says_so() {
+    for (name, extension) in [("yarn", "xml"), ("spark", "conf")] {
+        let readme = fs::read_to_string(folder(name).join("README.md")).unwrap();
+        let expected = fs::read_to_string(folder(name).join("expected.txt")).unwrap();
+        let mut told = BTreeSet::new();
+        for row in readme.lines().filter(|line| line.starts_with("| ") && line.contains('`')) {
+            let cells: Vec<&str> = row.trim_matches('|').split(" | ").map(str::trim).collect();
+            let [_, files, words] = cells.as_slice() else { panic!("three cells: {row}") };
+            for file in files.split(", ") {
+                let file = file.trim_matches('`');
+                let line = expected.lines().find(|line| line.split(": ").next() == Some(file));
+                let line = line.unwrap_or_else(|| panic!("no sample {file}: {row}"));
+                for word in words.split(", ").map(|word| word.trim_matches('`')) {
+                    let says = line.split([' ', ';', ':']).any(|said| said.trim_end_matches(',') == word);
+                    assert!(says, "{file} does not say {word}: {line}");
+                }
+                told.insert(file.to_owned());
+            }
+        }
+        let all: BTreeSet<String> = samples(name, extension).iter().map(|path| file_name(path)).collect();
+        assert_eq!(told, all, "{name}");
     }
-    let expected = folder.join("expected.txt");
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&expected, &all).unwrap();
-    }
-    assert_eq!(
-        std::fs::read_to_string(&expected).unwrap_or_default(),
-        all,
-        "UPDATE=1 cargo test --test all import"
-    );
 }

@@ -36,6 +36,7 @@ fn every_file_is_installed() {
         "manifests/config",
         "manifests/doors",
         "manifests/rbac-mirror",
+        "manifests/report",
         "manifests/submission",
         "manifests/submission-policy",
         "manifests/user-info",
@@ -63,7 +64,12 @@ fn the_image_is_this_version() {
 /// names.
 #[test]
 fn rights_are_narrow() {
-    let files = ["manifests/rbac.yaml", "manifests/doors/rbac.yaml"];
+    let files = [
+        "manifests/rbac.yaml",
+        "manifests/doors/rbac.yaml",
+        "manifests/report/rbac.yaml",
+        "manifests/report/reader.yaml",
+    ];
     let rules: Vec<Value> = files
         .into_iter()
         .flat_map(read)

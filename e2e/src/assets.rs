@@ -1,7 +1,7 @@
 //! The programs a test needs: built once, kept under the workspace's `target` directory, shared by all test processes.
 //!
 //! The servers are Go `tool` dependencies of `e2e/bed/go.mod`, the oracles are the project's own Go module `e2e/oracle` and
-//! Maven project `e2e/oracle/hadoop`, the operator is the workspace's binary. A directory is named after a hash of everything that decides its content, so that a
+//! Maven project `e2e/oracle/hadoop`, the page's tests are its Node project `e2e/browser`, the operator is the workspace's binary. A directory is named after a hash of everything that decides its content, so that a
 //! changed version is built anew and an unchanged one never.
 
 use std::fs::{self, File};
@@ -28,6 +28,9 @@ const GO_WANTED: &str = "the end-to-end tests build etcd, Kubernetes and YuniKor
                          (https://go.dev/dl) and put it into PATH, or set QUEUEWARDEN_E2E_ASSETS to a directory of built servers";
 const MAVEN_WANTED: &str = "what YARN answers is asked of Hadoop's own classes: install Maven and a JDK, 11 or newer (Debian's \
                             packages maven and default-jdk-headless)";
+
+const NPM_WANTED: &str = "the report's page is tested in a browser by Node.js: install Node.js 18 or newer with npm (Debian's packages nodejs and \
+                          npm) and put them into PATH";
 
 /// The servers of the bed.
 #[derive(Debug, Clone)]
@@ -103,6 +106,25 @@ pub fn oracle() -> Result<PathBuf> {
     Ok(directory.join("oracle"))
 }
 
+/// The Helm of a folder of `e2e`, built if need be.
+///
+/// # Errors
+/// When it cannot be built.
+pub fn helm(folder: &str) -> Result<PathBuf> {
+    let args = ["install", "-p", "2", "-ldflags", "-s", "tool"];
+    let directory = go_build(&folder.replace('/', ""), &package_dir(folder), &args)?;
+    Ok(directory.join("helm"))
+}
+
+/// krew, which installs plugins of kubectl; built if need be.
+///
+/// # Errors
+/// When it cannot be built.
+pub fn krew() -> Result<PathBuf> {
+    let args = ["install", "-p", "2", "-ldflags", "-s", "tool"];
+    Ok(go_build("krew", &package_dir("krew"), &args)?.join("krew"))
+}
+
 /// Prometheus' promtool, which reads rules and runs their tests; built if need be, unless it is among the built servers.
 ///
 /// # Errors
@@ -125,6 +147,15 @@ pub fn promtool() -> Result<PathBuf> {
 pub fn hadoop() -> Result<PathBuf> {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     once(&BUILT, || maven_build("hadoop", &package_dir("oracle/hadoop")))
+}
+
+/// The tests of the report's page, with what they need beside them.
+///
+/// # Errors
+/// When there is no npm, or no registry.
+pub fn browser_tests() -> Result<PathBuf> {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    once(&BUILT, || npm_build("browser", &package_dir("browser")))
 }
 
 /// The operator's binary as the current sources make it.
@@ -227,6 +258,33 @@ fn maven_build(what: &str, project: &Path) -> Result<PathBuf> {
     })
 }
 
+/// A copy of a Node project, with the packages that its lock file names.
+fn npm_build(what: &str, project: &Path) -> Result<PathBuf> {
+    // Nothing that comes from the registry is run but by our tests.
+    let args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];
+    build(what, project, &args, |building| {
+        announce(&format!("fetching the packages of {} with npm, once", project.display()));
+        for file in source_files(project)? {
+            let copy = building.join(file.strip_prefix(project)?);
+            fs::create_dir_all(copy.parent().context("a file without a directory")?)?;
+            fs::copy(&file, copy)?;
+        }
+        match Command::new("npm").current_dir(building).args(args).stdin(Stdio::null()).output() {
+            Ok(output) => ensure!(
+                output.status.success(),
+                "`npm {}` failed in {} ({}):\n{}",
+                args.join(" "),
+                project.display(),
+                output.status,
+                String::from_utf8_lossy(&output.stderr)
+            ),
+            Err(error) if error.kind() == ErrorKind::NotFound => bail!("there is no `npm`: {NPM_WANTED}"),
+            Err(error) => return Err(error).context("cannot run npm"),
+        }
+        Ok(())
+    })
+}
+
 /// Makes `target/e2e/<what>-<hash>` out of some sources, unless that is there. Behind a lock on a file, since test processes start
 /// together.
 fn build(
@@ -284,7 +342,10 @@ fn source_files(folder: &Path) -> Result<Vec<PathBuf>> {
         let path = entry?.path();
         if !path.is_dir() {
             files.push(path);
-        } else if !path.ends_with("target") && !path.join("pom.xml").exists() {
+        } else if !path.ends_with("target")
+            && !path.ends_with("node_modules")
+            && !path.join("pom.xml").exists()
+        {
             files.extend(source_files(&path)?);
         }
     }

@@ -99,6 +99,8 @@ pub struct ApplicationAnswer {
 pub struct SparkQuestion {
     /// As in spark-defaults.conf. A switch that is neither true nor false has no answer.
     pub configuration: BTreeMap<String, String>,
+    /// The text of a spark-defaults.conf, which is read before.
+    pub file: Option<String>,
     /// The user of the driver.
     pub owner: String,
     /// Who.
@@ -112,6 +114,19 @@ pub struct SparkAnswer {
     pub view: bool,
     /// `checkModifyPermissions`
     pub modify: bool,
+}
+
+/// What Spark makes of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum SparkFileAnswer {
+    /// One per subject.
+    Subjects(Vec<SparkAnswer>),
+    /// Spark threw it.
+    Refused {
+        /// In its words.
+        exception: String,
+    },
 }
 
 /// A scheduler's file, and who wants into its queues.
@@ -203,6 +218,12 @@ impl Hadoop {
     /// Spark applications: for each question, an answer for each of its subjects.
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
     pub fn spark(&self, questions: &[SparkQuestion]) -> Result<Vec<Vec<SparkAnswer>>> {
+        self.program.ask("spark", questions)
+    }
+
+    /// The same of files, which Spark may refuse.
+    #[expect(clippy::missing_errors_doc, reason = "see `acl`")]
+    pub fn spark_files(&self, questions: &[SparkQuestion]) -> Result<Vec<SparkFileAnswer>> {
         self.program.ask("spark", questions)
     }
 }

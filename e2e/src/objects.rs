@@ -61,6 +61,45 @@ impl Bed {
         Ok(String::from_utf8(output.stdout)?)
     }
 
+    /// Runs lines of a shell as administrator in this folder, with kubectl and queuewarden at hand, and returns what they printed.
+    ///
+    /// # Errors
+    /// With what was printed to standard error, when one fails; those after it are not run.
+    pub async fn shell(&self, directory: &Path, lines: &str) -> Result<String> {
+        let queuewarden = tokio::task::spawn_blocking(crate::assets::operator).await??;
+        let output = self
+            .bash(directory, &[&queuewarden], lines)?
+            .env("KUBECONFIG", &self.kubeconfig)
+            .env("KUBECACHEDIR", Session::get()?.directory().join("kubectl-cache"))
+            .stdin(Stdio::null())
+            .kill_on_drop(true)
+            .output()
+            .await
+            .context("cannot run bash")?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{lines}: {}", errors.trim());
+        Ok(String::from_utf8(output.stdout)?)
+    }
+
+    /// Lines of a shell in this folder, in which kubectl and these programs are found by their names.
+    pub(crate) fn bash(
+        &self,
+        directory: &Path,
+        programs: &[&Path],
+        lines: &str,
+    ) -> Result<tokio::process::Command> {
+        let all = std::iter::once(self.kubectl.as_path()).chain(programs.iter().copied());
+        let folders = all.filter_map(Path::parent).filter(|folder| !folder.as_os_str().is_empty());
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = folders.map(Path::to_path_buf).chain(std::env::split_paths(&path));
+        let mut command = tokio::process::Command::new("bash");
+        command
+            .args(["-euxo", "pipefail", "-c", lines])
+            .current_dir(directory)
+            .env("PATH", std::env::join_paths(folders)?);
+        Ok(command)
+    }
+
     /// Server-side apply of a YAML file of the repository, as administrator and by force. Many documents are fine.
     ///
     /// # Errors

@@ -10,12 +10,13 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, PostParams};
+use serde_json::{Value, json};
 
-use crate::bed::Bed;
+use crate::bed::{self, Bed};
 use crate::process::Process;
 use crate::session::Session;
 use crate::wait::{PATIENCE, eventually};
-use crate::{assets, control_plane};
+use crate::{assets, control_plane, helm};
 
 /// The namespace `manifests/` installs into.
 pub const NAMESPACE: &str = "queuewarden-system";
@@ -216,6 +217,38 @@ impl Bed {
         })
         .await?;
         self.set_installed(true);
+        Ok(())
+    }
+
+    /// Removes `manifests/`, the doors' part and all CRDs with it, but for the namespace.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn remove_installation(&self) -> Result<()> {
+        let mut objects = helm::kustomized("examples/doors").await?;
+        objects.retain(|object| object.get("kind").is_some_and(|kind| kind != "Namespace"));
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string();
+        self.kubectl_with_input(&["delete", "--ignore-not-found", "-f", "-"], &list).await?;
+        self.set_installed(false);
+        Ok(())
+    }
+
+    /// Takes from everybody what queuewarden's roles give them, whichever of `manifests/` other tests have installed.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn take_rights_away(&self) -> Result<()> {
+        for kind in ["clusterrolebindings", "rolebindings"] {
+            let list: Value = serde_json::from_str(&self.kubectl(&["get", kind, "-A", "-o", "json"]).await?)?;
+            for binding in list.get("items").and_then(Value::as_array).into_iter().flatten() {
+                let word =
+                    |pointer: &str| binding.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+                let (name, namespace) = (word("/metadata/name"), word("/metadata/namespace"));
+                if name.starts_with(NAME) && namespace != bed::NAMESPACE {
+                    self.kubectl(&["delete", kind, name, "-n", namespace]).await?;
+                }
+            }
+        }
         Ok(())
     }
 

@@ -20,6 +20,15 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
+    /// What a program left behind.
+    pub(crate) fn of(output: std::process::Output) -> Result<Self> {
+        Ok(Self {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout)?,
+            err: String::from_utf8(output.stderr)?,
+        })
+    }
+
     /// Fails unless it ended like this.
     pub(crate) fn expect(&self, code: i32, out: &str) -> Result<&Self> {
         ensure!(self.code == Some(code) && self.out == out, "{self}, expected {code} and {out:?}");
@@ -41,11 +50,7 @@ pub(crate) async fn ask(kubeconfig: &Path, command: &str) -> Result<Ended> {
         .env("NO_COLOR", "1")
         .output()
         .await?;
-    Ok(Ended {
-        code: output.status.code(),
-        out: String::from_utf8(output.stdout)?,
-        err: String::from_utf8(output.stderr)?,
-    })
+    Ended::of(output)
 }
 
 /// A `ServiceAccount` that may read `YuniKorn`'s ConfigMaps, and with `ours` the objects of ours by the role that is shipped for it.

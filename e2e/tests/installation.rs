@@ -255,7 +255,7 @@ async fn secrets(bed: &Bed) -> Result<Vec<String>> {
     for secret in all.list(&ListParams::default()).await? {
         for (key, value) in secret.data.unwrap_or_default() {
             // Certificates are for everybody to see.
-            if !key.ends_with(".crt") {
+            if Path::new(&key).extension().is_none_or(|end| end != "crt") {
                 found.extend(String::from_utf8(value.0)?.lines().map(str::to_owned));
             }
         }
@@ -292,7 +292,7 @@ async fn a_bundle_has_what_helps_and_no_secret() -> Result<()> {
         let command = format!("collect -o {}", file.display());
         let ended = ask(bed.kubeconfig(), &command).await?;
         ensure!(ended.code == Some(0) && ended.out.trim() == file.display().to_string(), "{ended}");
-        ensure!(std::fs::metadata(&file)?.permissions().mode() & 0o077 == 0, "others may read it");
+        ensure!(std::fs::metadata(&file)?.permissions().mode() & 0o777 == 0o600, "others may read it");
         let again = ask(bed.kubeconfig(), &command).await?;
         ensure!(again.code == Some(1) && again.err.contains("exists"), "{again}");
         let files = unpacked(&file)?;

@@ -7,6 +7,7 @@
 //! * [`near_miss`], [`remedy`]: why it is a no although it looks like a yes, and what would make it one.
 //! * [`index`]: the same decisions from a table, without the steps.
 //! * [`reach`]: how far a grant reaches.
+//! * [`starts`](mod@starts): where rights begin, which is the whole matrix in few words.
 //! * [`review`]: the same questions as Kubernetes asks them.
 //! * [`running`]: the applications that a cluster runs, by their pods.
 //! * [`who_can`](mod@who_can), [`what_can`](mod@what_can), [`matrix`](mod@matrix): who may do this on a queue, on which queues may one
@@ -37,6 +38,7 @@ pub mod remedy;
 pub mod review;
 pub mod running;
 pub mod sentence;
+pub mod starts;
 pub mod submission;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -52,6 +54,7 @@ pub use near_miss::{NearMiss, near_misses};
 pub use reach::{QueueSet, Way};
 pub use remedy::{How, Remedy, administrators, remedies};
 pub use sentence::sentence;
+pub use starts::{Start, Starts, starts};
 pub use tree::{Grants, Node, Origin, QueueId, Tree};
 pub use what_can::{WhatCan, what_can};
 pub use who_can::{WhoCan, who_can};

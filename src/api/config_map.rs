@@ -12,6 +12,7 @@ use k8s_openapi::{
     apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry},
 };
 
+use super::touches::touches;
 use crate::{
     plan::snapshot::{BinaryValue, ConfigMapState, Owner},
     text::yaml::MAX_TEXT,
@@ -35,6 +36,7 @@ pub fn state(config_map: &ConfigMap) -> ConfigMapState {
             })
             .collect(),
         owners: owners(config_map),
+        touches: touches(meta),
     }
 }
 

@@ -12,6 +12,7 @@ use kube::core::DynamicObject;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::touches::touches;
 use super::v1alpha1 as api;
 use crate::{
     access::{guard, submission},
@@ -81,6 +82,7 @@ pub(super) fn meta(object: &DynamicObject) -> Meta {
         generation: metadata.generation.unwrap_or_default(),
         created: metadata.creation_timestamp.as_ref().map(|time| time.0),
         conditions: conditions.into_iter().filter_map(condition).collect(),
+        touches: touches(metadata),
     }
 }
 
@@ -428,6 +430,7 @@ mod tests {
                     observed_generation: 3,
                     last_transition: at("2026-01-02T03:04:06Z"),
                 }],
+                touches: Vec::new(),
             }
         );
         assert_eq!(

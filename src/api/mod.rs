@@ -2,6 +2,7 @@
 //!
 //! * [`answer`]: what the evaluator says, as JSON.
 //! * [`authorizer`]: what an API server needs to ask us.
+//! * [`touches`]: who wrote what of an object last.
 //! * [`v1alpha1`]: the kinds, their CEL rules and the descriptions `kubectl explain` shows.
 //! * [`crd`]: the `CustomResourceDefinition`s made of them, as objects and as the files under `crds/`.
 //! * [`convert`]: what the API server, or a file, holds, as the plan's input; nothing in there can fail, a bad object becomes
@@ -28,6 +29,7 @@ pub mod pod;
 pub mod review;
 pub mod served;
 pub mod status;
+pub mod touches;
 pub mod v1alpha1;
 
 pub use crd::{crd_yaml, crds};

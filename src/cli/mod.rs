@@ -3,6 +3,7 @@
 //! Exit codes: 0 no errors (warnings allowed, unless `--strict`), 1 errors or refused, 2 the command line is wrong or an input cannot be
 //! read. Results go to standard output, everything about them to standard error.
 
+pub mod access_report;
 pub mod acl;
 pub mod application;
 pub mod ask;
@@ -89,6 +90,8 @@ enum Command {
     Diff(diff::Args),
     /// Find grants that change nothing or that nobody can use, and names that are likely wrong
     Lint(lint::Args),
+    /// Show all of it on one page: queues, who may do what, what is wrong, who changed it; or for programs and drawings
+    Report(access_report::Args),
     /// Tell in which queue an application would run, and why, or how YuniKorn would reject it
     Place(place::Args),
     /// Check what access is meant to be against what a configuration makes of it
@@ -279,6 +282,7 @@ pub fn main() -> ExitCode {
         Command::Matrix(args) => matrix::run(args, console),
         Command::Diff(args) => diff::run(args, console),
         Command::Lint(args) => lint::run(args, console),
+        Command::Report(args) => access_report::run(args, console),
         Command::Place(args) => place::run(args, console),
         Command::Test(args) => test::run(args, console),
         Command::Review(args) => review::run(args, console),

@@ -33,7 +33,7 @@ pub const QUEUE_NAME: Code = Code::new(7506, "import-queue-name");
 ///
 /// To Hadoop they are two queues, to `YuniKorn` one. Rename one of them.
 pub const QUEUE_CASE: Code = Code::new(7507, "import-queue-case");
-/// `yarn.acl.enable` is off. **Error**; acknowledged, the ACLs are imported as if it were on.
+/// `yarn.acl.enable` or `spark.acls.enable` is off. **Error**; acknowledged, the ACLs are imported as if it were on.
 ///
 /// Then everybody may do everything, except that the fair scheduler still asks who may submit. `YuniKorn` has no such switch: the ACLs
 /// would begin to bind.
@@ -53,7 +53,7 @@ pub const CLUSTER_ADMINS_SUBMIT: Code = Code::new(7511, "import-cluster-admins-s
 pub const NAME_CLASH: Code = Code::new(7512, "import-name-clash");
 /// A name that the map of names leaves out, or maps to a name that no ACL of `YuniKorn` can hold. It is not carried over.
 pub const UNMAPPED: Code = Code::new(7513, "import-unmapped");
-/// A setting of access that `YuniKorn` has no counterpart of: reservations, priorities.
+/// A setting of access that `YuniKorn` has no counterpart of: reservations, priorities, the lists of Spark's history server.
 pub const UNSUPPORTED: Code = Code::new(7514, "import-unsupported");
 /// ACLs of queues that are made when they are first needed. `YuniKorn`'s templates hold none, so that they are not carried over.
 ///
@@ -91,6 +91,25 @@ pub const CUT: Code = Code::new(7524, "import-cut");
 ///
 /// If there is none, say so in the map of names: leave the name out, with `NAME=`, or acknowledge it.
 pub const NAME_TAKEN: Code = Code::new(7525, "import-name-taken");
+/// An ACL of applications, which is no queue's: `mapreduce.job.acl-view-job`, `mapreduce.job.acl-modify-job`.
+///
+/// It goes with each application: write what the finding says on its pods, or into its Spark configuration.
+pub const APPLICATION_ACL: Code = Code::new(7526, "import-application-acl");
+/// Administrators of Spark who become administrators of a queue (`--queue`), and so may submit to it. Access is wider.
+pub const SPARK_ADMINS_SUBMIT: Code = Code::new(7527, "import-spark-admins-submit");
+/// Somebody whom Spark lets modify an application and not view it. Access is wider.
+///
+/// Spark has no page for them to end it on; by queuewarden's rules whoever may modify may end. Name them in `spark.ui.view.acls`, too, or
+/// leave them out of `spark.modify.acls`.
+pub const SPARK_MODIFY_ALONE: Code = Code::new(7528, "import-spark-modify-alone");
+/// Spark's pages know nobody by name: no `spark.ui.filters` is set.
+///
+/// Spark lets in whoever has not logged in, whatever its ACLs say. They begin to bind in queuewarden's answers.
+pub const SPARK_PAGES_OPEN: Code = Code::new(7529, "import-spark-pages-open");
+/// A name with a blank in it in one of Spark's lists, which are cut at commas only.
+///
+/// `alice dev` is one name to Spark, where YARN reads a user and a group. Write users and groups into their own settings, with commas.
+pub const SPARK_BLANK: Code = Code::new(7530, "import-spark-blank");
 
 /// All codes of this module.
 pub const CODES: &[Code] = &[
@@ -119,4 +138,9 @@ pub const CODES: &[Code] = &[
     TWICE,
     CUT,
     NAME_TAKEN,
+    APPLICATION_ACL,
+    SPARK_ADMINS_SUBMIT,
+    SPARK_MODIFY_ALONE,
+    SPARK_PAGES_OPEN,
+    SPARK_BLANK,
 ];

@@ -6,6 +6,7 @@
 //! * [`names`]: what users and groups are called in Kubernetes.
 //! * [`translate`](mod@translate): the same queues for `YuniKorn`, and what cannot be carried over.
 //! * [`proof`]: who may do more, or less, than before.
+//! * [`spark`]: the same for the lists of Spark's applications.
 //!
 //! Nothing is widened in silence: whatever lets somebody in who was not is an error until it is acknowledged.
 
@@ -14,6 +15,7 @@ pub mod configuration;
 pub mod names;
 pub mod proof;
 mod skeleton;
+pub mod spark;
 pub mod translate;
 pub mod xml;
 pub mod yarn;

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::names::{Mapped, Names};
-use super::yarn::{Setting, Source};
+use super::yarn::{OfJobs, Setting, Source};
 use super::{Finding, codes};
 use crate::access::check::Subject;
 use crate::model::acl::lint::MAX_FINDINGS;
@@ -81,6 +81,7 @@ pub fn translate(source: &Source, options: &Options, findings: &mut Vec<Finding>
         Translator { source, options, findings, imported: Imported::default(), taken: HashMap::new() };
     translator.queues();
     translator.administrators();
+    translator.jobs();
     translator.imported
 }
 
@@ -250,6 +251,28 @@ impl Translator<'_> {
         }
     }
 
+    /// What goes with each job is no queue's, and cannot be written for one.
+    fn jobs(&mut self) {
+        for OfJobs { key, annotation, setting } in &self.source.of_jobs {
+            if setting.acl.is_nobody() {
+                continue;
+            }
+            self.tell_of_text(setting);
+            let (carried, _) = self.names(setting);
+            let acl = if setting.acl.is_everyone() {
+                Acl::everyone()
+            } else {
+                acl_of(carried.iter().map(|(subject, _)| subject))
+            };
+            let message = format!("`{key}` goes with each job, and is no ACL of a queue");
+            let finding = Diagnostic::warning(codes::APPLICATION_ACL, message).help(format!(
+                "write the annotation `{annotation}: {}` on the pods of each application",
+                acl.yaml()
+            ));
+            self.findings.push(Finding::maybe_at(setting.place, finding));
+        }
+    }
+
     /// Those who administer the cluster.
     fn administrators(&mut self) {
         let Some(setting) = self.source.administrators.as_ref().filter(|setting| !setting.acl.is_nobody())
@@ -293,7 +316,8 @@ fn acknowledgeable(finding: Diagnostic) -> Diagnostic {
     finding.help(format!("{help}; map it with --group-map, or leave it out with --accept {code}"))
 }
 
-fn unmapped(name: &str, why: &str) -> Diagnostic {
+/// A name that is not carried over.
+pub(super) fn unmapped(name: &str, why: &str) -> Diagnostic {
     Diagnostic::warning(codes::UNMAPPED, format!("{} is not carried over: {why}", quoted(name)))
         .help("map it to the name that the API server sends")
 }

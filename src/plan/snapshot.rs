@@ -74,6 +74,21 @@ pub struct Meta {
     pub created: Option<Timestamp>,
     /// `status.conditions` as they stand.
     pub conditions: Vec<Condition>,
+    /// Who wrote what of it last. No plan depends on it: reports tell it.
+    pub touches: Vec<Touch>,
+}
+
+/// What one program wrote of an object last: one entry of `metadata.managedFields`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Touch {
+    /// When; `None` when the API server does not say.
+    pub time: Option<Timestamp>,
+    /// The program, as it calls itself.
+    pub manager: String,
+    /// `Apply` or `Update`.
+    pub operation: String,
+    /// What is its: `spec.submit`, `data.queues.yaml`. Sorted; a bounded number.
+    pub fields: Vec<String>,
 }
 
 /// What to do with the base's own ACL of a queue.
@@ -287,6 +302,8 @@ pub struct ConfigMapState {
     pub binary: BTreeMap<String, BinaryValue>,
     /// Per key of `data` and `binaryData`: who owns it by `metadata.managedFields`.
     pub owners: BTreeMap<String, Vec<Owner>>,
+    /// Who wrote what of it last. No plan depends on it: reports tell it.
+    pub touches: Vec<Touch>,
 }
 
 /// One value of `binaryData`, unpacked at the edge so that the core needs no decompressor.

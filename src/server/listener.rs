@@ -17,6 +17,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use rustls::ServerConfig;
 use rustls::pki_types::CertificateDer;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
@@ -81,10 +82,10 @@ pub struct Peer {
     pub certificates: Arc<[CertificateDer<'static>]>,
 }
 
-/// Serves `router` until `stop` completes, then lets requests under way end.
+/// Serves `router`, over TLS unless there is none, until `stop` completes, then lets requests under way end.
 pub async fn serve(
     listener: TcpListener,
-    tls: Arc<ServerConfig>,
+    tls: Option<Arc<ServerConfig>>,
     router: Router,
     limits: Limits,
     health: Arc<Health>,
@@ -96,7 +97,7 @@ pub async fn serve(
         let connection = Connection {
             address,
             place: Arc::new(place),
-            acceptor: TlsAcceptor::from(Arc::clone(&tls)),
+            acceptor: tls.clone().map(TlsAcceptor::from),
             router: router.clone(),
             limits,
             health: Arc::clone(&health),
@@ -142,7 +143,7 @@ async fn accept(listener: &TcpListener) -> Option<(TcpStream, SocketAddr)> {
 struct Connection {
     address: SocketAddr,
     place: Arc<Place>,
-    acceptor: TlsAcceptor,
+    acceptor: Option<TlsAcceptor>,
     router: Router,
     limits: Limits,
     health: Arc<Health>,
@@ -159,13 +160,16 @@ impl Connection {
     }
 
     /// How it ended.
-    async fn serve(self, stream: TcpStream, mut stopping: watch::Receiver<()>) -> &'static str {
+    async fn serve(self, stream: TcpStream, stopping: watch::Receiver<()>) -> &'static str {
         let address = self.address;
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, %address, "TCP_NODELAY cannot be set");
         }
+        let Some(acceptor) = &self.acceptor else {
+            return self.converse(stream, Arc::default(), stopping).await;
+        };
         let stream = tokio::select! {
-            accepted = timeout(self.limits.handshake, self.acceptor.accept(stream)) => match accepted {
+            accepted = timeout(self.limits.handshake, acceptor.accept(stream)) => match accepted {
                 Ok(Ok(stream)) => stream,
                 Ok(Err(error)) => {
                     tracing::debug!(%error, %address, "TLS handshake failed");
@@ -176,6 +180,17 @@ impl Connection {
             _ = self.place.unused(self.limits.handshake) => return "evicted",
         };
         let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default().into();
+        self.converse(stream, certificates, stopping).await
+    }
+
+    /// How it ended.
+    async fn converse(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        certificates: Arc<[CertificateDer<'static>]>,
+        mut stopping: watch::Receiver<()>,
+    ) -> &'static str {
+        let address = self.address;
         let peer = Peer { address, certificates };
         let (place, router) = (Arc::clone(&self.place), self.router.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {

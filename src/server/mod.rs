@@ -16,6 +16,7 @@
 //! * [`validating`]: what is said to changes of our objects and of `YuniKorn`'s ConfigMaps, before they are stored.
 //! * [`submission`]: what is said to pods and workloads that `YuniKorn` would reject.
 //! * [`user_info`]: what is done about in whose name pods and workloads run.
+//! * [`report`]: the report, for people with a browser; at an address of its own.
 //! * [`knowledge`]: what all doors answer from.
 //!
 //! # Who is asked who they are
@@ -48,7 +49,9 @@ pub mod open;
 mod permission;
 pub mod places;
 pub mod refusal;
+pub mod report;
 pub mod served;
+mod source;
 pub mod submission;
 mod surroundings;
 #[cfg(test)]

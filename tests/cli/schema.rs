@@ -43,7 +43,7 @@ fn what_is_printed_is_valid() {
     const KILL: &str =
         "explain kill x --queue root.prod --owner ann --dialect yarn-cloudera -D yarn.admin.acl=bob --as cy";
     let [moves, kills] = [MOVE, KILL].map(|line| line.split(' ').collect::<Vec<_>>());
-    let cases: [(&str, &[&str]); 14] = [
+    let cases: [(&str, &[&str]); 15] = [
         ("application.json", &moves),
         ("application.json", &kills),
         ("decision.json", &["can-i", "submit", "root.prod.etl", "--as", "ann", "--as-group", "platform"]),
@@ -57,6 +57,7 @@ fn what_is_printed_is_valid() {
         ("place.json", &["place", "--queue", "root.prod.etl.new", "--as", "ann"]),
         ("place.json", &["place", "--as", "auth0|7", "--as-group", "platform"]),
         ("diff.json", &["diff", "--from", "tests/cli/cases/changes.in/old.yaml"]),
+        ("report.json", &["report", "--now", "2026-06-01"]),
         ("lint.json", &["lint", "--users", "tests/cli/cases/changes.in/users.txt"]),
     ];
     let schemas = generated();
@@ -78,6 +79,21 @@ fn what_is_printed_is_valid() {
     }
 }
 
+/// What is shown to those who read the format is of it.
+#[test]
+fn the_example_is_valid() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let example = fs::read_to_string(root.join("tests/report/example.json")).unwrap();
+    let example: Value = serde_json::from_str(&example).unwrap();
+    let validator = jsonschema::validator_for(&generated()["report.json"]).unwrap();
+    let problems: Vec<String> = validator.iter_errors(&example).map(|error| error.to_string()).collect();
+    assert!(problems.is_empty(), "{problems:?}");
+    assert!(example["queues"].as_array().unwrap().len() >= 19);
+    let mut spoilt = example.clone();
+    spoilt["rights"][0]["starts"][0]["queue"] = Value::from("root");
+    assert!(!validator.is_valid(&spoilt));
+}
+
 /// Tests print JSON alone, and from files of their own.
 #[test]
 fn what_tests_print_is_valid() {
@@ -94,4 +110,37 @@ fn what_tests_print_is_valid() {
     let mut spoilt = answer.clone();
     spoilt["tests"][0]["checks"][0]["result"] = Value::from("fine");
     assert!(!validator.is_valid(&spoilt));
+}
+
+/// Imports take files of others, and say everything also where they are refused.
+#[test]
+fn what_imports_print_is_valid() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/cases/import.in");
+    let validator = jsonschema::validator_for(&generated()["import.json"]).unwrap();
+    let to_root = ["--yarn-site", "yarn-site.xml", "--cluster-admins", "root"];
+    let fair = ["import", "yarn-fair", "cloudera.xml"];
+    let spark = ["import", "spark", "spark-defaults.conf", "--user-map", "eve.txt", "--queue", "root.spark"];
+    let accepted = ["--accept", "QW7527", "--accept", "QW7528"];
+    // What is printed, and how many manifests, settings, differences and codes that are not acknowledged are in it.
+    let cases: [(Vec<&str>, bool, [usize; 4]); 5] = [
+        ([&fair[..], &to_root].concat(), false, [0, 0, 4, 1]),
+        ([&fair[..], &to_root, &["--dialect", "yarn-cloudera"]].concat(), true, [9, 0, 2, 0]),
+        (vec!["import", "yarn-capacity", "empty.xml"], false, [0, 0, 0, 0]),
+        (spark.to_vec(), false, [0, 0, 4, 2]),
+        ([&spark[..], &accepted].concat(), true, [1, 6, 4, 0]),
+    ];
+    for (args, imported, counts) in cases {
+        let ended = run(&[&args[..], &["-o", "json"]].concat(), &root, "");
+        assert_eq!(err(&ended), "", "everything is in the answer: {args:?}");
+        let answer: Value = serde_json::from_str(&out(&ended)).unwrap();
+        let problems: Vec<String> = validator.iter_errors(&answer).map(|error| error.to_string()).collect();
+        assert!(problems.is_empty(), "{args:?}: {problems:?}");
+        let found = ["manifests", "settings", "differences", "unacknowledged"]
+            .map(|list| answer[list].as_array().map_or(usize::MAX, Vec::len));
+        assert_eq!((answer["imported"].as_bool(), found), (Some(imported), counts), "{args:?}");
+        assert_eq!(ended.status.success(), imported, "{args:?}");
+        let mut spoilt = answer.clone();
+        spoilt["imported"] = Value::from("maybe");
+        assert!(!validator.is_valid(&spoilt));
+    }
 }

@@ -17,6 +17,7 @@ mod placement_vectors;
 mod regex;
 mod render;
 mod samples;
+mod spark_files;
 mod vectors;
 mod yarn;
 mod yarn_queues;

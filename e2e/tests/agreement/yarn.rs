@@ -227,7 +227,7 @@ fn spark_applications() -> impl Strategy<Value = SparkQuestion> {
             let switch = switch.map(|switch| ("spark.acls.enable".to_owned(), switch));
             // `${` is a variable to Spark, and an error to the model.
             let lists = lists.into_iter().filter(|(_, text)| !text.contains("${"));
-            SparkQuestion { configuration: lists.chain(switch).collect(), owner, subjects }
+            SparkQuestion { configuration: lists.chain(switch).collect(), file: None, owner, subjects }
         },
     )
 }

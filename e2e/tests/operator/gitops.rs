@@ -28,14 +28,14 @@ struct Tool {
 /// How it applies.
 enum Way {
     /// A merge of what it applied last, what it applies now and what is there (Helm 3; `kubectl apply`, and so Argo CD by default).
-    ThreeWay,
+    Merge,
     /// Server-side apply; a conflict fails the release (Helm 4), or does not count (Argo CD with `ServerSideApply=true`).
     Apply { force: bool },
     /// Server-side apply by force of what a dry run shows to differ (Flux).
     WhereDifferent,
 }
 
-const HELM_3: Tool = Tool { manager: "helm", way: Way::ThreeWay };
+const HELM_3: Tool = Tool { manager: "helm", way: Way::Merge };
 const HELM_4: Tool = Tool { manager: "helm", way: Way::Apply { force: false } };
 const ARGO_CD: Tool = Tool { manager: "argocd-controller", way: Way::Apply { force: true } };
 const FLUX: Tool = Tool { manager: "kustomize-controller", way: Way::WhereDifferent };
@@ -81,10 +81,10 @@ impl Tool {
 
     /// One sync of one object; `old` is what it applied last.
     async fn sync(&self, api: &Api<DynamicObject>, old: Option<&Value>, new: &Value) -> Result<()> {
-        let name = new["metadata"]["name"].as_str().unwrap_or_default();
+        let name = new.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         let apply = Patch::Apply(new);
         match self.way {
-            Way::ThreeWay => {
+            Way::Merge => {
                 let Some(there) = api.get_opt(name).await? else {
                     let created =
                         PostParams { field_manager: Some(self.manager.into()), ..PostParams::default() };
@@ -110,9 +110,9 @@ impl Tool {
 
     /// Whether applying again would change nothing: what Argo CD calls Synced, and Flux finds no drift in.
     async fn in_sync(&self, api: &Api<DynamicObject>, wanted: &Value) -> Result<bool> {
-        let name = wanted["metadata"]["name"].as_str().unwrap_or_default();
+        let name = wanted.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         let Some(there) = api.get_opt(name).await? else { return Ok(false) };
-        if matches!(self.way, Way::ThreeWay) {
+        if matches!(self.way, Way::Merge) {
             return Ok(three_way(wanted, wanted, &serde_json::to_value(there)?).is_empty());
         }
         let trial = PatchParams { dry_run: true, ..self.parameters(true) };

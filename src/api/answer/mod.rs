@@ -4,9 +4,11 @@
 //! Fields are added without notice; [`VERSION`] is raised when one changes its meaning or goes.
 //!
 //! * [`answers`]: fills them with what the evaluator says.
+//! * [`report`]: the report.
 //! * [`words`]: how they are spelt.
 
 pub mod answers;
+pub mod report;
 mod words;
 
 use schemars::JsonSchema;

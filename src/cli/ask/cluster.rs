@@ -31,6 +31,7 @@ use crate::plan::snapshot::{
     YUNIKORN_DEFAULTS,
 };
 use crate::plan::{attribution, merged, merged_alone};
+use crate::report::changes;
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -116,6 +117,19 @@ impl Cluster {
         Configuration::of(written?).map_err(|refused| files::refuse(&refused, console))
     }
 
+    /// Both ConfigMaps as `YuniKorn` merges them.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn merged(&self, args: &ClusterArgs) -> Result<Flattened, Failure> {
+        // What there is to note is noted when the queues are read.
+        let mut notes = Notes::default();
+        self.runtime.block_on(async {
+            let spec = self.spec(args, &mut notes).await?;
+            Ok(merged(&self.held(spec, &mut notes).await?.snapshot))
+        })
+    }
+
     /// Who the kubeconfig's user is to the API server, and so to `YuniKorn`'s admission controller.
     ///
     /// # Errors
@@ -169,12 +183,13 @@ impl Cluster {
                 let key = flat.queues_key();
                 answer.compare(flat.queues(&key).text, &key, notes);
                 let stands = held.written(&flat, &mut Notes::default())?;
-                let base = Some(stands.base.unwrap_or(stands.text));
-                Ok(Written { text: answer.text(), base, attributions: stands.attributions })
+                let stands_in = stands.text.clone();
+                let base = Some(stands.base.clone().unwrap_or(stands_in));
+                Ok(Written { text: answer.text(), base, ..stands })
             }
             Err(failure) => {
                 notes.add(format!("not compared with the ConfigMaps: {failure}"));
-                Ok(Written { text: answer.text(), base: None, attributions: Vec::new() })
+                Ok(Written::text_alone(answer.text()))
             }
         }
     }
@@ -290,18 +305,19 @@ impl Held {
         let queues = flat.queues(&key);
         let Some(origin) = queues.origin.filter(|_| !queues.text.is_empty()) else {
             let text = files::built_in(&key, notes);
-            return Ok(Written { text, base: None, attributions: Vec::new() });
+            return Ok(Written::text_alone(text));
         };
+        let changes = changes(&self.snapshot);
         let map = match origin.source {
             Source::Defaults => YUNIKORN_DEFAULTS,
             Source::Configs => YUNIKORN_CONFIGS,
         };
         let text = Text::whole(format!("{map}/{}", origin.key), queues.text.to_owned());
         if !self.is_ours(map, &origin.key) {
-            return Ok(Written { text, base: None, attributions: Vec::new() });
+            return Ok(Written { changes, ..Written::text_alone(text) });
         }
         let attributions = attribution::in_force(&self.snapshot.queue_acls);
-        Ok(Written { text, base: self.base(&key), attributions })
+        Ok(Written { text, base: self.base(&key), attributions, changes })
     }
 
     /// What the operator would write after a change of the objects.

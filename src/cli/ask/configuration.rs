@@ -12,6 +12,7 @@ use crate::model::config::{Config, Queue, verdict};
 use crate::model::queue::nearest;
 use crate::model::right::Right;
 use crate::plan::attribution::{self, Attribution};
+use crate::report::Change;
 use crate::text::diag::{Diagnostic, Span};
 
 /// Where the texts come from, and who wrote what.
@@ -23,6 +24,15 @@ pub struct Written {
     pub base: Option<Text>,
     /// Which objects write which ACLs.
     pub attributions: Vec<Attribution>,
+    /// Who changed what of it, as far as that is known.
+    pub changes: Vec<Change>,
+}
+
+impl Written {
+    /// A text of which nothing is known but what it says.
+    pub fn text_alone(text: Text) -> Self {
+        Self { text, base: None, attributions: Vec::new(), changes: Vec::new() }
+    }
 }
 
 /// The queues of all partitions, with origins.
@@ -33,6 +43,8 @@ pub struct Configuration {
     trees: Vec<Tree>,
     text: Text,
     base: Option<Text>,
+    diagnostics: Vec<Diagnostic>,
+    changes: Vec<Change>,
 }
 
 /// The text is none that `YuniKorn` takes.
@@ -63,7 +75,7 @@ impl Configuration {
     /// # Errors
     /// When it would not start, either.
     pub fn at_start(written: Written) -> Result<(Self, Option<Box<Refused>>), Box<Refused>> {
-        let Written { text, base, attributions } = written;
+        let Written { text, base, attributions, changes } = written;
         let verdict = verdict(&text.text, &[]);
         let starts = verdict.starts.is_ok();
         let refusal = verdict.refusal();
@@ -80,7 +92,8 @@ impl Configuration {
             _ => return Err(refused(refusal.unwrap_or_default(), false)),
         };
         let refused = refusal.map(|reason| refused(reason, true));
-        let mut configuration = Self { config, trees, text, base };
+        let diagnostics = verdict.diagnostics;
+        let mut configuration = Self { config, trees, text, base, diagnostics, changes };
         configuration.attribute(&attributions);
         Ok((configuration, refused))
     }
@@ -111,6 +124,16 @@ impl Configuration {
     /// The queues of each partition, in the order of the text.
     pub fn trees(&self) -> &[Tree] {
         &self.trees
+    }
+
+    /// What the validators say about the text.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.diagnostics
+    }
+
+    /// Who changed what of it, as far as that is known.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
     }
 
     /// What to draw a finding about an origin on, and where; `None` for an object, and where the place is not known.
@@ -236,6 +259,7 @@ mod tests {
             text: Text::whole("live", queues(text)),
             base: Some(Text::whole("base", format!("# one line more\n{}", queues(base)))),
             attributions,
+            changes: Vec::new(),
         };
         Configuration::of(written).unwrap()
     }
@@ -257,8 +281,7 @@ mod tests {
 
     #[test]
     fn what_yunikorn_refuses_is_not_asked_about() {
-        let written =
-            |text: String| Written { text: Text::whole("q", text), base: None, attributions: Vec::new() };
+        let written = |text: String| Written::text_alone(Text::whole("q", text));
         let refused = Configuration::of(written(queues("a  b"))).unwrap_err();
         assert!(refused.reason.contains("multiple spaces found"), "{}", refused.reason);
         assert!(refused.diagnostics.iter().any(Diagnostic::is_error));

@@ -15,11 +15,12 @@ use crate::cli::findings::{self, plural};
 use crate::cli::input::Inputs;
 use crate::cli::input::object::Kind;
 use crate::cli::{Failure, InputArgs, clock, render, report};
-use crate::model::config::BUILT_IN;
 use crate::model::config::flatten::{Origin, Source};
+use crate::model::config::{BUILT_IN, Flattened};
 use crate::plan::merged;
 use crate::plan::simulate::{enforced, settle};
 use crate::plan::snapshot::{ConfigMapState, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use crate::report::changes;
 use crate::text::diag::Diagnostic;
 
 /// The configuration, after everything about the files was told.
@@ -129,10 +130,14 @@ impl Given {
     /// The keys and values of both ConfigMaps as `YuniKorn` merges them, with what the operator would write there for
     /// `AdmissionPolicy` objects.
     pub fn keys(&self) -> BTreeMap<String, String> {
+        self.merged().values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect()
+    }
+
+    /// The same with where they stand.
+    pub fn merged(&self) -> Flattened {
         let snapshot = &self.assembled.snapshot;
         let written = (!snapshot.policies.is_empty()).then(|| settle(enforced(snapshot)).snapshot);
-        let flat = merged(written.as_ref().unwrap_or(snapshot));
-        flat.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect()
+        merged(written.as_ref().unwrap_or(snapshot))
     }
 
     /// The `QueueAcl`s, when there is nothing else: no configuration, but a change to one.
@@ -218,7 +223,7 @@ impl Given {
             Some(origin) if !queues.text.is_empty() => self.text_of(origin, queues.text),
             _ => built_in(&key, notes),
         };
-        Written { text, base: None, attributions: Vec::new() }
+        Written { changes: changes(snapshot), ..Written::text_alone(text) }
     }
 
     /// A text in the ConfigMap that the flattened value comes from.

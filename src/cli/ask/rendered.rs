@@ -9,6 +9,7 @@ use crate::cli::{Failure, statuses};
 use crate::plan::conditions::{Status, Type};
 use crate::plan::simulate::{Settled, enforced, settle};
 use crate::plan::snapshot::{ConfigMapState, Entry, QueueAclInForce, QueueAclSpec, Snapshot};
+use crate::report::changes;
 
 /// A `QueueAcl` as plans see it.
 pub type QueueAclEntry = Entry<QueueAclSpec, QueueAclInForce>;
@@ -40,7 +41,8 @@ pub fn written(
         count => format!("{name} with {}", plural(count, "QueueAcl")),
     };
     let attributions = settled.plan.contributions.clone();
-    Ok(Written { text: Text::made(name, rendered.text.clone()), base, attributions })
+    let changes = changes(snapshot);
+    Ok(Written { text: Text::made(name, rendered.text.clone()), base, attributions, changes })
 }
 
 /// Applies `QueueAcl`s to those there are: one of the same name takes the other's place, and remembers what was in force.

@@ -2,10 +2,12 @@
 
 use schemars::{Schema, schema_for};
 
+use crate::api::answer::report::ReportAnswer;
 use crate::api::answer::{DecisionAnswer, MatrixAnswer, WhatCanAnswer, WhoCanAnswer};
 use crate::cli::application::answer::ApplicationAnswer;
 use crate::cli::diagnose::CheckAnswer;
 use crate::cli::diff::answer::DiffAnswer;
+use crate::cli::import::answer::ImportAnswer;
 use crate::cli::lint::LintAnswer;
 use crate::cli::place::answer::PlaceAnswer;
 use crate::cli::status::StatusAnswer;
@@ -18,9 +20,11 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("check.json", schema_for!(CheckAnswer)),
         ("decision.json", schema_for!(DecisionAnswer)),
         ("diff.json", schema_for!(DiffAnswer)),
+        ("import.json", schema_for!(ImportAnswer)),
         ("lint.json", schema_for!(LintAnswer)),
         ("matrix.json", schema_for!(MatrixAnswer)),
         ("place.json", schema_for!(PlaceAnswer)),
+        ("report.json", schema_for!(ReportAnswer)),
         ("status.json", schema_for!(StatusAnswer)),
         ("test.json", schema_for!(TestAnswer)),
         ("what-can.json", schema_for!(WhatCanAnswer)),

@@ -3,11 +3,14 @@
 use std::cell::Cell;
 use std::io::{self, IsTerminal};
 
+use crate::access::check::Subject;
 use crate::cli::ask::output::Table;
 use crate::cli::console::Console;
 use crate::cli::input::source::Source as Text;
 use crate::import::proof::{Difference, Direction, Proof};
 use crate::import::yarn::Source;
+use crate::import::{Place, spark};
+use crate::text::diag::Code;
 
 /// More rows are counted, and not shown.
 const MAX_ROWS: usize = 200;
@@ -18,52 +21,85 @@ const MANY: usize = 500;
 
 /// The differences as a table, and how much was compared.
 pub(super) fn text(source: &Source, proof: &Proof, texts: &[Text]) -> String {
-    let mut table = Table::new(["ACCESS", "WHO", "IN KUBERNETES", "VERB", "QUEUES", "CODE", "WRITTEN IN"]);
-    for difference in proof.differences.iter().take(MAX_ROWS) {
-        table.row(row(source, difference, texts));
-    }
+    let header = ["ACCESS", "WHO", "IN KUBERNETES", "VERB", "QUEUES", "CODE", "WRITTEN IN"];
+    let rows = proof.differences.iter().map(|difference| row(source, difference, texts));
+    let asked = format!("{} queues, {} names, both rights", proof.queues, proof.subjects);
+    let directions = proof.differences.iter().map(|difference| difference.direction);
+    [table(header, rows), summary(&asked, proof.questions(), directions)].concat()
+}
+
+/// The same for Spark's applications.
+pub(super) fn spark(proof: &spark::Proof, texts: &[Text]) -> String {
+    let header = ["ACCESS", "WHO", "IN KUBERNETES", "VERB", "CODE", "WRITTEN IN"];
+    let rows = proof.differences.iter().map(|difference| {
+        [
+            word(difference.direction).to_owned(),
+            difference.subject.to_string(),
+            renamed(&difference.subject, &difference.identity),
+            difference.asked.verb().to_owned(),
+            code(difference.code),
+            place(difference.place, texts),
+        ]
+    });
+    let asked = format!("{} names, {} verbs", proof.subjects, spark::Asked::ALL.len());
+    let directions = proof.differences.iter().map(|difference| difference.direction);
+    [table(header, rows), summary(&asked, proof.questions(), directions)].concat()
+}
+
+fn table<const COLUMNS: usize>(
+    header: [&str; COLUMNS],
+    rows: impl ExactSizeIterator<Item = [String; COLUMNS]>,
+) -> String {
+    let more = rows.len().saturating_sub(MAX_ROWS);
+    let mut table = Table::new(header);
+    rows.take(MAX_ROWS).for_each(|row| table.row(row));
     let mut shown = if table.is_empty() { String::new() } else { table.text(true) };
-    let more = proof.differences.len().saturating_sub(MAX_ROWS);
     if more > 0 {
         shown.extend(["and ", &more.to_string(), " more\n"]);
     }
-    let [wider, narrower] =
-        [Direction::Wider, Direction::Narrower].map(|direction| proof.of(direction).count());
-    let asked = format!(
-        "{} queues, {} names, both rights: {} questions",
-        proof.queues,
-        proof.subjects,
-        proof.questions()
-    );
-    let found = match (wider, narrower) {
-        (0, 0) => "nobody may do more or less than before".to_owned(),
-        (0, _) => format!("nobody may do more than before; {narrower} differences narrow access"),
-        _ => format!("{wider} differences widen access, {narrower} narrow it"),
-    };
-    shown.extend(["compared: ", &asked, "; ", &found, "\n"]);
     shown
 }
 
+fn summary(asked: &str, questions: usize, differences: impl Iterator<Item = Direction>) -> String {
+    let (wider, narrower): (Vec<_>, Vec<_>) = differences.partition(|found| *found == Direction::Wider);
+    let found = match (wider.len(), narrower.len()) {
+        (0, 0) => "nobody may do more or less than before".to_owned(),
+        (0, narrower) => format!("nobody may do more than before; {narrower} differences narrow access"),
+        (wider, narrower) => format!("{wider} differences widen access, {narrower} narrow it"),
+    };
+    format!("compared: {asked}: {questions} questions; {found}\n")
+}
+
 fn row(source: &Source, difference: &Difference, texts: &[Text]) -> [String; 7] {
-    let direction = match difference.direction {
-        Direction::Wider => "wider",
-        Direction::Narrower => "narrower",
-    };
-    let identity = if difference.identity == difference.subject {
-        String::new()
-    } else {
-        difference.identity.to_string()
-    };
-    let place = difference.place.and_then(|place| Some(texts.get(place.file)?.at(place.span.start)));
     [
-        direction.to_owned(),
+        word(difference.direction).to_owned(),
         difference.subject.to_string(),
-        identity,
+        renamed(&difference.subject, &difference.identity),
         difference.right.verb().to_owned(),
         queues(source, difference),
-        format!("{} {}", difference.code, difference.code.title),
-        place.unwrap_or_default(),
+        code(difference.code),
+        place(difference.place, texts),
     ]
+}
+
+fn word(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Wider => "wider",
+        Direction::Narrower => "narrower",
+    }
+}
+
+/// Nothing where the name stays.
+fn renamed(subject: &Subject, identity: &Subject) -> String {
+    if identity == subject { String::new() } else { identity.to_string() }
+}
+
+fn code(code: Code) -> String {
+    format!("{code} {}", code.title)
+}
+
+fn place(place: Option<Place>, texts: &[Text]) -> String {
+    place.and_then(|place| Some(texts.get(place.file)?.at(place.span.start))).unwrap_or_default()
 }
 
 /// `root.a, root.b and 7 more`

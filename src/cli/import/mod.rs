@@ -1,7 +1,12 @@
 //! `queuewarden import`: access rules of elsewhere as manifests, with the proof that nobody may do more than before.
 
+pub mod answer;
+mod arguments;
 mod compared;
 mod manifests;
+mod spark;
+mod told;
+mod way;
 mod yarn;
 mod yunikorn;
 
@@ -13,12 +18,12 @@ use super::{Exit, Failure};
 /// Which rules are imported, and how it ends.
 const HELP: &str = "\
 Results go to standard output, what cannot be carried over and every difference to standard error. Nothing is printed on standard \
-output when the import is refused.
+output when the import is refused, unless -o json or -o yaml asks for everything that was found.
 
 Exit codes: 0 imported, 1 refused: there are errors, or somebody could do more than before, and --accept does not name the code; \
 2 the command line is wrong or a file cannot be read.";
 
-/// Turns access rules of YARN, or those in a queues.yaml, into QueueAcls, and proves that nobody may do more than before.
+/// Turns access rules of YARN or Spark, or those in a queues.yaml, into QueueAcls, and proves that nobody may do more than before.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = HELP)]
 pub struct Args {
@@ -37,6 +42,9 @@ enum From {
     /// From the configuration of YARN's capacity scheduler, capacity-scheduler.xml
     #[command(after_help = HELP)]
     YarnCapacity(yarn::Args),
+    /// From the lists of Spark's applications, spark-defaults.conf
+    #[command(after_help = HELP)]
+    Spark(spark::Args),
 }
 
 /// Runs the command.
@@ -48,5 +56,6 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         From::Yunikorn(args) => yunikorn::run(args, console),
         From::YarnFair(args) => yarn::run(args, yarn::Scheduler::Fair, console),
         From::YarnCapacity(args) => yarn::run(args, yarn::Scheduler::Capacity, console),
+        From::Spark(args) => spark::run(args, console),
     }
 }

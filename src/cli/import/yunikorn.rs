@@ -1,4 +1,4 @@
-//! The ACLs that stand in a queues.yaml, as `QueueAcl`s, and the way to them that never opens the cluster.
+//! The ACLs that stand in a queues.yaml, as `QueueAcl`s.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,7 @@ use kube::core::DynamicObject;
 use serde_json::{Map, Value, json};
 
 use super::manifests::{self, Granted};
+use super::way::Way;
 use crate::access::diff::{Direction, between};
 use crate::access::tree::{Grants, Origin, Tree};
 use crate::api::convert;
@@ -24,16 +25,18 @@ use crate::model::admission::AccessControl;
 use crate::model::admission::keys::{
     BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, SYSTEM_USERS, TRUST_CONTROLLERS,
 };
+use crate::model::config::Flattened;
 use crate::text::go_regex::GoRegex;
 
 /// What to import.
 #[derive(Debug, Clone, clap::Args)]
 pub(super) struct Args {
     #[command(flatten)]
-    source: SourceArgs,
-    /// The ConfigMap that is to hold the queues from now on, for queuewarden to start from
-    #[arg(long, value_name = "NAME", default_value = "yunikorn-queues-base")]
-    base_config_map: String,
+    pub(super) source: SourceArgs,
+    /// The ConfigMap that is to hold the queues from now on, for queuewarden to start from [default: yunikorn-defaults where they stand
+    /// there, else yunikorn-queues]
+    #[arg(long, value_name = "NAME")]
+    pub(super) base_config_map: Option<String>,
 }
 
 /// Where the configuration comes from.
@@ -48,19 +51,21 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let before = opened.configuration(args, console)?;
     let granted: Vec<Granted> = before.trees().iter().flat_map(inline).collect();
     let queue_acls = manifests::queue_acls(&granted);
-    let policy = opened.policy(console);
+    let merged = opened.merged(args)?;
+    let way = Way::of(args, &merged);
     let after = with(before.written(), &entries(&queue_acls)?)?;
     if let Some(why) = differs(&before, &after) {
         return Err(Failure::Undecided(format!(
             "the QueueAcls would not mean what the queues.yaml says: {why}"
         )));
     }
-    console.err(&args.steps());
+    console.err(&way.steps());
     console.err(&format!(
         "compared: nobody may do more or less with {} than by what is written now\n",
         plural(queue_acls.len(), "QueueAcl")
     ));
-    let objects: Vec<Value> = std::iter::once(args.config()).chain(policy).chain(queue_acls).collect();
+    let objects: Vec<Value> =
+        std::iter::once(way.config()).chain(policy(&merged)).chain(queue_acls).collect();
     console.out(&manifests::text(&objects))?;
     Ok(Exit::Clean)
 }
@@ -72,44 +77,6 @@ impl Args {
         }
         Given::read(&self.source.files(), console).map(|given| Opened::Files(Box::new(given)))
     }
-
-    fn namespace(&self) -> &str {
-        self.source.cluster.cluster_namespace.as_deref().unwrap_or("yunikorn")
-    }
-
-    /// It only looks on at first.
-    fn config(&self) -> Value {
-        json!({
-            "apiVersion": "queuewarden.dev/v1alpha1",
-            "kind": "YuniKornConfig",
-            "metadata": {"name": "default"},
-            "spec": {
-                "namespace": self.namespace(),
-                "base": {"configMap": self.base_config_map},
-                "output": {"configMap": "yunikorn-configs"},
-                "mode": "Observe",
-            },
-        })
-    }
-
-    /// The way that never opens the cluster: the base first, then what looks on, then what writes.
-    fn steps(&self) -> String {
-        let (namespace, base) = (self.namespace(), &self.base_config_map);
-        format!(
-            "The way there, in which access is never wider than now:\n\
-             1. keep what YuniKorn reads now as the base:\n\
-             \x20  kubectl -n {namespace} get configmap yunikorn-configs -o jsonpath='{{.data.queues\\.yaml}}' > queues.yaml\n\
-             \x20  kubectl -n {namespace} create configmap {base} --from-file=queues.yaml\n\
-             2. apply what is printed here, which only looks on (mode: Observe):\n\
-             \x20  kubectl apply -f imported.yaml\n\
-             3. see that nobody gains or loses anything:\n\
-             \x20  queuewarden diff --from queues.yaml -f queues.yaml -f imported.yaml\n\
-             \x20  kubectl wait yunikornconfig/default --for=condition=BaseResolved\n\
-             4. where Git or Helm owns the key queues.yaml of yunikorn-configs, take it out there without deleting it in the cluster\n\
-             5. let queuewarden write, once over the one who wrote before:\n\
-             \x20  kubectl patch yunikornconfig default --type merge -p '{{\"spec\":{{\"mode\":\"Enforce\",\"adoption\":\"Force\"}}}}'\n"
-        )
-    }
 }
 
 impl Opened {
@@ -120,21 +87,20 @@ impl Opened {
         }
     }
 
-    /// The access keys of the admission controller, if there are any.
-    fn policy(&self, console: Console) -> Option<Value> {
+    /// Both ConfigMaps.
+    fn merged(&self, args: &Args) -> Result<Flattened, Failure> {
         match self {
-            Self::Files(given) => policy(&given.keys()),
-            Self::Cluster(_) => {
-                console.note("the admission controller's access keys are imported from files only: kubectl get configmap yunikorn-defaults yunikorn-configs -o yaml");
-                None
-            }
+            Self::Files(given) => Ok(given.merged()),
+            Self::Cluster(cluster) => cluster.merged(&args.source.cluster),
         }
     }
 }
 
 /// The `AdmissionPolicy` that says what the keys say, if any is written. A list that YuniKorn does not know is left to its key.
-fn policy(keys: &BTreeMap<String, String>) -> Option<Value> {
-    let (control, findings) = AccessControl::from_keys(keys);
+fn policy(merged: &Flattened) -> Option<Value> {
+    let keys: BTreeMap<String, String> =
+        merged.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
+    let (control, findings) = AccessControl::from_keys(&keys);
     let readable = |key: &str| {
         keys.contains_key(key)
             && !findings.iter().any(|finding| finding.is_error() && finding.message.contains(key))

@@ -2,7 +2,7 @@
 //!
 //! * `fair`: fair-scheduler.xml, the allocation file.
 //! * `capacity`: capacity-scheduler.xml.
-//! * `site`: what yarn-site.xml says of ACLs.
+//! * `site`: what yarn-site.xml says of ACLs; `mapred`: what mapred-site.xml does.
 //! * [`Holders`]: who may do what on which queue.
 //!
 //! A queue that has no ACL of its own lets nobody in, except the root, which lets everyone in; who is let in to a queue is let in to all
@@ -11,10 +11,12 @@
 mod capacity;
 mod fair;
 mod holders;
+mod mapred;
 mod setting;
 mod site;
 
 pub use holders::{Granting, Holders};
+pub use mapred::OfJobs;
 pub use setting::Setting;
 
 use super::configuration::Configuration;
@@ -32,6 +34,8 @@ pub struct Source {
     pub queues: Vec<Queue>,
     /// Who administers the cluster, where that is known.
     pub administrators: Option<Setting>,
+    /// The ACLs that go with each job.
+    pub of_jobs: Vec<OfJobs>,
 }
 
 /// A queue.
@@ -108,12 +112,24 @@ impl Source {
         Self::of(wanted.reading, queues, administrators)
     }
 
+    /// The same with mapred-site.xml. `None` where the findings say why there is nothing to be imported.
+    #[must_use]
+    pub fn with_jobs(
+        self,
+        wanted: Wanted<'_>,
+        mapred: (usize, &str),
+        findings: &mut Vec<Finding>,
+    ) -> Option<Self> {
+        let of_jobs = mapred::read(wanted, mapred, findings).ok()?;
+        Some(Self { of_jobs, ..self })
+    }
+
     fn of(
         reading: Reading,
         queues: Option<Vec<Queue>>,
         administrators: Result<Option<Setting>, ()>,
     ) -> Option<Self> {
-        Some(Self { reading, queues: queues?, administrators: administrators.ok()? })
+        Some(Self { reading, queues: queues?, administrators: administrators.ok()?, of_jobs: Vec::new() })
     }
 }
 

@@ -115,10 +115,18 @@ impl Callers {
             return Ok(caller.known());
         }
         match (token::shown(&parts.headers), by_certificate) {
-            (Some(token), _) => self.reviews.know(token).await.map(Caller::known),
+            (Some(token), _) => self.by(token).await,
             (None, Some(Err(why))) => Err(Unauthenticated::Refused(why)),
             (None, _) => Err(Unauthenticated::Missing),
         }
+    }
+
+    /// Whose token it is.
+    ///
+    /// # Errors
+    /// When nobody knows.
+    pub async fn by(&self, token: &str) -> Result<Caller, Unauthenticated> {
+        self.reviews.know(token).await.map(Caller::known)
     }
 
     /// `None` where none was shown, or none can count.

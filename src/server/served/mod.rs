@@ -16,7 +16,6 @@ mod front_proxy;
 mod live;
 mod queues;
 mod reviews;
-mod source;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -10,7 +10,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::accept::{Shape, shape};
-use super::source::InForce;
 use super::{Memory, caller, warn};
 use crate::access::placement::Live;
 use crate::api::answer::Answers;
@@ -23,6 +22,7 @@ use crate::server::Doors;
 use crate::server::knowledge::{Knowledge, Queues};
 use crate::server::permission::{Wish, demand};
 use crate::server::refusal::Refusal;
+use crate::server::source::InForce;
 use crate::text::diag::quoted;
 
 /// How queues can be had.

@@ -12,7 +12,6 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::source::InForce;
 use super::{Memory, caller, warn};
 use crate::access::review::{decide_named, may_ask};
 use crate::api::answer::Answers;
@@ -26,6 +25,7 @@ use crate::server::caller::Caller;
 use crate::server::knowledge::Knowledge;
 use crate::server::permission::{Wish, demand, forbidden, reason_against};
 use crate::server::refusal::Refusal;
+use crate::server::source::InForce;
 use crate::text::diag::quoted;
 
 /// The parameters that are looked at; `dryRun` is not, since nothing is stored anyway.

@@ -1,5 +1,9 @@
 package dev.queuewarden.oracle;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -7,6 +11,7 @@ import java.util.Map;
 import org.apache.spark.SparkConf;
 import org.apache.spark.internal.config.package$;
 import org.apache.spark.security.GroupMappingServiceProvider;
+import org.apache.spark.util.Utils;
 import scala.Option;
 import scala.collection.JavaConverters;
 import scala.collection.immutable.Set;
@@ -18,6 +23,8 @@ final class Spark {
   static final class Question {
     /** As in spark-defaults.conf. */
     public Map<String, String> configuration = Map.of();
+    /** The text of a spark-defaults.conf, read before it; null for none. */
+    public String file;
     /** The user of the driver's process; Spark adds the one of this process. */
     public String owner = "";
     public List<Subject> subjects = List.of();
@@ -30,6 +37,14 @@ final class Spark {
 
   static List<Answer> answer(Question question) {
     var configuration = new SparkConf(false);
+    if (question.file != null) {
+      // As spark-submit takes them over: SparkSubmitArguments.ignoreNonSparkProperties.
+      read(question.file).forEach((key, value) -> {
+        if (key.startsWith("spark.")) {
+          configuration.set(key, value);
+        }
+      });
+    }
     question.configuration.forEach(configuration::set);
     configuration.set("spark.user.groups.mapping", Groups.class.getName());
     System.setProperty("user.name", question.owner);
@@ -45,6 +60,20 @@ final class Spark {
       answers.add(answer);
     }
     return answers;
+  }
+
+  private static Map<String, String> read(String text) {
+    try {
+      Path file = Files.createTempFile("spark-defaults", ".conf");
+      try {
+        Files.writeString(file, text);
+        return JavaConverters.mapAsJavaMapConverter(Utils.getPropertiesFromFile(file.toString())).asJava();
+      } finally {
+        Files.delete(file);
+      }
+    } catch (IOException wrong) {
+      throw new UncheckedIOException(wrong);
+    }
   }
 
   /** The groups as the question has them. Spark makes one of these whenever it looks for groups. */

@@ -8,13 +8,13 @@ use crate::plan::snapshot::{Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 
 /// The one text that `YuniKorn` runs with.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct InForce {
+pub(in crate::server) struct InForce {
     name: String,
 }
 
 impl InForce {
     /// The ConfigMap and key that the text comes from: `yunikorn-configs/queues.yaml`.
-    pub(super) fn of(snapshot: &Snapshot) -> Self {
+    pub(in crate::server) fn of(snapshot: &Snapshot) -> Self {
         let flat = merged(snapshot);
         let queues_key = flat.queues_key();
         let queues = flat.queues(&queues_key);

@@ -1,0 +1,98 @@
+// What is told about one queue, one subject, findings and changes; and that the address leads there again.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { answer, row, withReport } from './browser.js';
+
+const report = answer('small', 'report');
+const matrix = answer('small', 'matrix');
+
+describe('the panel', () => {
+    it('names all who may do something on a queue, how, and where that is written', () => withReport('small', {}, async (page) => {
+        for (const { path } of report.queues) {
+            await row(page, path).locator('.name').click();
+            const held = matrix.cells.filter((cell) => cell.queue === path);
+            for (const [verb, title] of [['submit', 'May submit'], ['administer', 'May administer']]) {
+                const told = page.locator('#panel-content section').filter({ has: page.locator('h3', { hasText: new RegExp(`^${title}`, 'u') }) });
+                // Whoever holds it by name, or as everyone: the others hold it with everyone and are not repeated.
+                const wanted = held.filter((cell) => cell.verb === verb && cell.everyone === (cell.subject.kind === 'Everyone'));
+                assert.deepEqual((await told.locator('.subject bdi').allInnerTexts()).sort(), wanted.map((cell) => cell.subject.name ?? 'everyone').sort(), `${path} ${verb}`);
+                for (const cell of wanted.filter(({ inherited }) => inherited)) {
+                    const item = told.locator('li').filter({ has: page.locator(`.subject bdi:text-is("${cell.subject.name ?? 'everyone'}")`) });
+                    assert.ok((await item.allInnerTexts()).some((text) => text.includes(`from ${cell.by.queue}`)), `${path} ${cell.subject.name}`);
+                }
+            }
+        }
+    }));
+
+    it('tells of a subject where its rights begin, and on how many queues it has them', () => withReport('small', { at: 'view=subjects' }, async (page) => {
+        for (const subject of report.subjects) {
+            const name = subject.name ?? 'everyone';
+            await page.locator(`#view-subjects th .subject.${subject.kind.toLowerCase()}`).filter({ has: page.locator(`bdi:text-is("${name}")`) }).click();
+            const of = (verb) => matrix.cells.filter((cell) => cell.subject.kind === subject.kind && cell.subject.name === subject.name && cell.verb === verb).length;
+            const told = await page.locator('#panel-content h3 .number').allInnerTexts();
+            assert.deepEqual(told.map((text) => text.split(' ')[0]), [of('submit'), of('administer')].map(String), name);
+        }
+    }));
+
+    it('goes on from a subject to a queue and back by the browser’s own button', () => withReport('small', {}, async (page) => {
+        const chip = page.locator('#grid-queues .chip.user').first();
+        const name = await chip.locator('bdi').innerText();
+        await chip.click();
+        assert.equal(await page.innerText('#panel-content h2'), name);
+        const link = page.locator('#panel-content .holders .link').first();
+        const path = await link.innerText();
+        await link.click();
+        assert.equal(await page.innerText('#panel-content h2'), path.split('.').at(-1));
+        assert.equal(await row(page, path).getAttribute('aria-selected'), 'true');
+        await page.goBack();
+        assert.equal(await page.innerText('#panel-content h2'), name);
+        await page.click('#close-panel');
+        assert.equal(await page.innerText('#panel-content h2'), 'At a glance');
+    }));
+
+    it('keeps the focus where it was, or takes it when what had it is gone', () => withReport('small', { at: 'view=subjects' }, async (page) => {
+        const link = page.locator('#view-subjects th .subject').nth(1);
+        await link.focus();
+        await page.keyboard.press('Enter');
+        assert.ok(await link.evaluate((element) => element === document.activeElement));
+        await page.locator('#panel-content .link').first().focus();
+        await page.keyboard.press('Enter');
+        assert.equal(await page.evaluate(() => document.activeElement.id), 'panel');
+    }));
+
+    it('is what the address says, also of a queue that is shut at first', () => withReport('large', { at: 'view=matrix&queue=root.dept-31.team-4.job-2' }, async (page) => {
+        assert.equal(await page.innerText('#panel-content h2'), 'job-2');
+        assert.ok(await row(page, 'root.dept-31.team-4.job-2').isVisible());
+        assert.equal(await page.getAttribute('#tab-matrix', 'aria-selected'), 'true');
+    }));
+
+    it('says at a glance what is open to everyone', () => withReport('small', {}, async (page) => {
+        const everyone = report.subjects.findIndex((subject) => subject.kind === 'Everyone');
+        const starts = report.rights.find(({ subject, verb }) => subject === everyone && verb === 'submit').starts;
+        const told = page.locator('#panel-content section').filter({ has: page.locator('h3:text-is("Open to everyone")') });
+        assert.deepEqual(await told.locator('.link').allInnerTexts(), starts.map(({ queue }) => report.queues[queue].path));
+    }));
+});
+
+describe('the lists', () => {
+    it('tell every finding with its code, place and queue', () => withReport('small', { at: 'view=findings' }, async (page) => {
+        const cards = await page.locator('#view-findings .card').allInnerTexts();
+        assert.equal(cards.length, report.findings.length);
+        assert.ok(cards.length > 0);
+        report.findings.forEach((finding, index) => {
+            const wanted = [finding.code, finding.severity, finding.message.replaceAll('`', ''), report.queues[finding.queue]?.path, finding.writtenIn?.name];
+            wanted.filter(Boolean).forEach((text) => assert.ok(cards[index].includes(text), `${cards[index]} lacks ${text}`));
+        });
+        assert.equal(await page.innerText('#tab-findings-number'), String(report.findings.length));
+    }));
+
+    it('tell every change: who, of what, when', () => withReport('small', { at: 'view=changes' }, async (page) => {
+        const cards = await page.locator('#view-changes .card').allInnerTexts();
+        assert.equal(cards.length, report.changes.length);
+        report.changes.forEach((change, index) => {
+            [change.kind, change.name, change.manager, change.time?.slice(0, 10), ...change.fields].filter(Boolean)
+                .forEach((text) => assert.ok(cards[index].includes(text), `${cards[index]} lacks ${text}`));
+        });
+    }));
+});

@@ -1,0 +1,72 @@
+//! A real browser: Chromium, driven by the project's Node program `e2e/browser`, which looks at the report's page as people do.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::assets;
+use crate::process::Process;
+use crate::session::Session;
+
+/// A Chromium, instead of the one in `PATH`.
+pub const CHROMIUM: &str = "CHROMIUM";
+/// Where pictures of the page go, instead of `target/e2e/screenshots`.
+pub const SCREENSHOTS: &str = "QUEUEWARDEN_SCREENSHOTS";
+
+/// Under what names Chromium is installed.
+const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+const CHROMIUM_WANTED: &str = "the report's page is tested in a real browser: install Chromium (Debian's package chromium) and put it into \
+                               PATH, or set CHROMIUM to its program";
+const NODE_WANTED: &str = "the report's page is tested by Node.js: install it, 18 or newer (Debian's package nodejs), and put it into PATH";
+/// Two cores that do something else as well take minutes.
+const TIMEOUT: Duration = Duration::from_mins(10);
+
+/// Runs one file of `e2e/browser` with Node's test runner, with these variables set. Blocks nothing but the caller.
+///
+/// # Errors
+/// When a test in it fails, with all that it said; when there is no browser or no Node, with what to install.
+pub async fn run(file: &str, variables: &[(&str, &str)]) -> Result<()> {
+    let chromium = chromium()?;
+    let node = in_path(&["node", "nodejs"]).context(NODE_WANTED)?;
+    let tests = tokio::task::spawn_blocking(assets::browser_tests).await??;
+    let screenshots =
+        std::env::var_os(SCREENSHOTS).map_or_else(|| tests.with_file_name("screenshots"), PathBuf::from);
+    std::fs::create_dir_all(&screenshots)?;
+    let name = format!("browser-{}", file.trim_end_matches(".js"));
+    let mut process = Process::new(&name, &node, Session::get()?.directory())
+        .args(["--test".into(), tests.join(file).into_os_string()])
+        .env(CHROMIUM, chromium)
+        .env(SCREENSHOTS, screenshots);
+    for (name, value) in variables {
+        process = process.env(name, *value);
+    }
+    process.start()?;
+    let ended = process.exited(TIMEOUT).await.with_context(|| process.log())?;
+    let log = process.log();
+    ensure!(ended.success(), "{ended} of {}:\n{log}", tests.join(file).display());
+    // A file without tests is well, too.
+    let ran = log.lines().filter(|line| line.trim_start().starts_with("ok ")).count();
+    ensure!(ran > 1, "no test was run:\n{log}");
+    println!("{log}");
+    Ok(())
+}
+
+fn chromium() -> Result<PathBuf> {
+    match std::env::var_os(CHROMIUM) {
+        Some(program) => Ok(PathBuf::from(program)),
+        None => in_path(&NAMES).context(CHROMIUM_WANTED),
+    }
+}
+
+/// The first of these programs that is installed.
+fn in_path(names: &[&str]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    let programs = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    programs.into_iter().find(|program| is_program(program))
+}
+
+fn is_program(path: &Path) -> bool {
+    path.is_file()
+}

@@ -1,0 +1,206 @@
+//! The chart in a real API server: by Helm, and with Pod Security enforced.
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::ByteString;
+use queuewarden_e2e::helm::{CHART, Helm, RELEASE, Version, objects};
+use queuewarden_e2e::{Bed, Capability, doors_own};
+use serde_json::{Value, json};
+
+use super::{NAMESPACE, clean, identity, values};
+
+/// What a test finds out about itself: pods as the chart makes them pass, and others do not.
+#[tokio::test]
+async fn pods_are_taken_where_pod_security_is_restricted() -> Result<()> {
+    Bed::with(async |bed| {
+        bed.install().await?;
+        let helm = Helm::get(Version::Three).await?;
+        for case in ["default", "doors", "cert-manager", "elsewhere"] {
+            let text = helm.template(&["--namespace", NAMESPACE, "--values", &values(case)]).await?;
+            let pod = pod(&text)?;
+            try_out(bed, &pod).await.with_context(|| case.to_owned())?;
+            for (pointer, hole) in [
+                ("/spec/containers/0/securityContext/capabilities", json!({"drop": []})),
+                ("/spec/containers/0/securityContext/allowPrivilegeEscalation", json!(true)),
+                ("/spec/securityContext/runAsNonRoot", json!(false)),
+                ("/spec/securityContext/seccompProfile", json!({"type": "Unconfined"})),
+            ] {
+                let mut open = pod.clone();
+                *open.pointer_mut(pointer).with_context(|| format!("{case}: nothing at {pointer}"))? = hole;
+                let refused =
+                    try_out(bed, &open).await.err().map(|error| format!("{error:#}")).unwrap_or_default();
+                ensure!(
+                    refused.contains("violates PodSecurity \"restricted"),
+                    "{case}: {pointer}: {refused}"
+                );
+            }
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// A pod of the Deployment in a chart's text.
+fn pod(text: &str) -> Result<Value> {
+    let all = objects(text)?;
+    let deployment = all.iter().find(|object| object.get("kind").is_some_and(|kind| kind == "Deployment"));
+    let template = deployment.and_then(|object| object.pointer("/spec/template")).context("no Deployment")?;
+    let labels = template.pointer("/metadata/labels").context("no labels")?;
+    Ok(json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "queuewarden-0", "namespace": NAMESPACE, "labels": labels},
+        "spec": template.get("spec").context("no pod")?,
+    }))
+}
+
+/// Asks the API server, which stores nothing.
+async fn try_out(bed: &Bed, pod: &Value) -> Result<()> {
+    bed.kubectl_with_input(&["create", "--dry-run=server", "-f", "-"], &pod.to_string()).await.map(drop)
+}
+
+/// Every object of the kinds that the API server has is valid, policies with their expressions among them.
+#[tokio::test]
+async fn the_api_server_takes_every_object() -> Result<()> {
+    Bed::with(async |bed| {
+        bed.install().await?;
+        let helm = Helm::get(Version::Three).await?;
+        for case in ["default", "doors", "strict"] {
+            let text = helm.template(&["--namespace", NAMESPACE, "--values", &values(case)]).await?;
+            let names = objects(&text)?.iter().map(identity).collect::<Result<Vec<_>>>()?;
+            let args = ["apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-"];
+            let said = bed.kubectl_with_input(&args, &text).await.with_context(|| case.to_owned())?;
+            ensure!(said.lines().count() == names.len(), "{case}: {names:?}\n{said}");
+            ensure!(said.lines().all(|line| line.ends_with("(server dry run)")), "{case}: {said}");
+        }
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn helm_3_takes_over_what_kubectl_installed_upgrades_and_leaves_the_grants() -> Result<()> {
+    life_of_a_release(Version::Three).await
+}
+
+#[tokio::test]
+async fn helm_4_takes_over_what_kubectl_installed_upgrades_and_leaves_the_grants() -> Result<()> {
+    life_of_a_release(Version::Four).await
+}
+
+async fn life_of_a_release(version: Version) -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        let helm = Helm::get(version).await?;
+        clean(bed).await?;
+        bed.install().await?;
+        takes_over_upgrades_and_leaves(bed, version, &helm).await?;
+        clean(bed).await
+    })
+    .await
+}
+
+async fn takes_over_upgrades_and_leaves(bed: &Bed, version: Version, helm: &Helm) -> Result<()> {
+    bed.apply_text(GRANT, "somebody").await?;
+    let into = ["--namespace", NAMESPACE];
+
+    // From kubectl to Helm, as docs/install.md says.
+    bed.helm(helm, &[&["install", RELEASE, CHART, "--take-ownership"], &into[..]].concat()).await?;
+    let deployment =
+        ["get", "deployment", "queuewarden", "-n", NAMESPACE, "-o", "jsonpath={.metadata.labels}"];
+    ensure!(bed.kubectl(&deployment).await?.contains("\"app.kubernetes.io/managed-by\":\"Helm\""));
+
+    // The doors are opened; queuewarden then writes its Secret and caBundle.
+    let doors = values("doors");
+    let upgrade = [&["upgrade", RELEASE, CHART, "--take-ownership", "--values", &doors], &into[..]].concat();
+    // kubectl still owns what it has written, together with Helm: who applies on the server has to insist where that changes.
+    let insist: &[&str] = if version == Version::Four { &["--force-conflicts"] } else { &[] };
+    bed.helm(helm, &[&upgrade, insist].concat()).await?;
+    let authority = rcgen::generate_simple_self_signed(["authority".to_owned()])?.cert.pem();
+    let pem = ByteString(authority.clone().into_bytes());
+    bed.set_doors_secret([("ca.crt".to_owned(), pem.clone())].into()).await?;
+    let bundle =
+        json!([{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": pem}]).to_string();
+    let guard = ["validatingwebhookconfiguration", doors_own::WEBHOOK];
+    bed.kubectl(&[&["patch"], &guard[..], &["--type=json", "-p", &bundle]].concat()).await?;
+    let written = bed.kubectl(&[&["get"], &guard[..], &["-o", CA_BUNDLE]].concat()).await?;
+
+    ensure!(!written.is_empty());
+
+    // What queuewarden writes into objects of the release stays with each upgrade.
+    bed.helm(helm, &upgrade).await?;
+    ensure!(bed.doors_secret().await?.get("ca.crt").is_some_and(|text| *text == authority));
+    ensure!(bed.kubectl(&[&["get"], &guard[..], &["-o", CA_BUNDLE]].concat()).await? == written);
+
+    // The doors are closed again: nobody is asked any more.
+    bed.helm(helm, &[&["upgrade", RELEASE, CHART, "--reset-values"], &into[..]].concat()).await?;
+    let hooks = bed
+        .kubectl(&["get", "validatingwebhookconfigurations,mutatingwebhookconfigurations", "-o", "name"])
+        .await?;
+    ensure!(!hooks.contains("queuewarden"), "{hooks}");
+
+    bed.helm(helm, &[&["uninstall", RELEASE], &into[..]].concat()).await?;
+    let gone = ["get", "deployments,services,roles,poddisruptionbudgets", "-n", NAMESPACE, "-o", "name"];
+    let left = bed.kubectl(&gone).await?;
+    ensure!(!left.contains("queuewarden"), "{left}");
+    ensure!(
+        bed.kubectl(&["get", "queueacl", "kept", "-o", "name"]).await?.trim()
+            == "queueacl.queuewarden.dev/kept"
+    );
+
+    // And comes back to them.
+    bed.helm(helm, &[&["install", RELEASE, CHART], &into[..]].concat()).await?;
+    bed.helm(helm, &[&["uninstall", RELEASE], &into[..]].concat()).await.map(drop)
+}
+
+const CA_BUNDLE: &str = "jsonpath={.webhooks[0].clientConfig.caBundle}";
+const GRANT: &str = "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {name: kept}\n\
+                     spec: {queue: root.prod, submit: {users: [alice]}}\n";
+
+/// The page whose commands are run, section by section.
+const PAGE: &str = include_str!("../../../docs/install.md");
+/// As somebody would go through it: by Helm and away again, then by kubectl and over to Helm.
+const SECTIONS: [&str; 8] = [
+    "By Helm",
+    "Switching on",
+    "The doors",
+    "Upgrading",
+    "Uninstalling",
+    "By kubectl",
+    "Switching on",
+    "From kubectl to Helm",
+];
+
+/// The commands of a section of [`PAGE`].
+fn commands(section: &str) -> Result<String> {
+    let text = PAGE.split("\n## ").find(|part| part.lines().next() == Some(section));
+    let text = text.with_context(|| format!("no section {section}"))?;
+    let blocks = text.split("```sh\n").skip(1).filter_map(|rest| rest.split_once("```"));
+    Ok(blocks.map(|(block, _)| block).collect())
+}
+
+#[tokio::test]
+async fn the_commands_of_the_page_do_what_it_says() -> Result<()> {
+    for section in PAGE.split("\n## ").skip(1).filter_map(|part| part.lines().next()) {
+        ensure!(commands(section)?.is_empty() != SECTIONS.contains(&section), "{section} is not run");
+    }
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        for version in Version::ALL {
+            let helm = Helm::get(version).await?;
+            clean(bed).await?;
+            for section in SECTIONS.into_iter().chain(["Uninstalling"]) {
+                let commands = commands(section)?;
+                bed.shell_with_helm(&helm, &commands)
+                    .await
+                    .with_context(|| format!("{version:?}: {section}"))?;
+            }
+            let left = bed.kubectl(&["get", "deployments", "-n", NAMESPACE, "-o", "name"]).await?;
+            ensure!(left.is_empty(), "{version:?}: {left}");
+        }
+        clean(bed).await
+    })
+    .await
+}

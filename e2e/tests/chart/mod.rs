@@ -1,0 +1,44 @@
+//! The Helm chart: what it prints is what `manifests/` installs, and what it prints can be installed.
+
+mod installed;
+mod rendered;
+mod rights;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result};
+use queuewarden_e2e::Bed;
+use queuewarden_e2e::helm::CHART;
+use serde_json::Value;
+
+/// Objects by what they are: kind, namespace and name.
+type Objects = BTreeMap<String, Value>;
+
+/// The namespace that `manifests/` names, and the examples of the documentation.
+const NAMESPACE: &str = "queuewarden-system";
+
+/// The arguments that give the chart the values of `charts/queuewarden/ci/NAME-values.yaml`.
+fn values(name: &str) -> String {
+    format!("{CHART}/ci/{name}-values.yaml")
+}
+
+/// By what they are; one object twice is one, the latter.
+fn by_identity(objects: Vec<Value>) -> Result<Objects> {
+    objects.into_iter().map(|object| Ok((identity(&object)?, object))).collect()
+}
+
+fn identity(object: &Value) -> Result<String> {
+    let word = |pointer: &str| object.pointer(pointer).and_then(Value::as_str);
+    let kind = word("/kind").context("an object without a kind")?;
+    let name = word("/metadata/name").context("an object without a name")?;
+    Ok(format!("{kind} {}/{name}", word("/metadata/namespace").unwrap_or_default()))
+}
+
+/// Removes whatever of queuewarden and of its releases other tests have left, or this one; but for the namespace.
+async fn clean(bed: &Bed) -> Result<()> {
+    bed.remove_webhooks().await?;
+    bed.apply_file("manifests/namespace.yaml").await?;
+    bed.kubectl(&["delete", "secrets", "-n", NAMESPACE, "-l", "owner=helm"]).await?;
+    bed.remove_installation().await?;
+    bed.take_rights_away().await
+}

@@ -1,0 +1,257 @@
+//! What the chart prints, without a cluster.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use queuewarden_e2e::helm::{CHART, Helm, Version, kustomized, objects};
+use serde_json::{Value, json};
+
+use super::{NAMESPACE, Objects, by_identity, values};
+
+/// Written anew when `UPDATE` is set.
+const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/chart/golden");
+/// What the chart says of its release, and `manifests/` does not.
+const OF_THE_RELEASE: [&str; 4] = [
+    "app.kubernetes.io/instance",
+    "app.kubernetes.io/version",
+    "app.kubernetes.io/managed-by",
+    "helm.sh/chart",
+];
+
+/// The names of the files of values.
+fn cases() -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for entry in std::fs::read_dir(format!("{CHART}/ci"))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        names.insert(name.strip_suffix("-values.yaml").context("not named NAME-values.yaml")?.to_owned());
+    }
+    Ok(names)
+}
+
+/// Without the CRDs, which are those of `crds/`: they would be the most of it.
+fn shown(text: &str) -> String {
+    let documents = text.split("---\n").filter(|document| !document.contains("templates/crds.yaml\n"));
+    let full = documents.filter(|document| !document.trim().is_empty());
+    full.flat_map(|document| ["---\n", document]).collect()
+}
+
+async fn printed(helm: &Helm, case: &str) -> Result<String> {
+    helm.template(&["--namespace", NAMESPACE, "--values", &values(case)]).await
+}
+
+#[tokio::test]
+async fn what_is_printed_is_what_was_looked_at() -> Result<()> {
+    let helm = Helm::get(Version::Three).await?;
+    let update = std::env::var_os("UPDATE").is_some();
+    let mut found = BTreeSet::new();
+    for entry in std::fs::read_dir(GOLDEN)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        found.insert(name.trim_end_matches(".yaml").to_owned());
+    }
+    let cases = cases()?;
+    ensure!(update || found == cases, "golden files {found:?} of values {cases:?}");
+    for case in cases {
+        let path = format!("{GOLDEN}/{case}.yaml");
+        let text = shown(&printed(&helm, &case).await?);
+        if update {
+            std::fs::write(&path, text)?;
+            continue;
+        }
+        let golden = std::fs::read_to_string(&path)?;
+        let differs = golden.lines().zip(text.lines()).position(|(golden, text)| golden != text);
+        ensure!(
+            golden == text,
+            "{path} differs from line {:?}; `UPDATE=1 cargo test` writes it anew",
+            differs.map(|line| line + 1)
+        );
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn both_helms_print_the_same() -> Result<()> {
+    let [three, four] = [Helm::get(Version::Three).await?, Helm::get(Version::Four).await?];
+    for case in cases()? {
+        let [three, four] = [
+            by_identity(objects(&printed(&three, &case).await?)?)?,
+            by_identity(objects(&printed(&four, &case).await?)?)?,
+        ];
+        same(&case, &three, &four)?;
+    }
+    Ok(())
+}
+
+/// Whoever installs by Helm has what whoever installs by kubectl has: the same rights, the same webhooks, the same pods.
+#[tokio::test]
+async fn chart_and_manifests_install_the_same() -> Result<()> {
+    let helm = Helm::get(Version::Three).await?;
+    let doors = [
+        "examples/doors",
+        "manifests/validating",
+        "manifests/guard",
+        "manifests/submission",
+        "manifests/user-info",
+        "manifests/delegation",
+        "manifests/access",
+        "manifests/authorizer",
+        "manifests/applications",
+        "manifests/rbac-mirror",
+        "manifests/submission-policy",
+    ];
+    let strict = [
+        "examples/doors",
+        "manifests/user-info-strict",
+        "manifests/delegation",
+        "manifests/rbac-mirror",
+        "manifests/submission-policy-deny",
+    ];
+    for (case, folders, more) in [
+        ("default", &["manifests"][..], None),
+        ("doors", &doors, Some("--applications=on")),
+        ("strict", &strict, None),
+    ] {
+        let mut expected = Objects::new();
+        for folder in folders {
+            expected.extend(by_identity(kustomized(folder).await?)?);
+        }
+        // Of Helm it is asked for by --create-namespace, and labelled by hand.
+        expected.remove("Namespace /queuewarden-system").context("manifests/ has no namespace")?;
+        if let Some(more) = more {
+            let deployment =
+                expected.get_mut("Deployment queuewarden-system/queuewarden").context("no Deployment")?;
+            let args =
+                deployment.pointer_mut("/spec/template/spec/containers/0/args").and_then(Value::as_array_mut);
+            args.context("no arguments")?.push(json!(more));
+        }
+        let mut chart = by_identity(objects(&printed(&helm, case).await?)?)?;
+        for object in chart.values_mut() {
+            of_nobodys_release(object)?;
+        }
+        for object in chart.values_mut().chain(expected.values_mut()) {
+            order_ports(object);
+            unite_numbers(object);
+        }
+        same(case, &chart, &expected)?;
+    }
+    Ok(())
+}
+
+/// Patches of kustomize put theirs first.
+fn order_ports(object: &mut Value) {
+    for pointer in ["/spec/ports", "/spec/template/spec/containers/0/ports"] {
+        if let Some(ports) = object.pointer_mut(pointer).and_then(Value::as_array_mut) {
+            ports.sort_by_key(|port| port.get("name").map(Value::to_string));
+        }
+    }
+}
+
+/// kustomize writes 0 where the CRDs have 0.0.
+fn unite_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => *value = json!(number.as_f64()),
+        Value::Array(items) => items.iter_mut().for_each(unite_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(unite_numbers),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
+}
+
+/// Takes away what the chart alone says, and makes sure that it does.
+fn of_nobodys_release(object: &mut Value) -> Result<()> {
+    let crd = object.get("kind").is_some_and(|kind| kind == "CustomResourceDefinition");
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut).context("no metadata")?;
+    let labels = metadata.get_mut("labels").and_then(Value::as_object_mut).context("no labels")?;
+    for label in OF_THE_RELEASE {
+        labels.remove(label).with_context(|| format!("no label {label}"))?;
+    }
+    if crd {
+        ensure!(metadata.remove("annotations") == Some(json!({"helm.sh/resource-policy": "keep"})));
+    }
+    Ok(())
+}
+
+fn same(what: &str, ours: &Objects, theirs: &Objects) -> Result<()> {
+    let names = |objects: &Objects| objects.keys().cloned().collect::<BTreeSet<_>>();
+    ensure!(names(ours) == names(theirs), "{what}: {:?}", names(ours).symmetric_difference(&names(theirs)));
+    for (name, object) in ours {
+        let other = theirs.get(name);
+        ensure!(Some(object) == other, "{what}: {name}:\n{object:#}\n{:#}", other.unwrap_or(&Value::Null));
+    }
+    Ok(())
+}
+
+/// In other namespaces, nothing names those of `manifests/`.
+#[tokio::test]
+async fn nothing_stays_behind_where_it_is_installed_elsewhere() -> Result<()> {
+    let helm = Helm::get(Version::Three).await?;
+    let text = helm.template(&["--namespace", "warden", "--values", &values("elsewhere")]).await?;
+    for object in objects(&text)? {
+        let text = object.to_string();
+        ensure!(
+            !text.contains("queuewarden-system") && !text.contains("\"yunikorn\"") || is_crd(&object),
+            "{text}"
+        );
+        let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str);
+        ensure!(
+            [None, Some("warden"), Some("batch"), Some("default"), Some("kube-system")].contains(&namespace),
+            "{text}"
+        );
+    }
+    Ok(())
+}
+
+/// Of CRDs this is a category.
+fn is_crd(object: &Value) -> bool {
+    object.get("kind").is_some_and(|kind| kind == "CustomResourceDefinition")
+}
+
+/// A value that is none, and a choice that needs another one, is refused before anything is installed; and the error names it.
+#[tokio::test]
+async fn what_cannot_be_meant_is_refused() -> Result<()> {
+    let helm = Helm::get(Version::Three).await?;
+    for (set, named) in [
+        ("replica=2", "replica"),
+        ("replicas=0", "replicas"),
+        ("replicas=two", "replicas"),
+        ("image.digest=latest", "digest"),
+        ("yunikorn.namespace=Yunikorn", "namespace"),
+        ("yunikorn.reads=null", "reads"),
+        ("log.format=xml", "format"),
+        ("doors.userInfo=maybe", "userInfo"),
+        ("doors.certificate=letsencrypt", "certificate"),
+        ("doors.certManager.issuerRef.kind=ClusterIssuer", "issuerRef"),
+        ("networkPolicy.schedulerPort=0", "schedulerPort"),
+        ("submissionPolicy=deny", "needs rbacMirror: true"),
+        ("doors.guard=true", "doors.guard needs doors.enabled: true"),
+        ("doors.userInfo=strict", "doors.userInfo needs doors.enabled: true"),
+    ] {
+        let said = match helm.template(&["--set", set]).await {
+            Ok(_) => anyhow::bail!("--set {set} was taken"),
+            Err(error) => format!("{error:#}"),
+        };
+        ensure!(said.contains(named), "--set {set}: {said}");
+    }
+    ensure!(Path::new(CHART).join("values.schema.json").exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_charts_own_linter_has_nothing_to_say() -> Result<()> {
+    for version in Version::ALL {
+        let helm = Helm::get(version).await?;
+        for case in cases()? {
+            let args = [
+                "lint",
+                CHART,
+                "--strict",
+                "--quiet",
+                "--kube-version",
+                "1.34.0",
+                "--values",
+                &values(&case),
+            ];
+            helm.run(&args, Path::new("/dev/null")).await.with_context(|| case.clone())?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,253 @@
+//! What the chart's `ServiceAccount` may do, and what it may not.
+//!
+//! RBAC only ever adds: what the API server lists for the account is all it may do. The lists are kept in `rights/`, so that a right more is a
+//! line more in a change. What would hurt most is tried besides.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::authorization::v1::{ResourceRule, SelfSubjectRulesReview, SelfSubjectRulesReviewSpec};
+use kube::api::{Api, PostParams};
+use queuewarden_e2e::helm::{CHART, Helm, RELEASE, Version};
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Capability, eventually, kubeconfig, operator};
+
+use super::{NAMESPACE, clean, values};
+
+/// Written anew when `UPDATE` is set.
+const RIGHTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/chart/rights");
+/// An account without rights of its own.
+const NOBODY: &str = "nobody";
+/// A namespace that no role is about: what may be done here may be done everywhere.
+const ANYWHERE: &str = "queuewarden-e2e";
+/// Namespaces in which something is granted, or must not be.
+const NAMESPACES: [&str; 4] = ["default", "kube-system", NAMESPACE, "yunikorn"];
+
+#[tokio::test]
+async fn by_default_it_may_do_this_and_nothing_else() -> Result<()> {
+    with_release("default", async |bed, account| {
+        listed(bed, account, "default").await?;
+        for (request, input) in ALLOWED {
+            bed.kubectl_as(account, request, input).await.with_context(|| format!("refused: {request:?}"))?;
+        }
+        for (request, input) in REFUSED {
+            refused(bed, account, request, input).await?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn with_all_doors_open_it_may_do_this_and_nothing_else() -> Result<()> {
+    with_release("doors", async |bed, account| {
+        listed(bed, account, "doors").await?;
+        // API servers learn of a policy a moment after it is stored.
+        let guarded = ["delete", "clusterrole", "cluster-admin", "--dry-run=server"];
+        eventually("the mirror's guard", PATIENCE, || async {
+            refused(bed, account, &guarded, "").await.map(Some)
+        })
+        .await?;
+        for (request, input) in REFUSED.iter().chain(REFUSED_AT_THE_DOORS) {
+            refused(bed, account, request, input).await?;
+        }
+        for (request, input) in ALLOWED_AT_THE_DOORS {
+            bed.kubectl_as(account, request, input).await.with_context(|| format!("refused: {request:?}"))?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Runs a test on a release with these values, and a kubeconfig of its account.
+async fn with_release(case: &str, test: impl AsyncFnOnce(&Bed, &Path) -> Result<()>) -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        let helm = Helm::get(Version::Three).await?;
+        clean(bed).await?;
+        let file = values(case);
+        let install =
+            ["install", RELEASE, CHART, "--take-ownership", "--namespace", NAMESPACE, "--values", &file];
+        bed.helm(&helm, &install).await?;
+        bed.remove_webhooks().await?;
+        bed.apply_text(OBJECTS, "somebody").await?;
+        let account = bed.sa_kubeconfig(NAMESPACE, operator::NAME).await?;
+        test(bed, &account).await?;
+        clean(bed).await
+    })
+    .await
+}
+
+/// The API server's own list is the one in the file.
+async fn listed(bed: &Bed, account: &Path, case: &str) -> Result<()> {
+    let account_args = ["create", "serviceaccount", NOBODY, "-n", ANYWHERE, "--dry-run=client", "-o", "json"];
+    let nobody = bed.kubectl(&account_args).await?;
+    bed.apply_text(&nobody, "queuewarden-e2e").await?;
+    let nobody = bed.sa_kubeconfig(ANYWHERE, NOBODY).await?;
+    let everybodys = rules(&nobody, ANYWHERE).await?;
+    let path = format!("{RIGHTS}/{case}.txt");
+    // The authoriser learns of roles by its watches.
+    eventually("the rights that the file lists", PATIENCE, || async {
+        let anywhere: BTreeSet<String> = &rules(account, ANYWHERE).await? - &everybodys;
+        let mut text = section("everywhere", &anywhere);
+        for namespace in NAMESPACES {
+            let here = &(&rules(account, namespace).await? - &everybodys) - &anywhere;
+            text.push_str(&section(namespace, &here));
+        }
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(&path, &text)?;
+        }
+        let golden = std::fs::read_to_string(&path)?;
+        ensure!(golden == text, "{path}:\n{golden}\nthe API server lists:\n{text}");
+        Ok(Some(()))
+    })
+    .await
+}
+
+fn section(name: &str, rules: &BTreeSet<String>) -> String {
+    let lines: String = rules.iter().flat_map(|rule| ["  ", rule, "\n"]).collect();
+    format!("{name}:\n{}", if lines.is_empty() { "  nothing\n".to_owned() } else { lines })
+}
+
+/// What the account of a kubeconfig may do in a namespace, one right a line.
+async fn rules(account: &Path, namespace: &str) -> Result<BTreeSet<String>> {
+    let client = kube::Client::try_from(kubeconfig::load(account).await?)?;
+    let review = SelfSubjectRulesReview {
+        spec: SelfSubjectRulesReviewSpec { namespace: Some(namespace.to_owned()) },
+        ..SelfSubjectRulesReview::default()
+    };
+    let review = Api::<SelfSubjectRulesReview>::all(client).create(&PostParams::default(), &review).await?;
+    let status = review.status.context("no answer")?;
+    ensure!(!status.incomplete, "the API server does not know all: {:?}", status.evaluation_error);
+    ensure!(status.resource_rules.len() < 200, "it may do too much to list");
+    let resources = status.resource_rules.iter().flat_map(lines);
+    let paths = status.non_resource_rules.iter().map(|rule| {
+        format!("{} {}", rule.verbs.join(","), rule.non_resource_urls.clone().unwrap_or_default().join(","))
+    });
+    Ok(resources.chain(paths).collect())
+}
+
+/// `VERBS RESOURCE.GROUP NAMES`.
+fn lines(rule: &ResourceRule) -> Vec<String> {
+    let all = |list: &Option<Vec<String>>| list.clone().unwrap_or_default();
+    let names = all(&rule.resource_names).join(",");
+    let each = |group: &String| {
+        all(&rule.resources)
+            .into_iter()
+            .map(|resource| {
+                format!("{} {resource}.{group} {names}", rule.verbs.join(",")).trim_end().to_owned()
+            })
+            .collect::<Vec<_>>()
+    };
+    all(&rule.api_groups).iter().flat_map(each).collect()
+}
+
+async fn refused(bed: &Bed, account: &Path, request: &[&str], input: &str) -> Result<()> {
+    let said = match bed.kubectl_as(account, request, input).await {
+        Ok(said) => anyhow::bail!("it may {request:?}: {said}"),
+        Err(error) => format!("{error:#}"),
+    };
+    // Forbidden by RBAC, or by the rule against giving away more than one has; not for want of an object.
+    ensure!(said.contains("(Forbidden)") || said.contains("forbidden:"), "{request:?}: {said}");
+    ensure!(said.contains(operator::USER) || said.contains(GUARD), "{request:?}: {said}");
+    Ok(())
+}
+
+/// The policy on top of the mirror's rights.
+const GUARD: &str = "queuewarden-rbac-mirror-guard";
+
+type Requests = [(&'static [&'static str], &'static str)];
+
+const ALLOWED: &Requests = &[
+    (&["get", "configmap", "yunikorn-defaults", "-n", "yunikorn"], ""),
+    (&["get", "configmaps", "-n", "yunikorn", "--field-selector=metadata.name=yunikorn-configs"], ""),
+    (&["get", "queueacls,admissionpolicies,yunikornconfigs,queueaccesstests"], ""),
+    (&["create", "configmap", "yunikorn-configs", "-n", "yunikorn", "--dry-run=server"], ""),
+    (&["create", "--dry-run=server", "-n", NAMESPACE, "-f", "-"], LEASE),
+];
+const LEASE: &str =
+    r#"{"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "queuewarden"}}"#;
+const ACL: &str = r#"{"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": "own"},
+    "spec": {"queue": "root", "submit": {"users": ["queuewarden"]}}}"#;
+
+/// What must not be changed.
+const OBJECTS: &str = "
+apiVersion: queuewarden.dev/v1alpha1
+kind: QueueAcl
+metadata: {name: devs}
+spec: {queue: root.prod, submit: {groups: [devs]}}
+---
+apiVersion: queuewarden.dev/v1alpha1
+kind: YuniKornConfig
+metadata: {name: default}
+spec: {mode: Observe}
+";
+
+/// Whatever is installed. Objects that may not be there are named, for who may not is told so before.
+const REFUSED: &Requests = &[
+    // YuniKorn's configuration, but for the output; and no other ConfigMap.
+    (&["patch", "configmap", "yunikorn-defaults", "-n", "yunikorn", "-p", "{}"], ""),
+    (&["delete", "configmap", "yunikorn-configs", "-n", "yunikorn"], ""),
+    (&["delete", "configmaps", "--all", "-n", "yunikorn"], ""),
+    (&["get", "configmaps", "-n", "yunikorn"], ""),
+    (&["get", "configmap", "kube-root-ca.crt", "-n", "yunikorn"], ""),
+    (&["get", "configmaps", "-A"], ""),
+    (&["create", "configmap", "own", "-n", NAMESPACE], ""),
+    // It grants nothing by itself.
+    (&["create", "-f", "-"], ACL),
+    (&["patch", "queueacl", "devs", "--type=merge", "-p", r#"{"spec":{"queue":"root"}}"#], ""),
+    (&["delete", "queueacls", "--all"], ""),
+    (&["patch", "yunikornconfig", "default", "--type=merge", "-p", r#"{"spec":{"mode":"Enforce"}}"#], ""),
+    (&["delete", "yunikornconfig", "default"], ""),
+    // Secrets, and who it is.
+    (&["get", "secrets", "-A"], ""),
+    (&["get", "secrets", "-n", NAMESPACE], ""),
+    (&["get", "secret", "admission-controller-secrets", "-n", "yunikorn"], ""),
+    (&["create", "token", "queuewarden", "-n", NAMESPACE], ""),
+    (&["create", "token", "default", "-n", "kube-system"], ""),
+    (&["get", "queueacls", "--as=system:kube-controller-manager"], ""),
+    // Rights.
+    (&["create", "role", "own", "--verb=get", "--resource=secrets", "-n", NAMESPACE], ""),
+    (&["patch", "role", "queuewarden", "-n", "yunikorn", "-p", "{}"], ""),
+    (&["create", "rolebinding", "own", "--clusterrole=admin", "--user=queuewarden", "-n", NAMESPACE], ""),
+    (&["create", "clusterrole", "own", "--verb=get", "--resource=secrets"], ""),
+    (&["create", "clusterrolebinding", "own", "--clusterrole=cluster-admin", "--user=queuewarden"], ""),
+    // The cluster.
+    (&["get", "nodes"], ""),
+    (&["delete", "pod", "own", "-n", "yunikorn"], ""),
+    (&["create", "deployment", "own", "--image=own", "-n", NAMESPACE], ""),
+    (&["patch", "deployment", "queuewarden", "-n", NAMESPACE, "-p", "{}"], ""),
+    (&["delete", "namespace", "yunikorn"], ""),
+    (&["delete", "crd", "queueacls.queuewarden.dev"], ""),
+    (&["delete", "validatingwebhookconfiguration", "queuewarden"], ""),
+    (
+        &["patch", "validatingwebhookconfiguration", "yunikorn-admission-controller-validations", "-p", "{}"],
+        "",
+    ),
+    (&["delete", "lease", "queuewarden", "-n", NAMESPACE], ""),
+    (&["get", "lease", "kube-scheduler", "-n", "kube-system"], ""),
+];
+
+const ALLOWED_AT_THE_DOORS: &Requests = &[
+    (&["get", "secret", "queuewarden-doors", "-n", NAMESPACE], ""),
+    (&["get", "pods", "-A"], ""),
+    (&["get", "namespace", "yunikorn"], ""),
+];
+
+const REFUSED_AT_THE_DOORS: &Requests = &[
+    (&["delete", "secret", "queuewarden-doors", "-n", NAMESPACE], ""),
+    (&["create", "secret", "generic", "own", "-n", NAMESPACE], ""),
+    (&["get", "secret", "sh.helm.release.v1.queuewarden.v1", "-n", NAMESPACE], ""),
+    (&["delete", "apiservice", "v1alpha1.access.queuewarden.dev"], ""),
+    (&["patch", "apiservice", "v1.apps", "-p", "{}"], ""),
+    (&["delete", "mutatingwebhookconfiguration", "yunikorn-admission-controller-mutations"], ""),
+    (&["delete", "mutatingwebhookconfiguration", "zz-queuewarden-user-info"], ""),
+    // The mirror's rights do not reach its own guard, nor roles of others.
+    (&["delete", "validatingadmissionpolicybinding", "queuewarden-rbac-mirror-guard"], ""),
+    (&["delete", "clusterrolebinding", "cluster-admin", "--dry-run=server"], ""),
+    (&["logs", "own", "-n", "yunikorn"], ""),
+    (&["get", "namespaces"], ""),
+];

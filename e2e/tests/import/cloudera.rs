@@ -1,0 +1,130 @@
+//! The examples of Cloudera's handbook as one fair-scheduler.xml, imported, rendered by the operator and loaded by the scheduler: who
+//! gets in, asked with pods, is who gets in by the handbook.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context as _, Result, ensure};
+use futures::{StreamExt as _, TryStreamExt as _};
+use kube::ResourceExt as _;
+use kube::api::ListParams;
+use queuewarden::access::check::Subject;
+use queuewarden::import::yarn::Holders;
+use queuewarden::import::{Source, Wanted};
+use queuewarden::model::application::Reading;
+use queuewarden::model::right::Right;
+use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Kind, Operator, Outcome};
+
+use super::{case, import};
+use crate::operator::configure;
+
+const FROM: [&str; 8] = [
+    "yarn-fair",
+    "cloudera.xml",
+    "--yarn-site",
+    "yarn-site.xml",
+    "--dialect",
+    "yarn-cloudera",
+    "--cluster-admins",
+    "root",
+];
+/// Pods that are asked about at once.
+const AT_ONCE: usize = 8;
+/// Whom the file does not name, and the handbook talks of.
+const OTHERS: [&str; 2] = ["group_6", "strangers"];
+/// Names that stand for nobody by the handbook, and are names to Hadoop: they are left out.
+const NOBODY: [&str; 2] = ["NOUSERS", "NOGROUPS"];
+
+#[tokio::test]
+async fn who_gets_in_by_the_handbook_gets_in_by_the_scheduler() -> Result<()> {
+    Bed::with(async |bed| {
+        let directory = case("");
+        let manifests = import(&directory, &FROM).await?;
+        ensure!(manifests.code == Some(0), "{manifests}");
+        let skeleton = import(&directory, &[&FROM[..], &["--queues"]].concat()).await?;
+        ensure!(skeleton.code == Some(0), "{skeleton}");
+        bed.install().await?;
+        bed.set_base(&base(&skeleton.out)).await?;
+        configure(bed, "").await?;
+        bed.kubectl_with_input(&["apply", "-f", "-"], &manifests.out).await?;
+        let _operator = Operator::start(bed).await?;
+        for object in bed.objects(Kind::QueueAcl)?.list(&ListParams::default()).await? {
+            bed.wait_for(Kind::QueueAcl, &object.name_any(), is_true("Ready"), PATIENCE).await?;
+        }
+        decisions(bed).await
+    })
+    .await
+}
+
+/// The tree without its ACLs, so that nobody is let in but by the objects, and with a rule that places applications.
+fn base(skeleton: &str) -> String {
+    let acl = |line: &&str| !line.contains("submitacl:") && !line.contains("adminacl:");
+    let tree: String = skeleton.split_inclusive('\n').filter(acl).collect();
+    tree.replace(
+        "    queues:\n      - name: \"root\"",
+        "    placementrules:\n      - name: provided\n    queues:\n      - name: \"root\"",
+    )
+}
+
+/// Everyone whom the file names, and the others, into every queue that takes applications.
+async fn decisions(bed: &Bed) -> Result<()> {
+    let source = source()?;
+    let holders = Holders::of(&source);
+    let others = OTHERS.map(|group| Subject::Group(group.to_owned()));
+    let subjects: Vec<Subject> =
+        holders.subjects().into_iter().filter(|who| *who != Subject::Everyone).chain(others).collect();
+    let mut questions = Vec::new();
+    for subject in &subjects {
+        let reached = holders.reach(Right::Submit, subject);
+        for (queue, granting) in source.queues.iter().zip(reached).filter(|(queue, _)| !queue.is_parent) {
+            questions.push((subject, queue.path.to_ascii_lowercase(), granting.is_some()));
+        }
+    }
+    ensure!(subjects.len() >= 20 && questions.len() >= 180, "{} names, {}", subjects.len(), questions.len());
+    let differing: BTreeSet<(String, String)> = futures::stream::iter(questions)
+        .map(async |(subject, queue, by_the_handbook)| {
+            let outcome = submit(bed, subject, &queue).await?;
+            match &outcome {
+                Outcome::Allowed { queue: placed } => {
+                    ensure!(*placed == queue, "{subject} into {queue}: {placed}");
+                }
+                Outcome::Rejected { message } => {
+                    ensure!(message.contains("application rejected: no placement rule matched"), "{message}");
+                }
+                Outcome::Refused { message } => anyhow::bail!("{subject} into {queue}: {message}"),
+            }
+            ensure!(
+                by_the_handbook || !outcome.is_allowed(),
+                "{subject} gets into {queue}, and did not before"
+            );
+            Ok((by_the_handbook && !outcome.is_allowed()).then(|| (subject.to_string(), queue)))
+        })
+        .buffer_unordered(AT_ONCE)
+        .try_filter_map(async |differing| Ok(differing))
+        .try_collect()
+        .await?;
+    let [user, group] = NOBODY;
+    let expected = [Subject::Group(group.to_owned()), Subject::User(user.to_owned())]
+        .map(|who| (who.to_string(), "root.closed".to_owned()));
+    ensure!(differing.into_iter().eq(expected), "shut out besides those who are nobody");
+    Ok(())
+}
+
+fn source() -> Result<Source> {
+    let read = |name| std::fs::read_to_string(case(name)).context(name);
+    let (file, site) = (read("cloudera.xml")?, read("yarn-site.xml")?);
+    let mut findings = Vec::new();
+    let wanted =
+        Wanted { reading: Reading::Cloudera, scheduler: (0, &file), site: Some((1, &site)), defined: &[] };
+    Source::fair(wanted, &mut findings).with_context(|| format!("{findings:?}"))
+}
+
+/// A user in a group that nothing names, or a member of the group whom nothing names.
+async fn submit(bed: &Bed, subject: &Subject, queue: &str) -> Result<Outcome> {
+    match subject {
+        Subject::User(user) => bed.submit(user, &["unnamed"], queue).await,
+        Subject::Group(group) => bed.submit(&format!("member-of-{group}"), &[group], queue).await,
+        Subject::Everyone => bed.submit("anybody", &["unnamed"], queue).await,
+    }
+}

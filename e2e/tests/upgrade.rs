@@ -1,0 +1,206 @@
+//! Whoever upgrades finds everything as it was: objects ready, and in `YuniKorn`'s configuration not one byte changed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::ResourceExt as _;
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Capability, Kind, Operator, eventually, operator, yunikorn};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// A folder for each version.
+const VERSIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/upgrade");
+/// The objects that a version is recorded with.
+const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/quickstart");
+/// Where those look for the scheduler.
+const SCHEDULER: &str = "http://yunikorn-service.yunikorn:9080";
+
+/// What a version has left in a cluster.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Left {
+    config_maps: Vec<ConfigMap>,
+    /// Of each kind, in the order of [`Kind::ALL`]; with their status.
+    objects: Vec<Vec<DynamicObject>>,
+}
+
+#[tokio::test]
+async fn an_upgrade_changes_nothing() -> Result<()> {
+    let mut folders = Vec::new();
+    for entry in std::fs::read_dir(VERSIONS)? {
+        folders.extend(Some(entry?.path()).filter(|path| path.is_dir()));
+    }
+    ensure!(!folders.is_empty(), "no version is recorded");
+    for folder in folders {
+        Bed::with(async |bed| {
+            if !bed.can_run(&[Capability::OperatorProcess, Capability::Audit])? {
+                return Ok(());
+            }
+            upgrade(bed, &folder).await.with_context(|| format!("from {}", folder.display()))
+        })
+        .await?;
+    }
+    Ok(())
+}
+
+async fn upgrade(bed: &Bed, folder: &Path) -> Result<()> {
+    bed.remove_installation().await?;
+    let crds = std::fs::read_to_string(folder.join("crds.yaml"))?;
+    bed.apply_text(&crds, "the-version-before").await?;
+    bed.crds_established().await?;
+    let left: Left = serde_json::from_str(&std::fs::read_to_string(folder.join("left.json"))?)?;
+    bring_back(bed, &left).await?;
+    let before = State::of(bed).await?;
+    ensure!(before.text() == text_of(&left), "not brought back");
+    bed.yunikorn()?.wait_for_text(&before.text(), PATIENCE).await?;
+
+    let mark = bed.audit()?.mark()?;
+    let operator = Operator::start(bed).await?;
+    eventually("the new version to lead, and to have read the scheduler back", PATIENCE, || async {
+        let led = operator.metric("queuewarden_leader", "").await? > 0.0;
+        Ok((led && operator.metric("queuewarden_config_in_sync", "").await? > 0.0).then_some(()))
+    })
+    .await?;
+    let after = State::of(bed).await?;
+    ensure!(after == before, "before:\n{before:#?}\nafter:\n{after:#?}");
+    let written = |write: &queuewarden_e2e::audit::Write| {
+        write.user == operator::USER && write.resource == "configmaps"
+    };
+    ensure!(bed.audit()?.count(mark, written)? == 0, "{:?}", bed.audit()?.since(mark)?);
+
+    // It is at work all the same, and goes on where the other one was.
+    bed.apply_text(GRANT, "somebody").await?;
+    bed.wait_for(Kind::QueueAcl, "after-the-upgrade", is_true("Ready"), PATIENCE).await?;
+    ensure!(bed.audit()?.count(mark, written)? == 1, "{:?}", bed.audit()?.since(mark)?);
+    let text = State::of(bed).await?.text();
+    let changed = text.lines().filter(|line| !before.text().lines().any(|old| old == *line)).count();
+    ensure!(text.contains("newcomer") && changed <= 3, "{changed} lines have changed:\n{text}");
+    Ok(())
+}
+
+const GRANT: &str = "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {name: after-the-upgrade}\n\
+                     spec: {queue: root.prod, submit: {users: [newcomer]}}\n";
+
+/// What an upgrade must leave as it is.
+#[derive(Debug, PartialEq)]
+struct State {
+    /// The output with its annotations, and the version that every write changes.
+    output: (BTreeMap<String, String>, BTreeMap<String, String>, Option<String>),
+    /// The status of each object, times of its conditions included.
+    statuses: BTreeMap<String, Value>,
+}
+
+impl State {
+    async fn of(bed: &Bed) -> Result<Self> {
+        let output = bed.config_map(yunikorn::CONFIGS).await?.context("there is no output")?;
+        let mut statuses = BTreeMap::new();
+        for kind in Kind::ALL {
+            for object in bed.objects(kind)?.list(&ListParams::default()).await? {
+                let status = object.data.get("status").cloned().unwrap_or_default();
+                statuses.insert(format!("{kind:?} {}", object.name_any()), status);
+            }
+        }
+        let annotations = output.annotations().clone();
+        let version = output.resource_version();
+        Ok(Self { output: (output.data.unwrap_or_default(), annotations, version), statuses })
+    }
+
+    fn text(&self) -> String {
+        self.output.0.get("queues.yaml").cloned().unwrap_or_default()
+    }
+}
+
+fn text_of(left: &Left) -> String {
+    let output = left.config_maps.iter().find(|map| map.name_any() == yunikorn::CONFIGS);
+    output.and_then(|map| map.data.as_ref()?.get("queues.yaml").cloned()).unwrap_or_default()
+}
+
+/// As the version before had written it: each in the name of who had.
+async fn bring_back(bed: &Bed, left: &Left) -> Result<()> {
+    let maps: Api<ConfigMap> = Api::namespaced(bed.client()?, yunikorn::NAMESPACE);
+    for map in &left.config_maps {
+        let name = map.name_any();
+        if maps.get_opt(&name).await?.is_some() {
+            maps.replace(&name, &PostParams::default(), map).await?;
+        } else {
+            let ours = PostParams { field_manager: Some(operator::NAME.to_owned()), ..PostParams::default() };
+            maps.create(&ours, map).await?;
+        }
+    }
+    for (kind, objects) in Kind::ALL.into_iter().zip(&left.objects) {
+        let api = bed.objects(kind)?;
+        for object in objects {
+            api.create(&PostParams::default(), object).await?;
+            let mut status = json!({"status": object.data.get("status")});
+            // The operator remembers which object it writes; here that is another one.
+            if let Some(uid) = status.pointer_mut("/status/output/uid") {
+                let output = maps.get(yunikorn::CONFIGS).await?;
+                *uid = json!(output.uid().context("the output has no uid")?);
+            }
+            let ours =
+                PatchParams { field_manager: Some(operator::NAME.to_owned()), ..PatchParams::default() };
+            api.patch_status(&object.name_any(), &ours, &Patch::Merge(status)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// `just record-upgrade VERSION`: what the version that is built now leaves.
+#[tokio::test]
+#[ignore = "writes files, once for each release"]
+async fn record_what_this_version_leaves() -> Result<()> {
+    let version = std::env::var("VERSION").context("VERSION says how the folder is called")?;
+    let folder = PathBuf::from(VERSIONS).join(version);
+    Bed::with(async |bed| {
+        bed.install().await?;
+        for entry in std::fs::read_dir(EXAMPLES)? {
+            let text = std::fs::read_to_string(entry?.path())?.replace(SCHEDULER, bed.scheduler_url());
+            let apply = ["apply", "--server-side", "--force-conflicts", "-f", "-"];
+            bed.kubectl_with_input(&apply, &text).await?;
+        }
+        let operator = Operator::start(bed).await?;
+        bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
+        let settled = eventually("two looks at the same state", PATIENCE, || async {
+            let first = State::of(bed).await?;
+            operator.get("/readyz").await?;
+            let all = first.statuses.values().all(|status| status.get("conditions").is_some());
+            Ok((all && first == State::of(bed).await?).then_some(()))
+        });
+        settled.await?;
+        operator.kill().await?;
+        let mut left = Left { config_maps: Vec::new(), objects: Vec::new() };
+        for name in [yunikorn::DEFAULTS, yunikorn::CONFIGS] {
+            let mut map = bed.config_map(name).await?.context("a ConfigMap is missing")?;
+            map.metadata = bare(&map.metadata);
+            left.config_maps.push(map);
+        }
+        for kind in Kind::ALL {
+            let mut objects = bed.objects(kind)?.list(&ListParams::default()).await?.items;
+            for object in &mut objects {
+                object.metadata = bare(&object.metadata);
+            }
+            left.objects.push(objects);
+        }
+        std::fs::create_dir_all(&folder)?;
+        std::fs::write(folder.join("left.json"), serde_json::to_string_pretty(&left)? + "\n")?;
+        let crds = bed.kubectl(&["kustomize", concat!(env!("CARGO_MANIFEST_DIR"), "/../crds")]).await?;
+        std::fs::write(folder.join("crds.yaml"), crds)?;
+        Ok(())
+    })
+    .await
+}
+
+/// What is not of one cluster alone.
+fn bare(metadata: &ObjectMeta) -> ObjectMeta {
+    ObjectMeta {
+        name: metadata.name.clone(),
+        annotations: metadata.annotations.clone(),
+        ..ObjectMeta::default()
+    }
+}

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Makes what a release has besides the image: release/assets.sh OUT ARCH=PROGRAM…
+#
+#   release/assets.sh dist amd64=dist/program-amd64 arm64=dist/program-arm64
+#
+# The same commit and programs make the same bytes: SOURCE_DATE_EPOCH, or else the time of the commit, is the time of all files.
+# Needs kubectl, and cargo-cyclonedx for the bill of materials; WITHOUT_SBOM=1 leaves that out.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+main() {
+    [ $# -ge 2 ] || {
+        sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+        exit 2
+    }
+    local out=$1
+    shift
+    # Sorting and messages are the same everywhere.
+    export LC_ALL=C TZ=UTC
+    epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+    version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
+    mkdir -p "$out"
+    staging=$(mktemp -d)
+    trap 'rm -rf "$staging"' EXIT
+
+    local pair
+    for pair in "$@"; do
+        archive_program "$out" "${pair%%=*}" "${pair#*=}"
+    done
+    kubectl kustomize manifests > "$out/install.yaml"
+    kubectl kustomize crds > "$out/crds.yaml"
+    # As `helm package` would, which writes the time of the day into it. .helmignore says what is left out.
+    tar_up "$out/queuewarden-$version.tgz" charts --exclude=queuewarden/ci queuewarden
+    krew_manifest "$out" "$@" > "$out/krew.yaml"
+    [ -n "${WITHOUT_SBOM:-}" ] || bill_of_materials "$out"
+    # Names without a folder, so that it can be checked wherever they are.
+    (cd "$out" && find . -type f ! -name SHA256SUMS -printf '%P\n' | sort | xargs sha256sum > "$staging/sums")
+    install -m 644 "$staging/sums" "$out/SHA256SUMS"
+}
+
+# tar_up FILE FOLDER ARGUMENT…: what is in a folder, whoever packs it and when.
+tar_up() {
+    local file=$1 folder=$2
+    shift 2
+    tar --create --format=ustar --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner --mode=u+rw,go=u,go-w \
+        --directory="$folder" "$@" | gzip --no-name --best > "$file"
+}
+
+archive_name() {
+    echo "queuewarden-linux-$1.tar.gz"
+}
+
+archive_program() {
+    local out=$1 arch=$2 program=$3
+    mkdir "$staging/$arch"
+    install -m 755 "$program" "$staging/$arch/queuewarden"
+    install -m 644 LICENSE "$staging/$arch/LICENSE"
+    tar_up "$out/$(archive_name "$arch")" "$staging/$arch" LICENSE queuewarden
+}
+
+# .krew.yaml as krew's index takes it: with the tag, and with the checksum of each archive that is there.
+krew_manifest() {
+    local out=$1 pair name sum
+    shift
+    local script="s|{{ .TagName }}|v$version|g"
+    for pair in "$@"; do
+        name=$(archive_name "${pair%%=*}")
+        sum=$(sha256sum "$out/$name" | cut -d ' ' -f 1)
+        script+=";s|{{addURIAndSha \"\([^\"]*$name\)\" .TagName }}|uri: \1\n      sha256: $sum|"
+    done
+    sed "/^#/d;$script" .krew.yaml
+}
+
+bill_of_materials() {
+    command -v cargo-cyclonedx > /dev/null || {
+        echo "cargo-cyclonedx is needed for the bill of materials: cargo install cargo-cyclonedx --locked" >&2
+        return 1
+    }
+    SOURCE_DATE_EPOCH=$epoch cargo cyclonedx --quiet --format json --override-filename queuewarden.cdx --manifest-path Cargo.toml
+    mv queuewarden.cdx.json "$1/"
+    find . -name queuewarden.cdx.json -not -path "./$1/*" -delete
+}
+
+main "$@"

@@ -1,0 +1,224 @@
+//! `queuewarden report`: all there is to see, as a page, for programs, for spreadsheets, and as drawings.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::ValueEnum as _;
+
+use super::ask::output::{self, Table};
+use super::ask::{Asked, SourceArgs};
+use super::console::Console;
+use super::findings::plural;
+use super::{Exit, Failure, atomic, clock};
+use crate::access::lint::Known;
+use crate::access::who_can;
+use crate::api::answer::{AclKey, Answers, Named, Verb, WrittenIn};
+use crate::model::right::Right;
+use crate::report::{Beside, Report, diagram, page};
+
+/// What the shell and the reader of the output need to know.
+const HELP: &str = "\
+A page is one file that needs no network. It holds names of users and groups and what they may do: give it to those who may know it.
+
+Exit codes: 0 it is written, 1 it cannot be written, 2 the command line is wrong, 3 it could not be decided.";
+
+/// Shows queues, who may do what in them, what is wrong with it and who changed it: as a page, for programs, or as a drawing.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = HELP)]
+pub struct Args {
+    /// The file to write, as its name ends: .html, .json, .yaml, .csv, .mmd or .dot; or one of html, json, yaml, csv, mermaid and dot
+    /// for standard output
+    #[arg(short = 'o', long = "output", value_name = "FILE|FORMAT")]
+    output: Output,
+    /// What to write, where the name of the file does not say it
+    #[arg(long, value_enum)]
+    format: Option<Format>,
+    #[command(flatten)]
+    source: SourceArgs,
+}
+
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// The page.
+    Html,
+    /// What the page shows, for programs; docs/schema says what the fields mean.
+    Json,
+    /// The same as YAML.
+    Yaml,
+    /// A line for everyone who may do something on a queue.
+    Csv,
+    /// The tree, for Mermaid.
+    Mermaid,
+    /// The tree, for Graphviz.
+    Dot,
+}
+
+/// How names of files end.
+const ENDINGS: &[(&str, Format)] = &[
+    ("html", Format::Html),
+    ("htm", Format::Html),
+    ("json", Format::Json),
+    ("yaml", Format::Yaml),
+    ("yml", Format::Yaml),
+    ("csv", Format::Csv),
+    ("mmd", Format::Mermaid),
+    ("mermaid", Format::Mermaid),
+    ("dot", Format::Dot),
+    ("gv", Format::Dot),
+];
+
+/// Where it goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Output {
+    /// To standard output, in this format.
+    Stdout(Format),
+    /// To this file.
+    File(PathBuf),
+}
+
+impl FromStr for Output {
+    type Err = String;
+
+    /// A word without a dot or a slash is no name of a file: whoever mistypes a format does not find a file of that name.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match Format::from_str(text, false) {
+            Ok(format) => Ok(Self::Stdout(format)),
+            Err(_) if text.contains(['.', '/', '\\']) => Ok(Self::File(PathBuf::from(text))),
+            Err(_) => {
+                Err("write html, json, yaml, csv, mermaid or dot, or the name of a file such as access.html"
+                    .to_owned())
+            }
+        }
+    }
+}
+
+impl Args {
+    fn format(&self) -> Result<Format, Failure> {
+        match (&self.output, self.format) {
+            (Output::Stdout(format), None) => Ok(*format),
+            (Output::Stdout(_), Some(_)) => Err(Failure::Usage(
+                "--format is for a file whose name does not say it: -o names the format already".to_owned(),
+            )),
+            (Output::File(_), Some(format)) => Ok(format),
+            (Output::File(path), None) => by_ending(path).ok_or_else(|| {
+                let endings: Vec<String> = ENDINGS.iter().map(|(ending, _)| format!(".{ending}")).collect();
+                Failure::Usage(format!(
+                    "-o {}: the name ends in none of {}; --format says what to write",
+                    path.display(),
+                    endings.join(", ")
+                ))
+            }),
+        }
+    }
+}
+
+fn by_ending(path: &Path) -> Option<Format> {
+    let ending = path.extension()?.to_str()?;
+    ENDINGS.iter().find(|(known, _)| known.eq_ignore_ascii_case(ending)).map(|(_, format)| *format)
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is nothing to report on, or nobody takes the output.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let format = args.format()?;
+    let asked = args.source.open(console)?;
+    let written = written(args, &asked, format)?;
+    match &args.output {
+        Output::Stdout(_) => console.out(&written)?,
+        Output::File(path) => atomic::write(path, written.as_bytes())
+            .map_err(|error| Failure::Output(format!("cannot write {}: {error}", path.display())))?,
+    }
+    others(&asked, console)?;
+    Ok(Exit::Clean)
+}
+
+/// Says which partitions it is not about.
+fn others(asked: &Asked, console: Console) -> Result<(), Failure> {
+    let tree = asked.tree()?;
+    let all = asked.configuration.trees().iter();
+    for other in all.filter(|other| other.partition() != tree.partition()) {
+        let queues = plural(other.queues().len(), "queue");
+        console
+            .note(&format!("partition {0} with {queues} is not in it: --partition {0}", other.partition()));
+    }
+    Ok(())
+}
+
+fn written(args: &Args, asked: &Asked, format: Format) -> Result<String, Failure> {
+    let tree = asked.tree()?;
+    let answers = Answers { configuration: &asked.configuration, tree };
+    let answer = || {
+        let beside = Beside {
+            partition: asked.configuration.config.partition(tree.partition()),
+            diagnostics: asked.configuration.diagnostics().to_vec(),
+            changes: asked.configuration.changes().to_vec(),
+        };
+        let report = Report::of(tree, &Known::default(), beside);
+        let made = args.source.now.unwrap_or_else(clock);
+        answers.report(&report, Some(made.to_string()), None)
+    };
+    match format {
+        // Nobody reads it in the page: without blanks it is half as long.
+        Format::Html => {
+            let json =
+                serde_json::to_string(&answer()).map_err(|error| Failure::Output(error.to_string()))?;
+            Ok(page::page(&json))
+        }
+        Format::Json => output::json(&answer()),
+        Format::Yaml => output::yaml(&answer()),
+        Format::Csv => Ok(table(&answers).csv(true)),
+        Format::Mermaid => Ok(diagram::mermaid(tree)),
+        Format::Dot => Ok(diagram::dot(tree)),
+    }
+}
+
+/// A row for each one who may do something on a queue, with the entry nearest to it.
+fn table(answers: &Answers<'_>) -> Table {
+    let mut table =
+        Table::new(["QUEUE", "VERB", "KIND", "NAME", "INHERITED", "FROM QUEUE", "FROM ACL", "WRITTEN IN"]);
+    for (id, node) in answers.tree.queues() {
+        for right in Right::ALL {
+            let who = who_can(answers.tree, right, node.path.as_str());
+            let nearest = who.grantees.iter().filter_map(|of| Some((of.subject, of.grants.first()?)));
+            for (subject, grant) in nearest {
+                let Named { kind, name } = Named::from(subject);
+                table.row([
+                    node.path.to_string(),
+                    Verb::from(right).as_str().to_owned(),
+                    kind.as_str().to_owned(),
+                    name.unwrap_or_default(),
+                    (grant.queue != id).to_string(),
+                    answers.path(grant.queue),
+                    AclKey::from(grant.acl).as_str().to_owned(),
+                    WrittenIn::list(&answers.origins(grant.origins.iter().copied())),
+                ]);
+            }
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_a_format_and_a_name_is_a_file() {
+        assert_eq!("csv".parse(), Ok(Output::Stdout(Format::Csv)));
+        assert_eq!("./csv".parse(), Ok(Output::File("./csv".into())));
+        assert_eq!("a.html".parse(), Ok(Output::File("a.html".into())));
+        assert!("htlm".parse::<Output>().unwrap_err().contains("mermaid"));
+    }
+
+    #[test]
+    fn a_name_says_what_is_written() {
+        for (name, format) in
+            [("a.HTML", Some(Format::Html)), ("a.b.gv", Some(Format::Dot)), ("a.txt", None), (".csv", None)]
+        {
+            assert_eq!(by_ending(Path::new(name)), format, "{name}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What every import of names takes: files, what names are in Kubernetes, and what is acknowledged.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::cli::Failure;
+use crate::cli::codes;
+use crate::cli::input::source::{self, Source};
+use crate::import::names::Names;
+use crate::import::{Finding, NameMap};
+use crate::text::diag::{Code, Severity};
+
+/// The maps of names.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct NameArgs {
+    /// What users are called in Kubernetes: a template such as oidc:{u}, or a file with FROM=TO lines; may be repeated
+    #[arg(long, value_name = "TEMPLATE|FILE")]
+    user_map: Vec<String>,
+    /// What groups are called in Kubernetes: a template such as hadoop-{g}, or a file with FROM=TO lines; may be repeated
+    #[arg(long, value_name = "TEMPLATE|FILE")]
+    group_map: Vec<String>,
+}
+
+/// What is acknowledged.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct Accepted {
+    /// Go on in spite of this code: of an error, or of access that is wider; may be repeated
+    #[arg(long, value_name = "CODE", value_parser = codes::code)]
+    accept: Vec<Code>,
+}
+
+impl NameArgs {
+    /// Reads them.
+    pub(super) fn read(&self) -> Result<Names, Failure> {
+        Ok(Names { users: map(&self.user_map, "{u}")?, groups: map(&self.group_map, "{g}")? })
+    }
+}
+
+impl Accepted {
+    /// What is acknowledged is a warning.
+    pub(super) fn acknowledge(&self, findings: &mut [Finding]) {
+        for finding in findings {
+            if self.accept.contains(&finding.diagnostic.code) {
+                finding.diagnostic.severity = Severity::Warning;
+            }
+        }
+    }
+
+    /// Why access is wider, as far as it is not acknowledged.
+    pub(super) fn leaks(&self, wider: impl Iterator<Item = Code>) -> BTreeSet<Code> {
+        wider.filter(|code| !self.accept.contains(code)).collect()
+    }
+}
+
+/// The files to import from; `-` among them once.
+pub(super) fn texts<'a>(paths: impl Iterator<Item = &'a PathBuf> + Clone) -> Result<Vec<Source>, Failure> {
+    if paths.clone().filter(|path| path.as_os_str() == "-").nth(1).is_some() {
+        return Err(Failure::Usage("standard input can be read once: `-` is given twice".to_owned()));
+    }
+    paths.map(|path| source::read_one(path).map_err(Failure::from)).collect()
+}
+
+/// A map of names out of templates and files.
+fn map(given: &[String], placeholder: &str) -> Result<NameMap, Failure> {
+    given.iter().try_fold(NameMap::default(), |map, given| {
+        if given.contains(placeholder) {
+            return map.with_template(given, placeholder).map_err(Failure::Usage);
+        }
+        let file = source::read_one(Path::new(given))?;
+        map.with_pairs(&file.text).map_err(|error| Failure::Usage(format!("{given}: {error}")))
+    })
+}

@@ -1,0 +1,98 @@
+//! Spark's ACLs: read, carried over, compared, printed.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::answer::{ImportAnswer, SparkSetting};
+use super::arguments::{Accepted, NameArgs, texts};
+use super::manifests::{self, Granted};
+use super::{compared, told};
+use crate::cli::ask::DEFAULT_PARTITION;
+use crate::cli::ask::output::AnswerFormat;
+use crate::cli::console::Console;
+use crate::cli::{Exit, Failure};
+use crate::import::Finding;
+use crate::import::proof::Direction;
+use crate::import::spark::{Carried, Options, Spark, carry, prove};
+use crate::model::queue::QueuePath;
+
+/// What to import, and how.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct Args {
+    /// spark-defaults.conf, or - for standard input; of several, a later file counts before an earlier one
+    #[arg(required = true)]
+    file: Vec<PathBuf>,
+    /// The queue that those who administer Spark are to administer, by a QueueAcl; they may then also submit to it
+    #[arg(long, value_name = "QUEUE", value_parser = queue)]
+    queue: Option<QueuePath>,
+    #[command(flatten)]
+    names: NameArgs,
+    #[command(flatten)]
+    accepted: Accepted,
+    /// How to show it: the settings or the manifest, or everything that was found and compared
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    format: AnswerFormat,
+}
+
+/// Runs the command.
+pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let options = Options { names: args.names.read()?, queue: args.queue.clone() };
+    let texts = texts(args.file.iter())?;
+    // For programs everything is in the answer.
+    let told = if args.format == AnswerFormat::Text { console } else { Console::silent() };
+    let (mut findings, mut outcome) = (Vec::new(), None);
+    let files: Vec<&str> = texts.iter().map(|text| text.text.as_str()).collect();
+    if let Some(spark) = Spark::read(&files, &mut findings) {
+        let carried = carry(&spark, &options, &mut findings);
+        match prove(&spark, &carried, &options) {
+            Ok(proof) => outcome = Some((carried, proof)),
+            Err(error) => findings.push(Finding { file: None, diagnostic: error }),
+        }
+    }
+    args.accepted.acknowledge(&mut findings);
+    let count = told::tell(&texts, &findings, told);
+    let answer = ImportAnswer::of(&texts, &findings);
+    let Some((carried, proof)) = outcome else {
+        answer.print(args.format, console)?;
+        return Ok(Exit::Findings);
+    };
+    told.err(&compared::spark(&proof, &texts));
+    let leaks = args.accepted.leaks(proof.of(Direction::Wider).map(|difference| difference.code));
+    told::refuse(&leaks, told);
+    let answer = answer.of_spark(&texts, &proof).refused_for(&leaks);
+    if count.errors > 0 || !leaks.is_empty() {
+        answer.print(args.format, console)?;
+        return Ok(Exit::Findings);
+    }
+    let manifests = manifests(&carried);
+    if args.format != AnswerFormat::Text {
+        let settings = carried.settings.iter().map(|(key, value)| SparkSetting { key, value: value.clone() });
+        ImportAnswer { imported: true, manifests, settings: settings.collect(), ..answer }
+            .print(args.format, console)?;
+    } else if manifests.is_empty() {
+        console.out(&carried.properties())?;
+    } else {
+        let settings = carried.properties();
+        console.err(&format!(
+            "Everything else goes with each application, in its spark-defaults.conf:\n{settings}"
+        ));
+        console.out(&manifests::text(&manifests))?;
+    }
+    Ok(Exit::Clean)
+}
+
+/// The `QueueAcl` of the queue, if there is one.
+fn manifests(carried: &Carried) -> Vec<Value> {
+    let granted = carried.administrators.as_ref().map(|(path, acl)| Granted {
+        partition: DEFAULT_PARTITION.to_owned(),
+        path: path.clone(),
+        submit: None,
+        admin: Some(acl.clone()),
+    });
+    manifests::queue_acls(granted.as_slice())
+}
+
+fn queue(text: &str) -> Result<QueuePath, String> {
+    QueuePath::parse(text).map_err(|error| error.to_string())
+}

@@ -1,0 +1,118 @@
+//! The way from a tree that `YuniKorn` reads to one that queuewarden writes, as commands with the user's own names. At no step may
+//! anybody do more than before: first there is a base, then what looks on, and what writes comes last.
+
+use serde_json::{Value, json};
+
+use super::yunikorn::Args;
+use crate::model::config::Flattened;
+use crate::model::config::flatten::{Origin, Source};
+use crate::plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+
+/// The base of a tree that stands where queuewarden is to write. The shipped Role lets the operator read it.
+const NEW_BASE: &str = "yunikorn-queues";
+
+/// From where to where.
+pub(super) struct Way {
+    namespace: String,
+    /// The `ConfigMap` that the tree stands in.
+    from: &'static str,
+    /// The field and the key of it there.
+    field: &'static str,
+    at: String,
+    /// The key that `YuniKorn` reads.
+    key: String,
+    /// The `ConfigMap` to start from.
+    base: String,
+}
+
+impl Way {
+    /// From where the tree stands; a file by itself stands for `yunikorn-configs`.
+    pub(super) fn of(args: &Args, merged: &Flattened) -> Self {
+        let key = merged.queues_key();
+        let origin = merged.queues(&key).origin;
+        let from = match origin {
+            Some(Origin { source: Source::Defaults, .. }) => YUNIKORN_DEFAULTS,
+            _ => YUNIKORN_CONFIGS,
+        };
+        let stays = if from == YUNIKORN_DEFAULTS { YUNIKORN_DEFAULTS } else { NEW_BASE };
+        Self {
+            namespace: args.source.cluster.cluster_namespace.as_deref().unwrap_or("yunikorn").to_owned(),
+            from,
+            field: if origin.is_some_and(|origin| origin.binary) { "binaryData" } else { "data" },
+            at: origin.map_or_else(|| key.clone(), |origin| origin.key.clone()),
+            base: args.base_config_map.clone().unwrap_or_else(|| stays.to_owned()),
+            key,
+        }
+    }
+
+    /// It only looks on at first.
+    pub(super) fn config(&self) -> Value {
+        json!({
+            "apiVersion": "queuewarden.dev/v1alpha1",
+            "kind": "YuniKornConfig",
+            "metadata": {"name": "default"},
+            "spec": {
+                "namespace": self.namespace,
+                "base": {"configMap": self.base},
+                "output": {"configMap": YUNIKORN_CONFIGS},
+                "mode": "Observe",
+            },
+        })
+    }
+
+    /// The steps; a line that begins with three blanks is a command.
+    pub(super) fn steps(&self) -> String {
+        let Self { namespace, from, base, key, .. } = self;
+        let read = self.read();
+        let (name, copied) = if base == from {
+            ("the base stays where it is; take a copy to compare with", String::new())
+        } else {
+            let copied = format!(
+                "\x20  kubectl -n {namespace} create configmap {base} --from-file={key}=queues.yaml\n"
+            );
+            ("keep what YuniKorn reads now as the base", copied)
+        };
+        let unread = if [from, YUNIKORN_DEFAULTS, NEW_BASE].contains(&base.as_str()) {
+            String::new()
+        } else {
+            format!(
+                "   (and name {base} among the resourceNames of the Role queuewarden, which lets the operator read it)\n"
+            )
+        };
+        let falls_back = if *from == YUNIKORN_CONFIGS { self.falls_back() } else { String::new() };
+        format!(
+            "The way there, in which access is never wider than now:\n\
+             1. {name}:\n\
+             \x20  {read} > queues.yaml\n\
+             {copied}{unread}\
+             2. apply what is printed here, which only looks on (mode: Observe):\n\
+             \x20  kubectl apply -f imported.yaml\n\
+             3. see that nobody gains or loses anything:\n\
+             \x20  queuewarden diff --from queues.yaml -f queues.yaml -f imported.yaml\n\
+             \x20  kubectl wait yunikornconfig/default --for=condition=BaseResolved\n\
+             {falls_back}\
+             {}. let queuewarden write, once over the one who wrote before:\n\
+             \x20  kubectl patch yunikornconfig default --type merge -p '{{\"spec\":{{\"mode\":\"Enforce\",\"adoption\":\"Force\"}}}}'\n",
+            if falls_back.is_empty() { 4 } else { 5 }
+        )
+    }
+
+    /// What prints the tree as it stands in the cluster.
+    fn read(&self) -> String {
+        let Self { namespace, from, field, at, .. } = self;
+        let unpack = if *field == "binaryData" { " | base64 -d | gunzip" } else { "" };
+        let path = at.replace('.', "\\.");
+        format!("kubectl -n {namespace} get configmap {from} -o jsonpath='{{.{field}.{path}}}'{unpack}")
+    }
+
+    /// While the key is gone, `YuniKorn` reads `yunikorn-defaults`, and without it there, too, a tree that is open to everyone.
+    fn falls_back(&self) -> String {
+        let Self { namespace, at, key, .. } = self;
+        format!(
+            "4. where Git or Helm owns the key {at} of {YUNIKORN_CONFIGS}, take it out there; that may delete it in the cluster, so let \
+             YuniKorn fall back to the same tree first:\n\
+             \x20  kubectl -n {namespace} create configmap {YUNIKORN_DEFAULTS} --from-file={key}=queues.yaml --dry-run=client -o yaml | kubectl apply \
+             --server-side --force-conflicts --field-manager=queuewarden-import -f -\n"
+        )
+    }
+}

@@ -1,0 +1,132 @@
+//! The page: one file with everything in it, which asks no network for anything.
+//!
+//! `page/` holds its parts as they are edited; `index.html` has a place for each. The data is JSON in a script element that no browser
+//! runs, and nothing in it can end that element: `<`, `>` and `&` are escaped as JSON allows. What may run is said by a policy with the
+//! hashes of our own script and style, so that a browser which finds another one does not run it.
+
+use std::fmt::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
+
+const INDEX: &str = include_str!("page/index.html");
+const STYLE: &str = include_str!("page/style.css");
+/// One script, in the order that its parts need.
+const SCRIPTS: &[&str] = &[
+    include_str!("page/dom.js"),
+    include_str!("page/model.js"),
+    include_str!("page/tree.js"),
+    include_str!("page/grid.js"),
+    include_str!("page/queues.js"),
+    include_str!("page/panel.js"),
+    include_str!("page/lists.js"),
+    include_str!("page/app.js"),
+    include_str!("page/live.js"),
+];
+
+/// What the page's parts are put in place of; the data comes last, as it may have anything in it.
+const PLACES: [&str; 4] = ["{{policy}}", "{{style}}", "{{report}}", "{{script}}"];
+
+/// The page with a report in JSON.
+pub fn page(report: &str) -> String {
+    let script = SCRIPTS.concat();
+    let parts = [&policy(), STYLE, &escaped(report), &script];
+    let mut page = String::with_capacity(INDEX.len() + parts.iter().map(|part| part.len()).sum::<usize>());
+    let mut rest = INDEX;
+    for (place, part) in PLACES.iter().zip(parts) {
+        // The places stand in this order; a test says so.
+        let (before, behind) = rest.split_once(place).unwrap_or((rest, ""));
+        page.push_str(before);
+        page.push_str(part);
+        rest = behind;
+    }
+    page.push_str(rest);
+    page
+}
+
+/// What the page may do, for `Content-Security-Policy`: run its own script and style, and where it is served, ask there for its report
+/// anew.
+pub fn policy() -> String {
+    format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; connect-src 'self'; base-uri 'none'; \
+         form-action 'none'",
+        hash(&SCRIPTS.concat()),
+        hash(STYLE)
+    )
+}
+
+/// The hash of an element's text as policies name it.
+pub fn hash(text: &str) -> String {
+    STANDARD.encode(Sha256::digest(text))
+}
+
+/// JSON that means the same, and stays what it is inside a script element: it can neither end it nor begin a comment there
+/// (<https://html.spec.whatwg.org/multipage/scripting.html#restrictions-for-contents-of-script-elements>). These characters stand only
+/// in its strings.
+fn escaped(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                // Writing into a text does not fail.
+                _ = write!(shown, "\\u{:04x}", u32::from(c));
+            }
+            _ => shown.push(c),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_part_has_its_place_once_and_in_order() {
+        let at: Vec<_> = PLACES
+            .iter()
+            .map(|place| INDEX.match_indices(place).map(|(at, _)| at).collect::<Vec<_>>())
+            .collect();
+        assert!(at.iter().all(|at| at.len() == 1) && at.is_sorted(), "{at:?}");
+    }
+
+    #[test]
+    fn our_own_parts_stay_in_their_elements() {
+        let script = SCRIPTS.concat().to_lowercase();
+        assert!(!script.contains("</script") && !script.contains("<!--"));
+        assert!(!STYLE.to_lowercase().contains("</style"));
+        // They ask no network for anything.
+        let page = page("{}");
+        for outside in ["src=\"http", "href=\"http", "url(http", "@import", "src=\"//"] {
+            assert!(!page.contains(outside), "{outside}");
+        }
+    }
+
+    #[test]
+    fn the_policy_names_what_is_in_the_page() {
+        let page = page("{}");
+        let between = |from: &str, to: &str| {
+            let (_, behind) = page.split_once(from).unwrap();
+            behind.split_once(to).unwrap().0.to_owned()
+        };
+        let policy = policy();
+        assert!(policy.contains(&hash(&between("<style>", "</style>"))));
+        assert!(policy.contains(&hash(&between("<script type=\"module\">", "</script>"))));
+        assert_eq!(between("http-equiv=\"Content-Security-Policy\" content=\"", "\""), policy);
+    }
+
+    proptest! {
+        #[test]
+        fn no_data_ends_its_element_and_all_of_it_is_read_back(text in "(</script|<!--|<script|\\]\\]>|&amp;|[\"'<>&\\\\\u{2028}\u{202e}a-z {}%$]){0,12}") {
+            let json = serde_json::json!({ "name": text, "report": "{{script}}" }).to_string();
+            let page = page(&json);
+            let (_, behind) = page.split_once("id=\"report\">").unwrap();
+            let (data, _) = behind.split_once("</script>").unwrap();
+            prop_assert!(!data.contains(['<', '>', '&']));
+            let read: serde_json::Value = serde_json::from_str(data).unwrap();
+            prop_assert_eq!(read, serde_json::from_str::<serde_json::Value>(&json).unwrap());
+        }
+    }
+}

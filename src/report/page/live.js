@@ -1,0 +1,68 @@
+// The live page: asks for its document again and again, and says so when it gets none.
+
+class Live {
+    constructor(page, { url, seconds }) {
+        this.page = page;
+        this.url = url;
+        this.pause = Math.max(seconds, 1) * 1000;
+        this.tag = null;
+        byId('sign-out').hidden = false;
+        byId('sign-out').addEventListener('click', () => this.signOut());
+        this.later();
+    }
+
+    /** Ends the session; the page is then the form again. */
+    async signOut() {
+        try {
+            await fetch('sign-out', { method: 'POST', credentials: 'same-origin', signal: AbortSignal.timeout(30_000) });
+            location.reload();
+        } catch {
+            this.say('stale', 'Not signed out: the server does not answer');
+        }
+    }
+
+    later() {
+        setTimeout(() => this.ask().finally(() => this.later()), this.pause);
+    }
+
+    /** A page that nobody looks at asks for nothing. */
+    async ask() {
+        if (document.hidden) {
+            return;
+        }
+        try {
+            const answer = await fetch(this.url, {
+                headers: this.tag ? { 'If-None-Match': this.tag } : {}, cache: 'no-store', credentials: 'same-origin', redirect: 'error', signal: AbortSignal.timeout(30_000),
+            });
+            if (answer.status === 200) {
+                const report = await answer.json();
+                this.tag = answer.headers.get('ETag');
+                this.page.take(report);
+                this.say('live', 'Live');
+            } else if (answer.status === 304) {
+                this.say('live', 'Live');
+            } else if (answer.status === 401 || answer.status === 403) {
+                this.say('stale', 'Signed out: reload the page to sign in');
+            } else {
+                this.say('stale', `Not updated: the server answers ${answer.status}`);
+            }
+        } catch {
+            this.say('stale', 'Not updated: the server does not answer');
+        }
+    }
+
+    say(state, words) {
+        const badge = byId('live');
+        if (badge.textContent !== words) {
+            badge.textContent = words;
+        }
+        badge.className = `live ${state}`;
+        badge.hidden = false;
+    }
+}
+
+const report = JSON.parse(byId('report').textContent);
+const page = new Page(report);
+if (report.live) {
+    new Live(page, report.live).say('live', 'Live');
+}
