@@ -297,7 +297,7 @@ mod tests {
     fn a_text_that_stops_yunikorn_is_told() {
         assert_eq!(starts(TREE).level, Level::Ok);
         for text in
-            ["", "partitions: [", "partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]"]
+            ["partitions: [", "partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]"]
         {
             assert_eq!(starts(text).level, Level::Fail, "{text}");
         }
