@@ -142,23 +142,24 @@ impl Reconciler {
         if self.ask_for_queues(&snapshot, &plan).await {
             (snapshot, plan) = self.plan().await?;
         }
+        // First the doors, then the statuses: whoever waits for `Ready` and then asks hears of what they waited for.
+        self.publish(&snapshot, &plan).await;
         if self.leadership.holds() {
             failed |= !self.report(&snapshot, &plan).await;
         }
         self.health.metrics.planned(&snapshot, &plan);
         let paused = paused.or_else(|| mirror_paused.then(|| self.pause.rest()));
         let due = self.next(failed, paused, &plan);
-        self.publish(snapshot, plan).await;
         self.health.planned();
         Some(due)
     }
 
     /// From now on the doors answer by this. Off the runtime's threads: large configurations take long.
-    async fn publish(&self, snapshot: Snapshot, plan: Plan) {
+    async fn publish(&self, snapshot: &Snapshot, plan: &Plan) {
         if !self.publisher.is_read() {
             return;
         }
-        let before = self.publisher.last();
+        let (snapshot, plan, before) = (snapshot.clone(), plan.clone(), self.publisher.last());
         let made = tokio::task::spawn_blocking(move || Knowledge::of(snapshot, plan, before.as_deref()));
         match made.await {
             Ok(knowledge) => {
