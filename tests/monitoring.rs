@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,9 +11,7 @@ use queuewarden::operator::metrics::Metrics;
 use queuewarden::operator::watch::Progress;
 use queuewarden::operator::world::Kind;
 use queuewarden::plan::plan;
-use queuewarden::plan::snapshot::{
-    ConfigMapState, ConfigSpec, Entry, Meta, Observed, Snapshot, YUNIKORN_DEFAULTS,
-};
+use queuewarden::plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, YUNIKORN_DEFAULTS};
 use queuewarden::server::knowledge::Knowledge;
 use regex::Regex;
 use serde_json::Value;
@@ -40,16 +39,10 @@ fn snapshot() -> Snapshot {
     };
     let meta = Meta { name: "default".into(), ..Meta::default() };
     Snapshot {
-        now: Timestamp::UNIX_EPOCH,
         config: Some(Entry { meta, spec: Ok(ConfigSpec::default()), in_force: None }),
-        queue_acls: Vec::new(),
-        policies: Vec::new(),
-        access_tests: Vec::new(),
         defaults: Some(base.clone()),
         base: Some(base),
-        output: None,
-        mirror: None,
-        observed: Observed::default(),
+        ..Snapshot::empty(Timestamp::UNIX_EPOCH)
     }
 }
 
@@ -65,7 +58,7 @@ fn exposed() -> String {
     metrics.drifted("deleted");
     metrics.patched(Kind::QueueAcl, "patched");
     metrics.asked("config", "200".into(), Duration::ZERO);
-    metrics.doors.knows(&Knowledge::of(snapshot, plan, None));
+    metrics.doors.knows(&Knowledge::of(Arc::new(snapshot), &plan, None));
     metrics.doors.ended("closed");
     metrics.doors.answered("/validate", 200, Duration::ZERO);
     metrics.doors.decided("submit", "allow", "acl");

@@ -57,12 +57,13 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         let unknown = question::unknown(tree, &queue);
         let parent = question::parent(tree, right, &queue).filter(|_| allowed);
         unknown.iter().chain(&parent).for_each(|note| console.note(note));
-        console.out(&match args.format {
-            AnswerFormat::Text if allowed => "yes\n".to_owned(),
-            AnswerFormat::Text => format!("no - {}\n", output::visible(&answers.reason(&decision))),
-            AnswerFormat::Json => output::json(&answers.decision(&decision))?,
-            AnswerFormat::Yaml => output::yaml(&answers.decision(&decision))?,
-        })?;
+        let line = || {
+            if allowed {
+                return "yes\n".to_owned();
+            }
+            format!("no - {}\n", output::visible(&answers.reason(&decision)))
+        };
+        console.out(&args.format.show(line, || answers.decision(&decision))?)?;
     }
     Ok(Exit::yes(allowed))
 }

@@ -60,11 +60,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let tree = asked.tree()?;
     let decision = decide(tree, right, &queue, &identity);
     let answers = Answers { configuration: &asked.configuration, tree };
-    console.out(&match args.format {
-        AnswerFormat::Text => text(&answers, &decision),
-        AnswerFormat::Json => output::json(&answers.decision(&decision))?,
-        AnswerFormat::Yaml => output::yaml(&answers.decision(&decision))?,
-    })?;
+    console.out(&args.format.show(|| text(&answers, &decision), || answers.decision(&decision))?)?;
     Ok(Exit::yes(decision.allowed()))
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::ask::Notes;
-use super::ask::output::{self, AnswerFormat, Table, visible};
+use super::ask::output::{AnswerFormat, Table, visible};
 use super::console::Console;
 use super::installed::objects::{self, Attention, Standing};
 use super::installed::operator::{self, OperatorState};
@@ -107,11 +107,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let installed = args.reach.open()?;
     installed.notes.tell(console);
     let answer = look(&installed, &args.reach);
-    console.out(&match args.output {
-        AnswerFormat::Text => text(&answer, args.all),
-        AnswerFormat::Json => output::json(&answer)?,
-        AnswerFormat::Yaml => output::yaml(&answer)?,
-    })?;
+    console.out(&args.output.show(|| text(&answer, args.all), || &answer)?)?;
     Ok(Exit::yes(answer.ready))
 }
 

@@ -143,6 +143,7 @@ impl Reconciler {
             (snapshot, plan) = self.plan().await?;
         }
         // First the doors, then the statuses: whoever waits for `Ready` and then asks hears of what they waited for.
+        let (snapshot, plan) = (Arc::new(snapshot), Arc::new(plan));
         self.publish(&snapshot, &plan).await;
         if self.leadership.holds() {
             failed |= !self.report(&snapshot, &plan).await;
@@ -155,12 +156,12 @@ impl Reconciler {
     }
 
     /// From now on the doors answer by this. Off the runtime's threads: large configurations take long.
-    async fn publish(&self, snapshot: &Snapshot, plan: &Plan) {
+    async fn publish(&self, snapshot: &Arc<Snapshot>, plan: &Arc<Plan>) {
         if !self.publisher.is_read() {
             return;
         }
-        let (snapshot, plan, before) = (snapshot.clone(), plan.clone(), self.publisher.last());
-        let made = tokio::task::spawn_blocking(move || Knowledge::of(snapshot, plan, before.as_deref()));
+        let (snapshot, plan, before) = (Arc::clone(snapshot), Arc::clone(plan), self.publisher.last());
+        let made = tokio::task::spawn_blocking(move || Knowledge::of(snapshot, &plan, before.as_deref()));
         match made.await {
             Ok(knowledge) => {
                 self.health.metrics.doors.knows(&knowledge);

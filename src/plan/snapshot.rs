@@ -50,6 +50,24 @@ pub struct Snapshot {
     pub observed: Observed,
 }
 
+impl Snapshot {
+    /// A cluster in which nothing was found.
+    pub fn empty(now: Timestamp) -> Self {
+        Self {
+            now,
+            config: None,
+            queue_acls: Vec::new(),
+            policies: Vec::new(),
+            access_tests: Vec::new(),
+            defaults: None,
+            base: None,
+            output: None,
+            mirror: None,
+            observed: Observed::default(),
+        }
+    }
+}
+
 /// One object of ours: who it is, what it wants (or why that cannot be read), and what its status remembers.
 #[derive(Debug, Clone)]
 pub struct Entry<S, M> {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::access::testing::text;
 use crate::model::config::verdict;
-use crate::plan::snapshot::{ConfigMapState, Entry, Meta, Observed, QueueAclSpec, Snapshot, Touch};
+use crate::plan::snapshot::{ConfigMapState, Entry, Meta, QueueAclSpec, Snapshot, Touch};
 
 /// A report about queues, with what the validators say.
 fn told(queues: &[crate::access::testing::Queue<'_>]) -> Vec<(String, Option<String>, Option<Right>)> {
@@ -61,18 +61,7 @@ fn touch(manager: &str, time: Option<&str>) -> Touch {
 }
 
 fn snapshot() -> Snapshot {
-    Snapshot {
-        now: "2026-06-01T12:00:00Z".parse().unwrap(),
-        config: None,
-        queue_acls: Vec::new(),
-        policies: Vec::new(),
-        access_tests: Vec::new(),
-        defaults: None,
-        base: None,
-        output: None,
-        mirror: None,
-        observed: Observed::default(),
-    }
+    Snapshot::empty("2026-06-01T12:00:00Z".parse().unwrap())
 }
 
 #[test]

@@ -25,9 +25,7 @@ pub struct Knowledge {
     /// SHA-256 of everything that access answers depend on, in hexadecimal digits.
     pub hash: String,
     /// What was seen.
-    pub snapshot: Snapshot,
-    /// What was planned.
-    pub plan: Plan,
+    pub snapshot: Arc<Snapshot>,
     /// The queues that the scheduler runs, or why nobody knows them.
     pub queues: Result<Arc<Queues>, String>,
     /// What the admission controller was told.
@@ -76,10 +74,10 @@ impl Queues {
 
 impl Knowledge {
     /// What follows from a round. What `before` knew is taken over where nothing has changed.
-    pub fn of(snapshot: Snapshot, plan: Plan, before: Option<&Self>) -> Self {
+    pub fn of(snapshot: Arc<Snapshot>, plan: &Plan, before: Option<&Self>) -> Self {
         let text = text_in_force(&snapshot);
         let running = snapshot.observed.loaded_text.as_deref();
-        let attributions = attributions(&text, &snapshot, &plan);
+        let attributions = attributions(&text, &snapshot, plan);
         let flat = merged(&snapshot);
         let keys = flat.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
         let hash = hash(&text, &attributions, &keys, running);
@@ -88,7 +86,7 @@ impl Knowledge {
         let queues = queues.unwrap_or_else(|| queues_of(&text, running, &attributions).map(Arc::new));
         let conf = same.map_or_else(|| Conf::from_keys(&keys).0, |before| before.conf.clone());
         let user_info = user_info(&snapshot);
-        Self { made: snapshot.now, hash, snapshot, plan, queues, conf, user_info }
+        Self { made: snapshot.now, hash, snapshot, queues, conf, user_info }
     }
 
     /// Whether nothing is ever said of what is created there: `YuniKorn`'s own namespace, and those of the cluster.

@@ -17,7 +17,7 @@ use super::knowledge::{Knowledge, Publisher};
 use crate::operator::applications::Applications;
 use crate::operator::health::Health;
 use crate::plan::plan;
-use crate::plan::snapshot::{ConfigMapState, Observed, Snapshot, YUNIKORN_DEFAULTS};
+use crate::plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
 
 /// A client of an API server that answers so.
 pub(super) fn client<F, A>(answer: F) -> Client
@@ -48,18 +48,7 @@ pub(super) fn not_found() -> Response<Body> {
 
 /// A cluster in which there is nothing.
 pub(super) fn snapshot() -> Snapshot {
-    Snapshot {
-        now: "2026-06-01T12:00:00Z".parse().unwrap(),
-        config: None,
-        queue_acls: Vec::new(),
-        policies: Vec::new(),
-        access_tests: Vec::new(),
-        defaults: None,
-        base: None,
-        output: None,
-        mirror: None,
-        observed: Observed::default(),
-    }
+    Snapshot::empty("2026-06-01T12:00:00Z".parse().unwrap())
 }
 
 /// `yunikorn-defaults` with one key.
@@ -99,7 +88,7 @@ impl Door {
     /// From now on this is known.
     pub(super) fn learn(&self, snapshot: Snapshot) {
         let plan = plan(&snapshot);
-        self.publisher.publish(Knowledge::of(snapshot, plan, None));
+        self.publisher.publish(Knowledge::of(Arc::new(snapshot), &plan, None));
     }
 
     /// The answer; its body is null where it is no JSON.

@@ -35,6 +35,24 @@ pub enum AnswerFormat {
     Yaml,
 }
 
+impl AnswerFormat {
+    /// The answer as it is printed: its words, or what programs read.
+    ///
+    /// # Errors
+    /// As [`json`].
+    pub fn show<A: Serialize>(
+        self,
+        text: impl FnOnce() -> String,
+        answer: impl FnOnce() -> A,
+    ) -> Result<String, Failure> {
+        match self {
+            Self::Text => Ok(text()),
+            Self::Json => json(&answer()),
+            Self::Yaml => yaml(&answer()),
+        }
+    }
+}
+
 /// How a list is shown, as arguments.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub struct FormatArgs {

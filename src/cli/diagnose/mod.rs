@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::ask::Notes;
-use super::ask::output::{self, AnswerFormat, visible};
+use super::ask::output::{AnswerFormat, visible};
 use super::console::Console;
 use super::installed::{Installed, ReachArgs};
 use super::status::EXIT_CODES;
@@ -109,11 +109,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let installed = args.reach.open()?;
     installed.notes.tell(console);
     let answer = diagnose(&installed, &args.reach);
-    console.out(&match args.output {
-        AnswerFormat::Text => text(&answer, args.quiet),
-        AnswerFormat::Json => output::json(&answer)?,
-        AnswerFormat::Yaml => output::yaml(&answer)?,
-    })?;
+    console.out(&args.output.show(|| text(&answer, args.quiet), || &answer)?)?;
     let bad = if args.strict { Level::Warn } else { Level::Fail };
     Ok(Exit::yes(answer.level < bad))
 }

@@ -238,7 +238,7 @@ async fn others(client: &Client) -> Line {
 mod tests {
     use super::*;
     use crate::cli::diagnose::Level;
-    use crate::plan::snapshot::{BinaryValue, ConfigMapState, Observed, Owner};
+    use crate::plan::snapshot::{BinaryValue, ConfigMapState, Owner};
 
     const TREE: &str = "partitions: [{name: default, queues: [{name: root}]}]";
 
@@ -252,18 +252,7 @@ mod tests {
             owners: [("queues.yaml".to_owned(), owners.iter().map(owner).collect())].into(),
             ..ConfigMapState::default()
         };
-        Snapshot {
-            now: jiff::Timestamp::UNIX_EPOCH,
-            config: None,
-            queue_acls: Vec::new(),
-            policies: Vec::new(),
-            access_tests: Vec::new(),
-            defaults: None,
-            base: None,
-            output: Some(output),
-            mirror: None,
-            observed: Observed::default(),
-        }
+        Snapshot { output: Some(output), ..Snapshot::empty(jiff::Timestamp::UNIX_EPOCH) }
     }
 
     fn level(check: &str, snapshot: &Snapshot) -> Level {

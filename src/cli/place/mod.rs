@@ -12,7 +12,7 @@ pub mod words;
 pub mod workload;
 
 use super::ask::identity::IdentityArgs;
-use super::ask::output::{self, AnswerFormat};
+use super::ask::output::AnswerFormat;
 use super::ask::{Asked, SourceArgs};
 use super::console::Console;
 use super::{Exit, Failure};
@@ -64,11 +64,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     };
     let answers = Answers { configuration: &asked.configuration, tree };
     let answer = Asking { answers, placer: &placer, submission: &submission, placement: &placement }.answer();
-    console.out(&match args.format {
-        AnswerFormat::Text => text::text(&answer),
-        AnswerFormat::Json => output::json(&answer)?,
-        AnswerFormat::Yaml => output::yaml(&answer)?,
-    })?;
+    console.out(&args.format.show(|| text::text(&answer), || &answer)?)?;
     match placement.outcome {
         Outcome::Placed { .. } => Ok(Exit::Clean),
         Outcome::Rejected { .. } | Outcome::Crashes { .. } => Ok(Exit::Findings),

@@ -70,16 +70,10 @@ fn entry<S, M>(name: &str, spec: S) -> Entry<S, M> {
 fn cluster(base: &str) -> Snapshot {
     let defaults = map(YUNIKORN_DEFAULTS, &[(KEY, base)]);
     Snapshot {
-        now: now(),
         config: Some(entry("default", ConfigSpec::default())),
-        queue_acls: Vec::new(),
-        policies: Vec::new(),
-        access_tests: Vec::new(),
         defaults: Some(defaults.clone()),
         base: Some(defaults),
-        output: None,
-        mirror: None,
-        observed: Observed::default(),
+        ..Snapshot::empty(now())
     }
 }
 
