@@ -44,14 +44,14 @@ pub struct Args {
 /// When the operator cannot begin.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     let logging = telemetry::start(args.log_format, &args.log_level)
-        .map_err(|error| Failure::Usage(format!("--log-level: {error}")))?;
+        .map_err(|error| Failure::Usage(error.to_string()))?;
     let options = Options {
         listen: args.listen,
         leader_elect: args.leader_elect,
         identity: args.identity.clone().unwrap_or_else(random_identity),
         namespace: args.namespace.clone(),
         https: args.doors.https(args.namespace.as_deref()).map_err(Failure::Usage)?,
-        logging,
+        logging: logging.clone(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -61,6 +61,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     let ended = runtime.block_on(operator::run(options));
     // A plan that is still being made is not waited for.
     runtime.shutdown_timeout(Duration::from_secs(1));
+    logging.end();
     ended.map_err(|error| Failure::Operator(error.to_string()))?;
     Ok(Exit::Clean)
 }
