@@ -56,7 +56,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         }
     };
     let asked = args.source.open(console)?;
-    let identity = args.identity.resolve(&asked)?;
+    let identity = args.identity.resolve(&asked, console)?;
     let tree = asked.tree()?;
     let decision = decide(tree, right, &queue, &identity);
     let answers = Answers { configuration: &asked.configuration, tree };

@@ -35,7 +35,7 @@ pub struct Args {
 /// When the question cannot be decided, or nobody takes the output.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let asked = args.source.open(console)?;
-    let identity = args.identity.resolve(&asked)?;
+    let identity = args.identity.resolve(&asked, console)?;
     let answers = Answers { configuration: &asked.configuration, tree: asked.tree()? };
     let answer = answer(&answers, args, &identity);
     let nothing = answer.rights.is_empty();

@@ -181,7 +181,7 @@ pub fn run(asking: Asking<'_>, show: Show, console: Console) -> Result<Exit, Fai
     let verb = asking.verb()?;
     asking.reads_standard_input_once()?;
     let asked = asking.source.open(console)?;
-    let identity = asking.identity.resolve(&asked)?;
+    let identity = asking.identity.resolve(&asked, console)?;
     let tree = asked.tree()?;
     let acl = args.acl(console)?;
     let decision = application::decide(tree, Question { verb, application: &acl, queue: &queue }, &identity);

@@ -1,8 +1,10 @@
 //! Whom a question is asked about.
 
 use super::Asked;
+use super::groups::GroupsArgs;
 use crate::cli::Failure;
-use crate::model::identity::Identity;
+use crate::cli::console::Console;
+use crate::model::identity::{GroupResolver as _, Identity, Resolution, ResolverKind};
 
 /// Whom a question is asked about.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -13,30 +15,53 @@ pub struct IdentityArgs {
     /// A group that the user is in; may be repeated. Without any, groups are resolved as YuniKorn does it
     #[arg(long = "as-group", value_name = "GROUP", requires = "user")]
     pub groups: Vec<String>,
+    /// Where groups come from that are not named
+    #[command(flatten)]
+    pub source: GroupsArgs,
 }
 
 impl IdentityArgs {
-    /// The user with the groups that `YuniKorn` would see.
+    /// The user with the groups that `YuniKorn` would see: those that are given, or else what the resolver answers.
+    ///
+    /// # Errors
+    /// When nobody is named and there is no cluster that would say who asks, no such user can be, or the groups cannot be known.
+    pub fn resolve(&self, asked: &Asked, console: Console) -> Result<Identity, Failure> {
+        let claimed = self.claimed(asked)?;
+        if self.user.is_none() || !claimed.groups.is_empty() {
+            return Ok(claimed);
+        }
+        match self
+            .source
+            .resolver(ResolverKind::in_force(&asked.configuration.config), console)?
+            .resolve(&claimed.user)
+        {
+            Resolution::Groups(groups) => Ok(Identity { groups, ..claimed }),
+            Resolution::Failed(why) | Resolution::Undecided(why) => Err(unresolved(&why)),
+        }
+    }
+
+    /// Who is named, with the groups as they are given; or who asks the cluster.
     ///
     /// # Errors
     /// When nobody is named and there is no cluster that would say who asks, or no such user can be.
-    pub fn resolve(&self, asked: &Asked) -> Result<Identity, Failure> {
+    pub fn claimed(&self, asked: &Asked) -> Result<Identity, Failure> {
         match (&self.user, &asked.cluster) {
             (Some(user), _) if user.is_empty() => {
                 Err(Failure::Usage("--as is empty: YuniKorn knows no user without a name".to_owned()))
             }
-            (Some(user), _) => Ok(self.named(user)),
+            (Some(user), _) => Ok(Identity { user: user.clone(), groups: self.groups.clone() }),
+            (None, _) if self.source.groups_from.is_some() => Err(Failure::Usage(
+                "--groups-from says which groups a user is in: name the user, --as USER".to_owned(),
+            )),
             (None, Some(cluster)) => cluster.whoami(),
             (None, None) => Err(Failure::Usage(
                 "who is it about? With -f name the user: --as USER [--as-group GROUP]...".to_owned(),
             )),
         }
     }
+}
 
-    /// Groups that are given count as they are; without any, `YuniKorn` without a resolver puts a user into the group of its
-    /// own name (yunikorn-core `usergroup_no_resolver.go`).
-    fn named(&self, user: &str) -> Identity {
-        let groups = if self.groups.is_empty() { vec![user.to_owned()] } else { self.groups.clone() };
-        Identity { user: user.to_owned(), groups }
-    }
+/// The groups of a user are not known, and why.
+pub fn unresolved(why: &str) -> Failure {
+    Failure::Undecided(format!("{why}; --as-group names them, or --groups-from says where they are"))
 }

@@ -3,12 +3,13 @@
 //! * [`configuration`]: what is asked about: trees with origins, and places in the [`texts`] they were read from.
 //! * [`files`], [`cluster`], [`live`]: the three ways to a configuration.
 //! * [`rendered`]: what the operator would write.
-//! * [`identity`], [`question`]: whom and what it is asked about.
+//! * [`identity`] with [`groups`], [`question`]: whom and what it is asked about.
 //! * [`output`], [`schemas`]: what people and programs get.
 
 pub mod cluster;
 pub mod configuration;
 pub mod files;
+pub mod groups;
 pub mod identity;
 pub mod live;
 pub mod output;

@@ -3,7 +3,7 @@
 use crate::access::placement::Workload;
 use crate::cli::Failure;
 use crate::cli::ask::Asked;
-use crate::cli::ask::identity::IdentityArgs;
+use crate::cli::ask::identity::{IdentityArgs, unresolved};
 use crate::cli::console::Console;
 use crate::model::admission::request::{Pod, USER_INFO, USERNAME};
 use crate::model::admission::user_info::{Source, Submitter};
@@ -37,9 +37,10 @@ pub fn user(
     let claimed = claimed(args, workload, asked, console)?;
     let mut claim = Claim::new(&claimed.user, &claimed.groups);
     claim.forced = !workload.node_name.is_empty();
-    match identify(claim, ResolverKind::in_force(&asked.configuration.config).here(), Version::default()) {
+    let resolver = args.source.resolver(ResolverKind::in_force(&asked.configuration.config), console)?;
+    match identify(claim, &resolver, Version::default()) {
         Ok(identity) => Ok(User::Taken(identity)),
-        Err(Refusal::Undecided(why)) => Err(Failure::Undecided(format!("{why}; --as-group names them"))),
+        Err(Refusal::Undecided(why)) => Err(unresolved(&why)),
         Err(refusal) => {
             let message = refusal.to_string();
             Ok(User::Refused { claimed, message })
@@ -58,9 +59,7 @@ fn claimed(
         Pod { labels: workload.labels.clone(), annotations: workload.annotations.clone(), ..Pod::default() };
     let Submitter { user, groups, source } = Submitter::of(&pod, Version::default());
     if args.user.is_some() || source == Source::Nothing {
-        let named = args.resolve(asked)?;
-        let groups = if args.user.is_some() { args.groups.clone() } else { named.groups };
-        return Ok(Identity { user: named.user, groups });
+        return args.claimed(asked);
     }
     console.note(&match &source {
         Source::Label => format!("the user is {user}, by the pod's label {USERNAME}"),

@@ -9,6 +9,7 @@ use crate::api::review::{Kind, access, admission};
 use crate::cli::Failure;
 use crate::cli::ask::configuration::Configuration;
 use crate::cli::ask::files::Given;
+use crate::cli::ask::groups::Groups;
 use crate::cli::console::Console;
 use crate::cli::report;
 use crate::model::admission::{Conf, Outcome, Request, Surroundings, evaluate};
@@ -23,13 +24,21 @@ pub struct Knowledge {
     conf: Conf,
 }
 
+/// Who asks, and what is known of those who are asked about.
+#[derive(Debug)]
+pub struct Parties {
+    /// Who sends `SelfSubjectAccessReview`s.
+    pub asker: Option<Identity>,
+    /// Where groups come from that a review does not name.
+    pub groups: Groups,
+}
+
 /// Answers reviews.
 #[derive(Debug)]
 pub struct Judge<'a> {
     tree: Result<&'a Tree, String>,
-    resolver: ResolverKind,
+    parties: Parties,
     conf: Conf,
-    asker: Option<Identity>,
     cluster: Cluster,
 }
 
@@ -65,34 +74,34 @@ impl Knowledge {
         }
         Ok(Self { configuration, conf })
     }
+
+    /// The resolver that the scheduler has; none where the configuration is not to be had.
+    pub fn resolver(&self) -> ResolverKind {
+        self.configuration.as_ref().map_or(ResolverKind::None, |known| ResolverKind::in_force(&known.config))
+    }
 }
 
 impl<'a> Judge<'a> {
-    /// Answers from what is known; `asker` sends the `SelfSubjectAccessReview`s.
+    /// Answers from what is known.
     ///
     /// # Errors
     /// When there is no such partition.
     pub fn new(
         knowledge: &'a Option<Knowledge>,
         partition: &str,
-        asker: Option<Identity>,
+        parties: Parties,
         cluster: Cluster,
     ) -> Result<Self, Failure> {
-        let (tree, resolver) = match knowledge.as_ref().map(|knowledge| &knowledge.configuration) {
-            None => {
-                let why = "no configuration was given: add a queues.yaml or ConfigMaps with -f";
-                (Err(why.to_owned()), ResolverKind::None)
-            }
-            Some(Err(why)) => (Err(why.clone()), ResolverKind::None),
-            Some(Ok(configuration)) => {
-                (Ok(configuration.tree(partition)?), ResolverKind::in_force(&configuration.config))
-            }
+        let tree = match knowledge.as_ref().map(|knowledge| &knowledge.configuration) {
+            None => Err("no configuration was given: add a queues.yaml or ConfigMaps with -f".to_owned()),
+            Some(Err(why)) => Err(why.clone()),
+            Some(Ok(configuration)) => Ok(configuration.tree(partition)?),
         };
         let conf = knowledge.as_ref().map_or_else(
             || Conf::from_keys(&std::collections::BTreeMap::new()).0,
             |known| known.conf.clone(),
         );
-        Ok(Self { tree, resolver, conf, asker, cluster })
+        Ok(Self { tree, parties, conf, cluster })
     }
 
     /// The review, answered.
@@ -107,10 +116,10 @@ impl<'a> Judge<'a> {
     }
 
     fn access(&self, kind: Kind, document: Value) -> Result<Answered, Diagnostic> {
-        let asked = access::read(kind, &document, self.asker.as_ref())?;
+        let asked = access::read(kind, &document, self.parties.asker.as_ref())?;
         let answer = match (review::read(&asked), &self.tree) {
             (Err(none), _) => Answer::from(none),
-            (Ok(_), Ok(tree)) => review::answer(&asked, world(tree, self.resolver.here())),
+            (Ok(_), Ok(tree)) => review::answer(&asked, world(tree, &self.parties.groups)),
             (Ok(_), Err(why)) => Answer::undecided("configuration", why),
         };
         let opinion = match (&answer.evaluation_error, answer.opinion) {

@@ -22,7 +22,7 @@ use super::input::source;
 use super::{Exit, Failure, moment, report};
 use crate::model::identity::Identity;
 use crate::text::diag::Diagnostic;
-use judge::{Judge, Knowledge};
+use judge::{Judge, Knowledge, Parties};
 use output::{Format, Printer};
 use sorted::{Batch, Sorted};
 
@@ -86,10 +86,11 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     if batches.is_empty() {
         return Err(Failure::Usage("there is no review in the files".to_owned()));
     }
-    let IdentityArgs { user, groups } = args.asker.clone();
+    let IdentityArgs { user, groups, source } = args.asker.clone();
     let asker = user.map(|user| Identity { user, groups });
     let knowledge = args.knowledge(configuration, console)?;
-    let judge = Judge::new(&knowledge, &args.partition, asker, cluster)?;
+    let groups = source.resolver(knowledge.as_ref().map(Knowledge::resolver).unwrap_or_default(), console)?;
+    let judge = Judge::new(&knowledge, &args.partition, Parties { asker, groups }, cluster)?;
     let mut session =
         Session { judge, printer: Printer::new(args.format, console), console, tally: Tally::default() };
     for batch in batches {

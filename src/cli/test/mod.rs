@@ -10,10 +10,12 @@ pub mod tap;
 pub mod text;
 
 use super::ask::files::Given;
+use super::ask::groups::GroupsArgs;
 use super::ask::output;
 use super::console::Console;
 use super::findings::plural;
 use super::{Exit, Failure, InputArgs};
+use crate::model::identity::ResolverKind;
 use answer::TestAnswer;
 
 /// What the shell and the reader of the output need to know.
@@ -30,6 +32,9 @@ be read.";
 pub struct Args {
     #[command(flatten)]
     input: InputArgs,
+    /// Where groups come from that a test does not name
+    #[command(flatten)]
+    groups: GroupsArgs,
     /// How to show it
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     format: Format,
@@ -60,7 +65,8 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let (inputs, base) = args.input.read(None)?;
     let suites = suite::read(&inputs, console)?;
     let configuration = Given::of(inputs, base, args.input.now, console)?.configuration(console)?;
-    let results = suite::results(&suites, &configuration);
+    let groups = args.groups.resolver(ResolverKind::in_force(&configuration.config), console)?;
+    let results = suite::results(&suites, &configuration, &groups);
     let answer = TestAnswer::of(&results, &configuration);
     console.out(&match args.format {
         Format::Plain => text::text(&answer, args.verbose),

@@ -14,7 +14,7 @@ use crate::cli::console::Console;
 use crate::cli::findings::{self, plural};
 use crate::cli::input::object::{Kind, Object};
 use crate::cli::input::{Finding, Inputs};
-use crate::model::identity::ResolverKind;
+use crate::model::identity::GroupResolver;
 use crate::plan::snapshot::AccessTestSpec;
 
 /// One test.
@@ -82,14 +82,14 @@ fn suite(inputs: &Inputs, object: &Object) -> Result<Suite, Vec<Finding>> {
     }
 }
 
-/// Checks everything; reasons say where what grants is written.
-pub fn results<'s>(suites: &'s [Suite], configuration: &Configuration) -> Vec<Results<'s>> {
+/// Checks everything; reasons say where what grants is written. `groups` knows those that a test does not name.
+pub fn results<'s>(
+    suites: &'s [Suite],
+    configuration: &Configuration,
+    groups: &(dyn GroupResolver + Sync),
+) -> Vec<Results<'s>> {
     let explain = |tree: &Tree, decision: &Decision| Answers { configuration, tree }.reason(decision);
-    let world = World {
-        trees: configuration.trees(),
-        resolver: ResolverKind::in_force(&configuration.config).here(),
-        explain: &explain,
-    };
+    let world = World { trees: configuration.trees(), resolver: groups, explain: &explain };
     let of = |suite: &'s Suite| Results { suite, checks: run(&suite.spec.expectations, world) };
     suites.iter().map(of).collect()
 }

@@ -8,7 +8,7 @@
 //! eve: []          # known, and in no group
 //! ```
 //!
-//! Whoever is not in it cannot be resolved, as with the resolver for tests of `YuniKorn`.
+//! Of whoever is not in it nothing is known: that a file says nothing does not mean that `YuniKorn` would refuse them.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ impl GroupResolver for GroupsFile {
     fn resolve(&self, user: &str) -> Resolution {
         match self.groups.get(user) {
             Some(groups) => Resolution::Groups(groups.clone()),
-            None => Resolution::Failed(format!("lookup failed for user: {user}")),
+            None => Resolution::Undecided(format!("the file of groups does not have {}", quoted(user))),
         }
     }
 }
@@ -93,8 +93,11 @@ mod tests {
         assert_eq!(groups(text, "eve"), list(&[]));
         assert_eq!(groups(text, "nil"), list(&[]));
         assert_eq!(groups(text, "1"), list(&["2"]));
-        assert_eq!(groups(text, "Sue"), Resolution::Failed("lookup failed for user: Sue".into()));
-        assert_eq!(groups("", "sue"), Resolution::Failed("lookup failed for user: sue".into()));
+        assert_eq!(
+            groups(text, "Sue"),
+            Resolution::Undecided("the file of groups does not have `Sue`".into())
+        );
+        assert_eq!(groups("", "sue"), Resolution::Undecided("the file of groups does not have `sue`".into()));
         assert_eq!(
             GroupsFile::read(text).unwrap().0.users().collect::<Vec<_>>(),
             ["1", "bob", "eve", "nil", "sue"]
