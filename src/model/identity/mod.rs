@@ -6,19 +6,14 @@
 //! * [`convert`]: from a request to an identity, or YuniKorn's refusal.
 //! * [`resolver`]: where groups come from.
 //! * [`accounts`]: groups by numbers, as operating systems keep them.
-//! * [`groups_file`]: users and groups written in a file.
 //! * [`cache`]: what a scheduler has seen before decides about what it sees next.
-//! * [`codes`]: the findings.
 
 pub mod accounts;
 pub mod cache;
-pub mod codes;
 pub mod convert;
-pub mod groups_file;
 pub mod resolver;
 
 pub use cache::UserCache;
-pub use codes::CODES;
 pub use convert::{Claim, Refusal, identify};
 pub use resolver::{GroupResolver, NoResolver, Resolution, ResolverKind};
 
