@@ -1,5 +1,7 @@
 //! Events: one for each transition of a condition, none when nothing changed.
 
+use std::borrow::Cow;
+
 use crate::plan::conditions::{Condition, Finding, Reason, Status, Type};
 use crate::plan::{Event, Subject};
 
@@ -36,9 +38,23 @@ pub(in crate::plan) fn transitions(
         })
         .map(|finding| {
             let bad = (finding.status == Status::True) == (finding.type_ == Type::FailOpen);
-            event(subject, bad && !CALM.contains(&finding.reason), finding.reason.as_str(), &finding.message)
+            event(
+                subject,
+                bad && !CALM.contains(&finding.reason),
+                finding.reason.as_str(),
+                &note(finding, findings),
+            )
         })
         .collect()
+}
+
+/// What a condition says, in words that stand alone: of what is in force, what that is.
+fn note<'a>(finding: &'a Finding, all: &[Finding]) -> Cow<'a, str> {
+    let ready = finding.type_ == Type::Ready && finding.status == Status::True;
+    let accepted = all.iter().find(|other| ready && other.type_ == Type::Accepted);
+    accepted.map_or(Cow::Borrowed(&finding.message), |accepted| {
+        Cow::Owned(format!("{}: {}", finding.message, accepted.message))
+    })
 }
 
 /// An event for a negative condition that has gone.
@@ -84,6 +100,21 @@ mod tests {
                 assert_eq!(note.ends_with(CUT), note != text, "{count} {letter}");
             }
         }
+    }
+
+    #[test]
+    fn a_note_says_what_is_in_force() {
+        let accepted = Finding::yes(Type::Accepted, Reason::Accepted, "grants submit to user sue");
+        let notes = |ready: Finding| -> Vec<String> {
+            let told = transitions(&subject(), &[], &[accepted.clone(), ready], OF_OBJECTS);
+            told.into_iter().map(|event| event.note).collect()
+        };
+        let ready = Finding::yes(Type::Ready, Reason::Ready, "in force");
+        assert_eq!(notes(ready), ["in force: grants submit to user sue"]);
+        assert_eq!(
+            notes(Finding::no(Type::Ready, Reason::Pending, "is being written")),
+            ["is being written"]
+        );
     }
 
     #[test]
