@@ -29,7 +29,7 @@ RUN mkdir -p src benches tests e2e/src e2e/tests e2e/compare/src \
 # Ours. cargo compares times, and COPY keeps those of the checkout, which may be older than the layer above.
 COPY src src
 # `queuewarden codes CODE` has its words from there.
-COPY docs/codes.md docs/
+COPY docs/codes docs/codes
 RUN find src -name '*.rs' -exec touch {} + \
     && ${CARGO_BUILD} --release --locked --package queuewarden --bin queuewarden
 

@@ -9,6 +9,8 @@ mod cli;
 #[cfg(test)]
 mod crds;
 #[cfg(test)]
+mod image;
+#[cfg(test)]
 mod import;
 #[cfg(test)]
 mod manifests;

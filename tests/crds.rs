@@ -4,10 +4,19 @@ use std::{collections::BTreeMap, env, fs, path::Path};
 
 use kube::core::DynamicObject;
 use queuewarden::{
-    api::{access_test, convert, crd_yaml},
+    api::{API_VERSION, access_test, convert, crd_yaml, crds},
     text::diag::Diagnostic,
 };
 use serde_json::{Value, json};
+
+#[test]
+fn all_kinds_are_of_the_version_that_manifests_name() {
+    for crd in crds() {
+        let versions: Vec<String> =
+            crd.spec.versions.iter().map(|version| format!("{}/{}", crd.spec.group, version.name)).collect();
+        assert_eq!(versions, [API_VERSION], "{}", crd.spec.names.kind);
+    }
+}
 
 #[test]
 fn files_are_what_the_code_generates() {

@@ -15,6 +15,7 @@ mod monitoring;
 mod operator;
 mod oracle;
 mod page;
+mod pages;
 mod placement;
 mod plugin;
 mod release;

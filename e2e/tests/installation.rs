@@ -58,6 +58,18 @@ async fn checked(kubeconfig: &Path) -> Result<(Option<i32>, Levels, String)> {
     Ok((ended.code, levels, ended.out))
 }
 
+/// Whether an answer is as its schema says; one that lets everything through would prove nothing.
+fn valid(schema: &str, answer: &Value) -> Result<()> {
+    let validator = jsonschema::validator_for(&serde_json::from_str(schema)?)?;
+    let problems: Vec<String> = validator.iter_errors(answer).map(|error| error.to_string()).collect();
+    ensure!(problems.is_empty(), "{problems:?}: {answer}");
+    let mut spoilt = answer.clone();
+    let version = spoilt.get_mut("version").context("no version")?;
+    *version = json!("one");
+    ensure!(!validator.is_valid(&spoilt), "{schema}");
+    Ok(())
+}
+
 /// Waits until a check has this level.
 async fn until(kubeconfig: &Path, check: &str, level: &str) -> Result<String> {
     eventually(&format!("check {check} to be {level}"), PATIENCE, || async {
@@ -102,6 +114,8 @@ async fn what_is_in_order_is_said_to_be() -> Result<()> {
         }
         let ended = ask(bed.kubeconfig(), "status -o json").await?;
         let status: Value = serde_json::from_str(&ended.out).with_context(|| ended.to_string())?;
+        valid(include_str!("../../docs/schema/status.json"), &status)?;
+        valid(include_str!("../../docs/schema/check.json"), &serde_json::from_str(&text)?)?;
         ensure!(ended.code == Some(0) && status.get("ready") == Some(&json!(true)), "{ended}");
         let kinds = status.get("kinds").and_then(Value::as_array).context("no kinds")?;
         let acls =

@@ -41,8 +41,13 @@ pub enum Verb<'a> {
     Move(&'a str),
 }
 
-impl Verb<'_> {
-    /// As reviews spell it.
+impl<'a> Verb<'a> {
+    /// All of them; `to` is the queue to move to.
+    pub fn all(to: &'a str) -> [Self; 5] {
+        [Self::View, Self::Modify, Self::Kill, Self::Logs, Self::Move(to)]
+    }
+
+    /// As reviews and the command line spell it.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::View => "view",

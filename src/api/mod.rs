@@ -38,3 +38,5 @@ pub use crd::{crd_yaml, crds};
 pub const GROUP: &str = "queuewarden.dev";
 /// The one served version.
 pub const VERSION: &str = "v1alpha1";
+/// Both, as manifests have it in `apiVersion`.
+pub const API_VERSION: &str = "queuewarden.dev/v1alpha1";

@@ -6,12 +6,20 @@ use crate::model::queue::nearest;
 use crate::text::diag::{Code, quoted};
 use crate::{access, api, import, model, operator, plan, text};
 
-/// The meanings, which a test keeps to the comments at the declarations.
-const MEANINGS: &str = include_str!("../../docs/codes.md");
+/// The meanings and examples, which tests keep to the comments at the declarations and to what the commands print.
+const PAGES: [&str; 7] = [
+    include_str!("../../docs/codes/qw1.md"),
+    include_str!("../../docs/codes/qw2.md"),
+    include_str!("../../docs/codes/qw3.md"),
+    include_str!("../../docs/codes/qw4.md"),
+    include_str!("../../docs/codes/qw5.md"),
+    include_str!("../../docs/codes/qw6.md"),
+    include_str!("../../docs/codes/qw7.md"),
+];
 /// Explanations are wrapped here, in characters.
 const WIDTH: usize = 100;
 
-/// Lists the codes of all diagnostics with their titles, or explains some: what it is, why, and what to write instead.
+/// Lists the codes of all diagnostics with their titles, or explains some: what it is, why, what to write instead, and an example.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
     /// The codes to explain, such as QW1003, 1003 or too-many-lists
@@ -59,11 +67,30 @@ pub(super) fn code(text: &str) -> Result<Code, String> {
     })
 }
 
-/// What a code means, in the words of docs/codes.md.
-fn meaning(code: Code) -> String {
-    let start = format!("| {code} | {} | ", code.title);
-    let row = MEANINGS.lines().find_map(|line| line.strip_prefix(&start)?.strip_suffix(" |"));
-    row.unwrap_or_default().replace("\\|", "|").replace("**", "")
+/// What a code means, in the words of docs/codes, and its example there.
+fn section(code: Code) -> (String, &'static str) {
+    let title = format!("\n## {code} {}\n\n", code.title);
+    let found = PAGES.iter().find_map(|page| page.split_once(&title));
+    let section = found.map_or("", |(_, rest)| rest.split_once("\n## ").map_or(rest, |(section, _)| section));
+    let (meaning, example) = section.split_once("\n\n").unwrap_or((section, ""));
+    (meaning.replace("**", ""), example)
+}
+
+/// A code's title, meaning and example for people: what the page has in fences is indented.
+fn explained(code: Code) -> String {
+    let (meaning, example) = section(code);
+    let mut shown = format!("{code} {}\n\n{}\n", code.title, wrapped(&meaning));
+    let mut within = false;
+    for line in example.trim_end().lines() {
+        if line.starts_with("```") {
+            within = !within;
+        } else if within && !line.is_empty() {
+            shown.extend(["    ", line, "\n"]);
+        } else {
+            shown.extend([line, "\n"]);
+        }
+    }
+    shown
 }
 
 /// Runs the command.
@@ -75,8 +102,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let shown = if args.codes.is_empty() {
         all().iter().map(line).collect::<Vec<_>>().concat()
     } else {
-        let explained = |code: &Code| format!("{}\n{}", line(code), wrapped(&meaning(*code)));
-        args.codes.iter().map(explained).collect::<Vec<_>>().join("\n")
+        args.codes.iter().copied().map(explained).collect::<Vec<_>>().join("\n")
     };
     console.out(&shown)?;
     Ok(Exit::Clean)
@@ -129,12 +155,14 @@ mod tests {
     }
 
     #[test]
-    fn every_code_has_a_meaning_in_lines_that_fit() {
+    fn every_code_has_a_meaning_in_lines_that_fit_and_an_example() {
         for code in all() {
-            let text = wrapped(&meaning(code));
+            let (meaning, example) = section(code);
+            assert!(!example.is_empty() && !explained(code).contains("```"), "{code}");
+            let text = wrapped(&meaning);
             assert!(text.len() > 20, "{code}: run UPDATE=1 cargo test --test all cli::docs");
             assert!(text.lines().all(|line| line.chars().count() <= WIDTH || !line.contains(' ')), "{code}");
         }
-        assert!(meaning(code("QW1004").unwrap()).contains("(`|`, `>`)"));
+        assert!(section(code("QW1004").unwrap()).0.contains("(`|`, `>`)"));
     }
 }

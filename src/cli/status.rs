@@ -15,6 +15,7 @@ use super::installed::operator::{self, OperatorState};
 use super::installed::scheduler::{self, QueueCount, SchedulerState};
 use super::installed::{Installed, ReachArgs};
 use super::{Exit, Failure, clock};
+use crate::api::answer::VERSION;
 use crate::operator::world::Kind;
 use crate::plan::conditions::Type;
 use crate::plan::snapshot::ConfigSpec;
@@ -44,6 +45,8 @@ pub struct Args {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusAnswer {
+    /// The version of this format: 1.
+    pub version: u32,
     /// Whether the YuniKornConfig and all objects are Ready, a replica writes, and the scheduler runs what is written.
     pub ready: bool,
     /// The YuniKornConfig; absent where there is none.
@@ -61,7 +64,6 @@ pub struct StatusAnswer {
     /// Those that are not Ready.
     pub attention: Vec<Attention>,
     /// What could not be read.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
 }
 
@@ -164,7 +166,7 @@ fn answer(
         && scheduler.agrees() == Some(true);
     let kinds = objects.iter().filter(|(kind, _)| *kind != Kind::YuniKornConfig);
     let kinds = kinds.map(|(kind, found)| kind_state(*kind, found)).collect();
-    StatusAnswer { ready, config, scheduler, operator, queues, kinds, attention, problems }
+    StatusAnswer { version: VERSION, ready, config, scheduler, operator, queues, kinds, attention, problems }
 }
 
 fn config_state(spec: &ConfigSpec, standing: &Standing) -> ConfigState {

@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 
 use super::call::call;
 use super::status::target;
-use crate::api::{GROUP, VERSION};
+use crate::api::API_VERSION;
 use crate::plan;
 use crate::plan::snapshot::FIELD_MANAGER;
 
@@ -43,7 +43,7 @@ impl Events {
     pub fn publish(&self, event: &plan::Event, uid: &str) {
         let (kind, name) = target(&event.subject);
         let reference = ObjectReference {
-            api_version: Some(format!("{GROUP}/{VERSION}")),
+            api_version: Some(API_VERSION.into()),
             kind: Some(kind.name().into()),
             name: Some(name.to_owned()),
             uid: Some(uid.to_owned()),

@@ -145,7 +145,7 @@ pub async fn serve(
     let (leadership, election) = elect(&client, &options);
     let (events, publishing) = Events::start(client.clone(), options.identity);
     let changed = Arc::new(Notify::new());
-    let publisher = Publisher::default();
+    let publisher = Publisher::new(options.namespace.clone());
     let doors = match &options.https {
         Some(https) => Some(Open::doors(https, &client, publisher.subscribe(), &leadership, &health).await?),
         None => None,

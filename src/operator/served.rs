@@ -9,15 +9,14 @@ use kube::Client;
 
 use super::call::{Error, call};
 use super::world::Kind;
-use crate::api::{GROUP, VERSION};
+use crate::api::API_VERSION;
 
 /// Why absent objects must not be taken for deleted ones; `None` when they may.
 ///
 /// # Errors
 /// When the API server does not say.
 pub async fn withdrawn(client: &Client) -> Result<Option<String>, Error> {
-    let version = format!("{GROUP}/{VERSION}");
-    let resources = match call(client.list_api_group_resources(&version)).await {
+    let resources = match call(client.list_api_group_resources(API_VERSION)).await {
         Ok(list) => list.resources,
         Err(error) if error.is_not_found() => Vec::new(),
         // Whoever hides discovery from us leaves us without this guard, not without writes.

@@ -18,7 +18,7 @@ use tokio::sync::Notify;
 use super::cache::{Cache, Kept};
 use super::mirror;
 use super::watch::{Progress, Watch};
-use crate::api::{GROUP, VERSION, access_test, config_map, convert};
+use crate::api::{API_VERSION, GROUP, VERSION, access_test, config_map, convert};
 use crate::plan::conditions::{Condition, Type};
 use crate::plan::snapshot::{
     AccessTestSpec, AdmissionPolicySpec, ConfigMapState, ConfigMemory, ConfigSpec, Entry, Observed,
@@ -79,7 +79,7 @@ impl Kind {
         let resource = ApiResource {
             group: GROUP.into(),
             version: VERSION.into(),
-            api_version: format!("{GROUP}/{VERSION}"),
+            api_version: API_VERSION.into(),
             kind: self.name().into(),
             plural: self.plural().into(),
         };

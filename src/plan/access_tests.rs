@@ -68,7 +68,7 @@ fn all(snapshot: &Snapshot, queues: Result<&Queues, &str>, events: &mut Vec<Even
         let meta = &entry.meta;
         let (findings, rest) = report(entry, queues);
         let subject = Subject::QueueAccessTest(meta.name.clone());
-        events.extend(events::transitions(&subject, &meta.conditions, &findings, &[Type::Ready]));
+        events.extend(events::transitions(&subject, &meta.conditions, &findings, events::OF_OBJECTS));
         let conditions = merge(&meta.conditions, &findings, meta.generation, snapshot.now);
         (meta.name.clone(), ObjectStatus { uid: meta.uid.clone(), conditions, rest })
     };

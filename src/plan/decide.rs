@@ -196,7 +196,7 @@ impl Decided<'_> {
                     &subject,
                     &entry.meta.conditions,
                     &found.findings,
-                    &[Type::Ready],
+                    events::OF_OBJECTS,
                 ));
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
                 if let Some(taken) = found.taken.filter(|_| newly) {
@@ -238,7 +238,7 @@ impl Decided<'_> {
                     &subject,
                     &entry.meta.conditions,
                     &findings,
-                    &[Type::Ready],
+                    events::OF_OBJECTS,
                 ));
                 (entry.meta.name.clone(), self.status(&entry.meta, &findings, in_force))
             })
@@ -260,8 +260,7 @@ impl Decided<'_> {
             fail_open,
         );
         let subject = Subject::Config(meta.name.clone());
-        let types = [Type::BaseResolved, Type::Applied, Type::Loaded, Type::Mirrored, Type::FailOpen];
-        events.extend(events::transitions(&subject, &meta.conditions, &findings, &types));
+        events.extend(events::transitions(&subject, &meta.conditions, &findings, events::OF_CONFIG));
         events.extend(events::closed(&subject, &meta.conditions, &findings));
         let rest = report::config::status(self.snapshot, self.spec, self.config.in_force.as_ref(), &self.env);
         self.status(meta, &findings, rest)

@@ -208,9 +208,9 @@ pub struct Event {
     pub subject: Subject,
     /// `Warning` instead of `Normal`.
     pub warning: bool,
-    /// `reason`, a word of [`conditions::Reason`] or `AccessRemoved`.
+    /// `reason`, a word of [`conditions::Reason`], `AccessRemoved` or `FailOpenEnded`.
     pub reason: String,
-    /// `note`, at most 1 KiB.
+    /// `note`, at most 1000 bytes.
     pub note: String,
 }
 

@@ -62,3 +62,34 @@ fn prove(text: &str, grants: &Grants) -> Result<Config, Diagnostic> {
     }
     Ok(tree)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::queue::QueuePath;
+    use crate::model::right::Right;
+    use crate::plan::grants::Decided;
+
+    /// The last look before a text is written: whatever made it, it must load and grant what was decided.
+    #[test]
+    fn a_text_that_is_not_as_meant_is_refused() {
+        let acl = acl::parse("sue").unwrap();
+        let place = ("default".to_owned(), QueuePath::parse("root.a").unwrap(), Right::Submit);
+        let grants =
+            Grants::from([(place, Decided { acl, taken: acl::parse(" ").unwrap(), objects: Vec::new() })]);
+        let text = |queue: &str| {
+            format!("partitions: [{{name: default, queues: [{{name: root, queues: [{queue}]}}]}}]")
+        };
+        assert!(prove(&text("{name: a, submitacl: sue}"), &grants).is_ok());
+        let wrong = [
+            "{name: a, submitacl: bob}",
+            "{name: a, adminacl: sue}",
+            "{name: b, submitacl: sue}",
+            "{name: a, submitacl: s  e}",
+        ];
+        for queue in wrong {
+            let refusal = prove(&text(queue), &grants).unwrap_err();
+            assert_eq!(refusal.code, NOT_AS_MEANT, "{queue}");
+        }
+    }
+}

@@ -32,10 +32,12 @@ pub struct Knowledge {
     pub conf: Conf,
     /// What is done about `user.info`.
     pub user_info: guard::Settings,
+    /// The namespace that queuewarden itself runs in, if it runs in one.
+    own_namespace: Option<String>,
 }
 
 /// Namespaces of which nothing is ever said, whatever the selectors of webhooks let through: a cluster heals itself there.
-const LEFT_ALONE: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "queuewarden-system"];
+const LEFT_ALONE: [&str; 3] = ["kube-system", "kube-public", "kube-node-lease"];
 
 /// The queues that the scheduler runs.
 #[derive(Debug)]
@@ -86,13 +88,15 @@ impl Knowledge {
         let queues = queues.unwrap_or_else(|| queues_of(&text, running, &attributions).map(Arc::new));
         let conf = same.map_or_else(|| Conf::from_keys(&keys).0, |before| before.conf.clone());
         let user_info = user_info(&snapshot);
-        Self { made: snapshot.now, hash, snapshot, queues, conf, user_info }
+        Self { made: snapshot.now, hash, snapshot, queues, conf, user_info, own_namespace: None }
     }
 
-    /// Whether nothing is ever said of what is created there: `YuniKorn`'s own namespace, and those of the cluster.
+    /// Whether nothing is ever said of what is created there: `YuniKorn`'s own namespace, queuewarden's, and those of the cluster.
     pub fn leaves_alone(&self, namespace: &str) -> bool {
         let config = self.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
-        config.is_some_and(|config| config.namespace == namespace) || LEFT_ALONE.contains(&namespace)
+        config.is_some_and(|config| config.namespace == namespace)
+            || self.own_namespace.as_deref() == Some(namespace)
+            || LEFT_ALONE.contains(&namespace)
     }
 }
 
@@ -145,22 +149,22 @@ fn hash(
 /// Tells doors of knowledge.
 pub struct Publisher {
     sender: watch::Sender<Option<Arc<Knowledge>>>,
-}
-
-impl Default for Publisher {
-    fn default() -> Self {
-        Self { sender: watch::Sender::new(None) }
-    }
+    own_namespace: Option<String>,
 }
 
 impl fmt::Debug for Publisher {
     /// What it knows is large.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Publisher").field("doors", &self.sender.receiver_count()).finish()
+        f.debug_struct("Publisher").field("doors", &self.sender.receiver_count()).finish_non_exhaustive()
     }
 }
 
 impl Publisher {
+    /// For a queuewarden that runs in this namespace, or in none.
+    pub fn new(own_namespace: Option<String>) -> Self {
+        Self { sender: watch::Sender::new(None), own_namespace }
+    }
+
     /// Where to read it.
     pub fn subscribe(&self) -> Knows {
         Knows { receiver: self.sender.subscribe() }
@@ -178,7 +182,8 @@ impl Publisher {
 
     /// From now on this is known.
     pub fn publish(&self, knowledge: Knowledge) {
-        self.sender.send_replace(Some(Arc::new(knowledge)));
+        let own_namespace = self.own_namespace.clone();
+        self.sender.send_replace(Some(Arc::new(Knowledge { own_namespace, ..knowledge })));
     }
 }
 

@@ -57,6 +57,9 @@ pub(super) fn defaults(key: &str, value: &str) -> ConfigMapState {
     ConfigMapState { name: YUNIKORN_DEFAULTS.to_owned(), data, ..ConfigMapState::default() }
 }
 
+/// Where queuewarden runs: by no name that it could know from elsewhere.
+pub(super) const OWN_NAMESPACE: &str = "guards";
+
 /// Doors behind which nothing is known yet.
 pub(super) struct Door {
     router: Router,
@@ -67,7 +70,7 @@ pub(super) struct Door {
 impl Door {
     /// Doors with this API server behind them.
     pub(super) fn closed(routes: Router<Doors>, client: Client) -> Self {
-        let publisher = Publisher::default();
+        let publisher = Publisher::new(Some(OWN_NAMESPACE.into()));
         let health = Arc::new(Health::default());
         let doors = Doors {
             knows: publisher.subscribe(),

@@ -1,21 +1,33 @@
-//! docs/codes.md is generated from the sources: the meaning of a code is the comment where it is declared.
+//! docs/codes.md and docs/codes/ are generated: the meaning of a code is the comment where it is declared, its example a case in tests/codes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use queuewarden::cli::codes;
+use queuewarden::text::diag::Code;
+
+use super::examples;
 
 const HEAD: &str = "# Codes of all diagnostics\n\n\
     Generated from the sources by `UPDATE=1 cargo test --test all cli::docs`. A code keeps its number and its meaning. Whether it is an error or a\n\
     warning can depend on where it is found: a name that YuniKorn drops is a warning in a queues.yaml, which YuniKorn accepts, and an error in a\n\
-    `QueueAcl`, which must not promise what does not hold.\n\n\
-    | codes | about |\n|---|---|\n\
-    | QW1xxx | an ACL |\n| QW2xxx | YAML text |\n| QW3xxx | the scheduler's configuration |\n| QW4xxx | the admission controller's access keys and their regular expressions |\n\
-    | QW5xxx | queuewarden's own objects and the plan |\n| QW6xxx | files and manifests given to the command line |\n\
-    | QW7xxx | access questions: who a user is, the rules of applications, what a tree grants, imports, reviews |\n\n\
-    | code | title | meaning |\n|---|---|---|\n";
+    `QueueAcl`, which must not promise what does not hold. `queuewarden codes QW1003` says what stands here about a code.\n\n";
 
-pub(super) fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+/// What the codes of each thousand are about.
+const ABOUT: [&str; 7] = [
+    "an ACL",
+    "YAML text",
+    "the scheduler's configuration",
+    "the admission controller's access keys and their regular expressions",
+    "queuewarden's own objects and the plan",
+    "files and manifests given to the command line",
+    "access questions: the rules of applications, what a tree grants, imports, reviews",
+];
+
+/// Longer lines of examples are cut on the pages, in characters.
+const WIDEST: usize = 300;
+
+pub(crate) fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
@@ -55,35 +67,132 @@ fn meanings() -> BTreeMap<u16, String> {
     meanings
 }
 
-/// The text with rustdoc's links as plain code.
+/// What comments link to, as readers need it: the value.
+fn values() -> [(&'static str, String); 10] {
+    use queuewarden::model::{acl, application::settings, queue};
+    use queuewarden::text::go_regex;
+    [
+        ("USER_NAME", acl::USER_NAME.to_owned()),
+        ("GROUP_NAME", acl::GROUP_NAME.to_owned()),
+        ("QUEUE_NAME", queue::QUEUE_NAME.to_owned()),
+        ("MAX_PATH", queue::MAX_PATH.to_string()),
+        ("MAX_BYTES", go_regex::MAX_BYTES.to_string()),
+        ("MAX_DEPTH", go_regex::MAX_DEPTH.to_string()),
+        ("MAX_SIZE", go_regex::MAX_SIZE.to_string()),
+        ("lint::MAX_FINDINGS", acl::lint::MAX_FINDINGS.to_string()),
+        ("settings::MAX_TEXT", settings::MAX_TEXT.to_string()),
+        ("MULTIPLE_SPACES", "QW1001".to_owned()),
+    ]
+}
+
+/// The text with the values of what it links to.
 fn without_links(text: &str) -> String {
     match text.split_once("[`").and_then(|(head, rest)| Some((head, rest.split_once("`]")?))) {
-        Some((head, (code, rest))) => format!("{head}`{code}`{}", without_links(rest)),
+        Some((head, (link, rest))) => {
+            let values = values();
+            let value = values.iter().find(|(name, _)| link == *name || link.ends_with(&format!("::{name}")));
+            let (_, value) = value.unwrap_or_else(|| panic!("what is {link} to a reader?"));
+            format!("{head}`{value}`{}", without_links(rest))
+        }
         None => text.to_string(),
     }
 }
 
-#[test]
-fn codes_are_documented() {
+/// What a text of several sentences says first.
+fn first_sentence(text: &str) -> String {
+    let mut first = String::new();
+    for part in text.split_inclusive(". ") {
+        first.push_str(part);
+        if !part.ends_with("e.g. ") {
+            break;
+        }
+    }
+    first.trim_end().to_owned()
+}
+
+/// Where a code stands on its page, as GitHub and mdBook name it.
+fn anchor(code: Code) -> String {
+    format!("{}-{}", code.to_string().to_lowercase(), code.title)
+}
+
+/// A text in a fence, with what is too wide cut.
+fn fenced(language: &str, text: &str) -> String {
+    let mut shown = format!("```{language}\n");
+    for line in text.lines() {
+        shown.extend(line.chars().take(WIDEST));
+        shown.push_str(if line.chars().nth(WIDEST).is_some() { "\u{2026}\n" } else { "\n" });
+    }
+    shown.push_str("```\n");
+    shown
+}
+
+/// The example of a code, or where it is shown: files, the command, and what it prints.
+fn shown(code: Code) -> String {
+    let Some(example) = examples::examples().get(&code.number) else {
+        let row = examples::elsewhere(code).unwrap_or_else(|| panic!("{code} has no example"));
+        return format!("No small file shows it. {}\n", row.when);
+    };
+    let mut shown = String::new();
+    for (name, text) in &example.files {
+        let language = match name.rsplit_once('.').map_or("", |(_, end)| end) {
+            "yaml" => "yaml",
+            "xml" => "xml",
+            "jsonl" => "json",
+            _ => "text",
+        };
+        shown.extend([&format!("`{name}`:\n\n"), &fenced(language, text), "\n"]);
+    }
+    shown + &fenced("console", &format!("$ {}\n{}", example.command, example.shown.trim_end()))
+}
+
+/// The pages by their paths in docs/: the table of all codes, and one page for each thousand.
+fn pages() -> BTreeMap<String, String> {
     let meanings = meanings();
-    let mut text = HEAD.to_string();
+    let mut index = HEAD.to_owned() + "| codes | about |\n|---|---|\n";
+    for (thousand, about) in (1..).zip(ABOUT) {
+        index.extend([format!("| [QW{thousand}xxx](codes/qw{thousand}.md) | {about} |\n")]);
+    }
+    index.push_str("\n| code | title | meaning |\n|---|---|---|\n");
+    let mut pages = BTreeMap::new();
     for code in codes::all() {
         let meaning = meanings.get(&code.number).cloned().unwrap_or_default();
         assert!(!meaning.is_empty(), "{code} has no comment that says what it means");
-        let meaning = meaning.replace('|', "\\|");
-        text.extend(["| ", &code.to_string(), " | ", code.title, " | ", &meaning, " |\n"]);
+        let thousand = code.number / 1000;
+        let first = first_sentence(&meaning).replace('|', "\\|");
+        let link = format!("codes/qw{thousand}.md#{}", anchor(code));
+        index.extend([format!("| [{code}]({link}) | {} | {first} |\n", code.title)]);
+        let page = pages.entry(format!("codes/qw{thousand}.md")).or_insert_with(|| {
+            let about = ABOUT[usize::from(thousand) - 1];
+            format!(
+                "# QW{thousand}xxx: {about}\n\nGenerated from the sources and tests/codes by `UPDATE=1 cargo test --test all cli::docs`.\n\n"
+            )
+        });
+        page.extend([format!("## {code} {}\n\n{meaning}\n\n{}\n", code.title, shown(code))]);
     }
+    assert_eq!(pages.len(), ABOUT.len());
+    pages
+        .into_iter()
+        .map(|(path, text)| (path, text.trim_end().to_owned() + "\n"))
+        .chain([("codes.md".to_owned(), index)])
+        .collect()
+}
+
+#[test]
+fn codes_are_documented() {
     let declared: Vec<u16> =
-        meanings.keys().copied().filter(|number| (1000..8000).contains(number)).collect();
+        meanings().keys().copied().filter(|number| (1000..8000).contains(number)).collect();
     let listed: Vec<u16> = codes::all().iter().map(|code| code.number).collect();
     assert_eq!(declared, listed, "every declared code is listed by `queuewarden codes`");
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/codes.md");
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, &text).unwrap();
+    for (path, text) in pages() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(path);
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, &text).unwrap();
+        }
+        assert!(
+            std::fs::read_to_string(&path).is_ok_and(|found| found == text),
+            "{} is out of date: UPDATE=1 cargo test --test all cli::docs",
+            path.display()
+        );
     }
-    assert!(
-        std::fs::read_to_string(&path).is_ok_and(|found| found == text),
-        "docs/codes.md is out of date: UPDATE=1 cargo test --test all cli::docs"
-    );
 }

@@ -1,7 +1,9 @@
 //! The command line as people and programs meet it: the built binary, its streams, files and exit codes.
 
+mod blocks;
 mod completion;
-mod docs;
+pub(crate) mod docs;
+mod examples;
 mod output;
 mod pipe;
 mod process;

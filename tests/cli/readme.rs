@@ -29,10 +29,10 @@ fn folder(name: &str) -> Vec<PathBuf> {
     paths
 }
 
-/// README.md, the pages of docs/ and those about alerts, each with its path.
-fn pages() -> Vec<(PathBuf, String)> {
+/// README.md, the pages of docs/, those about alerts and those of codes, each with its path.
+pub(super) fn pages() -> Vec<(PathBuf, String)> {
     let mut paths = vec![root().join("README.md")];
-    paths.extend(["docs", "docs/runbooks"].into_iter().flat_map(folder));
+    paths.extend(["docs", "docs/runbooks", "docs/codes"].into_iter().flat_map(folder));
     paths.into_iter().map(|path| (path.clone(), std::fs::read_to_string(path).unwrap())).collect()
 }
 
@@ -144,33 +144,6 @@ fn every_page_is_linked() {
             "SUMMARY.md does not link {name}"
         );
     }
-}
-
-/// What people are told to type when something is wrong is there to be typed.
-#[test]
-fn commands_of_runbooks_exist() {
-    let mut found = BTreeSet::new();
-    for path in folder("docs/runbooks") {
-        let text = std::fs::read_to_string(&path).unwrap();
-        for line in blocks(&text, "sh").iter().flat_map(|block| block.lines()) {
-            let first = line.split(' ').next().unwrap();
-            assert!(["kubectl", "queuewarden"].contains(&first), "{}: {line}", path.display());
-            if first == "queuewarden" {
-                let command = line.split(' ').nth(1).unwrap();
-                let ended = run(&[command, "--help"], root(), "");
-                let help = out(&ended);
-                let flags = line.split(' ').filter(|word| word.starts_with('-'));
-                let missing: Vec<&str> = flags.filter(|flag| !help.contains(*flag)).collect();
-                assert!(
-                    ended.status.success() && missing.is_empty(),
-                    "{}: {line}: {missing:?}",
-                    path.display()
-                );
-                found.insert(command.to_owned());
-            }
-        }
-    }
-    assert!(found.contains("check") && found.contains("status"), "{found:?}");
 }
 
 /// The checks of an installation are a table in docs/operations.md, and nothing else.

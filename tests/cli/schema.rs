@@ -122,12 +122,13 @@ fn what_imports_print_is_valid() {
     let spark = ["import", "spark", "spark-defaults.conf", "--user-map", "eve.txt", "--queue", "root.spark"];
     let accepted = ["--accept", "QW7527", "--accept", "QW7528"];
     // What is printed, and how many manifests, settings, differences and codes that are not acknowledged are in it.
-    let cases: [(Vec<&str>, bool, [usize; 4]); 5] = [
+    let cases: [(Vec<&str>, bool, [usize; 4]); 6] = [
         ([&fair[..], &to_root].concat(), false, [0, 0, 4, 1]),
         ([&fair[..], &to_root, &["--dialect", "yarn-cloudera"]].concat(), true, [9, 0, 2, 0]),
         (vec!["import", "yarn-capacity", "empty.xml"], false, [0, 0, 0, 0]),
         (spark.to_vec(), false, [0, 0, 4, 2]),
         ([&spark[..], &accepted].concat(), true, [1, 6, 4, 0]),
+        (vec!["import", "yunikorn", "-f", "queues.yaml"], true, [5, 0, 0, 0]),
     ];
     for (args, imported, counts) in cases {
         let ended = run(&[&args[..], &["-o", "json"]].concat(), &root, "");
@@ -139,6 +140,8 @@ fn what_imports_print_is_valid() {
             .map(|list| answer[list].as_array().map_or(usize::MAX, Vec::len));
         assert_eq!((answer["imported"].as_bool(), found), (Some(imported), counts), "{args:?}");
         assert_eq!(ended.status.success(), imported, "{args:?}");
+        let way = answer["way"].as_str().is_some_and(|way| way.contains("kubectl apply -f imported.yaml"));
+        assert_eq!(way, args[1] == "yunikorn", "{args:?}");
         let mut spoilt = answer.clone();
         spoilt["imported"] = Value::from("maybe");
         assert!(!validator.is_valid(&spoilt));

@@ -2,6 +2,7 @@
 //! status says about it.
 
 mod crds;
+mod events;
 mod failures;
 mod gitops;
 mod mirror;

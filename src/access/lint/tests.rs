@@ -289,6 +289,7 @@ fn many_names_and_many_findings_are_counted() {
     let findings = nothing_known(&tree(&queues));
     assert_eq!(findings.len(), MAX_FINDINGS + 1);
     assert!(findings[0].diagnostic.message.contains(" and 14 more by"), "{}", findings[0].diagnostic.message);
+    assert_eq!(findings[MAX_FINDINGS].diagnostic.code.number, 7213);
     assert_eq!(findings[MAX_FINDINGS].diagnostic.message, "and 200 more findings, which are not listed");
 }
 

@@ -223,19 +223,14 @@ fn right(verb: &str) -> Result<Right, NotAsked> {
 }
 
 fn application_verb<'a>(verb: &str, subresource: &'a str) -> Result<Verb<'a>, NotAsked> {
-    let found = match verb {
-        "view" => Verb::View,
-        "modify" => Verb::Modify,
-        "kill" => Verb::Kill,
-        "logs" => Verb::Logs,
-        "move" if subresource.is_empty() => return Err(NotAsked::NoTarget),
-        "move" => return Ok(Verb::Move(subresource)),
-        _ => {
-            let verbs = ["view", "modify", "kill", "logs", "move"];
-            return Err(other_verb("applications", verbs.into_iter(), verb));
-        }
-    };
-    if subresource.is_empty() { Ok(found) } else { Err(NotAsked::Subresource(subresource.to_owned())) }
+    let all = Verb::all(subresource);
+    match all.into_iter().find(|known| known.as_str() == verb) {
+        None => Err(other_verb("applications", all.into_iter().map(Verb::as_str), verb)),
+        Some(Verb::Move("")) => Err(NotAsked::NoTarget),
+        Some(found @ Verb::Move(_)) => Ok(found),
+        Some(found) if subresource.is_empty() => Ok(found),
+        Some(_) => Err(NotAsked::Subresource(subresource.to_owned())),
+    }
 }
 
 /// The verbs of Kubernetes are near to some of ours and mean something else.

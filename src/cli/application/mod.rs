@@ -97,15 +97,20 @@ impl Action {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::View, Self::Modify, Self::Kill, Self::Logs, Self::Move];
 
+    /// What the evaluator is asked; `to` is the queue to move to.
+    fn verb(self, to: &str) -> Verb<'_> {
+        match self {
+            Self::View => Verb::View,
+            Self::Modify => Verb::Modify,
+            Self::Kill => Verb::Kill,
+            Self::Logs => Verb::Logs,
+            Self::Move => Verb::Move(to),
+        }
+    }
+
     /// As on the command line, and in JSON.
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::View => "view",
-            Self::Modify => "modify",
-            Self::Kill => "kill",
-            Self::Logs => "logs",
-            Self::Move => "move",
-        }
+        self.verb("").as_str()
     }
 
     /// What it is in a sentence: `may not …`.
@@ -246,13 +251,10 @@ impl<'a> Asking<'a> {
     fn verb(self) -> Result<Verb<'a>, Failure> {
         let to = self.application.to.as_deref();
         match (self.action, to) {
-            (Action::Move, Some(to)) => Ok(Verb::Move(to)),
+            (Action::Move, Some(to)) => Ok(self.action.verb(to)),
             (Action::Move, None) => Err(Failure::Usage("move it where to? Write --to PATH".to_owned())),
             (_, Some(_)) => Err(Failure::Usage("--to is for the verb `move`".to_owned())),
-            (Action::View, None) => Ok(Verb::View),
-            (Action::Modify, None) => Ok(Verb::Modify),
-            (Action::Kill, None) => Ok(Verb::Kill),
-            (Action::Logs, None) => Ok(Verb::Logs),
+            (action, None) => Ok(action.verb("")),
         }
     }
 }

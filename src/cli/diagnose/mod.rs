@@ -25,6 +25,7 @@ use super::console::Console;
 use super::installed::{Installed, ReachArgs};
 use super::status::EXIT_CODES;
 use super::{Exit, Failure, clock};
+use crate::api::answer::VERSION;
 
 /// Checks an installation: the API server, the definitions, rights, replicas, webhooks and their certificates, what is written, who owns
 /// it, and whether the scheduler runs it. Says what to do about each thing that is not in order. Nothing is changed.
@@ -95,6 +96,8 @@ impl Line {
 /// What `check -o json` prints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CheckAnswer {
+    /// The version of this format: 1.
+    pub version: u32,
     /// The worst level of all lines.
     pub level: Level,
     /// The lines, in the order in which to read them.
@@ -129,7 +132,11 @@ pub fn diagnose(installed: &Installed, reach: &ReachArgs) -> CheckAnswer {
         let rights = rights::check(client, &reach.namespace, &installed.spec, open).await;
         [api, rights, running, doors, written].concat()
     });
-    CheckAnswer { level: checks.iter().map(|line| line.level).max().unwrap_or(Level::Ok), checks }
+    CheckAnswer {
+        version: VERSION,
+        level: checks.iter().map(|line| line.level).max().unwrap_or(Level::Ok),
+        checks,
+    }
 }
 
 /// For people: a line for each check, and below it what to do.
@@ -162,7 +169,7 @@ mod tests {
     use super::*;
 
     fn answer(checks: Vec<Line>) -> CheckAnswer {
-        CheckAnswer { level: checks.iter().map(|line| line.level).max().unwrap(), checks }
+        CheckAnswer { version: VERSION, level: checks.iter().map(|line| line.level).max().unwrap(), checks }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use kube::{Api, Client};
 use super::Line;
 use crate::cli::installed::NAME;
 use crate::operator::call::{self, call};
-use crate::plan::snapshot::ConfigSpec;
+use crate::plan::snapshot::{ConfigSpec, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 
 const RIGHTS: &str = "rights";
 /// Questions under way at one time.
@@ -73,10 +73,10 @@ pub const NEEDED: &[Needed] = &[
         Place::YuniKorn,
         "",
         &["configmaps"],
-        &["yunikorn-defaults", "yunikorn-configs", "yunikorn-queues"],
+        &[YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS, "yunikorn-queues"],
         &["get", "list", "watch"],
     ),
-    needed(Place::YuniKorn, "", &["configmaps"], &["yunikorn-configs"], &["update", "patch"]),
+    needed(Place::YuniKorn, "", &["configmaps"], &[YUNIKORN_CONFIGS], &["update", "patch"]),
     needed(Place::YuniKorn, "", &["configmaps"], &[], &["create"]),
     needed(Place::Own, "coordination.k8s.io", &["leases"], &["queuewarden"], &["get", "update"]),
     needed(Place::Own, "coordination.k8s.io", &["leases"], &[], &["create"]),

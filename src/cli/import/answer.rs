@@ -16,7 +16,7 @@ use crate::import::proof::{self, Direction};
 use crate::import::{Finding, Place, Source, spark};
 use crate::text::diag::Code;
 
-/// The answer to `import` from files of Hadoop or Spark; also where it is refused.
+/// The answer to `import`; from files of Hadoop or Spark also where it is refused.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportAnswer {
@@ -26,7 +26,7 @@ pub struct ImportAnswer {
     pub imported: bool,
     /// What was found in the files.
     pub findings: Vec<ImportFinding>,
-    /// What was compared; null where nothing could be read.
+    /// What was compared; null where nothing could be read, and for a queues.yaml, which is compared as a whole and is imported when nothing differs.
     pub compared: Option<Compared>,
     /// All differences: what is wider first.
     pub differences: Vec<ImportDifference>,
@@ -38,6 +38,8 @@ pub struct ImportAnswer {
     pub queues: Option<String>,
     /// The settings for spark-defaults.conf, in their order; none but for Spark, and where it is refused.
     pub settings: Vec<SparkSetting>,
+    /// The way from what is written now to what queuewarden writes, as steps for people; null but for a queues.yaml.
+    pub way: Option<String>,
 }
 
 /// Something that was found.
@@ -135,6 +137,7 @@ impl ImportAnswer {
             manifests: Vec::new(),
             queues: None,
             settings: Vec::new(),
+            way: None,
         }
     }
 

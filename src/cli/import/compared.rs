@@ -6,6 +6,7 @@ use std::io::{self, IsTerminal};
 use crate::access::check::Subject;
 use crate::cli::ask::output::Table;
 use crate::cli::console::Console;
+use crate::cli::findings::plural;
 use crate::cli::input::source::Source as Text;
 use crate::import::proof::{Difference, Direction, Proof};
 use crate::import::yarn::Source;
@@ -64,8 +65,17 @@ fn summary(asked: &str, questions: usize, differences: impl Iterator<Item = Dire
     let (wider, narrower): (Vec<_>, Vec<_>) = differences.partition(|found| *found == Direction::Wider);
     let found = match (wider.len(), narrower.len()) {
         (0, 0) => "nobody may do more or less than before".to_owned(),
-        (0, narrower) => format!("nobody may do more than before; {narrower} differences narrow access"),
-        (wider, narrower) => format!("{wider} differences widen access, {narrower} narrow it"),
+        (0, narrower) => format!(
+            "nobody may do more than before; {} {} access",
+            plural(narrower, "difference"),
+            if narrower == 1 { "narrows" } else { "narrow" }
+        ),
+        (wider, narrower) => format!(
+            "{} {} access, {narrower} {} it",
+            plural(wider, "difference"),
+            if wider == 1 { "widens" } else { "widen" },
+            if narrower == 1 { "narrows" } else { "narrow" }
+        ),
     };
     format!("compared: {asked}: {questions} questions; {found}\n")
 }
@@ -89,9 +99,13 @@ fn word(direction: Direction) -> &'static str {
     }
 }
 
-/// Nothing where the name stays.
+/// Nothing where the name stays. Who is left out is asked about as everyone else is, and is not everyone.
 fn renamed(subject: &Subject, identity: &Subject) -> String {
-    if identity == subject { String::new() } else { identity.to_string() }
+    match identity {
+        _ if identity == subject => String::new(),
+        Subject::Everyone => "(left out)".to_owned(),
+        _ => identity.to_string(),
+    }
 }
 
 fn code(code: Code) -> String {
@@ -142,5 +156,37 @@ impl Progress {
         if self.shown.get().is_some() {
             self.console.err("\r\u{1b}[2K");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_left_out_is_not_called_everyone() {
+        let bob = || Subject::User("bob".to_owned());
+        let cases = [
+            (bob(), bob(), ""),
+            (Subject::Everyone, Subject::Everyone, ""),
+            (bob(), Subject::User("robert".to_owned()), "user robert"),
+            (bob(), Subject::Everyone, "(left out)"),
+        ];
+        for (subject, identity, expected) in cases {
+            assert_eq!(renamed(&subject, &identity), expected);
+        }
+    }
+
+    #[test]
+    fn differences_are_counted() {
+        let summed = |wider, narrower| {
+            let all =
+                [Direction::Wider].repeat(wider).into_iter().chain([Direction::Narrower].repeat(narrower));
+            summary("2 queues", 8, all)
+        };
+        assert!(summed(0, 0).ends_with("8 questions; nobody may do more or less than before\n"));
+        assert!(summed(0, 1).ends_with("nobody may do more than before; 1 difference narrows access\n"));
+        assert!(summed(1, 2).ends_with("1 difference widens access, 2 narrow it\n"));
+        assert!(summed(2, 1).ends_with("2 differences widen access, 1 narrows it\n"));
     }
 }

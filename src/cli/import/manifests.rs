@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
+use crate::api::API_VERSION;
 use crate::api::v1alpha1::{Grant, MAX_NAMES};
 use crate::cli::ask::DEFAULT_PARTITION;
 use crate::cli::manifest::to_yaml;
@@ -60,7 +61,7 @@ pub(super) fn queue_acls(granted: &[Granted]) -> Vec<Value> {
                 }
             }
             objects.push(json!({
-                "apiVersion": "queuewarden.dev/v1alpha1",
+                "apiVersion": API_VERSION,
                 "kind": "QueueAcl",
                 "metadata": {"name": name(&queue.path, &mut names)},
                 "spec": spec,

@@ -4,6 +4,8 @@
 use serde_json::{Value, json};
 
 use super::yunikorn::Args;
+use crate::api::API_VERSION;
+use crate::api::v1alpha1::SINGLETON;
 use crate::model::config::Flattened;
 use crate::model::config::flatten::{Origin, Source};
 use crate::plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
@@ -48,9 +50,9 @@ impl Way {
     /// It only looks on at first.
     pub(super) fn config(&self) -> Value {
         json!({
-            "apiVersion": "queuewarden.dev/v1alpha1",
+            "apiVersion": API_VERSION,
             "kind": "YuniKornConfig",
-            "metadata": {"name": "default"},
+            "metadata": {"name": SINGLETON},
             "spec": {
                 "namespace": self.namespace,
                 "base": {"configMap": self.base},

@@ -5,15 +5,18 @@ use std::collections::BTreeMap;
 use kube::core::DynamicObject;
 use serde_json::{Map, Value, json};
 
+use super::answer::ImportAnswer;
 use super::manifests::{self, Granted};
 use super::way::Way;
 use crate::access::diff::{Direction, between};
 use crate::access::tree::{Grants, Origin, Tree};
-use crate::api::convert;
+use crate::api::v1alpha1::SINGLETON;
+use crate::api::{API_VERSION, convert};
 use crate::cli::ask::SourceArgs;
 use crate::cli::ask::cluster::Cluster;
 use crate::cli::ask::configuration::Configuration;
 use crate::cli::ask::files::Given;
+use crate::cli::ask::output::AnswerFormat;
 use crate::cli::ask::rendered::QueueAclEntry;
 use crate::cli::console::Console;
 use crate::cli::findings::plural;
@@ -37,6 +40,9 @@ pub(super) struct Args {
     /// there, else yunikorn-queues]
     #[arg(long, value_name = "NAME")]
     pub(super) base_config_map: Option<String>,
+    /// For whom it is printed
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    format: AnswerFormat,
 }
 
 /// Where the configuration comes from.
@@ -59,14 +65,24 @@ pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
             "the QueueAcls would not mean what the queues.yaml says: {why}"
         )));
     }
-    console.err(&way.steps());
-    console.err(&format!(
+    let same = format!(
         "compared: nobody may do more or less with {} than by what is written now\n",
         plural(queue_acls.len(), "QueueAcl")
-    ));
+    );
     let objects: Vec<Value> =
         std::iter::once(way.config()).chain(policy(&merged)).chain(queue_acls).collect();
-    console.out(&manifests::text(&objects))?;
+    match args.format {
+        AnswerFormat::Text => {
+            console.err(&way.steps());
+            console.err(&same);
+            console.out(&manifests::text(&objects))?;
+        }
+        AnswerFormat::Json | AnswerFormat::Yaml => {
+            let answer = ImportAnswer::of(&[], &[]);
+            ImportAnswer { imported: true, manifests: objects, way: Some(way.steps()), ..answer }
+                .print(args.format, console)?;
+        }
+    }
     Ok(Exit::Clean)
 }
 
@@ -126,9 +142,9 @@ fn policy(merged: &Flattened) -> Option<Value> {
     }
     (!spec.is_empty()).then(|| {
         json!({
-            "apiVersion": "queuewarden.dev/v1alpha1",
+            "apiVersion": API_VERSION,
             "kind": "AdmissionPolicy",
-            "metadata": {"name": "default"},
+            "metadata": {"name": SINGLETON},
             "spec": spec,
         })
     })

@@ -32,7 +32,6 @@ pub struct OperatorState {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leader: Option<String>,
     /// Why something of this is not known.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
     /// Whether nobody knows if a replica writes, because the Lease may not be read.
     #[serde(skip)]

@@ -69,7 +69,7 @@ pub const NOT_A_SWITCH: Code = Code::new(7122, "not-a-switch");
 pub const VARIABLE: Code = Code::new(7123, "variable-in-value");
 /// A setting that the dialect does not have.
 ///
-/// It changes nothing; a misspelt setting is one of these. The settings are those of [`super::settings::KEYS`].
+/// It changes nothing; a misspelt setting is one of these.
 pub const UNKNOWN_SETTING: Code = Code::new(7124, "unknown-setting");
 /// The switch for ACLs is off, as it is by default in Hadoop and in Spark: everybody may do everything.
 pub const SWITCHED_OFF: Code = Code::new(7125, "acls-switched-off");

@@ -459,10 +459,10 @@ mod tests {
     #[test]
     fn what_cannot_be_read_lets_nobody_in() {
         let long = "a".repeat(MAX_TEXT + 1);
-        for text in ["${acls}", &long] {
+        for (text, code) in [("${acls}", codes::VARIABLE), (&long, codes::TOO_LONG)] {
             let (rules, codes) = yarn(Dialect::YarnHadoop, &[(YARN_ENABLE, text), (YARN_ADMIN, text)]);
             assert!(rules.enabled && rules.admin.value.is_nobody());
-            assert_eq!(codes.len(), 2);
+            assert_eq!(codes, [code; 2]);
         }
         let Rules::Spark(rules) = read(Dialect::Spark, &[(SPARK_ENABLE, "1")]).0 else { panic!() };
         assert!(rules.enabled);

@@ -169,6 +169,23 @@ fn a_reload_without_an_active_partition_hangs() {
     assert_eq!(verdict.diagnostics[0].code, codes::PARTITION_MISSING);
 }
 
+/// What YuniKorn says about an ACL is told in the words of the ACL's own findings, which name the place and the remedy.
+#[test]
+fn errors_about_acls_are_told_by_what_is_wrong_with_the_acl() {
+    let own = [codes::ACL_PARTS, codes::ACL_STRICT];
+    for acl in ["a  b", " a b", "a b ", "a b c", "a b\tc", "a,\u{b}b  c", "* a *", "\t\u{a0} a b c"] {
+        let quoted = serde_json::to_string(acl).unwrap();
+        let text = format!(
+            "partitions: [{{queues: [{{name: root, queues: [{{name: a, submitacl: {quoted}}}]}}]}}]\n"
+        );
+        let verdict = judge(&text, ACTIVE);
+        assert!(verdict.validates.is_err() || verdict.starts.is_err(), "{acl:?}");
+        let errors: Vec<_> =
+            verdict.diagnostics.iter().filter(|found| found.is_error()).map(|found| found.code).collect();
+        assert!(!errors.is_empty() && errors.iter().all(|code| !own.contains(code)), "{acl:?}: {errors:?}");
+    }
+}
+
 #[test]
 fn partitions_that_are_not_known_are_those_of_the_text() {
     assert_eq!(verdict("partitions: [{name: gpu, queues: []}]\n", &[]).reloads, Ok(()));

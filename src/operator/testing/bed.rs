@@ -93,7 +93,7 @@ impl Bed {
             health: Arc::clone(&health),
             memory: Memory::default(),
             pause: Pause::default(),
-            publisher: crate::server::knowledge::Publisher::default(),
+            publisher: crate::server::knowledge::Publisher::new(None),
             logging: crate::telemetry::Logging::default(),
         };
         let (stop, stopped) = oneshot::channel::<()>();

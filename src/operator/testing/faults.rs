@@ -196,6 +196,8 @@ async fn a_config_map_that_may_not_be_read_is_not_taken_for_missing() {
     api.fault(fault(Method::GET, "/configmaps", usize::MAX, Wrong::Refuse(403, "configmaps is forbidden")));
     let bed = Bed::start(&api);
     bed.until("it is reported", |api| condition(api, CONFIG, "Ready") == "False/Invalid").await;
+    let told = bed.api.get(CONFIG)["status"]["conditions"].to_string();
+    assert!(told.contains("QW5201") && told.contains("may not read ConfigMap"), "{told}");
     assert!(bed.api.writes().iter().all(|write| !write.contains("configmaps")));
     api.heal();
     bed.until_granted("prod", "sue").await;

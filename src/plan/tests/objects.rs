@@ -241,7 +241,7 @@ fn events_tell_transitions_and_who_lost_access() {
     let mut snapshot = cluster(BASE);
     snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
     let first = plan(&snapshot);
-    assert!(first.events.iter().any(|event| event.reason == "Pending" && event.warning));
+    assert!(first.events.iter().any(|event| event.reason == "Pending" && !event.warning));
     snapshot.output = settled(&snapshot).snapshot.output;
     let events: Vec<_> = plan(&snapshot).events;
     let reasons: Vec<_> = events.iter().map(|event| (event.reason.as_str(), event.warning)).collect();

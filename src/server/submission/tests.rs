@@ -92,7 +92,7 @@ async fn a_refusal_has_the_reason_and_is_counted() {
 #[tokio::test]
 async fn whatever_is_not_known_lets_pass() {
     let deny = || Door::new(snapshot(Some(Mode::Deny)));
-    for namespace in ["kube-system", "queuewarden-system", "not-there", "fault"] {
+    for namespace in ["kube-system", testing::OWN_NAMESPACE, "not-there", "fault"] {
         let answer = deny().ask(&review("bob", namespace)).await;
         assert_eq!(
             (&answer["allowed"], &answer["uid"]),

@@ -27,7 +27,7 @@ pub const MAX_NODES: usize = 1_000_000;
 
 /// The text is not YAML as Go's parser reads it.
 pub const SYNTAX: Code = Code::new(2001, "yaml-syntax");
-/// The text is larger, deeper or has more nodes than the bounds above.
+/// The text has more than 8 MiB, nests deeper than 256 levels, or has more than a million nodes.
 pub const TOO_LARGE: Code = Code::new(2002, "yaml-too-large");
 /// A value does not fit the field's Go type, a field is unknown, or a key stands twice.
 pub const DECODE: Code = Code::new(2003, "yaml-decode");

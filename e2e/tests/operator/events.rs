@@ -1,0 +1,75 @@
+//! What `kubectl events` shows: each change once, as a warning where somebody has to do something, and nothing again after a restart.
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::events::v1::Event;
+use kube::api::{Api, ListParams};
+use queuewarden_e2e::conditions::is_false;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, Capability, Kind, Operator, eventually};
+
+use super::{acl, apply, grant, running};
+
+/// Type, reason and note of the events of a `QueueAcl` as it is now, and how often each was repeated, oldest first.
+async fn events(bed: &Bed, name: &str) -> Result<Vec<(String, String, String, i32)>> {
+    let uid = bed.objects(Kind::QueueAcl)?.get(name).await?.metadata.uid;
+    let events = Api::<Event>::all(bed.client()?).list(&ListParams::default()).await?;
+    let of_it = |event: &Event| event.regarding.as_ref().is_some_and(|about| about.uid == uid);
+    let mut events: Vec<Event> = events.into_iter().filter(of_it).collect();
+    events.sort_by_key(|event| event.event_time.clone());
+    let told = events.into_iter().map(|event| {
+        let again = event.series.map_or(0, |series| series.count);
+        Ok((
+            event.type_.context("no type")?,
+            event.reason.context("no reason")?,
+            event.note.context("no note")?,
+            again,
+        ))
+    });
+    told.collect()
+}
+
+/// Waits for an event of this type and reason, and returns all there are.
+async fn told(
+    bed: &Bed,
+    name: &str,
+    type_: &str,
+    reason: &str,
+) -> Result<Vec<(String, String, String, i32)>> {
+    eventually(&format!("an event {type_} {reason} of {name}"), PATIENCE, || async {
+        let events = events(bed, name).await?;
+        let found = events.iter().any(|event| (event.0.as_str(), event.1.as_str()) == (type_, reason));
+        Ok(found.then_some(events))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn each_change_is_told_once() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        let operator = running(bed).await?;
+        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        let good = told(bed, "prod", "Normal", "Ready").await?;
+        ensure!(good.iter().all(|event| event.0 == "Normal"), "to wait is no warning: {good:?}");
+        let (.., note, _) = good.last().context("no event")?;
+        ensure!(note == "in force: grants submit to user alice on queue `root.prod`", "{note}");
+        apply(bed, &acl("prod", "root.nowhere", "submit: {users: [alice]}")).await?;
+        bed.wait_for(Kind::QueueAcl, "prod", is_false("Ready", "QueueNotFound"), PATIENCE).await?;
+        let bad = told(bed, "prod", "Warning", "QueueNotFound").await?;
+        let mut notes = bad.iter().map(|event| event.2.as_str());
+        ensure!(notes.clone().all(|note| note.len() <= 1000 && !note.contains('\n')), "{bad:?}");
+        ensure!(notes.next_back().is_some_and(|note| note.contains("`root.nowhere`")), "{bad:?}");
+        // The next one finds it as it is: its first round is over when what came later is told.
+        operator.kill().await?;
+        let _next = Operator::start(bed).await?;
+        grant(bed, "later", "root.prod", "submit: {users: [bob]}").await?;
+        told(bed, "later", "Normal", "Ready").await?;
+        let after = events(bed, "prod").await?;
+        ensure!(after == bad, "{after:?}, before {bad:?}");
+        ensure!(after.iter().all(|event| event.3 == 0), "{after:?}");
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,170 @@
+//! The commands of the pages, typed as a reader would type them, one page after the other. Those of docs/install.md are run by `chart::installed`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use queuewarden_e2e::operator::{NAME, NAMESPACE};
+use queuewarden_e2e::{Bed, Capability, Operator};
+
+use crate::operator::configure;
+
+/// The blocks, by the page and how they begin, in the order in which they are typed.
+const STORY: [(&str, &str); 14] = [
+    ("README.md", "kubectl apply --server-side -k manifests "),
+    ("README.md", "kubectl apply -f prod.yaml"),
+    ("docs/access-tests.md", "kubectl apply --server-side -f examples/access-tests"),
+    ("docs/operations.md", "kubectl annotate yunikornconfig"),
+    ("docs/kubectl.md", "kubectl apply --server-side -k manifests/rbac-mirror"),
+    ("docs/kubectl.md", "kubectl apply --server-side -k manifests/submission-policy "),
+    ("docs/gitops.md", "kubectl patch configmap argocd-cm"),
+    ("docs/report.md", "queuewarden report -o access.html"),
+    ("docs/doors.md", "kubectl apply --server-side -k examples/doors"),
+    ("docs/doors.md", "kubectl apply --server-side -k manifests/submission"),
+    ("docs/doors.md", "kubectl patch admissionpolicy default"),
+    ("docs/identity.md", "kubectl apply --server-side -k manifests/user-info "),
+    // From here on the API server asks a Service that nobody is behind.
+    ("docs/delegation.md", "kubectl apply --server-side -k manifests/delegation"),
+    ("docs/gitops.md", "queuewarden validate --strict"),
+];
+
+/// Blocks that are not typed here, and why.
+const ELSEWHERE: [(&str, &str, &str); 7] = [
+    ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the second is all tests"),
+    ("docs/delegation.md", "kubectl apply -f - <<'END'", "the doors judge it: validating/delegation.rs"),
+    ("docs/kubectl.md", "kubectl create -o yaml -f -", "the doors answer it: access.rs"),
+    (
+        "docs/kubectl.md",
+        "kubectl apply -k manifests/authorizer",
+        "the API server starts with it: authorizer.rs",
+    ),
+    ("docs/operations.md", "queuewarden status", "installation.rs has the Deployment that they look at"),
+    (
+        "docs/report.md",
+        "kubectl apply --server-side -k examples/report",
+        "a port is forwarded until somebody ends it: page.rs",
+    ),
+    ("docs/install.md", "", "chart/installed.rs"),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The fenced blocks of a page in this language.
+fn blocks(page: &str, language: &str) -> Result<Vec<String>> {
+    let text = std::fs::read_to_string(root().join(page)).with_context(|| page.to_owned())?;
+    let fence = format!("```{language}\n");
+    let rest = text.split(&fence).skip(1).filter_map(|rest| rest.split_once("```"));
+    Ok(rest.map(|(block, _)| block.to_owned()).collect())
+}
+
+fn block(page: &str, language: &str, words: &str) -> Result<String> {
+    let found = blocks(page, language)?.into_iter().find(|block| block.contains(words));
+    found.with_context(|| format!("{page} has no block with {words}"))
+}
+
+#[test]
+fn every_block_is_typed_or_said_not_to_be() -> Result<()> {
+    let mut pages = vec!["README.md".to_owned()];
+    for entry in std::fs::read_dir(root().join("docs"))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|end| end == "md") {
+            let name = path.file_name().context("no name")?.to_string_lossy().into_owned();
+            pages.push(format!("docs/{name}"));
+        }
+    }
+    let mut typed = 0;
+    for page in pages {
+        for block in blocks(&page, "sh")? {
+            let is = |known: &str, start: &str| known == page && block.starts_with(start);
+            let here = STORY.iter().filter(|(page, start)| is(page, start)).count();
+            let elsewhere = ELSEWHERE.iter().filter(|(page, start, _)| is(page, start)).count();
+            ensure!(here + elsewhere == 1, "{page}: {here} times here, {elsewhere} elsewhere:\n{block}");
+            typed += here;
+        }
+    }
+    ensure!(typed == STORY.len(), "{typed} blocks are typed, of {}", STORY.len());
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_commands_of_the_pages_are_taken() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        bed.remove_installation().await?;
+        let folder = desk()?;
+        let mut operator = None;
+        for (page, start) in STORY {
+            let text = blocks(page, "sh")?.into_iter().find(|block| block.starts_with(start));
+            let text = text.with_context(|| format!("{page}: {start}"))?;
+            // Nobody here starts the Deployment: before anybody waits for the operator, it is started for it.
+            if let Some((before, wait)) =
+                text.split_once("kubectl wait yunikornconfig/default --for=condition=Ready")
+            {
+                bed.shell(folder.path(), before).await.with_context(|| page.to_owned())?;
+                configure(bed, "").await?;
+                operator = Some(Operator::start(bed).await?);
+                // The bed has applied it, too: a reader is the only one who has, and may change it.
+                bed.kubectl(&[
+                    "delete",
+                    "deployments,services,networkpolicies",
+                    NAME,
+                    "--namespace",
+                    NAMESPACE,
+                ])
+                .await?;
+                bed.shell(
+                    folder.path(),
+                    &format!("kubectl wait yunikornconfig/default --for=condition=Ready{wait}"),
+                )
+                .await?;
+                // What later pages change.
+                bed.kubectl_with_input(
+                    &["apply", "-f", "-"],
+                    &block("README.md", "yaml", "kind: AdmissionPolicy")?,
+                )
+                .await?;
+                bed.kubectl(&["create", "namespace", "argocd"]).await?;
+                bed.kubectl(&["create", "configmap", "argocd-cm", "--namespace", "argocd"]).await?;
+            } else {
+                bed.shell(folder.path(), &text).await.with_context(|| page.to_owned())?;
+            }
+        }
+        ensure!(operator.is_some(), "nobody started the operator");
+        let checks =
+            bed.kubectl(&["get", "configmap", "argocd-cm", "--namespace", "argocd", "-o", "json"]).await?;
+        ensure!(checks.matches("resource.customizations.health.queuewarden.dev_").count() >= 4, "{checks}");
+        let page = std::fs::read_to_string(folder.path().join("access.html"))?;
+        ensure!(page.contains("root.prod"), "{page}");
+        bed.kubectl(&["delete", "namespace", "argocd", "--wait=false"]).await?;
+        bed.kubectl(&["delete", "clusterrolebinding", "queue-administrators"]).await?;
+        drop(operator);
+        bed.remove_webhooks().await?;
+        bed.remove_installation().await
+    })
+    .await
+}
+
+/// A folder as a reader has it: the repository's folders, and the files that the pages show or name.
+fn desk() -> Result<tempfile::TempDir> {
+    let folder = tempfile::tempdir()?;
+    for name in ["manifests", "examples", "crds", "charts"] {
+        std::os::unix::fs::symlink(root().join(name).canonicalize()?, folder.path().join(name))?;
+    }
+    std::fs::write(
+        folder.path().join("prod.yaml"),
+        block("README.md", "yaml", "kind: QueueAcl\nmetadata:\n  name: prod\n")?,
+    )?;
+    let base: serde_json::Value = serde_saphyr::from_str(&block("README.md", "yaml", "kind: ConfigMap")?)?;
+    let queues =
+        base.pointer("/data/queues.yaml").and_then(serde_json::Value::as_str).context("no queues")?;
+    std::fs::write(folder.path().join("queues.yaml"), queues)?;
+    for part in ["acls", "main"] {
+        std::fs::create_dir(folder.path().join(part))?;
+        std::fs::copy(folder.path().join("prod.yaml"), folder.path().join(part).join("prod.yaml"))?;
+    }
+    std::fs::copy(folder.path().join("queues.yaml"), folder.path().join("main/queues.yaml"))?;
+    Ok(folder)
+}

@@ -1,0 +1,414 @@
+//! Every fenced block of the pages is run, decoded or compared by something: none is there because it looked right once. `console` is run by trycmd,
+//! `yaml` is validated, the commands of `sh` are checked word by word, and `text` is what a test of the bed or the sources say.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use queuewarden::api::served::review::{Kind, read};
+use queuewarden::import::NameMap;
+
+use super::process::{err, out, run};
+use super::readme::pages;
+
+/// A fenced block.
+struct Block {
+    page: String,
+    language: String,
+    text: String,
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// All blocks of README.md, CONTRIBUTING.md and docs/, without those of docs/codes, which are generated from what is run.
+fn blocks() -> Vec<Block> {
+    let contributing = root().join("CONTRIBUTING.md");
+    let text = std::fs::read_to_string(&contributing).unwrap();
+    let mut found = Vec::new();
+    for (path, text) in pages().into_iter().chain([(contributing, text)]) {
+        let page = path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned();
+        if page.starts_with("docs/codes/") {
+            continue;
+        }
+        let mut open: Option<Block> = None;
+        for line in text.lines() {
+            match (line.trim_start().strip_prefix("```"), open.take()) {
+                (Some(_), Some(block)) => found.push(block),
+                (Some(language), None) => {
+                    open = Some(Block {
+                        page: page.clone(),
+                        language: language.to_owned(),
+                        text: String::new(),
+                    });
+                }
+                (None, Some(mut block)) => {
+                    block.text.extend([line, "\n"]);
+                    open = Some(block);
+                }
+                (None, None) => {}
+            }
+        }
+        assert!(open.is_none(), "{page}: a fence is not closed");
+    }
+    found
+}
+
+/// What a cluster prints, or a file that is no YAML: the first words of the block, and where the words beside them stand that it has in common.
+const TEXTS: &[(&str, &str, &str, &[&str])] = &[
+    (
+        "docs/access-tests.md",
+        "Error from server (Forbidden)",
+        "src/plan/admit/access_test.rs",
+        &["does not let this through, in", "if it is meant, change the test first"],
+    ),
+    (
+        "docs/doors.md",
+        "$ kubectl apply -f devs.yaml",
+        "e2e/tests/validating/words.rs",
+        &["grants submit on root.prod and 2 queues below to group devs; nobody loses access"],
+    ),
+    (
+        "docs/doors.md",
+        "$ kubectl create -f job.yaml",
+        "src/access/submission/tests.rs",
+        &[
+            "YuniKorn would reject this Job of user `bob`: they may not submit to `root.prod`: no ACL on the way from root.prod up to root",
+        ],
+    ),
+    (
+        "docs/identity.md",
+        "$ kubectl create -f deployment.yaml --as=alice",
+        "src/access/guard/tests.rs",
+        &[
+            "user `alice` in groups [devs, system:authenticated] may not create or change this Deployment (spec.template) with this",
+        ],
+    ),
+    // Read by `a_map_of_names_is_one`.
+    ("docs/import.md", "# FROM=TO", "src/import/names.rs", &[]),
+    ("docs/install.md", "kubectl krew install queuewarden", "e2e/tests/release.rs", &["who-can submit"]),
+    (
+        "docs/kubectl.md",
+        "$ kubectl get queues.access.queuewarden.dev",
+        "e2e/tests/access.rs",
+        &["user sue, group devs, group ops (admin of root)", "group ops (admin)"],
+    ),
+    (
+        "docs/operations.md",
+        "YuniKornConfig   Ready, Enforce",
+        "e2e/tests/installation.rs",
+        &["runs what is written"],
+    ),
+];
+
+#[test]
+fn every_block_is_of_a_kind_that_is_tested() {
+    let mut texts = BTreeSet::new();
+    for Block { page, language, text } in blocks() {
+        match language.as_str() {
+            "yaml" | "sh" => {}
+            "console" => {
+                let commands = text.lines().filter_map(|line| line.strip_prefix("$ "));
+                let foreign: Vec<&str> = commands.filter(|line| !line.starts_with("queuewarden ")).collect();
+                assert!(foreign.is_empty(), "{page}: only queuewarden is run from here: {foreign:?}");
+                let run = page == "README.md" || (page.starts_with("docs/") && !page.contains("runbooks/"));
+                assert!(run, "{page}: its commands are not run");
+            }
+            "text" => {
+                let row = TEXTS.iter().position(|row| row.0 == page && text.starts_with(row.1));
+                let row =
+                    row.unwrap_or_else(|| panic!("{page}: nothing is compared with this text:\n{text}"));
+                let (_, _, file, words) = TEXTS[row];
+                let source = one_line(&std::fs::read_to_string(root().join(file)).unwrap());
+                for words in words {
+                    assert!(one_line(&text).contains(words), "{page} does not say: {words}");
+                    assert!(source.contains(words), "{file} does not say: {words}");
+                }
+                texts.insert(row);
+            }
+            other => panic!("{page}: a block of {other:?}, which nothing runs:\n{text}"),
+        }
+    }
+    assert_eq!(texts.len(), TEXTS.len(), "texts that there are not");
+}
+
+#[test]
+fn a_map_of_names_is_one() {
+    let all = blocks();
+    let block =
+        all.iter().find(|block| block.page == "docs/import.md" && block.text.starts_with("# FROM=TO"));
+    let names = NameMap::default().with_pairs(&block.unwrap().text).unwrap();
+    assert_eq!(names.identity("CORP\\alice").as_deref(), Some("alice"));
+    assert_eq!(names.identity("Domain Users").as_deref(), Some("domain-users"));
+    assert_eq!(names.identity("root"), None, "left out");
+}
+
+/// The words, however they are broken into lines.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// An object as the kind it names: ours by `queuewarden validate`, questions as the server reads them.
+fn decodes(page: &str, manifest: &str) {
+    let object: Value =
+        serde_saphyr::from_str(manifest).unwrap_or_else(|error| panic!("{page}: {error}\n{manifest}"));
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    if version.starts_with("access.queuewarden.dev/") {
+        let kind = if object["kind"] == "SelfQueueAccessReview" { Kind::Own } else { Kind::Named };
+        let asked = read(kind, &object);
+        assert!(asked.as_ref().is_ok_and(|asked| asked.unknown.is_empty()), "{page}: {asked:?}");
+        return;
+    }
+    assert!(version == "v1" || version.starts_with("queuewarden.dev/"), "{page}: who decodes {version:?}?");
+    let ended = run(&["validate", "--strict", "-f", "-", "--now", "2026-12-24"], root(), manifest);
+    assert!(ended.status.success(), "{page}: {}{}\n{manifest}", out(&ended), err(&ended));
+    assert!(err(&ended).contains("1 object in"), "{page}: {}", err(&ended));
+}
+
+#[test]
+fn manifests_decode_as_the_kinds_they_name() {
+    let mut count = 0;
+    for block in blocks().iter().filter(|block| block.language == "yaml") {
+        for manifest in block.text.split("\n---\n") {
+            decodes(&block.page, manifest);
+            count += 1;
+        }
+    }
+    for block in blocks().iter().filter(|block| block.language == "sh") {
+        for command in commands(&block.text) {
+            if let Some(manifest) = command.input {
+                decodes(&block.page, &manifest);
+                count += 1;
+            }
+        }
+    }
+    assert!(count >= 8, "{count}");
+}
+
+/// A command with its words, and what is fed to it.
+struct Typed {
+    words: Vec<String>,
+    input: Option<String>,
+}
+
+/// The commands of a block, as a shell reads them: lines joined at backslashes, comments left out, pipes taken apart.
+fn commands(text: &str) -> Vec<Typed> {
+    let text = text.replace("\\\n", " ");
+    let mut found = Vec::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let (line, input) = match line.split_once("<<") {
+            None => (line, None),
+            Some((line, end)) => {
+                let end = end.trim().trim_matches('\'');
+                let input: Vec<&str> = lines.by_ref().take_while(|line| *line != end).collect();
+                (line, Some(input.join("\n")))
+            }
+        };
+        // Comments are left out.
+        let words = shlex::split(line).unwrap_or_else(|| panic!("no shell reads this: {line}"));
+        for words in words.split(|word| word == "|").filter(|words| !words.is_empty()) {
+            found.push(Typed { words: words.to_vec(), input: input.clone() });
+        }
+    }
+    found
+}
+
+#[test]
+fn commands_of_shells_are_ones_that_there_are() {
+    let mut programs = BTreeSet::new();
+    for block in blocks().iter().filter(|block| block.language == "sh") {
+        for command in commands(&block.text) {
+            let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
+            check(&block.page, &words);
+            programs.insert(words[0].to_owned());
+        }
+    }
+    assert!(
+        ["queuewarden", "kubectl", "helm"].iter().all(|program| programs.contains(*program)),
+        "{programs:?}"
+    );
+}
+
+fn check(page: &str, words: &[&str]) {
+    let line = words.join(" ");
+    match words[0] {
+        "queuewarden" => {
+            // With --help at the end whatever stands before it is still parsed, and nothing is run.
+            let args = [&words[1..], &["--help"]].concat();
+            let ended = run(&args, root(), "");
+            assert!(ended.status.success(), "{page}: {line}: {}", err(&ended));
+        }
+        "kubectl" => kubectl(page, &words[1..]),
+        "helm" => helm(page, &words[1..]),
+        "cargo" => {
+            let known = matches!(words[1], "run" | "test");
+            assert!(known, "{page}: {line}");
+        }
+        ".ci/run" => assert!(root().join(words[0]).exists(), "{page}: {line}"),
+        "grep" | "wc" => {}
+        other => panic!("{page}: what is {other}? {line}"),
+    }
+}
+
+/// Kinds of others that the pages name.
+const KINDS: [&str; 14] = [
+    "clusterrolebinding",
+    "configmap",
+    "configmaps",
+    "crds",
+    "deployment",
+    "deployments",
+    "deployments,pods",
+    "job",
+    "lease",
+    "pods",
+    "pods,services,endpointslices",
+    "secrets",
+    "token",
+    "queues.access.queuewarden.dev",
+];
+
+/// Whether something is a kind that the cluster knows when queuewarden is installed.
+fn is_kind(word: &str) -> bool {
+    let ours = queuewarden::api::crds().into_iter().any(|crd| {
+        let names = crd.spec.names;
+        names.plural == word || names.kind.to_lowercase() == word
+    });
+    ours || KINDS.contains(&word)
+}
+
+fn kubectl(page: &str, words: &[&str]) {
+    let line = words.join(" ");
+    let mut rest = Vec::new();
+    let mut words = words.iter().copied();
+    while let Some(word) = words.next() {
+        match word {
+            "-k" | "-f" => {
+                let path = words.next().unwrap();
+                let there = path == "-" || path.contains("prod.yaml") || root().join(path).exists();
+                assert!(there, "{page}: no {path}: kubectl {line}");
+            }
+            "-p" | "--patch" => {
+                let patch = words.next().unwrap();
+                match patch.strip_prefix("$(") {
+                    Some(inner) => {
+                        let inner = shlex::split(inner.trim_end_matches(')')).unwrap();
+                        check(page, &inner.iter().map(String::as_str).collect::<Vec<_>>());
+                    }
+                    None => patches(page, &rest, patch),
+                }
+            }
+            "-n" | "--namespace" | "-o" | "-l" | "-c" | "--as" | "--as-group" | "--group"
+            | "--clusterrole" => {
+                words.next().unwrap();
+            }
+            _ if word.starts_with("--from-file=") => {
+                let file = word.rsplit('=').next().unwrap();
+                assert!(root().join(file).exists(), "{page}: no {file}");
+            }
+            _ if word.starts_with('-') => {
+                let name = word.split('=').next().unwrap();
+                assert!(FLAGS.contains(&name), "{page}: a flag of kubectl? {word}: kubectl {line}");
+            }
+            _ => rest.push(word),
+        }
+    }
+    let resource = match rest[..] {
+        // Whoever creates from a file says the kind there.
+        ["apply" | "top", ..] | ["create"] => return,
+        ["auth", "can-i", verb, resource, ..] => {
+            let known = ["submit", "kill", "update"].contains(&verb);
+            let (kind, _) = resource.split_once('/').unwrap_or((resource, ""));
+            let known =
+                known && (kind.ends_with(".queuewarden.dev") || ["leases", "secrets"].contains(&kind));
+            return assert!(known, "{page}: kubectl {line}");
+        }
+        ["auth", "can-i"] => return assert!(line.contains("--list"), "{page}: kubectl {line}"),
+        [
+            "wait" | "get" | "delete" | "describe" | "patch" | "annotate" | "logs" | "port-forward"
+            | "create",
+            resource,
+            ..,
+        ] => resource,
+        _ => panic!("{page}: kubectl {line}"),
+    };
+    let (kind, _) = resource.split_once('/').unwrap_or((resource, ""));
+    assert!(is_kind(kind), "{page}: no kind {kind}: kubectl {line}");
+}
+
+/// Flags of kubectl that the pages use and that take no word behind them.
+const FLAGS: [&str; 13] = [
+    "--server-side",
+    "--for",
+    "--type",
+    "--dry-run",
+    "--previous",
+    "--show-managed-fields",
+    "--all-namespaces",
+    "-A",
+    "--as",
+    "--as-group",
+    "--list",
+    "--group",
+    "--clusterrole",
+];
+
+/// A merge patch of one of our objects makes one that is valid.
+fn patches(page: &str, rest: &[&str], patch: &str) {
+    let [_, kind, name] = rest else { panic!("{page}: patch {rest:?}") };
+    let crd = queuewarden::api::crds().into_iter().find(|crd| crd.spec.names.kind.to_lowercase() == **kind);
+    let crd = crd.unwrap_or_else(|| panic!("{page}: whose kind is {kind}?"));
+    let patch: Value = serde_json::from_str(patch).unwrap_or_else(|error| panic!("{page}: {error}: {patch}"));
+    let version = format!("{}/{}", crd.spec.group, crd.spec.versions[0].name);
+    let mut object = json!({"apiVersion": version, "kind": crd.spec.names.kind, "metadata": {"name": name}});
+    object.as_object_mut().unwrap().extend(patch.as_object().unwrap().clone());
+    decodes(page, &object.to_string());
+}
+
+fn helm(page: &str, words: &[&str]) {
+    let line = words.join(" ");
+    let verbs = ["install", "upgrade", "uninstall"];
+    assert!(verbs.contains(&words[0]), "{page}: helm {line}");
+    for word in words.iter().filter(|word| word.contains('/')) {
+        assert!(root().join(word).join("Chart.yaml").exists(), "{page}: no chart {word}");
+    }
+    let values: Value = serde_saphyr::from_str(
+        &std::fs::read_to_string(root().join("charts/queuewarden/values.yaml")).unwrap(),
+    )
+    .unwrap();
+    let set = words.iter().position(|word| *word == "--set").map(|at| words[at + 1]);
+    for key in set.iter().flat_map(|set| set.split(',')).filter_map(|pair| pair.split('=').next()) {
+        let path = format!("/{}", key.replace('.', "/"));
+        assert!(values.pointer(&path).is_some(), "{page}: the chart has no value {key}");
+    }
+}
+
+/// The commands that guard a pipeline do what their page says of them, from start to end.
+#[test]
+fn commands_of_a_pipeline_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |path: &str| folder.path().join(path);
+    let copy =
+        |from: &str, to: PathBuf| std::fs::copy(root().join("examples/quickstart").join(from), to).unwrap();
+    for part in ["acls", "main"] {
+        std::fs::create_dir(at(part)).unwrap();
+        copy("prod.yaml", at(part).join("prod.yaml"));
+    }
+    let base = std::fs::read_to_string(root().join("examples/quickstart/1-base.yaml")).unwrap();
+    std::fs::write(at("main/base.yaml"), &base).unwrap();
+    let base: Value = serde_saphyr::from_str(&base).unwrap();
+    std::fs::write(at("queues.yaml"), base["data"]["queues.yaml"].as_str().unwrap()).unwrap();
+    let all = blocks();
+    let block =
+        all.iter().find(|block| block.page == "docs/gitops.md" && block.text.contains("--fail-on-widening"));
+    for command in commands(&block.unwrap().text) {
+        let words: Vec<&str> = command.words.iter().skip(1).map(String::as_str).collect();
+        let ended = run(&words, folder.path(), "");
+        assert!(ended.status.success(), "{words:?}: {}{}", out(&ended), err(&ended));
+    }
+    let written = std::fs::read_to_string(at("yunikorn-configs.yaml")).unwrap();
+    assert!(written.contains("kind: ConfigMap") && written.contains("etl-service"), "{written}");
+}

@@ -1,0 +1,221 @@
+//! Every code has an example: `tests/codes/QWnnnn` has a command that prints it and the files that it reads. What it prints stands in docs/codes,
+//! which `cli::docs` compares. What no small file shows has a row here, with the test that shows it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::LazyLock;
+
+use queuewarden::cli::codes;
+use queuewarden::text::diag::Code;
+
+use super::process::{err, out, run};
+
+/// The file in the folder of an example that has its command.
+const COMMAND: &str = "command";
+
+/// A code that no small file shows.
+pub(super) struct Elsewhere {
+    /// The number behind `QW`.
+    number: u16,
+    /// When it is told, or why it is not.
+    pub when: &'static str,
+    /// The file of the test that shows it.
+    file: &'static str,
+    /// The name of the test.
+    test: &'static str,
+}
+
+const ELSEWHERE: &[Elsewhere] = &[
+    Elsewhere {
+        number: 3007,
+        when: "Not told by this code: QW1001 to QW1005 say of the same ACL what is wrong with it, and where.",
+        file: "src/model/config/tests.rs",
+        test: "errors_about_acls_are_told_by_what_is_wrong_with_the_acl",
+    },
+    Elsewhere {
+        number: 3016,
+        when: "Told of a configuration with more than 50 million pairs to compare, such as 8,000 queues and as many kinds of resources.",
+        file: "src/model/config/tests.rs",
+        test: "work_is_bounded",
+    },
+    Elsewhere {
+        number: 3021,
+        when: "Not told by this code: QW1001 to QW1003 say of the same ACL what is wrong with it, and where.",
+        file: "src/model/config/tests.rs",
+        test: "errors_about_acls_are_told_by_what_is_wrong_with_the_acl",
+    },
+    Elsewhere {
+        number: 3024,
+        when: "Told where the partitions that run are known, which no file says.",
+        file: "src/model/config/tests.rs",
+        test: "a_reload_without_an_active_partition_hangs",
+    },
+    Elsewhere {
+        number: 4054,
+        when: "Not told as things are: of every class that Go knows the members are known. It is kept for a Go with newer tables.",
+        file: "src/text/go_regex/tests.rs",
+        test: "unicode_classes_and_case_folding_are_gos",
+    },
+    Elsewhere {
+        number: 5003,
+        when: "Told where the API server does not validate: the schema refuses paths of more than 1024 characters before.",
+        file: "src/model/queue.rs",
+        test: "what_cannot_be_a_queue_is_refused_with_place_and_help",
+    },
+    Elsewhere {
+        number: 5201,
+        when: "Told by the operator, in the conditions of the `YuniKornConfig`, when the API server does not let it read.",
+        file: "src/operator/testing/faults.rs",
+        test: "a_config_map_that_may_not_be_read_is_not_taken_for_missing",
+    },
+    Elsewhere {
+        number: 5401,
+        when: "Never expected: the last look before a text is written. Please report it.",
+        file: "src/plan/render.rs",
+        test: "a_text_that_is_not_as_meant_is_refused",
+    },
+    Elsewhere {
+        number: 7127,
+        when: "Told of a setting with more than 1 MiB.",
+        file: "src/model/application/settings.rs",
+        test: "what_cannot_be_read_lets_nobody_in",
+    },
+    Elsewhere {
+        number: 7213,
+        when: "Told behind the first 1,000 findings of `queuewarden lint`.",
+        file: "src/access/lint/tests.rs",
+        test: "many_names_and_many_findings_are_counted",
+    },
+    Elsewhere {
+        number: 7304,
+        when: "Told of a line with more than 4 MiB.",
+        file: "src/cli/review/lines.rs",
+        test: "each_line_is_a_review_by_itself",
+    },
+    Elsewhere {
+        number: 7521,
+        when: "Never expected: tests compare imports of random queues and maps without meeting it.",
+        file: "src/import/proof/tests.rs",
+        test: "no_import_is_wider",
+    },
+    Elsewhere {
+        number: 7522,
+        when: "Told of queues nested more than 100 levels deep, and of more queues times names than are compared.",
+        file: "src/import/yarn/fair/tests.rs",
+        test: "a_deep_tree_is_refused_and_not_overflowed",
+    },
+];
+
+/// An example that runs.
+pub(super) struct Example {
+    /// Names and texts of the files, by name.
+    pub files: Vec<(String, String)>,
+    /// The command as one types it.
+    pub command: String,
+    /// What it prints of the code: the finding, or the table that the code is in.
+    pub shown: String,
+}
+
+/// All of them, by the number of the code.
+pub(super) fn examples() -> &'static BTreeMap<u16, Example> {
+    static EXAMPLES: LazyLock<BTreeMap<u16, Example>> = LazyLock::new(|| {
+        let codes = codes::all();
+        std::thread::scope(|scope| {
+            let parts = codes.chunks(codes.len().div_ceil(4));
+            let running: Vec<_> = parts
+                .map(|part| {
+                    scope.spawn(|| {
+                        part.iter()
+                            .filter_map(|code| Some((code.number, example(*code)?)))
+                            .collect::<Vec<_>>()
+                    })
+                })
+                .collect();
+            running.into_iter().flat_map(|part| part.join().unwrap()).collect()
+        })
+    });
+    &EXAMPLES
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn names(folder: &Path) -> BTreeSet<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// The example of a code: its files, and what its command prints.
+fn example(code: Code) -> Option<Example> {
+    let folder = root().join("tests/codes").join(code.to_string());
+    let command = std::fs::read_to_string(folder.join(COMMAND)).ok()?.trim_end().to_owned();
+    let words = shlex::split(&command).unwrap_or_else(|| panic!("{code}: no shell reads this: {command}"));
+    assert_eq!(words[0], "queuewarden", "{code}");
+    let args: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    let ended = run(&args, &folder, "");
+    let shown = [out(&ended), err(&ended)].iter().find_map(|text| finding(code, text));
+    let shown = shown.unwrap_or_else(|| panic!("{code} is not printed:\n{}{}", out(&ended), err(&ended)));
+    let files = names(&folder).into_iter().filter(|name| name != COMMAND);
+    let files = files.map(|name| {
+        let text = std::fs::read_to_string(folder.join(&name)).unwrap();
+        assert!(words.contains(&name), "{code}: {name} is not given to the command");
+        (name, text)
+    });
+    Some(Example { files: files.collect(), command, shown })
+}
+
+/// The part between empty lines that has the code in it: where it stands in brackets, or where it is named.
+fn finding(code: Code, text: &str) -> Option<String> {
+    let marked = [format!("[{code}]"), code.to_string()];
+    marked.iter().find_map(|mark| text.split("\n\n").find(|part| part.contains(mark)).map(str::to_owned))
+}
+
+/// Where a code without an example is shown.
+pub(super) fn elsewhere(code: Code) -> Option<&'static Elsewhere> {
+    ELSEWHERE.iter().find(|row| row.number == code.number)
+}
+
+#[test]
+fn every_code_has_an_example() {
+    for code in codes::all() {
+        let both = (examples().contains_key(&code.number), elsewhere(code).is_some());
+        assert!(both.0 != both.1, "{code}: an example that runs, or a row: one of them");
+    }
+    assert!(ELSEWHERE.iter().all(|row| codes::all().iter().any(|code| code.number == row.number)));
+    let expected: BTreeSet<String> = examples().keys().map(|number| format!("QW{number}")).collect();
+    assert_eq!(expected, names(&root().join("tests/codes")), "examples of codes that there are not");
+}
+
+/// The name of the constant that a code is declared by.
+fn constant(number: u16) -> String {
+    let mut files = Vec::new();
+    super::docs::sources(&root().join("src"), &mut files);
+    let declared = format!("Code = Code::new({number}, ");
+    let texts = files.iter().map(|path| std::fs::read_to_string(path).unwrap());
+    let mut named = texts.filter_map(|text| {
+        let line = text.lines().find(|line| line.contains(&declared))?.to_owned();
+        Some(line.split_once("const ")?.1.split_once(':')?.0.to_owned())
+    });
+    named.next().unwrap_or_else(|| panic!("QW{number} is not declared"))
+}
+
+#[test]
+fn what_no_file_shows_is_shown_by_a_test() {
+    for row in ELSEWHERE {
+        let text = std::fs::read_to_string(root().join(row.file)).unwrap();
+        let start = format!("fn {}(", row.test);
+        let (before, rest) =
+            text.split_once(&start).unwrap_or_else(|| panic!("{}: no {}", row.file, row.test));
+        let attribute = before.lines().rev().find(|line| line.trim_start().starts_with("#[")).unwrap();
+        assert!(attribute.contains("test"), "{}: {} is no test: {attribute}", row.file, row.test);
+        let body = rest.split("fn ").next().unwrap();
+        let (constant, number) = (constant(row.number), row.number.to_string());
+        assert!(
+            body.contains(&constant) || body.contains(&number),
+            "{}: {} does not look for {constant}",
+            row.file,
+            row.test
+        );
+    }
+}
