@@ -1,0 +1,27 @@
+//! Watches that end, break, or stay and say nothing.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use queuewarden_e2e::faults::Disturbance;
+use queuewarden_e2e::wait::LONG;
+
+use super::{Chaos, last, length};
+
+#[tokio::test]
+async fn watches_that_are_dropped_again_and_again_miss_nothing() -> Result<()> {
+    Chaos::with(async |mut chaos| {
+        let operator = chaos.running().await?;
+        for what in [Disturbance::Cut, Disturbance::End] {
+            let begin = std::time::Instant::now();
+            while begin.elapsed() < length(4, 60) {
+                chaos.change().await?;
+                last(Duration::from_millis(300)).await;
+                chaos.proxy.disturb(what);
+            }
+            chaos.recovers(&operator, LONG).await?;
+        }
+        Ok(())
+    })
+    .await
+}
