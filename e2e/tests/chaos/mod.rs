@@ -6,7 +6,13 @@
 
 mod answers;
 mod api_server;
+mod definitions;
+mod kills;
+mod leaders;
+mod output;
+mod scheduler;
 mod watches;
+mod watchful;
 
 use std::time::Duration;
 
