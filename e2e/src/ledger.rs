@@ -88,7 +88,9 @@ impl<'bed> Ledger<'bed> {
         let apply = PatchParams::apply("chaos").force();
         let applied = self.bed.objects(Kind::QueueAcl)?.patch(name, &apply, &Patch::Apply(&object)).await?;
         let since = applied.metadata.resource_version.as_deref().unwrap_or_default().parse()?;
-        let users = users.iter().map(|&user| user.to_owned()).collect();
+        // What stands counts: where there is no schema, or was none, lists are merged otherwise.
+        let stands = applied.data.pointer("/spec/submit/users").cloned().context("no users")?;
+        let users = serde_json::from_value(stands)?;
         let mut grants = self.standing()?.clone();
         grants.insert(name.to_owned(), Grant { queue: queue.to_owned(), users });
         self.note(since, grants)
