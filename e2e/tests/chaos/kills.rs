@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Result, ensure};
 use queuewarden_e2e::faults::{Call, Fault};
-use queuewarden_e2e::wait::LONG;
+use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{operator, yunikorn};
 use tokio::sync::Notify;
 
@@ -102,6 +102,32 @@ async fn the_operator_is_killed_after_each_call() -> Result<()> {
             ensure!(number > FEWEST, "a run has only {number} calls");
         }
         Ok(())
+    })
+    .await
+}
+
+/// A node that is drained while the API server is gone does not wait for the operator until it kills it.
+#[tokio::test]
+async fn an_operator_that_nobody_answers_ends_when_it_is_told_to() -> Result<()> {
+    Chaos::with(async |mut chaos| {
+        let operator = chaos.running().await?;
+        let asked = Arc::new(Notify::new());
+        let tell = Arc::clone(&asked);
+        chaos.proxy.judge(move |call| {
+            if call.method == http::Method::PATCH {
+                tell.notify_one();
+            }
+            (!call.watch).then_some(Fault::Hang)
+        });
+        chaos.change().await?;
+        asked.notified().await;
+        operator.process()?.terminate()?;
+        // As long as the Deployment gives it.
+        let status = operator.process()?.exited(PATIENCE).await?;
+        ensure!(status.success(), "it ended with {status}");
+        chaos.proxy.heal();
+        let operator = chaos.launch().await?;
+        chaos.recovers(&operator, LONG).await
     })
     .await
 }
