@@ -64,6 +64,8 @@ pub enum Fault {
     Refuse(u16),
     /// The API server does it, but this status is the answer: a gateway that lost patience.
     Mask(u16),
+    /// The API server never sees it; the answer is a page for people, with success: a portal in between.
+    Garble,
     /// It is passed on this much later.
     Delay(Duration),
     /// The API server never sees it, and nothing is answered.
@@ -267,6 +269,9 @@ async fn answer(State(shared): State<Arc<Shared>>, request: Request) -> Response
         Some(Fault::Mask(code)) => {
             shared.pass_on(&call, request).await;
             status(code)
+        }
+        Some(Fault::Garble) => {
+            ([(header::CONTENT_TYPE, "text/html")], "<html><body>Please log in</body></html>").into_response()
         }
         Some(Fault::Delay(time)) => {
             tokio::time::sleep(time).await;

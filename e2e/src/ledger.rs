@@ -137,13 +137,16 @@ impl<'bed> Ledger<'bed> {
     /// When it does not come to that, or a version is not explained by the grants.
     pub async fn converged(&mut self, timeout: Duration) -> Result<usize> {
         let wanted = self.states.last().context("no state")?;
-        let text = eventually("what is granted to be live", timeout, || async {
+        let scheduler = self.bed.yunikorn()?;
+        eventually("what is granted to be live, and to run", timeout, || async {
+            // Read each time: what the scheduler does not take in time is written anew, with another revision.
             let text = self.bed.config_value(yunikorn::CONFIGS, KEY).await?.context("no queue tree")?;
             ensure!(difference(&wanted.tree, &tree(&text)?).is_empty(), "live is: {text}");
-            Ok(Some(text))
+            let runs = scheduler.config_checksum().await?;
+            ensure!(runs == yunikorn::checksum(&text), "the scheduler runs {runs}; live is: {text}");
+            Ok(Some(()))
         })
         .await?;
-        self.bed.yunikorn()?.wait_for_text(&text, timeout).await?;
         for name in wanted.grants.keys() {
             self.bed.wait_for(Kind::QueueAcl, name, is_true("Ready"), timeout).await?;
         }

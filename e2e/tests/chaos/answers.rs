@@ -9,13 +9,14 @@ use queuewarden_e2e::wait::LONG;
 use super::{Chaos, end, last, length};
 
 /// Each answer that is not the one.
-const FAULTS: [Fault; 8] = [
+const FAULTS: [Fault; 9] = [
     Fault::Refuse(409),
     Fault::Refuse(403),
     Fault::Refuse(429),
     Fault::Refuse(500),
     Fault::Refuse(504),
     Fault::Cut,
+    Fault::Garble,
     Fault::Mask(500),
     Fault::Mask(504),
 ];

@@ -9,6 +9,7 @@ use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{FaultProxy, eventually, operator};
 use serde_json::Value;
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use super::{Chaos, length};
 
@@ -51,7 +52,7 @@ async fn a_leader_freezes_with_a_write_on_the_way_and_clocks_disagree() -> Resul
             })
         });
         chaos.change().await?;
-        sent.notified().await;
+        timeout(PATIENCE, sent.notified()).await.context("it wrote nothing")?;
         leading.process()?.pause()?;
         // The other takes over, and what the first one wanted is over before its write arrives.
         chaos.ledger.revoke("prod").await?;

@@ -75,6 +75,42 @@ async fn there_is_no_room_left_in_the_output() -> Result<()> {
     .await
 }
 
+/// Each of the other's writes makes a new version, so that ours may be planned for one that is over.
+#[tokio::test]
+async fn changes_get_through_while_another_key_is_written_ten_times_a_second() -> Result<()> {
+    Chaos::with(async |mut chaos| {
+        let bed = chaos.bed;
+        let operator = chaos.running().await?;
+        let mark = bed.audit()?.mark()?;
+        let rival = async {
+            let mut ticks = tokio::time::interval(Duration::from_millis(100));
+            for number in 0_u64.. {
+                ticks.tick().await;
+                merge(bed, &json!({"data": {"counter": number.to_string()}})).await?;
+            }
+            anyhow::Ok(())
+        };
+        let rounds = if full() { 30 } else { 3 };
+        let changes = async {
+            for _ in 0..rounds {
+                chaos.change().await?;
+                chaos.ledger.converged(PATIENCE).await?;
+            }
+            anyhow::Ok(())
+        };
+        tokio::select! {
+            ended = rival => ended?,
+            done = changes => done?,
+        }
+        let writes = bed.audit()?.count(mark, |write| {
+            write.user == operator::USER && write.resource == "configmaps" && write.accepted()
+        })?;
+        ensure!(writes <= rounds * 3, "{writes} writes for {rounds} times three changes");
+        chaos.recovers(&operator, LONG).await
+    })
+    .await
+}
+
 #[tokio::test]
 #[ignore = "four minutes; `operator::writers` has a slower rival"]
 async fn a_rival_writes_ten_times_a_second() -> Result<()> {
