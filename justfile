@@ -60,7 +60,9 @@ bench *args:
 # Looks for an input that breaks something: each target for so many seconds (needs cargo-fuzz and a nightly toolchain).
 fuzz seconds="3600" *targets="acl yaml regex admission access_review xml":
     for target in {{ targets }}; do \
-        cargo +nightly fuzz run $target -- -max_total_time={{ seconds }} -timeout=10 -rss_limit_mb=4096 -max_len=16384 || exit 1; \
+        CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_STRIP=none \
+            cargo +nightly fuzz run $target fuzz/corpus/$target tests/samples \
+            -- -max_total_time={{ seconds }} -timeout=10 -rss_limit_mb=4096 -max_len=16384 || exit 1; \
     done
 
 # How fast it is beside YuniKorn and Hadoop: the table in the README (needs Go, Maven and a JDK).

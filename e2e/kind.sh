@@ -6,13 +6,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 cluster=${KIND_CLUSTER:-queuewarden-e2e}
+# As charts/queuewarden/ci/kind-values.yaml has it.
 image=queuewarden:e2e
 KUBECONFIG=$(mktemp)
 export KUBECONFIG
 
 cleanup() {
     [ -n "${KEEP:-}" ] || kind delete cluster --name "$cluster"
-    rm -rf "$KUBECONFIG" "${overlay:-}"
+    rm -f "$KUBECONFIG"
 }
 trap cleanup EXIT
 
@@ -23,15 +24,10 @@ kind load docker-image --name "$cluster" "$image"
 helm repo add yunikorn https://apache.github.io/yunikorn-release
 helm install yunikorn yunikorn/yunikorn --version "${YUNIKORN:-1.8.0}" --namespace yunikorn --create-namespace --wait
 
-# kustomize reads no absolute paths, so the overlay lives in the checkout.
-overlay=$(mktemp -d ./.kind.XXXXXX)
-cat > "$overlay/kustomization.yaml" <<EOF
-apiVersion: kustomize.config.k8s.io/v1beta1
-kind: Kustomization
-resources: [../manifests]
-images: [{name: ghcr.io/queuewarden/queuewarden, newName: ${image%:*}, newTag: ${image#*:}}]
-EOF
-kubectl apply --server-side --kustomize "$overlay"
+# The namespace with its labels and annotation, which Helm would make without them.
+kubectl apply --server-side --filename manifests/namespace.yaml
+helm install queuewarden charts/queuewarden --namespace queuewarden-system \
+    --values charts/queuewarden/ci/kind-values.yaml --wait --timeout 3m
 kubectl wait --for=condition=Established --timeout=1m crd/queueacls.queuewarden.dev \
     crd/admissionpolicies.queuewarden.dev crd/yunikornconfigs.queuewarden.dev
 kubectl --namespace queuewarden-system rollout status deployment/queuewarden --timeout=2m

@@ -77,8 +77,10 @@ bill_of_materials() {
         return 1
     }
     SOURCE_DATE_EPOCH=$epoch cargo cyclonedx --quiet --format json --override-filename queuewarden.cdx --manifest-path Cargo.toml
-    mv queuewarden.cdx.json "$1/"
-    find . -name queuewarden.cdx.json -not -path "./$1/*" -delete
+    # It names our own package by where the checkout is.
+    sed "s|path+file://$PWD|path+file:///src|g" queuewarden.cdx.json > "$1/queuewarden.cdx.json"
+    # One for each package of the workspace was made.
+    find "$PWD" -path "$PWD/target" -prune -o -name queuewarden.cdx.json -not -path "$(realpath "$1")/*" -exec rm {} +
 }
 
 main "$@"

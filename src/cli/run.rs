@@ -48,7 +48,7 @@ pub struct Args {
 /// When the operator cannot begin.
 pub fn run(args: &Args) -> Result<Exit, Failure> {
     let logging = telemetry::start(args.log_format, &args.log_level)
-        .map_err(|error| Failure::Usage(format!("--log-level: {error}")))?;
+        .map_err(|error| Failure::Usage(error.to_string()))?;
     let options = Options {
         listen: args.listen,
         leader_elect: args.leader_elect,
@@ -56,7 +56,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         namespace: args.namespace.clone(),
         report: args.report,
         https: args.doors.https(args.namespace.as_deref()).map_err(Failure::Usage)?,
-        logging,
+        logging: logging.clone(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -66,6 +66,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     let ended = runtime.block_on(operator::run(options));
     // A plan that is still being made is not waited for.
     runtime.shutdown_timeout(Duration::from_secs(1));
+    logging.end();
     ended.map_err(|error| Failure::Operator(error.to_string()))?;
     Ok(Exit::Clean)
 }

@@ -44,6 +44,7 @@ impl Asking {
     }
 
     /// Asks for the checksum; whether the answer is another than before.
+    #[tracing::instrument(name = "ask_scheduler", skip_all)]
     pub async fn checksum(&self, url: &str, memory: &mut Memory, health: &Health) -> bool {
         let begin = Instant::now();
         let answer = self.scheduler.checksum(url).await;

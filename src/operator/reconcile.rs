@@ -106,6 +106,7 @@ impl Reconciler {
     }
 
     /// One run; when the next one is due without a cause.
+    #[tracing::instrument(name = "reconcile", skip_all)]
     async fn round(&mut self) -> Duration {
         self.health.round(self.world.progress());
         self.logging.follow(self.world.log_level().as_deref());
@@ -192,6 +193,7 @@ impl Reconciler {
     }
 
     /// A plan of how things are now; `None` until everything was read once. Off the runtime's threads: a large one takes long.
+    #[tracing::instrument(name = "plan", skip_all)]
     async fn plan(&mut self) -> Option<(Snapshot, Plan)> {
         let now = clock::now();
         let mut snapshot = self.world.snapshot(now)?;
@@ -241,6 +243,7 @@ impl Reconciler {
         Ok(())
     }
 
+    #[tracing::instrument(name = "write", skip_all)]
     async fn write(&mut self, spec: &ConfigSpec, write: &Write, snapshot: &Snapshot, plan: &Plan) -> Outcome {
         match apply::write(&self.client, &spec.namespace, write).await {
             Ok(map) => {
@@ -303,6 +306,7 @@ impl Reconciler {
     }
 
     /// Patches the statuses that differ, then publishes the events of the transitions; whether all went well.
+    #[tracing::instrument(name = "report", skip_all)]
     async fn report(&mut self, snapshot: &Snapshot, plan: &Plan) -> bool {
         let patches = status::patches(snapshot, plan, &self.world);
         let mut unreported: BTreeSet<_> = patches.iter().map(|patch| patch.subject.clone()).collect();

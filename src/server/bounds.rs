@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Router, http};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
+use tracing::Instrument as _;
 
 use super::fault::{Fault, contained};
 use super::refusal::Refusal;
@@ -44,8 +45,10 @@ async fn bounded(
     next: Next,
 ) -> Response {
     let begin = Instant::now();
-    let answer = bounds.answer(request, next).await;
     let door = door.as_ref().map_or("other", MatchedPath::as_str);
+    let span = tracing::info_span!("request", door, status = tracing::field::Empty);
+    let answer = bounds.answer(request, next).instrument(span.clone()).await;
+    span.record("status", answer.status().as_u16());
     bounds.health.metrics.doors.answered(door, answer.status().as_u16(), begin.elapsed());
     answer
 }

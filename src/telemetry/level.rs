@@ -60,6 +60,9 @@ struct Running {
     handle: reload::Handle<EnvFilter, Registry>,
     /// The annotation that was last looked at.
     wish: Mutex<Option<String>>,
+    /// Where traces go.
+    #[cfg(feature = "otel")]
+    traces: Option<opentelemetry_sdk::trace::SdkTracerProvider>,
 }
 
 impl fmt::Debug for Running {
@@ -70,7 +73,30 @@ impl fmt::Debug for Running {
 
 impl Logging {
     pub(super) fn of(at_start: &str, handle: reload::Handle<EnvFilter, Registry>) -> Self {
-        Self(Some(Arc::new(Running { at_start: at_start.to_owned(), handle, wish: Mutex::default() })))
+        Self(Some(Arc::new(Running {
+            at_start: at_start.to_owned(),
+            handle,
+            wish: Mutex::default(),
+            #[cfg(feature = "otel")]
+            traces: None,
+        })))
+    }
+
+    /// The same with traces, before anybody else has it.
+    #[cfg(feature = "otel")]
+    pub(super) fn tracing(mut self, traces: Option<opentelemetry_sdk::trace::SdkTracerProvider>) -> Self {
+        if let Some(running) = self.0.as_mut().and_then(Arc::get_mut) {
+            running.traces = traces;
+        }
+        self
+    }
+
+    /// The process is about to end: what was not sent yet is sent.
+    pub fn end(&self) {
+        #[cfg(feature = "otel")]
+        if let Some(traces) = self.0.as_ref().and_then(|running| running.traces.as_ref()) {
+            super::traces::end(traces);
+        }
     }
 
     /// Follows the annotation: its value, or `None` where there is none. One that is no level changes nothing, and is told once.

@@ -1,8 +1,11 @@
 //! Logs: to standard error, as text for people and as JSON for machines; how much of them can be changed while the process runs.
 //!
 //! * [`level`]: what is logged, from the start and after a change.
+//! * `traces` (feature `otel`): what goes to an OpenTelemetry collector.
 
 pub mod level;
+#[cfg(feature = "otel")]
+mod traces;
 
 use std::io::{self, IsTerminal as _};
 
@@ -26,11 +29,24 @@ pub enum Format {
     Text,
 }
 
-/// Begins to log what `filter` selects, in the syntax of `RUST_LOG`, e.g. `info` or `info,queuewarden=debug`.
+/// Why logging cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The filter cannot be read.
+    #[error("--log-level: {0}")]
+    Filter(#[from] ParseError),
+    /// What the environment names is no collector.
+    #[cfg(feature = "otel")]
+    #[error("traces: {0}")]
+    Collector(#[from] opentelemetry_otlp::ExporterBuildError),
+}
+
+/// Begins to log what `filter` selects, in the syntax of `RUST_LOG`, e.g. `info` or `info,queuewarden=debug`; and to send traces, where the
+/// environment names a collector.
 ///
 /// # Errors
-/// When the filter cannot be read.
-pub fn start(format: Format, filter: &str) -> Result<Logging, ParseError> {
+/// When the filter cannot be read, or the collector has no address.
+pub fn start(format: Format, filter: &str) -> Result<Logging, Error> {
     let (selection, handle) = reload::Layer::new(level::filter(filter, None)?);
     let json = match format {
         Format::Auto => !io::stderr().is_terminal(),
@@ -43,9 +59,14 @@ pub fn start(format: Format, filter: &str) -> Result<Logging, ParseError> {
     } else {
         lines.boxed()
     };
-    match registry().with(selection).with(lines).try_init() {
-        Ok(()) => Ok(Logging::of(filter, handle)),
-        // Logging was begun before; then it goes on as it is.
-        Err(_) => Ok(Logging::default()),
-    }
+    let logging = Logging::of(filter, handle);
+    let subscriber = registry().with(lines.with_filter(selection));
+    #[cfg(feature = "otel")]
+    let (logging, subscriber) = {
+        let provider = traces::provider()?;
+        let layer = provider.as_ref().map(traces::layer);
+        (logging.tracing(provider), subscriber.with(layer))
+    };
+    // It fails where logging was begun before; then that goes on as it is.
+    Ok(subscriber.try_init().map(|()| logging).unwrap_or_default())
 }
