@@ -46,10 +46,11 @@ async fn the_api_server_and_its_store_freeze() -> Result<()> {
 }
 
 #[tokio::test]
+#[ignore = "a minute; who leads then is tested in virtual time"]
 async fn the_api_server_is_slow() -> Result<()> {
     Chaos::with(async |mut chaos| {
         let operator = chaos.running().await?;
-        let slow = Fault::Delay(Duration::from_millis(if full() { 4000 } else { 500 }));
+        let slow = Fault::Delay(Duration::from_secs(4));
         chaos.proxy.judge(move |_| Some(slow));
         chaos.change().await?;
         chaos.recovers(&operator, LONG).await
