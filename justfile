@@ -73,6 +73,10 @@ compare *rounds:
 e2e *args:
     cargo test --package queuewarden-e2e --locked -- {{ args }}
 
+# All faults, as long and as often as they are meant: API server, network, operator, scheduler, rivals. Above half an hour.
+chaos *filter:
+    QUEUEWARDEN_E2E_CHAOS=full cargo test --workspace --locked --test e2e -- chaos::{{ filter }} --include-ignored
+
 # How many decisions a second the authorizer makes: the table in docs/kubectl.md.
 load:
     cargo build --release --locked --package queuewarden

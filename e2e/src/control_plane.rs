@@ -26,6 +26,8 @@ const SERVICE_RANGE: &str = "127.96.0.0/16";
 #[derive(Debug)]
 pub(crate) struct ControlPlane {
     pub(crate) etcd: Process,
+    /// `http://HOST:PORT` of etcd's client interface.
+    pub(crate) store_url: String,
     pub(crate) apiserver: Process,
     pub(crate) controller_manager: Process,
     pub(crate) admin: Config,
@@ -64,6 +66,7 @@ impl ControlPlane {
         let admin_kubeconfig = access.write(&directory.join("admin.kubeconfig"))?;
         let plane = Self {
             etcd,
+            store_url: format!("http://127.0.0.1:{etcd_port}"),
             apiserver,
             controller_manager: controller_manager(servers, directory, &admin_kubeconfig),
             admin: kubeconfig::load(&admin_kubeconfig).await?,

@@ -114,14 +114,34 @@ impl Bed {
     /// # Errors
     /// When the API server gives no token.
     pub async fn sa_kubeconfig(&self, namespace: &str, name: &str) -> Result<PathBuf> {
+        let token = self.sa_token(namespace, name).await?;
+        let path = Session::get()?.directory().join(format!("{namespace}-{name}.kubeconfig"));
+        Access { token, ..self.access.clone() }.write(&path)
+    }
+
+    /// The same with the API server at another address, such as that of a proxy: `http://127.0.0.1:PORT`.
+    ///
+    /// # Errors
+    /// When the API server gives no token.
+    pub(crate) async fn sa_kubeconfig_at(
+        &self,
+        server: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<PathBuf> {
+        let token = self.sa_token(namespace, name).await?;
+        let file =
+            format!("{namespace}-{name}-at-{}.kubeconfig", server.rsplit(':').next().unwrap_or_default());
+        Access { token, cluster: json!({"server": server}) }.write(&Session::get()?.directory().join(file))
+    }
+
+    async fn sa_token(&self, namespace: &str, name: &str) -> Result<String> {
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client()?, namespace);
         let request = TokenRequest {
             spec: TokenRequestSpec { expiration_seconds: Some(3600), ..TokenRequestSpec::default() },
             ..TokenRequest::default()
         };
         let answer = accounts.create_token_request(name, &PostParams::default(), &request).await?;
-        let token = answer.status.context("the API server gave no token")?.token;
-        let path = Session::get()?.directory().join(format!("{namespace}-{name}.kubeconfig"));
-        Access { token, ..self.access.clone() }.write(&path)
+        Ok(answer.status.context("the API server gave no token")?.token)
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Result, bail, ensure};
 use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use kube::api::{Api, PostParams};
+use serde_json::json;
 
 use crate::audit::Audit;
 use crate::bed::{Bed, Cluster, NAMESPACE};
@@ -133,7 +134,27 @@ impl Bed {
         Ok(&self.local()?.plane.apiserver)
     }
 
-    /// Starts the API server again, on its old port, and waits until it is ready.
+    /// The process in which the API server keeps everything: etcd. [`Self::start_apiserver`] starts both and waits.
+    ///
+    /// # Errors
+    /// When it is not ours.
+    pub fn store(&self) -> Result<&Process> {
+        Ok(&self.local()?.plane.etcd)
+    }
+
+    /// Throws away all that was before this revision: who watches from before has to read everything anew.
+    ///
+    /// # Errors
+    /// When the store is not ours, or does not know the revision.
+    pub async fn compact(&self, revision: u64) -> Result<()> {
+        let url = format!("{}/v3/kv/compaction", self.local()?.plane.store_url);
+        let http = reqwest::Client::builder().timeout(PATIENCE).no_proxy().build()?;
+        let request = json!({"revision": revision.to_string(), "physical": true});
+        http.post(url).body(request.to_string()).send().await?.error_for_status()?;
+        Ok(())
+    }
+
+    /// Starts the API server again, on its old port, and waits until it is ready. What was paused goes on.
     ///
     /// # Errors
     /// When it does not get there.

@@ -5,6 +5,7 @@ mod admission;
 mod agreement;
 mod authorizer;
 mod changes;
+mod chaos;
 mod chart;
 mod cli;
 mod doors;

@@ -1,7 +1,8 @@
 //! What is known of the objects of one watch.
 //!
 //! kube's reflector store can only be filled by its watch. This one is also told what our own writes returned ([`Cache::learn`]),
-//! so that the next plan sees them although the watch lags behind, and it never goes back to an older version of an object.
+//! so that the next plan sees them although the watch lags behind, and it never goes back to an older version of an object. Nor does
+//! it go back before a deletion: the answer to a write may be taken in after the watch has shown that the object is gone.
 
 use std::{cmp::Ordering, collections::BTreeMap, mem, sync::Arc};
 
@@ -39,12 +40,23 @@ pub struct Cache<T> {
     listing: BTreeMap<String, Kept<T>>,
     /// Written by us since the last list began: the list may be older than they are.
     written: BTreeMap<String, Kept<T>>,
+    /// The highest resource version that the watch, which keeps their order, has shown: what a write made before it is known, or gone.
+    shown: String,
+    /// The same of the running list.
+    listed: String,
     synced: bool,
 }
 
 impl<T> Default for Cache<T> {
     fn default() -> Self {
-        Self { objects: BTreeMap::new(), listing: BTreeMap::new(), written: BTreeMap::new(), synced: false }
+        Self {
+            objects: BTreeMap::new(),
+            listing: BTreeMap::new(),
+            written: BTreeMap::new(),
+            shown: String::new(),
+            listed: String::new(),
+            synced: false,
+        }
     }
 }
 
@@ -67,14 +79,22 @@ impl<T> Cache<T> {
     /// Takes in an event of the watch; whether the plan may change by it.
     pub fn observe(&mut self, event: watcher::Event<Kept<T>>) -> bool {
         match event {
-            watcher::Event::Apply(object) => self.put(object),
-            watcher::Event::Delete(object) => self.remove(&object),
+            watcher::Event::Apply(object) => {
+                raise(&mut self.shown, &object.resource_version);
+                self.put(object)
+            }
+            watcher::Event::Delete(object) => {
+                raise(&mut self.shown, &object.resource_version);
+                self.remove(&object)
+            }
             watcher::Event::Init => {
                 self.listing.clear();
+                self.listed.clear();
                 self.written.clear();
                 false
             }
             watcher::Event::InitApply(object) => {
+                raise(&mut self.listed, &object.resource_version);
                 self.listing.insert(object.name.clone(), object);
                 false
             }
@@ -82,8 +102,11 @@ impl<T> Cache<T> {
         }
     }
 
-    /// Takes in an object that a write of ours returned.
+    /// Takes in an object that a write of ours returned, unless the watch was faster.
     pub fn learn(&mut self, object: Kept<T>) {
+        if matches!(compare(&object.resource_version, &self.shown), Some(Ordering::Less | Ordering::Equal)) {
+            return;
+        }
         self.written.insert(object.name.clone(), object.clone());
         self.put(object);
     }
@@ -114,8 +137,12 @@ impl<T> Cache<T> {
 
     fn relisted(&mut self) -> bool {
         let before = mem::replace(&mut self.objects, mem::take(&mut self.listing));
-        for (_, written) in mem::take(&mut self.written) {
-            self.put(written);
+        self.shown = mem::take(&mut self.listed);
+        for (name, written) in mem::take(&mut self.written) {
+            // What the list has not was deleted, or comes by the watch.
+            if self.objects.contains_key(&name) {
+                self.put(written);
+            }
         }
         let first = !mem::replace(&mut self.synced, true);
         let same = before.len() == self.objects.len()
@@ -131,6 +158,13 @@ impl<T> Cache<T> {
 /// that of decimal numbers of any length; anything else cannot be compared.
 fn older<T>(this: &Kept<T>, that: &Kept<T>) -> bool {
     compare(&this.resource_version, &that.resource_version) == Some(Ordering::Less)
+}
+
+/// Makes `highest` what is higher.
+fn raise(highest: &mut String, version: &str) {
+    if highest.is_empty() || compare(highest, version) == Some(Ordering::Less) {
+        version.clone_into(highest);
+    }
 }
 
 fn compare(a: &str, b: &str) -> Option<Ordering> {
@@ -221,10 +255,29 @@ mod tests {
         cache.learn(object("a", 10, "10"));
         cache.learn(object("b", 11, "11"));
         cache.observe(Event::InitDone);
-        assert_eq!(versions(&cache), [10, 11]);
+        assert_eq!(versions(&cache), [10], "b was deleted again, or comes by the watch");
+        assert!(cache.observe(Event::Apply(object("b", 11, "11"))));
         cache.observe(Event::Init);
         cache.observe(Event::InitDone);
         assert!(versions(&cache).is_empty(), "a list that began later is the truth");
+    }
+
+    #[test]
+    fn an_answer_that_is_taken_in_after_the_deletion_brings_nothing_back() {
+        let mut cache = listed(&[object("a", 5, "5"), object("b", 6, "6")]);
+        assert!(cache.observe(Event::Delete(object("a", 11, "5"))));
+        cache.learn(object("a", 10, "5"));
+        assert_eq!(versions(&cache), [6], "patched at 10, deleted at 11");
+        cache.learn(object("b", 12, "6"));
+        assert_eq!(versions(&cache), [12], "the watch has not come so far");
+        cache.learn(object("a", 13, "13"));
+        assert_eq!(versions(&cache), [13, 12], "made anew");
+
+        cache.observe(Event::Init);
+        cache.learn(object("a", 14, "14"));
+        cache.observe(Event::InitApply(object("b", 12, "6")));
+        cache.observe(Event::InitDone);
+        assert_eq!(versions(&cache), [12], "deleted before the list");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use super::metrics::Metrics;
 use super::watch::Progress;
 use crate::server::tls::Identity;
 
-/// Silence after which a watch or the loop is taken for dead. Watches are answered every 5 minutes, the loop comes round every 10.
+/// Silence after which a watch or the loop is taken for dead. Watches are answered every minute, the loop comes round every 10.
 const PATIENCE: Duration = Duration::from_mins(15);
 
 /// What the endpoints tell.

@@ -43,6 +43,14 @@ impl Memory {
             != self.observed.read_back.as_ref().map(|now| &now.checksum)
     }
 
+    /// Nothing that was seen is later than `now`: a clock that was set back would otherwise hold repairs up for as long as it was wrong.
+    pub fn pass(&mut self, now: Timestamp) {
+        let observed = &mut self.observed;
+        for at in observed.repairs.iter_mut().chain(&mut observed.pending_since) {
+            *at = now.min(*at);
+        }
+    }
+
     /// Compares the last answer with the text in force.
     pub fn compare(&mut self, text: &str, now: Timestamp) {
         let Some(ReadBack { checksum: Ok(actual), .. }) = &self.observed.read_back else {
@@ -209,6 +217,22 @@ mod tests {
         assert_eq!(memory.observed.rival.as_deref(), Some("helm"));
         memory.written(at(41), &repair, Some(&rendered("a")), None);
         assert_eq!(memory.observed.rival, None, "a deletion has no owner");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_leaves_nothing_in_the_future() {
+        let repair = Write { repair: true, ..write("a") };
+        let mut memory = Memory::default();
+        for second in [10, 4000, 4001] {
+            memory.written(at(second), &repair, Some(&rendered("a")), None);
+        }
+        memory.answered(at(4000), Ok(checksum("old")));
+        memory.compare("a", at(4000));
+        memory.pass(at(100));
+        assert_eq!(memory.observed.repairs, [at(10), at(100), at(100)]);
+        assert_eq!(memory.observed.pending_since, Some(at(100)));
+        memory.pass(at(200));
+        assert_eq!(memory.observed.pending_since, Some(at(100)), "what is past stays as it is");
     }
 
     #[test]

@@ -197,6 +197,7 @@ impl Reconciler {
     async fn plan(&mut self) -> Option<(Snapshot, Plan)> {
         let now = clock::now();
         let mut snapshot = self.world.snapshot(now)?;
+        self.memory.pass(now);
         self.memory.compare(&text_in_force(&snapshot), now);
         self.memory.fill(&mut snapshot);
         let planned = tokio::task::spawn_blocking(move || {

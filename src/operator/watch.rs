@@ -2,7 +2,7 @@
 //!
 //! kube's watcher lists, watches, starts again when the server forgets it or falls silent, and backs off. What it does not show is
 //! whether it is alive while nothing changes. Every one of its requests passes through a client of ours that notes the answer: the server
-//! ends a watch after 290 s, so a watch that works has a new answer at least every five minutes.
+//! ends a watch after [`LENGTH`], so a watch that works has a new answer at least every minute.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,6 +24,10 @@ use super::clock;
 
 /// Longest wait for the beginning of an answer; a list of everything is among them.
 const ANSWER: Duration = Duration::from_secs(30);
+
+/// After so many seconds the server is asked to end a watch; one from which nothing comes for five seconds longer is begun anew. A connection
+/// that a network lost without a word is not told apart otherwise, and until then nothing that is revoked is seen.
+const LENGTH: u32 = 60;
 
 /// When a watch last gave a sign of life.
 #[derive(Debug)]
@@ -180,7 +184,7 @@ async fn follow<K, T>(
 ) where
     K: kube::Resource + Clone + DeserializeOwned + std::fmt::Debug + Send + 'static,
 {
-    let mut events = std::pin::pin!(watcher(api, config).default_backoff());
+    let mut events = std::pin::pin!(watcher(api, config.timeout(LENGTH)).default_backoff());
     while let Some(event) = events.next().await {
         let matters = match event {
             Ok(event) => lock(&cache).observe(convert(event, keep)),

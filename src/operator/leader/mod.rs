@@ -25,7 +25,7 @@ use election::{Election, Record, Seen, Step, Timing};
 
 use crate::plan::snapshot::FIELD_MANAGER;
 
-/// Longest wait for one answer, shorter when the deadline is nearer.
+/// Longest wait for one answer, shorter when the deadline is nearer. An attempt of who does not lead has two: it reads, then writes.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Whether this replica may write, now.
@@ -102,6 +102,7 @@ impl Candidate {
 
     /// One attempt, and the pause after it.
     async fn round(&mut self) {
+        let begin = self.origin.elapsed();
         let outcome = timeout(self.patience(), self.attempt()).await;
         match outcome {
             Ok(Ok(())) => {}
@@ -117,7 +118,7 @@ impl Candidate {
             }
         }
         self.publish();
-        sleep(self.pause()).await;
+        sleep(self.pause(begin)).await;
         self.publish();
     }
 
@@ -152,15 +153,17 @@ impl Candidate {
     fn patience(&self) -> Duration {
         let now = self.origin.elapsed();
         let left = self.election.leads_until(now).map(|until| until.saturating_sub(now));
-        left.map_or(CALL_TIMEOUT, |left| left.min(CALL_TIMEOUT))
+        left.map_or(2 * CALL_TIMEOUT, |left| left.min(CALL_TIMEOUT))
     }
 
-    /// `retry` with up to a fifth of jitter, or less when we have to stop leading before.
-    fn pause(&self) -> Duration {
+    /// `retry` with up to a fifth of jitter since the attempt began, or less when we have to stop leading before. The time that the
+    /// API server took is part of it: who leads and waits for slow answers has none to lose.
+    fn pause(&self, begin: Duration) -> Duration {
         let retry = self.timing.retry.mul_f64(1.0 + 0.2 * fastrand::f64());
         let now = self.origin.elapsed();
+        let pause = retry.saturating_sub(now.saturating_sub(begin)).max(self.timing.retry / 4);
         let left = self.election.leads_until(now).map(|until| until.saturating_sub(now));
-        left.map_or(retry, |left| left.min(retry))
+        left.map_or(pause, |left| left.min(pause))
     }
 
     fn publish(&self) {

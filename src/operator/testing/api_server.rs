@@ -34,6 +34,8 @@ struct State {
     writes: Vec<String>,
     watches: usize,
     faults: Vec<Fault>,
+    /// How often all watches fell silent: those that began before the last time show nothing.
+    silences: usize,
     /// Plural of a kind whose definition is being deleted.
     withdrawn: Option<&'static str>,
 }
@@ -120,6 +122,11 @@ impl ApiServer {
     /// Ends all watches that are running.
     pub(super) fn cut(&self) {
         let _ = self.live.send(None);
+    }
+
+    /// Nothing comes any more by the watches that are running, which stay open.
+    pub(super) fn silence(&self) {
+        self.lock().silences += 1;
     }
 
     /// `METHOD path` of every write so far.
@@ -277,12 +284,15 @@ impl ApiServer {
         let live =
             stream::unfold(self.live.subscribe(), async |mut live| Some((live.recv().await.ok()?, live)));
         let (path, query) = (path.to_owned(), query.clone());
+        let (server, silences) = (self.clone(), state.silences);
         let frames = stream::iter(missed)
             .chain(live)
             .take_while(|change| std::future::ready(change.is_some()))
             .filter_map(move |change| {
                 let change = change.filter(|change| {
-                    selected(&change.path, &path, &query) && labelled(&change.object, &query)
+                    server.lock().silences == silences
+                        && selected(&change.path, &path, &query)
+                        && labelled(&change.object, &query)
                 });
                 std::future::ready(change.map(|change| {
                     let written = json!({"type": change.kind, "object": change.object}).to_string() + "\n";

@@ -28,8 +28,13 @@ struct Replica {
 
 impl Replica {
     fn start(api: &ApiServer, name: &str) -> Self {
+        Self::far_away(api, name, Duration::ZERO)
+    }
+
+    /// One whose answers take so long.
+    fn far_away(api: &ApiServer, name: &str, answers_in: Duration) -> Self {
         let cut_off = Arc::new(AtomicBool::new(false));
-        let leases: Api<Lease> = Api::default_namespaced(behind(api.client(), &cut_off));
+        let leases: Api<Lease> = Api::default_namespaced(behind(api.client(), &cut_off, answers_in));
         let (candidate, leadership) = Candidate::new(leases, "queuewarden", name, Timing::default());
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(candidate.run(async {
@@ -48,8 +53,8 @@ impl Replica {
     }
 }
 
-/// `client` behind a cable that can be cut: answers do not come any more.
-fn behind(client: Client, cut_off: &Arc<AtomicBool>) -> Client {
+/// `client` behind a long cable that can be cut: answers come late, or do not come any more.
+fn behind(client: Client, cut_off: &Arc<AtomicBool>, answers_in: Duration) -> Client {
     let cut_off = Arc::clone(cut_off);
     let service = tower::service_fn(move |request: http::Request<Body>| {
         let (client, cut_off) = (client.clone(), Arc::clone(&cut_off));
@@ -57,6 +62,7 @@ fn behind(client: Client, cut_off: &Arc<AtomicBool>) -> Client {
             if cut_off.load(Ordering::Relaxed) {
                 std::future::pending::<()>().await;
             }
+            sleep(answers_in).await;
             client.send(request).await
         }
     });
@@ -118,6 +124,23 @@ async fn a_leader_that_is_cut_off_stops_before_another_begins_and_does_not_come_
         assert!(b.leads() && !a.leads());
         sleep(STEP).await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_that_takes_four_seconds_has_a_leader() {
+    let api = ApiServer::new();
+    let slow = Duration::from_secs(4);
+    let (a, b) = (Replica::far_away(&api, "a", slow), Replica::far_away(&api, "b", slow));
+    until(|| a.leads() || b.leads()).await;
+    let a_leads = a.leads();
+    for _ in 0..3000 {
+        assert_eq!((a.leads(), b.leads()), (a_leads, !a_leads));
+        sleep(STEP).await;
+    }
+    let (leader, other) = if a_leads { (a, b) } else { (b, a) };
+    leader.cut_off.store(true, Ordering::Relaxed);
+    until(|| other.leads()).await;
+    assert!(!leader.leads());
 }
 
 #[tokio::test(start_paused = true)]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use http::Method;
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::api_server::{ApiServer, Fault, Wrong};
 use super::bed::{Bed, CONFIG, MAPS, OUTPUT, acl_path, acl_spec, cluster, condition, put_acl, text};
@@ -216,6 +217,16 @@ async fn a_watch_that_is_refused_for_a_while_is_over_when_it_begins_again() {
     bed.api.heal();
     bed.until_granted("prod", "sue").await;
     assert_eq!(condition(&bed.api, CONFIG, "Ready"), "True/Ready");
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_that_fall_silent_are_begun_anew_soon() {
+    let bed = running().await;
+    bed.api.silence();
+    put_acl(&bed.api, "ml", &acl_spec("root.ml", "bob"));
+    let begin = Instant::now();
+    bed.until_granted("ml", "bob").await;
+    assert!(begin.elapsed() < Duration::from_secs(70), "{:?}", begin.elapsed());
 }
 
 #[tokio::test(start_paused = true)]

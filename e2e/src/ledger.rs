@@ -1,0 +1,315 @@
+//! What was granted when, and whether every version of the output `ConfigMap` that there ever was agrees with it.
+//!
+//! A watch would miss versions whenever the API server is away, and tests take it away. So the versions are read afterwards, one
+//! by one, from the history that etcd keeps: `resourceVersionMatch=Exact` asks for the state at a revision. Revisions are the same
+//! for all kinds, so that "granted at that moment" is a comparison of numbers.
+//!
+//! A version is explained by a state of the grants when it gives exactly what that state grants, by the evaluator that `queuewarden
+//! diff` asks, and the state is not younger than the version. States explain versions in their order: what was revoked does not
+//! come back, whoever writes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Client;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
+use queuewarden::access::Tree;
+use queuewarden::access::diff::{PartitionDiff, between};
+use queuewarden::model::config::verdict;
+use serde_json::{Value, json};
+
+use crate::bed::{BASE, Bed};
+use crate::conditions::{Kind, is_true};
+use crate::wait::{PATIENCE, eventually};
+use crate::yunikorn;
+
+const KEY: &str = "queues.yaml";
+
+/// One grant: who may submit where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Grant {
+    queue: String,
+    users: Vec<String>,
+}
+
+/// All grants by name.
+type Grants = BTreeMap<String, Grant>;
+
+/// What was granted from a revision on.
+#[derive(Debug)]
+struct State {
+    since: u64,
+    grants: Grants,
+    tree: Tree,
+}
+
+/// A version of the output.
+#[derive(Debug)]
+struct Version {
+    revision: u64,
+    text: Option<String>,
+}
+
+/// The grants of one test, and how far the output was compared with them.
+#[expect(missing_debug_implementations, reason = "kube's client has none")]
+pub struct Ledger<'bed> {
+    bed: &'bed Bed,
+    client: Client,
+    states: Vec<State>,
+    /// The youngest state that has explained a version.
+    explained: usize,
+    /// Revision up to which all versions were compared.
+    read_to: u64,
+    /// Texts that others write.
+    foreign: BTreeSet<String>,
+}
+
+impl<'bed> Ledger<'bed> {
+    /// Nothing is granted now. Everything from here on is compared.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn begin(bed: &'bed Bed) -> Result<Self> {
+        let client = bed.client()?;
+        let now = revision(&client).await?;
+        let nothing = State { since: now, grants: Grants::new(), tree: granted(&Grants::new())? };
+        Ok(Self { bed, client, states: vec![nothing], explained: 0, read_to: now, foreign: BTreeSet::new() })
+    }
+
+    /// Applies a `QueueAcl` that lets these users submit to this queue of [`BASE`].
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn grant(&mut self, name: &str, queue: &str, users: &[&str]) -> Result<()> {
+        let object = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": name},
+            "spec": {"queue": queue, "submit": {"users": users}}});
+        let apply = PatchParams::apply("chaos").force();
+        let applied = self.bed.objects(Kind::QueueAcl)?.patch(name, &apply, &Patch::Apply(&object)).await?;
+        let since = applied.metadata.resource_version.as_deref().unwrap_or_default().parse()?;
+        // What stands counts: where there is no schema, or was none, lists are merged otherwise.
+        let stands = applied.data.pointer("/spec/submit/users").cloned().context("no users")?;
+        let users = serde_json::from_value(stands)?;
+        let mut grants = self.standing()?.clone();
+        grants.insert(name.to_owned(), Grant { queue: queue.to_owned(), users });
+        self.note(since, grants)
+    }
+
+    /// Deletes a `QueueAcl`.
+    ///
+    /// # Errors
+    /// When there is none, or the API server refuses.
+    pub async fn revoke(&mut self, name: &str) -> Result<()> {
+        // The answer to a deletion does not say at which revision it was; it was after this one.
+        let since = revision(&self.client).await?;
+        self.bed.objects(Kind::QueueAcl)?.delete(name, &DeleteParams::default()).await?;
+        let mut grants = self.standing()?.clone();
+        grants.remove(name);
+        self.note(since, grants)
+    }
+
+    /// All grants went at once, after this revision: with their definition.
+    ///
+    /// # Errors
+    /// When the tree of nothing cannot be made.
+    pub fn revoked_all(&mut self, since: u64) -> Result<()> {
+        self.note(since, Grants::new())
+    }
+
+    /// The revision of now.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn now(&self) -> Result<u64> {
+        revision(&self.client).await
+    }
+
+    /// Somebody else writes this text: it needs no grants.
+    pub fn expect_foreign(&mut self, text: &str) {
+        self.foreign.insert(text.to_owned());
+    }
+
+    /// Waits until what is granted is live, the scheduler runs it and every object says so; then compares every version there was.
+    /// Returns how many there were.
+    ///
+    /// # Errors
+    /// When it does not come to that, or a version is not explained by the grants.
+    pub async fn converged(&mut self, timeout: Duration) -> Result<usize> {
+        let wanted = self.states.last().context("no state")?;
+        let scheduler = self.bed.yunikorn()?;
+        eventually("what is granted to be live, and to run", timeout, || async {
+            // Read each time: what the scheduler does not take in time is written anew, with another revision.
+            let text = self.bed.config_value(yunikorn::CONFIGS, KEY).await?.context("no queue tree")?;
+            ensure!(difference(&wanted.tree, &tree(&text)?).is_empty(), "live is: {text}");
+            let runs = scheduler.config_checksum().await?;
+            ensure!(runs == yunikorn::checksum(&text), "the scheduler runs {runs}; live is: {text}");
+            Ok(Some(()))
+        })
+        .await?;
+        for name in wanted.grants.keys() {
+            self.bed.wait_for(Kind::QueueAcl, name, is_true("Ready"), timeout).await?;
+        }
+        self.bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), timeout).await?;
+        self.check().await
+    }
+
+    /// Compares the versions since the last time with the grants. Returns how many there were.
+    ///
+    /// # Errors
+    /// When one is not explained by the grants.
+    pub async fn check(&mut self) -> Result<usize> {
+        let now =
+            eventually("the API server to answer", PATIENCE, || async { self.now().await.map(Some) }).await?;
+        let versions = self.versions(now).await?;
+        for version in &versions {
+            self.explain(version)?;
+        }
+        self.read_to = now;
+        Ok(versions.len())
+    }
+
+    fn standing(&self) -> Result<&Grants> {
+        Ok(&self.states.last().context("no state")?.grants)
+    }
+
+    fn note(&mut self, since: u64, grants: Grants) -> Result<()> {
+        let tree = granted(&grants)?;
+        self.states.push(State { since, grants, tree });
+        Ok(())
+    }
+
+    fn explain(&mut self, version: &Version) -> Result<()> {
+        // Without the key the base is in force, which grants nothing.
+        let Some(text) = &version.text else { return Ok(()) };
+        if self.foreign.contains(text) {
+            return Ok(());
+        }
+        let revision = version.revision;
+        let actual = tree(text).with_context(|| format!("the output at revision {revision}"))?;
+        let known = self.states.iter().enumerate().skip(self.explained);
+        let mut known = known.take_while(|(_, state)| state.since <= revision);
+        let found = known.find(|(_, state)| difference(&state.tree, &actual).is_empty());
+        let Some((index, _)) = found else {
+            let last = self.states.get(self.explained..).unwrap_or_default();
+            let states: Vec<_> = last.iter().map(|state| (state.since, &state.grants)).collect();
+            let widens = last
+                .first()
+                .is_some_and(|state| difference(&state.tree, &actual).iter().any(|part| part.diff.widens()));
+            bail!(
+                "no grants explain the output at revision {revision} (wider than the last: {widens}); granted was {states:?}, written was:\n{text}"
+            );
+        };
+        self.explained = index;
+        Ok(())
+    }
+
+    /// All versions of the output after the last that were compared, the oldest first.
+    async fn versions(&self, now: u64) -> Result<Vec<Version>> {
+        let mut found = Vec::new();
+        let mut at = now;
+        while at > self.read_to {
+            let Some(map) = self.output_at(at).await? else {
+                at -= 1;
+                continue;
+            };
+            let revision = map.metadata.resource_version.as_deref().unwrap_or_default().parse()?;
+            if revision <= self.read_to {
+                break;
+            }
+            found.push(Version { revision, text: map.data.and_then(|mut data| data.remove(KEY)) });
+            at = revision - 1;
+        }
+        found.reverse();
+        Ok(found)
+    }
+
+    /// The output as it stood at a revision.
+    async fn output_at(&self, revision: u64) -> Result<Option<ConfigMap>> {
+        let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), yunikorn::NAMESPACE);
+        let exactly = ListParams::default()
+            .fields(&format!("metadata.name={}", yunikorn::CONFIGS))
+            .at(&revision.to_string())
+            .matching(kube::api::VersionMatch::Exact);
+        let list = maps.list(&exactly).await.with_context(|| format!("the output at revision {revision}"))?;
+        Ok(list.items.into_iter().next())
+    }
+}
+
+/// The revision of the API server's store.
+async fn revision(client: &Client) -> Result<u64> {
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), yunikorn::NAMESPACE);
+    let list = maps.list(&ListParams::default().limit(1)).await?;
+    Ok(list.metadata.resource_version.as_deref().unwrap_or_default().parse()?)
+}
+
+/// The queues of partition `default` of a text that `YuniKorn` would take.
+fn tree(text: &str) -> Result<Tree> {
+    let verdict = verdict(text, &["default"]);
+    if let Some(refusal) = verdict.refusal() {
+        bail!("YuniKorn would refuse it: {refusal}");
+    }
+    let config = verdict.config.context("no configuration")?;
+    Ok(Tree::of(config.partition("default").context("no partition")?)?)
+}
+
+/// Who gains and who loses what, and what else is different.
+fn difference(old: &Tree, new: &Tree) -> Vec<PartitionDiff> {
+    between(std::slice::from_ref(old), std::slice::from_ref(new))
+}
+
+/// [`BASE`] with these grants, made without any of queuewarden's code.
+fn granted(grants: &Grants) -> Result<Tree> {
+    let mut config: Value = serde_saphyr::from_str(BASE)?;
+    let mut users: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for grant in grants.values() {
+        users.entry(&grant.queue).or_default().extend(grant.users.iter().map(String::as_str));
+    }
+    for (path, users) in users {
+        let mut place = config.pointer_mut("/partitions/0/queues").context("no queues in the base")?;
+        let mut names = path.split('.').peekable();
+        while let Some(name) = names.next() {
+            let queues = place.as_array_mut().context("no list of queues")?;
+            let queue = queues.iter_mut().find(|queue| queue.get("name").is_some_and(|own| own == name));
+            let queue = queue.with_context(|| format!("no queue {path} in the base"))?;
+            let queue = queue.as_object_mut().context("no queue")?;
+            if names.peek().is_none() {
+                let acl = users.iter().copied().collect::<Vec<_>>().join(",");
+                queue.insert("submitacl".into(), acl.into());
+                break;
+            }
+            place = queue.get_mut("queues").with_context(|| format!("nothing below {name} in the base"))?;
+        }
+    }
+    // JSON is YAML.
+    tree(&config.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grants(all: &[(&str, &str, &[&str])]) -> Grants {
+        let grant = |(name, queue, users): &(&str, &str, &[&str])| {
+            let users = users.iter().map(|&user| user.to_owned()).collect();
+            ((*name).to_owned(), Grant { queue: (*queue).to_owned(), users })
+        };
+        all.iter().map(grant).collect()
+    }
+
+    #[test]
+    fn grants_are_told_apart_by_what_they_give() -> Result<()> {
+        let none = granted(&Grants::new())?;
+        let one = granted(&grants(&[("a", "root.prod", &["sue"])]))?;
+        let same = granted(&grants(&[("b", "root.prod", &["sue"]), ("c", "root.prod", &["sue"])]))?;
+        let below = granted(&grants(&[("a", "root.team.batch", &["sue", "bob"])]))?;
+        assert!(difference(&one, &same).is_empty());
+        for (narrow, wide) in [(&none, &one), (&none, &below)] {
+            let found = difference(narrow, wide);
+            assert!(found.iter().any(|part| part.diff.widens()));
+            let found = difference(wide, narrow);
+            assert!(!found.is_empty() && !found.iter().any(|part| part.diff.widens()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,150 @@
+//! The definitions of the operator's kinds go while it runs, and their schemas let everything in.
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ListParams, Patch, PatchParams};
+use queuewarden_e2e::conditions::Expected;
+use queuewarden_e2e::wait::{LONG, PATIENCE};
+use queuewarden_e2e::{Bed, Kind};
+use serde_json::{Value, json};
+
+use super::{Chaos, full, last, length};
+use crate::operator::configure;
+
+const DEFINITIONS: [&str; 4] = [
+    "queueacls.queuewarden.dev",
+    "admissionpolicies.queuewarden.dev",
+    "queueaccesstests.queuewarden.dev",
+    "yunikornconfigs.queuewarden.dev",
+];
+
+#[tokio::test]
+async fn definitions_are_deleted_and_what_they_granted_stays() -> Result<()> {
+    Chaos::with(async |mut chaos| {
+        let bed = chaos.bed;
+        let operator = chaos.running().await?;
+        for gone in [&DEFINITIONS[..], &DEFINITIONS[..1]].into_iter().take(if full() { 2 } else { 1 }) {
+            bed.kubectl(&[&["delete", "crd"], gone].concat()).await?;
+            last(length(3, 30)).await;
+            ensure!(operator.get("/livez").await.is_ok());
+            // Nothing is taken back before somebody says so: with the kind there are objects again, or there are none.
+            chaos.ledger.check().await?;
+            let since = chaos.ledger.now().await?;
+            bed.apply_kustomization("manifests").await?;
+            bed.crds_established().await?;
+            chaos.ledger.revoked_all(since)?;
+            configure(bed, "").await?;
+            chaos.ledger.grant("prod", "root.prod", &["erin"]).await?;
+            chaos.ledger.converged(LONG).await?;
+        }
+        chaos.rounds = 0;
+        chaos.recovers(&operator, LONG).await
+    })
+    .await
+}
+
+/// What no schema would let in.
+fn malformed() -> Vec<(&'static str, Value)> {
+    let mut deep = json!("alice");
+    // Deeper ones are no JSON to serde_json, which stops at 128: the test could not read them back.
+    for _ in 0..50 {
+        deep = json!({"users": [deep]});
+    }
+    vec![
+        ("null", Value::Null),
+        ("text", json!("submit everything")),
+        ("list", json!(["root.prod"])),
+        ("number", json!({"queue": 7, "submit": {"users": ["mallory"]}})),
+        ("nowhere", json!({"submit": {"users": ["mallory"]}})),
+        ("path", json!({"queue": "root..prod\n", "submit": {"users": ["mallory"]}})),
+        ("listed", json!({"queue": "root.prod", "submit": ["mallory"]})),
+        ("single", json!({"queue": "root.prod", "submit": {"users": "mallory"}})),
+        ("nulls", json!({"queue": "root.prod", "submit": {"users": [null, "mallory"]}})),
+        ("objects", json!({"queue": "root.prod", "submit": {"users": [{"name": "mallory"}]}})),
+        ("blank", json!({"queue": "root.prod", "submit": {"users": ["mallory,*", " *", "a b"]}})),
+        ("quoted", json!({"queue": "root.prod", "submit": {"users": ["mallory'\n        submitacl: '*"]}})),
+        ("groups", json!({"queue": "root.prod", "submit": {"users": ["mallory"], "groups": 5}})),
+        ("everyone", json!({"queue": "root.prod", "submit": {"everyone": "yes", "users": ["mallory"]}})),
+        ("window", json!({"queue": "root.prod", "submit": {"users": ["mallory"]}, "expiresAt": "tomorrow"})),
+        ("deep", json!({"queue": "root.prod", "submit": deep})),
+        ("long", json!({"queue": "root.".repeat(20_000), "submit": {"users": ["mallory"]}})),
+    ]
+}
+
+/// Lets every object in, whatever is in it.
+async fn without_validation(bed: &Bed) -> Result<()> {
+    let definitions: Api<CustomResourceDefinition> = Api::all(bed.client()?);
+    for name in DEFINITIONS {
+        let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let change = json!([
+            {"op": "replace", "path": "/spec/versions/0/schema/openAPIV3Schema", "value": open},
+            // They name fields of the schema.
+            {"op": "add", "path": "/spec/versions/0/selectableFields", "value": null},
+        ]);
+        let patch: Patch<Value> = Patch::Json(serde_json::from_value(change)?);
+        definitions.patch(name, &PatchParams::default(), &patch).await?;
+    }
+    Ok(())
+}
+
+async fn create(bed: &Bed, kind: &str, name: &str, spec: &Value) -> Result<()> {
+    let object = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
+    let arguments = ["create", "--validate=false", "-f", "-"];
+    queuewarden_e2e::eventually("the object to be let in", PATIENCE, || async {
+        bed.kubectl_with_input(&arguments, &object.to_string()).await.map(Some)
+    })
+    .await
+    .map(drop)
+}
+
+#[tokio::test]
+async fn objects_that_no_schema_would_let_in_grant_nothing_and_stop_nothing() -> Result<()> {
+    Chaos::with(async |mut chaos| {
+        let bed = chaos.bed;
+        let operator = chaos.running().await?;
+        without_validation(bed).await?;
+        for (name, spec) in malformed() {
+            for kind in ["QueueAcl", "AdmissionPolicy", "QueueAccessTest"] {
+                create(bed, kind, name, &spec).await.with_context(|| format!("{kind} {name}"))?;
+            }
+        }
+        let broken = json!({"status": {"conditions": "none", "inForce": 7, "submit": ["*"]}}).to_string();
+        bed.kubectl(&["patch", "queueacl", "dev", "--subresource=status", "--type=merge", "-p", &broken])
+            .await?;
+        for (name, _) in malformed() {
+            let refused = Expected { r#type: "Accepted", status: "False", reason: None };
+            bed.wait_for(Kind::QueueAcl, name, refused, PATIENCE).await?;
+        }
+        // A status that somebody else wrote is no cause for a run, but the next run puts it right.
+        chaos.change().await?;
+        chaos.recovers(&operator, LONG).await?;
+
+        // The same for the one object on which all depends.
+        for spec in [json!("text"), json!({"schedulerUrl": 7}), json!({"outputConfigMap": ["*"]})] {
+            let change = json!([{"op": "replace", "path": "/spec", "value": spec}]).to_string();
+            bed.kubectl(&["patch", "yunikornconfig", "default", "--type=json", "-p", &change]).await?;
+            let refused = Expected { r#type: "Ready", status: "False", reason: Some("Invalid") };
+            bed.wait_for(Kind::YuniKornConfig, "default", refused, PATIENCE).await?;
+        }
+        chaos.change().await?;
+        configure_anew(bed).await?;
+        for kind in [Kind::QueueAcl, Kind::AdmissionPolicy, Kind::QueueAccessTest] {
+            let objects = bed.objects(kind)?;
+            for (name, _) in malformed() {
+                objects.delete(name, &kube::api::DeleteParams::default()).await?;
+            }
+            let left = objects.list(&ListParams::default()).await?.items.len();
+            ensure!(kind == Kind::QueueAcl || left == 0, "{left} of {kind:?} are left");
+        }
+        bed.apply_kustomization("manifests").await?;
+        bed.crds_established().await?;
+        chaos.recovers(&operator, LONG).await
+    })
+    .await
+}
+
+async fn configure_anew(bed: &Bed) -> Result<()> {
+    let spec = json!([{"op": "replace", "path": "/spec", "value": {"schedulerUrl": bed.scheduler_url()}}])
+        .to_string();
+    bed.kubectl(&["patch", "yunikornconfig", "default", "--type=json", "-p", &spec]).await.map(drop)
+}

@@ -1,0 +1,138 @@
+//! The operator is killed after each single call of a run: the API server has done it, and nobody heard of that.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anyhow::{Context as _, Result, ensure};
+use queuewarden_e2e::faults::{Call, Fault};
+use queuewarden_e2e::wait::{LONG, PATIENCE};
+use queuewarden_e2e::{operator, yunikorn};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::{Chaos, end, full, last, length};
+
+/// Calls of a run that are fewer than there can be: the lists and watches of seven kinds, the Lease, the output, the statuses, the events.
+const FEWEST: usize = 20;
+
+/// Counts the calls of one run. A Lease is renewed without end: only its first renewal is among them.
+#[derive(Default)]
+struct Counter {
+    calls: usize,
+    renewed: bool,
+}
+
+impl Counter {
+    /// The number of this call; `None` for a renewal.
+    fn number(&mut self, call: &Call) -> Option<usize> {
+        if call.is_about("leases")
+            && call.method == http::Method::PUT
+            && std::mem::replace(&mut self.renewed, true)
+        {
+            return None;
+        }
+        self.calls += 1;
+        Some(self.calls)
+    }
+}
+
+/// An operator that is killed after its call of this number. Returns whether it came so far.
+async fn killed_after(chaos: &mut Chaos<'_>, number: usize) -> Result<bool> {
+    let (reached, place) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(usize::MAX)));
+    chaos.proxy.forget();
+    let (tell, at) = (Arc::clone(&reached), Arc::clone(&place));
+    let mut counter = Counter::default();
+    chaos.proxy.judge(move |call| {
+        let count = counter.number(call)?;
+        if count == number {
+            at.store(call.number, Ordering::Relaxed);
+            tell.notify_one();
+        }
+        match count.cmp(&number) {
+            std::cmp::Ordering::Less => None,
+            std::cmp::Ordering::Equal => Some(Fault::Withhold),
+            std::cmp::Ordering::Greater => Some(Fault::Hang),
+        }
+    });
+    let operator = chaos.launch().await?;
+    let Chaos { proxy, ledger, .. } = chaos;
+    let dies = async {
+        reached.notified().await;
+        proxy.done(place.load(Ordering::Relaxed)).await?;
+        anyhow::Ok(true)
+    };
+    let ends = async {
+        ledger.converged(LONG).await?;
+        // The last events follow the last status.
+        last(length(2, 2)).await;
+        anyhow::Ok(false)
+    };
+    let came = tokio::select! {
+        came = dies => came?,
+        came = ends => came?,
+    };
+    operator.kill().await?;
+    chaos.proxy.heal();
+    Ok(came)
+}
+
+#[tokio::test]
+async fn the_operator_is_killed_after_each_call() -> Result<()> {
+    Chaos::with(async |mut chaos| {
+        let bed = chaos.bed;
+        for created in [true, false] {
+            let mut number = if created || full() { 1 } else { 4 };
+            loop {
+                chaos.change().await?;
+                if created && bed.config_map(yunikorn::CONFIGS).await?.is_some() {
+                    bed.delete_config_map(yunikorn::CONFIGS).await?;
+                }
+                // Else each start would wait until the Lease of the one that was killed is over.
+                let lease =
+                    ["delete", "lease", "-n", operator::NAMESPACE, operator::NAME, "--ignore-not-found"];
+                bed.kubectl(&lease).await?;
+                if !killed_after(&mut chaos, number).await? {
+                    break;
+                }
+                bed.kubectl(&lease).await?;
+                let operator = chaos.launch().await?;
+                chaos.ledger.converged(LONG).await?;
+                end(operator).await?;
+                number += if full() { 1 } else { 9 };
+            }
+            ensure!(number > FEWEST, "a run has only {number} calls");
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// A node that is drained while the API server is gone does not wait for the operator until it kills it.
+#[tokio::test]
+#[ignore = "half a minute: it waits for everything that has a time limit"]
+async fn an_operator_that_nobody_answers_ends_when_it_is_told_to() -> Result<()> {
+    Chaos::with(async |mut chaos| {
+        let operator = chaos.running().await?;
+        let asked = Arc::new(Notify::new());
+        let tell = Arc::clone(&asked);
+        chaos.proxy.judge(move |call| {
+            if call.watch {
+                return None;
+            }
+            if !call.is_about("leases") {
+                tell.notify_one();
+            }
+            Some(Fault::Hang)
+        });
+        chaos.change().await?;
+        timeout(PATIENCE, asked.notified()).await.context("it asked nothing")?;
+        operator.process()?.terminate()?;
+        // As long as the Deployment gives it.
+        let status = operator.process()?.exited(PATIENCE).await?;
+        ensure!(status.success(), "it ended with {status}");
+        chaos.proxy.heal();
+        let operator = chaos.launch().await?;
+        chaos.recovers(&operator, LONG).await
+    })
+    .await
+}

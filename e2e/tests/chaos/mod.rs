@@ -1,0 +1,117 @@
+//! What fails, fails here: the API server and its store, the network between, the operator itself, the scheduler, and those who write
+//! beside it. After each fault what is granted is live, and every version of the output that there ever was gave what was granted at
+//! some moment before it: nothing was lost, and access was never wider (see [`Ledger`]).
+//!
+//! The ordinary run has each fault in a short form; `just chaos` has all of them as long and as often as they are meant.
+
+mod answers;
+mod api_server;
+mod definitions;
+mod kills;
+mod leaders;
+mod output;
+mod scheduler;
+mod watches;
+mod watchful;
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use queuewarden_e2e::wait::LONG;
+use queuewarden_e2e::{Bed, Capability, FaultProxy, Ledger, Operator};
+
+use crate::operator::configure;
+
+/// `full`: faults last, and are repeated, as they are meant.
+const FORM: &str = "QUEUEWARDEN_E2E_CHAOS";
+
+/// Whether this is the long form.
+fn full() -> bool {
+    std::env::var(FORM).is_ok_and(|form| form == "full")
+}
+
+/// How long a fault lasts, in seconds: in the short form, and in the long one.
+fn length(short: u64, long: u64) -> Duration {
+    Duration::from_secs(if full() { long } else { short })
+}
+
+/// Lets a fault last.
+async fn last(time: Duration) {
+    tokio::time::sleep(time).await;
+}
+
+/// A configured cluster, and a way to its API server that can be disturbed. Nothing is granted, no operator runs.
+struct Chaos<'bed> {
+    bed: &'bed Bed,
+    proxy: FaultProxy,
+    ledger: Ledger<'bed>,
+    /// How often it was shown that it works.
+    rounds: usize,
+}
+
+impl<'bed> Chaos<'bed> {
+    /// Runs a test on a fresh one, if the cluster can do what is needed.
+    async fn with(test: impl AsyncFnOnce(Chaos<'_>) -> Result<()>) -> Result<()> {
+        Bed::with(async |bed| {
+            let needed =
+                [Capability::OperatorProcess, Capability::ApiServerProcess, Capability::SchedulerProcess];
+            if !bed.can_run(&needed)? {
+                return Ok(());
+            }
+            bed.install().await?;
+            configure(bed, "").await?;
+            let (proxy, ledger) = (FaultProxy::start(bed).await?, Ledger::begin(bed).await?);
+            test(Chaos { bed, proxy, ledger, rounds: 0 }).await
+        })
+        .await
+    }
+
+    /// Starts an operator behind the proxy, without waiting.
+    async fn launch(&self) -> Result<Operator<'bed>> {
+        self.launch_behind(&self.proxy).await
+    }
+
+    /// The same behind this proxy.
+    async fn launch_behind(&self, proxy: &FaultProxy) -> Result<Operator<'bed>> {
+        let kubeconfig = proxy.kubeconfig(self.bed).await?;
+        Operator::launch(self.bed, &[], &[("KUBECONFIG", &kubeconfig.to_string_lossy())]).await
+    }
+
+    /// An operator that has written two grants.
+    async fn running(&mut self) -> Result<Operator<'bed>> {
+        self.ledger.grant("prod", "root.prod", &["alice"]).await?;
+        self.ledger.grant("dev", "root.dev", &["bob", "carol"]).await?;
+        let operator = self.launch().await?;
+        self.ledger.converged(LONG).await?;
+        Ok(operator)
+    }
+
+    /// Grants something, takes something else away, and changes a third thing, all different each time.
+    async fn change(&mut self) -> Result<()> {
+        self.rounds += 1;
+        let round = self.rounds;
+        let user = format!("user{round}");
+        self.ledger.grant("team", "root.team", &[&user]).await?;
+        self.ledger.grant(&format!("batch-{round}"), "root.team.batch", &[&user, "dora"]).await?;
+        if round > 1 {
+            self.ledger.revoke(&format!("batch-{}", round - 1)).await?;
+        }
+        Ok(())
+    }
+
+    /// What is granted is live again, by itself; a further change is made, too; and the operator lives.
+    async fn recovers(&mut self, operator: &Operator<'_>, timeout: Duration) -> Result<()> {
+        self.ledger.converged(timeout).await?;
+        self.change().await?;
+        self.ledger.converged(timeout).await?;
+        let process = operator.process()?;
+        ensure!(process.running(), "the operator has ended: {}", process.log_tail(25));
+        operator.get("/livez").await.map(drop)
+    }
+}
+
+/// Tells an operator to end, and waits for it: it gives the Lease up.
+async fn end(operator: Operator<'_>) -> Result<()> {
+    operator.process()?.terminate()?;
+    operator.process()?.exited(LONG).await.map(drop)
+}

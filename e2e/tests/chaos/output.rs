@@ -1,0 +1,136 @@
+//! The output is deleted, shadowed, filled up by others, and written over by somebody who does not give up.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, Patch, PatchParams};
+use queuewarden_e2e::bed::BASE;
+use queuewarden_e2e::conditions::{Expected, is_false};
+use queuewarden_e2e::wait::{LONG, PATIENCE};
+use queuewarden_e2e::{Bed, Kind, operator, yunikorn};
+use serde_json::{Value, json};
+
+use super::{Chaos, full};
+
+/// Merges this into the output, as somebody else.
+async fn merge(bed: &Bed, change: &Value) -> Result<()> {
+    let maps: Api<ConfigMap> = Api::namespaced(bed.client()?, yunikorn::NAMESPACE);
+    let params = PatchParams { field_manager: Some("rival".into()), ..PatchParams::default() };
+    maps.patch(yunikorn::CONFIGS, &params, &Patch::Merge(change)).await?;
+    Ok(())
+}
+
+async fn config_is(bed: &Bed, expected: Expected<'_>) -> Result<()> {
+    bed.wait_for(Kind::YuniKornConfig, "default", expected, PATIENCE).await.map(drop)
+}
+
+#[tokio::test]
+async fn the_output_is_deleted_and_shadowed() -> Result<()> {
+    Chaos::with(async |mut chaos| {
+        let bed = chaos.bed;
+        let operator = chaos.running().await?;
+        // The fourth is put back with a delay: such repairs are rationed.
+        for _ in 0..if full() { 4 } else { 2 } {
+            chaos.change().await?;
+            bed.delete_config_map(yunikorn::CONFIGS).await?;
+            chaos.ledger.converged(LONG).await?;
+        }
+        let shadow =
+            ByteString(BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n").into_bytes());
+        merge(bed, &json!({"binaryData": {"queues.yaml.x": shadow}})).await?;
+        let shadowed = Expected { r#type: "Ready", status: "False", reason: Some("ShadowedByBinaryData") };
+        config_is(bed, shadowed).await?;
+        chaos.change().await?;
+        merge(bed, &json!({"binaryData": null})).await?;
+        chaos.recovers(&operator, LONG).await
+    })
+    .await
+}
+
+/// Others fill the ConfigMap up to its limit of 1 MiB, so that the queue tree finds no room any more.
+#[tokio::test]
+async fn there_is_no_room_left_in_the_output() -> Result<()> {
+    Chaos::with(async |mut chaos| {
+        let bed = chaos.bed;
+        let operator = chaos.running().await?;
+        let data: BTreeMap<String, String> =
+            bed.config_map(yunikorn::CONFIGS).await?.and_then(|map| map.data).unwrap_or_default();
+        let used: usize = data.iter().map(|(key, value)| key.len() + value.len()).sum();
+        let filler = "x".repeat((1 << 20) - used - "filler".len() - 20);
+        merge(bed, &json!({"data": {"filler": filler}})).await?;
+        chaos
+            .ledger
+            .grant("prod", "root.prod", &["a-user-whose-name-is-longer-than-the-room-that-is-left"])
+            .await?;
+        let told =
+            bed.wait_for(Kind::YuniKornConfig, "default", is_false("Applied", "TooLarge"), PATIENCE).await?;
+        ensure!(told.message.contains("1 MiB") || told.message.contains("1048576"), "{}", told.message);
+        // What takes less room is written although that does not fit yet: nothing is lost, and nothing of it comes late.
+        merge(bed, &json!({"data": {"filler": null}})).await?;
+        chaos.recovers(&operator, LONG).await
+    })
+    .await
+}
+
+/// Each of the other's writes makes a new version, so that ours may be planned for one that is over.
+#[tokio::test]
+async fn changes_get_through_while_another_key_is_written_ten_times_a_second() -> Result<()> {
+    Chaos::with(async |mut chaos| {
+        let bed = chaos.bed;
+        let operator = chaos.running().await?;
+        let mark = bed.audit()?.mark()?;
+        let rival = async {
+            let mut ticks = tokio::time::interval(Duration::from_millis(100));
+            for number in 0_u64.. {
+                ticks.tick().await;
+                merge(bed, &json!({"data": {"counter": number.to_string()}})).await?;
+            }
+            anyhow::Ok(())
+        };
+        let rounds = if full() { 30 } else { 3 };
+        let changes = async {
+            for _ in 0..rounds {
+                chaos.change().await?;
+                chaos.ledger.converged(PATIENCE).await?;
+            }
+            anyhow::Ok(())
+        };
+        tokio::select! {
+            ended = rival => ended?,
+            done = changes => done?,
+        }
+        let writes = bed.audit()?.count(mark, |write| {
+            write.user == operator::USER && write.resource == "configmaps" && write.accepted()
+        })?;
+        ensure!(writes <= rounds * 3, "{writes} writes for {rounds} times three changes");
+        chaos.recovers(&operator, LONG).await
+    })
+    .await
+}
+
+#[tokio::test]
+#[ignore = "four minutes; `operator::writers` has a slower rival"]
+async fn a_rival_writes_ten_times_a_second() -> Result<()> {
+    Chaos::with(async |mut chaos| {
+        let bed = chaos.bed;
+        let operator = chaos.running().await?;
+        let open = BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n");
+        chaos.ledger.expect_foreign(&open);
+        let mark = bed.audit()?.mark()?;
+        let (begin, mut ticks) = (Instant::now(), tokio::time::interval(Duration::from_millis(100)));
+        while begin.elapsed() < Duration::from_mins(2) {
+            ticks.tick().await;
+            merge(bed, &json!({"data": {"queues.yaml": open}})).await?;
+        }
+        config_is(bed, is_false("Applied", "Contended")).await?;
+        let writes = bed.audit()?.count(mark, |write| {
+            write.user == operator::USER && write.resource == "configmaps" && write.accepted()
+        })?;
+        ensure!((1..=10).contains(&writes), "{writes} writes against a rival");
+        chaos.recovers(&operator, LONG * 3).await
+    })
+    .await
+}

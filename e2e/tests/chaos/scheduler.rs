@@ -1,0 +1,32 @@
+//! The scheduler hangs, and is killed while texts are on their way to it.
+
+use anyhow::Result;
+use queuewarden_e2e::Kind;
+use queuewarden_e2e::conditions::Expected;
+use queuewarden_e2e::wait::{LONG, PATIENCE};
+
+use super::{Chaos, full, last, length};
+
+#[tokio::test]
+async fn the_scheduler_hangs_and_restarts_between_changes() -> Result<()> {
+    Chaos::with(async |mut chaos| {
+        let bed = chaos.bed;
+        let operator = chaos.running().await?;
+        bed.scheduler()?.pause()?;
+        chaos.change().await?;
+        let unknown = Expected { r#type: "Loaded", status: "Unknown", reason: Some("SchedulerUnreachable") };
+        bed.wait_for(Kind::YuniKornConfig, "default", unknown, PATIENCE).await?;
+        last(length(0, 60)).await;
+        chaos.change().await?;
+        bed.scheduler()?.resume()?;
+        chaos.recovers(&operator, LONG).await?;
+        for _ in 0..if full() { 10 } else { 1 } {
+            chaos.change().await?;
+            bed.scheduler()?.kill()?;
+            chaos.change().await?;
+            bed.start_scheduler().await?;
+        }
+        chaos.recovers(&operator, LONG).await
+    })
+    .await
+}

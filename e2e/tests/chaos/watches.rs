@@ -1,0 +1,40 @@
+//! Watches that end, break, or stay and say nothing.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use queuewarden_e2e::faults::Disturbance;
+use queuewarden_e2e::wait::LONG;
+
+use super::{Chaos, last, length};
+
+#[tokio::test]
+async fn watches_that_are_dropped_again_and_again_miss_nothing() -> Result<()> {
+    Chaos::with(async |mut chaos| {
+        let operator = chaos.running().await?;
+        for what in [Disturbance::Cut, Disturbance::End] {
+            let begin = std::time::Instant::now();
+            while begin.elapsed() < length(2, 60) {
+                chaos.change().await?;
+                last(Duration::from_millis(300)).await;
+                chaos.proxy.disturb(what);
+            }
+            chaos.recovers(&operator, LONG).await?;
+        }
+        Ok(())
+    })
+    .await
+}
+
+/// Nothing tells such a connection from one on which nothing happens, but that the API server ends each watch after a minute.
+#[tokio::test]
+#[ignore = "more than a minute"]
+async fn watches_that_fall_silent_are_begun_anew() -> Result<()> {
+    Chaos::with(async |mut chaos| {
+        let operator = chaos.running().await?;
+        chaos.proxy.disturb(Disturbance::Silence);
+        chaos.change().await?;
+        chaos.recovers(&operator, LONG).await
+    })
+    .await
+}
