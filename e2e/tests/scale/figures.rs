@@ -80,7 +80,7 @@ async fn ten_thousand() -> Result<()> {
 /// From a cluster where nobody has judged anything.
 async fn cold<'bed>(bed: &'bed Bed, followed: &Followed, table: &mut Table) -> Result<Operator<'bed>> {
     let (mark, begin) = (bed.audit()?.mark()?, Instant::now());
-    let operator = Operator::launch(bed, &[], &[]).await?;
+    let operator = Operator::start(bed).await?;
     followed.until("the first to be ready", LONGEST, |objects| objects.ready() > 0).await?;
     let first = begin.elapsed();
     followed.until("all to be ready", LONGEST, |objects| objects.ready() == SIZE.grants()).await?;
