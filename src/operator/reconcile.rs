@@ -36,8 +36,8 @@ use crate::telemetry::Logging;
 
 /// Without any cause, a run begins this often.
 const RESYNC: Duration = Duration::from_mins(10);
-/// Writes in one run: the second and third after a conflict, or after a base was made.
-const MAX_WRITES: usize = 3;
+/// Attempts to write in one run: the second and third after a conflict, or after a base was made.
+const MAX_TRIES: usize = 3;
 /// How long a run may go on after the signal to stop.
 const GRACE: Duration = Duration::from_secs(4);
 
@@ -74,7 +74,9 @@ pub struct Reconciler {
 enum Outcome {
     /// There was nothing to write.
     Nothing,
-    /// Something was written, or has to be planned anew: plan again.
+    /// The ConfigMap was written.
+    Written,
+    /// Something that comes first was made, or somebody else was faster: plan again.
     Again,
     /// A write failed: plan again to say so, and try later.
     Failed,
@@ -176,16 +178,25 @@ impl Reconciler {
         }
     }
 
-    /// Writes until the plan wants nothing more; whether that failed.
+    /// Writes what the plan wants; whether that failed. What else has changed by then is written in the next run.
     async fn write_all(&mut self, mut snapshot: Snapshot, mut plan: Plan) -> Option<(Snapshot, Plan, bool)> {
-        for _ in 0..MAX_WRITES {
+        for _ in 0..MAX_TRIES {
             let outcome = self.carry_out(&snapshot, &plan).await;
             if matches!(outcome, Outcome::Nothing) {
                 return Some((snapshot, plan, false));
             }
+            // With thousands of objects, two of each are a lot.
+            drop((snapshot, plan));
             (snapshot, plan) = self.plan().await?;
-            if matches!(outcome, Outcome::Failed) {
-                return Some((snapshot, plan, true));
+            match outcome {
+                Outcome::Failed => return Some((snapshot, plan, true)),
+                Outcome::Written => {
+                    if plan.write.is_some() {
+                        self.changed.notify_one();
+                    }
+                    return Some((snapshot, plan, false));
+                }
+                Outcome::Again | Outcome::Nothing => {}
             }
         }
         if plan.write.is_none() {
@@ -253,7 +264,7 @@ impl Reconciler {
                 if let (Some(url), Some(rendered)) = (&spec.scheduler_url, &plan.rendered) {
                     self.asking.until_loaded(url, &rendered.checksum, &mut self.memory, &self.health).await;
                 }
-                Outcome::Again
+                Outcome::Written
             }
             Err(apply::Refusal::Conflict) => self.reread(spec, write).await,
             Err(apply::Refusal::Failure(failure)) => self.failed(spec, failure),
