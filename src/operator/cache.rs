@@ -35,16 +35,16 @@ impl<T> Clone for Kept<T> {
 #[derive(Debug)]
 pub struct Cache<T> {
     objects: BTreeMap<String, Kept<T>>,
-    /// What the running list has brought so far.
-    listing: BTreeMap<String, Kept<T>>,
-    /// Written by us since the last list began: the list may be older than they are.
+    /// What the running list has brought so far, if one is running.
+    listing: Option<BTreeMap<String, Kept<T>>>,
+    /// Written by us since that list began: it may be older than they are.
     written: BTreeMap<String, Kept<T>>,
     synced: bool,
 }
 
 impl<T> Default for Cache<T> {
     fn default() -> Self {
-        Self { objects: BTreeMap::new(), listing: BTreeMap::new(), written: BTreeMap::new(), synced: false }
+        Self { objects: BTreeMap::new(), listing: None, written: BTreeMap::new(), synced: false }
     }
 }
 
@@ -70,12 +70,12 @@ impl<T> Cache<T> {
             watcher::Event::Apply(object) => self.put(object),
             watcher::Event::Delete(object) => self.remove(&object),
             watcher::Event::Init => {
-                self.listing.clear();
+                self.listing = Some(BTreeMap::new());
                 self.written.clear();
                 false
             }
             watcher::Event::InitApply(object) => {
-                self.listing.insert(object.name.clone(), object);
+                self.listing.get_or_insert_default().insert(object.name.clone(), object);
                 false
             }
             watcher::Event::InitDone => self.relisted(),
@@ -84,7 +84,9 @@ impl<T> Cache<T> {
 
     /// Takes in an object that a write of ours returned.
     pub fn learn(&mut self, object: Kept<T>) {
-        self.written.insert(object.name.clone(), object.clone());
+        if self.listing.is_some() {
+            self.written.insert(object.name.clone(), object.clone());
+        }
         self.put(object);
     }
 
@@ -96,7 +98,10 @@ impl<T> Cache<T> {
 
     fn put(&mut self, object: Kept<T>) -> bool {
         let known = self.objects.get(&object.name);
-        if known.is_some_and(|known| older(&object, known)) {
+        // What a write of ours returned comes by again; it is not held twice.
+        if known
+            .is_some_and(|known| known.resource_version == object.resource_version || older(&object, known))
+        {
             return false;
         }
         let matters = known.is_none_or(|known| known.stamp != object.stamp);
@@ -113,7 +118,7 @@ impl<T> Cache<T> {
     }
 
     fn relisted(&mut self) -> bool {
-        let before = mem::replace(&mut self.objects, mem::take(&mut self.listing));
+        let before = mem::replace(&mut self.objects, self.listing.take().unwrap_or_default());
         for (_, written) in mem::take(&mut self.written) {
             self.put(written);
         }

@@ -390,7 +390,7 @@ fn keep_access_test(object: DynamicObject) -> Kept<Object<Entry<AccessTestSpec, 
 
 /// An object of ours matters when it is another one, or its spec or what it says about logs changed; its status is written by us.
 fn keep<E, S: Serialize + DeserializeOwned>(
-    mut object: DynamicObject,
+    object: DynamicObject,
     entry: fn(&DynamicObject) -> E,
 ) -> Kept<Object<E>> {
     let entry = entry(&object);
@@ -404,18 +404,18 @@ fn keep<E, S: Serialize + DeserializeOwned>(
         value: Arc::new(Object {
             entry,
             log_level,
-            status: status::<S>(object.data.get_mut("status").map(Value::take).unwrap_or_default()),
+            status: status::<S>(object.data.get("status").unwrap_or(&Value::Null)),
         }),
     }
 }
 
 /// The text that can be compared with what would be written now; of a status that our type does not hold wholly, the text as it is.
-fn status<S: Serialize + DeserializeOwned>(value: Value) -> Arc<str> {
-    let typed = S::deserialize(&value)
+fn status<S: Serialize + DeserializeOwned>(value: &Value) -> Arc<str> {
+    let typed = S::deserialize(value)
         .ok()
         .and_then(|typed| serde_json::to_value(&typed).ok().zip(serde_json::to_string(&typed).ok()));
     match typed {
-        Some((same, text)) if same == value => text.into(),
+        Some((same, text)) if same == *value => text.into(),
         _ => value.to_string().into(),
     }
 }
