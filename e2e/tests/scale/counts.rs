@@ -2,15 +2,14 @@
 //! as many objects as the ordinary run has time for.
 
 use anyhow::{Result, ensure};
+use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Bed, Capability, Kind};
+use queuewarden_e2e::{Bed, Capability, Kind, Operator};
 
 use super::calls::Calls;
 use super::followed::Followed;
 use super::size::Size;
 use crate::operator::{config_is, live};
-use queuewarden_e2e::Operator;
-use queuewarden_e2e::conditions::is_true;
 
 const SIZE: Size = Size { teams: 5, queues: 100 };
 const BURST: usize = 200;
@@ -50,7 +49,7 @@ async fn many_objects_are_few_writes() -> Result<()> {
         let mark = bed.audit()?.mark()?;
         let objects = bed.objects(Kind::QueueAcl)?;
         for number in 0..CHANGES {
-            SIZE.apply_one(&objects, number, format!("later{number}")).await?;
+            SIZE.apply_one(&objects, number, "later").await?;
             followed
                 .until("one change", LONG, |objects| SIZE.holds(objects, number..=number, "later"))
                 .await?;

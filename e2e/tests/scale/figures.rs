@@ -1,5 +1,7 @@
 //! The table of `docs/scale.md`: ten thousand grants on ten thousand queues.
 
+#![expect(clippy::cast_precision_loss, reason = "figures for people, with two digits behind the point")]
+
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
@@ -106,7 +108,7 @@ async fn changes(bed: &Bed, followed: &Followed, table: &mut Table) -> Result<()
     for round in 0..CHANGES {
         let number = round * 487 % SIZE.grants();
         let begin = Instant::now();
-        SIZE.apply_one(&objects, number, format!("changed{number}")).await?;
+        SIZE.apply_one(&objects, number, "changed").await?;
         followed
             .until("one change", LONGEST, |objects| SIZE.holds(objects, std::iter::once(number), "changed"))
             .await?;
@@ -150,12 +152,7 @@ async fn burst(bed: &Bed, followed: &Followed, operator: &Operator<'_>, table: &
         .until("the burst to be ready", LONGEST, |objects| SIZE.holds(objects, 0..BURST, "burst"))
         .await?;
     let calls = Calls::since(bed, mark)?;
-    table.at_most(
-        &format!("writes of the ConfigMap for {BURST} applies at once"),
-        10.0,
-        calls.maps as f64,
-        "",
-    );
+    table.at_most(&format!("the ConfigMap for {BURST} applies at once"), 10.0, calls.maps as f64, "");
     table.tell("status writes for those", &calls.statuses.to_string());
     table.tell(
         "those applies, and until all of them are Ready",

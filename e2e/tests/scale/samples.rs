@@ -1,5 +1,7 @@
 //! What a process takes, over time, and whether that grows.
 
+#![expect(clippy::cast_precision_loss, reason = "a few MiB, and a few hundred samples")]
+
 use std::fmt;
 use std::time::{Duration, Instant};
 

@@ -81,7 +81,7 @@ impl Size {
         user: &str,
     ) -> Result<()> {
         let objects = bed.objects(Kind::QueueAcl)?;
-        let requests = numbers.map(|number| self.apply_one(&objects, number, format!("{user}{number}")));
+        let requests = numbers.map(|number| self.apply_one(&objects, number, user));
         futures::stream::iter(requests).buffer_unordered(AT_ONCE).try_collect::<()>().await
     }
 
@@ -98,14 +98,14 @@ impl Size {
         })
     }
 
-    /// Applies one grant.
+    /// Applies one grant, to this user with the number behind its name.
     pub(super) async fn apply_one(
         self,
         objects: &Api<DynamicObject>,
         number: usize,
-        user: String,
+        user: &str,
     ) -> Result<()> {
-        Self::write(objects, number, self.grant(number, &user)).await
+        Self::write(objects, number, self.grant(number, &format!("{user}{number}"))).await
     }
 
     /// Applies this object in the place of a grant.
