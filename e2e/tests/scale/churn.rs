@@ -128,6 +128,7 @@ impl Churn {
 
     /// Whether what was written into the object of this name last is valid.
     pub(super) fn is_valid(&self, name: &str) -> bool {
-        self.grants.iter().any(|(number, user)| user.is_some() && Size::name(*number) == name)
+        let number = Size::number(name);
+        number.and_then(|number| self.grants.get(&number)).is_some_and(Option::is_some)
     }
 }

@@ -40,7 +40,7 @@ async fn many_objects_are_few_writes() -> Result<()> {
 
         let mark = bed.audit()?.mark()?;
         SIZE.apply(bed, 0..BURST, "burst").await?;
-        followed.until("the burst", LONG, |objects| SIZE.holds(objects, 0..BURST, "burst")).await?;
+        followed.until("the burst", LONG, |objects| Size::holds(objects, 0..BURST, "burst")).await?;
         let calls = Calls::since(bed, mark)?;
         eprintln!("{BURST} applies: {calls:?}");
         ensure!(calls.maps <= 10, "{calls:?}");
@@ -51,7 +51,7 @@ async fn many_objects_are_few_writes() -> Result<()> {
         for number in 0..CHANGES {
             SIZE.apply_one(&objects, number, "later").await?;
             followed
-                .until("one change", LONG, |objects| SIZE.holds(objects, number..=number, "later"))
+                .until("one change", LONG, |objects| Size::holds(objects, number..=number, "later"))
                 .await?;
         }
         config_is(bed, is_true("Ready"), PATIENCE).await?;

@@ -37,7 +37,7 @@ impl Table {
         Ok(Self::default())
     }
 
-    fn tell(&self, what: &str, measured: &str) {
+    fn tell(what: &str, measured: &str) {
         println!("| {what} | | {measured} |");
     }
 
@@ -64,7 +64,7 @@ async fn ten_thousand() -> Result<()> {
         followed.until("all to be seen", LONGEST, |objects| objects.all().count() == SIZE.grants()).await?;
         let mut table = Table::begin()?;
 
-        let operator = cold(bed, &followed, &mut table).await?;
+        let operator = cold(bed, &followed).await?;
         changes(bed, &followed, &mut table).await?;
         idle(bed, &operator, &mut table).await?;
         burst(bed, &followed, &operator, &mut table).await?;
@@ -72,7 +72,7 @@ async fn ten_thousand() -> Result<()> {
         table.at_most("memory at the end, resident", 150.0, mib(taken.resident), "MiB");
         table.at_most("memory at its highest, resident", 150.0, mib(taken.peak), "MiB");
         drop(operator);
-        warm(bed, &mut table).await?;
+        warm(bed).await?;
         ensure!(table.missed.is_empty(), "{}", table.missed.join("\n"));
         Ok(())
     })
@@ -80,7 +80,7 @@ async fn ten_thousand() -> Result<()> {
 }
 
 /// From a cluster where nobody has judged anything.
-async fn cold<'bed>(bed: &'bed Bed, followed: &Followed, table: &mut Table) -> Result<Operator<'bed>> {
+async fn cold<'bed>(bed: &'bed Bed, followed: &Followed) -> Result<Operator<'bed>> {
     let (mark, begin) = (bed.audit()?.mark()?, Instant::now());
     let operator = Operator::start(bed).await?;
     followed.until("the first to be ready", LONGEST, |objects| objects.ready() > 0).await?;
@@ -88,16 +88,18 @@ async fn cold<'bed>(bed: &'bed Bed, followed: &Followed, table: &mut Table) -> R
     followed.until("all to be ready", LONGEST, |objects| objects.ready() == SIZE.grants()).await?;
     let all = begin.elapsed();
     let calls = Calls::since(bed, mark)?;
-    table.tell("queues and grants", &format!("{} and {}", SIZE.grants() + SIZE.teams + 1, SIZE.grants()));
-    table.tell("the ConfigMap", &format!("{} bytes", bytes(bed).await?));
-    table.tell(
+    Table::tell("queues and grants", &format!("{} and {}", SIZE.grants() + SIZE.teams + 1, SIZE.grants()));
+    Table::tell("the ConfigMap", &format!("{} bytes", bytes(bed).await?));
+    Table::tell(
         "from start to the scheduler's proof that all grants are in force",
         &format!("{:.1} s", first.as_secs_f64()),
     );
-    table.tell("from start until every object says so", &format!("{:.1} s", all.as_secs_f64()));
-    table
-        .tell("writes for that", &format!("{} of the ConfigMap, {} of statuses", calls.maps, calls.statuses));
-    table.tell("memory after that, resident", &format!("{:.0} MiB", mib(usage(&operator)?.resident)));
+    Table::tell("from start until every object says so", &format!("{:.1} s", all.as_secs_f64()));
+    Table::tell(
+        "writes for that",
+        &format!("{} of the ConfigMap, {} of statuses", calls.maps, calls.statuses),
+    );
+    Table::tell("memory after that, resident", &format!("{:.0} MiB", mib(usage(&operator)?.resident)));
     Ok(operator)
 }
 
@@ -110,7 +112,7 @@ async fn changes(bed: &Bed, followed: &Followed, table: &mut Table) -> Result<()
         let begin = Instant::now();
         SIZE.apply_one(&objects, number, "changed").await?;
         followed
-            .until("one change", LONGEST, |objects| SIZE.holds(objects, std::iter::once(number), "changed"))
+            .until("one change", LONGEST, |objects| Size::holds(objects, std::iter::once(number), "changed"))
             .await?;
         took.push(begin.elapsed());
     }
@@ -128,7 +130,7 @@ async fn changes(bed: &Bed, followed: &Followed, table: &mut Table) -> Result<()
         each(others),
         each(reads)
     );
-    table.tell("requests to the API server for one change", &calls);
+    Table::tell("requests to the API server for one change", &calls);
     Ok(())
 }
 
@@ -149,29 +151,29 @@ async fn burst(bed: &Bed, followed: &Followed, operator: &Operator<'_>, table: &
     SIZE.apply(bed, 0..BURST, "burst").await?;
     let applied = begin.elapsed();
     followed
-        .until("the burst to be ready", LONGEST, |objects| SIZE.holds(objects, 0..BURST, "burst"))
+        .until("the burst to be ready", LONGEST, |objects| Size::holds(objects, 0..BURST, "burst"))
         .await?;
     let calls = Calls::since(bed, mark)?;
     table.at_most(&format!("the ConfigMap for {BURST} applies at once"), 10.0, calls.maps as f64, "");
-    table.tell("status writes for those", &calls.statuses.to_string());
-    table.tell(
+    Table::tell("status writes for those", &calls.statuses.to_string());
+    Table::tell(
         "those applies, and until all of them are Ready",
         &format!("{:.1} s, {:.1} s", applied.as_secs_f64(), begin.elapsed().as_secs_f64()),
     );
     let cpu = usage(operator)?.cpu.saturating_sub(cpu);
-    table.tell("processor time for those", &format!("{:.1} s", cpu.as_secs_f64()));
+    Table::tell("processor time for those", &format!("{:.1} s", cpu.as_secs_f64()));
     Ok(())
 }
 
 /// A replica that finds everything in order.
-async fn warm(bed: &Bed, table: &mut Table) -> Result<()> {
+async fn warm(bed: &Bed) -> Result<()> {
     let (mark, begin) = (bed.audit()?.mark()?, Instant::now());
     let operator = Operator::start(bed).await?;
-    table.tell(
+    Table::tell(
         "a replica that starts later, until it is ready",
         &format!("{:.1} s", begin.elapsed().as_secs_f64()),
     );
-    table.tell("its memory, resident", &format!("{:.0} MiB", mib(usage(&operator)?.resident)));
+    Table::tell("its memory, resident", &format!("{:.0} MiB", mib(usage(&operator)?.resident)));
     let calls = Calls::since(bed, mark)?;
     ensure!(calls.nothing_written(), "writes although everything is in order");
     Ok(())

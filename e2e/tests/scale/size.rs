@@ -42,6 +42,11 @@ impl Size {
         format!("grant-{number}")
     }
 
+    /// The number of the grant with this name.
+    pub(super) fn number(name: &str) -> Option<usize> {
+        name.strip_prefix("grant-")?.parse().ok()
+    }
+
     /// The queue of a grant.
     pub(super) fn queue(self, number: usize) -> String {
         closed::path(self.queues, number)
@@ -86,12 +91,7 @@ impl Size {
     }
 
     /// Whether these grants are in force as [`Self::apply`] wrote them.
-    pub(super) fn holds(
-        self,
-        objects: &Objects,
-        mut numbers: impl Iterator<Item = usize>,
-        user: &str,
-    ) -> bool {
+    pub(super) fn holds(objects: &Objects, mut numbers: impl Iterator<Item = usize>, user: &str) -> bool {
         numbers.all(|number| {
             let wanted = Self::acl(number, &format!("{user}{number}"));
             objects.get(&Self::name(number)).is_some_and(|seen| seen.ready && seen.submit == wanted)

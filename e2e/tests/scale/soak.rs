@@ -62,7 +62,7 @@ async fn soak(size: Size, length: Duration) -> Result<()> {
         }
         churn.settle(bed).await?;
         followed
-            .until("the last changes", LONG, |objects| size.holds(objects, churn.granted(), LAST))
+            .until("the last changes", LONG, |objects| Size::holds(objects, churn.granted(), LAST))
             .await?;
         in_force(bed, size, &churn).await?;
 
@@ -81,14 +81,11 @@ async fn soak(size: Size, length: Duration) -> Result<()> {
 /// Everything is judged and in force soon after the last change, and then nothing is written.
 async fn rest(bed: &Bed, churn: &Churn, followed: &Followed) -> Result<()> {
     followed
-        .until("everything to be judged", LONG, |objects| {
-            objects.all().count() == churn.count() && objects.all().all(|(_, seen)| seen.judged)
+        .until("the valid to be in force, and the others to be refused", LONG, |objects| {
+            objects.all().count() == churn.count()
+                && objects.all().all(|(name, seen)| seen.judged && seen.ready == churn.is_valid(name))
         })
         .await?;
-    ensure!(
-        followed.now().all().all(|(name, seen)| seen.ready == churn.is_valid(name)),
-        "an object says something else than what was written into it"
-    );
     config_is(bed, is_true("Ready"), LONG).await?;
     let mark = bed.audit()?.mark()?;
     // What is looked for is that nothing happens.
