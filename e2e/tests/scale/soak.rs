@@ -91,7 +91,8 @@ async fn rest(bed: &Bed, churn: &Churn, followed: &Followed) -> Result<()> {
     // What is looked for is that nothing happens.
     tokio::time::sleep(BREAK).await;
     let calls = Calls::since(bed, mark)?;
-    ensure!(calls.nothing_written(), "written while nothing changes: {calls:?}");
+    // Events wait in a queue; those of the last changes may come late.
+    ensure!(calls.maps + calls.statuses + calls.others == 0, "written while nothing changes: {calls:?}");
     Ok(())
 }
 
