@@ -82,6 +82,17 @@ load:
     cargo build --release --locked --package queuewarden
     QUEUEWARDEN_E2E_OPERATOR="$PWD/target/release/queuewarden" cargo test --workspace --locked --test e2e -- load:: --ignored --nocapture
 
+# Ten thousand grants on ten thousand queues: the table in docs/scale.md (some minutes).
+scale:
+    cargo build --release --locked --package queuewarden
+    QUEUEWARDEN_E2E_OPERATOR="$PWD/target/release/queuewarden" cargo test --workspace --locked --test e2e -- scale::figures --ignored --nocapture
+
+# Changes without end, for so many seconds: memory stays flat, and nothing is written without need.
+soak seconds="1800":
+    cargo build --release --locked --package queuewarden
+    QUEUEWARDEN_E2E_SOAK={{ seconds }} QUEUEWARDEN_E2E_OPERATOR="$PWD/target/release/queuewarden" \
+        cargo test --workspace --locked --test e2e -- scale::soak::long --ignored --nocapture
+
 # The end-to-end tests on a kind cluster with YuniKorn from Helm (needs docker, kind, kubectl, helm).
 kind-e2e:
     e2e/kind.sh

@@ -8,6 +8,7 @@ mod acl;
 mod decision;
 mod inputs;
 mod load;
+mod plan;
 mod who_can;
 
 use criterion::Criterion;
@@ -16,6 +17,7 @@ fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     acl::read(&mut criterion);
     load::load(&mut criterion);
+    plan::plans(&mut criterion);
     decision::decisions(&mut criterion);
     who_can::everywhere(&mut criterion);
     criterion.final_summary();

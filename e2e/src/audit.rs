@@ -10,13 +10,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
-/// The policy: every write (reads are noise), its metadata only, once it is answered.
+use crate::operator;
+
+/// The policy: every write, and what the operator reads, its metadata only, once it is answered. Other reads are noise.
 pub(crate) const POLICY: &str = r#"{
   "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "omitManagedFields": true,
   "rules": [
     {"level": "Metadata", "verbs": ["create", "update", "patch", "delete", "deletecollection"],
      "resources": [{"group": "queuewarden.dev"}, {"group": "", "resources": ["configmaps", "events", "pods"]},
                    {"group": "events.k8s.io"}, {"group": "coordination.k8s.io"}]},
+    {"level": "Metadata", "verbs": ["get", "list", "watch"], "omitStages": ["ResponseStarted"],
+     "users": ["system:serviceaccount:queuewarden-system:queuewarden"]},
     {"level": "None"}
   ]
 }"#;
@@ -88,16 +92,33 @@ impl Audit {
     /// # Errors
     /// When the log cannot be read.
     pub fn since(&self, mark: Mark) -> Result<Vec<Write>> {
+        let events = self.events(mark)?.into_iter().filter(|event| !event.reads());
+        Ok(events.map(Write::from).collect())
+    }
+
+    /// Paths, with queries, of what the operator has read since `mark`; a watch when it ends.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn reads(&self, mark: Mark) -> Result<Vec<String>> {
+        let events = self.events(mark)?.into_iter().filter(Event::reads);
+        Ok(events
+            .filter(|event| event.user.username == operator::USER)
+            .map(|event| event.request_uri)
+            .collect())
+    }
+
+    fn events(&self, mark: Mark) -> Result<Vec<Event>> {
         let mut file = File::open(&self.path).context("no audit log")?;
         file.seek(SeekFrom::Start(mark.0))?;
-        let mut writes = Vec::new();
+        let mut events = Vec::new();
         for line in BufReader::new(file).lines() {
             // The last line may be half written.
-            if let Ok(event) = serde_json::from_str::<Event>(&line?) {
-                writes.push(event.into());
+            if let Ok(event) = serde_json::from_str(&line?) {
+                events.push(event);
             }
         }
-        Ok(writes)
+        Ok(events)
     }
 
     /// How many writes since `mark` satisfy `wanted`.
@@ -126,6 +147,12 @@ struct Event {
     response_status: Status,
     #[serde(default)]
     stage_timestamp: String,
+}
+
+impl Event {
+    fn reads(&self) -> bool {
+        ["get", "list", "watch"].contains(&self.verb.as_str())
+    }
 }
 
 #[derive(Deserialize)]

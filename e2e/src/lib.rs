@@ -39,6 +39,7 @@ pub mod report;
 pub mod served;
 mod servers;
 mod session;
+pub mod usage;
 pub mod wait;
 mod webhooks;
 pub mod yunikorn;

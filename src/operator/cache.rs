@@ -36,9 +36,9 @@ impl<T> Clone for Kept<T> {
 #[derive(Debug)]
 pub struct Cache<T> {
     objects: BTreeMap<String, Kept<T>>,
-    /// What the running list has brought so far.
-    listing: BTreeMap<String, Kept<T>>,
-    /// Written by us since the last list began: the list may be older than they are.
+    /// What the running list has brought so far, if one is running.
+    listing: Option<BTreeMap<String, Kept<T>>>,
+    /// Written by us since that list began: it may be older than they are.
     written: BTreeMap<String, Kept<T>>,
     /// The highest resource version that the watch, which keeps their order, has shown: what a write made before it is known, or gone.
     shown: String,
@@ -51,7 +51,7 @@ impl<T> Default for Cache<T> {
     fn default() -> Self {
         Self {
             objects: BTreeMap::new(),
-            listing: BTreeMap::new(),
+            listing: None,
             written: BTreeMap::new(),
             shown: String::new(),
             listed: String::new(),
@@ -88,14 +88,14 @@ impl<T> Cache<T> {
                 self.remove(&object)
             }
             watcher::Event::Init => {
-                self.listing.clear();
+                self.listing = Some(BTreeMap::new());
                 self.listed.clear();
                 self.written.clear();
                 false
             }
             watcher::Event::InitApply(object) => {
                 raise(&mut self.listed, &object.resource_version);
-                self.listing.insert(object.name.clone(), object);
+                self.listing.get_or_insert_default().insert(object.name.clone(), object);
                 false
             }
             watcher::Event::InitDone => self.relisted(),
@@ -107,7 +107,9 @@ impl<T> Cache<T> {
         if matches!(compare(&object.resource_version, &self.shown), Some(Ordering::Less | Ordering::Equal)) {
             return;
         }
-        self.written.insert(object.name.clone(), object.clone());
+        if self.listing.is_some() {
+            self.written.insert(object.name.clone(), object.clone());
+        }
         self.put(object);
     }
 
@@ -119,7 +121,10 @@ impl<T> Cache<T> {
 
     fn put(&mut self, object: Kept<T>) -> bool {
         let known = self.objects.get(&object.name);
-        if known.is_some_and(|known| older(&object, known)) {
+        // What a write of ours returned comes by again; it is not held twice.
+        if known
+            .is_some_and(|known| known.resource_version == object.resource_version || older(&object, known))
+        {
             return false;
         }
         let matters = known.is_none_or(|known| known.stamp != object.stamp);
@@ -136,7 +141,7 @@ impl<T> Cache<T> {
     }
 
     fn relisted(&mut self) -> bool {
-        let before = mem::replace(&mut self.objects, mem::take(&mut self.listing));
+        let before = mem::replace(&mut self.objects, self.listing.take().unwrap_or_default());
         self.shown = mem::take(&mut self.listed);
         for (name, written) in mem::take(&mut self.written) {
             // What the list has not was deleted, or comes by the watch.

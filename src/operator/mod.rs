@@ -166,6 +166,7 @@ pub async fn serve(
         pause: Pause::default(),
         publisher,
         logging: options.logging,
+        reported: String::new(),
     };
     reconciler.run_until(stop).await;
     let farewell = async {

@@ -3,13 +3,14 @@
 //! Everything that is decided is decided in [`plan`]; here it is only carried out, one write at a time, by the replica that leads.
 //! The others plan too, so that their metrics are right and they can take over at once, and write nothing.
 //!
-//! * [`cause`]: when a run begins; [`mirroring`]: the part of it that writes the RBAC mirror; [`pause`]: how long it waits after a failure.
+//! * [`cause`]: when a run begins; [`mirroring`], [`reporting`]: the parts of it that write the RBAC mirror and the statuses; [`pause`]: how
+//!   long it waits after a failure.
 
 mod cause;
 mod mirroring;
 mod pause;
+mod reporting;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,13 +20,13 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 
 pub use pause::Pause;
+use reporting::Reported;
 
 use super::asking::{self, Asking};
 use super::events::Events;
 use super::health::Health;
 use super::leader::Leadership;
 use super::observed::Memory;
-use super::status::{self, Answer};
 use super::world::World;
 use super::{apply, clock, served};
 use crate::plan::snapshot::{ConfigSpec, Snapshot, WriteFailure};
@@ -35,8 +36,8 @@ use crate::telemetry::Logging;
 
 /// Without any cause, a run begins this often.
 const RESYNC: Duration = Duration::from_mins(10);
-/// Writes in one run: the second and third after a conflict, or after a base was made.
-const MAX_WRITES: usize = 3;
+/// Attempts to write in one run: the second and third after a conflict, or after a base was made.
+const MAX_TRIES: usize = 3;
 /// How long a run may go on after the signal to stop.
 const GRACE: Duration = Duration::from_secs(4);
 
@@ -65,13 +66,17 @@ pub struct Reconciler {
     pub publisher: Publisher,
     /// How much is logged.
     pub logging: Logging,
+    /// The `QueueAcl` whose status was written last.
+    pub reported: String,
 }
 
 /// What came of carrying out a plan.
 enum Outcome {
     /// There was nothing to write.
     Nothing,
-    /// Something was written, or has to be planned anew: plan again.
+    /// The ConfigMap was written.
+    Written,
+    /// Something that comes first was made, or somebody else was faster: plan again.
     Again,
     /// A write failed: plan again to say so, and try later.
     Failed,
@@ -146,14 +151,16 @@ impl Reconciler {
         // First the doors, then the statuses: whoever waits for `Ready` and then asks hears of what they waited for.
         let (snapshot, plan) = (Arc::new(snapshot), Arc::new(plan));
         self.publish(&snapshot, &plan).await;
-        if self.leadership.holds() {
-            failed |= !self.report(&snapshot, &plan).await;
-        }
         self.health.metrics.planned(&snapshot, &plan);
+        self.health.planned();
+        let mut reported = Reported::default();
+        if self.leadership.holds() {
+            reported = self.report(&snapshot, &plan).await;
+            failed |= reported.failed;
+        }
         let paused = paused.or_else(|| mirror_paused.then(|| self.pause.rest()));
         let due = self.next(failed, paused, &plan);
-        self.health.planned();
-        Some(due)
+        Some(if reported.unfinished && !failed { Duration::ZERO } else { due })
     }
 
     /// From now on the doors answer by this. Off the runtime's threads: large configurations take long.
@@ -172,16 +179,25 @@ impl Reconciler {
         }
     }
 
-    /// Writes until the plan wants nothing more; whether that failed.
+    /// Writes what the plan wants; whether that failed. What else has changed by then is written in the next run.
     async fn write_all(&mut self, mut snapshot: Snapshot, mut plan: Plan) -> Option<(Snapshot, Plan, bool)> {
-        for _ in 0..MAX_WRITES {
+        for _ in 0..MAX_TRIES {
             let outcome = self.carry_out(&snapshot, &plan).await;
             if matches!(outcome, Outcome::Nothing) {
                 return Some((snapshot, plan, false));
             }
+            // With thousands of objects, two of each are a lot.
+            drop((snapshot, plan));
             (snapshot, plan) = self.plan().await?;
-            if matches!(outcome, Outcome::Failed) {
-                return Some((snapshot, plan, true));
+            match outcome {
+                Outcome::Failed => return Some((snapshot, plan, true)),
+                Outcome::Written => {
+                    if plan.write.is_some() {
+                        self.changed.notify_one();
+                    }
+                    return Some((snapshot, plan, false));
+                }
+                Outcome::Again | Outcome::Nothing => {}
             }
         }
         if plan.write.is_none() {
@@ -252,7 +268,7 @@ impl Reconciler {
                 if let (Some(url), Some(rendered)) = (&spec.scheduler_url, &plan.rendered) {
                     self.asking.until_loaded(url, &rendered.checksum, &mut self.memory, &self.health).await;
                 }
-                Outcome::Again
+                Outcome::Written
             }
             Err(apply::Refusal::Conflict) => self.reread(spec, write).await,
             Err(apply::Refusal::Failure(failure)) => self.failed(spec, failure),
@@ -305,44 +321,6 @@ impl Reconciler {
         Outcome::Failed
     }
 
-    /// Patches the statuses that differ, then publishes the events of the transitions; whether all went well.
-    #[tracing::instrument(name = "report", skip_all)]
-    async fn report(&mut self, snapshot: &Snapshot, plan: &Plan) -> bool {
-        let patches = status::patches(snapshot, plan, &self.world);
-        let mut unreported: BTreeSet<_> = patches.iter().map(|patch| patch.subject.clone()).collect();
-        let mut problem = None;
-        let leadership = self.leadership.clone();
-        for (patch, answer) in status::send(&self.client, patches, move || leadership.holds()).await {
-            let (kind, name) = patch.target();
-            let result = match answer {
-                Answer::Patched(object) => {
-                    self.world.learn(kind, *object);
-                    unreported.remove(&patch.subject);
-                    "patched"
-                }
-                Answer::Outrun(object) => {
-                    self.world.learn(kind, *object);
-                    self.changed.notify_one();
-                    "stale"
-                }
-                Answer::Gone => "stale",
-                Answer::Failed(error) => {
-                    problem.get_or_insert(error);
-                    "error"
-                }
-            };
-            tracing::debug!(kind = kind.name(), name, result, "Sent a status");
-            self.health.metrics.patched(kind, result);
-        }
-        for event in plan.events.iter().filter(|event| !unreported.contains(&event.subject)) {
-            self.events.publish(event, uid(snapshot, event).unwrap_or_default());
-        }
-        if let Some(error) = &problem {
-            tracing::warn!(%error, objects = unreported.len(), "Could not write the status of objects; trying again");
-        }
-        problem.is_none()
-    }
-
     /// Asks the scheduler what it runs, when that is due.
     async fn ask(&mut self) {
         let url = self.world.spec().and_then(|spec| spec.scheduler_url);
@@ -378,20 +356,4 @@ impl Reconciler {
 
 fn spec(snapshot: &Snapshot) -> Option<&ConfigSpec> {
     snapshot.config.as_ref()?.spec.as_ref().ok()
-}
-
-/// The uid of the object an event is about.
-fn uid<'a>(snapshot: &'a Snapshot, event: &crate::plan::Event) -> Option<&'a str> {
-    use crate::plan::Subject;
-    let meta = match &event.subject {
-        Subject::Config(_) => &snapshot.config.as_ref()?.meta,
-        Subject::QueueAcl(name) => &snapshot.queue_acls.iter().find(|entry| entry.meta.name == *name)?.meta,
-        Subject::AdmissionPolicy(name) => {
-            &snapshot.policies.iter().find(|entry| entry.meta.name == *name)?.meta
-        }
-        Subject::QueueAccessTest(name) => {
-            &snapshot.access_tests.iter().find(|entry| entry.meta.name == *name)?.meta
-        }
-    };
-    Some(&meta.uid)
 }

@@ -3,7 +3,7 @@
 //! The precondition is the resource version. A uid in the patch would be ignored: for a status the API server takes `metadata` from the
 //! object as it stands (apiextensions-apiserver `pkg/registry/customresource/status_strategy.go` `PrepareForUpdate`).
 
-use futures::StreamExt as _;
+use futures::{Stream, StreamExt as _};
 use kube::Client;
 use kube::api::{DynamicObject, Patch, PatchParams};
 use serde::Serialize;
@@ -23,6 +23,8 @@ const CONCURRENCY: usize = 8;
 pub struct StatusPatch {
     /// Of which object.
     pub subject: Subject,
+    /// Its `metadata.uid`.
+    pub uid: String,
     /// The body.
     pub body: Value,
 }
@@ -44,13 +46,14 @@ pub fn target(subject: &Subject) -> (Kind, &str) {
     }
 }
 
-/// The patches that make the statuses in `world` what `plan`, made from `snapshot`, says.
-pub fn patches(snapshot: &Snapshot, plan: &Plan, world: &World) -> Vec<StatusPatch> {
-    let acls = snapshot.queue_acls.iter().filter_map(|entry| {
-        let status = plan.queue_acls.get(&entry.meta.name)?;
-        let status = status::queue_acl(entry.meta.generation, status);
-        patch(world, Subject::QueueAcl(entry.meta.name.clone()), &entry.meta, &status)
-    });
+/// The patches that make the statuses in `world` what `plan`, made from `snapshot`, says, each made when it is asked for. Those of
+/// `QueueAcl`s come last, and begin behind the name `after`: whoever cannot send all of them at once begins there the next time.
+pub fn patches<'a>(
+    snapshot: &'a Snapshot,
+    plan: &'a Plan,
+    world: &'a World,
+    after: &str,
+) -> impl Iterator<Item = StatusPatch> + Send + 'a {
     let policies = snapshot.policies.iter().filter_map(|entry| {
         let status = plan.policies.get(&entry.meta.name)?;
         let status = status::admission_policy(entry.meta.generation, status);
@@ -65,17 +68,29 @@ pub fn patches(snapshot: &Snapshot, plan: &Plan, world: &World) -> Vec<StatusPat
         let status = status::yunikorn_config(entry.meta.generation, plan.config.as_ref()?);
         patch(world, Subject::Config(entry.meta.name.clone()), &entry.meta, &status)
     });
-    acls.chain(policies).chain(tests).chain(config).collect()
+    let first = snapshot.queue_acls.partition_point(|entry| entry.meta.name.as_str() <= after);
+    let (before, behind) = snapshot.queue_acls.split_at_checked(first).unwrap_or_default();
+    let acls = behind.iter().chain(before).filter_map(|entry| {
+        let status = plan.queue_acls.get(&entry.meta.name)?;
+        let status = status::queue_acl(entry.meta.generation, status);
+        patch(world, Subject::QueueAcl(entry.meta.name.clone()), &entry.meta, &status)
+    });
+    config.chain(policies).chain(tests).chain(acls)
 }
 
 fn patch<S: Serialize>(world: &World, subject: Subject, meta: &Meta, status: &S) -> Option<StatusPatch> {
     let (kind, name) = target(&subject);
     // A namesake that was made since the plan gets its status from the next one.
     let standing = world.standing(kind, name).filter(|standing| standing.uid == meta.uid)?;
-    let new = serde_json::to_value(status).ok()?;
-    let change = difference(&standing.status, &new)?;
+    let new = serde_json::to_string(status).ok()?;
+    // Nearly always: the values need not be looked at.
+    if new == *standing.status {
+        return None;
+    }
+    let old = serde_json::from_str(&standing.status).ok()?;
+    let change = difference(&old, &serde_json::from_str(&new).ok()?)?;
     let body = json!({"metadata": {"resourceVersion": standing.resource_version}, "status": change});
-    Some(StatusPatch { subject, body })
+    Some(StatusPatch { subject, uid: standing.uid, body })
 }
 
 /// The JSON merge patch (RFC 7396) that turns `old` into `new`; `None` when they are equal.
@@ -107,20 +122,20 @@ pub enum Answer {
     Failed(Error),
 }
 
-/// Sends the patches for as long as `may_write` holds; what came of each that was sent.
-pub async fn send(
+/// Sends the patches for as long as `may_send` holds; what came of each that was sent, as it comes: of thousands, not all are held at once.
+pub fn send(
     client: &Client,
-    patches: Vec<StatusPatch>,
-    may_write: impl Fn() -> bool,
-) -> Vec<(StatusPatch, Answer)> {
-    let requests = patches.into_iter().take_while(|_| may_write()).map(|patch| {
+    patches: impl Iterator<Item = StatusPatch> + Send,
+    may_send: impl Fn() -> bool + Send,
+) -> impl Stream<Item = (StatusPatch, Answer)> + Send {
+    let requests = patches.take_while(move |_| may_send()).map(|patch| {
         let client = client.clone();
         async move {
             let answer = send_one(client, &patch).await;
             (patch, answer)
         }
     });
-    futures::stream::iter(requests).buffer_unordered(CONCURRENCY).collect().await
+    futures::stream::iter(requests).buffer_unordered(CONCURRENCY)
 }
 
 async fn send_one(client: Client, patch: &StatusPatch) -> Answer {

@@ -12,13 +12,15 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ApiResource, DynamicObject};
 use kube::runtime::watcher;
 use kube::{Api, Client};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::cache::{Cache, Kept};
 use super::mirror;
 use super::watch::{Progress, Watch};
-use crate::api::{API_VERSION, GROUP, VERSION, access_test, config_map, convert};
+use crate::api::{API_VERSION, GROUP, VERSION, access_test, config_map, convert, v1alpha1 as api};
 use crate::plan::conditions::{Condition, Type};
 use crate::plan::snapshot::{
     AccessTestSpec, AdmissionPolicySpec, ConfigMapState, ConfigMemory, ConfigSpec, Entry, Observed,
@@ -92,8 +94,8 @@ impl Kind {
 pub struct Object<E> {
     /// For the plan.
     pub entry: E,
-    /// `status`; null when there is none.
-    pub status: Value,
+    /// `status` as [`Standing`] has it: thousands of trees of JSON would be most of what the operator holds.
+    pub status: Arc<str>,
     /// What the annotation of a `YuniKornConfig` says about logs.
     pub log_level: Option<String>,
 }
@@ -105,8 +107,8 @@ pub struct Standing {
     pub uid: String,
     /// `metadata.resourceVersion`
     pub resource_version: String,
-    /// `status`; null when there is none.
-    pub status: Value,
+    /// `status` as JSON, as our own type for it is written, if it can be; `null` when there is none.
+    pub status: Arc<str>,
 }
 
 type Objects<S, M> = Watch<Object<Entry<S, M>>>;
@@ -362,7 +364,7 @@ fn standing<S: Send + Sync + 'static, M: Send + Sync + 'static>(
     Some(Standing {
         uid: kept.value.entry.meta.uid.clone(),
         resource_version: kept.resource_version.clone(),
-        status: kept.value.status.clone(),
+        status: Arc::clone(&kept.value.status),
     })
 }
 
@@ -371,23 +373,26 @@ fn entries<S: Clone, M: Clone>(cache: &Cache<Object<Entry<S, M>>>) -> Vec<Entry<
 }
 
 fn keep_queue_acl(object: DynamicObject) -> Kept<Object<Entry<QueueAclSpec, QueueAclInForce>>> {
-    keep(object, convert::queue_acl)
+    keep::<_, api::QueueAclStatus>(object, convert::queue_acl)
 }
 
 fn keep_policy(object: DynamicObject) -> Kept<Object<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>> {
-    keep(object, convert::admission_policy)
+    keep::<_, api::AdmissionPolicyStatus>(object, convert::admission_policy)
 }
 
 fn keep_config(object: DynamicObject) -> Kept<Object<Entry<ConfigSpec, ConfigMemory>>> {
-    keep(object, convert::yunikorn_config)
+    keep::<_, api::YuniKornConfigStatus>(object, convert::yunikorn_config)
 }
 
 fn keep_access_test(object: DynamicObject) -> Kept<Object<Entry<AccessTestSpec, ()>>> {
-    keep(object, access_test::access_test)
+    keep::<_, api::QueueAccessTestStatus>(object, access_test::access_test)
 }
 
 /// An object of ours matters when it is another one, or its spec or what it says about logs changed; its status is written by us.
-fn keep<E>(mut object: DynamicObject, entry: fn(&DynamicObject) -> E) -> Kept<Object<E>> {
+fn keep<E, S: Serialize + DeserializeOwned>(
+    object: DynamicObject,
+    entry: fn(&DynamicObject) -> E,
+) -> Kept<Object<E>> {
     let entry = entry(&object);
     let metadata = object.metadata;
     let log_level = metadata.annotations.and_then(|mut annotations| annotations.remove(level::ANNOTATION));
@@ -399,8 +404,19 @@ fn keep<E>(mut object: DynamicObject, entry: fn(&DynamicObject) -> E) -> Kept<Ob
         value: Arc::new(Object {
             entry,
             log_level,
-            status: object.data.get_mut("status").map(Value::take).unwrap_or_default(),
+            status: status::<S>(object.data.get("status").unwrap_or(&Value::Null)),
         }),
+    }
+}
+
+/// The text that can be compared with what would be written now; of a status that our type does not hold wholly, the text as it is.
+fn status<S: Serialize + DeserializeOwned>(value: &Value) -> Arc<str> {
+    let typed = S::deserialize(value)
+        .ok()
+        .and_then(|typed| serde_json::to_value(&typed).ok().zip(serde_json::to_string(&typed).ok()));
+    match typed {
+        Some((same, text)) if same == *value => text.into(),
+        _ => value.to_string().into(),
     }
 }
 

@@ -9,7 +9,6 @@ mod mirror;
 mod quickstart;
 mod reasons;
 mod refusing;
-mod scale;
 mod story;
 mod submission_policy;
 mod writers;
@@ -27,7 +26,7 @@ use queuewarden_e2e::{Bed, Kind, Operator, Outcome, eventually, operator, yuniko
 const KEY: &str = "queues.yaml";
 
 /// Starts the operator with a `YuniKornConfig` that reads the scheduler back, and waits until that is in order.
-async fn running(bed: &Bed) -> Result<Operator<'_>> {
+pub(crate) async fn running(bed: &Bed) -> Result<Operator<'_>> {
     bed.install().await?;
     configure(bed, "").await?;
     let operator = Operator::start(bed).await?;
@@ -50,7 +49,7 @@ async fn apply(bed: &Bed, text: &str) -> Result<()> {
 }
 
 /// A `QueueAcl` as text; `spec` in flow style without its queue.
-fn acl(name: &str, queue: &str, spec: &str) -> String {
+pub(crate) fn acl(name: &str, queue: &str, spec: &str) -> String {
     format!(
         "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {{name: {name}}}\nspec: {{queue: {queue}, {spec}}}\n"
     )
@@ -77,7 +76,7 @@ async fn submits(bed: &Bed, user: &str, groups: &[&str], queue: &str, allowed: b
 }
 
 /// The queue tree in the output; an error when there is none.
-async fn live(bed: &Bed) -> Result<String> {
+pub(crate) async fn live(bed: &Bed) -> Result<String> {
     bed.config_value(yunikorn::CONFIGS, KEY).await?.context("no queue tree in the output")
 }
 
@@ -93,7 +92,7 @@ async fn live_when(bed: &Bed, what: &str, wanted: impl Fn(&str) -> bool) -> Resu
 }
 
 /// Waits for a condition of the `YuniKornConfig`.
-async fn config_is(bed: &Bed, expected: Expected<'_>, timeout: Duration) -> Result<Condition> {
+pub(crate) async fn config_is(bed: &Bed, expected: Expected<'_>, timeout: Duration) -> Result<Condition> {
     bed.wait_for(Kind::YuniKornConfig, "default", expected, timeout).await
 }
 
@@ -108,7 +107,12 @@ async fn hashes(bed: &Bed) -> Result<(String, String)> {
 }
 
 /// Accepted writes of the operator since `mark` to a resource, dry runs aside.
-fn writes(bed: &Bed, mark: queuewarden_e2e::audit::Mark, resource: &str, subresource: &str) -> Result<usize> {
+pub(crate) fn writes(
+    bed: &Bed,
+    mark: queuewarden_e2e::audit::Mark,
+    resource: &str,
+    subresource: &str,
+) -> Result<usize> {
     bed.audit()?.count(mark, |write| {
         write.user == operator::USER
             && write.resource == resource

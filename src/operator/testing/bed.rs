@@ -95,6 +95,7 @@ impl Bed {
             pause: Pause::default(),
             publisher: crate::server::knowledge::Publisher::new(None),
             logging: crate::telemetry::Logging::default(),
+            reported: String::new(),
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(reconciler.run_until(async {

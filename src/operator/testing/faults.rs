@@ -53,6 +53,22 @@ async fn who_always_loses_the_race_pauses() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_changes_grants_during_each_write_is_no_rival() {
+    let bed = running().await;
+    for number in 0..10 {
+        let spec = acl_spec("root.prod", &format!("user{number}"));
+        bed.api.fault(fault(Method::PATCH, OUTPUT, 1, Wrong::Race(PROD, json!({"spec": spec}))));
+    }
+    let begin = tokio::time::Instant::now();
+    put_acl(&bed.api, "ml", &acl_spec("root.ml", "bob"));
+    bed.until_granted("prod", "user9").await;
+    assert!(begin.elapsed() < Duration::from_secs(5), "no pause between them: {:?}", begin.elapsed());
+    bed.until("it is reported", applied("True/Applied")).await;
+    let metrics = bed.health.metrics.text(&[]);
+    assert!(!metrics.contains("result=\"error\""), "no run failed: {metrics}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_write_that_rbac_forbids_is_reported_and_made_once_it_is_allowed() {
     let api = cluster();
     api.fault(fault(

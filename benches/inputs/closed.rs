@@ -1,0 +1,20 @@
+//! Many queues that nobody may submit to until someone is granted it: the base of the plans, and of the cluster that `just scale` measures.
+
+use std::fmt::Write as _;
+
+/// A `queues.yaml` of so many teams with so many queues each. Short names, because a ConfigMap holds at most 1 MiB.
+pub(crate) fn text(teams: usize, queues: usize) -> String {
+    let mut text = "partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n".to_owned();
+    for team in 0..teams {
+        _ = writeln!(text, "    - name: t{team}\n      queues:");
+        for queue in 0..queues {
+            _ = writeln!(text, "      - name: q{queue}\n        submitacl: \" ops\"");
+        }
+    }
+    text
+}
+
+/// The path of a queue of those, counted through all teams.
+pub(crate) fn path(queues: usize, number: usize) -> String {
+    format!("root.t{}.q{}", number / queues, number % queues)
+}

@@ -1,0 +1,85 @@
+//! What a round of the operator decides, over ten thousand grants on ten thousand queues: where nothing has changed, where one grant has,
+//! and where nothing was ever written.
+
+use std::collections::BTreeMap;
+use std::hint::black_box;
+
+use criterion::Criterion;
+use jiff::Timestamp;
+use queuewarden::plan::plan;
+use queuewarden::plan::simulate::settle;
+use queuewarden::plan::snapshot::{
+    BaseAcl, ConfigMapState, ConfigSpec, Entry, Grant, Meta, QueueAclInForce, QueueAclSpec, Snapshot,
+    YUNIKORN_DEFAULTS,
+};
+
+#[path = "inputs/closed.rs"]
+mod closed;
+
+/// Teams, and queues of each.
+const SIDE: usize = 100;
+
+pub(crate) fn plans(criterion: &mut Criterion) {
+    let new = snapshot();
+    let settled = settle(new.clone()).snapshot;
+    assert!(plan(&settled).write.is_none(), "nothing is left to do");
+    let mut changed = settled.clone();
+    let entry = changed.queue_acls.get_mut(SIDE * SIDE / 2).expect("a grant");
+    entry.meta.generation += 1;
+    entry.spec.as_mut().expect("a spec").submit = Some(lists("somebody"));
+    assert!(plan(&changed).write.is_some(), "a change is to be written");
+
+    let mut group = criterion.benchmark_group("plan");
+    group.sample_size(20);
+    for (name, snapshot) in
+        [("nothing has changed", &settled), ("one grant has changed", &changed), ("all is new", &new)]
+    {
+        group.bench_function(name, |bencher| bencher.iter(|| plan(black_box(snapshot))));
+    }
+    group.finish();
+}
+
+fn lists(user: &str) -> Grant {
+    Grant::Lists { users: vec![user.to_owned()], groups: vec!["group".to_owned()] }
+}
+
+fn snapshot() -> Snapshot {
+    let map = ConfigMapState {
+        name: YUNIKORN_DEFAULTS.to_owned(),
+        uid: "uid".to_owned(),
+        resource_version: "1".to_owned(),
+        data: BTreeMap::from([("queues.yaml".to_owned(), closed::text(SIDE, SIDE))]),
+        ..ConfigMapState::default()
+    };
+    let grants = (0..SIDE * SIDE)
+        .map(|number| entry(&format!("grant-{number}"), grant(closed::path(SIDE, number), number)));
+    let config = Entry { meta: meta("default"), spec: Ok(ConfigSpec::default()), in_force: None };
+    Snapshot {
+        config: Some(config),
+        queue_acls: grants.collect(),
+        defaults: Some(map.clone()),
+        base: Some(map),
+        ..Snapshot::empty(Timestamp::UNIX_EPOCH)
+    }
+}
+
+fn meta(name: &str) -> Meta {
+    Meta { name: name.to_owned(), uid: format!("uid-{name}"), generation: 1, ..Meta::default() }
+}
+
+fn entry(name: &str, spec: QueueAclSpec) -> Entry<QueueAclSpec, QueueAclInForce> {
+    Entry { meta: meta(name), spec: Ok(spec), in_force: None }
+}
+
+fn grant(queue: String, number: usize) -> QueueAclSpec {
+    QueueAclSpec {
+        partition: "default".to_owned(),
+        queue,
+        submit: Some(lists(&format!("user{number}"))),
+        admin: None,
+        base_acl: BaseAcl::Replace,
+        not_before: None,
+        expires_at: None,
+        delegated_by: None,
+    }
+}

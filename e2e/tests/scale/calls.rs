@@ -1,0 +1,44 @@
+//! What the operator asked of the API server.
+
+use anyhow::Result;
+use queuewarden_e2e::audit::Mark;
+use queuewarden_e2e::{Bed, operator};
+
+/// Requests since a mark, refused ones too.
+#[derive(Debug)]
+pub(super) struct Calls {
+    /// Writes of ConfigMaps.
+    pub(super) maps: usize,
+    /// Patches of statuses.
+    pub(super) statuses: usize,
+    /// Events.
+    pub(super) events: usize,
+    /// Other writes. The Lease is not among them: it is renewed however much or little there is to do.
+    pub(super) others: usize,
+    /// Everything but writes; a watch counts when it ends.
+    pub(super) reads: usize,
+}
+
+impl Calls {
+    pub(super) fn since(bed: &Bed, mark: Mark) -> Result<Self> {
+        let audit = bed.audit()?;
+        let reads = audit.reads(mark)?;
+        let reads = reads.iter().filter(|path| !path.contains("/leases/")).count();
+        let mut calls = Self { maps: 0, statuses: 0, events: 0, others: 0, reads };
+        for write in audit.since(mark)?.iter().filter(|write| write.user == operator::USER) {
+            match (write.resource.as_str(), write.subresource.as_str()) {
+                ("configmaps", "") => calls.maps += 1,
+                (_, "status") => calls.statuses += 1,
+                ("events", _) => calls.events += 1,
+                ("leases", _) => {}
+                _ => calls.others += 1,
+            }
+        }
+        Ok(calls)
+    }
+
+    /// Nothing but the Lease was written.
+    pub(super) fn nothing_written(&self) -> bool {
+        self.maps + self.statuses + self.events + self.others == 0
+    }
+}

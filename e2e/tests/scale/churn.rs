@@ -1,0 +1,134 @@
+//! Grants that come, change and go, in an order that is the same each time.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use kube::api::{Api, DeleteParams, DynamicObject};
+use queuewarden_e2e::{Bed, Kind};
+use serde_json::{Value, json};
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use super::size::Size;
+
+/// To whom everything is granted in the end.
+pub(super) const LAST: &str = "last";
+/// Between two changes.
+const PACE: Duration = Duration::from_millis(100);
+
+/// What was written.
+#[derive(Debug)]
+pub(super) struct Churn {
+    objects: Api<DynamicObject>,
+    size: Size,
+    dice: fastrand::Rng,
+    pace: Interval,
+    /// The user of each grant there is; `None`: it is invalid.
+    grants: BTreeMap<usize, Option<&'static str>>,
+    /// Changes so far.
+    pub(super) changes: usize,
+    /// Those that may change what is in force.
+    pub(super) effective: usize,
+    /// Those that are not valid.
+    invalid: usize,
+}
+
+impl fmt::Display for Churn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} changes, of which {} are invalid and {} may change what is in force",
+            self.changes, self.invalid, self.effective
+        )
+    }
+}
+
+impl Churn {
+    pub(super) fn new(bed: &Bed, size: Size) -> Result<Self> {
+        let mut pace = interval(PACE);
+        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Ok(Self {
+            objects: bed.objects(Kind::QueueAcl)?,
+            size,
+            dice: fastrand::Rng::with_seed(8),
+            pace,
+            grants: BTreeMap::new(),
+            changes: 0,
+            effective: 0,
+            invalid: 0,
+        })
+    }
+
+    /// One change, when it is time for it.
+    pub(super) async fn step(&mut self) -> Result<()> {
+        self.pace.tick().await;
+        let number = self.dice.usize(..self.size.grants());
+        let dice = self.dice.u8(..100);
+        self.changes += 1;
+        match dice {
+            0..30 if self.grants.contains_key(&number) => {
+                self.effective += 1;
+                self.delete(number).await
+            }
+            0..45 => {
+                self.invalid += 1;
+                self.grants.insert(number, None);
+                let wrong = self.wrong(number);
+                Size::write(&self.objects, number, wrong).await
+            }
+            _ => {
+                self.effective += 1;
+                let user = ["sue", "bob", "eve"].get(self.dice.usize(..3)).context("a user")?;
+                self.grants.insert(number, Some(user));
+                Size::write(&self.objects, number, self.size.grant(number, user)).await
+            }
+        }
+    }
+
+    /// An object that the API server takes, and that grants nothing: the colons are no user name for `YuniKorn`.
+    fn wrong(&self, number: usize) -> Value {
+        let mut object = self.size.grant(number, "nobody");
+        if let Some(submit) = object.pointer_mut("/spec/submit") {
+            *submit = json!({"acl": format!("system:serviceaccount:spark:driver{}", self.invalid)});
+        }
+        object
+    }
+
+    async fn delete(&mut self, number: usize) -> Result<()> {
+        self.grants.remove(&number);
+        self.objects.delete(&Size::name(number), &DeleteParams::default()).await?;
+        Ok(())
+    }
+
+    /// Makes everything there is valid.
+    pub(super) async fn settle(&mut self, bed: &Bed) -> Result<()> {
+        let numbers: Vec<usize> = self.grants.keys().copied().collect();
+        self.changes += numbers.len();
+        self.effective += numbers.len();
+        self.size.apply(bed, numbers.into_iter(), LAST).await?;
+        self.grants.values_mut().for_each(|user| *user = Some(LAST));
+        Ok(())
+    }
+
+    /// How many objects there are.
+    pub(super) fn count(&self) -> usize {
+        self.grants.len()
+    }
+
+    /// The numbers of the objects there are.
+    pub(super) fn granted(&self) -> impl Iterator<Item = usize> {
+        self.grants.keys().copied()
+    }
+
+    /// Whether there is an object with this number.
+    pub(super) fn has(&self, number: usize) -> bool {
+        self.grants.contains_key(&number)
+    }
+
+    /// Whether what was written into the object of this name last is valid.
+    pub(super) fn is_valid(&self, name: &str) -> bool {
+        let number = Size::number(name);
+        number.and_then(|number| self.grants.get(&number)).is_some_and(Option::is_some)
+    }
+}

@@ -1,0 +1,66 @@
+//! Many objects at once are few writes, one change is a few requests, and nothing is asked or written while nothing changes: counted, with
+//! as many objects as the ordinary run has time for.
+
+use anyhow::{Result, ensure};
+use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::wait::{LONG, PATIENCE};
+use queuewarden_e2e::{Bed, Capability, Kind, Operator};
+
+use super::calls::Calls;
+use super::followed::Followed;
+use super::size::Size;
+use crate::operator::{config_is, live};
+
+const SIZE: Size = Size { teams: 5, queues: 100 };
+const BURST: usize = 200;
+const CHANGES: usize = 5;
+
+#[tokio::test]
+async fn many_objects_are_few_writes() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::Audit])? {
+            return Ok(());
+        }
+        SIZE.prepare(bed).await?;
+        let _operator = Operator::start(bed).await?;
+        config_is(bed, is_true("Ready"), PATIENCE).await?;
+        let followed = Followed::start(bed)?;
+
+        let mark = bed.audit()?.mark()?;
+        SIZE.create(bed).await?;
+        followed.until("all to be ready", LONG, |objects| objects.ready() == SIZE.grants()).await?;
+        let text = live(bed).await?;
+        ensure!(
+            (0..SIZE.grants())
+                .all(|number| text.contains(&format!("{}\"", Size::acl(number, &format!("user{number}")))))
+        );
+        let calls = Calls::since(bed, mark)?;
+        eprintln!("{} new objects: {calls:?}", SIZE.grants());
+        ensure!(calls.maps <= 25 && calls.statuses <= 3 * SIZE.grants(), "{calls:?}");
+
+        let mark = bed.audit()?.mark()?;
+        SIZE.apply(bed, 0..BURST, "burst").await?;
+        followed.until("the burst", LONG, |objects| Size::holds(objects, 0..BURST, "burst")).await?;
+        let calls = Calls::since(bed, mark)?;
+        eprintln!("{BURST} applies: {calls:?}");
+        ensure!(calls.maps <= 10, "{calls:?}");
+
+        config_is(bed, is_true("Ready"), PATIENCE).await?;
+        let mark = bed.audit()?.mark()?;
+        let objects = bed.objects(Kind::QueueAcl)?;
+        for number in 0..CHANGES {
+            SIZE.apply_one(&objects, number, "later").await?;
+            followed
+                .until("one change", LONG, |objects| Size::holds(objects, number..=number, "later"))
+                .await?;
+        }
+        config_is(bed, is_true("Ready"), PATIENCE).await?;
+        let calls = Calls::since(bed, mark)?;
+        eprintln!("{CHANGES} changes: {calls:?}");
+        ensure!(calls.maps == CHANGES, "{calls:?}");
+        // The object's, and the YuniKornConfig's with the new checksum; twice where the scheduler needs longer than it is waited for.
+        ensure!(calls.statuses <= 4 * CHANGES && calls.reads <= 2 * CHANGES, "{calls:?}");
+        Ok(())
+    })
+    .await
+}

@@ -1,0 +1,180 @@
+//! The table of `docs/scale.md`: ten thousand grants on ten thousand queues.
+
+#![expect(clippy::cast_precision_loss, reason = "figures for people, with two digits behind the point")]
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use queuewarden_e2e::usage::machine;
+use queuewarden_e2e::{Bed, Kind, Operator};
+
+use super::calls::Calls;
+use super::followed::Followed;
+use super::size::{Size, bytes};
+use super::usage;
+
+const SIZE: Size = Size { teams: 100, queues: 100 };
+/// Objects that are applied at once.
+const BURST: usize = 1000;
+/// Single changes, one after the other.
+const CHANGES: usize = 20;
+/// For what takes everything there is.
+const LONGEST: Duration = Duration::from_mins(5);
+/// How long it is looked at when nothing changes.
+const IDLE: Duration = Duration::from_mins(1);
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// The table, row by row, printed as it grows.
+#[derive(Debug, Default)]
+struct Table {
+    missed: Vec<String>,
+}
+
+impl Table {
+    fn begin() -> Result<Self> {
+        println!("\n{}.\n\n| What | Goal | Measured |\n|---|---|---|", machine()?);
+        Ok(Self::default())
+    }
+
+    fn tell(what: &str, measured: &str) {
+        println!("| {what} | | {measured} |");
+    }
+
+    /// A figure that should be at most this.
+    fn at_most(&mut self, what: &str, goal: f64, measured: f64, unit: &str) {
+        println!("| {what} | {goal} {unit} | {measured:.2} {unit} |");
+        if measured > goal {
+            self.missed.push(format!("{what}: {measured:.2} instead of {goal} {unit}"));
+        }
+    }
+}
+
+fn mib(bytes: u64) -> f64 {
+    bytes as f64 / MIB
+}
+
+#[tokio::test]
+#[ignore = "a measurement of some minutes, for a release build"]
+async fn ten_thousand() -> Result<()> {
+    Bed::with(async |bed| {
+        SIZE.prepare(bed).await?;
+        SIZE.create(bed).await?;
+        let followed = Followed::start(bed)?;
+        followed.until("all to be seen", LONGEST, |objects| objects.all().count() == SIZE.grants()).await?;
+        let mut table = Table::begin()?;
+
+        let operator = cold(bed, &followed).await?;
+        changes(bed, &followed, &mut table).await?;
+        idle(bed, &operator, &mut table).await?;
+        burst(bed, &followed, &operator, &mut table).await?;
+        let taken = usage(&operator)?;
+        table.at_most("memory at the end, resident", 150.0, mib(taken.resident), "MiB");
+        table.at_most("memory at its highest, resident", 150.0, mib(taken.peak), "MiB");
+        drop(operator);
+        warm(bed).await?;
+        ensure!(table.missed.is_empty(), "{}", table.missed.join("\n"));
+        Ok(())
+    })
+    .await
+}
+
+/// From a cluster where nobody has judged anything.
+async fn cold<'bed>(bed: &'bed Bed, followed: &Followed) -> Result<Operator<'bed>> {
+    let (mark, begin) = (bed.audit()?.mark()?, Instant::now());
+    let operator = Operator::start(bed).await?;
+    followed.until("the first to be ready", LONGEST, |objects| objects.ready() > 0).await?;
+    let first = begin.elapsed();
+    followed.until("all to be ready", LONGEST, |objects| objects.ready() == SIZE.grants()).await?;
+    let all = begin.elapsed();
+    let calls = Calls::since(bed, mark)?;
+    Table::tell("queues and grants", &format!("{} and {}", SIZE.grants() + SIZE.teams + 1, SIZE.grants()));
+    Table::tell("the ConfigMap", &format!("{} bytes", bytes(bed).await?));
+    Table::tell(
+        "from start to the scheduler's proof that all grants are in force",
+        &format!("{:.1} s", first.as_secs_f64()),
+    );
+    Table::tell("from start until every object says so", &format!("{:.1} s", all.as_secs_f64()));
+    Table::tell(
+        "writes for that",
+        &format!("{} of the ConfigMap, {} of statuses", calls.maps, calls.statuses),
+    );
+    Table::tell("memory after that, resident", &format!("{:.0} MiB", mib(usage(&operator)?.resident)));
+    Ok(operator)
+}
+
+/// One after the other, each seen to be in force.
+async fn changes(bed: &Bed, followed: &Followed, table: &mut Table) -> Result<()> {
+    let (objects, mark) = (bed.objects(Kind::QueueAcl)?, bed.audit()?.mark()?);
+    let mut took = Vec::new();
+    for round in 0..CHANGES {
+        let number = round * 487 % SIZE.grants();
+        let begin = Instant::now();
+        SIZE.apply_one(&objects, number, "changed").await?;
+        followed
+            .until("one change", LONGEST, |objects| Size::holds(objects, std::iter::once(number), "changed"))
+            .await?;
+        took.push(begin.elapsed());
+    }
+    took.sort_unstable();
+    let seconds = |place: usize| took.get(place).copied().unwrap_or_default().as_secs_f64();
+    table.at_most("one change among them until it is Ready, median", 3.0, seconds(CHANGES / 2), "s");
+    table.at_most("the same, slowest of twenty", 3.0, seconds(CHANGES - 1), "s");
+    let Calls { maps, statuses, events, others, reads } = Calls::since(bed, mark)?;
+    let each = |count: usize| count as f64 / CHANGES as f64;
+    let calls = format!(
+        "{:.1} writes of the ConfigMap, {:.1} of statuses, {:.1} events, {:.1} other writes, {:.1} reads",
+        each(maps),
+        each(statuses),
+        each(events),
+        each(others),
+        each(reads)
+    );
+    Table::tell("requests to the API server for one change", &calls);
+    Ok(())
+}
+
+async fn idle(bed: &Bed, operator: &Operator<'_>, table: &mut Table) -> Result<()> {
+    let (mark, before, begin) = (bed.audit()?.mark()?, usage(operator)?, Instant::now());
+    // What is measured is a time in which nothing happens.
+    tokio::time::sleep(IDLE).await;
+    let cpu = usage(operator)?.cpu.saturating_sub(before.cpu);
+    let percent = 100.0 * cpu.as_secs_f64() / begin.elapsed().as_secs_f64();
+    table.at_most("processor while nothing changes", 1.0, percent, "%");
+    let calls = Calls::since(bed, mark)?;
+    ensure!(calls.nothing_written(), "writes while nothing changes");
+    Ok(())
+}
+
+async fn burst(bed: &Bed, followed: &Followed, operator: &Operator<'_>, table: &mut Table) -> Result<()> {
+    let (mark, cpu, begin) = (bed.audit()?.mark()?, usage(operator)?.cpu, Instant::now());
+    SIZE.apply(bed, 0..BURST, "burst").await?;
+    let applied = begin.elapsed();
+    followed
+        .until("the burst to be ready", LONGEST, |objects| Size::holds(objects, 0..BURST, "burst"))
+        .await?;
+    let calls = Calls::since(bed, mark)?;
+    table.at_most(&format!("the ConfigMap for {BURST} applies at once"), 10.0, calls.maps as f64, "");
+    Table::tell("status writes for those", &calls.statuses.to_string());
+    Table::tell(
+        "those applies, and until all of them are Ready",
+        &format!("{:.1} s, {:.1} s", applied.as_secs_f64(), begin.elapsed().as_secs_f64()),
+    );
+    let cpu = usage(operator)?.cpu.saturating_sub(cpu);
+    Table::tell("processor time for those", &format!("{:.1} s", cpu.as_secs_f64()));
+    Ok(())
+}
+
+/// A replica that finds everything in order.
+async fn warm(bed: &Bed) -> Result<()> {
+    let (mark, begin) = (bed.audit()?.mark()?, Instant::now());
+    let operator = Operator::start(bed).await?;
+    Table::tell(
+        "a replica that starts later, until it is ready",
+        &format!("{:.1} s", begin.elapsed().as_secs_f64()),
+    );
+    Table::tell("its memory, resident", &format!("{:.0} MiB", mib(usage(&operator)?.resident)));
+    let calls = Calls::since(bed, mark)?;
+    ensure!(calls.nothing_written(), "writes although everything is in order");
+    Ok(())
+}

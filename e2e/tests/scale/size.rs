@@ -1,0 +1,127 @@
+//! Many queues, and a grant for each.
+
+#[path = "../../../benches/inputs/closed.rs"]
+mod closed;
+
+use anyhow::Result;
+use futures::{StreamExt as _, TryStreamExt as _};
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use queuewarden_e2e::{Bed, Kind, yunikorn};
+use serde_json::{Value, json};
+
+use super::followed::Objects;
+use crate::operator::configure;
+
+/// Requests at one time: as many people, or one pipeline.
+const AT_ONCE: usize = 16;
+/// Who applies.
+const MANAGER: &str = "pipeline";
+
+/// Queues: teams, and so many queues of each. The queues of the teams, not the teams, have grants.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Size {
+    /// Queues below the root.
+    pub(super) teams: usize,
+    /// Queues of each team.
+    pub(super) queues: usize,
+}
+
+impl Size {
+    /// How many queues have a grant.
+    pub(super) fn grants(self) -> usize {
+        self.teams * self.queues
+    }
+
+    /// The base: no one may submit anywhere.
+    pub(super) fn base(self) -> String {
+        closed::text(self.teams, self.queues)
+    }
+
+    /// The name of a grant.
+    pub(super) fn name(number: usize) -> String {
+        format!("grant-{number}")
+    }
+
+    /// The number of the grant with this name.
+    pub(super) fn number(name: &str) -> Option<usize> {
+        name.strip_prefix("grant-")?.parse().ok()
+    }
+
+    /// The queue of a grant.
+    pub(super) fn queue(self, number: usize) -> String {
+        closed::path(self.queues, number)
+    }
+
+    /// The ACL that a grant to this user makes.
+    pub(super) fn acl(number: usize, user: &str) -> String {
+        format!("{user} {}", group(number))
+    }
+
+    /// A grant to this user, and to a group.
+    pub(super) fn grant(self, number: usize, user: &str) -> Value {
+        json!({
+            "apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl",
+            "metadata": {"name": Self::name(number)},
+            "spec": {"queue": self.queue(number), "submit": {"users": [user], "groups": [group(number)]}},
+        })
+    }
+
+    /// Puts the queues into the base, and configures the operator, which does not run yet.
+    pub(super) async fn prepare(self, bed: &Bed) -> Result<()> {
+        bed.install().await?;
+        bed.set_base(&self.base()).await?;
+        configure(bed, "").await
+    }
+
+    /// Creates all grants, each to its own user.
+    pub(super) async fn create(self, bed: &Bed) -> Result<()> {
+        self.apply(bed, 0..self.grants(), "user").await
+    }
+
+    /// Applies these grants, to another user each.
+    pub(super) async fn apply(
+        self,
+        bed: &Bed,
+        numbers: impl Iterator<Item = usize>,
+        user: &str,
+    ) -> Result<()> {
+        let objects = bed.objects(Kind::QueueAcl)?;
+        let requests = numbers.map(|number| self.apply_one(&objects, number, user));
+        futures::stream::iter(requests).buffer_unordered(AT_ONCE).try_collect::<()>().await
+    }
+
+    /// Whether these grants are in force as [`Self::apply`] wrote them.
+    pub(super) fn holds(objects: &Objects, mut numbers: impl Iterator<Item = usize>, user: &str) -> bool {
+        numbers.all(|number| {
+            let wanted = Self::acl(number, &format!("{user}{number}"));
+            objects.get(&Self::name(number)).is_some_and(|seen| seen.ready && seen.submit == wanted)
+        })
+    }
+
+    /// Applies one grant, to this user with the number behind its name.
+    pub(super) async fn apply_one(
+        self,
+        objects: &Api<DynamicObject>,
+        number: usize,
+        user: &str,
+    ) -> Result<()> {
+        Self::write(objects, number, self.grant(number, &format!("{user}{number}"))).await
+    }
+
+    /// Applies this object in the place of a grant.
+    pub(super) async fn write(objects: &Api<DynamicObject>, number: usize, object: Value) -> Result<()> {
+        let params = PatchParams::apply(MANAGER).force();
+        objects.patch(&Self::name(number), &params, &Patch::Apply(object)).await?;
+        Ok(())
+    }
+}
+
+fn group(number: usize) -> String {
+    format!("group{}", number % 100)
+}
+
+/// Bytes of all values of the output.
+pub(super) async fn bytes(bed: &Bed) -> Result<usize> {
+    let map = bed.config_map(yunikorn::CONFIGS).await?;
+    Ok(map.and_then(|map| map.data).iter().flatten().map(|(_, value)| value.len()).sum())
+}

@@ -1,0 +1,115 @@
+//! Changes without end: grants come, change and go, some of them invalid, with breaks in which nothing changes. Memory and open files stay as
+//! they are, nothing is written without need, and what is in force at the end is what the objects say.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use queuewarden::model::acl;
+use queuewarden::model::config::verdict;
+use queuewarden::model::queue::QueuePath;
+use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::usage::machine;
+use queuewarden_e2e::wait::LONG;
+use queuewarden_e2e::{Bed, Capability, Operator};
+
+use super::calls::Calls;
+use super::churn::{Churn, LAST};
+use super::followed::Followed;
+use super::samples::Samples;
+use super::size::Size;
+use super::usage;
+use super::versions::Versions;
+use crate::operator::{config_is, live};
+
+/// How many seconds [`long`] takes; half an hour without it.
+const SECONDS: &str = "QUEUEWARDEN_E2E_SOAK";
+/// Changes go on for this long, then there is a break.
+const CHURN: Duration = Duration::from_secs(20);
+/// How long nothing is written in a break.
+const BREAK: Duration = Duration::from_secs(5);
+
+#[tokio::test]
+async fn a_minute_of_changes() -> Result<()> {
+    soak(Size { teams: 5, queues: 40 }, Duration::from_secs(40)).await
+}
+
+#[tokio::test]
+#[ignore = "half an hour, for a release build"]
+async fn long() -> Result<()> {
+    let seconds = std::env::var(SECONDS).map_or(Ok(1800), |seconds| seconds.parse())?;
+    soak(Size { teams: 20, queues: 50 }, Duration::from_secs(seconds)).await
+}
+
+async fn soak(size: Size, length: Duration) -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::Audit, Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        size.prepare(bed).await?;
+        let operator = Operator::start(bed).await?;
+        config_is(bed, is_true("Ready"), LONG).await?;
+        let (followed, versions) = (Followed::start(bed)?, Versions::start(bed)?);
+        let (mark, begin) = (bed.audit()?.mark()?, Instant::now());
+        let (mut churn, mut samples, mut breaks) = (Churn::new(bed, size)?, Samples::new(), 0);
+        while begin.elapsed() < length {
+            let until = Instant::now() + CHURN;
+            while Instant::now() < until {
+                churn.step().await?;
+                samples.take(|| usage(&operator))?;
+            }
+            rest(bed, &churn, &followed).await?;
+            breaks += 1;
+        }
+        churn.settle(bed).await?;
+        followed
+            .until("the last changes", LONG, |objects| Size::holds(objects, churn.granted(), LAST))
+            .await?;
+        in_force(bed, size, &churn).await?;
+
+        let (calls, stray) = (Calls::since(bed, mark)?, versions.stray());
+        println!("{}, {} s", machine()?, begin.elapsed().as_secs());
+        println!("{} queues, {churn}, {breaks} breaks", size.grants());
+        println!("{calls:?}\n{samples}");
+        ensure!(stray.is_empty(), "writes that change nothing: {stray:?}");
+        ensure!(calls.maps <= churn.effective, "{calls:?}, but {churn}");
+        ensure!(calls.statuses <= 4 * churn.changes + 2 * calls.maps, "{calls:?}, but {churn}");
+        samples.are_flat()
+    })
+    .await
+}
+
+/// Everything is judged and in force soon after the last change, and then nothing is written.
+async fn rest(bed: &Bed, churn: &Churn, followed: &Followed) -> Result<()> {
+    followed
+        .until("the valid to be in force, and the others to be refused", LONG, |objects| {
+            objects.all().count() == churn.count()
+                && objects.all().all(|(name, seen)| seen.judged && seen.ready == churn.is_valid(name))
+        })
+        .await?;
+    config_is(bed, is_true("Ready"), LONG).await?;
+    let mark = bed.audit()?.mark()?;
+    // What is looked for is that nothing happens.
+    tokio::time::sleep(BREAK).await;
+    let calls = Calls::since(bed, mark)?;
+    // Events wait in a queue; those of the last changes may come late.
+    ensure!(calls.maps + calls.statuses + calls.others == 0, "written while nothing changes: {calls:?}");
+    Ok(())
+}
+
+/// The ConfigMap has the ACLs of those queues that have a grant, and the base's own for the others; and the scheduler runs it.
+async fn in_force(bed: &Bed, size: Size, churn: &Churn) -> Result<()> {
+    let text = live(bed).await?;
+    bed.yunikorn()?.wait_for_text(&text, LONG).await?;
+    let config = verdict(&text, &[]).config.context("a text without queues")?;
+    let partition = config.partition("default").context("no partition")?;
+    for number in 0..size.grants() {
+        let path = size.queue(number);
+        let queue = QueuePath::parse(&path).ok().and_then(|path| partition.queue(&path));
+        let queue = queue.with_context(|| format!("no queue {path}"))?;
+        let wanted =
+            if churn.has(number) { Size::acl(number, &format!("{LAST}{number}")) } else { " ops".to_owned() };
+        let same = acl::parse(&queue.submit_acl.value).ok() == acl::parse(&wanted).ok();
+        ensure!(same, "{path} has `{}` instead of `{wanted}`", queue.submit_acl.value);
+    }
+    Ok(())
+}

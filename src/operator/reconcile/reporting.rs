@@ -1,0 +1,95 @@
+//! The part of a run that writes the statuses, and publishes the events of what has changed in them.
+//!
+//! Statuses are the last that is done, and with thousands of objects they take long. So a run writes them for a while only; what is left, the
+//! next run, which begins at once, writes from what holds then. A grant that is withdrawn or ends does not wait for the statuses of others.
+
+use std::collections::BTreeMap;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use tokio::time::Instant;
+
+use super::Reconciler;
+use crate::operator::status::{self, Answer, StatusPatch};
+use crate::plan::snapshot::Snapshot;
+use crate::plan::{Event, Plan, Subject};
+
+/// How long statuses are written in one run; those that were begun are finished.
+const SLICE: Duration = Duration::from_secs(2);
+
+/// What came of writing the statuses.
+#[derive(Debug, Default)]
+pub(super) struct Reported {
+    /// Some could not be written.
+    pub(super) failed: bool,
+    /// There was no time for some.
+    pub(super) unfinished: bool,
+}
+
+impl Reconciler {
+    /// Patches the statuses that differ, and publishes the events of those objects.
+    #[tracing::instrument(name = "report", skip_all)]
+    pub(super) async fn report(&mut self, snapshot: &Snapshot, plan: &Plan) -> Reported {
+        let mut events: BTreeMap<&Subject, Vec<&Event>> = BTreeMap::new();
+        for event in &plan.events {
+            events.entry(&event.subject).or_default().push(event);
+        }
+        let (begin, unfinished) = (Instant::now(), AtomicBool::new(false));
+        let leadership = self.leadership.clone();
+        let may_send = || {
+            let late = begin.elapsed() >= SLICE;
+            unfinished.fetch_or(late, Ordering::Relaxed);
+            !late && leadership.holds()
+        };
+        let patches = status::patches(snapshot, plan, &self.world, &self.reported);
+        let mut answers = pin!(status::send(&self.client, patches, may_send));
+        let (mut last, mut problem, mut unreported) = (None, None, 0_usize);
+        while let Some((patch, answer)) = answers.next().await {
+            let (result, error) = self.take_in(&patch, answer);
+            self.health.metrics.patched(patch.target().0, result);
+            if result == "patched" {
+                for event in events.remove(&patch.subject).into_iter().flatten() {
+                    self.events.publish(event, &patch.uid);
+                }
+            }
+            if let Some(error) = error {
+                unreported += 1;
+                problem.get_or_insert(error);
+            }
+            if let Subject::QueueAcl(name) = patch.subject {
+                last = Some(name);
+            }
+        }
+        self.reported = last.unwrap_or_default();
+        if let Some(error) = &problem {
+            tracing::warn!(%error, objects = unreported, "Could not write the status of objects; trying again");
+        }
+        Reported { failed: problem.is_some(), unfinished: unfinished.load(Ordering::Relaxed) }
+    }
+
+    /// Takes in what came of a patch; a word for it, and the error if it is one.
+    fn take_in(
+        &self,
+        patch: &StatusPatch,
+        answer: Answer,
+    ) -> (&'static str, Option<crate::operator::call::Error>) {
+        let (kind, name) = patch.target();
+        let taken = match answer {
+            Answer::Patched(object) => {
+                self.world.learn(kind, *object);
+                ("patched", None)
+            }
+            Answer::Outrun(object) => {
+                self.world.learn(kind, *object);
+                self.changed.notify_one();
+                ("stale", None)
+            }
+            Answer::Gone => ("stale", None),
+            Answer::Failed(error) => ("error", Some(error)),
+        };
+        tracing::debug!(kind = kind.name(), name, result = taken.0, "Sent a status");
+        taken
+    }
+}
