@@ -5,7 +5,8 @@ use std::fmt::Debug;
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::admissionregistration::v1::{
-    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+    MutatingWebhookConfiguration, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+    ValidatingWebhookConfiguration,
 };
 use kube::api::{Api, DeleteParams, ListParams};
 use kube::{Resource, ResourceExt as _};
@@ -58,14 +59,23 @@ impl Bed {
         remove(&Api::<MutatingWebhookConfiguration>::all(self.client()?)).await?;
         remove(&Api::<ValidatingWebhookConfiguration>::all(self.client()?)).await
     }
+
+    /// Removes queuewarden's admission policies and what binds them, which tests may have changed.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub async fn remove_admission_policies(&self) -> Result<()> {
+        remove(&Api::<ValidatingAdmissionPolicyBinding>::all(self.client()?)).await?;
+        remove(&Api::<ValidatingAdmissionPolicy>::all(self.client()?)).await
+    }
 }
 
 async fn remove<K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug>(
     api: &Api<K>,
 ) -> Result<()> {
-    for hook in api.list(&ListParams::default()).await? {
-        if hook.name_any().contains(OURS) {
-            gone(api.delete(&hook.name_any(), &DeleteParams::default()).await.map(drop))?;
+    for object in api.list(&ListParams::default()).await? {
+        if object.name_any().contains(OURS) {
+            gone(api.delete(&object.name_any(), &DeleteParams::default()).await.map(drop))?;
         }
     }
     Ok(())

@@ -94,6 +94,7 @@ async fn the_commands_of_the_pages_are_taken() -> Result<()> {
             return Ok(());
         }
         bed.remove_installation().await?;
+        bed.remove_admission_policies().await?;
         let folder = desk()?;
         let mut operator = None;
         for (page, start) in STORY {
@@ -142,6 +143,7 @@ async fn the_commands_of_the_pages_are_taken() -> Result<()> {
         bed.kubectl(&["delete", "clusterrolebinding", "queue-administrators"]).await?;
         drop(operator);
         bed.remove_webhooks().await?;
+        bed.remove_admission_policies().await?;
         bed.remove_installation().await
     })
     .await

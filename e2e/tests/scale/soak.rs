@@ -9,7 +9,7 @@ use queuewarden::model::config::verdict;
 use queuewarden::model::queue::QueuePath;
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::usage::machine;
-use queuewarden_e2e::wait::LONG;
+use queuewarden_e2e::wait::{LONG, eventually};
 use queuewarden_e2e::{Bed, Capability, Operator};
 
 use super::calls::Calls;
@@ -25,6 +25,8 @@ use crate::operator::{config_is, live};
 const SECONDS: &str = "QUEUEWARDEN_E2E_SOAK";
 /// Changes go on for this long, then there is a break.
 const CHURN: Duration = Duration::from_secs(20);
+/// The ACL that the base gives each queue.
+const BASE: &str = " ops";
 /// How long nothing is written in a break.
 const BREAK: Duration = Duration::from_secs(5);
 
@@ -57,7 +59,7 @@ async fn soak(size: Size, length: Duration) -> Result<()> {
                 churn.step().await?;
                 samples.take(|| usage(&operator))?;
             }
-            rest(bed, &churn, &followed).await?;
+            rest(bed, size, &churn, &followed).await?;
             breaks += 1;
         }
         churn.settle(bed).await?;
@@ -79,13 +81,19 @@ async fn soak(size: Size, length: Duration) -> Result<()> {
 }
 
 /// Everything is judged and in force soon after the last change, and then nothing is written.
-async fn rest(bed: &Bed, churn: &Churn, followed: &Followed) -> Result<()> {
+async fn rest(bed: &Bed, size: Size, churn: &Churn, followed: &Followed) -> Result<()> {
     followed
         .until("the valid to be in force, and the others to be refused", LONG, |objects| {
             objects.all().count() == churn.count()
                 && objects.all().all(|(name, seen)| seen.judged && seen.ready == churn.is_valid(name))
         })
         .await?;
+    eventually("what is deleted to be withdrawn", LONG, || async {
+        let text = live(bed).await?;
+        let deleted = (0..size.grants()).filter(|number| !churn.has(*number));
+        queues_have(&text, size, deleted.map(|number| (number, BASE.to_owned()))).map(Some)
+    })
+    .await?;
     config_is(bed, is_true("Ready"), LONG).await?;
     let mark = bed.audit()?.mark()?;
     // What is looked for is that nothing happens.
@@ -100,14 +108,20 @@ async fn rest(bed: &Bed, churn: &Churn, followed: &Followed) -> Result<()> {
 async fn in_force(bed: &Bed, size: Size, churn: &Churn) -> Result<()> {
     let text = live(bed).await?;
     bed.yunikorn()?.wait_for_text(&text, LONG).await?;
-    let config = verdict(&text, &[]).config.context("a text without queues")?;
+    let wanted = |number| {
+        if churn.has(number) { Size::acl(number, &format!("{LAST}{number}")) } else { BASE.to_owned() }
+    };
+    queues_have(&text, size, (0..size.grants()).map(|number| (number, wanted(number))))
+}
+
+/// Whether these queues, by their numbers, have these ACLs for submit.
+fn queues_have(text: &str, size: Size, wanted: impl Iterator<Item = (usize, String)>) -> Result<()> {
+    let config = verdict(text, &[]).config.context("a text without queues")?;
     let partition = config.partition("default").context("no partition")?;
-    for number in 0..size.grants() {
+    for (number, wanted) in wanted {
         let path = size.queue(number);
         let queue = QueuePath::parse(&path).ok().and_then(|path| partition.queue(&path));
         let queue = queue.with_context(|| format!("no queue {path}"))?;
-        let wanted =
-            if churn.has(number) { Size::acl(number, &format!("{LAST}{number}")) } else { " ops".to_owned() };
         let same = acl::parse(&queue.submit_acl.value).ok() == acl::parse(&wanted).ok();
         ensure!(same, "{path} has `{}` instead of `{wanted}`", queue.submit_acl.value);
     }
