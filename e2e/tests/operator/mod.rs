@@ -97,7 +97,7 @@ pub(crate) async fn config_is(bed: &Bed, expected: Expected<'_>, timeout: Durati
 }
 
 /// The checksums in the status of the `YuniKornConfig`: of the `ConfigMap`, and of what the scheduler runs.
-async fn hashes(bed: &Bed) -> Result<(String, String)> {
+pub(crate) async fn hashes(bed: &Bed) -> Result<(String, String)> {
     let object: DynamicObject = bed.objects(Kind::YuniKornConfig)?.get("default").await?;
     let hash = |field: &str| {
         let value = object.data.pointer(&format!("/status/{field}")).and_then(|value| value.as_str());

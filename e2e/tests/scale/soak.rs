@@ -10,6 +10,7 @@ use queuewarden::model::queue::QueuePath;
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::usage::machine;
 use queuewarden_e2e::wait::{LONG, eventually};
+use queuewarden_e2e::yunikorn::checksum;
 use queuewarden_e2e::{Bed, Capability, Operator};
 
 use super::calls::Calls;
@@ -19,7 +20,7 @@ use super::samples::Samples;
 use super::size::Size;
 use super::usage;
 use super::versions::Versions;
-use crate::operator::{config_is, live};
+use crate::operator::{config_is, hashes, live};
 
 /// How many seconds [`long`] takes; half an hour without it.
 const SECONDS: &str = "QUEUEWARDEN_E2E_SOAK";
@@ -29,6 +30,9 @@ const CHURN: Duration = Duration::from_secs(20);
 const BASE: &str = " ops";
 /// How long nothing is written in a break.
 const BREAK: Duration = Duration::from_secs(5);
+
+/// A break begins when nothing was written for this long.
+const QUIET: Duration = Duration::from_millis(500);
 
 #[tokio::test]
 async fn a_minute_of_changes() -> Result<()> {
@@ -88,10 +92,18 @@ async fn rest(bed: &Bed, size: Size, churn: &Churn, followed: &Followed) -> Resu
                 && objects.all().all(|(name, seen)| seen.judged && seen.ready == churn.is_valid(name))
         })
         .await?;
-    eventually("what is deleted to be withdrawn", LONG, || async {
+    eventually("what is deleted to be withdrawn, and all of it to be proven", LONG, || async {
         let text = live(bed).await?;
         let deleted = (0..size.grants()).filter(|number| !churn.has(*number));
-        queues_have(&text, size, deleted.map(|number| (number, BASE.to_owned()))).map(Some)
+        queues_have(&text, size, deleted.map(|number| (number, BASE.to_owned())))?;
+        let wanted = checksum(&text);
+        Ok((hashes(bed).await? == (wanted.clone(), wanted)).then_some(()))
+    })
+    .await?;
+    eventually("the last statuses", LONG, || async {
+        let mark = bed.audit()?.mark()?;
+        tokio::time::sleep(QUIET).await;
+        Ok(Calls::since(bed, mark)?.nothing_written().then_some(()))
     })
     .await?;
     config_is(bed, is_true("Ready"), LONG).await?;
