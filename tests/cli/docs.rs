@@ -21,7 +21,7 @@ const ABOUT: [&str; 7] = [
     "the admission controller's access keys and their regular expressions",
     "queuewarden's own objects and the plan",
     "files and manifests given to the command line",
-    "access questions: the rules of applications, what a tree grants, imports, reviews",
+    "access questions: who a user is, the rules of applications, what a tree grants, imports, reviews",
 ];
 
 /// Longer lines of examples are cut on the pages, in characters.

@@ -9,7 +9,7 @@ use queuewarden_e2e::{Bed, Kind};
 use serde_json::{Value, json};
 
 use super::{Chaos, full, last, length};
-use crate::operator::configure;
+use crate::operator::{config_is, configure};
 
 const DEFINITIONS: [&str; 4] = [
     "queueacls.queuewarden.dev",
@@ -124,7 +124,7 @@ async fn objects_that_no_schema_would_let_in_grant_nothing_and_stop_nothing() ->
             let change = json!([{"op": "replace", "path": "/spec", "value": spec}]).to_string();
             bed.kubectl(&["patch", "yunikornconfig", "default", "--type=json", "-p", &change]).await?;
             let refused = Expected { r#type: "Ready", status: "False", reason: Some("Invalid") };
-            bed.wait_for(Kind::YuniKornConfig, "default", refused, PATIENCE).await?;
+            config_is(bed, refused, PATIENCE).await?;
         }
         chaos.change().await?;
         configure_anew(bed).await?;

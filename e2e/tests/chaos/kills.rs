@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::faults::{Call, Fault};
@@ -10,7 +11,7 @@ use queuewarden_e2e::{operator, yunikorn};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::{Chaos, end, full, last, length};
+use super::{Chaos, end, full, last};
 
 /// Calls of a run that are fewer than there can be: the lists and watches of seven kinds, the Lease, the output, the statuses, the events.
 const FEWEST: usize = 20;
@@ -64,7 +65,7 @@ async fn killed_after(chaos: &mut Chaos<'_>, number: usize) -> Result<bool> {
     let ends = async {
         ledger.converged(LONG).await?;
         // The last events follow the last status.
-        last(length(2, 2)).await;
+        last(Duration::from_secs(2)).await;
         anyhow::Ok(false)
     };
     let came = tokio::select! {

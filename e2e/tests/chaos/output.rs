@@ -7,13 +7,13 @@ use anyhow::{Result, ensure};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams};
-use queuewarden_e2e::bed::BASE;
 use queuewarden_e2e::conditions::{Expected, is_false};
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Bed, Kind, operator, yunikorn};
+use queuewarden_e2e::{Bed, yunikorn};
 use serde_json::{Value, json};
 
 use super::{Chaos, full};
+use crate::operator::{config_is, open_base, writes};
 
 /// Merges this into the output, as somebody else.
 async fn merge(bed: &Bed, change: &Value) -> Result<()> {
@@ -21,10 +21,6 @@ async fn merge(bed: &Bed, change: &Value) -> Result<()> {
     let params = PatchParams { field_manager: Some("rival".into()), ..PatchParams::default() };
     maps.patch(yunikorn::CONFIGS, &params, &Patch::Merge(change)).await?;
     Ok(())
-}
-
-async fn config_is(bed: &Bed, expected: Expected<'_>) -> Result<()> {
-    bed.wait_for(Kind::YuniKornConfig, "default", expected, PATIENCE).await.map(drop)
 }
 
 #[tokio::test]
@@ -38,11 +34,10 @@ async fn the_output_is_deleted_and_shadowed() -> Result<()> {
             bed.delete_config_map(yunikorn::CONFIGS).await?;
             chaos.ledger.converged(LONG).await?;
         }
-        let shadow =
-            ByteString(BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n").into_bytes());
+        let shadow = ByteString(open_base().into_bytes());
         merge(bed, &json!({"binaryData": {"queues.yaml.x": shadow}})).await?;
         let shadowed = Expected { r#type: "Ready", status: "False", reason: Some("ShadowedByBinaryData") };
-        config_is(bed, shadowed).await?;
+        config_is(bed, shadowed, PATIENCE).await?;
         chaos.change().await?;
         merge(bed, &json!({"binaryData": null})).await?;
         chaos.recovers(&operator, LONG).await
@@ -65,8 +60,7 @@ async fn there_is_no_room_left_in_the_output() -> Result<()> {
             .ledger
             .grant("prod", "root.prod", &["a-user-whose-name-is-longer-than-the-room-that-is-left"])
             .await?;
-        let told =
-            bed.wait_for(Kind::YuniKornConfig, "default", is_false("Applied", "TooLarge"), PATIENCE).await?;
+        let told = config_is(bed, is_false("Applied", "TooLarge"), PATIENCE).await?;
         ensure!(told.message.contains("1 MiB") || told.message.contains("1048576"), "{}", told.message);
         // What takes less room is written although that does not fit yet: nothing is lost, and nothing of it comes late.
         merge(bed, &json!({"data": {"filler": null}})).await?;
@@ -102,9 +96,7 @@ async fn changes_get_through_while_another_key_is_written_ten_times_a_second() -
             ended = rival => ended?,
             done = changes => done?,
         }
-        let writes = bed.audit()?.count(mark, |write| {
-            write.user == operator::USER && write.resource == "configmaps" && write.accepted()
-        })?;
+        let writes = writes(bed, mark, "configmaps", "")?;
         ensure!(writes <= rounds * 3, "{writes} writes for {rounds} times three changes");
         chaos.recovers(&operator, LONG).await
     })
@@ -117,7 +109,7 @@ async fn a_rival_writes_ten_times_a_second() -> Result<()> {
     Chaos::with(async |mut chaos| {
         let bed = chaos.bed;
         let operator = chaos.running().await?;
-        let open = BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n");
+        let open = open_base();
         chaos.ledger.expect_foreign(&open);
         let mark = bed.audit()?.mark()?;
         let (begin, mut ticks) = (Instant::now(), tokio::time::interval(Duration::from_millis(100)));
@@ -125,10 +117,8 @@ async fn a_rival_writes_ten_times_a_second() -> Result<()> {
             ticks.tick().await;
             merge(bed, &json!({"data": {"queues.yaml": open}})).await?;
         }
-        config_is(bed, is_false("Applied", "Contended")).await?;
-        let writes = bed.audit()?.count(mark, |write| {
-            write.user == operator::USER && write.resource == "configmaps" && write.accepted()
-        })?;
+        config_is(bed, is_false("Applied", "Contended"), PATIENCE).await?;
+        let writes = writes(bed, mark, "configmaps", "")?;
         ensure!((1..=10).contains(&writes), "{writes} writes against a rival");
         chaos.recovers(&operator, LONG * 3).await
     })

@@ -1,11 +1,11 @@
 //! The scheduler hangs, and is killed while texts are on their way to it.
 
 use anyhow::Result;
-use queuewarden_e2e::Kind;
 use queuewarden_e2e::conditions::Expected;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 
 use super::{Chaos, full, last, length};
+use crate::operator::config_is;
 
 #[tokio::test]
 async fn the_scheduler_hangs_and_restarts_between_changes() -> Result<()> {
@@ -15,7 +15,7 @@ async fn the_scheduler_hangs_and_restarts_between_changes() -> Result<()> {
         bed.scheduler()?.pause()?;
         chaos.change().await?;
         let unknown = Expected { r#type: "Loaded", status: "Unknown", reason: Some("SchedulerUnreachable") };
-        bed.wait_for(Kind::YuniKornConfig, "default", unknown, PATIENCE).await?;
+        config_is(bed, unknown, PATIENCE).await?;
         last(length(0, 60)).await;
         chaos.change().await?;
         bed.scheduler()?.resume()?;

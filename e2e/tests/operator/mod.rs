@@ -18,12 +18,18 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::DynamicObject;
+use queuewarden_e2e::bed::BASE;
 use queuewarden_e2e::conditions::{Expected, is_true};
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Bed, Kind, Operator, Outcome, eventually, operator, yunikorn};
 
 /// The key with the queue tree.
 const KEY: &str = "queues.yaml";
+
+/// The base with a root on which everyone may submit everywhere.
+pub(crate) fn open_base() -> String {
+    BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n")
+}
 
 /// Starts the operator with a `YuniKornConfig` that reads the scheduler back, and waits until that is in order.
 pub(crate) async fn running(bed: &Bed) -> Result<Operator<'_>> {

@@ -16,7 +16,7 @@ use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Bed, Capability, Kind, Operator, operator, yunikorn};
 
 use super::refusing::Refusing;
-use super::{KEY, acl, apply, configure, delete};
+use super::{KEY, acl, apply, configure, delete, open_base};
 
 /// The reasons seen so far.
 struct Seen<'bed> {
@@ -178,8 +178,7 @@ async fn policies(seen: &mut Seen<'_>) -> Result<()> {
 }
 
 async fn moot_grants(seen: &mut Seen<'_>) -> Result<()> {
-    let open = BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n");
-    seen.bed.set_base(&open).await?;
+    seen.bed.set_base(&open_base()).await?;
     seen.queue_acl("good", "Effective", "False", "AncestorAllowsEveryone").await?;
     seen.config("FailOpen", "True", "RootAllowsEveryone").await?;
     seen.bed.set_base(BASE).await?;
@@ -334,7 +333,7 @@ async fn observing(seen: &mut Seen<'_>) -> Result<()> {
     seen.config("Applied", "False", "ObserveMode").await?;
     seen.queue_acl("good", "Ready", "False", "ObserveMode").await?;
     bed.delete_config_map(yunikorn::CONFIGS).await?;
-    bed.set_base(&BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n")).await?;
+    bed.set_base(&open_base()).await?;
     seen.config("FailOpen", "True", "OutputMissing").await?;
     // No base at all: the built-in default, which nobody has to write.
     bed.write_config_map(yunikorn::DEFAULTS, bed.needed_defaults()).await?;

@@ -8,7 +8,7 @@ use queuewarden_e2e::conditions::is_false;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Bed, Capability, Kind, eventually, yunikorn};
 
-use super::{acl, apply, config_is, delete, grant, hashes, live, running, submits, writes};
+use super::{acl, apply, config_is, delete, grant, hashes, live, open_base, running, submits, writes};
 
 #[tokio::test]
 async fn a_queue_acl_opens_a_queue_and_its_deletion_closes_it() -> Result<()> {
@@ -49,10 +49,7 @@ async fn groups_are_granted_and_grants_of_several_objects_join() -> Result<()> {
 async fn an_open_root_is_closed_by_a_queue_acl() -> Result<()> {
     Bed::with(async |bed| {
         let _operator = running(bed).await?;
-        bed.set_base(
-            &queuewarden_e2e::bed::BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n"),
-        )
-        .await?;
+        bed.set_base(&open_base()).await?;
         submits(bed, "alice", &["devs"], "root.prod", true).await?;
         grant(bed, "root", "root", "submit: {groups: [platform]}").await?;
         ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_rejected());

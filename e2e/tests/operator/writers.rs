@@ -8,7 +8,7 @@ use queuewarden_e2e::conditions::{is_false, is_true};
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Bed, Capability, yunikorn};
 
-use super::{KEY, config_is, configure, grant, live, live_when, running, submits, writes};
+use super::{KEY, config_is, configure, grant, live, live_when, open_base, running, submits, writes};
 
 /// `yunikorn-configs` with one queue tree, as a manifest.
 fn manifest(text: &str) -> String {
@@ -23,17 +23,12 @@ fn manifest(text: &str) -> String {
     yaml
 }
 
-/// A tree in which everyone may do everything.
-fn open() -> String {
-    BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n")
-}
-
 #[tokio::test]
 async fn a_hand_edit_is_put_back() -> Result<()> {
     Bed::with(async |bed| {
         let _operator = running(bed).await?;
         grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
-        bed.set_configs(&open()).await?;
+        bed.set_configs(&open_base()).await?;
         live_when(bed, "our text to be back", |text| text.contains("'alice'") && !text.contains("'*'"))
             .await?;
         config_is(bed, is_true("Ready"), PATIENCE).await?;
@@ -72,7 +67,7 @@ async fn other_keys_of_the_config_map_are_left_alone() -> Result<()> {
 #[tokio::test]
 async fn a_key_that_someone_else_wrote_first_is_theirs_until_it_is_handed_over() -> Result<()> {
     Bed::with(async |bed| {
-        bed.apply_text(&manifest(&open()), "argocd-controller").await?;
+        bed.apply_text(&manifest(&open_base()), "argocd-controller").await?;
         bed.install().await?;
         configure(bed, "").await?;
         let _operator = queuewarden_e2e::Operator::start(bed).await?;
@@ -119,7 +114,7 @@ async fn a_writer_that_insists_is_told_apart_and_costs_few_writes() -> Result<()
         }
         let _operator = running(bed).await?;
         let mark = bed.audit()?.mark()?;
-        let insistent = manifest(&open());
+        let insistent = manifest(&open_base());
         let start = Instant::now();
         let mut rounds = 0;
         // As Argo CD with self-heal: whenever the key differs, it is applied again by force.
