@@ -13,6 +13,10 @@ mod who_can;
 
 use criterion::Criterion;
 
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let mut criterion = Criterion::default().configure_from_args();
     acl::read(&mut criterion);

@@ -21,7 +21,7 @@ use crate::{
         conditions::{Condition, Status},
         snapshot::{
             AdmissionPolicySpec, Adoption, BaseAcl, ConfigMemory, ConfigSpec, Delegation, Entry, Grant, Meta,
-            Mode, QueueAclInForce, QueueAclSpec,
+            Mode, QueueAclEntry, QueueAclInForce, QueueAclSpec,
         },
     },
     text::diag::{Code, Diagnostic},
@@ -47,7 +47,7 @@ pub const CODES: &[Code] =
     &[UNREADABLE, NOT_ONE_OF, EVERYONE_FALSE, EMPTY_POLICY, NOT_THE_SINGLETON, BASE_IS_OUTPUT, NO_PATH];
 
 /// A `QueueAcl` for the plan.
-pub fn queue_acl(object: &DynamicObject) -> Entry<QueueAclSpec, QueueAclInForce> {
+pub fn queue_acl(object: &DynamicObject) -> QueueAclEntry {
     let memory: Option<api::GrantInForce> = status_field(object, "inForce");
     Entry {
         meta: meta(object),

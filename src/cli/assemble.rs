@@ -1,5 +1,7 @@
 //! From what was read to what the plan looks at: the same snapshot the operator takes of a cluster.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::de::DeserializeOwned;
@@ -55,7 +57,7 @@ pub fn assemble(inputs: &Inputs, base: Option<Base>, now: Timestamp) -> Assemble
     let spec = config.spec.clone().unwrap_or_default();
     let maps = ConfigMaps::of(inputs, &spec, &mut findings);
     let queue_acls = inputs.of_kind(Kind::QueueAcl).filter_map(|object| typed(object, &mut findings));
-    let queue_acls = queue_acls.map(|object| convert::queue_acl(&object)).collect();
+    let queue_acls = queue_acls.map(|object| Arc::new(convert::queue_acl(&object))).collect();
     let policies = inputs.of_kind(Kind::AdmissionPolicy).filter_map(|object| typed(object, &mut findings));
     let policies = policies.map(|object| convert::admission_policy(&object)).collect();
     let tests = inputs.of_kind(Kind::QueueAccessTest).filter_map(|object| typed(object, &mut findings));

@@ -167,6 +167,7 @@ pub async fn serve(
         publisher,
         logging: options.logging,
         reported: String::new(),
+        readings: crate::plan::Readings::default(),
     };
     reconciler.run_until(stop).await;
     let farewell = async {

@@ -11,6 +11,7 @@ mod mirroring;
 mod pause;
 mod reporting;
 
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ use super::observed::Memory;
 use super::world::World;
 use super::{apply, clock, served};
 use crate::plan::snapshot::{ConfigSpec, Snapshot, WriteFailure};
-use crate::plan::{NewConfigMap, Plan, Write, plan, text_in_force};
+use crate::plan::{NewConfigMap, Plan, Readings, Write, plan_again, text_in_force};
 use crate::server::knowledge::{Knowledge, Publisher};
 use crate::telemetry::Logging;
 
@@ -68,6 +69,8 @@ pub struct Reconciler {
     pub logging: Logging,
     /// The `QueueAcl` whose status was written last.
     pub reported: String,
+    /// What the last plan has read.
+    pub readings: Readings,
 }
 
 /// What came of carrying out a plan.
@@ -216,11 +219,15 @@ impl Reconciler {
         self.memory.pass(now);
         self.memory.compare(&text_in_force(&snapshot), now);
         self.memory.fill(&mut snapshot);
+        let mut readings = mem::take(&mut self.readings);
         let planned = tokio::task::spawn_blocking(move || {
-            let plan = plan(&snapshot);
-            (snapshot, plan)
+            let plan = plan_again(&snapshot, &mut readings);
+            (snapshot, plan, readings)
         });
-        planned.await.inspect_err(|error| tracing::error!(%error, "The plan could not be made")).ok()
+        let (snapshot, plan, readings) =
+            planned.await.inspect_err(|error| tracing::error!(%error, "The plan could not be made")).ok()?;
+        self.readings = readings;
+        Some((snapshot, plan))
     }
 
     /// Makes the ConfigMaps that come first, then the write.

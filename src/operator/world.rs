@@ -24,7 +24,7 @@ use crate::api::{API_VERSION, GROUP, VERSION, access_test, config_map, convert, 
 use crate::plan::conditions::{Condition, Type};
 use crate::plan::snapshot::{
     AccessTestSpec, AdmissionPolicySpec, ConfigMapState, ConfigMemory, ConfigSpec, Entry, Observed,
-    QueueAclInForce, QueueAclSpec, Snapshot, YUNIKORN_DEFAULTS,
+    QueueAclEntry, QueueAclInForce, QueueAclSpec, Snapshot, YUNIKORN_DEFAULTS,
 };
 use crate::telemetry::level;
 use crate::text::diag::{Code, Diagnostic};
@@ -93,7 +93,7 @@ impl Kind {
 #[derive(Debug)]
 pub struct Object<E> {
     /// For the plan.
-    pub entry: E,
+    pub entry: Arc<E>,
     /// `status` as [`Standing`] has it: thousands of trees of JSON would be most of what the operator holds.
     pub status: Arc<str>,
     /// What the annotation of a `YuniKornConfig` says about logs.
@@ -170,7 +170,7 @@ impl World {
         if self.mirror.as_ref().is_some_and(mirror::Watches::reading) {
             return None;
         }
-        let mut config = self.configs.cache().get(SINGLETON).map(|kept| kept.value.entry.clone());
+        let mut config = self.configs.cache().get(SINGLETON).map(|kept| (*kept.value.entry).clone());
         let spec = config.as_ref().and_then(|config| config.spec.as_ref().ok()).cloned();
         let [mut defaults, mut base, mut output] = [None, None, None];
         if let (Some(spec), Some(maps)) = (spec, &self.maps) {
@@ -189,7 +189,7 @@ impl World {
         Some(Snapshot {
             now,
             config,
-            queue_acls: entries(&self.queue_acls.cache()),
+            queue_acls: shared(&self.queue_acls.cache()),
             policies: entries(&self.policies.cache()),
             access_tests: entries(&self.access_tests.cache()),
             defaults,
@@ -368,11 +368,15 @@ fn standing<S: Send + Sync + 'static, M: Send + Sync + 'static>(
     })
 }
 
-fn entries<S: Clone, M: Clone>(cache: &Cache<Object<Entry<S, M>>>) -> Vec<Entry<S, M>> {
-    cache.objects().map(|kept| kept.value.entry.clone()).collect()
+fn entries<E: Clone>(cache: &Cache<Object<E>>) -> Vec<E> {
+    cache.objects().map(|kept| (*kept.value.entry).clone()).collect()
 }
 
-fn keep_queue_acl(object: DynamicObject) -> Kept<Object<Entry<QueueAclSpec, QueueAclInForce>>> {
+fn shared<E>(cache: &Cache<Object<E>>) -> Vec<Arc<E>> {
+    cache.objects().map(|kept| Arc::clone(&kept.value.entry)).collect()
+}
+
+fn keep_queue_acl(object: DynamicObject) -> Kept<Object<QueueAclEntry>> {
     keep::<_, api::QueueAclStatus>(object, convert::queue_acl)
 }
 
@@ -393,7 +397,7 @@ fn keep<E, S: Serialize + DeserializeOwned>(
     object: DynamicObject,
     entry: fn(&DynamicObject) -> E,
 ) -> Kept<Object<E>> {
-    let entry = entry(&object);
+    let entry = Arc::new(entry(&object));
     let metadata = object.metadata;
     let log_level = metadata.annotations.and_then(|mut annotations| annotations.remove(level::ANNOTATION));
     let (uid, generation) = (metadata.uid.unwrap_or_default(), metadata.generation.unwrap_or_default());

@@ -3,11 +3,11 @@
 //! Two moments can be asked about: the text a plan wants ([`wanted`]), and the text that stands in the output now, of which the
 //! statuses remember what each object contributed ([`in_force`]).
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::grants::Place;
 use super::resolve::Resolved;
-use super::snapshot::{BaseAcl, Entry, QueueAclInForce, QueueAclSpec};
+use super::snapshot::{BaseAcl, QueueAclEntry};
 use crate::access::{Origin, Tree};
 use crate::model::acl::{self, Acl};
 use crate::model::queue::QueuePath;
@@ -40,7 +40,7 @@ pub(super) fn wanted(objects: &[Resolved]) -> Vec<Attribution> {
 }
 
 /// What the objects had put into the output when their statuses were written. Texts that cannot be read contribute nothing.
-pub fn in_force(entries: &[Entry<QueueAclSpec, QueueAclInForce>]) -> Vec<Attribution> {
+pub fn in_force(entries: &[Arc<QueueAclEntry>]) -> Vec<Attribution> {
     let remembered = entries.iter().filter_map(|entry| Some((&entry.meta.name, entry.in_force.as_ref()?)));
     collect(remembered.flat_map(|(name, memory)| {
         Right::ALL.into_iter().filter_map(move |right| {
@@ -66,27 +66,32 @@ pub fn mark(tree: &mut Tree, attributions: &[Attribution]) {
 }
 
 fn collect(parts: impl Iterator<Item = (Place, String, Acl, BaseAcl)>) -> Vec<Attribution> {
-    let mut found: BTreeMap<Place, (Vec<(String, Acl)>, bool)> = BTreeMap::new();
-    for (place, name, acl, base) in parts {
-        let (objects, base_stays) = found.entry(place).or_insert_with(|| (Vec::new(), true));
-        objects.push((name, acl));
-        *base_stays &= base == BaseAcl::Extend;
+    let mut parts: Vec<_> = parts.collect();
+    // Not the ACLs: comparing them is dear, and an object has one at each place.
+    parts.sort_by(|left, right| (&left.0, &left.1).cmp(&(&right.0, &right.1)));
+    let mut found: Vec<Attribution> = Vec::new();
+    for ((partition, queue, right), name, acl, base) in parts {
+        let stays = base == BaseAcl::Extend;
+        match found.last_mut() {
+            Some(last) if (&last.partition, &last.queue, last.right) == (&partition, &queue, right) => {
+                last.objects.push((name, acl));
+                last.base_stays &= stays;
+            }
+            _ => {
+                let objects = vec![(name, acl)];
+                found.push(Attribution { partition, queue, right, objects, base_stays: stays });
+            }
+        }
     }
     found
-        .into_iter()
-        .map(|((partition, queue, right), (mut objects, base_stays))| {
-            objects.sort_unstable_by(|left, right| left.0.cmp(&right.0));
-            Attribution { partition, queue, right, objects, base_stays }
-        })
-        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::snapshot::Meta;
+    use crate::plan::snapshot::{Entry, Meta, QueueAclInForce};
 
-    fn entry(name: &str, submit: Option<&str>, base_acl: BaseAcl) -> Entry<QueueAclSpec, QueueAclInForce> {
+    fn entry(name: &str, submit: Option<&str>, base_acl: BaseAcl) -> Arc<QueueAclEntry> {
         let in_force = QueueAclInForce {
             partition: "default".to_owned(),
             queue: "root.a".to_owned(),
@@ -97,7 +102,7 @@ mod tests {
             delegated_by: None,
         };
         let meta = Meta { name: name.to_owned(), ..Meta::default() };
-        Entry { meta, spec: Err(Vec::new()), in_force: Some(in_force) }
+        Arc::new(Entry { meta, spec: Err(Vec::new()), in_force: Some(in_force) })
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! The base: the text with the queue tree, into which ACLs are rendered.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use super::conditions::{Finding, Reason, Type};
 use super::environment::{Environment, config_map, text_in};
 use super::header;
+use super::readings::{Reading, Readings};
 use super::snapshot::{ConfigSpec, Snapshot, YUNIKORN_DEFAULTS};
-use crate::model::config::{BUILT_IN, Config, contains_checksum_marker, verdict};
+use crate::model::config::{BUILT_IN, Config, contains_checksum_marker};
 use crate::text::diag::Diagnostic;
 
 /// How many diagnostics of a base a condition shows.
@@ -15,18 +17,23 @@ const SHOWN: usize = 3;
 /// A base that ACLs can be rendered into.
 #[derive(Debug, Clone)]
 pub(super) struct Base {
-    /// Its text, without a header of ours.
-    pub text: String,
+    /// Its text, without a header of ours, and its queues.
+    pub read: Arc<Reading>,
     /// Where it comes from, for the header: `ConfigMap yunikorn/yunikorn-defaults, key queues.yaml`.
     pub source: String,
     /// Its queues.
-    pub tree: Config,
+    pub tree: Arc<Config>,
     /// Condition `BaseResolved`.
     pub finding: Finding,
 }
 
 /// Finds and reads the base; the error is condition `BaseResolved`.
-pub(super) fn resolve(snapshot: &Snapshot, spec: &ConfigSpec, env: &Environment) -> Result<Base, Finding> {
+pub(super) fn resolve(
+    snapshot: &Snapshot,
+    spec: &ConfigSpec,
+    env: &Environment,
+    known: &mut Readings,
+) -> Result<Base, Finding> {
     let key = spec.base_key.as_deref().unwrap_or(&env.key);
     let map = config_map(spec, &spec.base_config_map);
     let (text, source, reason) = match snapshot.base.as_ref().and_then(|base| text_in(base, key)) {
@@ -37,7 +44,7 @@ pub(super) fn resolve(snapshot: &Snapshot, spec: &ConfigSpec, env: &Environment)
             Reason::BuiltInDefault,
         ),
     };
-    read(text, source, reason)
+    read(&text, source, reason, known)
 }
 
 /// The built-in default stands in for a base that was never there. For one that has gone it must not: the default has no queues
@@ -72,24 +79,23 @@ fn stand_in(
     Ok(BUILT_IN.to_string())
 }
 
-fn read(text: String, source: String, reason: Reason) -> Result<Base, Finding> {
+fn read(text: &str, source: String, reason: Reason, known: &mut Readings) -> Result<Base, Finding> {
     let invalid = |message: String| Finding::no(Type::BaseResolved, Reason::BaseInvalid, message);
-    if contains_checksum_marker(&text) {
+    if contains_checksum_marker(text) {
         let message = format!(
             "{source} contains the text `checksum: `, which hides what follows it from the scheduler's comparison of \
              configurations; remove it, also from comments"
         );
         return Err(invalid(message));
     }
-    let verdict = verdict(&text, &[]);
-    let refusal = verdict.refusal();
+    let read = known.of(text);
     let findings =
-        |errors: bool| -> Vec<_> { verdict.diagnostics.iter().filter(|d| d.is_error() == errors).collect() };
-    let tree = match (&verdict.config, refusal) {
-        (Some(tree), None) => tree.clone(),
+        |errors: bool| -> Vec<_> { read.diagnostics.iter().filter(|d| d.is_error() == errors).collect() };
+    let tree = match (&read.tree, &read.refusal) {
+        (Some(tree), None) => Arc::clone(tree),
         (_, refusal) => {
             let errors = findings(true);
-            let why = if errors.is_empty() { refusal.unwrap_or_default() } else { shown(&errors) };
+            let why = if errors.is_empty() { refusal.clone().unwrap_or_default() } else { shown(&errors) };
             return Err(invalid(format!("{source}: {why}")));
         }
     };
@@ -102,7 +108,7 @@ fn read(text: String, source: String, reason: Reason) -> Result<Base, Finding> {
         message.push_str("; ");
         message.push_str(&shown(&warnings));
     }
-    Ok(Base { text, source, tree, finding: Finding::yes(Type::BaseResolved, reason, message) })
+    Ok(Base { read, source, tree, finding: Finding::yes(Type::BaseResolved, reason, message) })
 }
 
 /// The first few diagnostics in one line.

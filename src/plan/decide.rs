@@ -1,22 +1,25 @@
 //! The plan itself, step by step: what `YuniKorn` sees, the base, the objects, the text, the write, the statuses.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 
 use super::base::{self, Base};
 use super::conditions::{Finding, Reason, Status, Type, merge};
 use super::delegation;
-use super::environment::{Environment, Source, config_map};
+use super::environment::{Environment, Source, body, config_map};
 use super::grants::{self, Grants};
 use super::loaded;
 use super::mirror;
 use super::output::{self, Decision, Question};
 use super::policy::{self, ResolvedPolicy};
+use super::readings::{Reading, Readings};
 use super::render;
 use super::report::{self, events};
 use super::resolve::{self, Resolved};
-use super::snapshot::{ConfigMemory, ConfigSpec, Entry, Meta, Mode, Snapshot};
+use super::snapshot::{ConfigMemory, ConfigSpec, Entry, Meta, Mode, QueueAclEntry, Snapshot};
 use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests, attribution};
-use crate::model::config::{Config, verdict};
+use crate::model::config::Config;
 use crate::model::queue::QueuePath;
 
 /// Everything that was decided before anything is said.
@@ -27,19 +30,24 @@ pub(super) struct Decided<'a> {
     pub(super) env: Environment,
     pub(super) base: Finding,
     /// The base's queues, if it is in order.
-    pub(super) base_tree: Option<Config>,
+    pub(super) base_tree: Option<Arc<Config>>,
     pub(super) objects: Vec<Resolved>,
     pub(super) policies: Vec<ResolvedPolicy>,
-    grants: Grants,
-    pub(super) wanted: Option<Config>,
+    grants: Arc<Grants>,
+    pub(super) wanted: Option<Arc<Config>>,
     pub(super) output: Decision,
     loaded: Option<loaded::Answer>,
     mirror: (mirror::Changes, Option<Finding>),
 }
 
 /// Plans with a readable `YuniKornConfig`.
-pub(super) fn plan(snapshot: &Snapshot, config: &Entry<ConfigSpec, ConfigMemory>, spec: &ConfigSpec) -> Plan {
-    decided(snapshot, config, spec).into_plan()
+pub(super) fn plan(
+    snapshot: &Snapshot,
+    config: &Entry<ConfigSpec, ConfigMemory>,
+    spec: &ConfigSpec,
+    known: &mut Readings,
+) -> Plan {
+    decided(snapshot, config, spec, known).into_plan(known)
 }
 
 /// Decides everything, and says nothing yet.
@@ -47,22 +55,23 @@ pub(super) fn decided<'a>(
     snapshot: &'a Snapshot,
     config: &'a Entry<ConfigSpec, ConfigMemory>,
     spec: &'a ConfigSpec,
+    known: &mut Readings,
 ) -> Decided<'a> {
-    let env = Environment::of(snapshot);
-    let mut base = base::resolve(snapshot, spec, &env);
+    let env = Environment::of(snapshot, known);
+    let mut base = base::resolve(snapshot, spec, &env, known);
     let tree = queues(base.as_ref(), &env);
     let mut objects = objects(snapshot, tree);
     if let Ok(tree) = tree {
         delegation::recheck(&mut objects, &snapshot.queue_acls, spec.delegation, tree);
     }
-    let grants = tree.map(|tree| grants::decide(&objects, tree)).unwrap_or_default();
-    let (body, wanted) = match rendered(base.as_ref().ok(), &grants) {
-        Some(Ok((body, tree))) => (Some(body), Some(tree)),
+    let grants = Arc::new(tree.map(|tree| grants::decide(&objects, tree)).unwrap_or_default());
+    let body = match rendered(base.as_ref().ok(), &grants, known) {
+        Some(Ok(body)) => Some(body),
         Some(Err(finding)) => {
             base = Err(finding);
-            (None, None)
+            None
         }
-        None => (None, None),
+        None => None,
     };
     let policies = policy::resolve(&snapshot.policies);
     let loaded = spec.scheduler_url.as_ref().map(|_| {
@@ -81,7 +90,7 @@ pub(super) fn decided<'a>(
         memory: config.in_force.as_ref(),
         env: &env,
         base: base.as_ref(),
-        body: body.as_deref(),
+        body: body.as_ref().map(|body| body.text.as_str()),
         policy: policies.iter().find_map(ResolvedPolicy::keys),
         reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
     });
@@ -100,7 +109,7 @@ pub(super) fn decided<'a>(
         objects,
         policies,
         grants,
-        wanted,
+        wanted: body.and_then(|body| body.tree.clone()),
         output,
         loaded,
         mirror,
@@ -109,8 +118,8 @@ pub(super) fn decided<'a>(
 
 /// The queues to judge by: the base's, or what is live while the base is not in order. `YuniKorn`'s built-in default is neither.
 fn queues<'a>(base: Result<&'a Base, &'a Finding>, env: &'a Environment) -> Result<&'a Config, &'a str> {
-    let live = env.tree.as_ref().filter(|_| env.source != Source::BuiltIn);
-    base.map(|base| &base.tree).or_else(|finding| live.ok_or(finding.message.as_str()))
+    let live = env.tree.as_deref().filter(|_| env.source != Source::BuiltIn);
+    base.map(|base| &*base.tree).or_else(|finding| live.ok_or(finding.message.as_str()))
 }
 
 /// Resolves all objects, as far as there is something to judge them by.
@@ -119,26 +128,30 @@ fn objects(snapshot: &Snapshot, queues: Result<&Config, &str>) -> Vec<Resolved> 
         let live = &snapshot.observed.live_queues;
         live.get(partition).and_then(|queues| queues.get(queue.as_str())) == Some(&false)
     };
-    let resolve = |entry| match queues {
+    let resolve = |entry: &Arc<QueueAclEntry>| match queues {
         Ok(tree) => resolve::resolve(entry, tree, snapshot.now, &dynamic),
         Err(why) => resolve::unjudged(entry, why),
     };
     snapshot.queue_acls.iter().map(resolve).collect()
 }
 
-/// The base with the grants in it, and its queues; the error is condition `BaseResolved`.
-fn rendered(base: Option<&Base>, grants: &Grants) -> Option<Result<(String, Config), Finding>> {
+/// The base with the grants in it; the error is condition `BaseResolved`.
+fn rendered(
+    base: Option<&Base>,
+    grants: &Arc<Grants>,
+    known: &mut Readings,
+) -> Option<Result<Arc<Reading>, Finding>> {
     let base = base?;
-    Some(render::body(base, grants).map_err(|diagnostic| {
+    Some(render::body(base, grants, known).map_err(|diagnostic| {
         let message = format!("the ACLs cannot be rendered into {}: {diagnostic}", base.source);
         Finding::no(Type::BaseResolved, Reason::BaseInvalid, message)
     }))
 }
 
 impl Decided<'_> {
-    fn into_plan(self) -> Plan {
+    fn into_plan(self, known: &mut Readings) -> Plan {
         let mut events = Vec::new();
-        let queue_acls = self.queue_acl_statuses(&mut events);
+        let queue_acls = self.queue_acl_statuses(known, &mut events);
         let policies = self.policy_statuses(&mut events);
         let config = self.config_status(&mut events);
         let access_tests = access_tests::statuses(self.snapshot, &mut events);
@@ -170,21 +183,22 @@ impl Decided<'_> {
         report::Target { mode: self.spec.mode, applied: &self.output.applied, output }
     }
 
-    fn queue_acl_statuses(&self, events: &mut Vec<Event>) -> Vec<(String, ObjectStatus<QueueAclStatus>)> {
+    fn queue_acl_statuses(
+        &self,
+        known: &mut Readings,
+        events: &mut Vec<Event>,
+    ) -> Vec<(String, ObjectStatus<QueueAclStatus>)> {
         let text = self.snapshot.output.as_ref().and_then(|output| output.data.get(&self.env.key));
-        let as_wanted =
-            text.is_some() && text == self.output.rendered.as_ref().map(|rendered| &rendered.text);
-        let written = if as_wanted { None } else { text.and_then(|text| verdict(text, &[]).config) };
-        let written = if as_wanted { self.wanted.as_ref() } else { written.as_ref() };
-        let proven = self.proven();
+        let written = text.and_then(|text| known.of(body(text)).tree.clone());
+        let proven = self.proven(known);
         let name = config_map(self.spec, &self.spec.output_config_map);
         let facts = report::queue_acl::Facts {
             target: self.target(&name),
             env: &self.env,
             grants: &self.grants,
-            wanted: self.wanted.as_ref(),
-            written,
-            proven: proven.as_ref(),
+            wanted: self.wanted.as_deref(),
+            written: written.as_deref(),
+            proven: proven.as_deref(),
             loaded: self.loaded.as_ref().map(|answer| &answer.finding),
         };
         let objects = self.snapshot.queue_acls.iter().zip(&self.objects);
@@ -208,7 +222,7 @@ impl Decided<'_> {
     }
 
     /// The queues of the text that the scheduler was last proven to run; read only when that is in doubt now.
-    fn proven(&self) -> Option<Config> {
+    fn proven(&self, known: &mut Readings) -> Option<Arc<Config>> {
         let loaded = &self.loaded.as_ref()?.finding;
         if loaded.status == Status::True {
             return None;
@@ -217,7 +231,7 @@ impl Decided<'_> {
         // A scheduler that cannot be asked is taken to run what it was last seen to run.
         let unasked = loaded.status == Status::Unknown && memory == Some(&self.env.checksum);
         let text = if unasked { Some(&self.env.text) } else { self.snapshot.observed.loaded_text.as_ref() };
-        verdict(text?, &[]).config
+        known.of(body(text?)).tree.clone()
     }
 
     fn policy_statuses(

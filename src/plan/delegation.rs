@@ -6,11 +6,12 @@
 //! administrator made by a delegated object may delegate in turn, as long as the chain begins with a cluster administrator's word.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::conditions::Reason;
 use super::grants::{self, Grants, acl_of};
 use super::resolve::{Contribution, Refusal, Resolved};
-use super::snapshot::{BaseAcl, Delegation, Entry, QueueAclInForce, QueueAclSpec};
+use super::snapshot::{BaseAcl, Delegation, QueueAclEntry};
 use crate::model::config::Config;
 use crate::model::identity::Identity;
 use crate::model::queue::QueuePath;
@@ -40,9 +41,8 @@ impl<'a> Administrators<'a> {
     pub(super) fn contain(&self, identity: &Identity, partition: &str, queue: &QueuePath) -> bool {
         let Some(partition) = self.tree.partition(partition) else { return false };
         queue.lineage().any(|path| {
-            let place = (partition.name.clone(), path.clone(), Right::Admin);
             let allows = |acl: &crate::model::acl::Acl| acl.allows(&identity.user, &identity.groups);
-            match (self.grants.get(&place), partition.queue(&path)) {
+            match (self.grants.get(&partition.name, &path, Right::Admin), partition.queue(&path)) {
                 (Some(decided), _) => allows(&decided.acl),
                 (None, Some(queue)) => allows(&acl_of(queue, Right::Admin)),
                 (None, None) => false,
@@ -54,7 +54,7 @@ impl<'a> Administrators<'a> {
 /// Refuses the objects that do not count.
 pub(super) fn recheck(
     objects: &mut [Resolved],
-    entries: &[Entry<QueueAclSpec, QueueAclInForce>],
+    entries: &[Arc<QueueAclEntry>],
     delegation: Delegation,
     tree: &Config,
 ) {
@@ -99,7 +99,7 @@ pub(super) fn recheck(
 }
 
 /// The objects in the name of an administrator, oldest first, so that what is new finds no room rather than what is there.
-fn delegated(objects: &[Resolved], entries: &[Entry<QueueAclSpec, QueueAclInForce>]) -> Vec<usize> {
+fn delegated(objects: &[Resolved], entries: &[Arc<QueueAclEntry>]) -> Vec<usize> {
     let mut found: Vec<usize> = (0..objects.len())
         .filter(|index| contribution(objects, *index).is_some_and(|it| it.delegated_by.is_some()))
         .collect();

@@ -1,8 +1,10 @@
 //! Whether an ACL changes any decision: access only adds up towards the root, so a wildcard above makes the rest moot.
 
-use super::grants::acl_of;
+use std::iter;
+
+use super::grants::{acl_of, text_of};
 use super::resolve::Contribution;
-use crate::model::config::{Config, Partition};
+use crate::model::config::{Config, Queue};
 use crate::model::queue::QueuePath;
 use crate::model::right::Right;
 
@@ -24,24 +26,27 @@ pub(super) fn moot(tree: &Config, contribution: &Contribution, right: Right) -> 
         Right::Admin => &[Right::Admin],
     };
     let own_everyone = contribution.grant(right).is_some_and(crate::model::acl::Acl::is_everyone);
-    contribution.queue.lineage().find_map(|path| {
+    let lineage =
+        iter::successors(Some(partition.nearest(&contribution.queue)), |queue| partition.parent(queue));
+    lineage.into_iter().find_map(|queue| {
         through
             .iter()
             .copied()
-            .filter(|by| !(own_everyone && path == contribution.queue && *by == right))
-            .find(|by| everyone(partition, &path, *by))
-            .map(|through| Moot { by: path.clone(), through })
+            .filter(|by| !(own_everyone && queue.path == contribution.queue && *by == right))
+            .find(|by| everyone(queue, *by))
+            .map(|through| Moot { by: queue.path.clone(), through })
     })
 }
 
-fn everyone(partition: &Partition, path: &QueuePath, right: Right) -> bool {
-    partition.queue(path).is_some_and(|queue| acl_of(queue, right).is_everyone())
+fn everyone(queue: &Queue, right: Right) -> bool {
+    // Nearly no ACL does, and to see that it need not be parsed.
+    text_of(queue, right).is_some_and(|text| text.contains('*')) && acl_of(queue, right).is_everyone()
 }
 
 /// Whether the root of any partition admits everyone, and through which ACL.
 pub(super) fn open_root(tree: &Config) -> Option<(&str, Right)> {
     tree.partitions.iter().find_map(|partition| {
-        let right = Right::ALL.into_iter().find(|right| everyone(partition, &QueuePath::root(), *right))?;
+        let right = Right::ALL.into_iter().find(|right| everyone(partition.root(), *right))?;
         Some((partition.name.as_str(), right))
     })
 }

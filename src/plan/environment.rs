@@ -1,5 +1,9 @@
 //! What `YuniKorn` sees now: both of its ConfigMaps merged as the shim merges them, and where the queue tree in force comes from.
 
+use std::sync::Arc;
+
+use super::header;
+use super::readings::Readings;
 use super::snapshot::{ConfigMapState, ConfigSpec, Snapshot};
 use crate::model::config::flatten::{self, ConfigMapData, Flattened, flatten};
 use crate::model::config::{BUILT_IN, Config, checksum, verdict};
@@ -33,12 +37,12 @@ pub(super) struct Environment {
     /// Its checksum.
     pub checksum: String,
     /// Its queues, if it can be read.
-    pub tree: Option<Config>,
+    pub tree: Option<Arc<Config>>,
 }
 
 impl Environment {
     /// Merges the ConfigMaps of the snapshot.
-    pub(super) fn of(snapshot: &Snapshot) -> Self {
+    pub(super) fn of(snapshot: &Snapshot, known: &mut Readings) -> Self {
         let flat = merged(snapshot);
         let key = flat.queues_key();
         let shadow = flat.shadows(flatten::Source::Configs, &key).map(|origin| origin.key.clone());
@@ -58,7 +62,7 @@ impl Environment {
             source,
             shadow,
             checksum: checksum(&text),
-            tree: verdict(&text, &[]).config,
+            tree: known.of(body(&text)).tree.clone(),
             text,
             key,
         }
@@ -115,6 +119,11 @@ pub fn taken(text: &str) -> Result<Config, String> {
         Some(refusal) => Err(refusal),
         None => Ok(verdict.config.unwrap_or_default()),
     }
+}
+
+/// What there is to read of a text: our header says nothing, and without it the text is the one that was rendered.
+pub(super) fn body(text: &str) -> &str {
+    Some(header::strip(text)).filter(|body| !body.is_empty()).unwrap_or(text)
 }
 
 fn or_built_in(text: &str) -> String {

@@ -3,9 +3,7 @@
 //! A right that any object of a queue sets is the union over those objects; the base's own value gives way, unless all of them say
 //! `Extend`. A right that none of them sets keeps the base's text. So the order of the objects never matters.
 
-use std::collections::BTreeMap;
-
-use super::resolve::{Contribution, Resolved};
+use super::resolve::Resolved;
 use super::snapshot::BaseAcl;
 use crate::model::acl::{self, Acl};
 use crate::model::config::{Config, Queue};
@@ -26,41 +24,84 @@ pub(super) struct Decided {
     pub objects: Vec<String>,
 }
 
-/// All ACLs that objects decide.
-pub(super) type Grants = BTreeMap<Place, Decided>;
+/// All ACLs that objects decide, sorted by place.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Grants(Vec<(Place, Decided)>);
+
+impl Grants {
+    /// What is decided about one ACL; `None` where no object sets it.
+    pub(super) fn get(&self, partition: &str, queue: &QueuePath, right: Right) -> Option<&Decided> {
+        let compare = |((p, q, r), _): &(Place, Decided)| {
+            p.as_str().cmp(partition).then_with(|| q.cmp(queue)).then(r.cmp(&right))
+        };
+        let index = self.0.binary_search_by(compare).ok()?;
+        self.0.get(index).map(|(_, decided)| decided)
+    }
+
+    /// All of them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(Place, Decided)> {
+        self.0.iter()
+    }
+}
+
+#[cfg(test)]
+impl<const N: usize> From<[(Place, Decided); N]> for Grants {
+    fn from(mut decided: [(Place, Decided); N]) -> Self {
+        decided.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
+        Self(decided.into())
+    }
+}
+
+/// What an object says about one place.
+struct Part<'a> {
+    place: (&'a str, &'a QueuePath, Right),
+    object: &'a str,
+    base_acl: BaseAcl,
+    acl: &'a Acl,
+}
 
 /// Joins what the objects contribute.
 pub(super) fn decide<'a>(objects: impl IntoIterator<Item = &'a Resolved>, tree: &Config) -> Grants {
-    let mut grouped: BTreeMap<Place, Vec<(&str, &Contribution, &Acl)>> = BTreeMap::new();
-    for object in objects {
-        let Some(contribution) = object.contribution() else {
-            continue;
-        };
-        for right in Right::ALL {
-            let Some(acl) = contribution.grant(right) else {
-                continue;
-            };
-            let place = (contribution.partition.clone(), contribution.queue.clone(), right);
-            grouped.entry(place).or_default().push((&object.name, contribution, acl));
-        }
-    }
-    grouped.into_iter().map(|(place, parts)| (place.clone(), join(&base_acl(tree, &place), &parts))).collect()
+    let contributions = objects.into_iter().filter_map(|object| Some((object, object.contribution()?)));
+    let mut parts: Vec<Part<'a>> = contributions
+        .flat_map(|(object, contribution)| {
+            Right::ALL.into_iter().filter_map(move |right| {
+                Some(Part {
+                    place: (&contribution.partition, &contribution.queue, right),
+                    object: &object.name,
+                    base_acl: contribution.base_acl,
+                    acl: contribution.grant(right)?,
+                })
+            })
+        })
+        .collect();
+    parts.sort_unstable_by_key(|part| (part.place, part.object));
+    let places = parts.chunk_by(|left, right| left.place == right.place);
+    Grants(
+        places
+            .filter_map(|parts| {
+                let (partition, queue, right) = parts.first()?.place;
+                let base = base_acl(tree, partition, queue, right);
+                Some(((partition.to_owned(), queue.clone(), right), join(&base, parts)))
+            })
+            .collect(),
+    )
 }
 
-fn join(base: &Acl, parts: &[(&str, &Contribution, &Acl)]) -> Decided {
-    let extend = parts.iter().all(|(_, contribution, _)| contribution.base_acl == BaseAcl::Extend);
+/// `parts` are those of one place, sorted by object.
+fn join(base: &Acl, parts: &[Part<'_>]) -> Decided {
+    let extend = parts.iter().all(|part| part.base_acl == BaseAcl::Extend);
     let start = if extend { base.clone() } else { Acl::nobody() };
-    let acl = parts.iter().fold(start, |union, (_, _, acl)| union.union(acl));
-    let mut objects: Vec<_> = parts.iter().map(|(name, _, _)| (*name).to_string()).collect();
-    objects.sort_unstable();
+    let acl = parts.iter().fold(start, |union, part| union.union(part.acl));
+    let objects = parts.iter().map(|part| part.object.to_owned()).collect();
     Decided { taken: base.lost(&acl), acl, objects }
 }
 
 /// The base's own ACL at a place: nobody where there is none.
-fn base_acl(tree: &Config, (partition, queue, right): &Place) -> Acl {
+fn base_acl(tree: &Config, partition: &str, queue: &QueuePath, right: Right) -> Acl {
     tree.partition(partition)
         .and_then(|p| p.queue(queue))
-        .map_or_else(Acl::nobody, |queue| acl_of(queue, *right))
+        .map_or_else(Acl::nobody, |queue| acl_of(queue, right))
 }
 
 /// A queue's own ACL as activation reads it; a text that does not activate grants nothing.

@@ -21,6 +21,7 @@ pub mod mirror;
 mod output;
 mod ownership;
 mod policy;
+mod readings;
 mod render;
 mod report;
 mod resolve;
@@ -42,6 +43,7 @@ use crate::text::diag::Code;
 pub use environment::{merged, merged_alone, taken, text_in_force, what_runs};
 pub use output::{MAX_BYTES, WARN_BYTES};
 pub use policy::{submission, user_info};
+pub use readings::Readings;
 
 /// All codes of this module.
 pub const CODES: &[Code] =
@@ -49,10 +51,21 @@ pub const CODES: &[Code] =
 
 /// Makes the plan.
 pub fn plan(snapshot: &Snapshot) -> Plan {
+    plan_again(snapshot, &mut Readings::default())
+}
+
+/// The same plan for who plans again and again: what was `known` from the last time is not read again.
+pub fn plan_again(snapshot: &Snapshot, known: &mut Readings) -> Plan {
+    let plan = made(snapshot, known);
+    known.forget_unused();
+    plan
+}
+
+fn made(snapshot: &Snapshot, known: &mut Readings) -> Plan {
     match &snapshot.config {
         None => waiting::plan(snapshot, "there is no YuniKornConfig named `default`", None),
         Some(config) => match &config.spec {
-            Ok(spec) => decide::plan(snapshot, config, spec),
+            Ok(spec) => decide::plan(snapshot, config, spec, known),
             Err(diagnostics) => {
                 let texts: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
                 waiting::plan(snapshot, &texts.join("; "), Some(config))

@@ -1,29 +1,40 @@
 //! The base text with the decided ACLs in it, and the proof that nothing else changed.
 
+use std::sync::Arc;
+
 use super::base::Base;
 use super::grants::{Grants, acl_of, text_of};
+use super::readings::{Reading, Readings};
 use crate::model::acl;
-use crate::model::config::{Config, verdict};
 use crate::text::diag::{Code, Diagnostic};
 use crate::text::yaml::edit::{self, Edit};
 
 /// The text that would be written is not what was meant. It is not written.
 pub(super) const NOT_AS_MEANT: Code = Code::new(5401, "render-not-as-meant");
 
-/// Renders the ACLs into the base's text (without a header); gives its queues as well.
+/// Renders the ACLs into the base's text (without a header), and reads what came of it.
 ///
 /// # Errors
 /// When the text cannot be edited in those places alone, or when the result would not activate or not say what was decided.
-pub(super) fn body(base: &Base, grants: &Grants) -> Result<(String, Config), Diagnostic> {
-    let text = edit::apply(&base.text, &edits(base, grants))?;
-    let tree = prove(&text, grants)?;
-    Ok((text, tree))
+pub(super) fn body(
+    base: &Base,
+    grants: &Arc<Grants>,
+    known: &mut Readings,
+) -> Result<Arc<Reading>, Diagnostic> {
+    if let Some(body) = known.rendered(&base.read, grants) {
+        return Ok(body);
+    }
+    let draft = edit::draft(&base.read.text, &edits(base, grants))?;
+    let body = known.of_document(&draft.text, draft.proven()?.as_ref());
+    prove(&body, grants)?;
+    known.remember(&base.read, grants, &body);
+    Ok(body)
 }
 
 /// The edits: none where the base says the same already, so that its bytes stay.
 fn edits(base: &Base, grants: &Grants) -> Vec<Edit> {
     let mut edits = Vec::new();
-    for ((partition, path, right), decided) in grants {
+    for ((partition, path, right), decided) in grants.iter() {
         let Some(queue) = base.tree.partition(partition).and_then(|p| p.queue(path)) else {
             continue;
         };
@@ -43,24 +54,23 @@ fn edits(base: &Base, grants: &Grants) -> Vec<Edit> {
     edits
 }
 
-/// Reads the text as the scheduler will, and compares.
-fn prove(text: &str, grants: &Grants) -> Result<Config, Diagnostic> {
-    let verdict = verdict(text, &[]);
+/// Compares what the scheduler will read with what was decided.
+fn prove(read: &Reading, grants: &Grants) -> Result<(), Diagnostic> {
     let refused = |why: String| Err(Diagnostic::error(NOT_AS_MEANT, why));
-    if let Some(refusal) = verdict.refusal() {
+    if let Some(refusal) = &read.refusal {
         return refused(format!("YuniKorn would not take the rendered text: {refusal}"));
     }
-    let Some(tree) = verdict.config else {
+    let Some(tree) = &read.tree else {
         return refused("the rendered text has no queues".into());
     };
-    for ((partition, path, right), decided) in grants {
+    for ((partition, path, right), decided) in grants.iter() {
         let in_text =
             tree.partition(partition).and_then(|p| p.queue(path)).map(|queue| acl_of(queue, *right));
         if in_text.as_ref() != Some(&decided.acl) {
             return refused(format!("queue `{path}` would not get the {} that was decided", right.key()));
         }
     }
-    Ok(tree)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -77,6 +87,7 @@ mod tests {
         let place = ("default".to_owned(), QueuePath::parse("root.a").unwrap(), Right::Submit);
         let grants =
             Grants::from([(place, Decided { acl, taken: acl::parse(" ").unwrap(), objects: Vec::new() })]);
+        let prove = |text: &str, grants: &Grants| prove(&Readings::default().of(text), grants);
         let text = |queue: &str| {
             format!("partitions: [{{name: default, queues: [{{name: root, queues: [{queue}]}}]}}]")
         };

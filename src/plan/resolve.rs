@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 
 use super::conditions::Reason;
-use super::snapshot::{BaseAcl, Entry, Grant, QueueAclInForce, QueueAclSpec};
+use super::snapshot::{BaseAcl, Grant, QueueAclEntry, QueueAclInForce, QueueAclSpec};
 use crate::model::acl::{self, Acl};
 use crate::model::config::{Config, Partition, Queue};
 use crate::model::identity::Identity;
@@ -106,7 +106,7 @@ struct Intent {
 
 /// Resolves one object against the base's queues. `dynamic` tells whether the scheduler has a queue that is not configured.
 pub(super) fn resolve(
-    entry: &Entry<QueueAclSpec, QueueAclInForce>,
+    entry: &QueueAclEntry,
     tree: &Config,
     now: Timestamp,
     dynamic: &dyn Fn(&str, &QueuePath) -> bool,
@@ -128,7 +128,7 @@ pub(super) fn resolve(
 }
 
 /// What can be said about one object while there is no queue tree, and `why` there is none.
-pub(super) fn unjudged(entry: &Entry<QueueAclSpec, QueueAclInForce>, why: &str) -> Resolved {
+pub(super) fn unjudged(entry: &QueueAclEntry, why: &str) -> Resolved {
     let waiting = || Refusal { reason: Reason::ConfigNotReady, message: why.to_string() };
     Resolved {
         name: entry.meta.name.clone(),
@@ -140,13 +140,13 @@ pub(super) fn unjudged(entry: &Entry<QueueAclSpec, QueueAclInForce>, why: &str) 
 }
 
 /// What is wrong with an object's own content, whatever the queue tree.
-pub(super) fn content(entry: &Entry<QueueAclSpec, QueueAclInForce>) -> Option<Refusal> {
+pub(super) fn content(entry: &QueueAclEntry) -> Option<Refusal> {
     let faults = faults(entry);
     (!faults.is_empty()).then(|| invalid(&faults))
 }
 
 /// The same one by one: errors, and the names that `YuniKorn` would drop.
-pub(super) fn faults(entry: &Entry<QueueAclSpec, QueueAclInForce>) -> Vec<Diagnostic> {
+pub(super) fn faults(entry: &QueueAclEntry) -> Vec<Diagnostic> {
     match &entry.spec {
         Err(diagnostics) => diagnostics.clone(),
         Ok(spec) => read(spec).err().unwrap_or_default(),

@@ -1,10 +1,12 @@
 //! Plans without a cluster: what the operator would do, done in memory until nothing is left to do, and what every status says then.
 
+use std::sync::Arc;
+
 use super::conditions::{Reason, Status, Type};
 use super::snapshot::{
     ConfigMapState, ConfigMemory, Entry, FIELD_MANAGER, Mode, Owner, Snapshot, YUNIKORN_DEFAULTS,
 };
-use super::{ConfigStatus, NewConfigMap, ObjectStatus, Plan, Write, plan};
+use super::{ConfigStatus, NewConfigMap, ObjectStatus, Plan, Readings, Write, plan_again};
 
 /// The plan writes once, and once more where an import came first; more would be a plan that does not come to rest.
 const MAX_ROUNDS: usize = 4;
@@ -42,7 +44,8 @@ impl Settled {
 pub fn settle(mut snapshot: Snapshot) -> Settled {
     let mut created = Vec::new();
     let mut written = false;
-    let mut made = plan(&snapshot);
+    let mut known = Readings::default();
+    let mut made = plan_again(&snapshot, &mut known);
     for _ in 0..MAX_ROUNDS {
         if made.import.is_none() && made.write.is_none() {
             break;
@@ -51,7 +54,7 @@ pub fn settle(mut snapshot: Snapshot) -> Settled {
         created.extend(made.backup.clone());
         written |= made.write.is_some();
         apply(&mut snapshot, &made);
-        made = plan(&snapshot);
+        made = plan_again(&snapshot, &mut known);
     }
     remember(&mut snapshot, &made);
     Settled { snapshot, plan: made, created, written }
@@ -115,6 +118,7 @@ fn us() -> Owner {
 fn remember(snapshot: &mut Snapshot, plan: &Plan) {
     for entry in &mut snapshot.queue_acls {
         if let Some(status) = plan.queue_acls.get(&entry.meta.name) {
+            let entry = Arc::make_mut(entry);
             entry.meta.conditions.clone_from(&status.conditions);
             entry.in_force.clone_from(&status.rest.in_force);
         }

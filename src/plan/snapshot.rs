@@ -4,6 +4,7 @@
 //! the clock is a field, so that the same snapshot always gives the same plan.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -32,8 +33,8 @@ pub struct Snapshot {
     pub now: Timestamp,
     /// The `YuniKornConfig` named `default`; `None` when there is none.
     pub config: Option<Entry<ConfigSpec, ConfigMemory>>,
-    /// All `QueueAcl` objects, in any order.
-    pub queue_acls: Vec<Entry<QueueAclSpec, QueueAclInForce>>,
+    /// All `QueueAcl` objects, in any order; shared, because there may be thousands, and most of them are the same in the next snapshot.
+    pub queue_acls: Vec<Arc<QueueAclEntry>>,
     /// All `AdmissionPolicy` objects, in any order.
     pub policies: Vec<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>,
     /// All `QueueAccessTest` objects, in any order.
@@ -78,6 +79,9 @@ pub struct Entry<S, M> {
     /// What its status says was last in force.
     pub in_force: Option<M>,
 }
+
+/// A `QueueAcl`.
+pub type QueueAclEntry = Entry<QueueAclSpec, QueueAclInForce>;
 
 /// The part of `metadata` and `status` that plans depend on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

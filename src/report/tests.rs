@@ -1,5 +1,7 @@
 //! What is told of a tree and a snapshot.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::access::testing::text;
 use crate::model::config::verdict;
@@ -91,7 +93,7 @@ fn the_latest_change_comes_first_and_each_once() {
         // The base is the defaults.
         defaults: Some(map.clone()),
         base: Some(map),
-        queue_acls: vec![Entry { meta, spec: Ok(spec), in_force: None }, unreadable],
+        queue_acls: vec![Arc::new(Entry { meta, spec: Ok(spec), in_force: None }), Arc::new(unreadable)],
         ..snapshot()
     };
     let told = changes(&snapshot);

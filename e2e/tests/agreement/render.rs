@@ -1,6 +1,7 @@
 //! What queuewarden renders, as `YuniKorn` reads it: the one ACL that was asked for, and nothing else.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
@@ -134,7 +135,7 @@ fn snapshot(base: &str, queue: &str) -> Snapshot {
     Snapshot {
         now: Timestamp::UNIX_EPOCH,
         config: Some(entry("default", ConfigSpec::default())),
-        queue_acls: vec![entry("grant", grant)],
+        queue_acls: vec![Arc::new(entry("grant", grant))],
         policies: Vec::new(),
         access_tests: Vec::new(),
         defaults: Some(defaults.clone()),

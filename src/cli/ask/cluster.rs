@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
@@ -105,7 +106,7 @@ impl Cluster {
     pub fn changed(
         &self,
         args: &ClusterArgs,
-        change: &[QueueAclEntry],
+        change: &[Arc<QueueAclEntry>],
         console: Console,
     ) -> Result<Configuration, Failure> {
         let mut notes = Notes::default();
@@ -252,7 +253,7 @@ impl Cluster {
         let snapshot = Snapshot {
             now: clock(),
             config: None,
-            queue_acls: objects.iter().map(convert::queue_acl).collect(),
+            queue_acls: objects.iter().map(convert::queue_acl).map(Arc::new).collect(),
             policies: Vec::new(),
             access_tests: Vec::new(),
             defaults,
@@ -321,7 +322,7 @@ impl Held {
     }
 
     /// What the operator would write after a change of the objects.
-    fn changed(&self, change: &[QueueAclEntry], notes: &mut Notes) -> Result<Written, Failure> {
+    fn changed(&self, change: &[Arc<QueueAclEntry>], notes: &mut Notes) -> Result<Written, Failure> {
         let mut snapshot = self.snapshot.clone();
         rendered::apply(&mut snapshot.queue_acls, change);
         snapshot.config = Some(Entry {

@@ -2,6 +2,7 @@
 //! the operator would make of it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -141,7 +142,7 @@ impl Given {
     }
 
     /// The `QueueAcl`s, when there is nothing else: no configuration, but a change to one.
-    pub fn change(&self) -> Option<&[QueueAclEntry]> {
+    pub fn change(&self) -> Option<&[Arc<QueueAclEntry>]> {
         let objects = self.assembled.snapshot.queue_acls.as_slice();
         let others = self.inputs.objects.len() != objects.len() || !self.inputs.bare.is_empty();
         (!others && !objects.is_empty()).then_some(objects)
@@ -149,7 +150,7 @@ impl Given {
 
     /// The same after a change.
     #[must_use]
-    pub fn changed(mut self, change: &[QueueAclEntry]) -> Self {
+    pub fn changed(mut self, change: &[Arc<QueueAclEntry>]) -> Self {
         rendered::apply(&mut self.assembled.snapshot.queue_acls, change);
         self
     }

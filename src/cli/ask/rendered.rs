@@ -1,5 +1,7 @@
 //! The text that the operator would make of a base and objects of ours, and who wrote what of it.
 
+use std::sync::Arc;
+
 use super::Notes;
 use super::configuration::Written;
 use super::texts::Text;
@@ -46,14 +48,14 @@ pub fn written(
 }
 
 /// Applies `QueueAcl`s to those there are: one of the same name takes the other's place, and remembers what was in force.
-pub fn apply(there: &mut Vec<QueueAclEntry>, more: &[QueueAclEntry]) {
+pub fn apply(there: &mut Vec<Arc<QueueAclEntry>>, more: &[Arc<QueueAclEntry>]) {
     for entry in more {
         match there.iter_mut().find(|other| other.meta.name == entry.meta.name) {
             Some(other) => {
-                let in_force = other.in_force.take();
-                *other = QueueAclEntry { in_force, ..entry.clone() };
+                let in_force = other.in_force.clone();
+                *other = Arc::new(QueueAclEntry { in_force, ..(**entry).clone() });
             }
-            None => there.push(entry.clone()),
+            None => there.push(Arc::clone(entry)),
         }
     }
 }

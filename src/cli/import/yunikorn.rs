@@ -1,6 +1,7 @@
 //! The ACLs that stand in a queues.yaml, as `QueueAcl`s.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use kube::core::DynamicObject;
 use serde_json::{Map, Value, json};
@@ -166,7 +167,7 @@ fn inline(tree: &Tree) -> Vec<Granted> {
 }
 
 /// What the text would mean as the base of these `QueueAcl`s.
-fn with(text: &str, queue_acls: &[QueueAclEntry]) -> Result<Configuration, Failure> {
+fn with(text: &str, queue_acls: &[Arc<QueueAclEntry>]) -> Result<Configuration, Failure> {
     let name = "queues.yaml";
     let source = Source { name: name.to_owned(), file_name: name.to_owned(), text: text.to_owned() };
     let mut inputs = Inputs::of(Vec::new());
@@ -176,11 +177,11 @@ fn with(text: &str, queue_acls: &[QueueAclEntry]) -> Result<Configuration, Failu
 }
 
 /// The objects as plans see them.
-fn entries(queue_acls: &[Value]) -> Result<Vec<QueueAclEntry>, Failure> {
+fn entries(queue_acls: &[Value]) -> Result<Vec<Arc<QueueAclEntry>>, Failure> {
     let objects = queue_acls.iter().map(|object| serde_json::from_value::<DynamicObject>(object.clone()));
     let objects =
         objects.collect::<Result<Vec<_>, _>>().map_err(|error| Failure::Output(error.to_string()))?;
-    Ok(objects.iter().map(convert::queue_acl).collect())
+    Ok(objects.iter().map(convert::queue_acl).map(Arc::new).collect())
 }
 
 /// What somebody gains or loses, in few words.

@@ -24,7 +24,7 @@ pub use read::read;
 pub use tree::{Config, Partition, Queue};
 pub(crate) use validate::NAME_REFUSED;
 pub use validate::validate;
-pub use verdict::{BUILT_IN, Verdict, verdict};
+pub use verdict::{BUILT_IN, Verdict, verdict, verdict_of};
 
 use crate::text::diag::Diagnostic;
 

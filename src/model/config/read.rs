@@ -3,14 +3,14 @@
 use super::ConfigError;
 use super::schema::SchedulerConfig;
 use crate::text::diag::Span;
-use crate::text::yaml::{decode, parse};
+use crate::text::yaml::{NodeIn, decode, parse};
 
 /// Decodes the first document. Unknown fields and repeated keys are errors; no document at all is an empty configuration.
 ///
 /// # Errors
 /// `YuniKorn`'s own text, and each single finding with its place.
 pub fn read(text: &str) -> Result<SchedulerConfig, ConfigError> {
-    document(text).map(|document| document.config)
+    decoded(text, parsed(text)?.as_ref()).map(|document| document.config)
 }
 
 /// The first document, and what stands behind it.
@@ -20,12 +20,15 @@ pub(super) struct Document {
     pub(super) ignored: Option<Span>,
 }
 
-pub(super) fn document(text: &str) -> Result<Document, ConfigError> {
-    let root = parse::parse_in(text).map_err(|diagnostic| ConfigError {
-        text: diagnostic.message.clone(),
-        diagnostics: vec![diagnostic],
-    })?;
-    let config = decode::decode(root.as_ref())
+/// The first document as YAML.
+pub(super) fn parsed(text: &str) -> Result<Option<NodeIn<'_>>, ConfigError> {
+    parse::parse_in(text)
+        .map_err(|diagnostic| ConfigError { text: diagnostic.message.clone(), diagnostics: vec![diagnostic] })
+}
+
+/// What the first document of `text`, which was read as `root`, says.
+pub(super) fn decoded(text: &str, root: Option<&NodeIn<'_>>) -> Result<Document, ConfigError> {
+    let config = decode::decode(root)
         .map_err(|error| ConfigError { text: error.text, diagnostics: error.diagnostics })?;
     let ignored = root.and_then(|root| ignored(text, root.span.end));
     Ok(Document { config, ignored })

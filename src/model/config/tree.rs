@@ -48,6 +48,8 @@ pub struct Queue {
     pub limits: Vec<Limit>,
     /// Where its mapping stands; `None` for a root that `YuniKorn` inserts because the text has none.
     pub place: Option<Place>,
+    /// The index of the queue above; `None` below the root.
+    above: Option<usize>,
     children: Vec<usize>,
 }
 
@@ -71,7 +73,7 @@ impl Partition {
         let written_root = written.queues?.into_iter().next()?;
         let mut below = Vec::new();
         let (mut root, nested) = Queue::of(written_root, QueuePath::root());
-        root.children = Queue::add_below(nested, &root.path, &mut below)?;
+        root.children = Queue::add_below(nested, &root.path, None, &mut below)?;
         let by_path = below.iter().enumerate().map(|(index, queue)| (queue.path.clone(), index)).collect();
         Some(Self {
             name: written.name.value,
@@ -114,7 +116,10 @@ impl Partition {
 
     /// The queue above a queue of this partition; `None` for the root.
     pub fn parent(&self, queue: &Queue) -> Option<&Queue> {
-        queue.path.parent().and_then(|path| self.queue(&path))
+        if queue.path.is_root() {
+            return None;
+        }
+        queue.above.map_or(Some(&self.root), |index| self.below.get(index))
     }
 }
 
@@ -131,22 +136,29 @@ impl Queue {
             is_leaf: !written.parent && nested.is_empty(),
             limits: written.limits.unwrap_or_default(),
             place: (!inserted).then_some(written.place),
+            above: None,
             children: Vec::new(),
         };
         (queue, nested)
     }
 
-    /// Puts the children of the queue with this path behind the others, each in front of its own children. Returns their indices.
-    fn add_below(nested: Vec<QueueConfig>, path: &QueuePath, below: &mut Vec<Self>) -> Option<Vec<usize>> {
+    /// Puts the children of the queue with this path and index behind the others, each in front of its own children. Returns their
+    /// indices.
+    fn add_below(
+        nested: Vec<QueueConfig>,
+        path: &QueuePath,
+        above: Option<usize>,
+        below: &mut Vec<Self>,
+    ) -> Option<Vec<usize>> {
         let mut children = Vec::with_capacity(nested.len());
         for child in nested {
             let path = path.child(child.name.as_str())?;
             let (queue, nested) = Self::of(child, path.clone());
             let index = below.len();
             children.push(index);
-            below.push(queue);
+            below.push(Self { above, ..queue });
             if !nested.is_empty() {
-                let grandchildren = Self::add_below(nested, &path, below)?;
+                let grandchildren = Self::add_below(nested, &path, Some(index), below)?;
                 below.get_mut(index)?.children = grandchildren;
             }
         }

@@ -7,6 +7,7 @@ use super::schema::SchedulerConfig;
 use super::tree::Config;
 use super::{ConfigError, contains_checksum_marker, lint, read, validate};
 use crate::text::diag::{Diagnostic, Span};
+use crate::text::yaml::NodeIn;
 
 /// `YuniKorn`'s built-in configuration, byte for byte (yunikorn-core `config.go:211`).
 pub const BUILT_IN: &str = "
@@ -69,16 +70,28 @@ pub fn verdict(text: &str, active: &[&str]) -> Verdict {
     verdict
 }
 
+/// As [`verdict`], for a text whose first document was read already: `None` when it has none.
+pub fn verdict_of(text: &str, document: Option<&NodeIn<'_>>, active: &[&str]) -> Verdict {
+    if text.is_empty() { verdict(text, active) } else { judge_document(text, document, active) }
+}
+
 /// Judges a text as it is, also an empty one.
 pub(super) fn judge(text: &str, active: &[&str]) -> Verdict {
-    let mut document = match read::document(text) {
+    match read::parsed(text) {
+        Ok(document) => judge_document(text, document.as_ref(), active),
+        Err(error) => Verdict::unreadable(error),
+    }
+}
+
+fn judge_document(text: &str, root: Option<&NodeIn<'_>>, active: &[&str]) -> Verdict {
+    let mut document = match read::decoded(text, root) {
         Ok(document) => document,
         Err(error) => return Verdict::unreadable(error),
     };
     let validated = validate(&mut document.config);
     if validated.is_err() {
         // What validation had changed before it refused is not what was written.
-        document = match read::document(text) {
+        document = match read::decoded(text, root) {
             Ok(document) => document,
             Err(error) => return Verdict::unreadable(error),
         };

@@ -96,6 +96,7 @@ impl Bed {
             publisher: crate::server::knowledge::Publisher::new(None),
             logging: crate::telemetry::Logging::default(),
             reported: String::new(),
+            readings: crate::plan::Readings::default(),
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(reconciler.run_until(async {

@@ -3,6 +3,7 @@
 use super::{Answer, Versions, decided, queues};
 use crate::model::config::Config;
 use crate::plan::access_tests::{AccessTest, Broken, broken, trouble};
+use crate::plan::readings::Readings;
 use crate::plan::snapshot::Snapshot;
 
 /// Answers to a change of a test. One that fails may be written: that is how a change begins that is meant.
@@ -12,7 +13,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<AccessTest>) -> Ans
         Some(Err(faults)) => return Answer::wrong(faults),
         Some(Ok(spec)) => spec,
     };
-    let is = decided(snapshot);
+    let is = decided(snapshot, &mut Readings::default());
     let Some(config) = is.as_ref().and_then(queues) else { return Answer::default() };
     let trouble = trouble(&spec.expectations, config);
     Answer::warned(&trouble.into_iter().collect::<Vec<_>>())

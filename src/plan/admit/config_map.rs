@@ -9,6 +9,7 @@ use super::{ACTIVATION, Answer, config, one_line};
 use crate::model::config::flatten::{Flattened, Source};
 use crate::model::config::verdict;
 use crate::plan::environment::{Environment, merged, merged_alone};
+use crate::plan::readings::Readings;
 use crate::plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 
 /// Answers. `new` is `None` when the ConfigMap called `name` is deleted.
@@ -32,7 +33,8 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
     if !known {
         return Answer::default();
     }
-    let env = Environment::of(snapshot);
+    let known = &mut Readings::default();
+    let env = Environment::of(snapshot, known);
     let active = env.active_partitions();
     let before = troubles(snapshot, &active);
     let (old, brought): (Vec<_>, Vec<_>) =
@@ -41,7 +43,7 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
         return Answer::refused(ACTIVATION, brought.join("; "));
     }
     let mut warnings: Vec<_> = old.into_iter().map(|trouble| format!("still: {trouble}")).collect();
-    warnings.extend(opened(&env, &Environment::of(&after)));
+    warnings.extend(opened(&env, &Environment::of(&after, known)));
     warnings.extend(put_back(snapshot, &env, name, new));
     Answer::warned(&warnings)
 }

@@ -8,6 +8,7 @@ use super::{QueueAcl, Versions, decided};
 use crate::model::identity::Identity;
 use crate::model::queue::QueuePath;
 use crate::plan::delegation::{Administrators, content, not_administered, shown};
+use crate::plan::readings::Readings;
 use crate::plan::snapshot::{QueueAclSpec, Snapshot};
 use crate::text::diag::quoted;
 
@@ -21,7 +22,7 @@ pub(super) fn permit(
     let name = new.as_ref().or(old.as_ref()).map(|entry| entry.meta.name.as_str()).unwrap_or_default();
     let mut without = snapshot.clone();
     without.queue_acls.retain(|entry| entry.meta.name != name);
-    let Some(decided) = decided(&without) else {
+    let Some(decided) = decided(&without, &mut Readings::default()) else {
         return Err("there is no YuniKornConfig that says who administers what".to_owned());
     };
     let base = decided.base_tree.as_ref().ok_or_else(|| {

@@ -9,12 +9,16 @@ pub mod config_map;
 mod delegation;
 mod queue_acl;
 
+use std::borrow::Borrow;
+use std::sync::Arc;
+
 use super::access_tests::AccessTest;
 use super::conditions::{Finding, Reason, Status};
 use super::decide::{self, Decided};
 use super::policy;
+use super::readings::Readings;
 use super::snapshot::{
-    AdmissionPolicySpec, ConfigMemory, ConfigSpec, Delegation, Entry, QueueAclInForce, QueueAclSpec, Snapshot,
+    AdmissionPolicySpec, ConfigMemory, ConfigSpec, Delegation, Entry, QueueAclEntry, Snapshot,
 };
 use crate::access::Tree;
 use crate::access::diff::{between, impact};
@@ -40,7 +44,7 @@ const ACCESS_TEST: &str = "access_test";
 const ACTIVATION: &str = "activation";
 
 /// A `QueueAcl` as the plan sees it.
-pub type QueueAcl = Entry<QueueAclSpec, QueueAclInForce>;
+pub type QueueAcl = Arc<QueueAclEntry>;
 /// An `AdmissionPolicy` as the plan sees it.
 pub type AdmissionPolicy = Entry<AdmissionPolicySpec, AdmissionPolicySpec>;
 /// A `YuniKornConfig` as the plan sees it.
@@ -59,7 +63,7 @@ pub struct Versions<T> {
 #[derive(Debug, Clone)]
 pub enum Change {
     /// A `QueueAcl`.
-    QueueAcl(Box<Versions<QueueAcl>>),
+    QueueAcl(Versions<QueueAcl>),
     /// An `AdmissionPolicy`.
     AdmissionPolicy(Box<Versions<AdmissionPolicy>>),
     /// A `YuniKornConfig`.
@@ -140,8 +144,8 @@ fn config(snapshot: &Snapshot) -> Option<(&YuniKornConfig, &ConfigSpec)> {
     Some((config, config.spec.as_ref().ok()?))
 }
 
-fn decided(snapshot: &Snapshot) -> Option<Decided<'_>> {
-    config(snapshot).map(|(config, spec)| decide::decided(snapshot, config, spec))
+fn decided<'s>(snapshot: &'s Snapshot, known: &mut Readings) -> Option<Decided<'s>> {
+    config(snapshot).map(|(config, spec)| decide::decided(snapshot, config, spec, known))
 }
 
 /// Answers. `snapshot` is what is there now.
@@ -207,14 +211,15 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> 
     let mut after = snapshot.clone();
     after.config = Some(new.clone());
     let elsewhere = config(snapshot).map(|(_, old)| old) != new.spec.as_ref().ok();
-    let (Some(is), true) = (decided(&after), elsewhere) else { return Answer::default() };
+    let known = &mut Readings::default();
+    let (Some(is), true) = (decided(&after, known), elsewhere) else { return Answer::default() };
     let mut warnings = standing(&is);
     // Another base or output has not been read yet: its ConfigMaps say nothing here.
     let same_maps = config(snapshot).zip(config(&after)).is_none_or(|((_, old), (_, new))| {
         (&old.base_config_map, &old.output_config_map) == (&new.base_config_map, &new.output_config_map)
     });
     if same_maps && snapshot.config.is_some() {
-        let was = decided(snapshot);
+        let was = decided(snapshot, known);
         warnings.push(change(was.as_ref().and_then(queues), queues(&is)));
     }
     Answer::warned(&warnings)
@@ -232,7 +237,7 @@ fn standing(decided: &Decided<'_>) -> Vec<String> {
 
 /// The queues that are wanted; where there are none, those in force.
 fn queues<'d>(decided: &'d Decided<'_>) -> Option<&'d Config> {
-    decided.wanted.as_ref().or(decided.env.tree.as_ref())
+    decided.wanted.as_deref().or(decided.env.tree.as_deref())
 }
 
 /// What changes for whom, in one line.
@@ -245,12 +250,8 @@ fn change(was: Option<&Config>, is: Option<&Config>) -> String {
 }
 
 /// Puts the new version in the place of the old one.
-fn put<S: Clone, M: Clone>(
-    entries: &mut Vec<Entry<S, M>>,
-    old: Option<&Entry<S, M>>,
-    new: Option<&Entry<S, M>>,
-) {
-    let name = new.or(old).map(|entry| entry.meta.name.clone()).unwrap_or_default();
-    entries.retain(|entry| entry.meta.name != name);
+fn put<E: Borrow<Entry<S, M>> + Clone, S, M>(entries: &mut Vec<E>, old: Option<&E>, new: Option<&E>) {
+    let name = new.or(old).map(|entry| entry.borrow().meta.name.clone()).unwrap_or_default();
+    entries.retain(|entry| entry.borrow().meta.name != name);
     entries.extend(new.cloned());
 }

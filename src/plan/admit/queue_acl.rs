@@ -8,6 +8,7 @@ use crate::model::acl::codes::DROPS;
 use crate::model::identity::Identity;
 use crate::plan::conditions::Reason;
 use crate::plan::decide::Decided;
+use crate::plan::readings::Readings;
 use crate::plan::report::queue_acl::without_effect;
 use crate::plan::resolve::{self, Resolved};
 use crate::plan::snapshot::Snapshot;
@@ -26,7 +27,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, who: Opt
         // Labels and the like: whatever is wrong was wrong before.
         return Answer::default();
     }
-    let faults = new.as_ref().map(resolve::faults).unwrap_or_default();
+    let faults = new.as_deref().map(resolve::faults).unwrap_or_default();
     // A dropped name makes the object Invalid, which its status will say. What cannot be read at all is refused.
     let wrong: Vec<_> = faults.iter().filter(|fault| !DROPS.contains(&fault.code)).collect();
     if !wrong.is_empty() {
@@ -34,7 +35,8 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, who: Opt
     }
     let mut after = snapshot.clone();
     put(&mut after.queue_acls, old.as_ref(), new.as_ref());
-    let Some(is) = decided(&after) else {
+    let known = &mut Readings::default();
+    let Some(is) = decided(&after, known) else {
         return Answer::warned(&[
             "there is no YuniKornConfig named `default` that can be read, so nothing is written".to_owned(),
         ]);
@@ -46,7 +48,7 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, who: Opt
     {
         return Answer::refused(DELEGATION, refusal.message.clone());
     }
-    let was = decided(snapshot);
+    let was = decided(snapshot, known);
     let (was, wanted) = (was.as_ref().and_then(queues), queues(&is));
     let mut warnings = match access_test::judge(&snapshot.access_tests, was, wanted) {
         Ok(warnings) => warnings,

@@ -46,15 +46,19 @@ pub(in crate::plan) fn report(
     before: Option<&QueueAclInForce>,
     facts: &Facts<'_>,
 ) -> Report {
-    let mut findings = vec![accepted(object, facts)];
+    let decided =
+        object.contribution().map(|contribution| decided(contribution, facts.grants)).unwrap_or_default();
+    let taken = taken(&decided);
+    let mut findings = vec![accepted(object, taken.as_deref())];
     let mut in_force = if object.judged { None } else { before.cloned() };
     if !object.judged {
         let message = "there is no queue tree to write it into";
         findings.push(Finding::no(Type::Programmed, Reason::ConfigNotReady, message));
     }
     if let Some(contribution) = object.contribution() {
-        let programmed =
-            facts.target.programmed(holds(facts.written, contribution, facts), object.outcome.is_ok());
+        let programmed = facts
+            .target
+            .programmed(holds(facts.written, contribution, &decided, facts), object.outcome.is_ok());
         in_force = match (&object.outcome, programmed.status) {
             (Ok(contribution), Status::True) => Some(contribution.in_force()),
             _ => before.cloned(),
@@ -62,7 +66,7 @@ pub(in crate::plan) fn report(
         let written = programmed.status == Status::True;
         findings.push(programmed);
         findings.push(effective(contribution, facts));
-        if written && let Some(loaded) = unconfirmed(contribution, facts) {
+        if written && let Some(loaded) = unconfirmed(contribution, &decided, facts) {
             // Not a condition of its own: what the scheduler runs stands on the YuniKornConfig. But without it the object is not ready.
             findings.push(loaded.clone());
         }
@@ -73,7 +77,7 @@ pub(in crate::plan) fn report(
     let text = |right| object.contribution().map_or_else(String::new, |c| column(c.grant(right)));
     Report {
         status: QueueAclStatus { submit: text(Right::Submit), admin: text(Right::Admin), in_force },
-        taken: object.outcome.as_ref().ok().and_then(|contribution| taken(contribution, facts.grants)),
+        taken: taken.filter(|_| object.outcome.is_ok()),
         findings,
     }
 }
@@ -87,7 +91,7 @@ fn column(grant: Option<&Acl>) -> String {
     }
 }
 
-fn accepted(object: &Resolved, facts: &Facts<'_>) -> Finding {
+fn accepted(object: &Resolved, taken: Option<&str>) -> Finding {
     let contribution = match &object.outcome {
         Err(refusal) if refusal.reason == Reason::ConfigNotReady => {
             return Finding::unknown(Type::Accepted, refusal.reason, refusal.message.clone());
@@ -102,16 +106,17 @@ fn accepted(object: &Resolved, facts: &Facts<'_>) -> Finding {
         })
         .collect();
     let mut message = format!("grants {} on queue `{}`", rights.join(", "), contribution.queue);
-    if let Some(taken) = taken(contribution, facts.grants) {
+    if let Some(taken) = taken {
         message.push_str("; ");
-        message.push_str(&taken);
+        message.push_str(taken);
     }
     Finding::yes(Type::Accepted, Reason::Accepted, with_warnings(message, &object.warnings))
 }
 
 /// Who has access by the base's own ACL of the queue, and loses it.
-fn taken(contribution: &Contribution, grants: &Grants) -> Option<String> {
-    let parts: Vec<_> = decided(contribution, grants)
+fn taken(decided: &[(Right, &Decided)]) -> Option<String> {
+    let parts: Vec<_> = decided
+        .iter()
         .filter(|(_, decided)| !decided.taken.is_nobody())
         .map(|(right, decided)| {
             format!(
@@ -125,26 +130,27 @@ fn taken(contribution: &Contribution, grants: &Grants) -> Option<String> {
 }
 
 /// What was decided for the rights that a contribution sets.
-fn decided<'a>(
-    contribution: &'a Contribution,
-    grants: &'a Grants,
-) -> impl Iterator<Item = (Right, &'a Decided)> {
-    Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some()).filter_map(|right| {
-        let place = (contribution.partition.clone(), contribution.queue.clone(), right);
-        grants.get(&place).map(|decided| (right, decided))
-    })
+fn decided<'g>(contribution: &Contribution, grants: &'g Grants) -> Vec<(Right, &'g Decided)> {
+    let set = Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some());
+    let of = |right| grants.get(&contribution.partition, &contribution.queue, right);
+    set.filter_map(|right| of(right).map(|decided| (right, decided))).collect()
 }
 
 /// Whether `tree` says about the contribution's queue what was decided. When nothing could be rendered: whether it grants at least
 /// what the object grants.
-fn holds(tree: Option<&Config>, contribution: &Contribution, facts: &Facts<'_>) -> bool {
+fn holds(
+    tree: Option<&Config>,
+    contribution: &Contribution,
+    decided: &[(Right, &Decided)],
+    facts: &Facts<'_>,
+) -> bool {
     let queue = tree
         .and_then(|tree| tree.partition(&contribution.partition))
         .and_then(|p| p.queue(&contribution.queue));
     let Some(queue) = queue else { return false };
-    decided(contribution, facts.grants).all(|(right, decided)| {
-        let there = acl_of(queue, right);
-        match (facts.wanted, contribution.grant(right)) {
+    decided.iter().all(|(right, decided)| {
+        let there = acl_of(queue, *right);
+        match (facts.wanted, contribution.grant(*right)) {
             (Some(_), _) => there == decided.acl,
             (None, Some(grant)) => there.contains(grant),
             (None, None) => true,
@@ -153,9 +159,13 @@ fn holds(tree: Option<&Config>, contribution: &Contribution, facts: &Facts<'_>) 
 }
 
 /// Condition `Loaded`, if what the object grants was not yet seen to run.
-fn unconfirmed<'a>(contribution: &Contribution, facts: &Facts<'a>) -> Option<&'a Finding> {
+fn unconfirmed<'a>(
+    contribution: &Contribution,
+    decided: &[(Right, &Decided)],
+    facts: &Facts<'a>,
+) -> Option<&'a Finding> {
     let loaded = facts.loaded.filter(|finding| finding.status != Status::True)?;
-    (!holds(facts.proven, contribution, facts)).then_some(loaded)
+    (!holds(facts.proven, contribution, decided, facts)).then_some(loaded)
 }
 
 fn effective(contribution: &Contribution, facts: &Facts<'_>) -> Finding {

@@ -1,15 +1,17 @@
 //! What is said to a change before it is stored.
 
+use std::sync::Arc;
+
 use super::delegation::{by, teams, who};
 use super::*;
 use crate::model::identity::Identity;
 use crate::model::right::Right;
 use crate::plan::admit::{Answer, Asked, Change, Versions, admit};
 
-type Object = Entry<QueueAclSpec, QueueAclInForce>;
+type Object = Arc<QueueAclEntry>;
 
 pub(super) fn asked(by: &Identity, may_escalate: bool, old: Option<Object>, new: Option<Object>) -> Asked {
-    Asked { by: by.clone(), may_escalate, change: Change::QueueAcl(Box::new(Versions { old, new })) }
+    Asked { by: by.clone(), may_escalate, change: Change::QueueAcl(Versions { old, new }) }
 }
 
 /// A cluster administrator creates an object.
@@ -256,7 +258,7 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
     );
     no(
         "an unreadable object",
-        Some(Object { spec: Err(Vec::new()), ..mine.clone() }),
+        Some(Arc::new(QueueAclEntry { spec: Err(Vec::new()), ..(*mine).clone() })),
         None,
         "cannot be read",
     );

@@ -1,12 +1,14 @@
 //! Objects in the name of a queue's administrator: which of them count.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 
 use super::*;
 use crate::model::identity::Identity;
 use crate::model::right::Right;
 
-type Object = Entry<QueueAclSpec, QueueAclInForce>;
+type Object = Arc<QueueAclEntry>;
 
 /// sue administers root.prod, group qa root.test.
 pub(super) const TEAMS: &str = "\
@@ -97,7 +99,7 @@ fn nobody_takes_away_what_cluster_administrators_grant() {
     let mut object = by(&who("sue", &[]), "d", "root.prod", Right::Submit, "ann");
     let snapshot = teams(Delegation::Enabled, vec![object.clone()]);
     assert_eq!(submit_of(&settled(&snapshot).snapshot, "root.prod"), "ann,pat");
-    object.spec.as_mut().unwrap().base_acl = BaseAcl::Replace;
+    spec_of(&mut object).base_acl = BaseAcl::Replace;
     assert_eq!(accepted(&teams(Delegation::Enabled, vec![object]), "d"), NO);
 }
 
@@ -132,7 +134,7 @@ fn nobody_lifts_themselves() {
 #[test]
 fn what_was_in_force_ends_with_the_right_it_rests_on() {
     let mut first = submit("first", "root.test", "x");
-    first.spec.as_mut().unwrap().admin = Some(Grant::Raw("tmp".into()));
+    spec_of(&mut first).admin = Some(Grant::Raw("tmp".into()));
     let second = by(&who("tmp", &[]), "second", "root.test", Right::Submit, "ann");
     let before = settled(&teams(Delegation::Enabled, vec![first, second]));
     assert!(text(&before.snapshot).contains("ann"));
@@ -141,12 +143,12 @@ fn what_was_in_force_ends_with_the_right_it_rests_on() {
     assert_eq!(accepted(&after, "second"), NO);
     assert!(!text(&settled(&after).snapshot).contains("ann"));
     // Nor does a typo keep it: the last valid version is judged, too.
-    after.queue_acls[0].spec.as_mut().unwrap().queue = "root.tset".into();
+    spec_of(&mut after.queue_acls[0]).queue = "root.tset".into();
     let kept = settled(&after);
     assert_eq!(acl_condition(&kept.plan, "second", "Accepted"), "False/QueueNotFound");
     assert!(!text(&kept.snapshot).contains("ann"));
     // An object that cannot be read at all is judged by what status remembers.
-    after.queue_acls[0].spec = Err(Vec::new());
+    Arc::make_mut(&mut after.queue_acls[0]).spec = Err(Vec::new());
     assert!(!text(&settled(&after).snapshot).contains("ann"));
 }
 

@@ -12,6 +12,7 @@ mod policies;
 mod properties;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -82,8 +83,8 @@ fn spec(snapshot: &mut Snapshot) -> &mut ConfigSpec {
 }
 
 /// A `QueueAcl` that sets submit to a raw ACL.
-fn submit(name: &str, queue: &str, acl: &str) -> Entry<QueueAclSpec, QueueAclInForce> {
-    entry(
+fn submit(name: &str, queue: &str, acl: &str) -> Arc<QueueAclEntry> {
+    Arc::new(entry(
         name,
         QueueAclSpec {
             partition: "default".into(),
@@ -95,14 +96,16 @@ fn submit(name: &str, queue: &str, acl: &str) -> Entry<QueueAclSpec, QueueAclInF
             expires_at: None,
             delegated_by: None,
         },
-    )
+    ))
 }
 
-fn with(
-    mut object: Entry<QueueAclSpec, QueueAclInForce>,
-    change: impl FnOnce(&mut QueueAclSpec),
-) -> Entry<QueueAclSpec, QueueAclInForce> {
-    change(object.spec.as_mut().unwrap());
+/// The spec of an object that can be read.
+fn spec_of(object: &mut Arc<QueueAclEntry>) -> &mut QueueAclSpec {
+    Arc::make_mut(object).spec.as_mut().unwrap()
+}
+
+fn with(mut object: Arc<QueueAclEntry>, change: impl FnOnce(&mut QueueAclSpec)) -> Arc<QueueAclEntry> {
+    change(spec_of(&mut object));
     object
 }
 

@@ -130,15 +130,15 @@ fn an_object_that_becomes_invalid_keeps_its_last_valid_version_in_force() {
         |spec| spec.partition = "gpu".into(),
     ];
     for (typo, reason) in typos.into_iter().zip(["Invalid", "QueueNotFound", "PartitionNotFound"]) {
-        typo(broken.queue_acls[0].spec.as_mut().unwrap());
+        typo(spec_of(&mut broken.queue_acls[0]));
         let settled = settled(&broken);
         assert_eq!(submit_of(&settled.snapshot, "root.prod"), "ann");
         assert_eq!(acl_condition(&settled.plan, "a", "Accepted"), format!("False/{reason}"));
         assert_eq!(acl_condition(&settled.plan, "a", "Programmed"), "True/LastValidKept");
         assert_at_rest(&settled);
-        broken.queue_acls[0].spec = submit("a", "root.prod", "ann").spec;
+        Arc::make_mut(&mut broken.queue_acls[0]).spec = submit("a", "root.prod", "ann").spec.clone();
     }
-    broken.queue_acls[0].spec = Err(vec![]);
+    Arc::make_mut(&mut broken.queue_acls[0]).spec = Err(vec![]);
     assert_eq!(submit_of(&settled(&broken).snapshot, "root.prod"), "ann", "also when it cannot be decoded");
     broken.queue_acls.clear();
     assert_eq!(submit_of(&settled(&broken).snapshot, "root.prod"), "sue dev", "but not when it is deleted");
@@ -159,7 +159,7 @@ fn a_kept_grant_ends_when_it_would_have_ended() {
     let end: Timestamp = "2026-06-01T13:00:00Z".parse().unwrap();
     snapshot.queue_acls = vec![with(submit("a", "root.prod", "ann"), |spec| spec.expires_at = Some(end))];
     let mut broken = settled(&snapshot).snapshot;
-    broken.queue_acls[0].spec = Err(vec![]);
+    Arc::make_mut(&mut broken.queue_acls[0]).spec = Err(vec![]);
     assert_eq!(plan(&broken).wake_at, Some(end));
     broken.now = end;
     assert_eq!(submit_of(&settled(&broken).snapshot, "root.prod"), "sue dev");

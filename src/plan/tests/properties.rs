@@ -6,6 +6,7 @@ use super::*;
 use crate::model::acl::{self, Acl};
 use crate::model::right::Right;
 use crate::plan::grants::acl_of;
+use crate::plan::{Readings, plan_again};
 
 const QUEUES: [&str; 5] = ["root", "root.prod", "root.prod.etl", "root.test", "root.gone"];
 
@@ -52,7 +53,7 @@ fn random_cluster() -> impl Strategy<Value = Snapshot> {
     prop::collection::vec(object(), 0..6).prop_map(|specs| {
         let mut snapshot = cluster(BASE);
         snapshot.queue_acls =
-            specs.into_iter().enumerate().map(|(i, spec)| entry(&format!("o{i}"), spec)).collect();
+            specs.into_iter().enumerate().map(|(i, spec)| Arc::new(entry(&format!("o{i}"), spec))).collect();
         snapshot
     })
 }
@@ -93,6 +94,22 @@ proptest! {
     }
 
     #[test]
+    fn what_was_read_for_other_plans_changes_none(snapshots in prop::collection::vec((random_cluster(), any::<bool>()), 1..6)) {
+        let mut known = Readings::default();
+        for (mut snapshot, open) in snapshots {
+            if open {
+                let open = BASE.replace("'sue dev'", "'*'");
+                snapshot.base = Some(map(YUNIKORN_DEFAULTS, &[(KEY, &open)]));
+                snapshot.defaults.clone_from(&snapshot.base);
+            }
+            let done = settled(&snapshot).snapshot;
+            for snapshot in [&snapshot, &done, &snapshot, &done, &done] {
+                prop_assert_eq!(plan_again(snapshot, &mut known), plan(snapshot));
+            }
+        }
+    }
+
+    #[test]
     fn no_queue_gets_more_than_the_base_and_the_objects_grant(snapshot in random_cluster()) {
         let base = config::verdict(BASE, &[]).config.unwrap();
         let after = tree(&settled(&snapshot).snapshot);
@@ -114,7 +131,7 @@ proptest! {
         let before = tree(&settled(&snapshot).snapshot);
         let mut more = snapshot;
         let extra = QueueAclSpec { base_acl: BaseAcl::Extend, ..spec };
-        more.queue_acls.push(entry("extra", extra));
+        more.queue_acls.push(Arc::new(entry("extra", extra)));
         let after = tree(&settled(&more).snapshot);
         for queue in QUEUES {
             for right in Right::ALL {

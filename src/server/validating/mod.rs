@@ -189,7 +189,7 @@ fn change(asked: &Asked) -> Result<Change, String> {
     let (old, new) = (object(&asked.old)?, object(&asked.object)?);
     let (old, new) = (old.as_ref(), new.as_ref());
     Ok(match asked.kind.as_str() {
-        "QueueAcl" => Change::QueueAcl(Box::new(versions(old, new, convert::queue_acl))),
+        "QueueAcl" => Change::QueueAcl(versions(old, new, |object| Arc::new(convert::queue_acl(object)))),
         "AdmissionPolicy" => Change::AdmissionPolicy(Box::new(versions(old, new, convert::admission_policy))),
         "YuniKornConfig" => Change::YuniKornConfig(Box::new(versions(old, new, convert::yunikorn_config))),
         "QueueAccessTest" => Change::QueueAccessTest(Box::new(versions(old, new, access_test::access_test))),

@@ -7,7 +7,7 @@ use super::place::{
 };
 use super::{Pair, Splice, refuse};
 use crate::text::diag::{Diagnostic, Span};
-use crate::text::yaml::{Kind, Node, Style};
+use crate::text::yaml::{KindIn, NodeIn, Style};
 
 /// Splices what `change` removes and adds.
 pub(super) fn splice(
@@ -100,8 +100,8 @@ fn pulled_up(change: &Change<'_, '_>, text: &str) -> Option<usize> {
 ///
 /// A block scalar above owns the line breaks behind it: they stay, and it gets no more of them.
 fn without_line(
-    pair: &Pair,
-    before: Option<&Pair>,
+    pair: &Pair<'_>,
+    before: Option<&Pair<'_>>,
     last: &mut usize,
     text: &str,
 ) -> Result<Splice, Diagnostic> {
@@ -122,13 +122,13 @@ fn without_line(
 }
 
 /// The indicators (`|+`) of the block scalar that the node ends with.
-fn block_scalar_header<'t>(text: &'t str, mut node: &Node) -> Option<&'t str> {
+fn block_scalar_header<'t>(text: &'t str, mut node: &NodeIn<'_>) -> Option<&'t str> {
     loop {
         node = match &node.kind {
-            Kind::Scalar { style: Style::Literal | Style::Folded, .. } => break,
-            Kind::Scalar { .. } => return None,
-            Kind::Sequence(items) => items.last()?,
-            Kind::Mapping(pairs) => &pairs.last()?.1,
+            KindIn::Scalar { style: Style::Literal | Style::Folded, .. } => break,
+            KindIn::Scalar { .. } => return None,
+            KindIn::Sequence(items) => items.last()?,
+            KindIn::Mapping(pairs) => &pairs.last()?.1,
         };
     }
     text.get(content(text, node.span)..)?.split([' ', '\t', '\n', '\r']).next()

@@ -8,7 +8,7 @@ use super::place::{explicit_key, indicator};
 use super::quote::{self, Quote};
 use super::{Edit, Pair, Splice, Step, block, flow, refuse};
 use crate::text::diag::{Diagnostic, Span};
-use crate::text::yaml::{Kind, Node, Style};
+use crate::text::yaml::{KindIn, NodeIn, Style};
 
 /// What happens to one pair of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) enum Fate<'e> {
 /// All changes of one mapping.
 pub(super) struct Change<'t, 'e> {
     path: &'e [Step],
-    pub(super) pairs: &'t [Pair],
+    pub(super) pairs: &'t [Pair<'t>],
     /// The place of the opening brace, if the mapping is written in braces.
     open: Option<usize>,
     /// The quotes of what is added.
@@ -35,23 +35,14 @@ pub(super) struct Change<'t, 'e> {
 /// The edits by mapping, in the order in which the mappings are first named.
 pub(super) fn changes<'t, 'e>(
     text: &'t str,
-    tree: &'t Node,
+    tree: &'t NodeIn<'t>,
     edits: &'e [Edit],
 ) -> Result<Vec<Change<'t, 'e>>, Diagnostic> {
     let mut finder = Finder::new(text, tree);
     let mut changes: Vec<Change<'t, 'e>> = Vec::new();
     let mut by_path: HashMap<&[Step], usize> = HashMap::new();
-    let mut seen: HashMap<(&[Step], &str), Option<&str>> = HashMap::new();
+    let mut seen: HashMap<(usize, &str), Option<&str>> = HashMap::new();
     for edit in edits {
-        let value = edit.value.as_deref();
-        match seen.entry((&edit.path, &edit.key)) {
-            Entry::Occupied(before) if *before.get() == value => continue,
-            Entry::Occupied(_) => {
-                let message = format!("two edits disagree about `{}` in {}", edit.key, shown(&edit.path));
-                return Err(refuse(message));
-            }
-            Entry::Vacant(new) => _ = new.insert(value),
-        }
         let index = match by_path.entry(&edit.path) {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(new) => {
@@ -59,6 +50,15 @@ pub(super) fn changes<'t, 'e>(
                 *new.insert(changes.len() - 1)
             }
         };
+        let value = edit.value.as_deref();
+        match seen.entry((index, &edit.key)) {
+            Entry::Occupied(before) if *before.get() == value => continue,
+            Entry::Occupied(_) => {
+                let message = format!("two edits disagree about `{}` in {}", edit.key, shown(&edit.path));
+                return Err(refuse(message));
+            }
+            Entry::Vacant(new) => _ = new.insert(value),
+        }
         if let Some(change) = changes.get_mut(index) {
             change.include(text, edit)?;
         }
@@ -70,7 +70,7 @@ impl<'t, 'e> Change<'t, 'e> {
     fn new(text: &str, path: &'e [Step], found: &Found<'t>) -> Self {
         let Found { pairs, open } = *found;
         let double_quoted =
-            |(key, _): &Pair| matches!(key.kind, Kind::Scalar { style: Style::DoubleQuoted, .. });
+            |(key, _): &Pair<'_>| matches!(key.kind, KindIn::Scalar { style: Style::DoubleQuoted, .. });
         let json = open.is_some()
             && if pairs.is_empty() {
                 text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '['])
@@ -109,9 +109,9 @@ impl<'t, 'e> Change<'t, 'e> {
         Ok(())
     }
 
-    fn refuse_pair(&self, text: &str, key: &str, pair: &Pair) -> Result<(), Diagnostic> {
+    fn refuse_pair(&self, text: &str, key: &str, pair: &Pair<'_>) -> Result<(), Diagnostic> {
         let value = &pair.1;
-        if !matches!(value.kind, Kind::Scalar { .. }) {
+        if !matches!(value.kind, KindIn::Scalar { .. }) {
             return Err(refuse(format!("`{key}` in {} is not a scalar", shown(self.path))).at(value.span));
         }
         if value.shared && value.alias.is_none() {
@@ -129,13 +129,13 @@ impl<'t, 'e> Change<'t, 'e> {
     }
 
     /// The pairs that stay, with their index.
-    pub(super) fn survivors(&self) -> impl Iterator<Item = (usize, &'t Pair)> {
-        let stays = |(_, (_, fate)): &(usize, (&Pair, &Fate<'_>))| **fate != Fate::Remove;
+    pub(super) fn survivors(&self) -> impl Iterator<Item = (usize, &'t Pair<'t>)> {
+        let stays = |(_, (_, fate)): &(usize, (&Pair<'_>, &Fate<'_>))| **fate != Fate::Remove;
         self.pairs.iter().zip(&self.fates).enumerate().filter(stays).map(|(index, (pair, _))| (index, pair))
     }
 
     /// The pairs that go, each with the last pair in front of it that stays.
-    pub(super) fn removed(&self) -> impl Iterator<Item = (&'t Pair, Option<&'t Pair>)> {
+    pub(super) fn removed(&self) -> impl Iterator<Item = (&'t Pair<'t>, Option<&'t Pair<'t>>)> {
         let pairs = self.pairs.iter().zip(&self.fates).scan(None, |last, (pair, fate)| {
             let before = *last;
             if *fate != Fate::Remove {
@@ -148,14 +148,14 @@ impl<'t, 'e> Change<'t, 'e> {
 
     /// The pair behind which keys are added: the last one of the first run of scalars. A block scalar ends the run, because what
     /// follows it can change what it holds. `None`: in front of all.
-    pub(super) fn added_behind(&self) -> Option<(usize, &'t Pair)> {
-        let is_inline = |(index, (_, value)): &(usize, &Pair)| match &value.kind {
+    pub(super) fn added_behind(&self) -> Option<(usize, &'t Pair<'t>)> {
+        let is_inline = |(index, (_, value)): &(usize, &Pair<'_>)| match &value.kind {
             _ if value.alias.is_some() => true,
-            Kind::Scalar { style: Style::Literal | Style::Folded, .. } => {
+            KindIn::Scalar { style: Style::Literal | Style::Folded, .. } => {
                 matches!(self.fates.get(*index), Some(Fate::Set(..)))
             }
-            Kind::Scalar { .. } => true,
-            Kind::Sequence(_) | Kind::Mapping(_) => false,
+            KindIn::Scalar { .. } => true,
+            KindIn::Sequence(_) | KindIn::Mapping(_) => false,
         };
         self.survivors().take_while(is_inline).last()
     }
@@ -182,19 +182,43 @@ impl<'t, 'e> Change<'t, 'e> {
         Ok(())
     }
 
-    /// Makes this change in the tree of the text.
-    pub(super) fn expect(&self, tree: &mut Node) {
-        let Some(Kind::Mapping(pairs)) = follow(tree, self.path).map(|node| &mut node.kind) else {
+    /// What comes of this change in the tree of the text.
+    pub(super) fn into_expected(self) -> Expected<'e> {
+        Expected {
+            path: self.path,
+            behind: self.added_behind().map(|(index, _)| index),
+            added: self.added.iter().map(|(key, value)| self.expected_pair(key, value)).collect(),
+            fates: self.fates,
+        }
+    }
+
+    fn expected_pair(&self, key: &str, value: &str) -> Pair<'static> {
+        (scalar(key, quote::key(key, self.quote).1), scalar(value, self.quote.carrying(value).style()))
+    }
+}
+
+/// What comes of a [`Change`].
+pub(super) struct Expected<'e> {
+    path: &'e [Step],
+    fates: Vec<Fate<'e>>,
+    added: Vec<Pair<'static>>,
+    /// Behind which of the old pairs; `None`: in front of all.
+    behind: Option<usize>,
+}
+
+impl Expected<'_> {
+    /// Makes the change in the tree.
+    pub(super) fn make(self, tree: &mut NodeIn<'_>) {
+        let Some(KindIn::Mapping(pairs)) = follow(tree, self.path).map(|node| &mut node.kind) else {
             return;
         };
-        let behind = self.added_behind().map(|(index, _)| index);
-        let mut added =
-            self.added.iter().map(|(key, value)| self.expected_pair(key, value)).collect::<Vec<_>>();
+        let Self { fates, added, behind, .. } = self;
+        let mut added: Vec<Pair<'_>> = added;
         let old = std::mem::take(pairs);
         if behind.is_none() {
             pairs.append(&mut added);
         }
-        for (index, ((key, value), fate)) in old.into_iter().zip(&self.fates).enumerate() {
+        for (index, ((key, value), fate)) in old.into_iter().zip(&fates).enumerate() {
             match fate {
                 Fate::Keep => pairs.push((key, value)),
                 Fate::Set(value, quote) => pairs.push((key, scalar(value, quote.style()))),
@@ -205,13 +229,9 @@ impl<'t, 'e> Change<'t, 'e> {
             }
         }
     }
-
-    fn expected_pair(&self, key: &str, value: &str) -> Pair {
-        (scalar(key, quote::key(key, self.quote).1), scalar(value, self.quote.carrying(value).style()))
-    }
 }
 
-fn refuse_explicit(text: &str, (key, _): &Pair) -> Result<(), Diagnostic> {
+fn refuse_explicit(text: &str, (key, _): &Pair<'_>) -> Result<(), Diagnostic> {
     if explicit_key(text, key) {
         return Err(refuse("a key is written as `? key`").at(key.span).help("write it as `key: value`"));
     }
@@ -219,8 +239,8 @@ fn refuse_explicit(text: &str, (key, _): &Pair) -> Result<(), Diagnostic> {
 }
 
 /// Whether Go reads the value as this string already: a plain null is none.
-fn reads_as(node: &Node, value: &str) -> bool {
-    let Kind::Scalar { value: found, style } = &node.kind else {
+fn reads_as(node: &NodeIn<'_>, value: &str) -> bool {
+    let KindIn::Scalar { value: found, style } = &node.kind else {
         return false;
     };
     let is_null = *style == Style::Plain && matches!(value, "" | "~" | "null" | "Null" | "NULL");
@@ -228,15 +248,15 @@ fn reads_as(node: &Node, value: &str) -> bool {
 }
 
 /// Values in double quotes keep them; and what is JSON stays JSON.
-fn replaced_quote(value: &Node, quote: Quote) -> Quote {
+fn replaced_quote(value: &NodeIn<'_>, quote: Quote) -> Quote {
     match value.kind {
-        Kind::Scalar { style: Style::DoubleQuoted, .. } => Quote::Double,
+        KindIn::Scalar { style: Style::DoubleQuoted, .. } => Quote::Double,
         _ => quote,
     }
 }
 
 /// Writes `written` in place of the pair's value.
-fn set(text: &str, (key, value): &Pair, written: &str) -> Splice {
+fn set(text: &str, (key, value): &Pair<'_>, written: &str) -> Splice {
     let span = value.span;
     if span.start == span.end {
         return match indicator(text, key.span.end, b':') {
@@ -248,8 +268,8 @@ fn set(text: &str, (key, value): &Pair, written: &str) -> Splice {
 }
 
 /// The comment in the first line of a block scalar (`| # why`), which would go with the value.
-fn header_comment<'t>(text: &'t str, value: &Node) -> &'t str {
-    let Kind::Scalar { style: Style::Literal | Style::Folded, .. } = value.kind else {
+fn header_comment<'t>(text: &'t str, value: &NodeIn<'_>) -> &'t str {
+    let KindIn::Scalar { style: Style::Literal | Style::Folded, .. } = value.kind else {
         return "";
     };
     let written = text.get(value.span.start..value.span.end).unwrap_or_default();
@@ -258,17 +278,17 @@ fn header_comment<'t>(text: &'t str, value: &Node) -> &'t str {
     comment.and_then(|at| header.get(at..)).unwrap_or_default()
 }
 
-fn scalar(value: &str, style: Style) -> Node {
-    let kind = Kind::Scalar { value: value.to_owned().into(), style };
-    Node { kind, tag: None, alias: None, shared: false, span: Span::default(), line: 0 }
+fn scalar(value: &str, style: Style) -> NodeIn<'static> {
+    let kind = KindIn::Scalar { value: value.to_owned().into(), style };
+    NodeIn { kind, tag: None, alias: None, shared: false, span: Span::default(), line: 0 }
 }
 
 /// The node that a path leads to which was followed before.
-fn follow<'n>(mut node: &'n mut Node, path: &[Step]) -> Option<&'n mut Node> {
+fn follow<'n, 't>(mut node: &'n mut NodeIn<'t>, path: &[Step]) -> Option<&'n mut NodeIn<'t>> {
     for step in path {
         node = match (step, &mut node.kind) {
-            (Step::Index(index), Kind::Sequence(items)) => items.get_mut(*index)?,
-            (Step::Key(key), Kind::Mapping(pairs)) => {
+            (Step::Index(index), KindIn::Sequence(items)) => items.get_mut(*index)?,
+            (Step::Key(key), KindIn::Mapping(pairs)) => {
                 &mut pairs.iter_mut().find(|(found, _)| found.as_scalar() == Some(key))?.1
             }
             _ => return None,

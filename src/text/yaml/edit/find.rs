@@ -7,11 +7,11 @@ use super::place::{content, is};
 use super::{Pair, Step, refuse};
 use crate::text::diag::Diagnostic;
 use crate::text::yaml::decode::is_merge;
-use crate::text::yaml::{Kind, Node};
+use crate::text::yaml::{KindIn, NodeIn};
 
 /// A mapping that may be edited.
 pub(super) struct Found<'t> {
-    pub(super) pairs: &'t [Pair],
+    pub(super) pairs: &'t [Pair<'t>],
     /// The place of its opening brace, if it is written in braces.
     pub(super) open: Option<usize>,
 }
@@ -19,13 +19,13 @@ pub(super) struct Found<'t> {
 /// Follows paths in one tree.
 pub(super) struct Finder<'t> {
     text: &'t str,
-    root: &'t Node,
+    root: &'t NodeIn<'t>,
     /// The names of all anchors that an alias refers to; gathered when the first anchor is met on a path.
     referred: Option<HashSet<&'t str>>,
 }
 
 impl<'t> Finder<'t> {
-    pub(super) fn new(text: &'t str, root: &'t Node) -> Self {
+    pub(super) fn new(text: &'t str, root: &'t NodeIn<'t>) -> Self {
         Self { text, root, referred: None }
     }
 
@@ -41,7 +41,7 @@ impl<'t> Finder<'t> {
         }
         let here = || shown(path);
         self.refuse_shared(node, here)?;
-        let Kind::Mapping(pairs) = &node.kind else {
+        let KindIn::Mapping(pairs) = &node.kind else {
             return Err(refuse(format!("{} is not a mapping", here())).at(node.span));
         };
         let open = self.bracket(node);
@@ -53,12 +53,12 @@ impl<'t> Finder<'t> {
     }
 
     /// The place of the bracket that opens the list or mapping, if it is not written in lines.
-    fn bracket(&self, node: &Node) -> Option<usize> {
+    fn bracket(&self, node: &NodeIn<'_>) -> Option<usize> {
         let start = content(self.text, node.span);
         let (bracket, first) = match &node.kind {
-            Kind::Scalar { .. } => return None,
-            Kind::Sequence(items) => (b'[', items.first()),
-            Kind::Mapping(pairs) => (b'{', pairs.first().map(|(key, _)| key)),
+            KindIn::Scalar { .. } => return None,
+            KindIn::Sequence(items) => (b'[', items.first()),
+            KindIn::Mapping(pairs) => (b'{', pairs.first().map(|(key, _)| key)),
         };
         // In a block, the first key may itself be a `{mapping}`.
         let opens = is(self.text, start, bracket) && first.is_none_or(|first| first.span.start > start);
@@ -66,7 +66,7 @@ impl<'t> Finder<'t> {
     }
 
     /// An alias shows another place's text, and an anchored text is shown in other places.
-    fn refuse_shared(&mut self, node: &Node, here: impl Fn() -> String) -> Result<(), Diagnostic> {
+    fn refuse_shared(&mut self, node: &NodeIn<'_>, here: impl Fn() -> String) -> Result<(), Diagnostic> {
         if !node.shared {
             return Ok(());
         }
@@ -84,7 +84,7 @@ impl<'t> Finder<'t> {
 }
 
 /// The anchor's name, if one stands on the node.
-fn anchor<'t>(text: &'t str, node: &Node) -> Option<&'t str> {
+fn anchor<'t>(text: &'t str, node: &NodeIn<'_>) -> Option<&'t str> {
     if node.alias.is_some() {
         return None;
     }
@@ -93,7 +93,7 @@ fn anchor<'t>(text: &'t str, node: &Node) -> Option<&'t str> {
 }
 
 /// The names that the aliases in `root` refer to.
-fn referred(root: &Node) -> HashSet<&str> {
+fn referred<'n>(root: &'n NodeIn<'_>) -> HashSet<&'n str> {
     let mut names = HashSet::new();
     let mut open = vec![root];
     while let Some(node) = open.pop() {
@@ -102,22 +102,26 @@ fn referred(root: &Node) -> HashSet<&str> {
             continue;
         }
         match &node.kind {
-            Kind::Scalar { .. } => {}
-            Kind::Sequence(items) => open.extend(items),
-            Kind::Mapping(pairs) => open.extend(pairs.iter().flat_map(|(key, value)| [key, value])),
+            KindIn::Scalar { .. } => {}
+            KindIn::Sequence(items) => open.extend(items),
+            KindIn::Mapping(pairs) => open.extend(pairs.iter().flat_map(|(key, value)| [key, value])),
         }
     }
     names
 }
 
-fn child<'t>(node: &'t Node, step: &Step, here: impl Fn() -> String) -> Result<&'t Node, Diagnostic> {
+fn child<'t>(
+    node: &'t NodeIn<'t>,
+    step: &Step,
+    here: impl Fn() -> String,
+) -> Result<&'t NodeIn<'t>, Diagnostic> {
     match (step, &node.kind) {
-        (Step::Index(index), Kind::Sequence(items)) => match items.get(*index) {
+        (Step::Index(index), KindIn::Sequence(items)) => match items.get(*index) {
             Some(item) => Ok(item),
             None => Err(refuse(format!("{} has no item {index}", here())).at(node.span)),
         },
         (Step::Index(_), _) => Err(refuse(format!("{} is not a list", here())).at(node.span)),
-        (Step::Key(key), Kind::Mapping(pairs)) => match position(pairs, key)? {
+        (Step::Key(key), KindIn::Mapping(pairs)) => match position(pairs, key)? {
             Some(index) => pairs.get(index).map(|(_, value)| value),
             None => None,
         }
@@ -126,7 +130,7 @@ fn child<'t>(node: &'t Node, step: &Step, here: impl Fn() -> String) -> Result<&
     }
 }
 
-fn missing(node: &Node, pairs: &[Pair], key: &str, here: impl Fn() -> String) -> Diagnostic {
+fn missing(node: &NodeIn<'_>, pairs: &[Pair<'_>], key: &str, here: impl Fn() -> String) -> Diagnostic {
     let refusal = refuse(format!("{} has no key `{key}`", here())).at(node.span);
     if merges(pairs, key) {
         return refusal.help(format!("`{key}` comes through `<<`; write it out in this mapping"));
@@ -135,7 +139,7 @@ fn missing(node: &Node, pairs: &[Pair], key: &str, here: impl Fn() -> String) ->
 }
 
 /// The pair with this key.
-pub(super) fn position(pairs: &[Pair], key: &str) -> Result<Option<usize>, Diagnostic> {
+pub(super) fn position(pairs: &[Pair<'_>], key: &str) -> Result<Option<usize>, Diagnostic> {
     let mut found = pairs.iter().enumerate().filter(|(_, (found, _))| found.as_scalar() == Some(key));
     let first = found.next();
     match found.next() {
@@ -145,15 +149,15 @@ pub(super) fn position(pairs: &[Pair], key: &str) -> Result<Option<usize>, Diagn
 }
 
 /// Whether a merge key (`<<`) brings this key into the mapping.
-pub(super) fn merges(pairs: &[Pair], key: &str) -> bool {
+pub(super) fn merges(pairs: &[Pair<'_>], key: &str) -> bool {
     pairs.iter().any(|(merge, source)| is_merge(merge) && brings(source, key))
 }
 
-fn brings(source: &Node, key: &str) -> bool {
+fn brings(source: &NodeIn<'_>, key: &str) -> bool {
     match &source.kind {
-        Kind::Scalar { .. } => false,
-        Kind::Sequence(sources) => sources.iter().any(|source| brings(source, key)),
-        Kind::Mapping(pairs) => {
+        KindIn::Scalar { .. } => false,
+        KindIn::Sequence(sources) => sources.iter().any(|source| brings(source, key)),
+        KindIn::Mapping(pairs) => {
             pairs.iter().any(|(found, _)| found.as_scalar() == Some(key)) || merges(pairs, key)
         }
     }

@@ -19,12 +19,12 @@ pub(super) fn splice(change: &Change<'_, '_>, text: &str, open: usize, splices: 
 }
 
 /// The place of the comma behind the pair.
-fn comma(text: &str, pair: &Pair) -> Option<usize> {
+fn comma(text: &str, pair: &Pair<'_>) -> Option<usize> {
     indicator(text, pair_end(text, pair), b',').map(|end| end - 1)
 }
 
 /// Deletes a pair with the comma behind it, and with its line if it stands alone there.
-fn removal(text: &str, pair: &Pair) -> Splice {
+fn removal(text: &str, pair: &Pair<'_>) -> Splice {
     let start = pair.0.span.start;
     let comma = comma(text, pair);
     let end = comma.map_or(pair_end(text, pair), |comma| comma + 1);

@@ -16,8 +16,8 @@ mod place;
 mod proofs;
 mod quote;
 
-use super::parse::parse;
-use super::{EDIT, Kind, Node};
+use super::parse::parse_in;
+use super::{EDIT, KindIn, NodeIn};
 use crate::text::diag::{Diagnostic, Span};
 use change::{Change, changes};
 
@@ -58,24 +58,58 @@ pub struct Edit {
 /// # Errors
 /// [`super::EDIT`] when an edit cannot be made alone: the path leads nowhere, the value is no scalar, the key stands twice, is
 /// written as `? key` or would still come through a merge key after its removal, or an anchor or alias shares the place. And
-/// the errors of [`parse`].
+/// the errors of [`parse_in`].
 pub fn apply(text: &str, edits: &[Edit]) -> Result<String, Diagnostic> {
-    if edits.is_empty() {
-        return Ok(text.to_owned());
+    let draft = draft(text, edits)?;
+    if draft.expected.is_some() {
+        draft.proven()?;
     }
-    let Some(tree) = parse(text)? else {
+    Ok(draft.text)
+}
+
+/// A text with edits in it, which is not proven yet.
+#[derive(Debug)]
+pub struct Draft<'t> {
+    /// The text.
+    pub text: String,
+    /// How it should read; `None` where there are no edits, so that nothing needs a proof.
+    expected: Option<NodeIn<'t>>,
+}
+
+/// As [`apply`], for who reads the result themselves: they need [`Draft::proven`] anyway, and so it is read once.
+///
+/// # Errors
+/// As [`apply`], but for what the proof finds.
+pub fn draft<'t>(text: &'t str, edits: &[Edit]) -> Result<Draft<'t>, Diagnostic> {
+    if edits.is_empty() {
+        return Ok(Draft { text: text.to_owned(), expected: None });
+    }
+    let Some(mut tree) = parse_in(text)? else {
         return Err(refuse("the text holds no YAML document").help("write at least `partitions: []`"));
     };
     let changes = changes(text, &tree, edits)?;
-    let mut expected = tree.clone();
     let mut splices = Vec::new();
     for change in &changes {
         change.splice(text, &mut splices)?;
-        change.expect(&mut expected);
     }
-    let result = spliced(text, splices)?;
-    verify(&expected, &result)?;
-    Ok(result)
+    let expected: Vec<_> = changes.into_iter().map(Change::into_expected).collect();
+    for change in expected {
+        change.make(&mut tree);
+    }
+    Ok(Draft { text: spliced(text, splices)?, expected: Some(tree) })
+}
+
+impl Draft<'_> {
+    /// Re-reads the text: only the named values differ, or it refuses. What was read; `None` when the text has no document.
+    ///
+    /// # Errors
+    /// [`super::EDIT`] when something else than was asked for has changed; the errors of [`parse_in`] when there were no edits.
+    pub fn proven(&self) -> Result<Option<NodeIn<'_>>, Diagnostic> {
+        match &self.expected {
+            None => parse_in(&self.text),
+            Some(expected) => verify(expected, &self.text).map(Some),
+        }
+    }
 }
 
 fn refuse(message: impl Into<String>) -> Diagnostic {
@@ -83,7 +117,7 @@ fn refuse(message: impl Into<String>) -> Diagnostic {
 }
 
 /// A key with its value.
-type Pair = (Node, Node);
+type Pair<'t> = (NodeIn<'t>, NodeIn<'t>);
 
 /// A piece of the text and what stands there instead.
 #[derive(Debug)]
@@ -120,9 +154,9 @@ fn spliced(text: &str, mut splices: Vec<Splice>) -> Result<String, Diagnostic> {
 }
 
 /// Reads the result and compares it with what the edits mean.
-fn verify(expected: &Node, result: &str) -> Result<(), Diagnostic> {
+fn verify<'r>(expected: &NodeIn<'_>, result: &'r str) -> Result<NodeIn<'r>, Diagnostic> {
     let help = "make this change in the text by hand, or write this part of it more plainly";
-    let found = match parse(result) {
+    let found = match parse_in(result) {
         Ok(Some(found)) => found,
         Ok(None) => return Err(refuse("the edit would leave no YAML document").help(help)),
         Err(error) => {
@@ -131,21 +165,21 @@ fn verify(expected: &Node, result: &str) -> Result<(), Diagnostic> {
     };
     match difference(expected, &found) {
         Some(place) => Err(refuse("the edit would change more than was asked for").at(place.span).help(help)),
-        None => Ok(()),
+        None => Ok(found),
     }
 }
 
 /// The first node of `expected` that reads differently in `found`: another kind, content, style or tag. Places do not count.
-fn difference<'t>(expected: &'t Node, found: &Node) -> Option<&'t Node> {
+fn difference<'e, 't>(expected: &'e NodeIn<'t>, found: &NodeIn<'_>) -> Option<&'e NodeIn<'t>> {
     let differs = match (&expected.kind, &found.kind) {
         _ if expected.tag != found.tag => true,
-        (Kind::Scalar { value, style }, Kind::Scalar { value: other, style: other_style }) => {
+        (KindIn::Scalar { value, style }, KindIn::Scalar { value: other, style: other_style }) => {
             value != other || style != other_style
         }
-        (Kind::Sequence(items), Kind::Sequence(others)) if items.len() == others.len() => {
+        (KindIn::Sequence(items), KindIn::Sequence(others)) if items.len() == others.len() => {
             return items.iter().zip(others).find_map(|(item, other)| difference(item, other));
         }
-        (Kind::Mapping(pairs), Kind::Mapping(others)) if pairs.len() == others.len() => {
+        (KindIn::Mapping(pairs), KindIn::Mapping(others)) if pairs.len() == others.len() => {
             return pairs.iter().zip(others).find_map(|((key, value), (other_key, other_value))| {
                 difference(key, other_key).or_else(|| difference(value, other_value))
             });

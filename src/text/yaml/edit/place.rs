@@ -3,8 +3,9 @@
 //! Only LF, CR and CR LF end a line here. YAML 1.1 has three more, but where one of them stands the edit is refused by the
 //! proof, which is better than guessing.
 
+use super::Pair;
 use crate::text::diag::Span;
-use crate::text::yaml::Node;
+use crate::text::yaml::NodeIn;
 
 fn byte(text: &str, at: usize) -> Option<u8> {
     text.as_bytes().get(at).copied()
@@ -124,7 +125,7 @@ pub(super) fn is(text: &str, at: usize, expected: u8) -> bool {
 }
 
 /// Where a pair ends: behind its value, or behind the colon or the key when the value is empty.
-pub(super) fn pair_end(text: &str, (key, value): &(Node, Node)) -> usize {
+pub(super) fn pair_end(text: &str, (key, value): &Pair<'_>) -> usize {
     if value.span.start < value.span.end {
         return value.span.end;
     }
@@ -132,7 +133,7 @@ pub(super) fn pair_end(text: &str, (key, value): &(Node, Node)) -> usize {
 }
 
 /// Whether the pair is written with an explicit `?`.
-pub(super) fn explicit_key(text: &str, key: &Node) -> bool {
+pub(super) fn explicit_key(text: &str, key: &NodeIn<'_>) -> bool {
     let before = text.get(..key.span.start).unwrap_or_default();
     let before = before.trim_end_matches([' ', '\t', '\n', '\r']);
     before.ends_with('?')

@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::place::{content, is};
-use super::{EDIT, Edit, Kind, Node, Step, apply, parse};
+use super::{EDIT, Edit, Step, apply};
 use crate::text::yaml::Style;
+use crate::text::yaml::parse::parse;
 use crate::text::yaml::samples::samples;
+use crate::text::yaml::{Kind, Node};
 
 /// The paths of all mappings in the tree.
 fn mappings(node: &Node) -> Vec<(Vec<Step>, &Node)> {

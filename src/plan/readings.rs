@@ -1,0 +1,94 @@
+//! What was read of the texts of one plan, kept for the next one.
+//!
+//! Reading ten thousand queues is most of what a plan costs, and nearly always the base and the live text are those of the plan
+//! before. A plan does not depend on what is kept here: a text always reads the same, and a test compares.
+
+use std::sync::Arc;
+
+use super::grants::Grants;
+use crate::model::config::{Config, Verdict, verdict, verdict_of};
+use crate::text::diag::Diagnostic;
+use crate::text::yaml::NodeIn;
+
+/// What `YuniKorn` makes of one text.
+#[derive(Debug)]
+pub(super) struct Reading {
+    /// The text.
+    pub text: String,
+    /// Its queues, if it can be read.
+    pub tree: Option<Arc<Config>>,
+    /// Why a scheduler would not take it over.
+    pub refusal: Option<String>,
+    /// All that is to be said of it.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The base with the decided ACLs in it.
+#[derive(Debug, Clone)]
+struct Rendering {
+    base: Arc<Reading>,
+    grants: Arc<Grants>,
+    /// What came of it.
+    body: Arc<Reading>,
+}
+
+/// The texts of the last plan; none to begin with.
+#[derive(Debug, Clone, Default)]
+pub struct Readings {
+    /// Each with whether the plan that is being made has asked for it.
+    texts: Vec<(Arc<Reading>, bool)>,
+    rendering: Option<Rendering>,
+}
+
+impl Readings {
+    /// Reads a text, or remembers what it read.
+    pub(super) fn of(&mut self, text: &str) -> Arc<Reading> {
+        if let Some((known, used)) = self.texts.iter_mut().find(|(known, _)| known.text == text) {
+            *used = true;
+            return Arc::clone(known);
+        }
+        self.keep(Reading::of(text.to_owned(), verdict(text, &[])))
+    }
+
+    /// The same of a text whose document was read already.
+    pub(super) fn of_document(&mut self, text: &str, document: Option<&NodeIn<'_>>) -> Arc<Reading> {
+        self.keep(Reading::of(text.to_owned(), verdict_of(text, document, &[])))
+    }
+
+    /// What came of rendering these ACLs into this base, if that was the last thing rendered.
+    pub(super) fn rendered(&mut self, base: &Arc<Reading>, grants: &Grants) -> Option<Arc<Reading>> {
+        let last = self.rendering.as_ref().filter(|last| Arc::ptr_eq(&last.base, base))?;
+        if *last.grants != *grants {
+            return None;
+        }
+        // It may be the live text of the next plan.
+        let kept = self.texts.iter_mut().filter(|(known, _)| Arc::ptr_eq(known, &last.body));
+        kept.for_each(|(_, used)| *used = true);
+        Some(Arc::clone(&last.body))
+    }
+
+    /// Remembers what came of rendering these ACLs into this base.
+    pub(super) fn remember(&mut self, base: &Arc<Reading>, grants: &Arc<Grants>, body: &Arc<Reading>) {
+        let (base, grants, body) = (Arc::clone(base), Arc::clone(grants), Arc::clone(body));
+        self.rendering = Some(Rendering { base, grants, body });
+    }
+
+    /// Forgets what the plan that was just made did not ask for.
+    pub(super) fn forget_unused(&mut self) {
+        self.texts.retain(|(_, used)| *used);
+        self.texts.iter_mut().for_each(|(_, used)| *used = false);
+    }
+
+    fn keep(&mut self, reading: Reading) -> Arc<Reading> {
+        let reading = Arc::new(reading);
+        self.texts.push((Arc::clone(&reading), true));
+        reading
+    }
+}
+
+impl Reading {
+    fn of(text: String, verdict: Verdict) -> Self {
+        let refusal = verdict.refusal();
+        Self { text, refusal, tree: verdict.config.map(Arc::new), diagnostics: verdict.diagnostics }
+    }
+}
