@@ -1,5 +1,7 @@
 //! Events: published beside the loop, so that a slow API server delays no write. One that cannot be published is only logged.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
@@ -21,6 +23,8 @@ const ACTION: &str = "Reconcile";
 #[derive(Debug)]
 pub struct Events {
     queue: mpsc::Sender<(Event, ObjectReference)>,
+    /// Dropped since there was room last: thousands of objects that all become ready at once are told of in two lines, not in thousands.
+    dropped: AtomicUsize,
 }
 
 impl Events {
@@ -36,7 +40,7 @@ impl Events {
                 }
             }
         });
-        (Self { queue }, task)
+        (Self { queue, dropped: AtomicUsize::new(0) }, task)
     }
 
     /// Hands an event about the object with this uid over.
@@ -57,8 +61,48 @@ impl Events {
             action: ACTION.into(),
             secondary: None,
         };
-        if self.queue.try_send((event, reference)).is_err() {
-            tracing::warn!(object = name, "Too many events wait to be published; dropped one");
+        if self.queue.try_send((event, reference)).is_ok() {
+            let dropped = self.dropped.swap(0, Ordering::Relaxed);
+            if dropped > 0 {
+                tracing::warn!(
+                    dropped,
+                    "There is room for events again; conditions say what those that were dropped would have said"
+                );
+            }
+        } else if self.dropped.fetch_add(1, Ordering::Relaxed) == 0 {
+            tracing::warn!(
+                object = name,
+                waiting = CAPACITY,
+                "Too many events wait to be published; dropping those that follow"
+            );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_finds_no_room_is_counted_until_there_is_some() {
+        let (queue, mut waiting) = mpsc::channel(1);
+        let events = Events { queue, dropped: AtomicUsize::new(0) };
+        let event = plan::Event {
+            subject: plan::Subject::QueueAcl("a".into()),
+            warning: false,
+            reason: "Ready".into(),
+            note: "in force".into(),
+        };
+        let dropped = |count: usize| {
+            for _ in 0..count {
+                events.publish(&event, "uid");
+            }
+            events.dropped.load(Ordering::Relaxed)
+        };
+        assert_eq!(dropped(1), 0);
+        assert_eq!(dropped(3), 3);
+        waiting.try_recv().unwrap();
+        assert_eq!(dropped(1), 0, "there was room");
+        assert_eq!(dropped(1), 1);
     }
 }

@@ -77,15 +77,14 @@ pub(super) fn decide<'a>(objects: impl IntoIterator<Item = &'a Resolved>, tree: 
         .collect();
     parts.sort_unstable_by_key(|part| (part.place, part.object));
     let places = parts.chunk_by(|left, right| left.place == right.place);
-    Grants(
-        places
-            .filter_map(|parts| {
-                let (partition, queue, right) = parts.first()?.place;
-                let base = base_acl(tree, partition, queue, right);
-                Some(((partition.to_owned(), queue.clone(), right), join(&base, parts)))
-            })
-            .collect(),
-    )
+    let decided = places.filter_map(|parts| {
+        let (partition, queue, right) = parts.first()?.place;
+        let base = base_acl(tree, partition, queue, right);
+        Some(((partition.to_owned(), queue.clone(), right), join(&base, parts)))
+    });
+    let mut grants: Vec<_> = decided.collect();
+    grants.shrink_to_fit();
+    Grants(grants)
 }
 
 /// `parts` are those of one place, sorted by object.

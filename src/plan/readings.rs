@@ -51,7 +51,7 @@ impl Readings {
     }
 
     /// The same of a text whose document was read already.
-    pub(super) fn of_document(&mut self, text: &str, document: Option<&NodeIn<'_>>) -> Arc<Reading> {
+    pub(super) fn of_document(&mut self, text: &str, document: Option<NodeIn<'_>>) -> Arc<Reading> {
         self.keep(Reading::of(text.to_owned(), verdict_of(text, document, &[])))
     }
 

@@ -24,8 +24,8 @@ pub(super) fn body(
     if let Some(body) = known.rendered(&base.read, grants) {
         return Ok(body);
     }
-    let draft = edit::draft(&base.read.text, &edits(base, grants))?;
-    let body = known.of_document(&draft.text, draft.proven()?.as_ref());
+    let (text, proof) = edit::draft(&base.read.text, &edits(base, grants))?;
+    let body = known.of_document(&text, proof.of(&text)?);
     prove(&body, grants)?;
     known.remember(&base.read, grants, &body);
     Ok(body)

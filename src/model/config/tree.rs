@@ -74,6 +74,8 @@ impl Partition {
         let mut below = Vec::new();
         let (mut root, nested) = Queue::of(written_root, QueuePath::root());
         root.children = Queue::add_below(nested, &root.path, None, &mut below)?;
+        // It is kept, for as long as the text.
+        below.shrink_to_fit();
         let by_path = below.iter().enumerate().map(|(index, queue)| (queue.path.clone(), index)).collect();
         Some(Self {
             name: written.name.value,

@@ -71,31 +71,33 @@ pub fn verdict(text: &str, active: &[&str]) -> Verdict {
 }
 
 /// As [`verdict`], for a text whose first document was read already: `None` when it has none.
-pub fn verdict_of(text: &str, document: Option<&NodeIn<'_>>, active: &[&str]) -> Verdict {
+pub fn verdict_of(text: &str, document: Option<NodeIn<'_>>, active: &[&str]) -> Verdict {
     if text.is_empty() { verdict(text, active) } else { judge_document(text, document, active) }
 }
 
 /// Judges a text as it is, also an empty one.
 pub(super) fn judge(text: &str, active: &[&str]) -> Verdict {
     match read::parsed(text) {
-        Ok(document) => judge_document(text, document.as_ref(), active),
+        Ok(document) => judge_document(text, document, active),
         Err(error) => Verdict::unreadable(error),
     }
 }
 
-fn judge_document(text: &str, root: Option<&NodeIn<'_>>, active: &[&str]) -> Verdict {
-    let mut document = match read::decoded(text, root) {
+fn judge_document(text: &str, root: Option<NodeIn<'_>>, active: &[&str]) -> Verdict {
+    let mut document = match read::decoded(text, root.as_ref()) {
         Ok(document) => document,
         Err(error) => return Verdict::unreadable(error),
     };
     let validated = validate(&mut document.config);
     if validated.is_err() {
         // What validation had changed before it refused is not what was written.
-        document = match read::decoded(text, root) {
+        document = match read::decoded(text, root.as_ref()) {
             Ok(document) => document,
             Err(error) => return Verdict::unreadable(error),
         };
     }
+    // Of a large text it is as large as what was read of it.
+    drop(root);
     let Document { config, ignored: beyond } = document;
     let mut findings = lint::findings(text, &config);
     findings.extend(beyond.map(ignored));

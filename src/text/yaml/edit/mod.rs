@@ -60,29 +60,28 @@ pub struct Edit {
 /// written as `? key` or would still come through a merge key after its removal, or an anchor or alias shares the place. And
 /// the errors of [`parse_in`].
 pub fn apply(text: &str, edits: &[Edit]) -> Result<String, Diagnostic> {
-    let draft = draft(text, edits)?;
-    if draft.expected.is_some() {
-        draft.proven()?;
+    if edits.is_empty() {
+        return Ok(text.to_owned());
     }
-    Ok(draft.text)
+    let (result, proof) = draft(text, edits)?;
+    proof.of(&result)?;
+    Ok(result)
 }
 
-/// A text with edits in it, which is not proven yet.
+/// How a text should read.
 #[derive(Debug)]
-pub struct Draft<'t> {
-    /// The text.
-    pub text: String,
-    /// How it should read; `None` where there are no edits, so that nothing needs a proof.
+pub struct Proof<'t> {
+    /// `None` where there were no edits, so that there is nothing to prove.
     expected: Option<NodeIn<'t>>,
 }
 
-/// As [`apply`], for who reads the result themselves: they need [`Draft::proven`] anyway, and so it is read once.
+/// As [`apply`], for who reads the result themselves: the proof has to, and so it is read once. Nothing is proven yet.
 ///
 /// # Errors
 /// As [`apply`], but for what the proof finds.
-pub fn draft<'t>(text: &'t str, edits: &[Edit]) -> Result<Draft<'t>, Diagnostic> {
+pub fn draft<'t>(text: &'t str, edits: &[Edit]) -> Result<(String, Proof<'t>), Diagnostic> {
     if edits.is_empty() {
-        return Ok(Draft { text: text.to_owned(), expected: None });
+        return Ok((text.to_owned(), Proof { expected: None }));
     }
     let Some(mut tree) = parse_in(text)? else {
         return Err(refuse("the text holds no YAML document").help("write at least `partitions: []`"));
@@ -96,18 +95,18 @@ pub fn draft<'t>(text: &'t str, edits: &[Edit]) -> Result<Draft<'t>, Diagnostic>
     for change in expected {
         change.make(&mut tree);
     }
-    Ok(Draft { text: spliced(text, splices)?, expected: Some(tree) })
+    Ok((spliced(text, splices)?, Proof { expected: Some(tree) }))
 }
 
-impl Draft<'_> {
-    /// Re-reads the text: only the named values differ, or it refuses. What was read; `None` when the text has no document.
+impl Proof<'_> {
+    /// Reads the result: only the named values differ, or it refuses. What was read; `None` when the text has no document.
     ///
     /// # Errors
     /// [`super::EDIT`] when something else than was asked for has changed; the errors of [`parse_in`] when there were no edits.
-    pub fn proven(&self) -> Result<Option<NodeIn<'_>>, Diagnostic> {
+    pub fn of(self, result: &str) -> Result<Option<NodeIn<'_>>, Diagnostic> {
         match &self.expected {
-            None => parse_in(&self.text),
-            Some(expected) => verify(expected, &self.text).map(Some),
+            None => parse_in(result),
+            Some(expected) => verify(expected, result).map(Some),
         }
     }
 }
