@@ -422,14 +422,15 @@ mod tests {
                 uid: "u1".into(),
                 generation: 4,
                 created: Some(at("2026-01-02T03:04:05Z")),
-                conditions: vec![Condition {
+                conditions: [Condition {
                     type_: "Ready".into(),
                     status: Status::False,
                     reason: "Pending".into(),
                     message: "m".into(),
                     observed_generation: 3,
                     last_transition: at("2026-01-02T03:04:06Z"),
-                }],
+                }]
+                .into(),
                 touches: Vec::new(),
             }
         );
@@ -603,7 +604,7 @@ mod tests {
         let all =
             json!({"mode": "Enforce", "profile": "yunikorn", "templates": [template("spec.*.annotations")]});
         let spec = read(all.clone()).unwrap();
-        let planned = ObjectStatus { uid: "u".into(), conditions: vec![], rest: Some(spec.clone()) };
+        let planned = ObjectStatus { uid: "u".into(), conditions: [].into(), rest: Some(spec.clone()) };
         let status = status::admission_policy(1, &planned);
         assert_eq!(serde_json::to_value(&status).unwrap()["inForce"]["userInfo"], all);
         let entry = admission_policy(&object(json!({"metadata": {"name": "x"}, "status": status})));
@@ -663,7 +664,7 @@ mod tests {
         };
         let planned = ObjectStatus {
             uid: "u".into(),
-            conditions: vec![condition.clone()],
+            conditions: [condition.clone()].into(),
             rest: plan::QueueAclStatus {
                 submit: "sue".into(),
                 admin: "-".into(),
@@ -672,10 +673,10 @@ mod tests {
         };
         let entry =
             queue_acl(&object(json!({"metadata": {"name": "x"}, "status": status::queue_acl(7, &planned)})));
-        assert_eq!((entry.in_force, entry.meta.conditions), (Some(in_force), vec![condition]));
+        assert_eq!((entry.in_force, entry.meta.conditions), (Some(in_force), [condition].into()));
 
         let policy = AdmissionPolicySpec { system_users: Some(vec![]), ..AdmissionPolicySpec::default() };
-        let planned = ObjectStatus { uid: "u".into(), conditions: vec![], rest: Some(policy.clone()) };
+        let planned = ObjectStatus { uid: "u".into(), conditions: [].into(), rest: Some(policy.clone()) };
         let entry = admission_policy(&object(
             json!({"metadata": {"name": "x"}, "status": status::admission_policy(1, &planned)}),
         ));
@@ -692,7 +693,7 @@ mod tests {
                 keys: vec!["a".into(), "queues.yaml".into()],
             }),
         };
-        let planned = ObjectStatus { uid: "u".into(), conditions: vec![], rest };
+        let planned = ObjectStatus { uid: "u".into(), conditions: [].into(), rest };
         let entry = yunikorn_config(&object(
             json!({"metadata": {"name": "x"}, "status": status::yunikorn_config(1, &planned)}),
         ));

@@ -175,7 +175,7 @@ impl Metrics {
         for status in plan.access_tests.values() {
             self.count(Kind::QueueAccessTest, &status.conditions);
         }
-        let config = plan.config.as_ref().map(|config| config.conditions.as_slice()).unwrap_or_default();
+        let config = plan.config.as_ref().map(|config| &*config.conditions).unwrap_or_default();
         self.count(Kind::YuniKornConfig, config);
         let find = |type_: Type| config.iter().find(|condition| condition.type_ == type_.as_str());
         let holds = |type_: Type| find(type_).is_some_and(|condition| condition.status == Status::True);

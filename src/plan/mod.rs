@@ -30,6 +30,7 @@ pub mod snapshot;
 mod waiting;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -150,7 +151,7 @@ pub struct ObjectStatus<S> {
     /// `metadata.uid`, so that a status never lands on a namesake.
     pub uid: String,
     /// All conditions, foreign ones included.
-    pub conditions: Vec<Condition>,
+    pub conditions: Arc<[Condition]>,
     /// The rest of the status.
     pub rest: S,
 }

@@ -27,13 +27,13 @@ pub struct Settled {
 impl Settled {
     /// Whether the output holds what was rendered.
     pub fn applied(&self) -> bool {
-        let config = self.plan.config.iter().flat_map(|status| &status.conditions);
+        let config = self.plan.config.iter().flat_map(|status| status.conditions.iter());
         config.into_iter().any(|c| c.type_ == Type::Applied.as_str() && c.status == Status::True)
     }
 
     /// Whether all that keeps the output from being written is `mode: Observe`.
     pub fn only_observes(&self) -> bool {
-        let config = self.plan.config.iter().flat_map(|status| &status.conditions);
+        let config = self.plan.config.iter().flat_map(|status| status.conditions.iter());
         config
             .into_iter()
             .any(|c| c.type_ == Type::Applied.as_str() && c.reason == Reason::ObserveMode.as_str())

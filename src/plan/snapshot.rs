@@ -94,8 +94,8 @@ pub struct Meta {
     pub generation: i64,
     /// `metadata.creationTimestamp`
     pub created: Option<Timestamp>,
-    /// `status.conditions` as they stand.
-    pub conditions: Vec<Condition>,
+    /// `status.conditions` as they stand; shared with plans that leave them so.
+    pub conditions: Arc<[Condition]>,
     /// Who wrote what of it last. No plan depends on it: reports tell it.
     pub touches: Vec<Touch>,
 }

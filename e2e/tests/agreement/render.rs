@@ -108,7 +108,7 @@ fn grants(name: &str, text: &str, before: &ConfigAnswer) -> Result<Vec<Case>> {
 }
 
 fn messages(plan: &Plan) -> impl Iterator<Item = &str> {
-    let conditions = plan.queue_acls.values().flat_map(|status| &status.conditions);
+    let conditions = plan.queue_acls.values().flat_map(|status| status.conditions.iter());
     conditions.map(|condition| condition.message.as_str())
 }
 

@@ -86,6 +86,20 @@ fn an_administrator_grants_on_their_queue_and_below() {
 }
 
 #[test]
+fn who_administers_nothing_is_named_with_the_queue() {
+    let message = |writer: &Identity| {
+        let object = by(writer, "d", "root.test", Right::Submit, "ann");
+        acl_message(&plan(&teams(Delegation::Enabled, vec![object])), "d", "Accepted").to_owned()
+    };
+    let rest = "does not administer queue `root.test` or one above it, by ACLs other than this object's";
+    assert_eq!(message(&who("sue", &[])), format!("user \"sue\" {rest}"));
+    assert_eq!(
+        message(&who("bob", &["ops", "dev"])),
+        format!("user \"bob\" (groups \"ops\", \"dev\") {rest}")
+    );
+}
+
+#[test]
 fn nothing_delegated_counts_while_delegation_is_off() {
     let object = by(&who("sue", &[]), "d", "root.prod", Right::Submit, "ann");
     let snapshot = teams(Delegation::Disabled, vec![object]);

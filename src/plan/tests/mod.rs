@@ -160,7 +160,7 @@ fn assert_at_rest(settled: &Settled) {
     assert_eq!((&again.write, &again.import, &again.backup), (&None, &None, &None));
     assert_eq!(again.events, []);
     let statuses = |plan: &Plan| -> BTreeMap<String, Vec<Condition>> {
-        plan.queue_acls.iter().map(|(name, status)| (name.clone(), status.conditions.clone())).collect()
+        plan.queue_acls.iter().map(|(name, status)| (name.clone(), status.conditions.to_vec())).collect()
     };
     assert_eq!(statuses(&again), statuses(&settled.plan));
     assert_eq!(again.config, settled.plan.config);
