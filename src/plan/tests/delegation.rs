@@ -92,11 +92,8 @@ fn who_administers_nothing_is_named_with_the_queue() {
         acl_message(&plan(&teams(Delegation::Enabled, vec![object])), "d", "Accepted").to_owned()
     };
     let rest = "does not administer queue `root.test` or one above it, by ACLs other than this object's";
-    assert_eq!(message(&who("sue", &[])), format!("user \"sue\" {rest}"));
-    assert_eq!(
-        message(&who("bob", &["ops", "dev"])),
-        format!("user \"bob\" (groups \"ops\", \"dev\") {rest}")
-    );
+    assert_eq!(message(&who("sue", &[])), format!("user `sue` {rest}"));
+    assert_eq!(message(&who("bob", &["ops", "dev"])), format!("user `bob` (groups `ops`, `dev`) {rest}"));
 }
 
 #[test]
