@@ -224,6 +224,16 @@ fn an_ancestor_that_allows_everyone_makes_a_grant_moot() {
     );
 }
 
+/// `YuniKorn` drops a `*` among names (yunikorn-core `acl.go`): that ACL admits `sue` alone.
+#[test]
+fn an_asterisk_among_names_is_no_wildcard() {
+    let mut snapshot = cluster(&BASE.replace("- name: root\n", "- name: root\n        submitacl: 'sue,*'\n"));
+    snapshot.queue_acls = vec![submit("a", "root.prod.etl", "ann")];
+    let settled = settled(&snapshot);
+    assert_eq!(acl_condition(&settled.plan, "a", "Effective"), "True/Effective");
+    assert_eq!(config_condition(&settled.plan, "FailOpen"), "-");
+}
+
 #[test]
 fn a_wildcard_beside_a_name_on_the_same_queue_makes_the_name_moot_but_not_itself() {
     let mut snapshot = cluster(BASE);
