@@ -92,3 +92,41 @@ impl Reading {
         Self { text, refusal, tree: verdict.config.map(Arc::new), diagnostics: verdict.diagnostics }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "partitions: [{name: default, queues: [{name: root}]}]";
+
+    #[test]
+    fn a_text_is_read_once_and_kept_while_plans_ask_for_it() {
+        let mut known = Readings::default();
+        let first = known.of(TEXT);
+        known.forget_unused();
+        assert!(Arc::ptr_eq(&first, &known.of(TEXT)));
+        known.forget_unused();
+        assert!(Arc::ptr_eq(&first, &known.of(TEXT)));
+        known.forget_unused();
+        known.forget_unused();
+        assert!(!Arc::ptr_eq(&first, &known.of(TEXT)), "nobody had asked for it");
+    }
+
+    #[test]
+    fn what_was_rendered_is_kept_with_its_base_and_is_known_when_it_is_live() {
+        let mut known = Readings::default();
+        let (base, body) = (known.of(TEXT), known.of(&format!("{TEXT}\n")));
+        let grants = Arc::new(Grants::default());
+        assert!(known.rendered(&base, &grants).is_none());
+        known.remember(&base, &grants, &body);
+        known.forget_unused();
+        assert!(known.rendered(&base, &grants).is_some_and(|found| Arc::ptr_eq(&found, &body)));
+        known.forget_unused();
+        assert!(Arc::ptr_eq(&known.of(&body.text), &body));
+        let again = known.of(TEXT);
+        assert!(
+            known.rendered(&again, &grants).is_none(),
+            "the base was read anew, since nobody had asked for it"
+        );
+    }
+}
