@@ -196,3 +196,37 @@ impl Room {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::acl::Acl;
+
+    /// An object of `writer` that adds so many names of 63 bytes, each with its comma but the last, or one of a single byte.
+    fn adds(writer: usize, names: usize) -> Contribution {
+        let name = |number| if names == 1 { "a".to_owned() } else { format!("u{number:062}") };
+        let users: Vec<_> = (0..names).map(name).collect();
+        Contribution {
+            partition: "default".into(),
+            queue: QueuePath::parse("root.a").unwrap(),
+            submit: Some(Acl::named(&users, &Vec::<String>::new()).unwrap()),
+            admin: None,
+            base_acl: BaseAcl::Extend,
+            expires_at: None,
+            delegated_by: Some(Identity { user: format!("writer{writer}"), groups: Vec::new() }),
+        }
+    }
+
+    #[test]
+    fn what_one_writer_and_all_together_add_is_bounded_to_the_byte() {
+        let mut room = Room::default();
+        for writer in 0..MAX_BYTES / MAX_BYTES_OF_ONE {
+            assert_eq!(room.take(&adds(writer, MAX_BYTES_OF_ONE / 64)), None, "all but one byte");
+            assert_eq!(room.take(&adds(writer, 1)), None, "the last byte");
+        }
+        let one = room.take(&adds(0, 1)).unwrap();
+        assert!(one.contains("this writer would add more than 32768 bytes"), "{one}");
+        let all = room.take(&adds(usize::MAX, 1)).unwrap();
+        assert!(all.contains("all delegated objects together would add more than 262144 bytes"), "{all}");
+    }
+}
