@@ -198,6 +198,7 @@ partitions:
             queues: [{name: etl}]
           - name: test
             submitacl: "*"
+          - name: "@recovery@"
 "#;
 
     fn tree() -> Tree {
@@ -238,6 +239,24 @@ partitions:
         for queue in ["", "prod", "rootprod", ".root"] {
             let decision = decide(&tree(), Right::Submit, queue, &person("ann", &["ops"]));
             assert_eq!(decision.outcome, Outcome::Denied(Denial::NoQueue), "{queue}");
+        }
+    }
+
+    #[test]
+    fn what_decided_has_one_word() {
+        let cases = [
+            ("root.prod", person("sue", &[]), "submitacl"),
+            ("root.prod", person("ann", &["ops"]), "adminacl"),
+            ("root.prod", person("ann", &[]), "acl"),
+            ("root.@recovery@", person("ann", &["ops"]), "recovery"),
+            ("prod", person("sue", &[]), "no_queue"),
+        ];
+        for (queue, identity, expected) in cases {
+            assert_eq!(
+                decide(&tree(), Right::Submit, queue, &identity).clause(),
+                expected,
+                "{queue} {identity:?}"
+            );
         }
     }
 
