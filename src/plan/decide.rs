@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::base::{self, Base};
 use super::conditions::{Finding, Reason, Status, Type, merge};
 use super::delegation;
-use super::environment::{Environment, Source, body, config_map};
+use super::environment::{Environment, Source, config_map};
 use super::grants::{self, Grants};
 use super::loaded;
 use super::mirror;
@@ -189,7 +189,7 @@ impl Decided<'_> {
         events: &mut Vec<Event>,
     ) -> Vec<(String, ObjectStatus<QueueAclStatus>)> {
         let text = self.snapshot.output.as_ref().and_then(|output| output.data.get(&self.env.key));
-        let written = text.and_then(|text| known.of(body(text)).tree.clone());
+        let written = text.and_then(|text| known.of_live(text).tree.clone());
         let proven = self.proven(known);
         let name = config_map(self.spec, &self.spec.output_config_map);
         let facts = report::queue_acl::Facts {
@@ -231,7 +231,7 @@ impl Decided<'_> {
         // A scheduler that cannot be asked is taken to run what it was last seen to run.
         let unasked = loaded.status == Status::Unknown && memory == Some(&self.env.checksum);
         let text = if unasked { Some(&self.env.text) } else { self.snapshot.observed.loaded_text.as_ref() };
-        known.of(body(text?)).tree.clone()
+        known.of_live(text?).tree.clone()
     }
 
     fn policy_statuses(

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::header;
 use super::readings::Readings;
 use super::snapshot::{ConfigMapState, ConfigSpec, Snapshot};
 use crate::model::config::flatten::{self, ConfigMapData, Flattened, flatten};
@@ -62,7 +61,7 @@ impl Environment {
             source,
             shadow,
             checksum: checksum(&text),
-            tree: known.of(body(&text)).tree.clone(),
+            tree: known.of_live(&text).tree.clone(),
             text,
             key,
         }
@@ -119,11 +118,6 @@ pub fn taken(text: &str) -> Result<Config, String> {
         Some(refusal) => Err(refusal),
         None => Ok(verdict.config.unwrap_or_default()),
     }
-}
-
-/// What there is to read of a text: our header says nothing, and without it the text is the one that was rendered.
-pub(super) fn body(text: &str) -> &str {
-    Some(header::strip(text)).filter(|body| !body.is_empty()).unwrap_or(text)
 }
 
 fn or_built_in(text: &str) -> String {

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::grants::Grants;
+use super::header;
 use crate::model::config::{Config, Verdict, verdict, verdict_of};
 use crate::text::diag::Diagnostic;
 use crate::text::yaml::NodeIn;
@@ -43,16 +44,17 @@ pub struct Readings {
 impl Readings {
     /// Reads a text, or remembers what it read.
     pub(super) fn of(&mut self, text: &str) -> Arc<Reading> {
-        if let Some((known, used)) = self.texts.iter_mut().find(|(known, _)| known.text == text) {
-            *used = true;
-            return Arc::clone(known);
-        }
-        self.keep(Reading::of(text.to_owned(), verdict(text, &[])))
+        self.known_or(text, || verdict(text, &[]))
+    }
+
+    /// The same of a text that may be of ours: our header says nothing, and without it the text is the one that was rendered.
+    pub(super) fn of_live(&mut self, text: &str) -> Arc<Reading> {
+        self.of(Some(header::strip(text)).filter(|body| !body.is_empty()).unwrap_or(text))
     }
 
     /// The same of a text whose document was read already.
-    pub(super) fn of_document(&mut self, text: &str, document: Option<NodeIn<'_>>) -> Arc<Reading> {
-        self.keep(Reading::of(text.to_owned(), verdict_of(text, document, &[])))
+    pub(super) fn of_document(&mut self, text: &str, document: NodeIn<'_>) -> Arc<Reading> {
+        self.known_or(text, || verdict_of(text, document, &[]))
     }
 
     /// What came of rendering these ACLs into this base, if that was the last thing rendered.
@@ -79,8 +81,12 @@ impl Readings {
         self.texts.iter_mut().for_each(|(_, used)| *used = false);
     }
 
-    fn keep(&mut self, reading: Reading) -> Arc<Reading> {
-        let reading = Arc::new(reading);
+    fn known_or(&mut self, text: &str, read: impl FnOnce() -> Verdict) -> Arc<Reading> {
+        if let Some((known, used)) = self.texts.iter_mut().find(|(known, _)| known.text == text) {
+            *used = true;
+            return Arc::clone(known);
+        }
+        let reading = Arc::new(Reading::of(text.to_owned(), read()));
         self.texts.push((Arc::clone(&reading), true));
         reading
     }
@@ -96,6 +102,7 @@ impl Reading {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::yaml::parse::parse_in;
 
     const TEXT: &str = "partitions: [{name: default, queues: [{name: root}]}]";
 
@@ -110,6 +117,14 @@ mod tests {
         known.forget_unused();
         known.forget_unused();
         assert!(!Arc::ptr_eq(&first, &known.of(TEXT)), "nobody had asked for it");
+    }
+
+    #[test]
+    fn a_rendered_text_that_is_live_already_is_held_once() {
+        let mut known = Readings::default();
+        let live = known.of_live(&header::join(&header::origin("x"), 7, TEXT));
+        let document = parse_in(TEXT).unwrap().unwrap();
+        assert!(Arc::ptr_eq(&live, &known.of_document(TEXT, document)));
     }
 
     #[test]

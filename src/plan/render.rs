@@ -24,8 +24,14 @@ pub(super) fn body(
     if let Some(body) = known.rendered(&base.read, grants) {
         return Ok(body);
     }
-    let (text, proof) = edit::draft(&base.read.text, &edits(base, grants))?;
-    let body = known.of_document(&text, proof.of(&text)?);
+    let body = match edits(base, grants).as_slice() {
+        [] => Arc::clone(&base.read),
+        edits => {
+            let (text, proof) = edit::draft(&base.read.text, edits)?;
+            let document = proof.of(&text)?;
+            known.of_document(&text, document)
+        }
+    };
     prove(&body, grants)?;
     known.remember(&base.read, grants, &body);
     Ok(body)

@@ -70,9 +70,9 @@ pub fn verdict(text: &str, active: &[&str]) -> Verdict {
     verdict
 }
 
-/// As [`verdict`], for a text whose first document was read already: `None` when it has none.
-pub fn verdict_of(text: &str, document: Option<NodeIn<'_>>, active: &[&str]) -> Verdict {
-    if text.is_empty() { verdict(text, active) } else { judge_document(text, document, active) }
+/// As [`verdict`], for a text whose first document was read already.
+pub fn verdict_of(text: &str, document: NodeIn<'_>, active: &[&str]) -> Verdict {
+    judge_document(text, Some(document), active)
 }
 
 /// Judges a text as it is, also an empty one.

@@ -71,8 +71,7 @@ pub fn apply(text: &str, edits: &[Edit]) -> Result<String, Diagnostic> {
 /// How a text should read.
 #[derive(Debug)]
 pub struct Proof<'t> {
-    /// `None` where there were no edits, so that there is nothing to prove.
-    expected: Option<NodeIn<'t>>,
+    expected: NodeIn<'t>,
 }
 
 /// As [`apply`], for who reads the result themselves: the proof has to, and so it is read once. Nothing is proven yet.
@@ -80,9 +79,6 @@ pub struct Proof<'t> {
 /// # Errors
 /// As [`apply`], but for what the proof finds.
 pub fn draft<'t>(text: &'t str, edits: &[Edit]) -> Result<(String, Proof<'t>), Diagnostic> {
-    if edits.is_empty() {
-        return Ok((text.to_owned(), Proof { expected: None }));
-    }
     let Some(mut tree) = parse_in(text)? else {
         return Err(refuse("the text holds no YAML document").help("write at least `partitions: []`"));
     };
@@ -95,19 +91,16 @@ pub fn draft<'t>(text: &'t str, edits: &[Edit]) -> Result<(String, Proof<'t>), D
     for change in expected {
         change.make(&mut tree);
     }
-    Ok((spliced(text, splices)?, Proof { expected: Some(tree) }))
+    Ok((spliced(text, splices)?, Proof { expected: tree }))
 }
 
 impl Proof<'_> {
-    /// Reads the result: only the named values differ, or it refuses. What was read; `None` when the text has no document.
+    /// Reads the result: only the named values differ, or it refuses. Gives what was read.
     ///
     /// # Errors
-    /// [`super::EDIT`] when something else than was asked for has changed; the errors of [`parse_in`] when there were no edits.
-    pub fn of(self, result: &str) -> Result<Option<NodeIn<'_>>, Diagnostic> {
-        match &self.expected {
-            None => parse_in(result),
-            Some(expected) => verify(expected, result).map(Some),
-        }
+    /// [`super::EDIT`] when something else than was asked for has changed.
+    pub fn of(self, result: &str) -> Result<NodeIn<'_>, Diagnostic> {
+        verify(&self.expected, result)
     }
 }
 
