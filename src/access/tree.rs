@@ -2,11 +2,11 @@
 //!
 //! Queues are numbered in pre-order, each before its children: a subtree is a range of numbers.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
 
 use crate::model::acl::{self, Acl, AclError};
+use crate::model::by_path::ByPath;
 use crate::model::config::schema::PlacementRule;
 use crate::model::config::{Partition, Queue};
 use crate::model::queue::{self, QueuePath};
@@ -23,7 +23,7 @@ pub struct Tree {
     partition: String,
     rules: Vec<PlacementRule>,
     queues: Vec<Node>,
-    by_path: HashMap<QueuePath, QueueId>,
+    by_path: ByPath,
 }
 
 /// One queue.
@@ -119,15 +119,14 @@ impl Tree {
         let mut tree = Self {
             partition: partition.name.clone(),
             rules: partition.placement_rules.clone(),
-            queues: Vec::new(),
-            by_path: HashMap::new(),
+            queues: Vec::with_capacity(partition.queues().size_hint().0),
+            by_path: ByPath::default(),
         };
-        let queues = partition.queues().size_hint().0;
-        (tree.queues, tree.by_path) = (Vec::with_capacity(queues), HashMap::with_capacity(queues));
         let mut above: Vec<QueueId> = Vec::new();
         for queue in partition.queues() {
             tree.push(queue, &mut above)?;
         }
+        tree.by_path = ByPath::of(tree.queues.iter().map(|node| &node.path));
         tree.measure();
         Ok(tree)
     }
@@ -140,7 +139,6 @@ impl Tree {
         while above.pop_if(|last| !is_above(last)).is_some() {}
         let parent = above.last().copied();
         above.push(id);
-        self.by_path.insert(queue.path.clone(), id);
         self.queues.push(Node {
             path: queue.path.clone(),
             parent,
@@ -170,7 +168,7 @@ impl Tree {
             partition: self.partition.clone(),
             rules: Vec::new(),
             queues: Vec::new(),
-            by_path: HashMap::new(),
+            by_path: ByPath::default(),
         }
     }
 
@@ -199,7 +197,8 @@ impl Tree {
 
     /// The queue with this path.
     pub fn find(&self, path: &QueuePath) -> Option<QueueId> {
-        self.by_path.get(path).copied()
+        let index = self.by_path.find(path, |index| self.queues.get(index).map(|node| &node.path))?;
+        u32::try_from(index).ok().map(QueueId)
     }
 
     /// What a path leads to, whatever its case (`getQueueInternal`, yunikorn-core `partition.go:488-504`). Parts below the nearest queue

@@ -375,7 +375,7 @@ mod tests {
     use super::*;
     use crate::{
         api::{crds, status},
-        plan::{self, ObjectStatus, OutputRef},
+        plan::{self, OutputRef},
     };
 
     fn object(value: Value) -> DynamicObject {
@@ -604,8 +604,7 @@ mod tests {
         let all =
             json!({"mode": "Enforce", "profile": "yunikorn", "templates": [template("spec.*.annotations")]});
         let spec = read(all.clone()).unwrap();
-        let planned = ObjectStatus { uid: "u".into(), conditions: [].into(), rest: Some(spec.clone()) };
-        let status = status::admission_policy(1, &planned);
+        let status = status::admission_policy(1, Some(&spec));
         assert_eq!(serde_json::to_value(&status).unwrap()["inForce"]["userInfo"], all);
         let entry = admission_policy(&object(json!({"metadata": {"name": "x"}, "status": status})));
         assert_eq!(entry.in_force, Some(spec));
@@ -662,24 +661,18 @@ mod tests {
             observed_generation: 7,
             last_transition: at("2026-01-02T03:04:05Z"),
         };
-        let planned = ObjectStatus {
-            uid: "u".into(),
-            conditions: [condition.clone()].into(),
-            rest: plan::QueueAclStatus {
-                submit: "sue".into(),
-                admin: "-".into(),
-                in_force: Some(in_force.clone()),
-            },
+        let rest = plan::QueueAclStatus {
+            submit: "sue".into(),
+            admin: "-".into(),
+            in_force: Some(in_force.clone()),
         };
-        let entry =
-            queue_acl(&object(json!({"metadata": {"name": "x"}, "status": status::queue_acl(7, &planned)})));
+        let status = status::whole(json!(status::queue_acl(7, &rest)), std::slice::from_ref(&condition));
+        let entry = queue_acl(&object(json!({"metadata": {"name": "x"}, "status": status})));
         assert_eq!((entry.in_force, entry.meta.conditions), (Some(in_force), [condition].into()));
 
         let policy = AdmissionPolicySpec { system_users: Some(vec![]), ..AdmissionPolicySpec::default() };
-        let planned = ObjectStatus { uid: "u".into(), conditions: [].into(), rest: Some(policy.clone()) };
-        let entry = admission_policy(&object(
-            json!({"metadata": {"name": "x"}, "status": status::admission_policy(1, &planned)}),
-        ));
+        let status = status::admission_policy(1, Some(&policy));
+        let entry = admission_policy(&object(json!({"metadata": {"name": "x"}, "status": status})));
         assert_eq!(entry.in_force, Some(policy));
 
         let rest = plan::ConfigStatus {
@@ -693,10 +686,8 @@ mod tests {
                 keys: vec!["a".into(), "queues.yaml".into()],
             }),
         };
-        let planned = ObjectStatus { uid: "u".into(), conditions: [].into(), rest };
-        let entry = yunikorn_config(&object(
-            json!({"metadata": {"name": "x"}, "status": status::yunikorn_config(1, &planned)}),
-        ));
+        let status = status::yunikorn_config(1, &rest);
+        let entry = yunikorn_config(&object(json!({"metadata": {"name": "x"}, "status": status})));
         let expected = ConfigMemory {
             revision: Some(12),
             config_hash: Some("A".into()),

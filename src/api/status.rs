@@ -1,49 +1,49 @@
 //! The plan's output as `status` of the objects.
 //!
+//! Conditions are the same in all kinds, and most of what is written; so the rest is made without them, and [`whole`] joins both.
+//!
 //! The types derive nothing on their own: what is written is exactly what the plan says, so that reading it back
 //! ([`super::convert`]) gives the plan the same memory.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
+use serde_json::Value;
 
 use super::v1alpha1 as api;
 use crate::access::expect::Tally;
 use crate::access::{guard, submission};
 use crate::plan::{
-    AccessTestStatus, ConfigStatus, ObjectStatus, OutputRef, QueueAclStatus,
+    AccessTestStatus, ConfigStatus, OutputRef, QueueAclStatus,
     conditions::Condition,
     snapshot::{AdmissionPolicySpec, BaseAcl, QueueAclInForce},
 };
 
+/// Name of the field of conditions.
+pub const CONDITIONS: &str = "conditions";
+
 /// The status of a `QueueAcl` whose spec was read at `generation`.
-pub fn queue_acl(generation: i64, status: &ObjectStatus<QueueAclStatus>) -> api::QueueAclStatus {
-    let QueueAclStatus { submit, admin, in_force } = &status.rest;
+pub fn queue_acl(generation: i64, status: &QueueAclStatus) -> api::QueueAclStatus {
+    let QueueAclStatus { submit, admin, in_force } = status;
     api::QueueAclStatus {
         observed_generation: Some(generation),
         submit: Some(submit.clone()),
         admin: Some(admin.clone()),
         in_force: in_force.as_ref().map(grant_in_force),
-        conditions: conditions(&status.conditions),
+        conditions: Vec::new(),
     }
 }
 
 /// The status of an `AdmissionPolicy` whose spec was read at `generation`.
-pub fn admission_policy(
-    generation: i64,
-    status: &ObjectStatus<Option<AdmissionPolicySpec>>,
-) -> api::AdmissionPolicyStatus {
+pub fn admission_policy(generation: i64, status: Option<&AdmissionPolicySpec>) -> api::AdmissionPolicyStatus {
     api::AdmissionPolicyStatus {
         observed_generation: Some(generation),
-        in_force: status.rest.clone().map(access_control_in_force),
-        conditions: conditions(&status.conditions),
+        in_force: status.cloned().map(access_control_in_force),
+        conditions: Vec::new(),
     }
 }
 
 /// The status of a `QueueAccessTest` whose spec was read at `generation`.
-pub fn queue_access_test(
-    generation: i64,
-    status: &ObjectStatus<AccessTestStatus>,
-) -> api::QueueAccessTestStatus {
-    let AccessTestStatus { tally, failures } = &status.rest;
+pub fn queue_access_test(generation: i64, status: &AccessTestStatus) -> api::QueueAccessTestStatus {
+    let AccessTestStatus { tally, failures } = status;
     let count = |of: fn(&Tally) -> usize| tally.as_ref().and_then(|tally| u64::try_from(of(tally)).ok());
     api::QueueAccessTestStatus {
         observed_generation: Some(generation),
@@ -52,13 +52,13 @@ pub fn queue_access_test(
         failed: count(|tally| tally.failed),
         undecided: count(|tally| tally.undecided),
         failures: failures.clone(),
-        conditions: conditions(&status.conditions),
+        conditions: Vec::new(),
     }
 }
 
 /// The status of the `YuniKornConfig` whose spec was read at `generation`.
-pub fn yunikorn_config(generation: i64, status: &ObjectStatus<ConfigStatus>) -> api::YuniKornConfigStatus {
-    let ConfigStatus { revision, config_hash, loaded_hash, output } = status.rest.clone();
+pub fn yunikorn_config(generation: i64, status: &ConfigStatus) -> api::YuniKornConfigStatus {
+    let ConfigStatus { revision, config_hash, loaded_hash, output } = status.clone();
     api::YuniKornConfigStatus {
         observed_generation: Some(generation),
         revision,
@@ -70,12 +70,21 @@ pub fn yunikorn_config(generation: i64, status: &ObjectStatus<ConfigStatus>) -> 
             uid,
             keys,
         }),
-        conditions: conditions(&status.conditions),
+        conditions: Vec::new(),
     }
 }
 
-fn conditions(conditions: &[Condition]) -> Vec<meta::Condition> {
-    conditions
+/// The whole status: what a function of this module made of the rest, as JSON, and the conditions.
+pub fn whole(mut rest: Value, conditions: &[Condition]) -> Value {
+    if let (Value::Object(fields), Some(conditions)) = (&mut rest, self::conditions(conditions)) {
+        fields.insert(CONDITIONS.to_owned(), conditions);
+    }
+    rest
+}
+
+/// Conditions as JSON; `None` where there are none, because then the field is left out.
+pub fn conditions(conditions: &[Condition]) -> Option<Value> {
+    let conditions: Vec<_> = conditions
         .iter()
         .map(|condition| meta::Condition {
             type_: condition.type_.clone(),
@@ -85,7 +94,8 @@ fn conditions(conditions: &[Condition]) -> Vec<meta::Condition> {
             observed_generation: Some(condition.observed_generation),
             last_transition_time: meta::Time(condition.last_transition),
         })
-        .collect()
+        .collect();
+    (!conditions.is_empty()).then(|| serde_json::to_value(conditions).ok()).flatten()
 }
 
 fn grant_in_force(in_force: &QueueAclInForce) -> api::GrantInForce {

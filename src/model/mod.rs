@@ -4,6 +4,7 @@
 pub mod acl;
 pub mod admission;
 pub mod application;
+pub mod by_path;
 pub mod config;
 pub mod identity;
 pub mod queue;

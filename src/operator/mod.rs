@@ -24,6 +24,7 @@ pub mod observed;
 pub mod read_back;
 pub mod reconcile;
 pub mod served;
+pub mod standing;
 pub mod status;
 #[cfg(test)]
 mod testing;

@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 use super::call::{Error, call};
 use super::world::{Kind, World};
 use crate::api::status;
-use crate::plan::snapshot::{FIELD_MANAGER, Meta, Snapshot};
-use crate::plan::{Plan, Subject};
+use crate::plan::snapshot::{FIELD_MANAGER, Snapshot};
+use crate::plan::{ObjectStatus, Plan, Subject};
 
 /// Patches under way at one time.
 const CONCURRENCY: usize = 8;
@@ -56,39 +56,45 @@ pub fn patches<'a>(
 ) -> impl Iterator<Item = StatusPatch> + Send + 'a {
     let policies = snapshot.policies.iter().filter_map(|entry| {
         let status = plan.policies.get(&entry.meta.name)?;
-        let status = status::admission_policy(entry.meta.generation, status);
-        patch(world, Subject::AdmissionPolicy(entry.meta.name.clone()), &entry.meta, &status)
+        let rest = status::admission_policy(entry.meta.generation, status.rest.as_ref());
+        patch(world, Subject::AdmissionPolicy(entry.meta.name.clone()), status, &rest)
     });
     let tests = snapshot.access_tests.iter().filter_map(|entry| {
         let status = plan.access_tests.get(&entry.meta.name)?;
-        let status = status::queue_access_test(entry.meta.generation, status);
-        patch(world, Subject::QueueAccessTest(entry.meta.name.clone()), &entry.meta, &status)
+        let rest = status::queue_access_test(entry.meta.generation, &status.rest);
+        patch(world, Subject::QueueAccessTest(entry.meta.name.clone()), status, &rest)
     });
     let config = snapshot.config.iter().filter_map(|entry| {
-        let status = status::yunikorn_config(entry.meta.generation, plan.config.as_ref()?);
-        patch(world, Subject::Config(entry.meta.name.clone()), &entry.meta, &status)
+        let status = plan.config.as_ref()?;
+        let rest = status::yunikorn_config(entry.meta.generation, &status.rest);
+        patch(world, Subject::Config(entry.meta.name.clone()), status, &rest)
     });
     let first = snapshot.queue_acls.partition_point(|entry| entry.meta.name.as_str() <= after);
     let (before, behind) = snapshot.queue_acls.split_at_checked(first).unwrap_or_default();
     let acls = behind.iter().chain(before).filter_map(|entry| {
         let status = plan.queue_acls.get(&entry.meta.name)?;
-        let status = status::queue_acl(entry.meta.generation, status);
-        patch(world, Subject::QueueAcl(entry.meta.name.clone()), &entry.meta, &status)
+        let rest = status::queue_acl(entry.meta.generation, &status.rest);
+        patch(world, Subject::QueueAcl(entry.meta.name.clone()), status, &rest)
     });
     config.chain(policies).chain(tests).chain(acls)
 }
 
-fn patch<S: Serialize>(world: &World, subject: Subject, meta: &Meta, status: &S) -> Option<StatusPatch> {
+/// The patch that makes the status say what `planned` does; `rest` is that without conditions, as the API has it.
+fn patch<P, S: Serialize>(
+    world: &World,
+    subject: Subject,
+    planned: &ObjectStatus<P>,
+    rest: &S,
+) -> Option<StatusPatch> {
     let (kind, name) = target(&subject);
     // A namesake that was made since the plan gets its status from the next one.
-    let standing = world.standing(kind, name).filter(|standing| standing.uid == meta.uid)?;
-    let new = serde_json::to_string(status).ok()?;
+    let standing = world.standing(kind, name).filter(|standing| standing.uid == planned.uid)?;
     // Nearly always: the values need not be looked at.
-    if new == *standing.status {
+    if standing.says(&serde_json::to_string(rest).ok()?, &planned.conditions) {
         return None;
     }
-    let old = serde_json::from_str(&standing.status).ok()?;
-    let change = difference(&old, &serde_json::from_str(&new).ok()?)?;
+    let new = status::whole(serde_json::to_value(rest).ok()?, &planned.conditions);
+    let change = difference(&standing.status()?, &new)?;
     let body = json!({"metadata": {"resourceVersion": standing.resource_version}, "status": change});
     Some(StatusPatch { subject, uid: standing.uid, body })
 }

@@ -12,13 +12,11 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ApiResource, DynamicObject};
 use kube::runtime::watcher;
 use kube::{Api, Client};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::cache::{Cache, Kept};
 use super::mirror;
+use super::standing::{Object, Standing, keep};
 use super::watch::{Progress, Watch};
 use crate::api::{API_VERSION, GROUP, VERSION, access_test, config_map, convert, v1alpha1 as api};
 use crate::plan::conditions::{Condition, Type};
@@ -26,7 +24,6 @@ use crate::plan::snapshot::{
     AccessTestSpec, AdmissionPolicySpec, ConfigMapState, ConfigMemory, ConfigSpec, Entry, Observed,
     QueueAclEntry, QueueAclInForce, QueueAclSpec, Snapshot, YUNIKORN_DEFAULTS,
 };
-use crate::telemetry::level;
 use crate::text::diag::{Code, Diagnostic};
 
 /// A ConfigMap that the `YuniKornConfig` names may not be read.
@@ -87,28 +84,6 @@ impl Kind {
         };
         Api::all_with(client, &resource)
     }
-}
-
-/// An object of ours: what the plan takes, and its status as it stands.
-#[derive(Debug)]
-pub struct Object<E> {
-    /// For the plan.
-    pub entry: Arc<E>,
-    /// `status` as [`Standing`] has it: thousands of trees of JSON would be most of what the operator holds.
-    pub status: Arc<str>,
-    /// What the annotation of a `YuniKornConfig` says about logs.
-    pub log_level: Option<String>,
-}
-
-/// An object as it stands, for a patch of its status.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Standing {
-    /// `metadata.uid`
-    pub uid: String,
-    /// `metadata.resourceVersion`
-    pub resource_version: String,
-    /// `status` as JSON, as our own type for it is written, if it can be; `null` when there is none.
-    pub status: Arc<str>,
 }
 
 type Objects<S, M> = Watch<Object<Entry<S, M>>>;
@@ -359,13 +334,7 @@ fn standing<S: Send + Sync + 'static, M: Send + Sync + 'static>(
     objects: &Objects<S, M>,
     name: &str,
 ) -> Option<Standing> {
-    let cache = objects.cache();
-    let kept = cache.get(name)?;
-    Some(Standing {
-        uid: kept.value.entry.meta.uid.clone(),
-        resource_version: kept.resource_version.clone(),
-        status: Arc::clone(&kept.value.status),
-    })
+    objects.cache().get(name).map(Standing::of)
 }
 
 fn entries<E: Clone>(cache: &Cache<Object<E>>) -> Vec<E> {
@@ -377,51 +346,19 @@ fn shared<E>(cache: &Cache<Object<E>>) -> Vec<Arc<E>> {
 }
 
 fn keep_queue_acl(object: DynamicObject) -> Kept<Object<QueueAclEntry>> {
-    keep::<_, api::QueueAclStatus>(object, convert::queue_acl)
+    keep::<_, _, api::QueueAclStatus>(object, convert::queue_acl)
 }
 
 fn keep_policy(object: DynamicObject) -> Kept<Object<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>> {
-    keep::<_, api::AdmissionPolicyStatus>(object, convert::admission_policy)
+    keep::<_, _, api::AdmissionPolicyStatus>(object, convert::admission_policy)
 }
 
 fn keep_config(object: DynamicObject) -> Kept<Object<Entry<ConfigSpec, ConfigMemory>>> {
-    keep::<_, api::YuniKornConfigStatus>(object, convert::yunikorn_config)
+    keep::<_, _, api::YuniKornConfigStatus>(object, convert::yunikorn_config)
 }
 
 fn keep_access_test(object: DynamicObject) -> Kept<Object<Entry<AccessTestSpec, ()>>> {
-    keep::<_, api::QueueAccessTestStatus>(object, access_test::access_test)
-}
-
-/// An object of ours matters when it is another one, or its spec or what it says about logs changed; its status is written by us.
-fn keep<E, S: Serialize + DeserializeOwned>(
-    object: DynamicObject,
-    entry: fn(&DynamicObject) -> E,
-) -> Kept<Object<E>> {
-    let entry = Arc::new(entry(&object));
-    let metadata = object.metadata;
-    let log_level = metadata.annotations.and_then(|mut annotations| annotations.remove(level::ANNOTATION));
-    let (uid, generation) = (metadata.uid.unwrap_or_default(), metadata.generation.unwrap_or_default());
-    Kept {
-        name: metadata.name.unwrap_or_default(),
-        resource_version: metadata.resource_version.unwrap_or_default(),
-        stamp: format!("{uid}/{generation}/{}", log_level.as_deref().unwrap_or_default()),
-        value: Arc::new(Object {
-            entry,
-            log_level,
-            status: status::<S>(object.data.get("status").unwrap_or(&Value::Null)),
-        }),
-    }
-}
-
-/// The text that can be compared with what would be written now; of a status that our type does not hold wholly, the text as it is.
-fn status<S: Serialize + DeserializeOwned>(value: &Value) -> Arc<str> {
-    let typed = S::deserialize(value)
-        .ok()
-        .and_then(|typed| serde_json::to_value(&typed).ok().zip(serde_json::to_string(&typed).ok()));
-    match typed {
-        Some((same, text)) if same == *value => text.into(),
-        _ => value.to_string().into(),
-    }
+    keep::<_, _, api::QueueAccessTestStatus>(object, access_test::access_test)
 }
 
 /// Every change of a ConfigMap matters, also that of an owner.

@@ -3,6 +3,7 @@
 //! Shapes are `metav1.Condition`'s. Messages are stable: the same situation gives the same bytes (lists sorted, no counters, no
 //! clock), or every run would write a status. `lastTransitionTime` moves only when `status` flips.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -242,33 +243,52 @@ pub fn merge(
     generation: i64,
     now: Timestamp,
 ) -> Arc<[Condition]> {
-    let ours = |type_: &str| Type::ALL.iter().any(|known| known.as_str() == type_);
+    if stand(old, findings, generation) {
+        return Arc::clone(old);
+    }
     let fresh = findings.iter().map(|finding| {
         let before = old.iter().find(|c| c.type_ == finding.type_.as_str() && c.status == finding.status);
         Condition {
             type_: finding.type_.to_string(),
             status: finding.status,
             reason: finding.reason.to_string(),
-            message: cut(&finding.message),
+            message: cut(&finding.message).into_owned(),
             observed_generation: generation,
             last_transition: before.map_or(now, |c| c.last_transition),
         }
     });
-    let merged: Vec<_> = old.iter().filter(|c| !ours(&c.type_)).cloned().chain(fresh).collect();
-    if merged == **old { Arc::clone(old) } else { merged.into() }
+    old.iter().filter(|condition| !ours(condition)).cloned().chain(fresh).collect()
+}
+
+fn ours(condition: &Condition) -> bool {
+    Type::ALL.iter().any(|known| known.as_str() == condition.type_)
+}
+
+/// Whether this is what the conditions say, foreign ones first.
+fn stand(conditions: &[Condition], findings: &[Finding], generation: i64) -> bool {
+    let foreign = conditions.iter().take_while(|condition| !ours(condition)).count();
+    let own = conditions.get(foreign..).unwrap_or_default();
+    own.len() == findings.len()
+        && own.iter().zip(findings).all(|(condition, finding)| {
+            condition.type_ == finding.type_.as_str()
+                && condition.status == finding.status
+                && condition.reason == finding.reason.as_str()
+                && condition.message == cut(&finding.message)
+                && condition.observed_generation == generation
+        })
 }
 
 /// `text`, cut at a character boundary so that it fits [`MAX_MESSAGE`].
-fn cut(text: &str) -> String {
+fn cut(text: &str) -> Cow<'_, str> {
     if text.len() <= MAX_MESSAGE {
-        return text.to_string();
+        return text.into();
     }
     let mut end = MAX_MESSAGE.saturating_sub('…'.len_utf8());
     while !text.is_char_boundary(end) {
         end = end.saturating_sub(1);
     }
     let head = text.split_at_checked(end).map_or("", |(head, _)| head);
-    format!("{head}…")
+    format!("{head}…").into()
 }
 
 #[cfg(test)]
@@ -317,6 +337,28 @@ mod tests {
         let once = merge(&Arc::default(), &found, 3, at(1));
         assert!(once[0].message.len() <= MAX_MESSAGE);
         assert!(Arc::ptr_eq(&merge(&once, &found, 3, at(99)), &once));
+    }
+
+    #[test]
+    fn conditions_that_say_something_else_are_not_left_as_they_are() {
+        let found = |message: &str| [Finding::yes(Type::Ready, Reason::Ready, message)];
+        let foreign: Arc<[_]> = [condition("example.com/Audited", Status::True, 1)].into();
+        let once = merge(&foreign, &found("in force"), 3, at(1));
+        assert!(Arc::ptr_eq(&merge(&once, &found("in force"), 3, at(9)), &once));
+        let rejected = [Finding::yes(Type::Ready, Reason::Invalid, "in force")];
+        let failing = [Finding::no(Type::Ready, Reason::Ready, "in force")];
+        let other = [Finding::yes(Type::Accepted, Reason::Ready, "in force")];
+        for (findings, generation) in
+            [(&found("soon"), 3), (&found("in force"), 4), (&rejected, 3), (&failing, 3), (&other, 3)]
+        {
+            let merged = merge(&once, findings, generation, at(1));
+            assert_eq!(merged[0], foreign[0]);
+            assert_eq!(merged.len(), 2);
+            assert_ne!(merged[1], once[1]);
+        }
+        assert_eq!(merge(&once, &[], 3, at(1)), foreign);
+        let behind: Arc<[_]> = once.iter().rev().cloned().collect();
+        assert_eq!(merge(&behind, &found("in force"), 3, at(9)), once, "foreign ones come first");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::base::{self, Base};
 use super::conditions::{Finding, Reason, Status, Type, merge};
 use super::delegation;
 use super::environment::{Environment, Source, config_map};
-use super::grants::{self, Grants};
+use super::grants::{self, ByObject, Grants};
 use super::loaded;
 use super::mirror;
 use super::output::{self, Decision, Question};
@@ -34,6 +34,7 @@ pub(super) struct Decided<'a> {
     pub(super) objects: Vec<Resolved>,
     pub(super) policies: Vec<ResolvedPolicy>,
     grants: Arc<Grants>,
+    by_object: ByObject,
     pub(super) wanted: Option<Arc<Config>>,
     pub(super) output: Decision,
     loaded: Option<loaded::Answer>,
@@ -64,7 +65,8 @@ pub(super) fn decided<'a>(
     if let Ok(tree) = tree {
         delegation::recheck(&mut objects, &snapshot.queue_acls, spec.delegation, tree);
     }
-    let grants = Arc::new(tree.map(|tree| grants::decide(&objects, tree)).unwrap_or_default());
+    let (grants, by_object) = tree.map(|tree| grants::decide_by_object(&objects, tree)).unwrap_or_default();
+    let grants = Arc::new(grants);
     let body = match rendered(base.as_ref().ok(), &grants, known) {
         Some(Ok(body)) => Some(body),
         Some(Err(finding)) => {
@@ -109,6 +111,7 @@ pub(super) fn decided<'a>(
         objects,
         policies,
         grants,
+        by_object,
         wanted: body.and_then(|body| body.tree.clone()),
         output,
         loaded,
@@ -195,16 +198,16 @@ impl Decided<'_> {
         let facts = report::queue_acl::Facts {
             target: self.target(&name),
             env: &self.env,
-            grants: &self.grants,
             wanted: self.wanted.as_deref(),
             written: written.as_deref(),
             proven: proven.as_deref(),
             loaded: self.loaded.as_ref().map(|answer| &answer.finding),
         };
-        let objects = self.snapshot.queue_acls.iter().zip(&self.objects);
+        let objects = self.snapshot.queue_acls.iter().zip(&self.objects).enumerate();
         objects
-            .map(|(entry, object)| {
-                let found = report::queue_acl::report(object, entry.in_force.as_ref(), &facts);
+            .map(|(index, (entry, object))| {
+                let decided = self.by_object.decided(&self.grants, index);
+                let found = report::queue_acl::report(object, &decided, entry.in_force.as_ref(), &facts);
                 let subject = Subject::QueueAcl(entry.meta.name.clone());
                 events.extend(events::transitions(
                     &subject,

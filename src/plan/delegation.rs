@@ -59,6 +59,9 @@ pub(super) fn recheck(
     tree: &Config,
 ) {
     let mut waiting = delegated(objects, entries);
+    if waiting.is_empty() {
+        return;
+    }
     let mut counting: BTreeSet<usize> = (0..objects.len()).filter(|index| !waiting.contains(index)).collect();
     waiting.retain(|index| match contribution(objects, *index).and_then(|it| never(it, delegation)) {
         Some(why) => {

@@ -44,6 +44,35 @@ impl Grants {
     }
 }
 
+/// Where in the grants each object takes part, in the order of the objects: per right.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ByObject(Vec<[Option<u32>; 2]>);
+
+impl ByObject {
+    fn note(&mut self, object: usize, right: Right, grant: usize) {
+        let place = self.0.get_mut(object).and_then(|places| places.get_mut(slot(right)));
+        place.into_iter().for_each(|place| *place = u32::try_from(grant).ok());
+    }
+
+    /// What is decided by an object, and others, about its queue.
+    pub(super) fn decided<'g>(&self, grants: &'g Grants, object: usize) -> Vec<(Right, &'g Decided)> {
+        let places = self.0.get(object).copied().unwrap_or_default();
+        let grant = |right| {
+            let place = places.get(slot(right)).copied().flatten()?;
+            let (_, decided) = grants.0.get(usize::try_from(place).ok()?)?;
+            Some((right, decided))
+        };
+        Right::ALL.into_iter().filter_map(grant).collect()
+    }
+}
+
+fn slot(right: Right) -> usize {
+    match right {
+        Right::Submit => 0,
+        Right::Admin => 1,
+    }
+}
+
 #[cfg(test)]
 impl<const N: usize> From<[(Place, Decided); N]> for Grants {
     fn from(mut decided: [(Place, Decided); N]) -> Self {
@@ -55,6 +84,7 @@ impl<const N: usize> From<[(Place, Decided); N]> for Grants {
 /// What an object says about one place.
 struct Part<'a> {
     place: (&'a str, &'a QueuePath, Right),
+    index: usize,
     object: &'a str,
     base_acl: BaseAcl,
     acl: &'a Acl,
@@ -62,12 +92,23 @@ struct Part<'a> {
 
 /// Joins what the objects contribute.
 pub(super) fn decide<'a>(objects: impl IntoIterator<Item = &'a Resolved>, tree: &Config) -> Grants {
-    let contributions = objects.into_iter().filter_map(|object| Some((object, object.contribution()?)));
+    decide_by_object(objects, tree).0
+}
+
+/// The same, with what is decided by each of the objects.
+pub(super) fn decide_by_object<'a>(
+    objects: impl IntoIterator<Item = &'a Resolved>,
+    tree: &Config,
+) -> (Grants, ByObject) {
+    let mut by_object = ByObject::default();
+    let objects = objects.into_iter().inspect(|_| by_object.0.push([None; 2])).enumerate();
+    let contributions = objects.filter_map(|(index, object)| Some((index, object, object.contribution()?)));
     let mut parts: Vec<Part<'a>> = contributions
-        .flat_map(|(object, contribution)| {
+        .flat_map(|(index, object, contribution)| {
             Right::ALL.into_iter().filter_map(move |right| {
                 Some(Part {
                     place: (&contribution.partition, &contribution.queue, right),
+                    index,
                     object: &object.name,
                     base_acl: contribution.base_acl,
                     acl: contribution.grant(right)?,
@@ -76,15 +117,17 @@ pub(super) fn decide<'a>(objects: impl IntoIterator<Item = &'a Resolved>, tree: 
         })
         .collect();
     parts.sort_unstable_by_key(|part| (part.place, part.object));
-    let places = parts.chunk_by(|left, right| left.place == right.place);
-    let decided = places.filter_map(|parts| {
-        let (partition, queue, right) = parts.first()?.place;
-        let base = base_acl(tree, partition, queue, right);
-        Some(((partition.to_owned(), queue.clone(), right), join(&base, parts)))
-    });
-    let mut grants: Vec<_> = decided.collect();
+    let mut grants = Vec::new();
+    for parts in parts.chunk_by(|left, right| left.place == right.place) {
+        let Some(Part { place: (partition, queue, right), .. }) = parts.first() else { continue };
+        for part in parts {
+            by_object.note(part.index, *right, grants.len());
+        }
+        let base = base_acl(tree, partition, queue, *right);
+        grants.push((((*partition).to_owned(), (*queue).clone(), *right), join(&base, parts)));
+    }
     grants.shrink_to_fit();
-    Grants(grants)
+    (Grants(grants), by_object)
 }
 
 /// `parts` are those of one place, sorted by object.

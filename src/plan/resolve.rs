@@ -264,9 +264,10 @@ fn place(
             let help = "write the queue out in the base";
             Err(invalid(&[Diagnostic::error(SHARED_QUEUE, message).help(help)]))
         }
-        Some(_) => Ok(Contribution {
+        Some(queue) => Ok(Contribution {
             partition: partition.name.clone(),
-            queue: intent.queue,
+            // The tree's own: a clone shares the text.
+            queue: queue.path.clone(),
             submit: intent.submit,
             admin: intent.admin,
             base_acl: spec.base_acl,
@@ -319,11 +320,11 @@ fn keep(old: &QueueAclInForce, tree: &Config, now: Timestamp) -> Option<Contribu
     }
     let partition = tree.partition(&old.partition)?;
     let queue = QueuePath::parse(&old.queue).ok()?;
-    partition.queue(&queue).filter(|queue| !queue.inserted() && !is_shared(queue))?;
+    let queue = partition.queue(&queue).filter(|queue| !queue.inserted() && !is_shared(queue))?;
     let read = |text: &Option<String>| text.as_deref().and_then(|text| acl::parse(text).ok());
     Some(Contribution {
         partition: partition.name.clone(),
-        queue,
+        queue: queue.path.clone(),
         submit: read(&old.submit),
         admin: read(&old.admin),
         base_acl: old.base_acl,

@@ -66,7 +66,7 @@ fn mapping(pairs: &[(Node, Node)]) -> Result<Map<String, Value>, Diagnostic> {
 
 fn is_merge(name: &Node) -> bool {
     let merge = matches!(&name.kind, Kind::Scalar { value, style: Style::Plain } if value == "<<");
-    merge && name.tag.is_none()
+    merge && name.tag().is_none()
 }
 
 /// `<<: *map` and `<<: [*map, *other]`; of a list the earlier mapping wins (v2 `decode.go`, `merge`).
@@ -92,7 +92,7 @@ fn no_merge(node: &Node) -> Diagnostic {
 }
 
 fn scalar(node: &Node, text: &str, style: Style) -> Result<Value, Diagnostic> {
-    let tag = node.tag.as_deref().map(|tag| tag.strip_prefix(TAG).unwrap_or(tag));
+    let tag = node.tag().map(|tag| tag.strip_prefix(TAG).unwrap_or(tag));
     let resolved = match tag {
         None if style != Style::Plain => return Ok(Value::String(text.to_string())),
         None | Some("bool" | "int" | "float" | "null") => resolve(text),

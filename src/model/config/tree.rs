@@ -2,9 +2,8 @@
 //!
 //! Only a text that the validator accepts becomes a [`Config`], so every name in it is one that a queue can have.
 
-use std::collections::HashMap;
-
 use super::schema::{Limit, PartitionConfig, PlacementRule, QueueConfig, SchedulerConfig, UserGroupResolver};
+use crate::model::by_path::ByPath;
 use crate::model::queue::QueuePath;
 use crate::text::yaml::decode::{Place, Spanned};
 
@@ -28,7 +27,7 @@ pub struct Partition {
     pub user_group_resolver: UserGroupResolver,
     root: Queue,
     below: Vec<Queue>,
-    by_path: HashMap<QueuePath, usize>,
+    by_path: ByPath,
 }
 
 /// One queue.
@@ -76,7 +75,7 @@ impl Partition {
         root.children = Queue::add_below(nested, &root.path, None, &mut below)?;
         // It is kept, for as long as the text.
         below.shrink_to_fit();
-        let by_path = below.iter().enumerate().map(|(index, queue)| (queue.path.clone(), index)).collect();
+        let by_path = ByPath::of(below.iter().map(|queue| &queue.path));
         Some(Self {
             name: written.name.value,
             place: written.place,
@@ -98,7 +97,8 @@ impl Partition {
         if path.is_root() {
             return Some(&self.root);
         }
-        self.by_path.get(path).and_then(|index| self.below.get(*index))
+        let index = self.by_path.find(path, |index| self.below.get(index).map(|queue| &queue.path))?;
+        self.below.get(index)
     }
 
     /// The queue with this path, or the nearest one above it that exists.

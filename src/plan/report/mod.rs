@@ -72,7 +72,11 @@ fn names(kind: &str, names: &Names) -> Option<String> {
         1 => "",
         _ => "s",
     };
-    let mut text = format!("{kind}{plural} {}", names.iter().take(SHOWN).collect::<Vec<_>>().join(", "));
+    let mut text = format!("{kind}{plural}");
+    for (index, name) in names.iter().take(SHOWN).enumerate() {
+        text.push_str(if index == 0 { " " } else { ", " });
+        text.push_str(name);
+    }
     if names.len() > SHOWN {
         let _ = write!(text, " and {} more", names.len() - SHOWN);
     }

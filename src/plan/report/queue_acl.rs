@@ -8,7 +8,7 @@ use crate::plan::QueueAclStatus;
 use crate::plan::conditions::{Finding, Reason, Status, Type};
 use crate::plan::effect::moot;
 use crate::plan::environment::{Environment, Source};
-use crate::plan::grants::{Decided, Grants, acl_of};
+use crate::plan::grants::{Decided, acl_of};
 use crate::plan::resolve::{Contribution, Resolved};
 use crate::plan::snapshot::QueueAclInForce;
 
@@ -18,8 +18,6 @@ pub(in crate::plan) struct Facts<'a> {
     pub target: Target<'a>,
     /// What `YuniKorn` sees.
     pub env: &'a Environment,
-    /// What was decided.
-    pub grants: &'a Grants,
     /// The queues of the text that should be in force.
     pub wanted: Option<&'a Config>,
     /// The queues of the text in the output ConfigMap.
@@ -40,15 +38,14 @@ pub(in crate::plan) struct Report {
     pub taken: Option<String>,
 }
 
-/// Reports one object; `before` is what its status remembers.
+/// Reports one object; `decided` is what it takes part in, `before` what its status remembers.
 pub(in crate::plan) fn report(
     object: &Resolved,
+    decided: &[(Right, &Decided)],
     before: Option<&QueueAclInForce>,
     facts: &Facts<'_>,
 ) -> Report {
-    let decided =
-        object.contribution().map(|contribution| decided(contribution, facts.grants)).unwrap_or_default();
-    let taken = taken(&decided);
+    let taken = taken(decided);
     let mut findings = vec![accepted(object, taken.as_deref())];
     let mut in_force = if object.judged { None } else { before.cloned() };
     if !object.judged {
@@ -58,7 +55,7 @@ pub(in crate::plan) fn report(
     if let Some(contribution) = object.contribution() {
         let programmed = facts
             .target
-            .programmed(holds(facts.written, contribution, &decided, facts), object.outcome.is_ok());
+            .programmed(holds(facts.written, contribution, decided, facts), object.outcome.is_ok());
         in_force = match (&object.outcome, programmed.status) {
             (Ok(contribution), Status::True) => Some(contribution.in_force()),
             _ => before.cloned(),
@@ -66,7 +63,7 @@ pub(in crate::plan) fn report(
         let written = programmed.status == Status::True;
         findings.push(programmed);
         findings.push(effective(contribution, facts));
-        if written && let Some(loaded) = unconfirmed(contribution, &decided, facts) {
+        if written && let Some(loaded) = unconfirmed(contribution, decided, facts) {
             // Not a condition of its own: what the scheduler runs stands on the YuniKornConfig. But without it the object is not ready.
             findings.push(loaded.clone());
         }
@@ -127,13 +124,6 @@ fn taken(decided: &[(Right, &Decided)]) -> Option<String> {
         })
         .collect();
     (!parts.is_empty()).then(|| parts.join("; "))
-}
-
-/// What was decided for the rights that a contribution sets.
-fn decided<'g>(contribution: &Contribution, grants: &'g Grants) -> Vec<(Right, &'g Decided)> {
-    let set = Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some());
-    let of = |right| grants.get(&contribution.partition, &contribution.queue, right);
-    set.filter_map(|right| of(right).map(|decided| (right, decided))).collect()
 }
 
 /// Whether `tree` says about the contribution's queue what was decided. When nothing could be rendered: whether it grants at least

@@ -70,7 +70,7 @@ pub struct Place {
     /// Where in the text.
     pub span: Span,
     /// Its line as Go counts it.
-    pub line: usize,
+    pub line: u32,
     /// Whether it, or something it stands in, is anchored, aliased or merged: it cannot be changed in this place alone.
     pub shared: bool,
 }
@@ -160,7 +160,7 @@ impl Failure {
 /// One type error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Issue {
-    line: usize,
+    line: u32,
     message: String,
     span: Span,
     help: Option<String>,
@@ -260,7 +260,7 @@ impl Decoder {
             KindIn::Mapping(_) => {
                 self.child(|| Step::Key("<<".to_owned()), from, out)?;
             }
-            KindIn::Sequence(maps) if from.alias.is_none() => {
+            KindIn::Sequence(maps) if from.alias().is_none() => {
                 for map in maps {
                     map.as_mapping().ok_or_else(want_map)?;
                     self.child(|| Step::Key("<<".to_owned()), map, out)?;

@@ -13,7 +13,7 @@ mod resolve;
 mod samples;
 mod scan;
 
-pub use node::{Alias, Kind, KindIn, Node, NodeIn, Style};
+pub use node::{Alias, Kind, KindIn, Marks, Node, NodeIn, Style};
 
 use super::diag::Code;
 

@@ -38,13 +38,23 @@ pub enum KindIn<'t> {
 /// A [`KindIn`] of its own.
 pub type Kind = KindIn<'static>;
 
+/// What stands on few nodes, apart from them: a text has tens of thousands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// The explicit tag in its long form (`tag:yaml.org,2002:str`), `!` for the non-specific one; `None` when there is none.
+    pub tag: Option<String>,
+    /// The alias (`*name`) that this node came from, `None` for a node written where it stands: Go compares repeated keys and
+    /// reads merges by what is written, not by what it stands for.
+    pub alias: Option<Alias>,
+}
+
 /// The use of an anchor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alias {
     /// The anchor's name.
     pub anchor: String,
     /// One-based line of the alias, where [`Node::line`] is that of what it stands for.
-    pub line: usize,
+    pub line: u32,
 }
 
 /// A node with its place, which borrows from the text what reads as it is written.
@@ -52,17 +62,14 @@ pub struct Alias {
 pub struct NodeIn<'t> {
     /// What it is.
     pub kind: KindIn<'t>,
-    /// The explicit tag in its long form (`tag:yaml.org,2002:str`), `!` for the non-specific one; `None` when there is none.
-    pub tag: Option<String>,
-    /// The alias (`*name`) that this node came from, `None` for a node written where it stands: Go compares repeated keys and
-    /// reads merges by what is written, not by what it stands for.
-    pub alias: Option<Box<Alias>>,
+    /// Its tag and alias; `None` when it has neither.
+    pub marks: Option<Box<Marks>>,
     /// Whether an anchor stands on it, or it came from an alias: such a node is shared, and must not be edited in one place.
     pub shared: bool,
     /// Where in the text. For a node that came from an alias: the place of the alias.
     pub span: Span,
     /// One-based line of the node's start as Go counts it, for its error texts.
-    pub line: usize,
+    pub line: u32,
 }
 
 /// A [`NodeIn`] of its own, which outlives the text.
@@ -93,6 +100,16 @@ impl NodeIn<'_> {
         }
     }
 
+    /// Its explicit tag, as in [`Marks`].
+    pub fn tag(&self) -> Option<&str> {
+        self.marks.as_ref()?.tag.as_deref()
+    }
+
+    /// The alias that it came from, as in [`Marks`].
+    pub fn alias(&self) -> Option<&Alias> {
+        self.marks.as_ref()?.alias.as_ref()
+    }
+
     /// The same with copies of what it borrows.
     pub fn into_owned(self) -> Node {
         let kind = match self.kind {
@@ -105,7 +122,18 @@ impl NodeIn<'_> {
                 KindIn::Mapping(pairs.into_iter().map(owned).collect())
             }
         };
-        let Self { tag, alias, shared, span, line, .. } = self;
-        Node { kind, tag, alias, shared, span, line }
+        let Self { marks, shared, span, line, .. } = self;
+        Node { kind, marks, shared, span, line }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a large configuration there are tens of thousands, in two trees at once while it is changed.
+    #[test]
+    fn a_node_is_small() {
+        assert_eq!(size_of::<NodeIn<'_>>(), 64);
     }
 }

@@ -5,7 +5,7 @@
 
 use super::compose::{Document, Id, Raw, RawKind, compose, too_deep, too_many};
 use super::scan::{Problem, error};
-use super::{Alias, KindIn, MAX_DEPTH, MAX_NODES, MAX_TEXT, Node, NodeIn, TOO_LARGE};
+use super::{Alias, KindIn, MAX_DEPTH, MAX_NODES, MAX_TEXT, Marks, Node, NodeIn, TOO_LARGE};
 use crate::text::diag::{Diagnostic, Span};
 
 /// Reads the first document. `Ok(None)`: there is none (empty text, only comments), which Go's decoder reports as EOF.
@@ -63,8 +63,9 @@ impl<'t> Resolver<'_, 't> {
         let kind = match &raw.kind {
             RawKind::Alias { name, to } => {
                 let node = self.alias(id, (name, *to), depth, span)?;
-                let alias = Alias { anchor: name.clone(), line: raw.line };
-                return Ok(NodeIn { alias: Some(Box::new(alias)), ..node });
+                let alias = Some(Alias { anchor: name.clone(), line: raw.line });
+                let tag = node.marks.and_then(|marks| marks.tag);
+                return Ok(NodeIn { marks: Some(Box::new(Marks { tag, alias })), ..node });
             }
             RawKind::Scalar { value, style } => KindIn::Scalar { value: value.clone(), style: *style },
             RawKind::Sequence(items) => KindIn::Sequence(self.items(items, depth + 1, alias)?),
@@ -73,8 +74,7 @@ impl<'t> Resolver<'_, 't> {
         let Raw { tag, anchored, line, .. } = raw;
         Ok(NodeIn {
             kind,
-            tag: tag.clone(),
-            alias: None,
+            marks: tag.clone().map(|tag| Box::new(Marks { tag: Some(tag), alias: None })),
             shared: *anchored || alias.is_some(),
             span,
             line: *line,
@@ -173,7 +173,7 @@ mod tests {
 
     /// A node as the vectors write it. Go forgets a `!`, and so do they.
     fn written(node: &Node) -> Value {
-        let tag = node.tag.as_deref().filter(|tag| *tag != "!").unwrap_or_default();
+        let tag = node.tag().filter(|tag| *tag != "!").unwrap_or_default();
         match &node.kind {
             Kind::Scalar { value, style } => {
                 let style = match style {

@@ -43,7 +43,7 @@ pub(super) fn short_tag(tag: &str) -> Cow<'_, str> {
 
 /// The tag that is written on a node, unless it is the one that says nothing.
 fn written_tag<'n>(node: &'n NodeIn<'_>) -> Option<&'n str> {
-    node.tag.as_deref().filter(|tag| !tag.is_empty() && *tag != "!")
+    node.tag().filter(|tag| !tag.is_empty() && *tag != "!")
 }
 
 /// The tag Go's parser puts on a node: the written one, or the one its kind and text imply (`decode.go` `parser.node`).

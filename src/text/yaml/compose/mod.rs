@@ -23,7 +23,7 @@ pub(super) struct Raw<'t> {
     pub(super) anchored: bool,
     pub(super) span: Span,
     /// One-based.
-    pub(super) line: usize,
+    pub(super) line: u32,
 }
 
 #[derive(Debug)]

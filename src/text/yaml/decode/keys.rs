@@ -82,13 +82,13 @@ fn all_differ(pairs: &[Pair<'_>]) -> bool {
 const MAX_REPEATED: usize = 1000;
 
 /// The line of the node, or of the alias that it came from.
-pub(super) fn written_line(node: &NodeIn<'_>) -> usize {
-    node.alias.as_ref().map_or(node.line, |alias| alias.line)
+pub(super) fn written_line(node: &NodeIn<'_>) -> u32 {
+    node.alias().map_or(node.line, |alias| alias.line)
 }
 
 /// Kind and content of a key, as Go compares them.
 fn as_written<'n>(key: &'n NodeIn<'_>) -> (u8, &'n str) {
-    match (&key.alias, &key.kind) {
+    match (key.alias(), &key.kind) {
         (Some(alias), _) => (0, alias.anchor.as_str()),
         (None, KindIn::Scalar { value, .. }) => (1, value),
         (None, KindIn::Sequence(_)) => (2, ""),
@@ -103,7 +103,7 @@ fn is_text(key: &NodeIn<'_>) -> bool {
 
 /// `decode.go` `isMerge`: a plain `<<`, or one with the tag `!!merge`.
 pub(in crate::text::yaml) fn is_merge(key: &NodeIn<'_>) -> bool {
-    key.alias.is_none() && key.as_scalar() == Some("<<") && resolve::tag_of(key) == resolve::MERGE
+    key.alias().is_none() && key.as_scalar() == Some("<<") && resolve::tag_of(key) == resolve::MERGE
 }
 
 /// Whether a key is set already by something that comes before what is being merged; remembers it otherwise.

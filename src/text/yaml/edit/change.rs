@@ -114,7 +114,7 @@ impl<'t, 'e> Change<'t, 'e> {
         if !matches!(value.kind, KindIn::Scalar { .. }) {
             return Err(refuse(format!("`{key}` in {} is not a scalar", shown(self.path))).at(value.span));
         }
-        if value.shared && value.alias.is_none() {
+        if value.shared && value.alias().is_none() {
             let message = format!("the value of `{key}` in {} carries an anchor", shown(self.path));
             return Err(refuse(message)
                 .at(value.span)
@@ -150,7 +150,7 @@ impl<'t, 'e> Change<'t, 'e> {
     /// follows it can change what it holds. `None`: in front of all.
     pub(super) fn added_behind(&self) -> Option<(usize, &'t Pair<'t>)> {
         let is_inline = |(index, (_, value)): &(usize, &Pair<'_>)| match &value.kind {
-            _ if value.alias.is_some() => true,
+            _ if value.alias().is_some() => true,
             KindIn::Scalar { style: Style::Literal | Style::Folded, .. } => {
                 matches!(self.fates.get(*index), Some(Fate::Set(..)))
             }
@@ -214,7 +214,8 @@ impl Expected<'_> {
         };
         let Self { fates, added, behind, .. } = self;
         let mut added: Vec<Pair<'_>> = added;
-        let old = std::mem::take(pairs);
+        let room = pairs.len() + added.len();
+        let old = std::mem::replace(pairs, Vec::with_capacity(room));
         if behind.is_none() {
             pairs.append(&mut added);
         }
@@ -244,7 +245,7 @@ fn reads_as(node: &NodeIn<'_>, value: &str) -> bool {
         return false;
     };
     let is_null = *style == Style::Plain && matches!(value, "" | "~" | "null" | "Null" | "NULL");
-    found == value && node.tag.is_none() && !is_null && node.alias.is_none()
+    found == value && node.tag().is_none() && !is_null && node.alias().is_none()
 }
 
 /// Values in double quotes keep them; and what is JSON stays JSON.
@@ -280,7 +281,7 @@ fn header_comment<'t>(text: &'t str, value: &NodeIn<'_>) -> &'t str {
 
 fn scalar(value: &str, style: Style) -> NodeIn<'static> {
     let kind = KindIn::Scalar { value: value.to_owned().into(), style };
-    NodeIn { kind, tag: None, alias: None, shared: false, span: Span::default(), line: 0 }
+    NodeIn { kind, marks: None, shared: false, span: Span::default(), line: 0 }
 }
 
 /// The node that a path leads to which was followed before.

@@ -85,7 +85,7 @@ impl<'t> Finder<'t> {
 
 /// The anchor's name, if one stands on the node.
 fn anchor<'t>(text: &'t str, node: &NodeIn<'_>) -> Option<&'t str> {
-    if node.alias.is_some() {
+    if node.alias().is_some() {
         return None;
     }
     let properties = text.get(node.span.start..content(text, node.span))?;
@@ -97,7 +97,7 @@ fn referred<'n>(root: &'n NodeIn<'_>) -> HashSet<&'n str> {
     let mut names = HashSet::new();
     let mut open = vec![root];
     while let Some(node) = open.pop() {
-        if let Some(alias) = &node.alias {
+        if let Some(alias) = node.alias() {
             names.insert(alias.anchor.as_str());
             continue;
         }

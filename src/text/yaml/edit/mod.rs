@@ -164,7 +164,7 @@ fn verify<'r>(expected: &NodeIn<'_>, result: &'r str) -> Result<NodeIn<'r>, Diag
 /// The first node of `expected` that reads differently in `found`: another kind, content, style or tag. Places do not count.
 fn difference<'e, 't>(expected: &'e NodeIn<'t>, found: &NodeIn<'_>) -> Option<&'e NodeIn<'t>> {
     let differs = match (&expected.kind, &found.kind) {
-        _ if expected.tag != found.tag => true,
+        _ if expected.tag() != found.tag() => true,
         (KindIn::Scalar { value, style }, KindIn::Scalar { value: other, style: other_style }) => {
             value != other || style != other_style
         }

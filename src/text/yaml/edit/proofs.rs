@@ -34,7 +34,7 @@ fn mappings(node: &Node) -> Vec<(Vec<Step>, &Node)> {
 
 /// Every leaf of the tree, in order, as text: where it is and what it is. Written apart from the code under test.
 fn leaves(node: &Node, path: &str, found: &mut Vec<(String, String)>) {
-    let tag = &node.tag;
+    let tag = node.tag();
     match &node.kind {
         Kind::Scalar { value, style } => found.push((path.to_owned(), format!("{style:?} {tag:?} {value}"))),
         Kind::Sequence(items) => {

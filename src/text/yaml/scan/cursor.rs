@@ -14,7 +14,7 @@ pub(in crate::text::yaml) struct Mark {
     /// Characters in front of it: Go measures the length of a key in them.
     pub(super) chars: usize,
     /// Zero-based line.
-    pub(in crate::text::yaml) line: usize,
+    pub(in crate::text::yaml) line: u32,
     /// Zero-based column in characters.
     pub(super) column: usize,
 }

@@ -51,7 +51,7 @@ pub(in crate::text::yaml) fn parser_error(context: Mark, at: Mark, problem: &str
 }
 
 /// The line of the context, else of the place, else none.
-fn in_line(context: Mark, at: Mark, first: usize, problem: &str) -> Problem {
+fn in_line(context: Mark, at: Mark, first: u32, problem: &str) -> Problem {
     let line = [context, at].into_iter().map(|mark| mark.line).find(|line| *line != 0);
     let worded =
         line.map_or_else(|| error(problem), |line| error(&format!("line {}: {problem}", line + first)));

@@ -1,0 +1,73 @@
+//! Finds queues by their path in a list of them.
+//!
+//! A plan looks each of ten thousand queues up several times, in several trees. The paths themselves stay where they are: only their places in
+//! the list are held here, which takes a tenth of what a map with paths as keys would.
+
+use std::hash::{BuildHasher as _, RandomState};
+
+use hashbrown::HashTable;
+
+use super::queue::QueuePath;
+
+/// The places of queues in a list, by path. Whoever asks has to have the list, and gives the path at a place of it.
+#[derive(Debug, Clone, Default)]
+pub struct ByPath {
+    places: HashTable<u32>,
+    /// Seeded at random, because paths are other people's.
+    hasher: RandomState,
+}
+
+/// Two lists that are equal have their queues in the same places.
+impl PartialEq for ByPath {
+    fn eq(&self, other: &Self) -> bool {
+        self.places.len() == other.places.len()
+    }
+}
+
+impl ByPath {
+    /// The places in a list with these paths; of several equal ones, the first.
+    pub fn of<'p>(paths: impl ExactSizeIterator<Item = &'p QueuePath> + Clone) -> Self {
+        let mut found = Self { places: HashTable::with_capacity(paths.len()), hasher: RandomState::new() };
+        let list: Vec<&QueuePath> = paths.collect();
+        let hash = |hasher: &RandomState, place: u32| {
+            usize::try_from(place)
+                .ok()
+                .and_then(|place| list.get(place))
+                .map_or(0, |path| hasher.hash_one(path))
+        };
+        for (place, path) in (0_u32..).zip(&list) {
+            if found.find(path, |place| list.get(place).copied()).is_none() {
+                let Self { places, hasher } = &mut found;
+                places.insert_unique(hasher.hash_one(path), place, |place| hash(hasher, *place));
+            }
+        }
+        found
+    }
+
+    /// The place of the queue with this path; `at` gives the path at a place.
+    pub fn find<'p>(&self, path: &QueuePath, at: impl Fn(usize) -> Option<&'p QueuePath>) -> Option<usize> {
+        let place = |place: u32| usize::try_from(place).ok();
+        let is_there = |found: &u32| place(*found).and_then(&at) == Some(path);
+        self.places.find(self.hasher.hash_one(path), is_there).copied().and_then(place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_is_found_and_no_other() {
+        let path = |number: usize| QueuePath::parse(&format!("root.q{number}")).unwrap();
+        let mut paths: Vec<QueuePath> = (0..1000).map(path).collect();
+        paths.push(path(7));
+        let places = ByPath::of(paths.iter());
+        let find = |wanted: &QueuePath| places.find(wanted, |place| paths.get(place));
+        for number in 0..1000 {
+            assert_eq!(find(&path(number)), Some(number));
+        }
+        assert_eq!(find(&path(1000)), None);
+        assert_eq!(find(&QueuePath::root()), None);
+        assert_eq!(ByPath::default().find(&path(0), |place| paths.get(place)), None);
+    }
+}
