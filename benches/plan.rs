@@ -57,20 +57,20 @@ fn lists(user: &str) -> Grant {
 }
 
 fn snapshot() -> Snapshot {
-    let map = ConfigMapState {
+    let map = Arc::new(ConfigMapState {
         name: YUNIKORN_DEFAULTS.to_owned(),
         uid: "uid".to_owned(),
         resource_version: "1".to_owned(),
         data: BTreeMap::from([("queues.yaml".to_owned(), closed::text(SIDE, SIDE))]),
         ..ConfigMapState::default()
-    };
+    });
     let grants = (0..SIDE * SIDE)
         .map(|number| entry(&format!("grant-{number}"), grant(closed::path(SIDE, number), number)));
     let config = Entry { meta: meta("default"), spec: Ok(ConfigSpec::default()), in_force: None };
     Snapshot {
         config: Some(config),
         queue_acls: grants.collect(),
-        defaults: Some(map.clone()),
+        defaults: Some(Arc::clone(&map)),
         base: Some(map),
         ..Snapshot::empty(Timestamp::UNIX_EPOCH)
     }

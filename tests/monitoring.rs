@@ -10,8 +10,8 @@ use jiff::Timestamp;
 use queuewarden::operator::metrics::Metrics;
 use queuewarden::operator::watch::Progress;
 use queuewarden::operator::world::Kind;
-use queuewarden::plan::plan;
 use queuewarden::plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, YUNIKORN_DEFAULTS};
+use queuewarden::plan::{Readings, plan};
 use queuewarden::server::knowledge::Knowledge;
 use regex::Regex;
 use serde_json::Value;
@@ -40,8 +40,8 @@ fn snapshot() -> Snapshot {
     let meta = Meta { name: "default".into(), ..Meta::default() };
     Snapshot {
         config: Some(Entry { meta, spec: Ok(ConfigSpec::default()), in_force: None }),
-        defaults: Some(base.clone()),
-        base: Some(base),
+        defaults: Some(Arc::new(base.clone())),
+        base: Some(Arc::new(base)),
         ..Snapshot::empty(Timestamp::UNIX_EPOCH)
     }
 }
@@ -58,7 +58,7 @@ fn exposed() -> String {
     metrics.drifted("deleted");
     metrics.patched(Kind::QueueAcl, "patched");
     metrics.asked("config", "200".into(), Duration::ZERO);
-    metrics.doors.knows(&Knowledge::of(Arc::new(snapshot), &plan, None));
+    metrics.doors.knows(&Knowledge::of(Arc::new(snapshot), &plan, &mut Readings::default(), None));
     metrics.doors.ended("closed");
     metrics.doors.answered("/validate", 200, Duration::ZERO);
     metrics.doors.decided("submit", "allow", "acl");

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::input::object::{Kind, Object, path};
 use super::input::{Finding, Inputs};
 use crate::api::{access_test, config_map, convert, v1alpha1};
-use crate::model::config::flatten::{ConfigMapData, flatten};
+use crate::plan::merged;
 use crate::plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Observed, Snapshot, YUNIKORN_DEFAULTS};
 use crate::text::diag::{Code, Diagnostic};
 
@@ -68,9 +68,9 @@ pub fn assemble(inputs: &Inputs, base: Option<Base>, now: Timestamp) -> Assemble
         queue_acls,
         policies,
         access_tests,
-        defaults: maps.state(YUNIKORN_DEFAULTS),
-        base: maps.state(&spec.base_config_map),
-        output: maps.state(&spec.output_config_map),
+        defaults: maps.state(YUNIKORN_DEFAULTS).map(Arc::new),
+        base: maps.state(&spec.base_config_map).map(Arc::new),
+        output: maps.state(&spec.output_config_map).map(Arc::new),
         mirror: None,
         observed: Observed::default(),
     };
@@ -97,33 +97,16 @@ fn offline<M>(mut config: Entry<ConfigSpec, M>) -> Entry<ConfigSpec, M> {
     config
 }
 
-/// The key that holds the queue tree in the merged ConfigMaps.
-fn queues_key(snapshot: &Snapshot) -> String {
-    let layer = |map: &Option<ConfigMapState>| {
-        map.as_ref().map_or_else(ConfigMapData::default, |map| ConfigMapData {
-            data: map.data.clone(),
-            binary_data: map
-                .binary
-                .iter()
-                .map(|(key, value)| (key.clone(), value.gunzipped.clone()))
-                .collect(),
-        })
-    };
-    flatten(&layer(&snapshot.defaults), &layer(&snapshot.output)).queues_key()
-}
-
 fn replace_base(snapshot: &mut Snapshot, spec: &ConfigSpec, text: String) {
-    let key = spec.base_key.clone().unwrap_or_else(|| queues_key(snapshot));
-    let mut map = snapshot.base.take().unwrap_or_else(|| ConfigMapState {
-        name: spec.base_config_map.clone(),
-        ..ConfigMapState::default()
-    });
+    let key = spec.base_key.clone().unwrap_or_else(|| merged(snapshot).queues_key());
+    let named = || ConfigMapState { name: spec.base_config_map.clone(), ..ConfigMapState::default() };
+    let base = snapshot.base.get_or_insert_with(|| Arc::new(named()));
+    let map = Arc::make_mut(base);
     map.binary.remove(&format!("{key}.gz"));
     map.data.insert(key, text);
     if map.name == YUNIKORN_DEFAULTS {
-        snapshot.defaults = Some(map.clone());
+        snapshot.defaults = Some(Arc::clone(base));
     }
-    snapshot.base = Some(map);
 }
 
 /// An object as its type, or a finding that says why it is none.

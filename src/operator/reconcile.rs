@@ -172,7 +172,10 @@ impl Reconciler {
             return;
         }
         let (snapshot, plan, before) = (Arc::clone(snapshot), Arc::clone(plan), self.publisher.last());
-        let made = tokio::task::spawn_blocking(move || Knowledge::of(snapshot, &plan, before.as_deref()));
+        let mut known = self.readings.clone();
+        let made = tokio::task::spawn_blocking(move || {
+            Knowledge::of(snapshot, &plan, &mut known, before.as_deref())
+        });
         match made.await {
             Ok(knowledge) => {
                 self.health.metrics.doors.knows(&knowledge);
@@ -297,7 +300,7 @@ impl Reconciler {
         if write.repair {
             self.health.metrics.drifted(if snapshot.output.is_some() { "external_edit" } else { "deleted" });
         }
-        self.memory.written(clock::now(), write, plan.rendered.as_ref(), snapshot.output.as_ref());
+        self.memory.written(clock::now(), write, plan.rendered.as_ref(), snapshot.output.as_deref());
     }
 
     /// Someone was faster, and the watch has not told yet: looks itself.

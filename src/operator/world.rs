@@ -293,10 +293,10 @@ impl Maps {
         self.watches.values().all(|watch| watch.cache().synced())
     }
 
-    fn get(&self, name: &str) -> Option<ConfigMapState> {
+    fn get(&self, name: &str) -> Option<Arc<ConfigMapState>> {
         let watch = self.watches.get(name)?;
-        let kept = watch.cache().get(name).cloned()?;
-        Some((*kept.value).clone())
+        let cache = watch.cache();
+        Some(Arc::clone(&cache.get(name)?.value))
     }
 
     /// Says so when a ConfigMap may not be read: a plan without it would take it for missing.

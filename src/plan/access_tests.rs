@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::conditions::{Finding, Reason, Type, merge};
 use super::report::events;
 use super::snapshot::{AccessTestSpec, Enforcement, Entry, Snapshot};
-use super::{AccessTestStatus, Event, ObjectStatus, Subject, taken, text_in_force, what_runs};
+use super::{AccessTestStatus, Event, ObjectStatus, Readings, Subject, text_in_force, what_runs};
 use crate::access::expect::{Check, Expectations, Tally, Verdict, World, run};
 use crate::access::{Tree, sentence};
 use crate::model::config::Config;
@@ -35,9 +35,9 @@ impl Queues {
     }
 
     /// Those in force: what the ConfigMaps say; where a running scheduler does not take that over, what it was last seen to run.
-    fn in_force(snapshot: &Snapshot) -> Result<Self, String> {
+    fn in_force(snapshot: &Snapshot, known: &mut Readings) -> Result<Self, String> {
         let running = snapshot.observed.loaded_text.as_deref();
-        what_runs(&text_in_force(snapshot), running, taken).map(|config| Self::of(&config))
+        what_runs(&text_in_force(snapshot), running, |text| known.taken(text)).map(|config| Self::of(&config))
     }
 
     /// The checks of a test, each with what came of it.
@@ -50,11 +50,11 @@ impl Queues {
 type Statuses = BTreeMap<String, ObjectStatus<AccessTestStatus>>;
 
 /// What every test's status says.
-pub(super) fn statuses(snapshot: &Snapshot, events: &mut Vec<Event>) -> Statuses {
+pub(super) fn statuses(snapshot: &Snapshot, known: &mut Readings, events: &mut Vec<Event>) -> Statuses {
     if snapshot.access_tests.is_empty() {
         return Statuses::new();
     }
-    let queues = Queues::in_force(snapshot);
+    let queues = Queues::in_force(snapshot, known);
     all(snapshot, queues.as_ref().map_err(String::as_str), events)
 }
 

@@ -31,7 +31,7 @@ enum Verdict {
 
 /// Sorts the wanted keys by whether they may be written.
 pub(super) fn adopt(question: &Question<'_>, wants: BTreeMap<String, String>) -> Adopted {
-    let output = question.snapshot.output.as_ref();
+    let output = question.snapshot.output.as_deref();
     let mut adopted =
         Adopted { wants: BTreeMap::new(), replaced: BTreeMap::new(), conflict: None, import: None };
     for (key, value) in wants {
@@ -85,7 +85,7 @@ fn conflict(question: &Question<'_>, key: &str, owners: &[Owner], why: &str) -> 
 
 /// Whether the base was made from this output by an earlier import.
 fn imported(question: &Question<'_>) -> bool {
-    question.snapshot.base.as_ref().and_then(|base| base.annotations.get(IMPORTED_FROM))
+    question.snapshot.base.as_deref().and_then(|base| base.annotations.get(IMPORTED_FROM))
         == Some(&origin(question))
 }
 
@@ -97,7 +97,7 @@ fn origin(question: &Question<'_>) -> String {
 pub(super) fn first_import(question: &Question<'_>) -> Option<(Option<NewConfigMap>, Finding)> {
     let key = &question.env.key;
     let due = question.spec.adoption == Adoption::Import && question.snapshot.base.is_none();
-    let Claim::Foreign(owners) = claim(question.snapshot.output.as_ref(), question.memory, key) else {
+    let Claim::Foreign(owners) = claim(question.snapshot.output.as_deref(), question.memory, key) else {
         return None;
     };
     due.then(|| match judge(question, key, &owners) {

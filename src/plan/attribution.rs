@@ -29,7 +29,7 @@ pub struct Attribution {
 }
 
 /// What the resolved objects put into the text of a plan.
-pub(super) fn wanted(objects: &[Resolved]) -> Vec<Attribution> {
+pub(super) fn wanted(objects: &[Resolved]) -> Arc<[Attribution]> {
     let contributions = objects.iter().filter_map(|object| Some((&object.name, object.contribution()?)));
     collect(contributions.flat_map(|(name, contribution)| {
         Right::ALL.into_iter().filter_map(move |right| {
@@ -40,7 +40,7 @@ pub(super) fn wanted(objects: &[Resolved]) -> Vec<Attribution> {
 }
 
 /// What the objects had put into the output when their statuses were written. Texts that cannot be read contribute nothing.
-pub fn in_force(entries: &[Arc<QueueAclEntry>]) -> Vec<Attribution> {
+pub fn in_force(entries: &[Arc<QueueAclEntry>]) -> Arc<[Attribution]> {
     let remembered = entries.iter().filter_map(|entry| Some((&entry.meta.name, entry.in_force.as_ref()?)));
     collect(remembered.flat_map(|(name, memory)| {
         Right::ALL.into_iter().filter_map(move |right| {
@@ -65,7 +65,7 @@ pub fn mark(tree: &mut Tree, attributions: &[Attribution]) {
     }
 }
 
-fn collect(parts: impl Iterator<Item = (Place, String, Acl, BaseAcl)>) -> Vec<Attribution> {
+fn collect(parts: impl Iterator<Item = (Place, String, Acl, BaseAcl)>) -> Arc<[Attribution]> {
     let mut parts: Vec<_> = parts.collect();
     // Not the ACLs: comparing them is dear, and an object has one at each place.
     parts.sort_by(|left, right| (&left.0, &left.1).cmp(&(&right.0, &right.1)));
@@ -83,7 +83,7 @@ fn collect(parts: impl Iterator<Item = (Place, String, Acl, BaseAcl)>) -> Vec<At
             }
         }
     }
-    found
+    found.into()
 }
 
 #[cfg(test)]
@@ -114,7 +114,7 @@ mod tests {
         ];
         for (first, second, stays) in cases {
             let found = in_force(&[entry("b", Some("sue"), first), entry("a", Some(" dev"), second)]);
-            let [one] = found.as_slice() else { panic!("{found:?}") };
+            let [one] = &*found else { panic!("{found:?}") };
             assert_eq!(one.base_stays, stays, "{first:?} {second:?}");
             let names: Vec<_> =
                 one.objects.iter().map(|(name, acl)| (name.as_str(), acl.canonical())).collect();
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn a_right_that_no_object_sets_is_nobodys() {
         assert_eq!(
-            in_force(&[entry("a", None, BaseAcl::Replace), entry("b", Some("a  b"), BaseAcl::Replace)]),
+            *in_force(&[entry("a", None, BaseAcl::Replace), entry("b", Some("a  b"), BaseAcl::Replace)]),
             []
         );
     }

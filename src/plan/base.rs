@@ -36,7 +36,7 @@ pub(super) fn resolve(
 ) -> Result<Base, Finding> {
     let key = spec.base_key.as_deref().unwrap_or(&env.key);
     let map = config_map(spec, &spec.base_config_map);
-    let (text, source, reason) = match snapshot.base.as_ref().and_then(|base| text_in(base, key)) {
+    let (text, source, reason) = match snapshot.base.as_deref().and_then(|base| text_in(base, key)) {
         Some(text) => (header::strip(&text).to_string(), format!("{map}, key {key}"), Reason::BaseResolved),
         None => (
             stand_in(snapshot, spec, env, &map, key)?,

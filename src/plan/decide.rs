@@ -157,7 +157,7 @@ impl Decided<'_> {
         let queue_acls = self.queue_acl_statuses(known, &mut events);
         let policies = self.policy_statuses(&mut events);
         let config = self.config_status(&mut events);
-        let access_tests = access_tests::statuses(self.snapshot, &mut events);
+        let access_tests = access_tests::statuses(self.snapshot, known, &mut events);
         let wake_at = self.wake_at();
         events.sort();
         let Decision { import, backup, write, rendered, .. } = self.output;
@@ -191,7 +191,7 @@ impl Decided<'_> {
         known: &mut Readings,
         events: &mut Vec<Event>,
     ) -> Vec<(String, ObjectStatus<QueueAclStatus>)> {
-        let text = self.snapshot.output.as_ref().and_then(|output| output.data.get(&self.env.key));
+        let text = self.snapshot.output.as_deref().and_then(|output| output.data.get(&self.env.key));
         let written = text.and_then(|text| known.of_live(text).tree.clone());
         let proven = self.proven(known);
         let name = config_map(self.spec, &self.spec.output_config_map);
@@ -243,7 +243,7 @@ impl Decided<'_> {
     ) -> Vec<(String, ObjectStatus<Option<super::snapshot::AdmissionPolicySpec>>)> {
         let name = config_map(self.spec, &self.spec.output_config_map);
         let facts =
-            report::policy::Facts { target: self.target(&name), output: self.snapshot.output.as_ref() };
+            report::policy::Facts { target: self.target(&name), output: self.snapshot.output.as_deref() };
         let objects = self.snapshot.policies.iter().zip(&self.policies);
         objects
             .map(|(entry, object)| {
@@ -265,7 +265,7 @@ impl Decided<'_> {
     fn config_status(&self, events: &mut Vec<Event>) -> ObjectStatus<ConfigStatus> {
         let meta = &self.config.meta;
         let key_written =
-            self.snapshot.output.as_ref().is_some_and(|output| output.data.contains_key(&self.env.key));
+            self.snapshot.output.as_deref().is_some_and(|output| output.data.contains_key(&self.env.key));
         let fail_open = report::config::fail_open(&self.env, key_written);
         let loaded = self.loaded.as_ref().map(|answer| answer.finding.clone());
         let mirrored = self.mirror.1.clone().map(|finding| (finding, self.spec.rbac_mirror));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::readings::Readings;
 use super::snapshot::{ConfigMapState, ConfigSpec, Snapshot};
 use crate::model::config::flatten::{self, ConfigMapData, Flattened, flatten};
-use crate::model::config::{BUILT_IN, Config, checksum, verdict};
+use crate::model::config::{BUILT_IN, Config, checksum};
 
 /// Where the queue tree in force comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ impl Environment {
 
 /// Both ConfigMaps of `YuniKorn` as it merges them.
 pub fn merged(snapshot: &Snapshot) -> Flattened {
-    flatten(&data(snapshot.defaults.as_ref()), &data(snapshot.output.as_ref()))
+    flatten(&data(snapshot.defaults.as_deref()), &data(snapshot.output.as_deref()))
 }
 
 /// One ConfigMap as `YuniKorn` would read it alone, `binaryData` considered.
@@ -99,25 +99,13 @@ pub fn text_in_force(snapshot: &Snapshot) -> String {
 pub fn what_runs<T>(
     text: &str,
     running: Option<&str>,
-    read: impl Fn(&str) -> Result<T, String>,
+    mut read: impl FnMut(&str) -> Result<T, String>,
 ) -> Result<T, String> {
     read(text).or_else(|refused| {
         running.and_then(|running| read(running).ok()).ok_or_else(|| {
             format!("YuniKorn does not take the configuration, and what it runs is not known: {refused}")
         })
     })
-}
-
-/// The configuration of a text.
-///
-/// # Errors
-/// When a running scheduler does not take it over.
-pub fn taken(text: &str) -> Result<Config, String> {
-    let verdict = verdict(text, &[]);
-    match verdict.refusal() {
-        Some(refusal) => Err(refusal),
-        None => Ok(verdict.config.unwrap_or_default()),
-    }
 }
 
 fn or_built_in(text: &str) -> String {

@@ -50,8 +50,9 @@ pub(super) struct ByObject(Vec<[Option<u32>; 2]>);
 
 impl ByObject {
     fn note(&mut self, object: usize, right: Right, grant: usize) {
-        let place = self.0.get_mut(object).and_then(|places| places.get_mut(slot(right)));
-        place.into_iter().for_each(|place| *place = u32::try_from(grant).ok());
+        if let Some(place) = self.0.get_mut(object).and_then(|places| places.get_mut(slot(right))) {
+            *place = u32::try_from(grant).ok();
+        }
     }
 
     /// What is decided by an object, and others, about its queue.

@@ -41,7 +41,7 @@ use snapshot::{AdmissionPolicySpec, QueueAclInForce, Snapshot};
 use crate::access::expect::Tally;
 use crate::text::diag::Code;
 
-pub use environment::{merged, merged_alone, taken, text_in_force, what_runs};
+pub use environment::{merged, merged_alone, text_in_force, what_runs};
 pub use output::{MAX_BYTES, WARN_BYTES};
 pub use policy::{submission, user_info};
 pub use readings::Readings;
@@ -89,7 +89,7 @@ pub struct Plan {
     /// The text that should be in force, whether it may be written or not; `None` when the base gives none.
     pub rendered: Option<Rendered>,
     /// Which objects decide which ACLs of `rendered`, by partition, queue and right.
-    pub contributions: Vec<Attribution>,
+    pub contributions: Arc<[Attribution]>,
     /// Status of each `QueueAcl`, by name.
     pub queue_acls: BTreeMap<String, ObjectStatus<QueueAclStatus>>,
     /// Status of each `AdmissionPolicy`, by name.

@@ -144,7 +144,7 @@ fn revise(question: &Question<'_>, body: &str) -> Option<Rendered> {
 }
 
 pub(super) fn live_text<'a>(question: &'a Question<'_>) -> Option<&'a str> {
-    question.snapshot.output.as_ref()?.data.get(&question.env.key).map(String::as_str)
+    question.snapshot.output.as_deref()?.data.get(&question.env.key).map(String::as_str)
 }
 
 fn not_rendered(question: &Question<'_>) -> Finding {
@@ -176,7 +176,7 @@ fn missing_partition(question: &Question<'_>) -> Option<Finding> {
 
 /// The keys that are ours and present now.
 fn ours<'a>(question: &'a Question<'_>) -> impl Iterator<Item = &'a str> {
-    let output = question.snapshot.output.as_ref();
+    let output = question.snapshot.output.as_deref();
     let keys = output.into_iter().flat_map(|output| output.data.keys());
     keys.map(String::as_str).filter(move |key| claim(output, question.memory, key) == Claim::Ours)
 }
@@ -184,7 +184,7 @@ fn ours<'a>(question: &'a Question<'_>) -> impl Iterator<Item = &'a str> {
 /// What has to change: wanted values that differ, and keys of ours that nobody wants any more. A key with a queue tree is never
 /// removed: without it the scheduler falls back to a default that lets everyone in.
 fn changes(question: &Question<'_>, wants: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
-    let output = question.snapshot.output.as_ref();
+    let output = question.snapshot.output.as_deref();
     let current = |key: &str| output.and_then(|output| output.data.get(key));
     let set = wants
         .iter()
@@ -208,7 +208,7 @@ fn owned_after(
 
 /// Refuses what the API server would refuse.
 fn oversized(question: &Question<'_>, changes: &BTreeMap<String, Option<String>>) -> Option<Finding> {
-    let size = size_after(question.snapshot.output.as_ref(), changes);
+    let size = size_after(question.snapshot.output.as_deref(), changes);
     (size > MAX_BYTES).then(|| {
         let message = format!(
             "{} would have {size} bytes, more than the {MAX_BYTES} that Kubernetes allows; nothing is written, what is live stays",
@@ -250,7 +250,7 @@ fn hand_out(
         decision.backup = Some(backup(spec, taken));
     }
     let ledger_after = ledger_text(decision.keys.iter().map(String::as_str));
-    let annotations = match snapshot.output.as_ref() {
+    let annotations = match snapshot.output.as_deref() {
         Some(output)
             if ledger(output).iter().eq(decision
                 .keys
@@ -265,7 +265,7 @@ fn hand_out(
     };
     decision.write = Some(Write {
         name: spec.output_config_map.clone(),
-        resource_version: snapshot.output.as_ref().map(|output| output.resource_version.clone()),
+        resource_version: snapshot.output.as_deref().map(|output| output.resource_version.clone()),
         data: changes,
         annotations,
         repair,
@@ -299,7 +299,7 @@ fn backup(spec: &ConfigSpec, data: BTreeMap<String, String>) -> NewConfigMap {
 fn applied(question: &Question<'_>) -> Finding {
     let map = config_map(question.spec, &question.spec.output_config_map);
     let mut message = format!("{map} holds what was rendered");
-    let size = size_after(question.snapshot.output.as_ref(), &BTreeMap::new());
+    let size = size_after(question.snapshot.output.as_deref(), &BTreeMap::new());
     if size >= WARN_BYTES {
         message.push_str(", and is close to the 1 MiB that Kubernetes allows");
     }

@@ -52,6 +52,19 @@ impl Readings {
         self.of(Some(header::strip(text)).filter(|body| !body.is_empty()).unwrap_or(text))
     }
 
+    /// The queues of a text that may be of ours.
+    ///
+    /// # Errors
+    /// When a running scheduler does not take it over.
+    pub fn taken(&mut self, text: &str) -> Result<Arc<Config>, String> {
+        let reading = self.of_live(text);
+        match reading.refusal {
+            None => Ok(reading.tree.clone().unwrap_or_default()),
+            // YuniKorn's words name lines, and it counts those of our header as well.
+            Some(_) => Err(verdict(text, &[]).refusal().unwrap_or_default()),
+        }
+    }
+
     /// The same of a text whose document was read already.
     pub(super) fn of_document(&mut self, text: &str, document: NodeIn<'_>) -> Arc<Reading> {
         self.known_or(text, || verdict_of(text, document, &[]))
@@ -117,6 +130,16 @@ mod tests {
         known.forget_unused();
         known.forget_unused();
         assert!(!Arc::ptr_eq(&first, &known.of(TEXT)), "nobody had asked for it");
+    }
+
+    #[test]
+    fn what_is_not_taken_is_told_in_yunikorns_words() {
+        let live = |body: &str| header::join(&header::origin("x"), 7, body);
+        let mut known = Readings::default();
+        assert!(Arc::ptr_eq(&known.taken(&live(TEXT)).unwrap(), &known.taken(TEXT).unwrap()));
+        let why =
+            known.taken(&live("partitions: [{name: default, queues: [{name: root, max: 1}]}]")).unwrap_err();
+        assert!(why.contains("line 3"), "{why}");
     }
 
     #[test]

@@ -88,14 +88,15 @@ fn import(snapshot: &mut Snapshot, new: &NewConfigMap) {
         owners: new.data.keys().map(|key| (key.clone(), vec![us()])).collect(),
         ..ConfigMapState::default()
     };
+    let map = Arc::new(map);
     if map.name == YUNIKORN_DEFAULTS {
-        snapshot.defaults = Some(map.clone());
+        snapshot.defaults = Some(Arc::clone(&map));
     }
     snapshot.base = Some(map);
 }
 
 fn write(snapshot: &mut Snapshot, change: &Write) {
-    let mut map = snapshot.output.take().unwrap_or_default();
+    let map = Arc::make_mut(snapshot.output.get_or_insert_default());
     map.name.clone_from(&change.name);
     for (key, value) in &change.data {
         if let Some(value) = value {
@@ -107,7 +108,6 @@ fn write(snapshot: &mut Snapshot, change: &Write) {
         }
     }
     map.annotations.extend(change.annotations.clone());
-    snapshot.output = Some(map);
 }
 
 fn us() -> Owner {

@@ -40,11 +40,11 @@ pub struct Snapshot {
     /// All `QueueAccessTest` objects, in any order.
     pub access_tests: Vec<Entry<AccessTestSpec, ()>>,
     /// `yunikorn-defaults` in the configured namespace.
-    pub defaults: Option<ConfigMapState>,
+    pub defaults: Option<Arc<ConfigMapState>>,
     /// The base ConfigMap (often the same object as `defaults`).
-    pub base: Option<ConfigMapState>,
+    pub base: Option<Arc<ConfigMapState>>,
     /// The output ConfigMap (`yunikorn-configs`).
-    pub output: Option<ConfigMapState>,
+    pub output: Option<Arc<ConfigMapState>>,
     /// The RBAC mirror as it stands; `None` where nobody has looked at it.
     pub mirror: Option<Mirror>,
     /// What the operator has seen of the outside world since it started.

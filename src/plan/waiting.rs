@@ -27,7 +27,7 @@ pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&Entry<ConfigS
         write: None,
         mirror: mirror::Changes::default(),
         rendered: None,
-        contributions: Vec::new(),
+        contributions: [].into(),
         queue_acls: queue_acls.collect(),
         policies: policies.collect(),
         access_tests: access_tests::waiting(snapshot, why),

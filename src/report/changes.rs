@@ -57,8 +57,8 @@ fn of(kind: &'static str, meta: &Meta, queue: Option<(String, QueuePath)>) -> im
 fn of_maps(snapshot: &Snapshot) -> Vec<Change> {
     let spec = snapshot.config.as_ref().and_then(|config: &Entry<ConfigSpec, _>| config.spec.as_ref().ok());
     let namespace = spec.map_or_else(|| ConfigSpec::default().namespace, |spec| spec.namespace.clone());
-    let mut maps: Vec<&ConfigMapState> =
-        [&snapshot.defaults, &snapshot.base, &snapshot.output].into_iter().flatten().collect();
+    let maps = [&snapshot.defaults, &snapshot.base, &snapshot.output];
+    let mut maps: Vec<&ConfigMapState> = maps.into_iter().filter_map(Option::as_deref).collect();
     // The base is the defaults, where nobody says otherwise.
     maps.sort_by(|left, right| left.name.cmp(&right.name));
     maps.dedup_by(|left, right| left.name == right.name);

@@ -91,8 +91,8 @@ fn the_latest_change_comes_first_and_each_once() {
     let unreadable = Entry { meta: meta.clone(), spec: Err(Vec::new()), in_force: None };
     let snapshot = Snapshot {
         // The base is the defaults.
-        defaults: Some(map.clone()),
-        base: Some(map),
+        defaults: Some(Arc::new(map.clone())),
+        base: Some(Arc::new(map)),
         queue_acls: vec![Arc::new(Entry { meta, spec: Ok(spec), in_force: None }), Arc::new(unreadable)],
         ..snapshot()
     };

@@ -15,7 +15,7 @@ use crate::model::config::Config;
 use crate::model::identity::ResolverKind;
 use crate::plan::attribution::{self, Attribution};
 use crate::plan::snapshot::Snapshot;
-use crate::plan::{Plan, merged, taken, text_in_force, user_info, what_runs};
+use crate::plan::{Plan, Readings, merged, text_in_force, user_info, what_runs};
 
 /// One moment.
 #[derive(Debug)]
@@ -43,18 +43,17 @@ const LEFT_ALONE: [&str; 3] = ["kube-system", "kube-public", "kube-node-lease"];
 #[derive(Debug)]
 pub struct Queues {
     /// The configuration.
-    pub config: Config,
+    pub config: Arc<Config>,
     /// The queues of each partition, with the objects that grant.
     pub trees: Vec<Tree>,
 }
 
 impl Queues {
-    /// The queues of a text, and the objects that wrote the ACLs in it.
+    /// The queues of a configuration, and the objects that wrote the ACLs in it.
     ///
     /// # Errors
-    /// When a running scheduler does not take the text over.
-    fn of(text: &str, attributions: &[Attribution]) -> Result<Self, String> {
-        let config = taken(text)?;
+    /// When an ACL does not activate.
+    fn of(config: Arc<Config>, attributions: &[Attribution]) -> Result<Self, String> {
         let trees = config.partitions.iter().map(Tree::of).collect::<Result<Vec<_>, _>>();
         let mut trees = trees.map_err(|error| error.to_string())?;
         for tree in &mut trees {
@@ -75,8 +74,8 @@ impl Queues {
 }
 
 impl Knowledge {
-    /// What follows from a round. What `before` knew is taken over where nothing has changed.
-    pub fn of(snapshot: Arc<Snapshot>, plan: &Plan, before: Option<&Self>) -> Self {
+    /// What follows from a round. What `before` knew is taken over where nothing has changed, and what the plan has read is not read again.
+    pub fn of(snapshot: Arc<Snapshot>, plan: &Plan, known: &mut Readings, before: Option<&Self>) -> Self {
         let text = text_in_force(&snapshot);
         let running = snapshot.observed.loaded_text.as_deref();
         let attributions = attributions(&text, &snapshot, plan);
@@ -85,7 +84,7 @@ impl Knowledge {
         let hash = hash(&text, &attributions, &keys, running);
         let same = before.filter(|before| before.hash == hash);
         let queues = same.map(|before| before.queues.clone());
-        let queues = queues.unwrap_or_else(|| queues_of(&text, running, &attributions).map(Arc::new));
+        let queues = queues.unwrap_or_else(|| queues_of(&text, running, &attributions, known).map(Arc::new));
         let conf = same.map_or_else(|| Conf::from_keys(&keys).0, |before| before.conf.clone());
         let user_info = user_info(&snapshot);
         Self { made: snapshot.now, hash, snapshot, queues, conf, user_info, own_namespace: None }
@@ -101,15 +100,20 @@ impl Knowledge {
 }
 
 /// Who wrote which ACL of a text: the plan knows it of its own text, and of any other the statuses remember it.
-fn attributions(text: &str, snapshot: &Snapshot, plan: &Plan) -> Vec<Attribution> {
+fn attributions(text: &str, snapshot: &Snapshot, plan: &Plan) -> Arc<[Attribution]> {
     match &plan.rendered {
-        Some(rendered) if rendered.text == text => plan.contributions.clone(),
+        Some(rendered) if rendered.text == text => Arc::clone(&plan.contributions),
         _ => attribution::in_force(&snapshot.queue_acls),
     }
 }
 
-fn queues_of(text: &str, running: Option<&str>, attributions: &[Attribution]) -> Result<Queues, String> {
-    what_runs(text, running, |text| Queues::of(text, attributions))
+fn queues_of(
+    text: &str,
+    running: Option<&str>,
+    attributions: &[Attribution],
+    known: &mut Readings,
+) -> Result<Queues, String> {
+    what_runs(text, running, |text| Queues::of(known.taken(text)?, attributions))
 }
 
 fn hash(
@@ -228,10 +232,14 @@ mod tests {
 
     #[test]
     fn what_was_seen_to_run_counts_where_the_text_is_refused() {
-        assert_eq!(submit(&queues_of(&text("sue"), None, &[])), "sue");
-        assert_eq!(submit(&queues_of(&text("a  b"), Some(&text("bob")), &[])), "bob");
+        let queues_of = |text: &str, running: Option<&str>| {
+            super::queues_of(text, running, &[], &mut Readings::default())
+        };
+        assert_eq!(submit(&queues_of(&text("sue"), None)), "sue");
+        let bob = text("bob");
+        assert_eq!(submit(&queues_of(&text("a  b"), Some(&bob))), "bob");
         for running in [None, Some("nothing"), Some(&*text("c  d"))] {
-            let why = queues_of(&text("a  b"), running, &[]).unwrap_err();
+            let why = queues_of(&text("a  b"), running).unwrap_err();
             assert!(why.contains("multiple spaces found"), "{why}");
         }
     }

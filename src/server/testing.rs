@@ -16,8 +16,8 @@ use super::caller::Callers;
 use super::knowledge::{Knowledge, Publisher};
 use crate::operator::applications::Applications;
 use crate::operator::health::Health;
-use crate::plan::plan;
 use crate::plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
+use crate::plan::{Readings, plan_again};
 
 /// A client of an API server that answers so.
 pub(super) fn client<F, A>(answer: F) -> Client
@@ -52,9 +52,9 @@ pub(super) fn snapshot() -> Snapshot {
 }
 
 /// `yunikorn-defaults` with one key.
-pub(super) fn defaults(key: &str, value: &str) -> ConfigMapState {
+pub(super) fn defaults(key: &str, value: &str) -> Arc<ConfigMapState> {
     let data = [(key.to_owned(), value.to_owned())].into();
-    ConfigMapState { name: YUNIKORN_DEFAULTS.to_owned(), data, ..ConfigMapState::default() }
+    Arc::new(ConfigMapState { name: YUNIKORN_DEFAULTS.to_owned(), data, ..ConfigMapState::default() })
 }
 
 /// Where queuewarden runs: by no name that it could know from elsewhere.
@@ -90,8 +90,9 @@ impl Door {
 
     /// From now on this is known.
     pub(super) fn learn(&self, snapshot: Snapshot) {
-        let plan = plan(&snapshot);
-        self.publisher.publish(Knowledge::of(Arc::new(snapshot), &plan, None));
+        let mut known = Readings::default();
+        let plan = plan_again(&snapshot, &mut known);
+        self.publisher.publish(Knowledge::of(Arc::new(snapshot), &plan, &mut known, None));
     }
 
     /// The answer; its body is null where it is no JSON.

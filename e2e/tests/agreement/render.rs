@@ -127,18 +127,18 @@ fn snapshot(base: &str, queue: &str) -> Snapshot {
         expires_at: None,
         delegated_by: None,
     };
-    let defaults = ConfigMapState {
+    let defaults = Arc::new(ConfigMapState {
         name: YUNIKORN_DEFAULTS.to_owned(),
         data: BTreeMap::from([("queues.yaml".to_owned(), base.to_owned())]),
         ..ConfigMapState::default()
-    };
+    });
     Snapshot {
         now: Timestamp::UNIX_EPOCH,
         config: Some(entry("default", ConfigSpec::default())),
         queue_acls: vec![Arc::new(entry("grant", grant))],
         policies: Vec::new(),
         access_tests: Vec::new(),
-        defaults: Some(defaults.clone()),
+        defaults: Some(Arc::clone(&defaults)),
         base: Some(defaults),
         output: None,
         mirror: None,

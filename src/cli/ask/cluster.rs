@@ -256,9 +256,9 @@ impl Cluster {
             queue_acls: objects.iter().map(convert::queue_acl).map(Arc::new).collect(),
             policies: Vec::new(),
             access_tests: Vec::new(),
-            defaults,
-            base,
-            output,
+            defaults: defaults.map(Arc::new),
+            base: base.map(Arc::new),
+            output: output.map(Arc::new),
             mirror: None,
             observed: Observed::default(),
         };
@@ -343,7 +343,7 @@ impl Held {
 
     fn base(&self, key: &str) -> Option<Text> {
         let key = self.spec.base_key.as_deref().unwrap_or(key);
-        let map = self.snapshot.base.as_ref()?;
+        let map = self.snapshot.base.as_deref()?;
         let alone = merged_alone(map);
         let value = alone.get(key).filter(|value| !value.text.is_empty())?;
         Some(Text::whole(format!("{}/{}", map.name, value.origin.key), value.text.clone()))

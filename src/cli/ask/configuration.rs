@@ -1,6 +1,7 @@
 //! What the questions are asked about: the queues that `YuniKorn` has, or would have, and who wrote their ACLs.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::texts::Text;
 use crate::access::{Origin, Tree};
@@ -23,7 +24,7 @@ pub struct Written {
     /// The text that it was made of, where objects write ACLs into it.
     pub base: Option<Text>,
     /// Which objects write which ACLs.
-    pub attributions: Vec<Attribution>,
+    pub attributions: Arc<[Attribution]>,
     /// Who changed what of it, as far as that is known.
     pub changes: Vec<Change>,
 }
@@ -31,7 +32,7 @@ pub struct Written {
 impl Written {
     /// A text of which nothing is known but what it says.
     pub fn text_alone(text: Text) -> Self {
-        Self { text, base: None, attributions: Vec::new(), changes: Vec::new() }
+        Self { text, base: None, attributions: [].into(), changes: Vec::new() }
     }
 }
 
@@ -258,7 +259,7 @@ mod tests {
         let written = Written {
             text: Text::whole("live", queues(text)),
             base: Some(Text::whole("base", format!("# one line more\n{}", queues(base)))),
-            attributions,
+            attributions: attributions.into(),
             changes: Vec::new(),
         };
         Configuration::of(written).unwrap()

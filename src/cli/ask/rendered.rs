@@ -36,13 +36,13 @@ pub fn written(
         return Err(not_applied(&settled));
     };
     excluded(&settled, notes);
-    let base = settled.snapshot.base.as_ref().and_then(|map| base(map, &rendered.key));
+    let base = settled.snapshot.base.as_deref().and_then(|map| base(map, &rendered.key));
     let name = base.as_ref().map_or("the built-in configuration", |base| base.name.as_str());
     let name = match snapshot.queue_acls.len() {
         0 => name.to_owned(),
         count => format!("{name} with {}", plural(count, "QueueAcl")),
     };
-    let attributions = settled.plan.contributions.clone();
+    let attributions = Arc::clone(&settled.plan.contributions);
     let changes = changes(snapshot);
     Ok(Written { text: Text::made(name, rendered.text.clone()), base, attributions, changes })
 }

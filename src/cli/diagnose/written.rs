@@ -147,7 +147,7 @@ fn owners(spec: &ConfigSpec, snapshot: &Snapshot, key: &str) -> Line {
     if owns {
         return Line::ok(OWNERS, format!("{place} is queuewarden's alone"));
     }
-    let text = snapshot.output.as_ref().is_some_and(|output| output.data.contains_key(key));
+    let text = snapshot.output.as_deref().is_some_and(|output| output.data.contains_key(key));
     match (text, spec.mode) {
         (true, _) => Line::warn(
             OWNERS,
@@ -236,6 +236,8 @@ async fn others(client: &Client) -> Line {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::cli::diagnose::Level;
     use crate::plan::snapshot::{BinaryValue, ConfigMapState, Owner};
@@ -252,7 +254,7 @@ mod tests {
             owners: [("queues.yaml".to_owned(), owners.iter().map(owner).collect())].into(),
             ..ConfigMapState::default()
         };
-        Snapshot { output: Some(output), ..Snapshot::empty(jiff::Timestamp::UNIX_EPOCH) }
+        Snapshot { output: Some(Arc::new(output)), ..Snapshot::empty(jiff::Timestamp::UNIX_EPOCH) }
     }
 
     fn level(check: &str, snapshot: &Snapshot) -> Level {
@@ -277,8 +279,8 @@ mod tests {
         assert_eq!(level(SHADOWS, &snapshot(&["queuewarden"], &["other.gz"])), Level::Ok);
         assert_eq!(level(SHADOWS, &snapshot(&["queuewarden"], &["queues.yaml.gz"])), Level::Fail);
         let mut both = snapshot(&["queuewarden"], &[]);
-        both.defaults =
-            both.output.clone().map(|map| ConfigMapState { name: YUNIKORN_DEFAULTS.into(), ..map });
+        both.defaults = both.output.clone();
+        Arc::make_mut(both.defaults.as_mut().unwrap()).name = YUNIKORN_DEFAULTS.into();
         assert_eq!(level(SHADOWS, &both), Level::Ok, "the output is meant to win over the defaults");
     }
 

@@ -4,6 +4,7 @@
 //! change that brings such a trouble; one that was there before is told, so that half a repair is not in the way.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::{ACTIVATION, Answer, config, one_line};
 use crate::model::config::flatten::{Flattened, Source};
@@ -26,7 +27,7 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
         (spec.output_config_map.as_str(), &mut after.output),
     ] {
         if role == name {
-            *place = new.cloned();
+            *place = new.cloned().map(Arc::new);
             known = true;
         }
     }
@@ -132,7 +133,7 @@ fn put_back(
     if name != spec.output_config_map || !ours {
         return None;
     }
-    let was = snapshot.output.as_ref()?.data.get(&env.key)?;
+    let was = snapshot.output.as_deref()?.data.get(&env.key)?;
     let text = new.and_then(|new| new.data.get(&env.key));
     let header = |text: &str| crate::plan::header::split(text).map(|parts| parts.revision);
     // The operator's own writes carry the next revision.

@@ -67,7 +67,7 @@ pub(in crate::plan) fn status(
     memory: Option<&ConfigMemory>,
     env: &Environment,
 ) -> ConfigStatus {
-    let text = snapshot.output.as_ref().and_then(|output| output.data.get(&env.key));
+    let text = snapshot.output.as_deref().and_then(|output| output.data.get(&env.key));
     let seen = snapshot.observed.read_back.as_ref().and_then(|read| read.checksum.as_ref().ok());
     let remembered = memory.and_then(|memory| memory.loaded_hash.as_ref());
     let revision = text.and_then(|text| header::split(text)).map(|parts| parts.revision);
@@ -76,7 +76,7 @@ pub(in crate::plan) fn status(
         revision: revision.max(memory.and_then(|memory| memory.revision)),
         config_hash: text.map(|text| checksum(text)),
         loaded_hash: spec.scheduler_url.as_ref().and(seen.or(remembered)).cloned(),
-        output: snapshot.output.as_ref().map(|output| OutputRef {
+        output: snapshot.output.as_deref().map(|output| OutputRef {
             namespace: spec.namespace.clone(),
             name: spec.output_config_map.clone(),
             uid: output.uid.clone(),

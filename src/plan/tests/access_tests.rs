@@ -1,5 +1,7 @@
 //! What access tests say about the configuration in force, and to changes of it.
 
+use std::sync::Arc;
+
 use super::admit::{asked, created, quiet};
 use super::delegation::who;
 use super::*;
@@ -75,7 +77,7 @@ fn a_transition_is_an_event() {
     let mut snapshot = cluster(BASE);
     snapshot.access_tests = vec![test("good", Enforcement::Report, &["root.prod"], &[])];
     let mut calm = settled(&snapshot).snapshot;
-    calm.output.as_mut().unwrap().data.insert(KEY.into(), BASE.replace("sue dev", "bob"));
+    Arc::make_mut(calm.output.as_mut().unwrap()).data.insert(KEY.into(), BASE.replace("sue dev", "bob"));
     let events = plan(&calm).events;
     let told =
         events.iter().find(|event| event.subject == crate::plan::Subject::QueueAccessTest("good".into()));
@@ -91,7 +93,9 @@ fn without_a_configuration_nothing_is_known() {
     bare.config = None;
     assert_eq!(conditions(&plan(&bare), "good")[1], "Passing=Unknown/ConfigNotReady");
     let mut refused = settled(&snapshot).snapshot;
-    refused.output.as_mut().unwrap().data.insert(KEY.into(), BASE.replace("sue dev", "sue  dev"));
+    Arc::make_mut(refused.output.as_mut().unwrap())
+        .data
+        .insert(KEY.into(), BASE.replace("sue dev", "sue  dev"));
     assert_eq!(conditions(&plan(&refused), "good")[1], "Passing=Unknown/ConfigNotReady");
     refused.observed.loaded_text = Some(BASE.to_owned());
     assert_eq!(conditions(&plan(&refused), "good")[1], "Passing=True/Passing");

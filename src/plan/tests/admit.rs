@@ -314,7 +314,7 @@ fn whoever_administers_by_a_group_is_told_to_name_it() {
 #[test]
 fn while_nobody_knows_who_administers_what_delegates_wait() {
     let mut snapshot = teams(Delegation::Enabled, Vec::new());
-    snapshot.base.as_mut().unwrap().data.insert(KEY.into(), "a: [".into());
+    Arc::make_mut(snapshot.base.as_mut().unwrap()).data.insert(KEY.into(), "a: [".into());
     let sue = who("sue", &[]);
     let object = by(&sue, "x", "root.prod", Right::Submit, "ann");
     let answer = admit(&snapshot, &asked(&sue, false, None, Some(object)));

@@ -1,5 +1,7 @@
 //! Keys that others own, hide, or keep changing.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::plan::budget;
 
@@ -29,7 +31,7 @@ fn other_keys_stay() {
     let mut snapshot = cluster(BASE);
     snapshot.output = Some(map(YUNIKORN_CONFIGS, &[("log.level", "DEBUG")]));
     let settled = settled(&snapshot);
-    assert_eq!(settled.snapshot.output.as_ref().unwrap().data["log.level"], "DEBUG");
+    assert_eq!(settled.snapshot.output.as_deref().unwrap().data["log.level"], "DEBUG");
     assert_eq!(config_condition(&settled.plan, "Ready"), "True/Ready");
 }
 
@@ -59,7 +61,7 @@ fn import_also_makes_a_base_of_another_name() {
     spec(&mut snapshot).base_config_map = "yunikorn-queues".into();
     snapshot.base = None;
     let settled = settled(&snapshot);
-    assert_eq!(settled.snapshot.base.as_ref().unwrap().data[KEY], BASE);
+    assert_eq!(settled.snapshot.base.as_deref().unwrap().data[KEY], BASE);
     assert_eq!(config_condition(&settled.plan, "Ready"), "True/Ready");
     assert_at_rest(&settled);
 }
@@ -113,13 +115,13 @@ fn binary_data_that_hides_the_key_is_told() {
     let mut snapshot = settled(&cluster(BASE)).snapshot;
     snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
     let blank = BinaryValue { len: 3, gunzipped: None };
-    snapshot.output.as_mut().unwrap().binary.insert("queues.yaml.bak".into(), blank);
+    Arc::make_mut(snapshot.output.as_mut().unwrap()).binary.insert("queues.yaml.bak".into(), blank);
     let blanked = settled(&snapshot);
     assert_eq!(config_condition(&blanked.plan, "Applied"), "False/ShadowedByBinaryData");
     assert_eq!(config_condition(&blanked.plan, "FailOpen"), "True/ShadowedByBinaryData");
     assert_eq!(acl_condition(&blanked.plan, "a", "Effective"), "False/DefaultConfigActive");
 
-    let output = snapshot.output.as_mut().unwrap();
+    let output = Arc::make_mut(snapshot.output.as_mut().unwrap());
     output.binary.clear();
     let packed = BinaryValue { len: 3, gunzipped: Some(BASE.into()) };
     output.binary.insert("queues.yaml.gz".into(), packed);
@@ -135,8 +137,8 @@ fn a_hand_edit_is_put_back_under_a_new_revision() {
     let ours = text(&snapshot).to_string();
     snapshot.observed.last_written = Some(config::checksum(&ours));
     let output = snapshot.output.as_mut().unwrap();
-    *output = owned_by(output.clone(), "kubectl-edit");
-    output.data.insert(KEY.into(), ours.replace("sue dev", "*"));
+    *output = owned_by(Arc::clone(output), "kubectl-edit");
+    Arc::make_mut(output).data.insert(KEY.into(), ours.replace("sue dev", "*"));
     let write = plan(&snapshot).write.unwrap();
     assert!(write.repair);
     let text = write.data[KEY].as_ref().unwrap();
@@ -149,7 +151,7 @@ fn a_writer_that_does_not_give_up_is_told_and_rationed() {
     snapshot.observed.last_written = Some(config::checksum(text(&snapshot)));
     snapshot.observed.rival = Some("stubborn".into());
     let clean = snapshot.clone();
-    snapshot.output.as_mut().unwrap().data.insert(KEY.into(), BASE.into());
+    Arc::make_mut(snapshot.output.as_mut().unwrap()).data.insert(KEY.into(), BASE.into());
     snapshot.observed.repairs = vec![now(); budget::BURST];
     let rationed = plan(&snapshot);
     assert_eq!(rationed.write, None);

@@ -1,5 +1,7 @@
 //! Bases that are missing, wrong or dangerous: what is live stays, and the status says why.
 
+use std::sync::Arc;
+
 use super::*;
 
 /// The cluster after a first plan, with another base.
@@ -152,7 +154,7 @@ fn the_key_follows_the_policy_group() {
     snapshot.defaults = Some(defaults.clone());
     snapshot.base = Some(defaults);
     let settled = settled(&snapshot);
-    let keys: Vec<_> = settled.snapshot.output.as_ref().unwrap().data.keys().cloned().collect();
+    let keys: Vec<_> = settled.snapshot.output.as_deref().unwrap().data.keys().cloned().collect();
     assert_eq!(keys, ["group-01.yaml"]);
     assert_at_rest(&settled);
 }

@@ -14,7 +14,7 @@ fn changed(snapshot: &Snapshot, name: &str, new: Option<&ConfigMapState>) -> Ans
     config_map::admit(snapshot, "yunikorn", name, new)
 }
 
-fn base(text: &str) -> ConfigMapState {
+fn base(text: &str) -> Arc<ConfigMapState> {
     map(YUNIKORN_DEFAULTS, &[(KEY, text)])
 }
 
@@ -27,7 +27,7 @@ fn texts_that_only_the_validator_takes_are_refused() {
         ("partitions: [", "queues.yaml"),
     ] {
         let mut output = calm().output.unwrap();
-        output.data.insert(KEY.into(), text.into());
+        Arc::make_mut(&mut output).data.insert(KEY.into(), text.into());
         let answer = changed(&calm(), YUNIKORN_CONFIGS, Some(&output));
         assert!(answer.refusal.as_ref().is_some_and(|why| why.contains(words)), "{text}: {answer:?}");
     }
@@ -38,12 +38,12 @@ fn shadowing_keys_are_refused_and_told_where_they_are() {
     for key in ["queues.yaml.gz", "queues.yaml.bak"] {
         let mut output = calm().output.unwrap();
         let value = BinaryValue { len: 1, gunzipped: Some(BASE.into()) };
-        output.binary.insert(key.into(), value);
+        Arc::make_mut(&mut output).binary.insert(key.into(), value);
         let answer = changed(&calm(), YUNIKORN_CONFIGS, Some(&output));
         assert!(answer.refusal.is_some_and(|why| why.contains(&format!("binaryData key `{key}`"))));
         let mut broken = calm();
         broken.output = Some(output.clone());
-        output.annotations.insert("a".into(), "b".into());
+        Arc::make_mut(&mut output).annotations.insert("a".into(), "b".into());
         let answer = changed(&broken, YUNIKORN_CONFIGS, Some(&output));
         assert_eq!(answer.refusal, None, "half a repair is not in the way");
         assert!(answer.warnings[0].starts_with("still: "), "{answer:?}");
@@ -55,7 +55,7 @@ fn harmless_changes_and_those_of_others_are_let_through() {
     let snapshot = calm();
     let output = snapshot.output.clone().unwrap();
     let mut other = output.clone();
-    other.data.insert("log.level".into(), "INFO".into());
+    Arc::make_mut(&mut other).data.insert("log.level".into(), "INFO".into());
     assert_eq!(changed(&snapshot, YUNIKORN_CONFIGS, Some(&other)), Answer::default());
     assert_eq!(changed(&snapshot, "kube-root-ca.crt", Some(&base("a: ["))), Answer::default());
     let elsewhere = config_map::admit(&snapshot, "default", YUNIKORN_CONFIGS, Some(&base("a: [")));
@@ -69,11 +69,11 @@ fn our_own_writes_pass_without_a_word() {
     next.queue_acls.push(submit("b", "root.test", "tom"));
     next = settled(&next).snapshot;
     assert_ne!(text(&next), text(&snapshot));
-    assert_eq!(changed(&snapshot, YUNIKORN_CONFIGS, next.output.as_ref()), Answer::default());
+    assert_eq!(changed(&snapshot, YUNIKORN_CONFIGS, next.output.as_deref()), Answer::default());
     // Someone else's are announced to be put back.
     let mut foreign = snapshot.output.take().unwrap();
     snapshot.output = Some(foreign.clone());
-    foreign.data.insert(KEY.into(), BASE.into());
+    Arc::make_mut(&mut foreign).data.insert(KEY.into(), BASE.into());
     let answer = changed(&snapshot, YUNIKORN_CONFIGS, Some(&foreign));
     assert!(answer.warnings[0].contains("puts it back"), "{answer:?}");
 }

@@ -1,5 +1,7 @@
 //! What is said while the scheduler has not, or not yet, taken the text.
 
+use std::sync::Arc;
+
 use super::*;
 
 /// A settled cluster with one object and a scheduler that is asked.
@@ -83,7 +85,9 @@ fn a_text_that_is_not_taken_is_written_again_and_then_called_refused() {
 #[test]
 fn hot_refresh_that_is_off_is_told_and_nothing_is_written_again() {
     let mut snapshot = told(running(), Ok("OLD".into()));
-    snapshot.output.as_mut().unwrap().data.insert("service.enableConfigHotRefresh".into(), "false".into());
+    Arc::make_mut(snapshot.output.as_mut().unwrap())
+        .data
+        .insert("service.enableConfigHotRefresh".into(), "false".into());
     snapshot.observed.pending_since = Some(now());
     snapshot.now = "2026-06-02T00:00:00Z".parse().unwrap();
     let plan = plan(&snapshot);

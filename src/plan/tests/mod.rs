@@ -45,20 +45,21 @@ fn now() -> Timestamp {
     "2026-06-01T12:00:00Z".parse().unwrap()
 }
 
-fn map(name: &str, data: &[(&str, &str)]) -> ConfigMapState {
-    ConfigMapState {
+fn map(name: &str, data: &[(&str, &str)]) -> Arc<ConfigMapState> {
+    Arc::new(ConfigMapState {
         name: name.into(),
         uid: format!("uid-{name}"),
         resource_version: "1".into(),
         data: data.iter().map(|(key, value)| ((*key).to_string(), (*value).to_string())).collect(),
         ..ConfigMapState::default()
-    }
+    })
 }
 
 /// The map with every key owned by `manager`.
-fn owned_by(mut map: ConfigMapState, manager: &str) -> ConfigMapState {
+fn owned_by(mut map: Arc<ConfigMapState>, manager: &str) -> Arc<ConfigMapState> {
     let owner = Owner { manager: manager.into(), operation: "Update".into() };
-    map.owners = map.data.keys().map(|key| (key.clone(), vec![owner.clone()])).collect();
+    let owners = map.data.keys().map(|key| (key.clone(), vec![owner.clone()])).collect();
+    Arc::make_mut(&mut map).owners = owners;
     map
 }
 
@@ -114,7 +115,7 @@ fn settled(snapshot: &Snapshot) -> Settled {
 }
 
 fn text(snapshot: &Snapshot) -> &str {
-    snapshot.output.as_ref().map_or("", |output| output.data[KEY].as_str())
+    snapshot.output.as_deref().map_or("", |output| output.data[KEY].as_str())
 }
 
 fn tree(snapshot: &Snapshot) -> Config {

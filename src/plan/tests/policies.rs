@@ -29,7 +29,7 @@ fn condition(plan: &Plan, name: &str, type_: &str) -> String {
 }
 
 fn value<'a>(snapshot: &'a Snapshot, key: &str) -> Option<&'a str> {
-    snapshot.output.as_ref()?.data.get(key).map(String::as_str)
+    snapshot.output.as_deref()?.data.get(key).map(String::as_str)
 }
 
 #[test]

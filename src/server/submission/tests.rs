@@ -1,5 +1,7 @@
 //! The door with a queue behind it, and an API server that knows the namespace `jobs`.
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use http::Request;
 use serde_json::json;
@@ -110,7 +112,9 @@ async fn whatever_is_not_known_lets_pass() {
     door.ask(&review("bob", "fault")).await;
     assert_eq!(door.0.counted("submit", "undecided", "fault"), 1);
     let mut unreadable = snapshot(Some(Mode::Deny));
-    unreadable.defaults.as_mut().unwrap().data.insert("queues.yaml".to_owned(), "{".to_owned());
+    Arc::make_mut(unreadable.defaults.as_mut().unwrap())
+        .data
+        .insert("queues.yaml".to_owned(), "{".to_owned());
     let answer = Door::new(unreadable).ask(&review("bob", "jobs")).await;
     assert_eq!(
         (&answer["allowed"], &answer["auditAnnotations"]["decision"]),

@@ -1,5 +1,7 @@
 //! The doors, with an API server behind them that knows the namespaces `jobs` and `quiet`, and perhaps `YuniKorn`'s own webhook.
 
+use std::sync::Arc;
+
 use http::Request;
 use k8s_openapi::ByteString;
 use serde_json::json;
@@ -188,7 +190,7 @@ async fn recorded_requests_are_answered_as_by_yunikorns_controller() {
         let (asked, expected) = (&row["asked"], &row["answer"]);
         let mut snapshot = snapshot(Some(PARITY));
         let data: Option<_> = serde_json::from_value(asked["configs"]["data"].clone()).unwrap();
-        snapshot.defaults.as_mut().unwrap().data = data.unwrap_or_default();
+        Arc::make_mut(snapshot.defaults.as_mut().unwrap()).data = data.unwrap_or_default();
         let namespace = match asked["namespace"].as_str().unwrap() {
             "" => "default",
             other => other,

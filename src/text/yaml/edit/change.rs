@@ -40,8 +40,8 @@ pub(super) fn changes<'t, 'e>(
 ) -> Result<Vec<Change<'t, 'e>>, Diagnostic> {
     let mut finder = Finder::new(text, tree);
     let mut changes: Vec<Change<'t, 'e>> = Vec::new();
-    let mut by_path: HashMap<&[Step], usize> = HashMap::new();
-    let mut seen: HashMap<(usize, &str), Option<&str>> = HashMap::new();
+    let mut by_path: HashMap<&[Step], usize> = HashMap::with_capacity(edits.len());
+    let mut seen: HashMap<(usize, &str), Option<&str>> = HashMap::with_capacity(edits.len());
     for edit in edits {
         let index = match by_path.entry(&edit.path) {
             Entry::Occupied(known) => *known.get(),
