@@ -21,7 +21,7 @@ use crate::operator::{configure, grant};
 type Levels = BTreeMap<String, String>;
 
 /// The operator with its doors open and a webhook of its own kinds, and a Deployment that says it runs.
-async fn installed(bed: &Bed) -> Result<(Operator<'_>, Doors)> {
+pub(crate) async fn installed(bed: &Bed) -> Result<(Operator<'_>, Doors)> {
     bed.install().await?;
     configure(bed, "").await?;
     bed.install_doors().await?;

@@ -46,12 +46,12 @@ const ELSEWHERE: [(&str, &str, &str); 7] = [
     ("docs/install.md", "", "chart/installed.rs"),
 ];
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// The fenced blocks of a page in this language.
-fn blocks(page: &str, language: &str) -> Result<Vec<String>> {
+pub(crate) fn blocks(page: &str, language: &str) -> Result<Vec<String>> {
     let text = std::fs::read_to_string(root().join(page)).with_context(|| page.to_owned())?;
     let fence = format!("```{language}\n");
     let rest = text.split(&fence).skip(1).filter_map(|rest| rest.split_once("```"));
@@ -150,7 +150,7 @@ async fn the_commands_of_the_pages_are_taken() -> Result<()> {
 }
 
 /// A folder as a reader has it: the repository's folders, and the files that the pages show or name.
-fn desk() -> Result<tempfile::TempDir> {
+pub(crate) fn desk() -> Result<tempfile::TempDir> {
     let folder = tempfile::tempdir()?;
     for name in ["manifests", "examples", "crds", "charts"] {
         std::os::unix::fs::symlink(root().join(name).canonicalize()?, folder.path().join(name))?;

@@ -1,5 +1,5 @@
 //! Every fenced block of the pages is run, decoded or compared by something: none is there because it looked right once. `console` is run by trycmd,
-//! `yaml` is validated, the commands of `sh` are checked word by word, and `text` is what a test of the bed or the sources say.
+//! `yaml` is validated, the commands of `sh` are checked word by word and typed in the bed, and `text` is what a test of the bed or the sources say.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
