@@ -15,6 +15,8 @@ mod place;
 #[cfg(test)]
 mod proofs;
 mod quote;
+#[cfg(test)]
+mod written;
 
 use super::parse::parse_in;
 use super::{EDIT, KindIn, NodeIn};
