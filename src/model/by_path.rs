@@ -26,19 +26,15 @@ impl PartialEq for ByPath {
 
 impl ByPath {
     /// The places in a list with these paths; of several equal ones, the first.
-    pub fn of<'p>(paths: impl ExactSizeIterator<Item = &'p QueuePath> + Clone) -> Self {
+    pub fn of<'p>(paths: impl ExactSizeIterator<Item = &'p QueuePath>) -> Self {
         let mut found = Self { places: HashTable::with_capacity(paths.len()), hasher: RandomState::new() };
         let list: Vec<&QueuePath> = paths.collect();
-        let hash = |hasher: &RandomState, place: u32| {
-            usize::try_from(place)
-                .ok()
-                .and_then(|place| list.get(place))
-                .map_or(0, |path| hasher.hash_one(path))
-        };
+        let at = |place| list.get(place).copied();
         for (place, path) in (0_u32..).zip(&list) {
-            if found.find(path, |place| list.get(place).copied()).is_none() {
+            if found.find(path, at).is_none() {
                 let Self { places, hasher } = &mut found;
-                places.insert_unique(hasher.hash_one(path), place, |place| hash(hasher, *place));
+                let rehash = |place: &u32| index(*place).and_then(at).map_or(0, |path| hasher.hash_one(path));
+                places.insert_unique(hasher.hash_one(path), place, rehash);
             }
         }
         found
@@ -46,10 +42,13 @@ impl ByPath {
 
     /// The place of the queue with this path; `at` gives the path at a place.
     pub fn find<'p>(&self, path: &QueuePath, at: impl Fn(usize) -> Option<&'p QueuePath>) -> Option<usize> {
-        let place = |place: u32| usize::try_from(place).ok();
-        let is_there = |found: &u32| place(*found).and_then(&at) == Some(path);
-        self.places.find(self.hasher.hash_one(path), is_there).copied().and_then(place)
+        let is_there = |place: &u32| index(*place).and_then(&at) == Some(path);
+        self.places.find(self.hasher.hash_one(path), is_there).copied().and_then(index)
     }
+}
+
+fn index(place: u32) -> Option<usize> {
+    usize::try_from(place).ok()
 }
 
 #[cfg(test)]
