@@ -28,7 +28,7 @@ fmt:
 lint:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets --locked -- -D warnings
-    shellcheck .ci/run e2e/kind.sh release/*.sh
+    shellcheck .ci/run e2e/*.sh release/*.sh
 
 # The pure core without Kubernetes and without a runtime.
 pure:
@@ -96,6 +96,10 @@ soak seconds="1800":
 # The end-to-end tests on a kind cluster with YuniKorn from Helm (needs docker, kind, kubectl, helm).
 kind-e2e:
     e2e/kind.sh
+
+# The program for arm64, put to tests of the bed under QEMU (needs Debian's cross compiler and qemu-user-static).
+arm64 *filter:
+    e2e/arm64.sh {{ filter }}
 
 # Keep what this version leaves in a cluster, for the upgrade test of those that follow.
 record-upgrade version:
