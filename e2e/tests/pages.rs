@@ -50,6 +50,20 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// The pages of a folder, without those of folders in it, from the root of the repository.
+pub(crate) fn pages(folder: &str) -> Result<Vec<String>> {
+    let mut pages = Vec::new();
+    for entry in std::fs::read_dir(root().join(folder))? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|end| end == "md") {
+            let name = path.file_name().context("no name")?.to_string_lossy().into_owned();
+            pages.push(format!("{folder}/{name}"));
+        }
+    }
+    pages.sort();
+    Ok(pages)
+}
+
 /// The fenced blocks of a page in this language.
 pub(crate) fn blocks(page: &str, language: &str) -> Result<Vec<String>> {
     let text = std::fs::read_to_string(root().join(page)).with_context(|| page.to_owned())?;
@@ -65,14 +79,8 @@ fn block(page: &str, language: &str, words: &str) -> Result<String> {
 
 #[test]
 fn every_block_is_typed_or_said_not_to_be() -> Result<()> {
-    let mut pages = vec!["README.md".to_owned()];
-    for entry in std::fs::read_dir(root().join("docs"))? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|end| end == "md") {
-            let name = path.file_name().context("no name")?.to_string_lossy().into_owned();
-            pages.push(format!("docs/{name}"));
-        }
-    }
+    let mut pages = pages("docs")?;
+    pages.push("README.md".to_owned());
     let mut typed = 0;
     for page in pages {
         for block in blocks(&page, "sh")? {

@@ -7,7 +7,7 @@ use queuewarden_e2e::{Bed, Capability, Kind};
 
 use crate::installation::installed;
 use crate::operator::grant;
-use crate::pages::{blocks, desk, root};
+use crate::pages::{blocks, desk, pages, root};
 
 /// Commands that nobody here can answer: the words are checked by `tests/cli/blocks.rs`.
 const NEED_KUBELETS: [&str; 2] = ["logs", "top"];
@@ -22,17 +22,6 @@ fn needs_kubelet(command: &str) -> bool {
     command.starts_with("kubectl ") && command.split_whitespace().any(|word| NEED_KUBELETS.contains(&word))
 }
 
-/// Paths of all runbooks, from the root of the repository.
-fn runbooks() -> Result<Vec<String>> {
-    let mut pages = Vec::new();
-    for entry in std::fs::read_dir(root().join("docs/runbooks"))? {
-        let name = entry?.file_name();
-        pages.push(format!("docs/runbooks/{}", name.to_str().context("no text")?));
-    }
-    pages.sort();
-    Ok(pages)
-}
-
 #[tokio::test]
 async fn their_commands_are_answered() -> Result<()> {
     Bed::with(async |bed| {
@@ -45,7 +34,7 @@ async fn their_commands_are_answered() -> Result<()> {
         bed.wait_for(Kind::QueueAcl, "root", is_true("Ready"), PATIENCE).await?;
         let folder = desk()?;
         std::fs::copy(root().join("examples/quickstart/1-base.yaml"), folder.path().join("base.yaml"))?;
-        for page in runbooks()? {
+        for page in pages("docs/runbooks")? {
             let mut typed = 0;
             for command in commands(&page)?.iter().filter(|command| !needs_kubelet(command)) {
                 bed.shell(folder.path(), command).await.with_context(|| page.clone())?;

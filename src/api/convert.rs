@@ -12,6 +12,7 @@ use kube::core::DynamicObject;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::status::CONDITIONS;
 use super::touches::touches;
 use super::v1alpha1 as api;
 use crate::{
@@ -75,7 +76,7 @@ pub fn yunikorn_config(object: &DynamicObject) -> Entry<ConfigSpec, ConfigMemory
 
 pub(super) fn meta(object: &DynamicObject) -> Meta {
     let metadata = &object.metadata;
-    let conditions: Vec<Value> = status_field(object, "conditions").unwrap_or_default();
+    let conditions: Vec<Value> = status_field(object, CONDITIONS).unwrap_or_default();
     Meta {
         name: metadata.name.clone().unwrap_or_default(),
         uid: metadata.uid.clone().unwrap_or_default(),

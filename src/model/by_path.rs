@@ -27,17 +27,15 @@ impl PartialEq for ByPath {
 impl ByPath {
     /// The places in a list with these paths; of several equal ones, the first.
     pub fn of<'p>(paths: impl ExactSizeIterator<Item = &'p QueuePath>) -> Self {
-        let mut found = Self { places: HashTable::with_capacity(paths.len()), hasher: RandomState::new() };
+        let (mut places, hasher) = (HashTable::with_capacity(paths.len()), RandomState::new());
         let list: Vec<&QueuePath> = paths.collect();
-        let at = |place| list.get(place).copied();
+        let at = |place: &u32| index(*place).and_then(|place| list.get(place).copied());
         for (place, path) in (0_u32..).zip(&list) {
-            if found.find(path, at).is_none() {
-                let Self { places, hasher } = &mut found;
-                let rehash = |place: &u32| index(*place).and_then(at).map_or(0, |path| hasher.hash_one(path));
-                places.insert_unique(hasher.hash_one(path), place, rehash);
-            }
+            let is_there = |known: &u32| at(known) == Some(*path);
+            let rehash = |known: &u32| at(known).map_or(0, |path| hasher.hash_one(path));
+            places.entry(hasher.hash_one(path), is_there, rehash).or_insert(place);
         }
-        found
+        Self { places, hasher }
     }
 
     /// The place of the queue with this path; `at` gives the path at a place.

@@ -44,33 +44,18 @@ impl Grants {
     }
 }
 
-/// Where in the grants each object takes part, in the order of the objects: per right.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct ByObject(Vec<[Option<u32>; 2]>);
+/// Where in the grants each object takes part, in the order of the objects.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ByObject(Vec<Vec<usize>>);
 
 impl ByObject {
-    fn note(&mut self, object: usize, right: Right, grant: usize) {
-        if let Some(place) = self.0.get_mut(object).and_then(|places| places.get_mut(slot(right))) {
-            *place = u32::try_from(grant).ok();
-        }
-    }
-
-    /// What is decided by an object, and others, about its queue.
+    /// What is decided by an object, and others, about its queue: right by right.
     pub(super) fn decided<'g>(&self, grants: &'g Grants, object: usize) -> Vec<(Right, &'g Decided)> {
-        let places = self.0.get(object).copied().unwrap_or_default();
-        let grant = |right| {
-            let place = places.get(slot(right)).copied().flatten()?;
-            let (_, decided) = grants.0.get(usize::try_from(place).ok()?)?;
-            Some((right, decided))
-        };
-        Right::ALL.into_iter().filter_map(grant).collect()
-    }
-}
-
-fn slot(right: Right) -> usize {
-    match right {
-        Right::Submit => 0,
-        Right::Admin => 1,
+        let places = self.0.get(object).into_iter().flatten();
+        places
+            .filter_map(|place| grants.0.get(*place))
+            .map(|((.., right), decided)| (*right, decided))
+            .collect()
     }
 }
 
@@ -102,7 +87,7 @@ pub(super) fn decide_by_object<'a>(
     tree: &Config,
 ) -> (Grants, ByObject) {
     let mut by_object = ByObject::default();
-    let objects = objects.into_iter().inspect(|_| by_object.0.push([None; 2])).enumerate();
+    let objects = objects.into_iter().inspect(|_| by_object.0.push(Vec::new())).enumerate();
     let contributions = objects.filter_map(|(index, object)| Some((index, object, object.contribution()?)));
     let mut parts: Vec<Part<'a>> = contributions
         .flat_map(|(index, object, contribution)| {
@@ -122,7 +107,9 @@ pub(super) fn decide_by_object<'a>(
     for parts in parts.chunk_by(|left, right| left.place == right.place) {
         let Some(Part { place: (partition, queue, right), .. }) = parts.first() else { continue };
         for part in parts {
-            by_object.note(part.index, *right, grants.len());
+            if let Some(places) = by_object.0.get_mut(part.index) {
+                places.push(grants.len());
+            }
         }
         let base = base_acl(tree, partition, queue, *right);
         grants.push((((*partition).to_owned(), (*queue).clone(), *right), join(&base, parts)));
