@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::conditions::{Finding, Reason, Type, merge};
 use super::report::events;
 use super::snapshot::{AccessTestSpec, Enforcement, Entry, Snapshot};
-use super::{AccessTestStatus, Event, ObjectStatus, Readings, Subject, text_in_force, what_runs};
+use super::{AccessTestStatus, Event, ObjectStatus, Readings, Running, Subject};
 use crate::access::expect::{Check, Expectations, Tally, Verdict, World, run};
 use crate::access::{Tree, sentence};
 use crate::model::config::Config;
@@ -34,10 +34,9 @@ impl Queues {
         Self { trees: trees.collect(), resolver: ResolverKind::in_force(config) }
     }
 
-    /// Those in force: what the ConfigMaps say; where a running scheduler does not take that over, what it was last seen to run.
+    /// Those by which the scheduler decides now.
     fn in_force(snapshot: &Snapshot, known: &mut Readings) -> Result<Self, String> {
-        let running = snapshot.observed.loaded_text.as_deref();
-        what_runs(&text_in_force(snapshot), running, |text| known.taken(text)).map(|config| Self::of(&config))
+        Running::of(snapshot).read(|text| known.taken(text)).map(|config| Self::of(&config))
     }
 
     /// The checks of a test, each with what came of it.

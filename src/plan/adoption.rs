@@ -69,10 +69,13 @@ fn judge(question: &Question<'_>, key: &str, owners: &[Owner]) -> Verdict {
         Adoption::Import => import(question).unwrap_or_else(leave),
         Adoption::Force if key != question.env.key => Verdict::Replace,
         Adoption::Force => match lacking(question) {
-            Some(queues) => leave(format!(
+            Ok(Some(queues)) => leave(format!(
                 "it is not replaced, because the base lacks queues that are live: {queues}; add them to the base"
             )),
-            None => Verdict::Replace,
+            Ok(None) => Verdict::Replace,
+            Err(why) => leave(format!(
+                "it is not replaced, because nobody knows which queues are live: {why}. Correct it, or remove the key there"
+            )),
         },
     }
 }
@@ -133,10 +136,13 @@ fn import(question: &Question<'_>) -> Result<Verdict, String> {
     Ok(Verdict::Import(base, Finding::no(Type::Applied, Reason::Pending, message)))
 }
 
-/// The configured queues of the live text that the base does not have, as a list for a message.
-fn lacking(question: &Question<'_>) -> Option<String> {
+/// The configured queues that the scheduler runs and the base does not have, as a list for a message.
+///
+/// # Errors
+/// Says why it is not known what the scheduler runs.
+fn lacking<'q>(question: &Question<'q>) -> Result<Option<String>, &'q str> {
     const SHOWN: usize = 10;
-    let live = question.env.tree.as_ref()?;
+    let live = question.env.runs.as_deref().map_err(String::as_str)?;
     let base = question.base.ok().map(|base| &base.tree);
     let mut lost = Vec::new();
     for partition in &live.partitions {
@@ -150,8 +156,8 @@ fn lacking(question: &Question<'_>) -> Option<String> {
     let more = lost.len().saturating_sub(SHOWN);
     lost.truncate(SHOWN);
     if lost.is_empty() {
-        return None;
+        return Ok(None);
     }
     let text = lost.join(", ");
-    Some(if more > 0 { format!("{text} and {more} more") } else { text })
+    Ok(Some(if more > 0 { format!("{text} and {more} more") } else { text }))
 }

@@ -260,6 +260,13 @@ pub fn merge(
     old.iter().filter(|condition| !ours(condition)).cloned().chain(fresh).collect()
 }
 
+/// What a condition says as it stands, for who knows nothing newer.
+pub(super) fn standing(conditions: &[Condition], type_: Type) -> Option<Finding> {
+    let condition = conditions.iter().find(|condition| condition.type_ == type_.as_str())?;
+    let reason = *Reason::ALL.iter().find(|reason| reason.as_str() == condition.reason)?;
+    Some(Finding { type_, status: condition.status, reason, message: condition.message.clone() })
+}
+
 fn ours(condition: &Condition) -> bool {
     Type::ALL.iter().any(|known| known.as_str() == condition.type_)
 }

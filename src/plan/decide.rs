@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::base::{self, Base};
-use super::conditions::{Finding, Reason, Status, Type, merge};
+use super::conditions::{Finding, Reason, Status, Type, merge, standing};
 use super::delegation;
 use super::environment::{Environment, Source, config_map};
 use super::grants::{self, ByObject, Grants};
@@ -17,10 +17,14 @@ use super::readings::{Reading, Readings};
 use super::render;
 use super::report::{self, events};
 use super::resolve::{self, Resolved};
-use super::snapshot::{ConfigMemory, ConfigSpec, Entry, Meta, Mode, QueueAclEntry, Snapshot};
+use super::running;
+use super::snapshot::{ConfigMemory, ConfigSpec, Delegation, Entry, Meta, Mode, QueueAclEntry, Snapshot};
 use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests, attribution};
 use crate::model::config::Config;
 use crate::model::queue::QueuePath;
+
+/// How often objects are refused because they cannot be written, before the base is: without them others may come to be written.
+const MAX_ROUNDS: usize = 4;
 
 /// Everything that was decided before anything is said.
 pub(super) struct Decided<'a> {
@@ -62,12 +66,9 @@ pub(super) fn decided<'a>(
     let mut base = base::resolve(snapshot, spec, &env, known);
     let tree = queues(base.as_ref(), &env);
     let mut objects = objects(snapshot, tree);
-    if let Ok(tree) = tree {
-        delegation::recheck(&mut objects, &snapshot.queue_acls, spec.delegation, tree);
-    }
-    let (grants, by_object) = tree.map(|tree| grants::decide_by_object(&objects, tree)).unwrap_or_default();
-    let grants = Arc::new(grants);
-    let body = match rendered(base.as_ref().ok(), &grants, known) {
+    let Agreed { grants, by_object, body } =
+        agree(&mut objects, &snapshot.queue_acls, spec.delegation, tree.ok(), base.as_ref().ok(), known);
+    let body = match body {
         Some(Ok(body)) => Some(body),
         Some(Err(finding)) => {
             base = Err(finding);
@@ -119,6 +120,47 @@ pub(super) fn decided<'a>(
     }
 }
 
+/// What all objects come to.
+#[derive(Default)]
+struct Agreed {
+    grants: Arc<Grants>,
+    by_object: ByObject,
+    /// The base with the grants in it; the error is condition `BaseResolved`. `None` without a base.
+    body: Option<Result<Arc<Reading>, Finding>>,
+}
+
+/// Joins the objects, and refuses those that do not count, or whose ACLs cannot be written where they belong: the others must not wait
+/// for those.
+fn agree(
+    objects: &mut [Resolved],
+    entries: &[Arc<QueueAclEntry>],
+    delegation: Delegation,
+    tree: Option<&Config>,
+    base: Option<&Base>,
+    known: &mut Readings,
+) -> Agreed {
+    let Some(tree) = tree else { return Agreed::default() };
+    let mut round = |objects: &mut [Resolved]| {
+        delegation::recheck(objects, entries, delegation, tree);
+        let (grants, by_object) = grants::decide_by_object(&*objects, tree);
+        let grants = Arc::new(grants);
+        Agreed { body: rendered(base, &grants, known), grants, by_object }
+    };
+    let mut agreed = round(objects);
+    for _ in 0..MAX_ROUNDS {
+        let (Some(base), Some(Err(_))) = (base, &agreed.body) else { break };
+        let refused = render::refused(base, &agreed.grants);
+        if refused.is_empty() {
+            break;
+        }
+        for (place, why) in &refused {
+            resolve::withdraw(objects, place, why);
+        }
+        agreed = round(objects);
+    }
+    agreed
+}
+
 /// The queues to judge by: the base's, or what is live while the base is not in order. `YuniKorn`'s built-in default is neither.
 fn queues<'a>(base: Result<&'a Base, &'a Finding>, env: &'a Environment) -> Result<&'a Config, &'a str> {
     let live = env.tree.as_deref().filter(|_| env.source != Source::BuiltIn);
@@ -156,7 +198,7 @@ impl Decided<'_> {
         let mut events = Vec::new();
         let queue_acls = self.queue_acl_statuses(known, &mut events);
         let policies = self.policy_statuses(&mut events);
-        let config = self.config_status(&mut events);
+        let config = self.config_status(known, &mut events);
         let access_tests = access_tests::statuses(self.snapshot, known, &mut events);
         let wake_at = self.wake_at();
         events.sort();
@@ -262,11 +304,11 @@ impl Decided<'_> {
             .collect()
     }
 
-    fn config_status(&self, events: &mut Vec<Event>) -> ObjectStatus<ConfigStatus> {
+    fn config_status(&self, known: &mut Readings, events: &mut Vec<Event>) -> ObjectStatus<ConfigStatus> {
         let meta = &self.config.meta;
         let key_written =
             self.snapshot.output.as_deref().is_some_and(|output| output.data.contains_key(&self.env.key));
-        let fail_open = report::config::fail_open(&self.env, key_written);
+        let fail_open = report::config::fail_open(&self.env, key_written).or_else(|| self.still_open(known));
         let loaded = self.loaded.as_ref().map(|answer| answer.finding.clone());
         let mirrored = self.mirror.1.clone().map(|finding| (finding, self.spec.rbac_mirror));
         let findings = report::config::findings(
@@ -283,6 +325,17 @@ impl Decided<'_> {
         self.status(meta, &findings, rest)
     }
 
+    /// Condition `FailOpen` while the text is closed and the scheduler has not taken it. Where nobody knows what it runs instead, it is as
+    /// open as it was.
+    fn still_open(&self, known: &mut Readings) -> Option<Finding> {
+        let loaded = self.loaded.as_ref().filter(|answer| answer.finding.status != Status::True)?;
+        match self.proven(known) {
+            Some(proven) => report::config::runs_open(&proven, &loaded.finding),
+            None => standing(&self.config.meta.conditions, Type::FailOpen)
+                .map(|was| report::config::maybe_open(&was, &loaded.finding)),
+        }
+    }
+
     /// The next moment at which the same snapshot would give another plan.
     fn wake_at(&self) -> Option<Timestamp> {
         let now = self.snapshot.now;
@@ -296,11 +349,14 @@ impl Decided<'_> {
             .pending_since
             .filter(|_| load.clone().next().is_some())
             .and_then(|since| since.checked_add(loaded::PATIENCE).ok());
+        let loading = self.snapshot.observed.pending_since.filter(|_| !self.snapshot.access_tests.is_empty());
+        let loading = loading.and_then(|since| since.checked_add(running::LOADING).ok());
         let load = load.filter(|_| self.spec.mode == Mode::Enforce && self.env.source == Source::Output);
         windows
             .chain(kept)
             .chain(load)
             .chain(patience)
+            .chain(loading)
             .chain(self.output.wake_at)
             .filter(|at| *at > now)
             .min()

@@ -1,8 +1,10 @@
 //! What `YuniKorn` sees now: both of its ConfigMaps merged as the shim merges them, and where the queue tree in force comes from.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::readings::Readings;
+use super::running::Running;
 use super::snapshot::{ConfigMapState, ConfigSpec, Snapshot};
 use crate::model::config::flatten::{self, ConfigMapData, Flattened, flatten};
 use crate::model::config::{BUILT_IN, Config, checksum};
@@ -37,6 +39,8 @@ pub(super) struct Environment {
     pub checksum: String,
     /// Its queues, if it can be read.
     pub tree: Option<Arc<Config>>,
+    /// The queues by which the scheduler decides now, or why nobody knows them.
+    pub runs: Result<Arc<Config>, String>,
 }
 
 impl Environment {
@@ -61,17 +65,19 @@ impl Environment {
             source,
             shadow,
             checksum: checksum(&text),
+            runs: Running::of(snapshot).read(|text| known.taken(text)),
             tree: known.of_live(&text).tree.clone(),
             text,
             key,
         }
     }
 
-    /// The partitions that the scheduler has now: a text without one of them hangs it (yunikorn-core `partition_manager.go:168`).
+    /// The partitions that the scheduler has now: a text without one of them hangs it (yunikorn-core `partition_manager.go:168`). A text
+    /// that it refuses may lack one that it still has.
     pub(super) fn active_partitions(&self) -> Vec<String> {
-        let names: Vec<String> =
-            self.tree.iter().flat_map(|tree| &tree.partitions).map(|p| p.name.clone()).collect();
-        if names.is_empty() { vec!["default".into()] } else { names }
+        let trees = self.tree.iter().chain(&self.runs);
+        let names: BTreeSet<&String> = trees.flat_map(|tree| &tree.partitions).map(|p| &p.name).collect();
+        if names.is_empty() { vec!["default".into()] } else { names.into_iter().cloned().collect() }
     }
 }
 
@@ -85,30 +91,14 @@ pub fn merged_alone(map: &ConfigMapState) -> Flattened {
     flatten(&ConfigMapData::default(), &data(Some(map)))
 }
 
-/// The queue tree that `YuniKorn` should run now, whoever wrote it.
+/// The queue tree that `YuniKorn` should run now, whoever wrote it; [`Running`](super::Running) tells what it does run.
 pub fn text_in_force(snapshot: &Snapshot) -> String {
     let flat = merged(snapshot);
     or_built_in(flat.queues(&flat.queues_key()).text)
 }
 
-/// What is read of what the scheduler runs: of the text, or, where a running scheduler does not take that over, of the one it was last seen
-/// to run.
-///
-/// # Errors
-/// When `read` takes neither.
-pub fn what_runs<T>(
-    text: &str,
-    running: Option<&str>,
-    mut read: impl FnMut(&str) -> Result<T, String>,
-) -> Result<T, String> {
-    read(text).or_else(|refused| {
-        running.and_then(|running| read(running).ok()).ok_or_else(|| {
-            format!("YuniKorn does not take the configuration, and what it runs is not known: {refused}")
-        })
-    })
-}
-
-fn or_built_in(text: &str) -> String {
+/// An empty text is the built-in default.
+pub(super) fn or_built_in(text: &str) -> String {
     if text.is_empty() { BUILT_IN } else { text }.to_string()
 }
 

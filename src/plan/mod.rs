@@ -25,6 +25,7 @@ mod readings;
 mod render;
 mod report;
 mod resolve;
+mod running;
 pub mod simulate;
 pub mod snapshot;
 mod waiting;
@@ -41,10 +42,11 @@ use snapshot::{AdmissionPolicySpec, QueueAclInForce, Snapshot};
 use crate::access::expect::Tally;
 use crate::text::diag::Code;
 
-pub use environment::{merged, merged_alone, text_in_force, what_runs};
-pub use output::{MAX_BYTES, WARN_BYTES};
+pub use environment::{merged, merged_alone, text_in_force};
+pub use output::{MAX_BYTES, WARN_BYTES, size_after};
 pub use policy::{submission, user_info};
 pub use readings::Readings;
+pub use running::Running;
 
 /// All codes of this module.
 pub const CODES: &[Code] =

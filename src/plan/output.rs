@@ -160,9 +160,10 @@ fn not_rendered(question: &Question<'_>) -> Finding {
 /// A text without a partition that is active now hangs the scheduler until it is restarted.
 fn missing_partition(question: &Question<'_>) -> Option<Finding> {
     let tree = &question.base.ok()?.tree;
+    // The scheduler tells names apart by case (`GetNormalizedPartitionName`, yunikorn-core `common/utils.go`); the validator does not.
+    let has = |name: &&String| tree.partitions.iter().any(|partition| partition.name == **name);
     let active = question.env.active_partitions();
-    let missing: Vec<_> =
-        active.iter().filter(|name| tree.partition(name).is_none()).map(|n| format!("`{n}`")).collect();
+    let missing: Vec<_> = active.iter().filter(|name| !has(name)).map(|n| format!("`{n}`")).collect();
     if missing.is_empty() {
         return None;
     }
@@ -218,8 +219,8 @@ fn oversized(question: &Question<'_>, changes: &BTreeMap<String, Option<String>>
     })
 }
 
-/// Bytes of all values when `changes` are made.
-fn size_after(output: Option<&ConfigMapState>, changes: &BTreeMap<String, Option<String>>) -> usize {
+/// Bytes of all values of the output ConfigMap when `changes` are made: what [`MAX_BYTES`] limits.
+pub fn size_after(output: Option<&ConfigMapState>, changes: &BTreeMap<String, Option<String>>) -> usize {
     let kept = output
         .into_iter()
         .flat_map(|o| &o.data)

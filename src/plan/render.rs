@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::base::Base;
-use super::grants::{Grants, acl_of, text_of};
+use super::grants::{Grants, Place, acl_of, text_of};
 use super::readings::{Reading, Readings};
 use crate::model::acl;
 use crate::text::diag::{Code, Diagnostic};
@@ -24,7 +24,8 @@ pub(super) fn body(
     if let Some(body) = known.rendered(&base.read, grants) {
         return Ok(body);
     }
-    let body = match edits(base, grants).as_slice() {
+    let (_, edits): (Vec<_>, Vec<_>) = edits(base, grants).into_iter().unzip();
+    let body = match edits.as_slice() {
         [] => Arc::clone(&base.read),
         edits => {
             let (text, proof) = edit::draft(&base.read.text, edits)?;
@@ -37,10 +38,19 @@ pub(super) fn body(
     Ok(body)
 }
 
+/// The ACLs that cannot be written into this base, because of how it is written in those places, each with why.
+pub(super) fn refused<'g>(base: &Base, grants: &'g Grants) -> Vec<(&'g Place, Diagnostic)> {
+    let (places, edits): (Vec<_>, Vec<_>) = edits(base, grants).into_iter().unzip();
+    // A text that cannot be read is refused as a whole.
+    let refused = edit::refused(&base.read.text, &edits).unwrap_or_default();
+    refused.into_iter().filter_map(|(index, why)| Some((*places.get(index)?, why))).collect()
+}
+
 /// The edits: none where the base says the same already, so that its bytes stay.
-fn edits(base: &Base, grants: &Grants) -> Vec<Edit> {
+fn edits<'g>(base: &Base, grants: &'g Grants) -> Vec<(&'g Place, Edit)> {
     let mut edits = Vec::new();
-    for ((partition, path, right), decided) in grants.iter() {
+    for (at, decided) in grants.iter() {
+        let (partition, path, right) = at;
         let Some(queue) = base.tree.partition(partition).and_then(|p| p.queue(path)) else {
             continue;
         };
@@ -50,11 +60,8 @@ fn edits(base: &Base, grants: &Grants) -> Vec<Edit> {
             Some(text) => acl::parse(text).is_ok_and(|acl| acl == decided.acl),
         };
         if !same {
-            edits.push(Edit {
-                path: place.path.steps(),
-                key: right.key().into(),
-                value: Some(decided.acl.explicit()),
-            });
+            let value = Some(decided.acl.explicit());
+            edits.push((at, Edit { path: place.path.steps(), key: right.key().into(), value }));
         }
     }
     edits

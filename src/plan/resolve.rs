@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 
 use super::conditions::Reason;
+use super::grants::Place;
 use super::snapshot::{BaseAcl, Grant, QueueAclEntry, QueueAclInForce, QueueAclSpec};
 use crate::model::acl::{self, Acl};
 use crate::model::config::{Config, Partition, Queue};
@@ -120,11 +121,23 @@ pub(super) fn resolve(
     });
     let kept = match &outcome {
         Err(refusal) if freezes(refusal.reason) => {
-            entry.in_force.as_ref().and_then(|old| keep(old, tree, now))
+            let end = entry.spec.as_ref().ok().and_then(|spec| spec.expires_at);
+            entry.in_force.as_ref().and_then(|old| keep(old, end, tree, now))
         }
         _ => None,
     };
     Resolved { name: entry.meta.name.clone(), outcome, kept, warnings, judged: true }
+}
+
+/// Refuses what would set an ACL that the base's text does not let be written there.
+pub(super) fn withdraw(objects: &mut [Resolved], place: &Place, why: &Diagnostic) {
+    let (partition, queue, right) = place;
+    let sets =
+        |it: &Contribution| it.partition == *partition && it.queue == *queue && it.grant(*right).is_some();
+    for object in objects.iter_mut().filter(|object| object.contribution().is_some_and(sets)) {
+        object.outcome = Err(invalid(std::slice::from_ref(why)));
+        object.kept = None;
+    }
 }
 
 /// What can be said about one object while there is no queue tree, and `why` there is none.
@@ -313,9 +326,16 @@ fn not_found(partition: &Partition, queue: &QueuePath, dynamic: bool) -> Refusal
     Refusal { reason: Reason::QueueNotFound, message }
 }
 
-/// The last valid version of an object that has become invalid, if its queue still exists and its time has not passed.
-fn keep(old: &QueueAclInForce, tree: &Config, now: Timestamp) -> Option<Contribution> {
-    if old.expires_at.is_some_and(|end| end <= now) {
+/// The last valid version of an object that has become invalid, if its queue still exists and its time has not passed. An `end` that the
+/// invalid version asks for comes all the same.
+fn keep(
+    old: &QueueAclInForce,
+    end: Option<Timestamp>,
+    tree: &Config,
+    now: Timestamp,
+) -> Option<Contribution> {
+    let expires_at = [old.expires_at, end].into_iter().flatten().min();
+    if expires_at.is_some_and(|end| end <= now) {
         return None;
     }
     let partition = tree.partition(&old.partition)?;
@@ -328,7 +348,7 @@ fn keep(old: &QueueAclInForce, tree: &Config, now: Timestamp) -> Option<Contribu
         submit: read(&old.submit),
         admin: read(&old.admin),
         base_acl: old.base_acl,
-        expires_at: old.expires_at,
+        expires_at,
         delegated_by: old.delegated_by.clone(),
     })
 }

@@ -1,6 +1,6 @@
 //! The plan while there is no usable `YuniKornConfig`: nothing is written, and every object is told why.
 
-use super::conditions::{Finding, Reason, Type, merge};
+use super::conditions::{Finding, Reason, Type, merge, standing};
 use super::snapshot::{ConfigMemory, ConfigSpec, Entry, Meta, Snapshot};
 use super::{
     ConfigStatus, ObjectStatus, OutputRef, Plan, QueueAclStatus, access_tests, mirror, policy, resolve,
@@ -53,13 +53,14 @@ fn findings(refusal: Option<resolve::Refusal>, why: &str) -> Vec<Finding> {
     findings
 }
 
-/// What can be said about the configuration itself. That there is a mirror is not forgotten: it is to be removed some day.
+/// What can be said about the configuration itself. That there is a mirror is not forgotten: it is to be removed some day. Nor is an open
+/// root, which nobody looks at now.
 fn config_findings(meta: &Meta, why: &str) -> Vec<Finding> {
     let mirrored = meta.conditions.iter().any(|condition| condition.type_ == Type::Mirrored.as_str());
     let mirrored = mirrored
         .then(|| Finding::unknown(Type::Mirrored, Reason::ConfigNotReady, "the RBAC mirror stays as it is"));
     let ready = Finding::no(Type::Ready, Reason::Invalid, why);
-    mirrored.into_iter().chain([ready]).collect()
+    mirrored.into_iter().chain(standing(&meta.conditions, Type::FailOpen)).chain([ready]).collect()
 }
 
 /// The status keeps what it knew.

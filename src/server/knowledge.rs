@@ -15,7 +15,7 @@ use crate::model::config::Config;
 use crate::model::identity::ResolverKind;
 use crate::plan::attribution::{self, Attribution};
 use crate::plan::snapshot::Snapshot;
-use crate::plan::{Plan, Readings, merged, text_in_force, user_info, what_runs};
+use crate::plan::{Plan, Readings, Running, merged, user_info};
 
 /// One moment.
 #[derive(Debug)]
@@ -76,15 +76,14 @@ impl Queues {
 impl Knowledge {
     /// What follows from a round. What `before` knew is taken over where nothing has changed, and what the plan has read is not read again.
     pub fn of(snapshot: Arc<Snapshot>, plan: &Plan, known: &mut Readings, before: Option<&Self>) -> Self {
-        let text = text_in_force(&snapshot);
-        let running = snapshot.observed.loaded_text.as_deref();
-        let attributions = attributions(&text, &snapshot, plan);
+        let running = Running::of(&snapshot);
+        let attributions = attributions(&running, &snapshot, plan);
         let flat = merged(&snapshot);
         let keys = flat.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
-        let hash = hash(&text, &attributions, &keys, running);
+        let hash = hash(&running, &attributions, &keys);
         let same = before.filter(|before| before.hash == hash);
         let queues = same.map(|before| before.queues.clone());
-        let queues = queues.unwrap_or_else(|| queues_of(&text, running, &attributions, known).map(Arc::new));
+        let queues = queues.unwrap_or_else(|| queues_of(&running, &attributions, known).map(Arc::new));
         let conf = same.map_or_else(|| Conf::from_keys(&keys).0, |before| before.conf.clone());
         let user_info = user_info(&snapshot);
         Self { made: snapshot.now, hash, snapshot, queues, conf, user_info, own_namespace: None }
@@ -100,36 +99,33 @@ impl Knowledge {
 }
 
 /// Who wrote which ACL of a text: the plan knows it of its own text, and of any other the statuses remember it.
-fn attributions(text: &str, snapshot: &Snapshot, plan: &Plan) -> Arc<[Attribution]> {
+fn attributions(running: &Running<'_>, snapshot: &Snapshot, plan: &Plan) -> Arc<[Attribution]> {
     match &plan.rendered {
-        Some(rendered) if rendered.text == text => Arc::clone(&plan.contributions),
+        Some(rendered) if running.text.as_deref() == Ok(&*rendered.text) => Arc::clone(&plan.contributions),
         _ => attribution::in_force(&snapshot.queue_acls),
     }
 }
 
 fn queues_of(
-    text: &str,
-    running: Option<&str>,
+    running: &Running<'_>,
     attributions: &[Attribution],
     known: &mut Readings,
 ) -> Result<Queues, String> {
-    what_runs(text, running, |text| Queues::of(known.taken(text)?, attributions))
+    running.read(|text| Queues::of(known.taken(text)?, attributions))
 }
 
-fn hash(
-    text: &str,
-    attributions: &[Attribution],
-    keys: &BTreeMap<String, String>,
-    running: Option<&str>,
-) -> String {
+fn hash(running: &Running<'_>, attributions: &[Attribution], keys: &BTreeMap<String, String>) -> String {
     let mut hasher = Sha256::new();
     // The length in front keeps two lists of parts from being the same bytes.
     let mut add = |part: &str| {
         hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
         hasher.update(part.as_bytes());
     };
-    add(text);
-    add(running.unwrap_or_default());
+    match &running.text {
+        Ok(text) => add(text),
+        Err(why) => ["unknown", why].into_iter().for_each(&mut add),
+    }
+    add(running.proven.unwrap_or_default());
     for (key, value) in keys {
         add(key);
         add(value);
@@ -232,8 +228,9 @@ mod tests {
 
     #[test]
     fn what_was_seen_to_run_counts_where_the_text_is_refused() {
-        let queues_of = |text: &str, running: Option<&str>| {
-            super::queues_of(text, running, &[], &mut Readings::default())
+        let queues_of = |text: &str, proven: Option<&str>| {
+            let running = Running { text: Ok(text.into()), proven };
+            super::queues_of(&running, &[], &mut Readings::default())
         };
         assert_eq!(submit(&queues_of(&text("sue"), None)), "sue");
         let bob = text("bob");
@@ -252,15 +249,19 @@ mod tests {
                 .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
                 .collect::<BTreeMap<_, _>>()
         };
+        let hash = |text: Result<&'static str, &str>, keys: &BTreeMap<_, _>, proven: Option<&'static str>| {
+            hash(&Running { text: text.map(Into::into).map_err(Into::into), proven }, &[], keys)
+        };
         let hashes = [
-            hash("a", &[], &keys(&[]), None),
-            hash("b", &[], &keys(&[]), None),
-            hash("a", &[], &keys(&[]), Some("b")),
-            hash("a", &[], &keys(&[("k", "v")]), None),
-            hash("a", &[], &keys(&[("kv", "")]), None),
+            hash(Ok("a"), &keys(&[]), None),
+            hash(Ok("b"), &keys(&[]), None),
+            hash(Err("a"), &keys(&[]), None),
+            hash(Ok("a"), &keys(&[]), Some("b")),
+            hash(Ok("a"), &keys(&[("k", "v")]), None),
+            hash(Ok("a"), &keys(&[("kv", "")]), None),
         ];
         let different: std::collections::BTreeSet<_> = hashes.iter().collect();
         assert_eq!(different.len(), hashes.len());
-        assert_eq!(hash("a", &[], &keys(&[]), None), hashes[0]);
+        assert_eq!(hash(Ok("a"), &keys(&[]), None), hashes[0]);
     }
 }

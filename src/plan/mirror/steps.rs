@@ -11,7 +11,7 @@ use super::is_ours;
 use super::object::{Content, Kind, Mirror, Rule, Standing, Subject};
 
 /// At most so many are done before everything is looked at again: a new ACL does not wait for a large mirror.
-const MAX_STEPS: usize = 64;
+pub(super) const MAX_STEPS: usize = 64;
 
 /// One write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,7 +95,9 @@ fn step(
         if is(binding, &Content::Binding(pair.subjects.clone())) {
             return None;
         }
-        return step(When::Grow, Kind::Binding, binding, Action::Subjects(pair.subjects.clone()));
+        let surplus = bound.is_some_and(|bound| !bound.is_subset(&pair.subjects));
+        let when = if surplus { When::Shrink } else { When::Grow };
+        return step(when, Kind::Binding, binding, Action::Subjects(pair.subjects.clone()));
     }
     match bound.filter(|bound| !bound.is_subset(&pair.subjects)) {
         None => step(When::Change, Kind::Role, role, Action::Rules(pair.rules.clone())),

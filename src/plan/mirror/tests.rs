@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::desired::{self, Desired, Pair};
 use super::object::{Content, Kind, Mirror, Rule, Standing, Subject};
-use super::steps::{Action, Step, next};
+use super::steps::{Action, MAX_STEPS, Step, next};
 use crate::access::Tree;
 use crate::access::check::decide;
 use crate::access::testing::{QUEUES, any_identity, any_tree, people, tree};
@@ -334,4 +334,26 @@ fn what_somebody_changed_is_put_right_and_what_cannot_be_is_made_anew() {
     let steps: Vec<_> =
         next(&mirror, &desired, OWNER).into_iter().map(|step| (step.kind, step.action)).collect();
     assert_eq!(steps, [delete]);
+}
+
+#[test]
+fn who_loses_a_right_does_not_wait_for_those_who_get_one() {
+    let mut text = "partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n".to_owned();
+    for number in 0..2 * MAX_STEPS {
+        writeln!(text, "    - {{name: a{number:03}, submitacl: w}}").unwrap();
+    }
+    let with = |acl: &str| {
+        desired::of(
+            &crate::access::testing::parsed(&format!("{text}    - {{name: z, submitacl: '{acl}'}}\n")),
+            None,
+        )
+    };
+    let mut mirror = standing(&with("u,v"));
+    // Their bindings have gone, and those who lost theirs would be put first by name.
+    mirror.bindings.retain(|name, _| name.ends_with(":root.z"));
+    let steps = next(&mirror, &with("u"), OWNER);
+    let first = steps.first().unwrap();
+    let left = BTreeSet::from([Subject::User("u".to_owned())]);
+    assert_eq!((first.kind, &first.action), (Kind::Binding, &Action::Subjects(left)));
+    assert_eq!(steps.len(), MAX_STEPS);
 }

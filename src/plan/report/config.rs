@@ -1,6 +1,6 @@
 //! Conditions and status of the `YuniKornConfig`.
 
-use crate::model::config::checksum;
+use crate::model::config::{Config, checksum};
 use crate::model::right::Right;
 use crate::plan::conditions::{Finding, Reason, Type};
 use crate::plan::effect::open_root;
@@ -30,11 +30,7 @@ pub(in crate::plan) fn findings(
 
 /// Condition `FailOpen`: told only while everyone may submit to, or administers, every queue of a partition.
 pub(in crate::plan) fn fail_open(env: &Environment, key_written: bool) -> Option<Finding> {
-    let (partition, right) = open_root(env.tree.as_ref()?)?;
-    let what = match right {
-        Right::Submit => "everyone may submit to every queue",
-        Right::Admin => "everyone administers, and may submit to, every queue",
-    };
+    let open = open(env.tree.as_ref()?)?;
     let (reason, why) = match (&env.source, &env.shadow) {
         (Source::Output, _) => (
             Reason::RootAllowsEveryone,
@@ -57,7 +53,32 @@ pub(in crate::plan) fn fail_open(env: &Environment, key_written: bool) -> Option
             format!("no ConfigMap has a key `{}`, so YuniKorn runs its built-in default", env.key),
         ),
     };
-    Some(Finding::yes(Type::FailOpen, reason, format!("{what} of partition `{partition}`: {why}")))
+    Some(Finding::yes(Type::FailOpen, reason, format!("{open}: {why}")))
+}
+
+/// The same of what the scheduler runs instead of the text.
+pub(in crate::plan) fn runs_open(proven: &Config, loaded: &Finding) -> Option<Finding> {
+    let open = open(proven)?;
+    let message =
+        format!("{open}: the text is closed, and the scheduler does not run it: {}", loaded.message);
+    Some(Finding::yes(Type::FailOpen, Reason::RootAllowsEveryone, message))
+}
+
+/// The same where the root was open, and nobody knows whether it is now.
+pub(in crate::plan) fn maybe_open(was: &Finding, loaded: &Finding) -> Finding {
+    let message =
+        format!("the text is closed, and it is not known whether the scheduler runs it: {}", loaded.message);
+    Finding { message, ..was.clone() }
+}
+
+/// What everyone may, in words.
+fn open(tree: &Config) -> Option<String> {
+    let (partition, right) = open_root(tree)?;
+    let what = match right {
+        Right::Submit => "everyone may submit to every queue",
+        Right::Admin => "everyone administers, and may submit to, every queue",
+    };
+    Some(format!("{what} of partition `{partition}`"))
 }
 
 /// The rest of the status.

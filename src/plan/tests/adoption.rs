@@ -99,6 +99,25 @@ fn force_copies_first_and_keeps_live_queues() {
 }
 
 #[test]
+fn force_takes_nothing_over_while_nobody_knows_what_is_live() {
+    let mut snapshot = foreign("helm", "partitions: [{name: default, queues: [{name: root, queues: oops}]}]");
+    spec(&mut snapshot).adoption = Adoption::Force;
+    let unknown = plan(&snapshot);
+    assert_eq!(config_condition(&unknown, "Applied"), "False/FieldConflict");
+    assert!(config_message(&unknown, "Applied").contains("nobody knows which queues are live"));
+    assert_eq!((unknown.write, unknown.backup), (None, None));
+
+    // What ran before the slip goes on, with queues that the base lacks.
+    let more = BASE.replace("- name: test\n", "- name: batch\n          - name: test\n");
+    snapshot.observed.loaded_text = Some(more);
+    let lacking = plan(&snapshot);
+    assert!(config_message(&lacking, "Applied").contains("lacks queues that are live: `root.batch`"));
+    assert_eq!(lacking.write, None);
+    snapshot.observed.loaded_text = Some(BASE.into());
+    assert!(plan(&snapshot).write.is_some());
+}
+
+#[test]
 fn observe_writes_nothing_and_says_what_it_would() {
     let mut snapshot = cluster(BASE);
     spec(&mut snapshot).mode = Mode::Observe;

@@ -128,6 +128,43 @@ fn a_base_without_an_active_partition_would_hang_the_scheduler() {
     assert_eq!(text(&settled.snapshot), text(&before));
 }
 
+/// The live text with another base, and what was seen to run.
+fn rebase_of(live: &str, base: &str, proven: Option<&str>) -> Plan {
+    let mut snapshot = settled(&cluster(live)).snapshot;
+    snapshot.defaults = Some(map(YUNIKORN_DEFAULTS, &[(KEY, base)]));
+    snapshot.base.clone_from(&snapshot.defaults);
+    snapshot.observed.loaded_text = proven.map(str::to_owned);
+    plan(&snapshot)
+}
+
+#[test]
+fn partitions_whose_names_differ_in_case_are_two_to_the_scheduler() {
+    let gpu = |name: &str| format!("{BASE}  - name: {name}\n    queues:\n      - name: root\n");
+    let renamed = rebase_of(&gpu("gpu"), &gpu("GPU"), None);
+    assert_eq!(config_condition(&renamed, "Applied"), "False/PartitionMissing");
+    assert_eq!(renamed.write, None);
+    let same = rebase_of(&gpu("gpu"), &gpu("gpu"), None);
+    assert_eq!(config_condition(&same, "Applied"), "True/Applied");
+    let default = rebase_of(BASE, &BASE.replace("name: default", "name: DEFAULT"), None);
+    assert_ne!(config_condition(&default, "Applied"), "False/PartitionMissing");
+}
+
+#[test]
+fn partitions_that_run_are_active_although_the_live_text_has_lost_them() {
+    let two = format!("{BASE}  - name: gpu\n    queues:\n      - name: root\n");
+    for refused in
+        ["no: queues: at: all", "partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]"]
+    {
+        let mut snapshot = settled(&cluster(BASE)).snapshot;
+        Arc::make_mut(snapshot.output.as_mut().unwrap()).data.insert(KEY.into(), refused.into());
+        assert!(plan(&snapshot).write.is_some(), "{refused}");
+        snapshot.observed.loaded_text = Some(two.clone());
+        let plan = plan(&snapshot);
+        assert_eq!(config_condition(&plan, "Applied"), "False/PartitionMissing", "{refused}");
+        assert_eq!(plan.write, None);
+    }
+}
+
 #[test]
 fn a_header_of_ours_in_the_base_is_not_repeated() {
     let (before, _) = rebased(Some(BASE));

@@ -94,3 +94,57 @@ fn hot_refresh_that_is_off_is_told_and_nothing_is_written_again() {
     assert_eq!(config_condition(&plan, "Loaded"), "False/HotRefreshDisabled");
     assert_eq!(plan.write, None);
 }
+
+/// A cluster whose text is closed now, and whose status still says that it was open.
+fn closed() -> Snapshot {
+    let open = settled(&cluster(OPEN));
+    assert_eq!(config_condition(&open.plan, "FailOpen"), "True/RootAllowsEveryone");
+    let mut snapshot = running();
+    let config = snapshot.config.as_mut().unwrap();
+    config.meta.conditions = open.snapshot.config.unwrap().meta.conditions;
+    snapshot.observed.pending_since = Some(now());
+    snapshot
+}
+
+const OPEN: &str =
+    "partitions: [{name: default, queues: [{name: root, submitacl: '*', queues: [{name: prod}]}]}]";
+
+#[test]
+fn a_root_is_open_until_the_scheduler_runs_the_text_that_closes_it() {
+    let ended = |plan: &Plan| plan.events.iter().any(|event| event.reason == "FailOpenEnded");
+    let mut behind = told(closed(), Ok(config::checksum(OPEN)));
+    behind.observed.loaded_text = Some(OPEN.into());
+    let still = plan(&behind);
+    assert_eq!(config_condition(&still, "FailOpen"), "True/RootAllowsEveryone");
+    assert!(
+        config_message(&still, "FailOpen")
+            .contains("the scheduler does not run it: written, and not yet loaded")
+    );
+    assert!(!ended(&still));
+
+    for unseen in [Ok("OTHER".to_owned()), Err("connection refused".to_owned())] {
+        let unknown = plan(&told(closed(), unseen));
+        assert_eq!(config_condition(&unknown, "FailOpen"), "True/RootAllowsEveryone");
+        assert!(
+            config_message(&unknown, "FailOpen").contains("it is not known whether the scheduler runs it")
+        );
+    }
+
+    let mut elsewhere = told(running(), Ok("OTHER".into()));
+    elsewhere.observed.pending_since = Some(now());
+    assert_eq!(config_condition(&plan(&elsewhere), "FailOpen"), "-", "it was not open before");
+
+    let snapshot = closed();
+    let sum = config::checksum(text(&snapshot));
+    let done = plan(&told(snapshot, Ok(sum)));
+    assert_eq!(config_condition(&done, "FailOpen"), "-");
+    assert!(ended(&done));
+}
+
+#[test]
+fn an_open_root_is_not_forgotten_while_the_configuration_cannot_be_read() {
+    let mut snapshot = closed();
+    let config = snapshot.config.as_mut().unwrap();
+    config.spec = Err(Vec::new());
+    assert_eq!(config_condition(&plan(&snapshot), "FailOpen"), "True/RootAllowsEveryone");
+}

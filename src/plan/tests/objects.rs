@@ -166,6 +166,73 @@ fn a_kept_grant_ends_when_it_would_have_ended() {
 }
 
 #[test]
+fn an_end_comes_although_the_version_that_asks_for_it_is_invalid() {
+    let mut snapshot = cluster(BASE);
+    snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
+    let mut broken = settled(&snapshot).snapshot;
+    let end: Timestamp = "2026-06-01T13:00:00Z".parse().unwrap();
+    let object = spec_of(&mut broken.queue_acls[0]);
+    object.submit = Some(Grant::Raw("ann  dev".into()));
+    object.expires_at = Some(end);
+    let kept = settled(&broken);
+    assert_eq!(submit_of(&kept.snapshot, "root.prod"), "ann");
+    assert_eq!(kept.plan.wake_at, Some(end));
+    broken = kept.snapshot;
+    broken.now = end;
+    let ended = settled(&broken);
+    assert_eq!(submit_of(&ended.snapshot, "root.prod"), "sue dev");
+    assert_eq!(acl_condition(&ended.plan, "a", "Accepted"), "False/Invalid");
+    assert_at_rest(&ended);
+}
+
+#[test]
+fn an_acl_that_cannot_be_written_where_it_belongs_is_in_nobody_elses_way() {
+    let base = "partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n          \
+                - {name: a, submitacl: &devs sue}\n          - {name: b, submitacl: *devs}\n          - {name: c}\n          \
+                - ? name\n            : d\n";
+    let mut snapshot = cluster(base);
+    snapshot.queue_acls = vec![
+        submit("anchored", "root.a", "ann"),
+        submit("alias", "root.b", "bob"),
+        submit("plain", "root.c", "cid"),
+        submit("explicit", "root.d", "dan"),
+    ];
+    let settled = settled(&snapshot);
+    assert_eq!(config_condition(&settled.plan, "Ready"), "True/Ready");
+    for (name, why) in [("anchored", "carries an anchor"), ("explicit", "? ")] {
+        assert_eq!(acl_condition(&settled.plan, name, "Accepted"), "False/Invalid");
+        assert!(acl_message(&settled.plan, name, "Accepted").contains(why), "{name}");
+    }
+    for name in ["alias", "plain"] {
+        assert_eq!(acl_condition(&settled.plan, name, "Ready"), "True/Ready");
+    }
+    let acls = ["a", "b", "c", "d"].map(|queue| submit_of(&settled.snapshot, &format!("root.{queue}")));
+    assert_eq!(acls, ["sue", "bob", "cid", ""]);
+    assert_at_rest(&settled);
+}
+
+#[test]
+fn who_administers_by_an_acl_that_cannot_be_written_delegates_nothing() {
+    let base = "partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n          \
+                - {name: a, adminacl: &ops joe}\n          - {name: b, adminacl: *ops}\n";
+    let mut snapshot = cluster(base);
+    spec(&mut snapshot).delegation = Delegation::Enabled;
+    let administer = with(submit("boss", "root.a", ""), |spec| {
+        spec.submit = None;
+        spec.admin = Some(Grant::Raw("sue".into()));
+    });
+    let delegated = with(submit("team", "root.a", "ann"), |spec| {
+        spec.base_acl = BaseAcl::Extend;
+        spec.delegated_by = Some(crate::model::identity::Identity { user: "sue".into(), groups: vec![] });
+    });
+    snapshot.queue_acls = vec![administer, delegated];
+    let settled = settled(&snapshot);
+    assert_eq!(acl_condition(&settled.plan, "boss", "Accepted"), "False/Invalid");
+    assert_eq!(acl_condition(&settled.plan, "team", "Accepted"), "False/NotDelegated");
+    assert_eq!(submit_of(&settled.snapshot, "root.a"), "");
+}
+
+#[test]
 fn a_queue_that_is_not_there_is_explained() {
     let not_found = |queue: &str, live: &[(&str, bool)]| {
         let mut snapshot = cluster(BASE);

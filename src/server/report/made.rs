@@ -108,7 +108,7 @@ fn make(knowledge: &Knowledge, partition: &str, before: Option<Arc<Made>>) -> Re
     let tree = queues.tree(partition).ok_or_else(|| Refusal::not_found("the partition has just gone"))?;
     let text = verdict(&text_in_force(&knowledge.snapshot), &[]);
     let beside = Beside {
-        partition: text.config.as_ref().and_then(|config| config.partition(partition)),
+        partition: queues.config.partition(partition),
         diagnostics: text.diagnostics.clone(),
         changes: changes(&knowledge.snapshot),
     };

@@ -66,6 +66,16 @@ pub(super) fn changes<'t, 'e>(
     Ok(changes)
 }
 
+/// The edits that are refused, each looked at alone.
+pub(super) fn refused<'t>(text: &'t str, tree: &'t NodeIn<'t>, edits: &[Edit]) -> Vec<(usize, Diagnostic)> {
+    let mut finder = Finder::new(text, tree);
+    let mut make = |edit: &Edit| {
+        let found = finder.find(&edit.path)?;
+        Change::new(text, &edit.path, &found).include(text, edit)
+    };
+    edits.iter().enumerate().filter_map(|(index, edit)| Some((index, make(edit).err()?))).collect()
+}
+
 impl<'t, 'e> Change<'t, 'e> {
     fn new(text: &str, path: &'e [Step], found: &Found<'t>) -> Self {
         let Found { pairs, open } = *found;

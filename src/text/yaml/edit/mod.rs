@@ -96,6 +96,15 @@ pub fn draft<'t>(text: &'t str, edits: &[Edit]) -> Result<(String, Proof<'t>), D
     Ok((spliced(text, splices)?, Proof { expected: tree }))
 }
 
+/// Which of the edits cannot be made, each looked at alone: their indexes, and why.
+///
+/// # Errors
+/// Those of [`parse_in`].
+pub fn refused(text: &str, edits: &[Edit]) -> Result<Vec<(usize, Diagnostic)>, Diagnostic> {
+    let Some(tree) = parse_in(text)? else { return Ok(Vec::new()) };
+    Ok(change::refused(text, &tree, edits))
+}
+
 impl Proof<'_> {
     /// Reads the result: only the named values differ, or it refuses. Gives what was read.
     ///
