@@ -1,7 +1,7 @@
 //! The command line: the same plan as in the cluster, made from files; one file for each command.
 //!
 //! Exit codes: 0 no errors (warnings allowed, unless `--strict`), 1 errors or refused, 2 the command line is wrong or an input cannot be
-//! read. Results go to standard output, everything about them to standard error.
+//! read, 3 it cannot be decided. Results go to standard output, everything about them to standard error.
 
 pub mod access_report;
 pub mod acl;

@@ -113,7 +113,8 @@ impl Health {
         }
     }
 
-    fn text(&self) -> String {
+    /// What `/metrics` tells.
+    pub fn text(&self) -> String {
         let rounds = self.rounds.lock().unwrap_or_else(PoisonError::into_inner);
         let watches: Vec<_> = rounds.watches().cloned().collect();
         drop(rounds);
@@ -185,6 +186,18 @@ mod tests {
         tokio::time::advance(PATIENCE + Duration::from_secs(1)).await;
         health.round(Vec::new());
         assert_eq!(health.dead().as_deref(), Some("the API server has not answered the watch of pods"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_watches_that_are_no_more_nothing_is_told() {
+        let health = Health::default();
+        let told = |resource: &str| health.text().contains(&format!(r#"{{resource="{resource}"}}"#));
+        health.watches(Progress::new("pods"));
+        health.round(vec![Progress::new("queueacls"), Progress::new("clusterroles")]);
+        assert!(told("pods") && told("queueacls") && told("clusterroles"));
+        health.round(vec![Progress::new("queueacls")]);
+        assert!(told("pods") && told("queueacls"));
+        assert!(!told("clusterroles"), "it would look stalled until the next start");
     }
 
     #[tokio::test]

@@ -1,5 +1,12 @@
 //! Metrics. Labels are words of ours, never names of objects, so that their number is bounded.
+//!
+//! * [`series`]: gauges that are replaced all at once.
 
+mod series;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,11 +18,13 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+pub(crate) use series::Series;
+
 use super::watch::Progress;
 use super::world::Kind;
-use crate::plan::Plan;
 use crate::plan::conditions::{Condition, Reason, Status, Type};
 use crate::plan::snapshot::Snapshot;
+use crate::plan::{Plan, size_after};
 
 type Labels = Vec<(&'static str, String)>;
 type Durations = Family<Labels, Histogram, fn() -> Histogram>;
@@ -28,15 +37,16 @@ pub struct Metrics {
     pub leader: Gauge,
     reconciles: Family<Labels, Counter>,
     reconcile_duration: Histogram,
-    watch_progress: Family<Labels, Gauge>,
-    objects: Family<Labels, Gauge>,
+    watch_progress: Series,
+    objects: Series,
     render_bytes: Gauge,
+    output_bytes: Gauge,
     applies: Family<Labels, Counter>,
     mirror: Family<Labels, Counter>,
     drifts: Family<Labels, Counter>,
     status_patches: Family<Labels, Counter>,
     contested: Gauge,
-    conditions: Family<Labels, Gauge>,
+    conditions: Series,
     shadowed: AtomicBool,
     in_sync: Gauge,
     last_in_sync: Gauge,
@@ -54,15 +64,16 @@ impl Default for Metrics {
             leader: Gauge::default(),
             reconciles: Family::default(),
             reconcile_duration: seconds(),
-            watch_progress: Family::default(),
-            objects: Family::default(),
+            watch_progress: Series::default(),
+            objects: Series::default(),
             render_bytes: Gauge::default(),
+            output_bytes: Gauge::default(),
             applies: Family::default(),
             mirror: Family::default(),
             drifts: Family::default(),
             status_patches: Family::default(),
             contested: Gauge::default(),
-            conditions: Family::default(),
+            conditions: Series::default(),
             shadowed: AtomicBool::new(false),
             in_sync: Gauge::default(),
             last_in_sync: Gauge::default(),
@@ -95,6 +106,11 @@ impl Metrics {
         );
         r.register("objects", "Objects by kind, condition and its status", self.objects.clone());
         r.register("render_bytes", "Length of the rendered queue tree", self.render_bytes.clone());
+        r.register(
+            "output_bytes",
+            "Length of all values of the output ConfigMap, with the rendered queue tree among them",
+            self.output_bytes.clone(),
+        );
         r.register("config_apply", "Writes of the output ConfigMap, by how they ended", self.applies.clone());
         r.register("rbac_mirror_write", "Writes of the RBAC mirror, by how they ended", self.mirror.clone());
         r.register(
@@ -113,7 +129,11 @@ impl Metrics {
             "Always 1; a condition of the YuniKornConfig, with its status and reason",
             self.conditions.clone(),
         );
-        r.register("config_in_sync", "1 while the YuniKornConfig is Ready", self.in_sync.clone());
+        r.register(
+            "config_in_sync",
+            "1 while the YuniKornConfig is Ready; 0 also while no plan can be made",
+            self.in_sync.clone(),
+        );
         r.register(
             "config_last_in_sync_timestamp_seconds",
             "When the YuniKornConfig was last seen to be Ready",
@@ -165,18 +185,8 @@ impl Metrics {
 
     /// A plan was made.
     pub fn planned(&self, snapshot: &Snapshot, plan: &Plan) {
-        self.objects.clear();
-        for status in plan.queue_acls.values() {
-            self.count(Kind::QueueAcl, &status.conditions);
-        }
-        for status in plan.policies.values() {
-            self.count(Kind::AdmissionPolicy, &status.conditions);
-        }
-        for status in plan.access_tests.values() {
-            self.count(Kind::QueueAccessTest, &status.conditions);
-        }
         let config = plan.config.as_ref().map(|config| &*config.conditions).unwrap_or_default();
-        self.count(Kind::YuniKornConfig, config);
+        self.objects.show(objects(plan, config));
         let find = |type_: Type| config.iter().find(|condition| condition.type_ == type_.as_str());
         let holds = |type_: Type| find(type_).is_some_and(|condition| condition.status == Status::True);
         let contested =
@@ -188,22 +198,27 @@ impl Metrics {
         if holds(Type::Ready) {
             self.last_in_sync.set(snapshot.now.as_second());
         }
-        let bytes = plan.rendered.as_ref().map_or(0, |rendered| rendered.text.len());
-        self.render_bytes.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+        let rendered = plan.rendered.as_ref().map_or(0, |rendered| rendered.text.len());
+        self.render_bytes.set(gauge(rendered));
+        self.output_bytes.set(gauge(output_bytes(snapshot, plan)));
+    }
+
+    /// No plan can be made, so nobody knows whether access is as it is meant to be.
+    pub fn unplanned(&self) {
+        self.in_sync.set(0);
     }
 
     /// The conditions of the `YuniKornConfig`, and whether its key has come to be shadowed.
     fn tell_conditions(&self, config: &[Condition]) {
-        self.conditions.clear();
-        for condition in config.iter().filter(|condition| ours(condition)) {
+        let series = config.iter().filter(|condition| ours(condition)).map(|condition| {
             let labels = [
                 ("type", condition.type_.as_str()),
                 ("status", condition.status.as_str()),
                 ("reason", &condition.reason),
             ];
-            let labels = labels.map(|(name, value)| (name, value.to_owned())).to_vec();
-            self.conditions.get_or_create(&labels).set(1);
-        }
+            (labels.map(|(name, value)| (name, value.to_owned())).to_vec(), 1)
+        });
+        self.conditions.show(series.collect());
         let shadowed =
             config.iter().any(|condition| condition.reason == Reason::ShadowedByBinaryData.as_str());
         if shadowed && !self.shadowed.swap(shadowed, Ordering::Relaxed) {
@@ -212,27 +227,56 @@ impl Metrics {
         self.shadowed.store(shadowed, Ordering::Relaxed);
     }
 
-    fn count(&self, kind: Kind, conditions: &[Condition]) {
-        for condition in conditions.iter().filter(|condition| ours(condition)) {
-            let labels = vec![
-                ("kind", kind.name().to_owned()),
-                ("condition", condition.type_.clone()),
-                ("status", condition.status.as_str().to_owned()),
-            ];
-            self.objects.get_or_create(&labels).inc();
-        }
-    }
-
-    /// The text of `/metrics`.
+    /// The text of `/metrics`. Watches that are not named are no more, and nothing is told of them.
     pub fn text(&self, watches: &[Arc<Progress>]) -> String {
-        for watch in watches {
-            self.watch_progress.get_or_create(&label("resource", watch.resource)).set(watch.succeeded());
-        }
+        let told = |watch: &Arc<Progress>| Some((label("resource", watch.resource), watch.told()?));
+        self.watch_progress.show(watches.iter().filter_map(told).collect());
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = encode(&mut text, &self.registry);
         text
     }
+}
+
+/// How many objects of each kind have which condition with which status.
+fn objects(plan: &Plan, config: &[Condition]) -> BTreeMap<Labels, i64> {
+    let queue_acls = plan.queue_acls.values().map(|status| (Kind::QueueAcl, &*status.conditions));
+    let policies = plan.policies.values().map(|status| (Kind::AdmissionPolicy, &*status.conditions));
+    let tests = plan.access_tests.values().map(|status| (Kind::QueueAccessTest, &*status.conditions));
+    let all = queue_acls.chain(policies).chain(tests).chain([(Kind::YuniKornConfig, config)]);
+    let mut counts = BTreeMap::<_, i64>::new();
+    for (kind, conditions) in all {
+        for condition in conditions.iter().filter(|condition| ours(condition)) {
+            // Owned words only once for each series: there are thousands of objects.
+            let key = (kind.name(), condition.type_.as_str(), condition.status.as_str());
+            let count = counts.entry(key).or_default();
+            *count = count.saturating_add(1);
+        }
+    }
+    let labelled = |((kind, condition, status), count): ((&str, &str, &str), i64)| {
+        let labels = [("kind", kind), ("condition", condition), ("status", status)];
+        (labels.map(|(name, value)| (name, value.to_owned())).to_vec(), count)
+    };
+    counts.into_iter().map(labelled).collect()
+}
+
+/// Bytes of all values of the output ConfigMap when what the plan wants is in it. A tree that is too large, or must not be written now, is not
+/// among the changes of the plan.
+fn output_bytes(snapshot: &Snapshot, plan: &Plan) -> usize {
+    let (output, nothing) = (snapshot.output.as_deref(), BTreeMap::new());
+    let changes = plan.write.as_ref().map_or(&nothing, |write| &write.data);
+    let bytes = size_after(output, changes);
+    match &plan.rendered {
+        Some(rendered) if !changes.contains_key(&rendered.key) => {
+            let live = output.and_then(|output| output.data.get(&rendered.key)).map_or(0, String::len);
+            bytes.saturating_sub(live).saturating_add(rendered.text.len())
+        }
+        _ => bytes,
+    }
+}
+
+fn gauge(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 /// Foreign conditions are left out: their types are not ours to bound.

@@ -1,13 +1,13 @@
 //! The operator: the thin shell around [`crate::plan`] that gathers a snapshot and carries a plan out.
 //!
-//! * [`world`], [`watch`], [`cache`]: what the API server holds.
+//! * [`world`], [`watch`], [`cache`], [`standing`]: what the API server holds.
 //! * [`reconcile`]: the loop.
 //! * [`served`], [`apply`], [`status`], [`events`]: whether to write, and the writes, bounded by [`call`].
 //! * [`mirror`]: the RBAC mirror, watched and written.
 //! * [`read_back`], [`asking`], [`observed`]: what the scheduler runs, and the memory of what was seen.
 //! * [`applications`]: which run, for questions about them.
 //! * [`leader`]: which replica writes.
-//! * [`health`], [`metrics`]: what is told about it.
+//! * [`health`], [`metrics`]: what is told about it; [`clock`]: when.
 
 pub mod applications;
 pub mod apply;
@@ -50,7 +50,7 @@ use leader::election::Timing;
 use leader::{Candidate, Leadership};
 use observed::Memory;
 use read_back::Scheduler;
-use reconcile::{Pause, Reconciler};
+use reconcile::{Pause, Reckoning, Reconciler};
 use world::World;
 
 use crate::server;
@@ -169,6 +169,7 @@ pub async fn serve(
         logging: options.logging,
         reported: String::new(),
         readings: crate::plan::Readings::default(),
+        reckoning: Reckoning::default(),
     };
     reconciler.run_until(stop).await;
     let farewell = async {

@@ -3,15 +3,15 @@
 //! Everything that is decided is decided in [`plan`]; here it is only carried out, one write at a time, by the replica that leads.
 //! The others plan too, so that their metrics are right and they can take over at once, and write nothing.
 //!
-//! * [`cause`]: when a run begins; [`mirroring`], [`reporting`]: the parts of it that write the RBAC mirror and the statuses; [`pause`]: how
-//!   long it waits after a failure.
+//! * [`cause`]: when a run begins; [`planning`], [`mirroring`], [`reporting`]: the parts of it that compute, and that write the RBAC mirror and
+//!   the statuses; [`pause`]: how long it waits after a failure.
 
 mod cause;
 mod mirroring;
 mod pause;
+mod planning;
 mod reporting;
 
-use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +21,8 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 
 pub use pause::Pause;
+use planning::NoPlan;
+pub use planning::Reckoning;
 use reporting::Reported;
 
 use super::asking::{self, Asking};
@@ -31,8 +33,8 @@ use super::observed::Memory;
 use super::world::World;
 use super::{apply, clock, served};
 use crate::plan::snapshot::{ConfigSpec, Snapshot, WriteFailure};
-use crate::plan::{NewConfigMap, Plan, Readings, Write, plan_again, text_in_force};
-use crate::server::knowledge::{Knowledge, Publisher};
+use crate::plan::{NewConfigMap, Plan, Readings, Write};
+use crate::server::knowledge::Publisher;
 use crate::telemetry::Logging;
 
 /// Without any cause, a run begins this often.
@@ -71,6 +73,8 @@ pub struct Reconciler {
     pub reported: String,
     /// What the last plan has read.
     pub readings: Readings,
+    /// What computes.
+    pub reckoning: Reckoning,
 }
 
 /// What came of carrying out a plan.
@@ -120,13 +124,22 @@ impl Reconciler {
         self.logging.follow(self.world.log_level().as_deref());
         self.health.metrics.leader.set(self.leadership.holds().into());
         let begin = Instant::now();
-        let due = self.turn().await;
+        let due = match self.turn().await {
+            Ok(due) => due,
+            // What is missing is a cause when it comes.
+            Err(NoPlan::Early) => RESYNC,
+            Err(NoPlan::Fault) => {
+                self.health.metrics.unplanned();
+                self.pause.begin(None)
+            }
+        };
         self.health.metrics.reconciled(begin.elapsed(), self.pause.failures > 0);
-        due.unwrap_or(RESYNC)
+        // Other objects may be named than before, and so other watches be needed.
+        self.health.round(self.world.progress());
+        due
     }
 
-    /// `None` while not everything was read.
-    async fn turn(&mut self) -> Option<Duration> {
+    async fn turn(&mut self) -> Result<Duration, NoPlan> {
         self.ask().await;
         let (mut snapshot, mut plan) = self.plan().await?;
         let paused = self.pause.left(&plan);
@@ -153,7 +166,7 @@ impl Reconciler {
         }
         // First the doors, then the statuses: whoever waits for `Ready` and then asks hears of what they waited for.
         let (snapshot, plan) = (Arc::new(snapshot), Arc::new(plan));
-        self.publish(&snapshot, &plan).await;
+        let published = self.publish(&snapshot, &plan).await;
         self.health.metrics.planned(&snapshot, &plan);
         self.health.planned();
         let mut reported = Reported::default();
@@ -162,75 +175,41 @@ impl Reconciler {
             failed |= reported.failed;
         }
         let paused = paused.or_else(|| mirror_paused.then(|| self.pause.rest()));
-        let due = self.next(failed, paused, &plan);
-        Some(if reported.unfinished && !failed { Duration::ZERO } else { due })
-    }
-
-    /// From now on the doors answer by this. Off the runtime's threads: large configurations take long.
-    async fn publish(&self, snapshot: &Arc<Snapshot>, plan: &Arc<Plan>) {
-        if !self.publisher.is_read() {
-            return;
-        }
-        let (snapshot, plan, before) = (Arc::clone(snapshot), Arc::clone(plan), self.publisher.last());
-        let mut known = self.readings.clone();
-        let made = tokio::task::spawn_blocking(move || {
-            Knowledge::of(snapshot, &plan, &mut known, before.as_deref())
-        });
-        match made.await {
-            Ok(knowledge) => {
-                self.health.metrics.doors.knows(&knowledge);
-                self.publisher.publish(knowledge);
-            }
-            Err(error) => tracing::error!(%error, "What the doors answer by could not be made"),
-        }
+        let due = self.next(failed, published, paused, &plan);
+        Ok(if reported.unfinished && !failed { Duration::ZERO } else { due })
     }
 
     /// Writes what the plan wants; whether that failed. What else has changed by then is written in the next run.
-    async fn write_all(&mut self, mut snapshot: Snapshot, mut plan: Plan) -> Option<(Snapshot, Plan, bool)> {
+    async fn write_all(
+        &mut self,
+        mut snapshot: Snapshot,
+        mut plan: Plan,
+    ) -> Result<(Snapshot, Plan, bool), NoPlan> {
         for _ in 0..MAX_TRIES {
             let outcome = self.carry_out(&snapshot, &plan).await;
             if matches!(outcome, Outcome::Nothing) {
-                return Some((snapshot, plan, false));
+                return Ok((snapshot, plan, false));
             }
             // With thousands of objects, two of each are a lot.
             drop((snapshot, plan));
             (snapshot, plan) = self.plan().await?;
             match outcome {
-                Outcome::Failed => return Some((snapshot, plan, true)),
+                Outcome::Failed => return Ok((snapshot, plan, true)),
                 Outcome::Written => {
                     if plan.write.is_some() {
                         self.changed.notify_one();
                     }
-                    return Some((snapshot, plan, false));
+                    return Ok((snapshot, plan, false));
                 }
                 Outcome::Again | Outcome::Nothing => {}
             }
         }
         if plan.write.is_none() {
-            return Some((snapshot, plan, false));
+            return Ok((snapshot, plan, false));
         }
         self.memory.failed(WriteFailure::Transient("other writers were faster each time".into()));
         let (snapshot, plan) = self.plan().await?;
-        Some((snapshot, plan, true))
-    }
-
-    /// A plan of how things are now; `None` until everything was read once. Off the runtime's threads: a large one takes long.
-    #[tracing::instrument(name = "plan", skip_all)]
-    async fn plan(&mut self) -> Option<(Snapshot, Plan)> {
-        let now = clock::now();
-        let mut snapshot = self.world.snapshot(now)?;
-        self.memory.pass(now);
-        self.memory.compare(&text_in_force(&snapshot), now);
-        self.memory.fill(&mut snapshot);
-        let mut readings = mem::take(&mut self.readings);
-        let planned = tokio::task::spawn_blocking(move || {
-            let plan = plan_again(&snapshot, &mut readings);
-            (snapshot, plan, readings)
-        });
-        let (snapshot, plan, readings) =
-            planned.await.inspect_err(|error| tracing::error!(%error, "The plan could not be made")).ok()?;
-        self.readings = readings;
-        Some((snapshot, plan))
+        Ok((snapshot, plan, true))
     }
 
     /// Makes the ConfigMaps that come first, then the write.
@@ -348,13 +327,16 @@ impl Reconciler {
     }
 
     /// When the next run is due: after a pause where something failed, else at the plan's wish.
-    fn next(&mut self, failed: bool, paused: Option<Duration>, plan: &Plan) -> Duration {
+    fn next(&mut self, failed: bool, published: bool, paused: Option<Duration>, plan: &Plan) -> Duration {
         let wish =
             plan.wake_at.map(|at| at.duration_since(clock::now()).max(SignedDuration::from_millis(50)));
         let wish = wish.and_then(|wish| Duration::try_from(wish).ok()).unwrap_or(RESYNC).min(RESYNC);
         if failed {
             // What failed waits; what is due by the clock, such as the end of a grant, does not.
-            return self.pause.begin(plan).min(wish);
+            return self.pause.begin(Some(plan)).min(wish);
+        }
+        if !published {
+            return self.pause.begin(None).min(wish);
         }
         if let Some(left) = paused {
             return wish.min(left);

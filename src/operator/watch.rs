@@ -34,6 +34,8 @@ const LENGTH: u32 = 60;
 pub struct Progress {
     /// The resource, as metrics name it.
     pub resource: &'static str,
+    /// Whether all goes on without it where the API server does not know the kind, or keeps it from us.
+    optional: bool,
     /// When the API server last answered, with whatever.
     answered: Mutex<Instant>,
     /// When it last answered with success, in seconds since the epoch; 0: never.
@@ -54,8 +56,18 @@ pub struct Problem {
 impl Progress {
     /// Of a watch that begins now.
     pub fn new(resource: &'static str) -> Arc<Self> {
+        Self::of(resource, false)
+    }
+
+    /// The same, where all goes on without the objects as long as the API server does not know the kind, or keeps it from us.
+    pub fn optional(resource: &'static str) -> Arc<Self> {
+        Self::of(resource, true)
+    }
+
+    fn of(resource: &'static str, optional: bool) -> Arc<Self> {
         Arc::new(Self {
             resource,
+            optional,
             answered: Mutex::new(Instant::now()),
             succeeded: AtomicI64::new(0),
             problem: Mutex::new(None),
@@ -75,6 +87,19 @@ impl Progress {
     /// Why the watch does not work now.
     pub fn problem(&self) -> Option<Problem> {
         lock(&self.problem).clone()
+    }
+
+    /// Whether the API server does not know the kind, or keeps it from us.
+    pub fn is_refused(&self) -> bool {
+        self.problem().is_some_and(|problem| matches!(problem.code, Some(403 | 404)))
+    }
+
+    /// What metrics tell of it: when the API server last answered with success, 0: never. Nothing where all goes on without it and it has never
+    /// worked: whoever looks for watches that stand still would find it for ever.
+    pub fn told(&self) -> Option<i64> {
+        let succeeded = self.succeeded();
+        let needless = self.optional && self.is_refused() && succeeded == 0;
+        (!needless).then_some(succeeded)
     }
 
     fn note_answer(&self, success: bool) {

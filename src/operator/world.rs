@@ -177,8 +177,7 @@ impl World {
 
     /// Whether the tests were read, or there are none because the kind is not installed, or not meant for us: access is managed without them.
     fn knows_access_tests(&self) -> bool {
-        let problem = || self.access_tests.progress().problem().and_then(|problem| problem.code);
-        self.access_tests.cache().synced() || matches!(problem(), Some(403 | 404))
+        self.access_tests.cache().synced() || self.access_tests.progress().is_refused()
     }
 
     /// The spec of the `YuniKornConfig`, if it can be read.
@@ -319,7 +318,11 @@ fn objects<T: Send + Sync + 'static>(
     keep: fn(DynamicObject) -> Kept<T>,
     changed: &Arc<Notify>,
 ) -> Watch<T> {
-    let progress = Progress::new(kind.plural());
+    // See `World::knows_access_tests`.
+    let progress = match kind {
+        Kind::QueueAccessTest => Progress::optional(kind.plural()),
+        _ => Progress::new(kind.plural()),
+    };
     Watch::start(
         client,
         |client| kind.api(client),

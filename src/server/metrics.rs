@@ -10,13 +10,14 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
 use super::knowledge::Knowledge;
+use crate::operator::metrics::Series;
 
 type Labels = Vec<(&'static str, String)>;
 
 /// All metrics of the doors.
 #[derive(Debug)]
 pub struct Metrics {
-    snapshot: Family<Labels, Gauge>,
+    snapshot: Series,
     snapshot_made: Gauge,
     certificate_until: Gauge,
     authority_until: Gauge,
@@ -31,7 +32,7 @@ impl Default for Metrics {
     fn default() -> Self {
         let seconds: fn() -> Histogram = || Histogram::new(exponential_buckets(0.0001, 2.0, 18));
         Self {
-            snapshot: Family::default(),
+            snapshot: Series::default(),
             snapshot_made: Gauge::default(),
             certificate_until: Gauge::default(),
             authority_until: Gauge::default(),
@@ -83,10 +84,9 @@ impl Metrics {
 
     /// The doors answer by this from now on.
     pub fn knows(&self, knowledge: &Knowledge) {
-        self.snapshot.clear();
         // As many digits as tell it from others: the whole hash makes labels hard to read.
         let hash: String = knowledge.hash.chars().take(16).collect();
-        self.snapshot.get_or_create(&vec![("hash", hash)]).set(1);
+        self.snapshot.show([(vec![("hash", hash)], 1)].into());
         self.snapshot_made.set(knowledge.made.as_second());
     }
 

@@ -17,7 +17,8 @@
 //! * [`submission`]: what is said to pods and workloads that `YuniKorn` would reject.
 //! * [`user_info`]: what is done about in whose name pods and workloads run.
 //! * [`report`]: the report, for people with a browser; at an address of its own.
-//! * [`knowledge`]: what all doors answer from.
+//! * [`knowledge`]: what all doors answer from; `surroundings`: what they ask the API server for besides; `source`: what the texts are called that
+//!   answers point to.
 //!
 //! # Who is asked who they are
 //! [`authorize`] and [`served`] know their callers, and answer each only what concerns them. The admission webhooks ([`validating`],

@@ -22,7 +22,7 @@ use serde::Serialize;
 use super::ask::Notes;
 use super::ask::output::{AnswerFormat, visible};
 use super::console::Console;
-use super::installed::{Installed, ReachArgs};
+use super::installed::{Installed, ReachArgs, operator};
 use super::status::EXIT_CODES;
 use super::{Exit, Failure, clock};
 use crate::api::answer::VERSION;
@@ -122,15 +122,23 @@ pub fn diagnose(installed: &Installed, reach: &ReachArgs) -> CheckAnswer {
     let mut notes = Notes::default();
     let checks: Vec<Line> = installed.cluster.run(async |client| {
         let snapshot = installed.cluster.snapshot(installed.spec.clone(), &mut notes).await;
+        let output = snapshot.as_ref().ok().and_then(|snapshot| written::output(&installed.spec, snapshot));
         let url = reach.scheduler_url.as_deref();
-        let (api, running, (doors, open), written) = tokio::join!(
+        let (api, state, (doors, open), written) = tokio::join!(
             api::check(client, installed.cluster.server()),
-            running::check(client, &reach.namespace, clock()),
+            operator::look(client, &reach.namespace, clock()),
             doors::check(client, clock()),
             written::check(client, url, &installed.spec, snapshot),
         );
-        let rights = rights::check(client, &reach.namespace, &installed.spec, open).await;
-        [api, rights, running, doors, written].concat()
+        let setting = rights::Setting {
+            namespace: &reach.namespace,
+            spec: &installed.spec,
+            doors: open,
+            output,
+            mounted: state.mounted_certificate,
+        };
+        let rights = rights::check(client, &setting).await;
+        [api, rights, running::judge(&state), doors, written].concat()
     });
     CheckAnswer {
         version: VERSION,

@@ -1,15 +1,20 @@
 //! Whether the operator's `ServiceAccount` may do what it needs to. What that is stands in `manifests/rbac.yaml` and, for the doors, in
-//! `manifests/doors/rbac.yaml`, with reasons; a test compares them with the table below.
+//! `manifests/doors/rbac.yaml`, with reasons; a test compares them with the table in [`needed`]. Not every installation needs all of them, and
+//! one that gives fewer is not told to give more.
+
+mod needed;
 
 use futures::StreamExt as _;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use kube::api::PostParams;
 use kube::{Api, Client};
 
+pub use needed::{NEEDED, Needed, Place, Purpose};
+
 use super::Line;
 use crate::cli::installed::NAME;
 use crate::operator::call::{self, call};
-use crate::plan::snapshot::{ConfigSpec, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use crate::plan::snapshot::{Adoption, ConfigSpec, YUNIKORN_DEFAULTS};
 
 const RIGHTS: &str = "rights";
 /// Questions under way at one time.
@@ -17,162 +22,143 @@ const CONCURRENCY: usize = 8;
 /// Missing rights that are named.
 const NAMED: usize = 6;
 
-/// Where a right is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// Everywhere, by a `ClusterRole`.
-    Cluster,
-    /// In `YuniKorn`'s namespace.
-    YuniKorn,
-    /// In queuewarden's own.
-    Own,
-    /// In namespace `default`, where events about cluster-scoped objects are.
-    Default,
-}
-
-/// A right that the operator needs.
+/// What of an installation decides which rights it needs.
 #[derive(Debug, Clone, Copy)]
-pub struct Needed {
-    /// Where.
-    pub place: Place,
-    /// API group.
-    pub group: &'static str,
-    /// Plural, with `/status` where it is that.
-    pub resources: &'static [&'static str],
-    /// Of these objects only; empty: of all.
-    pub names: &'static [&'static str],
-    /// To do what.
-    pub verbs: &'static [&'static str],
-    /// Whether only open doors need it.
-    pub doors: bool,
+pub(super) struct Setting<'s> {
+    /// The namespace that it runs in.
+    pub(super) namespace: &'s str,
+    /// What its `YuniKornConfig` says.
+    pub(super) spec: &'s ConfigSpec,
+    /// Whether any door is used.
+    pub(super) doors: bool,
+    /// Whether the output ConfigMap is there; `None`: nobody knows.
+    pub(super) output: Option<bool>,
+    /// Whether its certificate is mounted, and somebody else's to keep; `None`: nobody knows.
+    pub(super) mounted: Option<bool>,
 }
 
-const fn needed(
-    place: Place,
-    group: &'static str,
-    resources: &'static [&'static str],
-    names: &'static [&'static str],
-    verbs: &'static [&'static str],
-) -> Needed {
-    Needed { place, group, resources, names, verbs, doors: false }
+/// Whether the `ServiceAccount` may do something.
+struct Question {
+    right: &'static Needed,
+    asked: ResourceAttributes,
 }
 
-const fn for_doors(right: Needed) -> Needed {
-    Needed { doors: true, ..right }
+impl Setting<'_> {
+    /// Whether it needs a right; `None`: nobody knows.
+    fn needs(&self, right: &Needed) -> Option<bool> {
+        match right.purpose {
+            _ if right.doors && !self.doors => Some(false),
+            Purpose::Work => Some(true),
+            // Import makes a base, and Force a copy of what it replaces.
+            Purpose::Creation if self.spec.adoption != Adoption::IfUnowned => Some(true),
+            Purpose::Creation => self.output.map(|there| !there),
+            Purpose::Certificate => self.mounted.map(|mounted| !mounted),
+        }
+    }
+
+    fn user(&self) -> String {
+        format!("system:serviceaccount:{}:{NAME}", self.namespace)
+    }
+
+    /// One question for each verb, resource and name of what it needs, or may need.
+    fn questions(&self) -> Vec<Question> {
+        let mut questions = Vec::new();
+        for right in NEEDED.iter().filter(|right| self.needs(right) != Some(false)) {
+            let place = match right.place {
+                Place::Cluster => None,
+                Place::YuniKorn => Some(self.spec.namespace.clone()),
+                Place::Own => Some(self.namespace.to_owned()),
+                Place::Default => Some("default".to_owned()),
+            };
+            for (resource, verb) in right
+                .resources
+                .iter()
+                .flat_map(|resource| right.verbs.iter().map(move |verb| (resource, verb)))
+            {
+                let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+                let subresource = Some(subresource.to_owned()).filter(|subresource| !subresource.is_empty());
+                for name in names(right, self.spec) {
+                    let asked = ResourceAttributes {
+                        namespace: place.clone(),
+                        group: Some(right.group.to_owned()),
+                        resource: Some(resource.to_owned()),
+                        subresource: subresource.clone(),
+                        verb: Some((*verb).to_owned()),
+                        name,
+                        ..ResourceAttributes::default()
+                    };
+                    questions.push(Question { right, asked });
+                }
+            }
+        }
+        questions
+    }
+
+    /// The line about so many questions, of which these were answered with no.
+    fn judge(&self, asked: usize, missing: &[Question]) -> Line {
+        let user = self.user();
+        if missing.is_empty() {
+            return Line::ok(RIGHTS, format!("{user} may do all {asked} things it needs to"));
+        }
+        let needed = |question: &&Question| self.needs(question.right) == Some(true);
+        let (sure, maybe): (Vec<&Question>, Vec<&Question>) = missing.iter().partition(needed);
+        let named: Vec<String> =
+            sure.iter().chain(&maybe).take(NAMED).map(|question| words(&question.asked)).collect();
+        let more = missing.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        let found = format!("{user} may not: {}{more}", named.join(", "));
+        if sure.is_empty() {
+            return Line::warn(
+                RIGHTS,
+                format!("{found}; whether it needs to is not known"),
+                "run this as somebody who may read the operator's Deployment, in the namespace that --namespace names, and YuniKorn's ConfigMaps",
+            );
+        }
+        Line::fail(RIGHTS, found, self.remedy(&sure))
+    }
+
+    /// What to do about rights that are missing. The files may hold more than is needed, so it is not said to apply them as they are.
+    fn remedy(&self, missing: &[&Question]) -> String {
+        let file = if self.doors {
+            "manifests/rbac.yaml and manifests/doors/rbac.yaml"
+        } else {
+            "manifests/rbac.yaml"
+        };
+        let creation = missing.iter().any(|question| question.right.purpose == Purpose::Creation);
+        let ConfigSpec { namespace, output_config_map: output, .. } = self.spec;
+        let way = if creation {
+            format!(
+                "; it need not create ConfigMaps where {namespace}/{output} is there, if only an empty one, and spec.adoption is IfUnowned"
+            )
+        } else {
+            String::new()
+        };
+        format!(
+            "give it these, which stand in {file}: change the namespaces there to those of this installation, as the chart's values do{way}"
+        )
+    }
 }
 
-const KINDS: &[&str] = &["queueacls", "admissionpolicies", "yunikornconfigs", "queueaccesstests"];
-const STATUSES: &[&str] =
-    &["queueacls/status", "admissionpolicies/status", "yunikornconfigs/status", "queueaccesstests/status"];
-
-/// All of them.
-pub const NEEDED: &[Needed] = &[
-    needed(Place::Cluster, "queuewarden.dev", KINDS, &[], &["get", "list", "watch"]),
-    needed(Place::Cluster, "queuewarden.dev", STATUSES, &[], &["patch"]),
-    needed(
-        Place::YuniKorn,
-        "",
-        &["configmaps"],
-        &[YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS, "yunikorn-queues"],
-        &["get", "list", "watch"],
-    ),
-    needed(Place::YuniKorn, "", &["configmaps"], &[YUNIKORN_CONFIGS], &["update", "patch"]),
-    needed(Place::YuniKorn, "", &["configmaps"], &[], &["create"]),
-    needed(Place::Own, "coordination.k8s.io", &["leases"], &["queuewarden"], &["get", "update"]),
-    needed(Place::Own, "coordination.k8s.io", &["leases"], &[], &["create"]),
-    needed(Place::Default, "events.k8s.io", &["events"], &[], &["create", "patch"]),
-    for_doors(needed(Place::Own, "", &["secrets"], &["queuewarden-doors"], &["get", "update"])),
-    for_doors(needed(
-        Place::Cluster,
-        "admissionregistration.k8s.io",
-        &["validatingwebhookconfigurations"],
-        &["queuewarden", "queuewarden-guard", "queuewarden-submission", "queuewarden-user-info"],
-        &["get", "patch"],
-    )),
-    for_doors(needed(
-        Place::Cluster,
-        "admissionregistration.k8s.io",
-        &["mutatingwebhookconfigurations"],
-        &["zz-queuewarden-user-info"],
-        &["get", "patch"],
-    )),
-    for_doors(needed(
-        Place::Cluster,
-        "apiregistration.k8s.io",
-        &["apiservices"],
-        &["v1alpha1.access.queuewarden.dev"],
-        &["get", "patch"],
-    )),
-    for_doors(needed(Place::Cluster, "authentication.k8s.io", &["tokenreviews"], &[], &["create"])),
-];
-
-pub(super) async fn check(client: &Client, namespace: &str, spec: &ConfigSpec, doors: bool) -> Vec<Line> {
-    let questions = questions(namespace, spec, doors);
+pub(super) async fn check(client: &Client, setting: &Setting<'_>) -> Vec<Line> {
+    let questions = setting.questions();
     let asked = questions.len();
     let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
     let answers = futures::stream::iter(questions).map(|question| {
         let reviews = reviews.clone();
-        async move { may(&reviews, namespace, &question).await.map(|may| (question, may)) }
+        async move { may(&reviews, setting, &question.asked).await.map(|may| (question, may)) }
     });
     let answers: Vec<_> = answers.buffered(CONCURRENCY).collect().await;
     let mut missing = Vec::new();
     for answer in answers {
         match answer {
             Ok((_, true)) => {}
-            Ok((question, false)) => missing.push(words(&question)),
+            Ok((question, false)) => missing.push(question),
             Err(error) => {
-                return vec![Line::unknown(RIGHTS, &format!("what {} may do", user(namespace)), &error)];
+                return vec![Line::unknown(RIGHTS, &format!("what {} may do", setting.user()), &error)];
             }
         }
     }
-    if missing.is_empty() {
-        return vec![Line::ok(RIGHTS, format!("{} may do all {asked} things it needs to", user(namespace)))];
-    }
-    let more = missing.len().saturating_sub(NAMED);
-    missing.truncate(NAMED);
-    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    let found = format!("{} may not: {}{more}", user(namespace), missing.join(", "));
-    let file =
-        if doors { "manifests/rbac.yaml and manifests/doors/rbac.yaml" } else { "manifests/rbac.yaml" };
-    vec![Line::fail(
-        RIGHTS,
-        found,
-        format!("apply {file}; where YuniKorn runs elsewhere, change the namespaces in it"),
-    )]
-}
-
-fn user(namespace: &str) -> String {
-    format!("system:serviceaccount:{namespace}:{NAME}")
-}
-
-/// One question for each verb, resource and name.
-fn questions(namespace: &str, spec: &ConfigSpec, doors: bool) -> Vec<ResourceAttributes> {
-    let mut questions = Vec::new();
-    for right in NEEDED.iter().filter(|right| doors || !right.doors) {
-        let place = match right.place {
-            Place::Cluster => None,
-            Place::YuniKorn => Some(spec.namespace.clone()),
-            Place::Own => Some(namespace.to_owned()),
-            Place::Default => Some("default".to_owned()),
-        };
-        for (resource, verb) in
-            right.resources.iter().flat_map(|resource| right.verbs.iter().map(move |verb| (resource, verb)))
-        {
-            let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
-            for name in names(right, spec) {
-                questions.push(ResourceAttributes {
-                    namespace: place.clone(),
-                    group: Some(right.group.to_owned()),
-                    resource: Some(resource.to_owned()),
-                    subresource: Some(subresource.to_owned()).filter(|subresource| !subresource.is_empty()),
-                    verb: Some((*verb).to_owned()),
-                    name,
-                    ..ResourceAttributes::default()
-                });
-            }
-        }
-    }
-    questions
+    vec![setting.judge(asked, &missing)]
 }
 
 /// The objects that a right is needed for here: of the ConfigMaps, those that the `YuniKornConfig` names.
@@ -183,7 +169,7 @@ fn names(right: &Needed, spec: &ConfigSpec) -> Vec<Option<String>> {
     let used = |name: &&&str| {
         right.place != Place::YuniKorn
             || [&spec.base_config_map, &spec.output_config_map].into_iter().any(|used| used == **name)
-            || **name == crate::plan::snapshot::YUNIKORN_DEFAULTS
+            || **name == YUNIKORN_DEFAULTS
     };
     let mut names: Vec<Option<String>> =
         right.names.iter().filter(used).map(|name| Some((*name).to_owned())).collect();
@@ -197,14 +183,14 @@ fn names(right: &Needed, spec: &ConfigSpec) -> Vec<Option<String>> {
 
 async fn may(
     reviews: &Api<SubjectAccessReview>,
-    namespace: &str,
+    setting: &Setting<'_>,
     question: &ResourceAttributes,
 ) -> Result<bool, call::Error> {
     let groups = ["system:serviceaccounts", "system:authenticated"].map(str::to_owned).into_iter();
     let review = SubjectAccessReview {
         spec: SubjectAccessReviewSpec {
-            user: Some(user(namespace)),
-            groups: Some(groups.chain([format!("system:serviceaccounts:{namespace}")]).collect()),
+            user: Some(setting.user()),
+            groups: Some(groups.chain([format!("system:serviceaccounts:{}", setting.namespace)]).collect()),
             resource_attributes: Some(question.clone()),
             ..SubjectAccessReviewSpec::default()
         },
@@ -230,12 +216,31 @@ fn words(question: &ResourceAttributes) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::diagnose::Level;
+
+    /// An installation with open doors, a certificate of its own, and an output to be made.
+    fn setting(spec: &ConfigSpec) -> Setting<'_> {
+        Setting { namespace: "ops", spec, doors: true, output: Some(false), mounted: Some(false) }
+    }
+
+    fn asked(setting: &Setting<'_>) -> Vec<String> {
+        setting.questions().iter().map(|question| words(&question.asked)).collect()
+    }
+
+    /// The line where it has no right at all to what is called so.
+    fn without(setting: &Setting<'_>, word: &str) -> Line {
+        let questions = setting.questions();
+        let asked = questions.len();
+        let missing: Vec<Question> =
+            questions.into_iter().filter(|question| words(&question.asked).contains(word)).collect();
+        setting.judge(asked, &missing)
+    }
 
     #[test]
     fn the_rights_asked_for_are_those_of_this_installation() {
         let spec =
             ConfigSpec { namespace: "yk".into(), base_config_map: "tree".into(), ..ConfigSpec::default() };
-        let all: Vec<String> = questions("ops", &spec, true).iter().map(words).collect();
+        let all = asked(&setting(&spec));
         for right in [
             "watch queueacls",
             "patch queueacls/status",
@@ -249,11 +254,66 @@ mod tests {
         ] {
             assert!(all.iter().any(|found| found == right), "{right}: {all:?}");
         }
-        let closed: Vec<String> = questions("ops", &spec, false).iter().map(words).collect();
+        let closed = asked(&Setting { doors: false, ..setting(&spec) });
         assert!(
             !closed.iter().any(|found| found.contains("secrets") || found.contains("yunikorn-queues")),
             "{closed:?}"
         );
         assert!(closed.len() < all.len());
+    }
+
+    #[test]
+    fn who_shows_a_mounted_certificate_keeps_none() {
+        let spec = ConfigSpec::default();
+        let kept = ["secrets", "webhookconfigurations", "apiservices"];
+        let mounted = Setting { mounted: Some(true), ..setting(&spec) };
+        let all = asked(&mounted);
+        assert!(!all.iter().any(|found| kept.iter().any(|word| found.contains(word))), "{all:?}");
+        assert!(all.iter().any(|found| found == "create tokenreviews"), "{all:?}");
+        for word in kept {
+            assert_eq!(without(&mounted, word).level, Level::Ok, "{word}");
+            assert_eq!(without(&setting(&spec), word).level, Level::Fail, "{word}");
+            let unknown = Setting { mounted: None, ..setting(&spec) };
+            assert_eq!(without(&unknown, word).level, Level::Warn, "{word}");
+        }
+        assert_eq!(without(&mounted, "tokenreviews").level, Level::Fail);
+    }
+
+    #[test]
+    fn who_writes_a_config_map_that_is_there_creates_none() {
+        let spec = |adoption| ConfigSpec { adoption, ..ConfigSpec::default() };
+        let create = "create configmaps in yunikorn";
+        for (adoption, output, level) in [
+            (Adoption::IfUnowned, Some(true), Level::Ok),
+            (Adoption::IfUnowned, Some(false), Level::Fail),
+            (Adoption::IfUnowned, None, Level::Warn),
+            (Adoption::Import, Some(true), Level::Fail),
+            (Adoption::Force, Some(true), Level::Fail),
+        ] {
+            let spec = spec(adoption);
+            let setting = Setting { output, ..setting(&spec) };
+            let line = without(&setting, create);
+            assert_eq!(line.level, level, "{adoption:?} {output:?}");
+            assert_eq!(level != Level::Ok, line.found.contains(create), "{line:?}");
+            let told = line.remedy.unwrap_or_default().contains("yunikorn/yunikorn-configs is there");
+            assert_eq!(
+                told,
+                level == Level::Fail,
+                "{adoption:?} {output:?}: there is a way without the right"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_surely_needed_is_named_first() {
+        let spec = ConfigSpec::default();
+        let unknown = Setting { mounted: None, output: None, ..setting(&spec) };
+        let line = without(&unknown, "");
+        assert_eq!(line.level, Level::Fail);
+        let first = "system:serviceaccount:ops:queuewarden may not: get queueacls, list queueacls";
+        assert!(line.found.starts_with(first), "{line:?}");
+        assert!(!line.remedy.unwrap().contains("spec.adoption"));
+        let file = |doors| without(&Setting { doors, ..setting(&spec) }, "leases").remedy.unwrap();
+        assert!(file(true).contains("manifests/doors/rbac.yaml") && !file(false).contains("doors"));
     }
 }

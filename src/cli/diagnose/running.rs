@@ -1,20 +1,13 @@
 //! The replicas, and which of them writes.
 
-use jiff::Timestamp;
-use kube::Client;
-
 use super::Line;
-use crate::cli::installed::operator::{OperatorState, look};
+use crate::cli::installed::operator::OperatorState;
 
 const REPLICAS: &str = "replicas";
 const LEADER: &str = "leader";
 const VERSION: &str = "version";
 
-pub(super) async fn check(client: &Client, namespace: &str, now: Timestamp) -> Vec<Line> {
-    judge(&look(client, namespace, now).await)
-}
-
-fn judge(state: &OperatorState) -> Vec<Line> {
+pub(super) fn judge(state: &OperatorState) -> Vec<Line> {
     let mut lines = vec![replicas(state), leader(state)];
     lines.extend(state.image.as_deref().map(version));
     lines
@@ -76,6 +69,7 @@ mod tests {
             replicas: wanted,
             ready_replicas: Some(ready),
             image: None,
+            mounted_certificate: None,
             leader: leader.map(str::to_owned),
             problems: vec!["why".into()],
             unknown: false,

@@ -1,5 +1,7 @@
 //! The `YuniKornConfig` and what it says, the ConfigMaps as `YuniKorn` reads them, who else writes them, and whether the scheduler runs them.
 
+use std::collections::BTreeMap;
+
 use kube::Client;
 
 use super::Line;
@@ -11,7 +13,7 @@ use crate::model::config::verdict;
 use crate::operator::world::Kind;
 use crate::plan::conditions::{Reason, Status, Type};
 use crate::plan::snapshot::{ConfigSpec, FIELD_MANAGER, Mode, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
-use crate::plan::{MAX_BYTES, WARN_BYTES, merged, text_in_force};
+use crate::plan::{MAX_BYTES, WARN_BYTES, merged, size_after, text_in_force};
 use crate::telemetry::level::{ANNOTATION, Level as LogLevel};
 
 const CONFIG: &str = "yunikornconfig";
@@ -50,6 +52,11 @@ pub(super) async fn check(
     lines.push(runs(&scheduler::ask(client, url, spec, snapshot.as_ref().ok()).await));
     lines.push(others(client).await);
     lines
+}
+
+/// Whether the output ConfigMap is there; `None`: nobody has looked.
+pub(super) fn output(spec: &ConfigSpec, snapshot: &Snapshot) -> Option<bool> {
+    (spec.output_config_map == YUNIKORN_CONFIGS).then_some(snapshot.output.is_some())
 }
 
 /// What the `YuniKornConfig` says about itself.
@@ -103,7 +110,8 @@ fn maps(spec: &ConfigSpec, snapshot: &Snapshot) -> Vec<Line> {
     let flat = merged(snapshot);
     let key = flat.queues_key();
     let text = text_in_force(snapshot);
-    let mut lines = vec![shadows(&flat, &key), owners(spec, snapshot, &key), starts(&text), size(&text)];
+    let mut lines =
+        vec![shadows(&flat, &key), owners(spec, snapshot, &key), starts(&text), size(snapshot, &text)];
     if !flat.hot_refresh() {
         let what = "set it to \"true\" and restart the scheduler";
         lines.push(Line::fail(
@@ -182,11 +190,13 @@ fn starts(text: &str) -> Line {
     }
 }
 
-fn size(text: &str) -> Line {
-    let found = format!("{} of {MAX_BYTES} bytes", text.len());
+/// Of all values of the output, which the limit is about; or of the text that is to be in it, where there is none yet.
+fn size(snapshot: &Snapshot, text: &str) -> Line {
+    let bytes = size_after(snapshot.output.as_deref(), &BTreeMap::new()).max(text.len());
+    let found = format!("{bytes} of {MAX_BYTES} bytes");
     let what =
         "shorten the base, or grant to groups instead of users; docs/runbooks/QueuewardenOutputNearLimit.md";
-    if text.len() > WARN_BYTES { Line::warn(SIZE, found, what) } else { Line::ok(SIZE, found) }
+    if bytes > WARN_BYTES { Line::warn(SIZE, found, what) } else { Line::ok(SIZE, found) }
 }
 
 fn runs(state: &SchedulerState) -> Line {
@@ -282,6 +292,26 @@ mod tests {
         both.defaults = both.output.clone();
         Arc::make_mut(both.defaults.as_mut().unwrap()).name = YUNIKORN_DEFAULTS.into();
         assert_eq!(level(SHADOWS, &both), Level::Ok, "the output is meant to win over the defaults");
+    }
+
+    #[test]
+    fn all_that_the_output_holds_is_measured() {
+        assert_eq!(level(SIZE, &snapshot(&["queuewarden"], &[])), Level::Ok);
+        let mut full = snapshot(&["queuewarden"], &["archive.gz"]);
+        let output = Arc::make_mut(full.output.as_mut().unwrap());
+        output.binary.get_mut("archive.gz").unwrap().len = WARN_BYTES;
+        assert_eq!(level(SIZE, &full), Level::Warn, "what others put there takes its room");
+    }
+
+    #[test]
+    fn whether_the_output_is_there_is_known_of_the_one_that_was_looked_at() {
+        let (there, elsewhere) =
+            (ConfigSpec::default(), ConfigSpec { output_config_map: "mine".into(), ..ConfigSpec::default() });
+        let mut snapshot = snapshot(&[], &[]);
+        assert_eq!(output(&there, &snapshot), Some(true));
+        assert_eq!(output(&elsewhere, &snapshot), None);
+        snapshot.output = None;
+        assert_eq!(output(&there, &snapshot), Some(false));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Container;
 use kube::{Api, Client};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,6 +13,9 @@ use crate::operator::call::call;
 
 /// A Lease that was not renewed for so many seconds besides its own duration is nobody's: clocks differ a little.
 const SLACK: i64 = 5;
+
+/// The flag of `run` that names a mounted certificate.
+const MOUNTED: &str = "--tls-cert-file";
 
 /// What runs of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -36,6 +40,9 @@ pub struct OperatorState {
     /// Whether nobody knows if a replica writes, because the Lease may not be read.
     #[serde(skip)]
     pub unknown: bool,
+    /// Whether its doors show a certificate that is mounted, and somebody else's to keep; `None`: nobody knows.
+    #[serde(skip)]
+    pub mounted_certificate: Option<bool>,
 }
 
 impl OperatorState {
@@ -65,9 +72,9 @@ pub async fn look(client: &Client, namespace: &str, now: Timestamp) -> OperatorS
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace);
     match call(deployments.get_opt(NAME)).await {
         Ok(Some(deployment)) => {
-            let containers =
-                deployment.spec.as_ref().and_then(|spec| Some(&spec.template.spec.as_ref()?.containers));
-            state.image = containers.and_then(|containers| containers.first()?.image.clone());
+            let container = container(&deployment);
+            state.image = container.and_then(|container| container.image.clone());
+            state.mounted_certificate = container.map(mounts_certificate);
             // Left out means one.
             state.replicas = Some(deployment.spec.and_then(|spec| spec.replicas).unwrap_or(1));
             state.ready_replicas =
@@ -90,6 +97,18 @@ pub async fn look(client: &Client, namespace: &str, now: Timestamp) -> OperatorS
     state
 }
 
+/// The operator's own container: others may have put one beside it.
+fn container(deployment: &Deployment) -> Option<&Container> {
+    let containers = &deployment.spec.as_ref()?.template.spec.as_ref()?.containers;
+    containers.iter().find(|container| container.name == NAME).or_else(|| containers.first())
+}
+
+/// Whether a container is told where a certificate is mounted.
+fn mounts_certificate(container: &Container) -> bool {
+    let words = container.command.iter().chain(&container.args).flatten();
+    words.map(|word| word.split_once('=').map_or(word.as_str(), |(flag, _)| flag)).any(|flag| flag == MOUNTED)
+}
+
 /// Who holds the Lease at `now`.
 fn holder(lease: &Lease, now: Timestamp) -> Option<String> {
     let spec = lease.spec.as_ref()?;
@@ -103,6 +122,24 @@ fn holder(lease: &Lease, now: Timestamp) -> Option<String> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_mounted_certificate_is_known_by_the_flag() {
+        let mounted = |containers: serde_json::Value| {
+            let template = json!({"spec": {"containers": containers}});
+            let spec = json!({"selector": {}, "template": template});
+            let deployment: Deployment = serde_json::from_value(json!({"spec": spec})).unwrap();
+            container(&deployment).map(mounts_certificate)
+        };
+        let run = |args: &[&str]| json!([{"name": "queuewarden", "args": args}]);
+        assert_eq!(mounted(run(&["run", "--https=:8443", "--tls-cert-file=/tls/tls.crt"])), Some(true));
+        assert_eq!(mounted(run(&["run", "--tls-cert-file", "/tls/tls.crt"])), Some(true));
+        assert_eq!(mounted(run(&["run", "--https=:8443", "--tls-certificate-lifetime=24h"])), Some(false));
+        assert_eq!(mounted(json!([{"name": "queuewarden"}])), Some(false));
+        let ours = json!({"name": "queuewarden", "command": ["queuewarden", "run", "--tls-cert-file=x"]});
+        assert_eq!(mounted(json!([{"name": "mesh"}, ours])), Some(true));
+        assert_eq!(mounted(json!([])), None);
+    }
 
     #[test]
     fn who_did_not_renew_the_lease_does_not_hold_it() {

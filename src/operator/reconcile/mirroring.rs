@@ -1,6 +1,7 @@
 //! The part of a run that brings the RBAC mirror after what is in force.
 
 use super::Reconciler;
+use super::planning::NoPlan;
 use crate::operator::mirror::{self, Answer};
 use crate::plan::Plan;
 use crate::plan::snapshot::{Snapshot, WriteFailure};
@@ -23,7 +24,7 @@ impl Reconciler {
         &mut self,
         mut snapshot: Snapshot,
         mut plan: Plan,
-    ) -> Option<(Snapshot, Plan, bool)> {
+    ) -> Result<(Snapshot, Plan, bool), NoPlan> {
         let mut outrun = 0;
         for _ in 0..MIRROR_ROUNDS {
             if plan.mirror.steps.is_empty() {
@@ -34,7 +35,7 @@ impl Reconciler {
             self.memory.observed.mirror_failure = done.failure;
             (snapshot, plan) = self.plan().await?;
             if failed {
-                return Some((snapshot, plan, false));
+                return Ok((snapshot, plan, false));
             }
             outrun += usize::from(lost);
         }
@@ -44,12 +45,12 @@ impl Reconciler {
             let why = "other writers were faster each time".into();
             self.memory.observed.mirror_failure = Some(WriteFailure::Transient(why));
             let (snapshot, plan) = self.plan().await?;
-            return Some((snapshot, plan, false));
+            return Ok((snapshot, plan, false));
         } else {
             // The rest is not left to the next cause.
             self.changed.notify_one();
         }
-        Some((snapshot, plan, true))
+        Ok((snapshot, plan, true))
     }
 
     /// Carries out the next steps.

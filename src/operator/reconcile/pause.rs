@@ -42,16 +42,16 @@ impl Pause {
         !self.rest().is_zero() && !self.steps.is_empty() && self.steps == mirror::wishes(&plan.mirror)
     }
 
-    /// Longer after each failure, never in step with others.
-    pub(super) fn begin(&mut self, plan: &Plan) -> Duration {
+    /// Longer after each failure, never in step with others. Without a plan it was no write that failed, and none is held up.
+    pub(super) fn begin(&mut self, plan: Option<&Plan>) -> Duration {
         let (first, longest) = BACKOFF;
         let factor = 1_u32.checked_shl(self.failures).unwrap_or(u32::MAX);
         let length = first.saturating_mul(factor).min(longest).mul_f64(0.8 + 0.4 * fastrand::f64());
         *self = Self {
             failures: self.failures.saturating_add(1),
             until: Some(Instant::now() + length),
-            data: plan.write.as_ref().map(|write| write.data.clone()),
-            steps: mirror::wishes(&plan.mirror),
+            data: plan.and_then(|plan| plan.write.as_ref()).map(|write| write.data.clone()),
+            steps: plan.map(|plan| mirror::wishes(&plan.mirror)).unwrap_or_default(),
         };
         length
     }

@@ -18,8 +18,9 @@ use crate::operator::leader::election::Timing;
 use crate::operator::leader::{Candidate, Leadership};
 use crate::operator::observed::Memory;
 use crate::operator::read_back::Scheduler;
-use crate::operator::reconcile::{Pause, Reconciler};
+use crate::operator::reconcile::{Pause, Reckoning, Reconciler};
 use crate::operator::world::World;
+use crate::server::knowledge::{Knows, Publisher};
 
 pub(super) const MAPS: &str = "/api/v1/namespaces/yunikorn/configmaps";
 pub(super) const OUTPUT: &str = "/api/v1/namespaces/yunikorn/configmaps/yunikorn-configs";
@@ -36,6 +37,8 @@ pub(super) struct Bed {
     pub(super) health: Arc<Health>,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
+    /// What doors would read: without anybody who does, nothing is made for them.
+    _doors: Option<Knows>,
 }
 
 /// A cluster with a base, a `YuniKornConfig` and one `QueueAcl`.
@@ -68,17 +71,29 @@ pub(super) fn put_acl(api: &ApiServer, name: &str, spec: &Value) {
 impl Bed {
     /// Starts the operator as the leader.
     pub(super) fn start(api: &ApiServer) -> Self {
-        Self::start_with(api, Leadership::unconditional())
+        Self::start_with(api, Leadership::unconditional(), Reckoning::default(), Publisher::new(None))
+    }
+
+    /// Starts the operator as the leader, with doors and something else that computes.
+    pub(super) fn start_reckoning(api: &ApiServer, reckoning: Reckoning) -> Self {
+        let publisher = Publisher::new(None);
+        let doors = Some(publisher.subscribe());
+        Self { _doors: doors, ..Self::start_with(api, Leadership::unconditional(), reckoning, publisher) }
     }
 
     /// Starts the operator as one that does not lead.
     pub(super) fn start_follower(api: &ApiServer) -> Self {
         let leases: Api<Lease> = Api::default_namespaced(api.client());
         let (_, leadership) = Candidate::new(leases, "queuewarden", "follower", Timing::default());
-        Self::start_with(api, leadership)
+        Self::start_with(api, leadership, Reckoning::default(), Publisher::new(None))
     }
 
-    fn start_with(api: &ApiServer, leadership: Leadership) -> Self {
+    fn start_with(
+        api: &ApiServer,
+        leadership: Leadership,
+        reckoning: Reckoning,
+        publisher: Publisher,
+    ) -> Self {
         let client = api.client();
         let (events, _) = Events::start(client.clone(), "test".into());
         let changed = Arc::new(Notify::new());
@@ -93,16 +108,17 @@ impl Bed {
             health: Arc::clone(&health),
             memory: Memory::default(),
             pause: Pause::default(),
-            publisher: crate::server::knowledge::Publisher::new(None),
+            publisher,
             logging: crate::telemetry::Logging::default(),
             reported: String::new(),
             readings: crate::plan::Readings::default(),
+            reckoning,
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(reconciler.run_until(async {
             let _ = stopped.await;
         }));
-        Self { api: api.clone(), health, stop: Some(stop), task }
+        Self { api: api.clone(), health, stop: Some(stop), task, _doors: None }
     }
 
     /// Waits until `found` is so.
@@ -130,6 +146,13 @@ impl Bed {
         let before = self.api.writes().len();
         sleep(span).await;
         self.api.writes().into_iter().skip(before).filter(|write| !write.contains("events")).collect()
+    }
+
+    /// What a series of metrics has now, 0 where there is none.
+    pub(super) fn counted(&self, series: &str) -> u64 {
+        let text = self.health.text();
+        let value = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+        value.map_or(0, |value| value.parse().unwrap())
     }
 
     /// Ends the operator as a signal does.

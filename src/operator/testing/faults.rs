@@ -195,7 +195,10 @@ async fn tests_that_cannot_be_read_are_not_waited_for() {
         api.fault(fault(Method::GET, "/queueaccesstests", usize::MAX, Wrong::Refuse(code, why)));
         let bed = Bed::start(&api);
         bed.until_granted("prod", "sue").await;
+        let told = |resource: &str| bed.health.text().contains(&format!("resource=\"{resource}\""));
+        bed.until("nobody is alarmed", |_| told("queueacls") && !told("queueaccesstests")).await;
         api.heal();
+        bed.until("the tests are watched", |_| told("queueaccesstests")).await;
     }
     let subjects = json!([{"user": "sue"}]);
     let case =

@@ -51,6 +51,8 @@ async fn mirroring() -> Bed {
 #[tokio::test(start_paused = true)]
 async fn it_follows_the_acls_and_goes_when_it_is_switched_off() {
     let bed = mirroring().await;
+    let watched = || bed.health.text().contains("resource=\"clusterroles\"");
+    assert!(watched());
     put_acl(&bed.api, "prod", &acl_spec("root.prod", "bob"));
     bed.until("bob is mirrored", grants("bob")).await;
     bed.api.delete(&acl_path("prod"));
@@ -65,6 +67,7 @@ async fn it_follows_the_acls_and_goes_when_it_is_switched_off() {
     bed.until("nothing is told of it", mirrored("/")).await;
     let still = bed.writes_within(Duration::from_mins(30)).await;
     assert_eq!(still, Vec::<String>::new());
+    assert!(!watched(), "a watch that is no more would look stalled");
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,5 +5,6 @@ mod bed;
 mod certificates;
 mod elections;
 mod faults;
+mod faults_of_ours;
 mod mirror;
 mod scenarios;

@@ -1,0 +1,113 @@
+//! Every right that an installation may need.
+
+use crate::plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+
+/// Where a right is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Everywhere, by a `ClusterRole`.
+    Cluster,
+    /// In `YuniKorn`'s namespace.
+    YuniKorn,
+    /// In queuewarden's own.
+    Own,
+    /// In namespace `default`, where events about cluster-scoped objects are.
+    Default,
+}
+
+/// What a right is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// What every installation does.
+    Work,
+    /// To make ConfigMaps that are not there.
+    Creation,
+    /// To keep a certificate of its own, and to write `caBundle` wherever the API server has to trust it.
+    Certificate,
+}
+
+/// A right that the operator needs.
+#[derive(Debug, Clone, Copy)]
+pub struct Needed {
+    /// Where.
+    pub place: Place,
+    /// API group.
+    pub group: &'static str,
+    /// Plural, with `/status` where it is that.
+    pub resources: &'static [&'static str],
+    /// Of these objects only; empty: of all.
+    pub names: &'static [&'static str],
+    /// To do what.
+    pub verbs: &'static [&'static str],
+    /// Whether only open doors need it.
+    pub doors: bool,
+    /// What for.
+    pub purpose: Purpose,
+}
+
+const fn needed(
+    place: Place,
+    group: &'static str,
+    resources: &'static [&'static str],
+    names: &'static [&'static str],
+    verbs: &'static [&'static str],
+) -> Needed {
+    Needed { place, group, resources, names, verbs, doors: false, purpose: Purpose::Work }
+}
+
+const fn for_creation(right: Needed) -> Needed {
+    Needed { purpose: Purpose::Creation, ..right }
+}
+
+const fn for_doors(right: Needed) -> Needed {
+    Needed { doors: true, ..right }
+}
+
+const fn for_certificate(right: Needed) -> Needed {
+    Needed { purpose: Purpose::Certificate, ..for_doors(right) }
+}
+
+const KINDS: &[&str] = &["queueacls", "admissionpolicies", "yunikornconfigs", "queueaccesstests"];
+const STATUSES: &[&str] =
+    &["queueacls/status", "admissionpolicies/status", "yunikornconfigs/status", "queueaccesstests/status"];
+
+/// All of them.
+pub const NEEDED: &[Needed] = &[
+    needed(Place::Cluster, "queuewarden.dev", KINDS, &[], &["get", "list", "watch"]),
+    needed(Place::Cluster, "queuewarden.dev", STATUSES, &[], &["patch"]),
+    needed(
+        Place::YuniKorn,
+        "",
+        &["configmaps"],
+        &[YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS, "yunikorn-queues"],
+        &["get", "list", "watch"],
+    ),
+    needed(Place::YuniKorn, "", &["configmaps"], &[YUNIKORN_CONFIGS], &["update", "patch"]),
+    for_creation(needed(Place::YuniKorn, "", &["configmaps"], &[], &["create"])),
+    needed(Place::Own, "coordination.k8s.io", &["leases"], &["queuewarden"], &["get", "update"]),
+    needed(Place::Own, "coordination.k8s.io", &["leases"], &[], &["create"]),
+    needed(Place::Default, "events.k8s.io", &["events"], &[], &["create", "patch"]),
+    for_certificate(needed(Place::Own, "", &["secrets"], &["queuewarden-doors"], &["get", "update"])),
+    for_certificate(needed(
+        Place::Cluster,
+        "admissionregistration.k8s.io",
+        &["validatingwebhookconfigurations"],
+        &["queuewarden", "queuewarden-guard", "queuewarden-submission", "queuewarden-user-info"],
+        &["get", "patch"],
+    )),
+    for_certificate(needed(
+        Place::Cluster,
+        "admissionregistration.k8s.io",
+        &["mutatingwebhookconfigurations"],
+        &["zz-queuewarden-user-info"],
+        &["get", "patch"],
+    )),
+    for_certificate(needed(
+        Place::Cluster,
+        "apiregistration.k8s.io",
+        &["apiservices"],
+        &["v1alpha1.access.queuewarden.dev"],
+        &["get", "patch"],
+    )),
+    for_doors(needed(Place::Cluster, "authentication.k8s.io", &["tokenreviews"], &[], &["create"])),
+];
