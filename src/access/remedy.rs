@@ -3,7 +3,7 @@
 //! Small is what opens least: nothing when another queue was meant, then one person on the queue, then one person on all queues that a
 //! group has, the group with the fewest first, and last the members of a group, who are not counted here. Never `*`.
 
-use std::fmt;
+use std::{fmt, iter};
 
 use super::check::{Decision, Outcome, Subject, implied_by};
 use super::reach::{QueueSet, Way, asked, reach, stops};
@@ -95,13 +95,23 @@ impl fmt::Display for Remedy {
 
 /// What would grant it; nothing for a decision that does, and for the recovery queue, which nothing opens.
 pub fn remedies(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
+    offered(tree, decision).collect()
+}
+
+/// The first of the [`remedies`], without what it costs to find the others.
+pub fn first_remedy(tree: &Tree, decision: &Decision) -> Option<Remedy> {
+    offered(tree, decision).next()
+}
+
+/// The remedies, each looked for when it is its turn: whoever is denied may ask again and again, and reads the first.
+fn offered<'a>(tree: &'a Tree, decision: &'a Decision) -> Box<dyn Iterator<Item = Remedy> + 'a> {
     let decides = decision.located.decides().and_then(|id| Some((id, tree.node(id)?)));
     match (&decision.outcome, decides) {
-        (Outcome::Allowed, _) => Vec::new(),
-        (Outcome::Denied(_), None) => like(tree, &decision.asked).into_iter().collect(),
-        (Outcome::Denied(_), Some((_, node))) if stops(decision.right, node) => Vec::new(),
+        (Outcome::Allowed, _) => Box::new(iter::empty()),
+        (Outcome::Denied(_), None) => Box::new(like(tree, &decision.asked).into_iter()),
+        (Outcome::Denied(_), Some((_, node))) if stops(decision.right, node) => Box::new(iter::empty()),
         (Outcome::Denied(_), Some((id, node))) => {
-            meant(tree, decision).into_iter().chain(grants(tree, decision, id, node)).collect()
+            Box::new(meant(tree, decision).into_iter().chain(grants(tree, decision, id, node)))
         }
     }
 }
@@ -146,11 +156,17 @@ fn like(tree: &Tree, asked: &str) -> Option<Remedy> {
     Some(Remedy::Ask { queue: queue.clone() })
 }
 
-fn grants(tree: &Tree, decision: &Decision, queue: QueueId, node: &Node) -> Vec<Remedy> {
+fn grants<'a>(
+    tree: &'a Tree,
+    decision: &'a Decision,
+    queue: QueueId,
+    node: &'a Node,
+) -> impl Iterator<Item = Remedy> + 'a {
     let (right, identity) = (decision.right, &decision.identity);
     let opens = tree.subtree(queue).len();
     let how = how(node.grants(right));
-    let grant = |subject| Remedy::Grant { queue: node.path.clone(), right, subject, how: how.clone(), opens };
+    let grant =
+        move |subject| Remedy::Grant { queue: node.path.clone(), right, subject, how: how.clone(), opens };
     let user = Some(&identity.user).filter(|user| user_name_ok(user));
     let mut groups: Vec<&String> = Vec::new();
     for group in identity.groups.iter().filter(|group| group_name_ok(group) && **group != identity.user) {
@@ -161,12 +177,8 @@ fn grants(tree: &Tree, decision: &Decision, queue: QueueId, node: &Node) -> Vec<
     let unnameable = (user.is_none() && groups.is_empty()).then_some(Remedy::Unnameable);
     let user = user.cloned().map(Subject::User);
     let groups = groups.into_iter().cloned().map(Subject::Group);
-    user.map(grant)
-        .into_iter()
-        .chain(unnameable)
-        .chain(joins(tree, decision))
-        .chain(groups.map(grant))
-        .collect()
+    let joins = iter::once_with(move || joins(tree, decision)).flatten();
+    user.map(grant.clone()).into_iter().chain(unnameable).chain(joins).chain(groups.map(grant))
 }
 
 fn how(grants: &Grants) -> How {
@@ -202,8 +214,16 @@ fn joins(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
     found.into_iter().take(MOST).map(join).collect()
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How many groups this thread has weighed, each by a walk through a tree, so that tests can bound the work.
+    static WEIGHED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// On how many queues the members of a group have a right by it.
 fn width(tree: &Tree, right: Right, group: &str) -> usize {
+    #[cfg(test)]
+    WEIGHED.set(WEIGHED.get() + 1);
     let recovery = tree.recovery();
     let names =
         |node: &Node| implied_by(right).iter().any(|acl| node.grants(*acl).acl.has(Match::Group(group)));
@@ -272,6 +292,18 @@ mod tests {
     }
 
     #[test]
+    fn the_first_costs_no_walk_through_the_tree() {
+        let tree = tree(&[("root", "", " ops,qa"), ("root.prod", "bob devs,leads", "")]);
+        let identity = Identity { user: "sue".to_owned(), groups: vec!["x".to_owned()] };
+        let decision = decide(&tree, Right::Submit, "root.prod", &identity);
+        WEIGHED.set(0);
+        assert!(matches!(first_remedy(&tree, &decision), Some(Remedy::Grant { .. })));
+        assert_eq!(WEIGHED.get(), 0);
+        assert_eq!(remedies(&tree, &decision).len(), 5);
+        assert_eq!(WEIGHED.get(), 4);
+    }
+
+    #[test]
     fn of_groups_the_one_with_the_fewest_queues_comes_first() {
         let tree = tree(&[
             ("root", " all", ""),
@@ -322,7 +354,10 @@ mod tests {
         fn what_is_offered_helps(tree in any_tree(), identity in any_identity(), queue in "root(\\.(a|b|x)){0,3}") {
             for right in Right::ALL {
                 let decision = decide(&tree, right, &queue, &identity);
-                for remedy in remedies(&tree, &decision) {
+                let remedies = remedies(&tree, &decision);
+                let first = first_remedy(&tree, &decision);
+                prop_assert_eq!(first.as_ref(), remedies.first());
+                for remedy in remedies {
                     match remedy {
                         Remedy::Join { group, .. } => {
                             let mut joined = identity.clone();

@@ -14,7 +14,7 @@ use super::check::decide;
 use super::placement::{
     LandingEnd, Naming, Outcome, Placement, RuleEnd, RuleName, Step, Submission, Workload, place,
 };
-use super::remedy::remedies;
+use super::remedy::first_remedy;
 use super::review::answer::visible;
 use super::sentence::sentence;
 use super::tree::Tree;
@@ -374,7 +374,7 @@ fn why(tree: &Tree, step: &Step) -> Option<String> {
     let queue = quoted(&landing.queue);
     match (&landing.end, &landing.decision) {
         (LandingEnd::Denied, Some(decision)) => {
-            let help = remedies(tree, decision).first().map(|remedy| format!(" (what would help: {remedy})"));
+            let help = first_remedy(tree, decision).map(|remedy| format!(" (what would help: {remedy})"));
             let why = sentence(tree, decision);
             Some(format!("they may not submit to {queue}: {why}{}", help.unwrap_or_default()))
         }

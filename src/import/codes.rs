@@ -44,8 +44,9 @@ pub const SWITCHED_OFF: Code = Code::new(7508, "import-acls-switched-off");
 pub const NO_YARN_SITE: Code = Code::new(7509, "import-no-yarn-site");
 /// Who administers the cluster (`yarn.admin.acl`) administers no queue by it in `YuniKorn`, which knows no such list.
 ///
-/// They lose what they had. With `--cluster-admins root` they become administrators of the root queue, who may also submit
-/// everywhere; in Hadoop they may not (Cloudera's handbook says they may).
+/// They lose what they had. Where yarn-site.xml does not name them they are everyone, as by Hadoop's default. With
+/// `--cluster-admins root` they become administrators of the root queue, who may also submit everywhere; in Hadoop they may not
+/// (Cloudera's handbook says they may).
 pub const CLUSTER_ADMINS: Code = Code::new(7510, "import-cluster-admins");
 /// Administrators of the cluster who may submit everywhere, which Hadoop does not let them. Access is wider.
 pub const CLUSTER_ADMINS_SUBMIT: Code = Code::new(7511, "import-cluster-admins-submit");

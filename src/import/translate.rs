@@ -13,6 +13,7 @@ use crate::model::acl::lint::MAX_FINDINGS;
 use crate::model::acl::{Acl, group_name_ok, user_name_ok};
 use crate::model::application::carry::{self, Named};
 use crate::model::application::codes as application_codes;
+use crate::model::application::settings::YARN_ADMIN;
 use crate::model::queue::QueuePath;
 use crate::model::right::Right;
 use crate::text::diag::{Code, Diagnostic, quoted};
@@ -280,13 +281,19 @@ impl Translator<'_> {
             return;
         };
         if !self.options.administrators_to_root {
+            let default = if setting.set {
+                String::new()
+            } else {
+                format!(", Hadoop's default where `{YARN_ADMIN}` is not set")
+            };
             let message = format!(
-                "who administers the cluster administers no queue by it in YuniKorn: {}",
+                "who administers the cluster administers no queue by it in YuniKorn: {}{default}",
                 quoted(&setting.text)
             );
             let finding = Diagnostic::warning(codes::CLUSTER_ADMINS, message)
                 .help("--cluster-admins root makes them administrators of the root queue, who may also submit everywhere");
-            self.findings.push(Finding::maybe_at(setting.place, finding));
+            let finding = Finding::maybe_at(setting.place, finding);
+            self.findings.push(Finding { file: setting.file, ..finding });
             return;
         }
         self.tell_of_text(setting);

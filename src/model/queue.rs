@@ -239,37 +239,70 @@ const MAX_COMPARED: usize = 256;
 /// any other names.
 pub fn nearest<T: AsRef<str> + Ord>(candidates: impl IntoIterator<Item = T>, wanted: &str) -> Option<T> {
     let wanted = wanted.to_ascii_lowercase();
-    candidates
-        .into_iter()
-        .filter_map(|candidate| {
-            slips(&candidate.as_ref().to_ascii_lowercase(), &wanted).map(|n| (n, candidate))
-        })
-        .min()
-        .map(|(_, candidate)| candidate)
+    let mut found: Option<(usize, T)> = None;
+    for candidate in candidates {
+        let most = found.as_ref().map_or(MAX_COMPARED, |(slips, _)| *slips);
+        let Some(slips) = slips(candidate.as_ref(), &wanted, most) else { continue };
+        if found.as_ref().is_none_or(|(least, first)| (slips, &candidate) < (*least, first)) {
+            found = Some((slips, candidate));
+        }
+    }
+    found.map(|(_, candidate)| candidate)
 }
 
-/// How many letters to change, swap, add or drop; `None` when it is too many for a slip.
-fn slips(candidate: &str, wanted: &str) -> Option<usize> {
+#[cfg(test)]
+thread_local! {
+    /// How many pairs of names this thread has compared letter by letter, so that tests can bound the work.
+    pub(crate) static COMPARED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// How many letters to change, swap, add or drop, in any case; `None` when it is more than `most`, or too many for a slip. `wanted`
+/// is lower-cased. There may be ten thousand candidates, and whoever asks chooses what is wanted: what cannot be near is not compared.
+fn slips(candidate: &str, wanted: &str, most: usize) -> Option<usize> {
     let (candidate, wanted) = without_common_parts(candidate, wanted);
     let longest = candidate.len().max(wanted.len());
     if longest > MAX_COMPARED {
         return None;
     }
-    let distance = strsim::osa_distance(candidate, wanted);
-    (distance <= longest.max(3) / 3).then_some(distance)
+    let most = most.min(longest.max(3) / 3);
+    let difference = candidate.chars().count().abs_diff(wanted.chars().count());
+    if difference > most || other_letters(candidate, wanted) > most {
+        return None;
+    }
+    #[cfg(test)]
+    COMPARED.set(COMPARED.get() + 1);
+    let distance = strsim::osa_distance(&candidate.to_ascii_lowercase(), wanted);
+    (distance <= most).then_some(distance)
 }
 
-/// Both texts without the dotted parts that they begin and end with alike: `root.prod.etl` and `root.prd.etl` differ in
+/// How many letters of one are not in the other, wherever they stand: at least as many have to be changed, added or dropped. Letters
+/// beyond ASCII may be taken for one another, which makes it fewer.
+fn other_letters(candidate: &str, wanted: &str) -> usize {
+    const LETTERS: usize = 128;
+    let mut counts = [0_i16; LETTERS];
+    let mut count = |c: char, by: i16| {
+        if let Some(count) = counts.get_mut(c as usize % LETTERS) {
+            *count = count.saturating_add(by);
+        }
+    };
+    candidate.chars().for_each(|c| count(c.to_ascii_lowercase(), 1));
+    wanted.chars().for_each(|c| count(c, -1));
+    let sum =
+        |sign: i16| counts.iter().map(|count| usize::try_from(count.saturating_mul(sign)).unwrap_or(0)).sum();
+    usize::max(sum(1), sum(-1))
+}
+
+/// Both texts without the dotted parts that they begin and end with alike, in any case: `root.prod.etl` and `root.prd.etl` differ in
 /// `prod` and `prd`, and how much that is must not depend on how deep the queue is.
 fn without_common_parts<'a>(left: &'a str, right: &'a str) -> (&'a str, &'a str) {
     let (mut left, mut right) = (left, right);
     while let (Some((a, left_rest)), Some((b, right_rest))) = (left.split_once('.'), right.split_once('.'))
-        && a == b
+        && a.eq_ignore_ascii_case(b)
     {
         (left, right) = (left_rest, right_rest);
     }
     while let (Some((left_rest, a)), Some((right_rest, b))) = (left.rsplit_once('.'), right.rsplit_once('.'))
-        && a == b
+        && a.eq_ignore_ascii_case(b)
     {
         (left, right) = (left_rest, right_rest);
     }
@@ -381,7 +414,48 @@ mod tests {
         assert_eq!(nearest(queues, &"root.prod".repeat(10_000)), None);
     }
 
+    /// As [`nearest`] is meant, without regard to what it costs.
+    fn nearest_by_comparing_all<'q>(candidates: &[&'q str], wanted: &str) -> Option<&'q str> {
+        let wanted = wanted.to_ascii_lowercase();
+        let distance = |candidate: &str| {
+            let candidate = candidate.to_ascii_lowercase();
+            let (candidate, wanted) = without_common_parts(&candidate, &wanted);
+            let longest = candidate.len().max(wanted.len());
+            let distance = (longest <= MAX_COMPARED).then(|| strsim::osa_distance(candidate, wanted))?;
+            (distance <= longest.max(3) / 3).then_some(distance)
+        };
+        let near = candidates.iter().filter_map(|candidate| Some((distance(candidate)?, *candidate)));
+        near.min().map(|(_, candidate)| candidate)
+    }
+
+    #[test]
+    fn names_that_cannot_be_near_are_not_compared() {
+        let compared = |queues: &[String], wanted: &str| {
+            COMPARED.set(0);
+            let found = nearest(queues.iter().map(String::as_str), wanted).map(str::to_owned);
+            (found, COMPARED.get())
+        };
+        // Of another length.
+        let queues: Vec<String> = (0..10_000).map(|n| format!("root.tenant-{n:04}")).collect();
+        assert_eq!(compared(&queues, &format!("root.{}", "0-tenant".repeat(8))), (None, 0));
+        // Of other letters.
+        assert_eq!(compared(&queues, "root.abcdabcdabc"), (None, 0));
+        // Of the others those that may be as near as the nearest so far.
+        let (found, count) = compared(&queues, "root.tennat-5678");
+        assert_eq!(found.as_deref(), Some("root.tenant-5678"));
+        assert!(count < queues.len() / 3, "{count}");
+    }
+
     proptest! {
+        #[test]
+        fn what_is_not_compared_is_not_the_nearest(
+            queues in proptest::collection::vec("(?i:root)?(\\.[abcAB1é\u{161}]{0,6}){0,3}", 0..12),
+            wanted in "(?i:root)?(\\.[abcAB1é\u{e1}]{0,6}){0,3}",
+        ) {
+            let queues: Vec<&str> = queues.iter().map(String::as_str).collect();
+            prop_assert_eq!(nearest(queues.iter().copied(), &wanted), nearest_by_comparing_all(&queues, &wanted));
+        }
+
         #[test]
         fn parsing_never_panics_and_is_idempotent(text in "(?i:root)?[.a-zA-Z0-9é* _-]{0,40}") {
             match QueuePath::parse(&text) {

@@ -7,13 +7,16 @@
 //! them is that of the nearest configured queue above.
 //!
 //! * [`mod@run`]: the checks, each with what came of it.
+//! * [`reason`]: why one is not as expected.
 //! * [`words`]: checks for people.
 
+pub mod reason;
 pub mod run;
 #[cfg(test)]
 mod tests;
 pub mod words;
 
+pub use reason::Reason;
 pub use run::{Check, Question, Tally, Verdict, World, run};
 
 use super::placement::Workload;

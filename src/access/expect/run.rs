@@ -1,12 +1,15 @@
 //! The checks, each with what came of it.
 
-use super::{Case, Expectations, Place, Placing};
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use super::{Case, Expectations, Place, Placing, Reason};
 use crate::access::check::{Decision, decide};
 use crate::access::placement::{Naming, Outcome, Placement, Placer};
 use crate::access::submission::whys;
 use crate::access::tree::{Located, Tree};
 use crate::model::identity::{Claim, GroupResolver, Identity, Refusal, identify};
-use crate::model::queue::nearest;
+use crate::model::queue::{QueuePath, nearest};
 use crate::model::right::Right;
 use crate::model::version::Version;
 use crate::text::diag::quoted;
@@ -66,7 +69,7 @@ pub enum Verdict {
     /// It is as expected.
     Passed,
     /// It is otherwise, and why.
-    Failed(String),
+    Failed(Reason),
     /// It cannot be known, and why.
     Undecided(String),
 }
@@ -81,7 +84,8 @@ impl Verdict {
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Passed => None,
-            Self::Failed(reason) | Self::Undecided(reason) => Some(reason),
+            Self::Failed(reason) => Some(reason.as_str()),
+            Self::Undecided(reason) => Some(reason),
         }
     }
 }
@@ -118,8 +122,8 @@ impl Tally {
 pub fn run<'e>(expectations: &'e Expectations, world: World<'_>) -> Vec<Check<'e>> {
     let partition = &expectations.partition;
     let tree = world.trees.iter().find(|tree| tree.partition().eq_ignore_ascii_case(partition));
-    let judge = tree.map(|tree| Judge { tree, placer: Placer::new(tree), world });
-    let judge = judge.ok_or_else(|| no_partition(world.trees, partition));
+    let judge = tree.map(|tree| Judge { tree, paths: OnceCell::new(), placer: Placer::new(tree), world });
+    let judge = judge.ok_or_else(|| Reason::from(no_partition(world.trees, partition)));
     let mut checks = Vec::with_capacity(expectations.size().min(super::MAX_CHECKS));
     for (index, case) in expectations.cases.iter().enumerate() {
         for subject in &case.subjects {
@@ -127,7 +131,7 @@ pub fn run<'e>(expectations: &'e Expectations, world: World<'_>) -> Vec<Check<'e
             for question in questions(case) {
                 let verdict = match &judge {
                     Ok((judge, who)) => judge.verdict(case, question, who),
-                    Err(why) => Verdict::Failed((*why).clone()),
+                    Err(why) => Verdict::Failed(Reason::clone(why)),
                 };
                 checks.push(Check { index, case, subject, question, verdict });
             }
@@ -159,6 +163,8 @@ enum Who {
 
 struct Judge<'t> {
     tree: &'t Tree,
+    /// What its queues are called, for reasons that are read when it is gone.
+    paths: OnceCell<Arc<[QueuePath]>>,
     placer: Placer<'t>,
     world: World<'t>,
 }
@@ -196,7 +202,7 @@ impl Judge<'_> {
         if decision.allowed() == allowed {
             return Verdict::Passed;
         }
-        Verdict::Failed((self.world.explain)(self.tree, &decision))
+        Verdict::Failed((self.world.explain)(self.tree, &decision).into())
     }
 
     /// A check that passes although nobody has such a queue proves nothing.
@@ -205,13 +211,10 @@ impl Judge<'_> {
         if case.dynamic {
             return None;
         }
-        let above = self.tree.node(above).map_or("", |node| node.path.as_str());
-        let near = nearest(self.tree.queues().map(|(_, node)| node.path.as_str()), queue);
-        let hint = match near.filter(|near| *near != above) {
-            Some(near) => format!("; did you mean {near}?"),
-            None => "; where placement rules create it, write `dynamic: true` in the case".to_owned(),
-        };
-        Some(Verdict::Failed(format!("{} is not configured{hint}", quoted(queue))))
+        let all = || self.tree.queues().map(|(_, node)| node.path.clone()).collect();
+        let paths = Arc::clone(self.paths.get_or_init(all));
+        let (above, queue) = (self.tree.node(above).map(|node| node.path.clone()), queue.to_owned());
+        Some(Verdict::Failed(Reason::later(move || not_configured(&paths, &queue, above.as_ref()))))
     }
 
     fn placement(&self, placing: &Placing, identity: &Identity) -> Verdict {
@@ -219,10 +222,9 @@ impl Judge<'_> {
         let placement = self.placer.place(&submission);
         match (&placement.outcome, &placing.expected) {
             (Outcome::Undecided { reason }, _) => Verdict::Undecided(reason.clone()),
-            (Outcome::Crashes { queue }, _) => Verdict::Failed(format!(
-                "a placement rule names {}, which crashes the scheduler",
-                quoted(queue)
-            )),
+            (Outcome::Crashes { queue }, _) => Verdict::Failed(
+                format!("a placement rule names {}, which crashes the scheduler", quoted(queue)).into(),
+            ),
             (Outcome::Placed { queue }, Place::In(wanted)) if queue.eq_ignore_ascii_case(wanted) => {
                 Verdict::Passed
             }
@@ -230,10 +232,10 @@ impl Judge<'_> {
             (Outcome::Placed { queue }, _) => {
                 let reason = self.why(&placement, "");
                 let because = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-                Verdict::Failed(format!("it runs in {queue}{because}"))
+                Verdict::Failed(format!("it runs in {queue}{because}").into())
             }
             (Outcome::Rejected { message }, Place::In(_)) => {
-                Verdict::Failed(format!("it is rejected: {}", self.why(&placement, message)))
+                Verdict::Failed(format!("it is rejected: {}", self.why(&placement, message)).into())
             }
         }
     }
@@ -243,11 +245,21 @@ impl Judge<'_> {
     }
 }
 
+/// A queue that was perhaps meant, or how to say that there is to be none. `above` decides for it.
+fn not_configured(queues: &[QueuePath], queue: &str, above: Option<&QueuePath>) -> String {
+    let near = nearest(queues, queue);
+    let hint = match near.filter(|near| Some(*near) != above) {
+        Some(near) => format!("; did you mean {near}?"),
+        None => "; where placement rules create it, write `dynamic: true` in the case".to_owned(),
+    };
+    format!("{} is not configured{hint}", quoted(queue))
+}
+
 /// Somebody whom the scheduler refuses may do nothing, and their applications run nowhere.
 fn refused(question: Question<'_>, why: &str) -> Verdict {
     let as_expected = match question {
         Question::Right { allowed, .. } => !allowed,
         Question::Placement(placing) => placing.expected == Place::Nowhere,
     };
-    if as_expected { Verdict::Passed } else { Verdict::Failed(why.to_owned()) }
+    if as_expected { Verdict::Passed } else { Verdict::Failed(why.to_owned().into()) }
 }

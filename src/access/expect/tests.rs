@@ -3,6 +3,7 @@ use crate::access::sentence::sentence;
 use crate::access::testing::parsed;
 use crate::access::tree::Tree;
 use crate::model::identity::{NoResolver, ResolverKind};
+use crate::model::queue::COMPARED;
 
 const QUEUES: &str = r#"
 partitions:
@@ -144,6 +145,34 @@ fn nobody_is_let_in_by_a_doubt() {
     assert_eq!(refused[1], "user su e in group devs may not submit to root.spaces");
 }
 
+/// A hint takes a look at every queue, and of many failures a status lists a few.
+#[test]
+fn what_was_perhaps_meant_is_looked_for_when_somebody_reads_it() {
+    let names: Vec<String> = (0..40).map(|number| format!("{{name: team-{number:02}}}")).collect();
+    let root = format!("{{name: root, queues: [{}]}}", names.join(", "));
+    let trees = [parsed(&format!("partitions: [{{name: default, queues: [{root}]}}]"))];
+    // Each is a slip of a queue.
+    let slips = (0..40).map(|number| format!("root.taem-{number:02}")).collect();
+    let expectations = Expectations {
+        partition: "default".to_owned(),
+        cases: vec![Case {
+            subjects: vec![person("x", &[]), person("y", &[])],
+            deny: Queues { submit: slips, administer: Vec::new() },
+            ..Case::default()
+        }],
+    };
+    COMPARED.set(0);
+    let checks = run(&expectations, World { trees: &trees, resolver: &NoResolver, explain: &sentence });
+    drop(trees);
+    assert_eq!(Tally::of(&checks), Tally { passed: 0, failed: 80, undecided: 0 });
+    assert_eq!(COMPARED.get(), 0, "nobody has read anything");
+    for _ in 0..2 {
+        let line = checks[47].line();
+        assert!(line.ends_with("`root.taem-07` is not configured; did you mean root.team-07?"), "{line}");
+        assert!((1..=40).contains(&COMPARED.get()), "once: {}", COMPARED.get());
+    }
+}
+
 #[test]
 fn what_cannot_be_known_and_what_is_wrong_are_counted_apart() {
     let trees: [Tree; 0] = [];
@@ -157,6 +186,6 @@ fn what_cannot_be_known_and_what_is_wrong_are_counted_apart() {
     };
     let checks = run(&expectations, World { trees: &trees, resolver: &NoResolver, explain: &sentence });
     assert_eq!(Tally::of(&checks), Tally { passed: 0, failed: 4, undecided: 0 });
-    assert_eq!(checks[0].verdict, Verdict::Failed("there is no partition `gpu`".to_owned()));
+    assert_eq!(checks[0].verdict, Verdict::Failed("there is no partition `gpu`".to_owned().into()));
     assert_eq!((checks[0].place(), Tally::of(&checks).all()), ("case 1".to_owned(), 4));
 }

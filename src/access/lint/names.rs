@@ -114,7 +114,9 @@ fn other(entry: Match<'_>) -> Option<Match<'_>> {
 fn unknown(entry: Match<'_>, uses: &Uses<'_>, known: &Population, findings: &mut Findings) {
     let (kind, name) = (kind(entry), name(entry));
     let elsewhere = other(entry).filter(|other| uses.contains_key(other));
-    let help = match nearest(known.names.iter().map(String::as_str), name) {
+    // A hundred thousand names may be known, and are only looked through when that decides.
+    let near = || nearest(known.names.iter().map(String::as_str), name);
+    let help = match elsewhere.map_or_else(near, |_| None) {
         _ if elsewhere.is_some() => {
             "other ACLs have it in the other list: users stand before the blank, groups behind it".to_owned()
         }

@@ -7,7 +7,7 @@ use super::{GROUP, Review};
 use crate::access::application::{self, Verb};
 use crate::access::check::{self, decide};
 use crate::access::near_miss::near_misses;
-use crate::access::remedy::remedies;
+use crate::access::remedy::first_remedy;
 use crate::access::sentence::sentence;
 use crate::access::tree::{Origin, Tree};
 use crate::model::application::ApplicationAcl;
@@ -245,8 +245,7 @@ impl World<'_> {
         let near = misses
             .map(|(queue, right, miss)| format!("; about the {} of {queue}: {miss}", right.key()))
             .next();
-        let remedy =
-            remedies(self.tree, decision).first().map(|remedy| format!("; what would help: {remedy}"));
+        let remedy = first_remedy(self.tree, decision).map(|remedy| format!("; what would help: {remedy}"));
         let why = format!("{why}{}{}", near.unwrap_or_default(), remedy.unwrap_or_default());
         Answer::deny(decision.clause(), &why)
     }

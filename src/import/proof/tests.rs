@@ -7,11 +7,20 @@ use proptest::prelude::*;
 
 fn source(queues: &str, site: Option<&str>, reading: Reading) -> Source {
     let text = format!("<allocations>{queues}</allocations>");
-    let site = site.map(|admin| format!("<configuration><property><name>yarn.acl.enable</name><value>true</value></property><property><name>yarn.admin.acl</name><value>{admin}</value></property></configuration>"));
+    let site = site.map(|admin| {
+        site_of(&format!("<property><name>yarn.admin.acl</name><value>{admin}</value></property>"))
+    });
     let wanted =
         Wanted { reading, scheduler: (0, &text), site: site.as_deref().map(|text| (1, text)), defined: &[] };
     let mut findings = Vec::new();
     Source::fair(wanted, &mut findings).unwrap_or_else(|| panic!("{queues}: {findings:?}"))
+}
+
+/// A yarn-site.xml by which ACLs bind.
+fn site_of(properties: &str) -> String {
+    format!(
+        "<configuration><property><name>yarn.acl.enable</name><value>true</value></property>{properties}</configuration>"
+    )
 }
 
 fn options(users: &str, to_root: bool) -> Options {
@@ -121,6 +130,40 @@ fn administrators_of_the_cluster_are_lost_or_gain() {
         let found = differences(&source(&queues, Some("ops"), reading), &options("", to_root));
         assert_eq!(found, expected, "{reading:?} {to_root}");
     }
+}
+
+/// `YarnConfiguration.DEFAULT_YARN_ADMIN_ACL`; a property without a value is not set.
+#[test]
+fn where_nobody_is_said_to_administer_the_cluster_everyone_does() {
+    let scheduler = format!("<allocations>{}</allocations>", closed("<queue name=\"a\"/>"));
+    let told = |properties: &str, reading, to_root| {
+        let site = site_of(properties);
+        let wanted = Wanted { reading, scheduler: (0, &scheduler), site: Some((1, &site)), defined: &[] };
+        let mut findings = Vec::new();
+        let source = Source::fair(wanted, &mut findings).expect("a source");
+        translate(&source, &options("", to_root), &mut findings);
+        let rows =
+            findings.into_iter().map(|found| (found.file, found.diagnostic.code, found.diagnostic.message));
+        (rows.collect::<Vec<_>>(), differences(&source, &options("", to_root)))
+    };
+    let written = "<property><name>yarn.admin.acl</name><value>*</value></property>";
+    let unset = ["", "<property><name>yarn.admin.acl</name><value/></property>"];
+    for reading in [Reading::Hadoop, Reading::Cloudera] {
+        for to_root in [false, true] {
+            let (star, differ) = told(written, reading, to_root);
+            let default = ", Hadoop's default where `yarn.admin.acl` is not set";
+            let expected: Vec<_> =
+                star.into_iter().map(|(file, code, message)| (file, code, message + default)).collect();
+            for properties in unset {
+                let found = told(properties, reading, to_root);
+                assert_eq!(found, (expected.clone(), differ.clone()), "{reading:?} {to_root}");
+            }
+        }
+    }
+    let (found, differ) = told("", Reading::Hadoop, false);
+    assert!(matches!(found.as_slice(), [(Some(1), code, _)] if *code == codes::CLUSTER_ADMINS), "{found:?}");
+    let everyone = (Direction::Narrower, "everyone".to_owned(), Right::Admin, codes::CLUSTER_ADMINS, 2);
+    assert_eq!(differ, [everyone]);
 }
 
 fn any_acl() -> impl Strategy<Value = String> {

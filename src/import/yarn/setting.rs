@@ -17,6 +17,8 @@ pub struct Setting {
     pub set: bool,
     /// Where.
     pub place: Option<Place>,
+    /// The file that it is written in, or could be.
+    pub file: Option<usize>,
     verbatim: bool,
 }
 
@@ -24,7 +26,12 @@ impl Setting {
     /// The ACL of a queue that has none: everyone for the root, else nobody.
     pub(super) fn default_of(is_root: bool) -> Self {
         let (text, acl) = if is_root { ("*", YarnAcl::everyone()) } else { (" ", YarnAcl::nobody()) };
-        Self { text: text.to_owned(), acl, set: false, place: None, verbatim: false }
+        Self { text: text.to_owned(), acl, set: false, place: None, file: None, verbatim: false }
+    }
+
+    /// A file does not say it, and the default is everyone.
+    pub(super) fn everyone_in(file: usize) -> Self {
+        Self { file: Some(file), ..Self::default_of(true) }
     }
 
     /// As an element of an XML file has it.
@@ -34,6 +41,7 @@ impl Setting {
             acl,
             set: true,
             place: Some(Place { file, span: text.span }),
+            file: Some(file),
             verbatim: text.verbatim,
             text: text.text,
         }
@@ -59,7 +67,8 @@ impl Setting {
             findings.push(Finding::at(value.place, finding));
         }
         let acl = YarnAcl::parse(&value.text, reading);
-        Ok(Self { acl, set: true, place: Some(value.place), verbatim: value.verbatim, text: value.text })
+        let (place, file) = (Some(value.place), Some(value.place.file));
+        Ok(Self { acl, set: true, place, file, verbatim: value.verbatim, text: value.text })
     }
 
     /// Where a part of the text is written; all of it where that cannot be told.

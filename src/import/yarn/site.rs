@@ -8,8 +8,8 @@ use crate::model::application::settings::{KEYS, YARN_ADMIN, YARN_ENABLE};
 use crate::model::application::{Reading, Rules};
 use crate::text::diag::Diagnostic;
 
-/// Loads the file into the configuration, and says who administers the cluster; `None` where it is not known, or where nobody can be
-/// told from everybody. An error is among the findings.
+/// Loads the file into the configuration, and says who administers the cluster; `None` without the file. Where the file does not say
+/// it, everyone does (`YarnConfiguration.DEFAULT_YARN_ADMIN_ACL`). An error is among the findings.
 pub(super) fn read(
     wanted: Wanted<'_>,
     configuration: &mut Configuration,
@@ -27,7 +27,7 @@ pub(super) fn read(
         return Err(());
     }
     tell_of_settings(configuration, wanted.reading, file, findings);
-    let Some(value) = configuration.get(YARN_ADMIN) else { return Ok(None) };
+    let Some(value) = configuration.get(YARN_ADMIN) else { return Ok(Some(Setting::everyone_in(file))) };
     Setting::property(value, wanted.reading, findings).map(Some).map_err(|refusal| findings.push(*refusal))
 }
 

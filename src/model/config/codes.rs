@@ -55,7 +55,7 @@ pub const RULE_PANICS: Code = Code::new(3025, "rule-panics");
 pub const FILTER_TYPE: Code = Code::new(3030, "filter-allows");
 /// A filter lists names that can never match (`filter.go:160`).
 pub const FILTER_NAME: Code = Code::new(3031, "filter-name-ignored");
-/// Text behind the first document is not read (`config.go:181`).
+/// Text behind the first document is not read (`config.go:181`). No `---` is needed for that: the document ends with its root.
 pub const TEXT_IGNORED: Code = Code::new(3032, "text-ignored");
 /// The text contains `checksum: `, which hides what follows from the scheduler's checksum (`config.go:196`).
 pub const CHECKSUM: Code = Code::new(3033, "checksum-marker");

@@ -34,10 +34,13 @@ pub(super) fn decoded(text: &str, root: Option<&NodeIn<'_>>) -> Result<Document,
     Ok(Document { config, ignored })
 }
 
-/// From the first line behind a document marker at or behind `end` to the end of the text, if there is more than comments.
+/// From the first line behind the root, which ends at `end`, that is more than comments and document markers, to the end of the text.
+///
+/// It need not stand behind a marker: Go's decoder takes one document (`yaml.go`, `Decoder.Decode`), which ends with its root
+/// (`parserc.go`, `yaml_parser_parse_document_end`). So another line behind the bracket of a root in brackets, and one with less
+/// indentation than the root's lines, is neither read nor refused.
 fn ignored(text: &str, end: usize) -> Option<Span> {
     let mut start = end;
-    let mut ended = false;
     for line in text.get(end..)?.split_inclusive('\n') {
         let begins_line = start == 0 || text.as_bytes().get(start.wrapping_sub(1)) == Some(&b'\n');
         let marker = ["---", "..."].iter().any(|marker| {
@@ -46,12 +49,72 @@ fn ignored(text: &str, end: usize) -> Option<Span> {
         });
         let is_marker = begins_line && marker;
         let content = if is_marker { line.get(3..).unwrap_or_default() } else { line };
-        ended |= is_marker;
-        let says_something = !content.trim().is_empty() && !content.trim_start().starts_with('#');
-        if ended && says_something {
+        if !content.trim().is_empty() && !content.trim_start().starts_with('#') {
             return Some(Span::new(start, text.trim_end().len()));
         }
         start += line.len();
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What is told as ignored; an error where the text is not read at all.
+    fn beyond(text: &str) -> Result<Option<&str>, ConfigError> {
+        let root = parsed(text)?;
+        let span = root.as_ref().and_then(|root| ignored(text, root.span.end));
+        Ok(span.map(|span| text.get(span.start..span.end).unwrap()))
+    }
+
+    /// Each was asked of yaml.v3 3.0.1, which reads the first document of all of them without an error.
+    #[test]
+    fn text_behind_the_first_document_is_found_with_and_without_a_marker() {
+        let cases = [
+            ("{a: b}\na: [c]\n", Some("a: [c]")),
+            ("{\"a\": \"b\"}\n{\"a\": \"c\"}\n", Some("{\"a\": \"c\"}")),
+            ("{\"a\": \"b\"}{\"a\": \"c\"}\n", Some("{\"a\": \"c\"}")),
+            ("&x {a: b}\n# c\n\na: [c]\n", Some("a: [c]")),
+            ("[a]\n}\n", Some("}")),
+            ("  a: b\n# c\na: [c]\n", Some("a: [c]")),
+            ("~ # c\na: [c]\n", Some("a: [c]")),
+            ("a: b\n---\na: c\n", Some("a: c")),
+            ("a: b\n--- {a: c}\n", Some("--- {a: c}")),
+            ("a: b\n...\na: c\n", Some("a: c")),
+            ("{a: b}# c\n\n  # d\n", None),
+            ("{a: b}\n--- # c\n...\n", None),
+            ("a:\n- b: |\n    c\n\n  # d\n", None),
+            ("a:\n  - b: >+\n\n     c\n\n# d\n", None),
+            ("? a\n# c\n", None),
+            ("a:\n- b\n-\n", None),
+            ("a: !!str\n# c\n", None),
+            ("# c\n", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(beyond(text).unwrap(), expected, "{text:?}");
+        }
+    }
+
+    proptest! {
+        /// What is told as ignored can be left out.
+        #[test]
+        fn what_is_ignored_decides_nothing(
+            pieces in proptest::collection::vec(
+                prop::sample::select(&[
+                    "a", "b: ", "c:", "- ", "-", "? ", "\n", "\n", "\n  ", "\n ", "    ", "{", "}", "[", "]", ", ", "|", ">+", "'", "\"",
+                    " # c", "\n---\n", "\n...\n", "--- ", "&x ", "*x", "!!str ", "~",
+                ][..]),
+                0..14,
+            ),
+        ) {
+            let text = pieces.concat();
+            if let Ok(Some(told)) = beyond(&text) {
+                let kept = text.trim_end().strip_suffix(told).unwrap();
+                let kinds = [&*text, kept].map(|text| parsed(text).expect("read").map(|root| root.kind));
+                prop_assert_eq!(&kinds[0], &kinds[1], "{:?}", text);
+            }
+        }
+    }
 }

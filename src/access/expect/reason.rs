@@ -1,0 +1,44 @@
+//! Why something is not as expected, said when somebody asks.
+//!
+//! Of ten thousand checks that fail a status lists a few, and to look for the queue that was perhaps meant takes a look at every queue.
+
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+type Say = Box<dyn FnOnce() -> String + Send>;
+
+/// A text that is made when it is first read.
+#[derive(Clone)]
+pub struct Reason(Arc<LazyLock<String, Say>>);
+
+impl Reason {
+    /// What is still to be said.
+    pub(super) fn later(say: impl FnOnce() -> String + Send + 'static) -> Self {
+        Self(Arc::new(LazyLock::new(Box::new(say))))
+    }
+
+    /// What is said.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Reason {
+    fn from(said: String) -> Self {
+        Self::later(|| said)
+    }
+}
+
+impl fmt::Debug for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl PartialEq for Reason {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for Reason {}
