@@ -29,7 +29,7 @@ kubectl apply --server-side --filename manifests/namespace.yaml
 helm install queuewarden charts/queuewarden --namespace queuewarden-system \
     --values charts/queuewarden/ci/kind-values.yaml --wait --timeout 3m
 kubectl wait --for=condition=Established --timeout=1m crd/queueacls.queuewarden.dev \
-    crd/admissionpolicies.queuewarden.dev crd/yunikornconfigs.queuewarden.dev
+    crd/admissionpolicies.queuewarden.dev crd/yunikornconfigs.queuewarden.dev crd/queueaccesstests.queuewarden.dev
 kubectl --namespace queuewarden-system rollout status deployment/queuewarden --timeout=2m
 
 QUEUEWARDEN_E2E=existing cargo test --package queuewarden-e2e --locked

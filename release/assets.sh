@@ -29,6 +29,8 @@ main() {
     done
     kubectl kustomize manifests > "$out/install.yaml"
     kubectl kustomize crds > "$out/crds.yaml"
+    # For those who install by Helm, which would make it without its labels and its annotation.
+    install -m 644 manifests/namespace.yaml "$out/namespace.yaml"
     # As `helm package` would, which writes the time of the day into it. .helmignore says what is left out.
     tar_up "$out/queuewarden-$version.tgz" charts --exclude=queuewarden/ci queuewarden
     krew_manifest "$out" "$@" > "$out/krew.yaml"

@@ -14,7 +14,7 @@ async fn pods_are_taken_where_pod_security_is_restricted() -> Result<()> {
     Bed::with(async |bed| {
         bed.install().await?;
         let helm = Helm::get(Version::Three).await?;
-        for case in ["default", "doors", "cert-manager", "elsewhere"] {
+        for case in ["default", "doors", "cert-manager", "collector", "elsewhere"] {
             let text = helm.template(&["--namespace", NAMESPACE, "--values", &values(case)]).await?;
             let pod = pod(&text)?;
             try_out(bed, &pod).await.with_context(|| case.to_owned())?;
@@ -63,7 +63,7 @@ async fn the_api_server_takes_every_object() -> Result<()> {
     Bed::with(async |bed| {
         bed.install().await?;
         let helm = Helm::get(Version::Three).await?;
-        for case in ["default", "doors", "strict"] {
+        for case in ["default", "doors", "collector", "strict"] {
             let text = helm.template(&["--namespace", NAMESPACE, "--values", &values(case)]).await?;
             let names = objects(&text)?.iter().map(identity).collect::<Result<Vec<_>>>()?;
             let args = ["apply", "--server-side", "--force-conflicts", "--dry-run=server", "-f", "-"];
@@ -84,6 +84,27 @@ async fn helm_3_takes_over_what_kubectl_installed_upgrades_and_leaves_the_grants
 #[tokio::test]
 async fn helm_4_takes_over_what_kubectl_installed_upgrades_and_leaves_the_grants() -> Result<()> {
     life_of_a_release(Version::Four).await
+}
+
+/// `YuniKorn`'s admission controller overwrites the scheduler of pods, except in a namespace that says otherwise.
+#[tokio::test]
+async fn who_installs_where_yunikorn_may_schedule_it_is_told_so() -> Result<()> {
+    Bed::with(async |bed| {
+        bed.apply_file("manifests/namespace.yaml").await?;
+        for version in Version::ALL {
+            let helm = Helm::get(version).await?;
+            // The last of them Helm would make itself.
+            for (namespace, warned) in [(NAMESPACE, false), ("default", true), ("not-made-yet", true)] {
+                let args = ["install", "told", CHART, "--dry-run=server", "--take-ownership"];
+                let said = bed.helm(&helm, &[&args[..], &["--namespace", namespace]].concat()).await?;
+                let (_, notes) = said.split_once("Nothing is written until").context("no notes")?;
+                let command = format!("kubectl annotate --overwrite namespace {namespace} ");
+                ensure!(notes.contains(&command) == warned, "{version:?}: {namespace}: {notes}");
+            }
+        }
+        Ok(())
+    })
+    .await
 }
 
 async fn life_of_a_release(version: Version) -> Result<()> {

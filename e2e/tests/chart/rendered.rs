@@ -228,6 +228,22 @@ fn is_crd(object: &Value) -> bool {
     object.get("kind").is_some_and(|kind| kind == "CustomResourceDefinition")
 }
 
+/// Whoever names another output need not name it twice.
+#[tokio::test]
+async fn what_is_written_can_be_read() -> Result<()> {
+    let helm = Helm::get(Version::Three).await?;
+    let text = helm.template(&["--namespace", NAMESPACE, "--set", "yunikorn.writes=queues"]).await?;
+    let printed = by_identity(objects(&text)?)?;
+    let role = printed.get("Role yunikorn/queuewarden").context("no Role")?;
+    for (rule, names) in [
+        ("/rules/0", json!(["yunikorn-defaults", "yunikorn-configs", "yunikorn-queues", "queues"])),
+        ("/rules/1", json!(["queues"])),
+    ] {
+        ensure!(role.pointer(&format!("{rule}/resourceNames")) == Some(&names), "{role:#}");
+    }
+    Ok(())
+}
+
 /// A value that is none, and a choice that needs another one, is refused before anything is installed; and the error names it.
 #[tokio::test]
 async fn what_cannot_be_meant_is_refused() -> Result<()> {
@@ -243,7 +259,12 @@ async fn what_cannot_be_meant_is_refused() -> Result<()> {
         ("doors.userInfo=maybe", "userInfo"),
         ("doors.certificate=letsencrypt", "certificate"),
         ("doors.certManager.issuerRef.kind=ClusterIssuer", "issuerRef"),
+        ("env[0].value=name", "env"),
+        ("env[0].name=POD_NAME", "env"),
+        ("volumes[0].name=tls", "volumes"),
+        ("volumeMounts[0].name=files", "volumeMounts"),
         ("networkPolicy.schedulerPort=0", "schedulerPort"),
+        ("networkPolicy.egress[0].port=4318", "egress"),
         ("submissionPolicy=deny", "needs rbacMirror: true"),
         ("doors.guard=true", "doors.guard needs doors.enabled: true"),
         ("doors.userInfo=strict", "doors.userInfo needs doors.enabled: true"),
