@@ -65,6 +65,10 @@ fuzz seconds="3600" *targets="acl yaml regex admission access_review xml":
             -- -max_total_time={{ seconds }} -timeout=10 -rss_limit_mb=4096 -max_len=16384 || exit 1; \
     done
 
+# Changes what decides in thousands of places, one at a time: some test must fail each time (needs cargo-mutants; all of it takes hours, `just mutants --shard 0/32` a part).
+mutants *args:
+    PROPTEST_CASES=48 PROPTEST_MAX_SHRINK_ITERS=50 cargo mutants --package queuewarden {{ args }}
+
 # How fast it is beside YuniKorn and Hadoop: the table in the README (needs Go, Maven and a JDK).
 compare *rounds:
     cargo run --release --package queuewarden-compare --locked -- {{ rounds }}
