@@ -23,7 +23,7 @@ const STORY: [(&str, &str); 14] = [
     ("docs/doors.md", "kubectl patch admissionpolicy default"),
     ("docs/identity.md", "kubectl apply --server-side -k manifests/user-info "),
     // From here on the API server asks a Service that nobody is behind.
-    ("docs/delegation.md", "kubectl apply --server-side -k manifests/delegation"),
+    ("docs/delegation.md", "kubectl patch yunikornconfig default"),
     ("docs/gitops.md", "queuewarden validate --strict"),
 ];
 
@@ -34,7 +34,7 @@ const ELSEWHERE: [(&str, &str, &str); 7] = [
     ("docs/kubectl.md", "kubectl create -o yaml -f -", "the doors answer it: access.rs"),
     (
         "docs/kubectl.md",
-        "kubectl apply -k manifests/authorizer",
+        "kubectl apply --server-side -k manifests/authorizer",
         "the API server starts with it: authorizer.rs",
     ),
     ("docs/operations.md", "queuewarden status", "installation.rs has the Deployment that they look at"),

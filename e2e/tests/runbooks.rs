@@ -7,7 +7,7 @@ use queuewarden_e2e::{Bed, Capability, Kind};
 
 use crate::installation::installed;
 use crate::operator::grant;
-use crate::pages::{blocks, desk, pages, root};
+use crate::pages::{blocks, desk, pages};
 
 /// Commands that nobody here can answer: the words are checked by `tests/cli/blocks.rs`.
 const NEED_KUBELETS: [&str; 2] = ["logs", "top"];
@@ -33,7 +33,6 @@ async fn their_commands_are_answered() -> Result<()> {
         grant(bed, "root", "root", "submit: {users: [sue]}").await?;
         bed.wait_for(Kind::QueueAcl, "root", is_true("Ready"), PATIENCE).await?;
         let folder = desk()?;
-        std::fs::copy(root().join("examples/quickstart/1-base.yaml"), folder.path().join("base.yaml"))?;
         for page in pages("docs/runbooks")? {
             let mut typed = 0;
             for command in commands(&page)?.iter().filter(|command| !needs_kubelet(command)) {

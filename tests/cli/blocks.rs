@@ -79,6 +79,16 @@ const TEXTS: &[(&str, &str, &str, &[&str])] = &[
         ],
     ),
     (
+        "docs/install.md",
+        "cosign verify",
+        "release/README.md",
+        &[
+            "cosign verify-blob --bundle SHA256SUMS.sigstore.json --certificate-identity-regexp … --certificate-oidc-issuer … SHA256SUMS",
+            "sha256sum --check --ignore-missing SHA256SUMS",
+            "--certificate-oidc-issuer https://token.actions.githubusercontent.com ghcr.io/queuewarden/queuewarden:0.1.0",
+        ],
+    ),
+    (
         "docs/identity.md",
         "$ kubectl create -f deployment.yaml --as=alice",
         "src/access/guard/tests.rs",
@@ -317,8 +327,8 @@ fn kubectl(page: &str, words: &[&str]) {
         }
     }
     let resource = match rest[..] {
-        // Whoever creates from a file says the kind there.
-        ["apply" | "top", ..] | ["create"] => return,
+        // Whoever creates from a file says the kind there, and logs may be those of all that bear a label.
+        ["apply" | "top", ..] | ["create" | "logs"] => return,
         ["auth", "can-i", verb, resource, ..] => {
             let known = ["submit", "kill", "update"].contains(&verb);
             let (kind, _) = resource.split_once('/').unwrap_or((resource, ""));
@@ -340,12 +350,15 @@ fn kubectl(page: &str, words: &[&str]) {
 }
 
 /// Flags of kubectl that the pages use and that take no word behind them.
-const FLAGS: [&str; 13] = [
+const FLAGS: [&str; 16] = [
     "--server-side",
     "--for",
     "--type",
     "--dry-run",
     "--previous",
+    "--prefix",
+    "--tail",
+    "--ignore-errors",
     "--show-managed-fields",
     "--all-namespaces",
     "-A",
