@@ -4,13 +4,15 @@ use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::assets::Servers;
-use queuewarden_e2e::conditions::is_true;
+use queuewarden_e2e::conditions::{is_false, is_true};
 use queuewarden_e2e::doors::Doors;
 use queuewarden_e2e::front_proxy::Authority;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Bed, Capability, Kind, Operator, eventually};
 
 use tokio::io::AsyncWriteExt as _;
+
+use crate::operator::{acl, config_is, open_base, refresh_no_more};
 
 /// A namespace that is deleted.
 const PASSING: &str = "queuewarden-e2e-passing";
@@ -140,6 +142,43 @@ async fn dynamic_queues_are_shown() -> Result<()> {
             Ok(listed.out.starts_with("root.team.new   everyone (root.team)   ").then_some(()))
         })
         .await
+    })
+    .await
+}
+
+/// Doors and statuses say what the scheduler lets through, not what it was told to.
+#[tokio::test]
+async fn what_the_scheduler_does_not_take_does_not_count() -> Result<()> {
+    on_a_bed(async |bed, _operator, _doors| {
+        bed.set_base(&open_base()).await?;
+        config_is(bed, is_true("FailOpen"), PATIENCE).await?;
+        let shown = async |part: &str| {
+            eventually("the doors to say who may submit", PATIENCE, || async {
+                let listed =
+                    kubectl(bed, "get queues.access.queuewarden.dev root.dev --no-headers", "").await?;
+                ensure!(listed.code == Some(0) && listed.out.contains(part), "{listed}");
+                Ok(Some(()))
+            })
+            .await
+        };
+        shown("everyone (root)").await?;
+        refresh_no_more(bed).await?;
+        let closed = acl("closed", "root", "submit: {groups: [platform]}");
+        bed.kubectl_with_input(&["apply", "-f", "-"], &closed).await?;
+        config_is(bed, is_false("Loaded", "HotRefreshDisabled"), PATIENCE).await?;
+        ensure!(bed.submit("eve", &["x"], "root.dev").await?.is_allowed());
+        shown("everyone (root)").await?;
+        let open = config_is(bed, is_true("FailOpen"), PATIENCE).await?;
+        ensure!(open.message.contains("the scheduler does not run it"), "{}", open.message);
+
+        bed.scheduler()?.kill()?;
+        bed.start_scheduler().await?;
+        bed.wait_for(Kind::QueueAcl, "closed", is_true("Ready"), PATIENCE).await?;
+        ensure!(bed.submit("eve", &["x"], "root.dev").await?.is_rejected());
+        shown("group platform (root)").await?;
+        let said = bed.conditions(Kind::YuniKornConfig, "default").await?;
+        ensure!(said.iter().all(|condition| condition.type_ != "FailOpen"), "{said:?}");
+        Ok(())
     })
     .await
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::conditions::{Finding, Reason, Type, merge};
 use super::report::events;
 use super::snapshot::{AccessTestSpec, Enforcement, Entry, Snapshot};
-use super::{AccessTestStatus, Event, ObjectStatus, Readings, Running, Subject};
+use super::{AccessTestStatus, Event, ObjectStatus, Subject};
 use crate::access::expect::{Check, Expectations, Tally, Verdict, World, run};
 use crate::access::{Tree, sentence};
 use crate::model::config::Config;
@@ -34,11 +34,6 @@ impl Queues {
         Self { trees: trees.collect(), resolver: ResolverKind::in_force(config) }
     }
 
-    /// Those by which the scheduler decides now.
-    fn in_force(snapshot: &Snapshot, known: &mut Readings) -> Result<Self, String> {
-        Running::of(snapshot).read(|text| known.taken(text)).map(|config| Self::of(&config))
-    }
-
     /// The checks of a test, each with what came of it.
     fn run<'e>(&self, expectations: &'e Expectations) -> Vec<Check<'e>> {
         let world = World { trees: &self.trees, resolver: self.resolver.here(), explain: &sentence };
@@ -48,13 +43,17 @@ impl Queues {
 
 type Statuses = BTreeMap<String, ObjectStatus<AccessTestStatus>>;
 
-/// What every test's status says.
-pub(super) fn statuses(snapshot: &Snapshot, known: &mut Readings, events: &mut Vec<Event>) -> Statuses {
+/// What every test's status says, by the queues by which the scheduler decides now.
+pub(super) fn statuses(
+    snapshot: &Snapshot,
+    runs: Result<&Config, &str>,
+    events: &mut Vec<Event>,
+) -> Statuses {
     if snapshot.access_tests.is_empty() {
         return Statuses::new();
     }
-    let queues = Queues::in_force(snapshot, known);
-    all(snapshot, queues.as_ref().map_err(String::as_str), events)
+    let queues = runs.map(Queues::of);
+    all(snapshot, queues.as_ref().map_err(|why| *why), events)
 }
 
 /// The same while there is nothing to judge by.

@@ -153,9 +153,7 @@ fn agree(
         if refused.is_empty() {
             break;
         }
-        for (place, why) in &refused {
-            resolve::withdraw(objects, place, why);
-        }
+        resolve::withdraw(objects, &refused);
         agreed = round(objects);
     }
     agreed
@@ -199,7 +197,8 @@ impl Decided<'_> {
         let queue_acls = self.queue_acl_statuses(known, &mut events);
         let policies = self.policy_statuses(&mut events);
         let config = self.config_status(known, &mut events);
-        let access_tests = access_tests::statuses(self.snapshot, known, &mut events);
+        let runs = self.env.runs.as_deref().map_err(String::as_str);
+        let access_tests = access_tests::statuses(self.snapshot, runs, &mut events);
         let wake_at = self.wake_at();
         events.sort();
         let Decision { import, backup, write, rendered, .. } = self.output;

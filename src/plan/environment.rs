@@ -59,13 +59,13 @@ impl Environment {
                 (flatten::Source::Defaults, _) => Source::Defaults,
             },
         };
-        let text = or_built_in(queues.text);
+        let text = or_built_in(queues.text).to_owned();
         Self {
             hot_refresh: flat.hot_refresh(),
             source,
             shadow,
             checksum: checksum(&text),
-            runs: Running::of(snapshot).read(|text| known.taken(text)),
+            runs: Running::of(&flat, snapshot).read(|text| known.taken(text)),
             tree: known.of_live(&text).tree.clone(),
             text,
             key,
@@ -94,12 +94,12 @@ pub fn merged_alone(map: &ConfigMapState) -> Flattened {
 /// The queue tree that `YuniKorn` should run now, whoever wrote it; [`Running`](super::Running) tells what it does run.
 pub fn text_in_force(snapshot: &Snapshot) -> String {
     let flat = merged(snapshot);
-    or_built_in(flat.queues(&flat.queues_key()).text)
+    or_built_in(flat.queues(&flat.queues_key()).text).to_owned()
 }
 
 /// An empty text is the built-in default.
-pub(super) fn or_built_in(text: &str) -> String {
-    if text.is_empty() { BUILT_IN } else { text }.to_string()
+pub(super) fn or_built_in(text: &str) -> &str {
+    if text.is_empty() { BUILT_IN } else { text }
 }
 
 /// The text of `key` in one ConfigMap alone, `binaryData` considered.

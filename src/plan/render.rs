@@ -1,5 +1,6 @@
 //! The base text with the decided ACLs in it, and the proof that nothing else changed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::base::Base;
@@ -39,7 +40,7 @@ pub(super) fn body(
 }
 
 /// The ACLs that cannot be written into this base, because of how it is written in those places, each with why.
-pub(super) fn refused<'g>(base: &Base, grants: &'g Grants) -> Vec<(&'g Place, Diagnostic)> {
+pub(super) fn refused<'g>(base: &Base, grants: &'g Grants) -> BTreeMap<&'g Place, Diagnostic> {
     let (places, edits): (Vec<_>, Vec<_>) = edits(base, grants).into_iter().unzip();
     // A text that cannot be read is refused as a whole.
     let refused = edit::refused(&base.read.text, &edits).unwrap_or_default();

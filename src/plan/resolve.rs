@@ -3,6 +3,7 @@
 //! The schema's CEL rules ask much of this at admission, with less to say; here it is asked again, because objects also come from
 //! files, from older schemas, and from API servers that skipped validation.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use jiff::Timestamp;
@@ -130,13 +131,16 @@ pub(super) fn resolve(
 }
 
 /// Refuses what would set an ACL that the base's text does not let be written there.
-pub(super) fn withdraw(objects: &mut [Resolved], place: &Place, why: &Diagnostic) {
-    let (partition, queue, right) = place;
-    let sets =
-        |it: &Contribution| it.partition == *partition && it.queue == *queue && it.grant(*right).is_some();
-    for object in objects.iter_mut().filter(|object| object.contribution().is_some_and(sets)) {
-        object.outcome = Err(invalid(std::slice::from_ref(why)));
-        object.kept = None;
+pub(super) fn withdraw(objects: &mut [Resolved], refused: &BTreeMap<&Place, Diagnostic>) {
+    let why = |it: &Contribution| {
+        let rights = Right::ALL.into_iter().filter(|right| it.grant(*right).is_some());
+        rights.map(|right| (it.partition.clone(), it.queue.clone(), right)).find_map(|at| refused.get(&at))
+    };
+    for object in objects {
+        if let Some(why) = object.contribution().and_then(why) {
+            object.outcome = Err(invalid(std::slice::from_ref(why)));
+            object.kept = None;
+        }
     }
 }
 

@@ -5,9 +5,10 @@ use std::borrow::Cow;
 
 use jiff::SignedDuration;
 
-use super::environment::{merged, or_built_in};
+use super::environment::or_built_in;
 use super::snapshot::{ReadBack, Snapshot};
 use crate::model::config::checksum;
+use crate::model::config::flatten::Flattened;
 
 /// How long a scheduler that reports another text is taken to be loading the new one; it takes a moment when all is well.
 pub(super) const LOADING: SignedDuration = SignedDuration::from_secs(5);
@@ -22,9 +23,9 @@ pub struct Running<'s> {
 }
 
 impl<'s> Running<'s> {
-    /// As it was seen. A scheduler that cannot be asked, or is not, is taken to follow the ConfigMaps: it reads them when it starts.
-    pub fn of(snapshot: &'s Snapshot) -> Self {
-        Self { text: text(snapshot), proven: snapshot.observed.loaded_text.as_deref() }
+    /// As it was seen; `flat` is [`super::merged`] of the snapshot. A scheduler that cannot be asked, or is not, is taken to follow the ConfigMaps: it reads them when it starts.
+    pub fn of(flat: &'s Flattened, snapshot: &'s Snapshot) -> Self {
+        Self { text: text(flat, snapshot), proven: snapshot.observed.loaded_text.as_deref() }
     }
 
     /// What is read of it: of the text, or, where a running scheduler does not take that over, of the one it was last seen to run.
@@ -41,8 +42,7 @@ impl<'s> Running<'s> {
     }
 }
 
-fn text(snapshot: &Snapshot) -> Result<Cow<'_, str>, String> {
-    let flat = merged(snapshot);
+fn text<'s>(flat: &'s Flattened, snapshot: &'s Snapshot) -> Result<Cow<'s, str>, String> {
     let text = or_built_in(flat.queues(&flat.queues_key()).text);
     let observed = &snapshot.observed;
     let Some(ReadBack { checksum: Ok(reported), .. }) = &observed.read_back else {
@@ -51,7 +51,7 @@ fn text(snapshot: &Snapshot) -> Result<Cow<'_, str>, String> {
     let soon = observed.pending_since.is_none_or(|since| snapshot.now.duration_since(since) < LOADING);
     // Written again means that it was not taken the first time.
     let loading = flat.hot_refresh() && soon && observed.reasserts == 0;
-    if loading || *reported == checksum(&text) {
+    if loading || *reported == checksum(text) {
         return Ok(text.into());
     }
     let proven = observed.loaded_text.as_deref().filter(|proven| checksum(proven) == *reported);
@@ -63,6 +63,7 @@ fn text(snapshot: &Snapshot) -> Result<Cow<'_, str>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::merged;
     use crate::plan::snapshot::ConfigMapState;
     use std::sync::Arc;
 
@@ -90,7 +91,7 @@ mod tests {
     }
 
     fn runs(snapshot: &Snapshot) -> Result<String, String> {
-        text(snapshot).map(Cow::into_owned)
+        text(&merged(snapshot), snapshot).map(Cow::into_owned)
     }
 
     #[test]
@@ -111,7 +112,7 @@ mod tests {
         let mut unseen = behind(5, Ok(OLD));
         unseen.observed.loaded_text = None;
         assert!(runs(&unseen).is_err());
-        assert!(Running::of(&unseen).read(|text| Ok(text.to_owned())).is_err());
+        assert!(Running::of(&merged(&unseen), &unseen).read(|text| Ok(text.to_owned())).is_err());
     }
 
     #[test]

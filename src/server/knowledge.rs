@@ -76,9 +76,9 @@ impl Queues {
 impl Knowledge {
     /// What follows from a round. What `before` knew is taken over where nothing has changed, and what the plan has read is not read again.
     pub fn of(snapshot: Arc<Snapshot>, plan: &Plan, known: &mut Readings, before: Option<&Self>) -> Self {
-        let running = Running::of(&snapshot);
-        let attributions = attributions(&running, &snapshot, plan);
         let flat = merged(&snapshot);
+        let running = Running::of(&flat, &snapshot);
+        let attributions = attributions(&running, &snapshot, plan);
         let keys = flat.values().map(|(key, value)| (key.to_owned(), value.text.clone())).collect();
         let hash = hash(&running, &attributions, &keys);
         let same = before.filter(|before| before.hash == hash);

@@ -31,6 +31,24 @@ pub(crate) fn open_base() -> String {
     BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n")
 }
 
+/// Whether the scheduler is to take new texts without a restart: a JSON value.
+async fn hot_refresh(bed: &Bed, value: &str) -> Result<()> {
+    let patch = format!(r#"{{"data": {{"service.enableConfigHotRefresh": {value}}}}}"#);
+    let (map, namespace) = (yunikorn::DEFAULTS, yunikorn::NAMESPACE);
+    bed.kubectl(&["patch", "configmap", map, "-n", namespace, "--type=merge", "-p", &patch]).await.map(drop)
+}
+
+/// From now on the scheduler takes no new text.
+pub(crate) async fn refresh_no_more(bed: &Bed) -> Result<()> {
+    hot_refresh(bed, "\"false\"").await?;
+    // It notices the switch when it next reads the ConfigMaps.
+    eventually("hot refresh to be off", PATIENCE, || async {
+        let log = bed.scheduler()?.log();
+        Ok((log.contains("hot-refresh disabled") || log.contains("enableConfigHotRefresh")).then_some(()))
+    })
+    .await
+}
+
 /// Starts the operator with a `YuniKornConfig` that reads the scheduler back, and waits until that is in order.
 pub(crate) async fn running(bed: &Bed) -> Result<Operator<'_>> {
     bed.install().await?;

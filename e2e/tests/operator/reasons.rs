@@ -16,7 +16,7 @@ use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Bed, Capability, Kind, Operator, operator, yunikorn};
 
 use super::refusing::Refusing;
-use super::{KEY, acl, apply, configure, delete, open_base};
+use super::{KEY, acl, apply, configure, delete, hot_refresh, open_base, refresh_no_more};
 
 /// The reasons seen so far.
 struct Seen<'bed> {
@@ -350,31 +350,11 @@ async fn a_scheduler_that_does_not_load(seen: &mut Seen<'_>) -> Result<()> {
     seen.config("Loaded", "Unknown", "SchedulerUnreachable").await?;
     bed.start_scheduler().await?;
     seen.config("Loaded", "True", "Loaded").await?;
-    let hot_refresh = async |value: &str| -> Result<()> {
-        let patch = format!(r#"{{"data": {{"service.enableConfigHotRefresh": {value}}}}}"#);
-        let args = [
-            "patch",
-            "configmap",
-            yunikorn::DEFAULTS,
-            "-n",
-            yunikorn::NAMESPACE,
-            "--type=merge",
-            "-p",
-            &patch,
-        ];
-        bed.kubectl(&args).await.map(drop)
-    };
-    hot_refresh("\"false\"").await?;
-    // The scheduler notices the switch when it next reads the ConfigMaps.
-    queuewarden_e2e::eventually("hot refresh to be off", PATIENCE, || async {
-        let log = bed.scheduler()?.log();
-        Ok((log.contains("hot-refresh disabled") || log.contains("enableConfigHotRefresh")).then_some(()))
-    })
-    .await?;
+    refresh_no_more(bed).await?;
     apply(bed, &acl("good", "root.prod", "submit: {users: [alice, dora]}")).await?;
     seen.config("Loaded", "False", "HotRefreshDisabled").await?;
     // Switched on again, it stays off in a scheduler that runs: written again, and then called what it is.
-    hot_refresh("null").await?;
+    hot_refresh(bed, "null").await?;
     seen.config("Loaded", "False", "LoadPending").await?;
     seen.config("Loaded", "False", "SchedulerRejected").await?;
     bed.scheduler()?.kill()?;
