@@ -118,6 +118,18 @@ fn force_takes_nothing_over_while_nobody_knows_what_is_live() {
 }
 
 #[test]
+fn of_many_queues_that_would_go_some_are_named() {
+    for (count, end) in [(10, "`root.q9`; add them"), (12, "`root.q9` and 2 more; add them")] {
+        let queues: Vec<_> = (0..count).map(|number| format!("{{name: q{number}}}")).collect();
+        let root = format!("{{name: root, queues: [{}]}}", queues.join(", "));
+        let mut snapshot = foreign("helm", &format!("partitions: [{{name: default, queues: [{root}]}}]"));
+        spec(&mut snapshot).adoption = Adoption::Force;
+        let plan = plan(&snapshot);
+        assert!(config_message(&plan, "Applied").contains(end), "{}", config_message(&plan, "Applied"));
+    }
+}
+
+#[test]
 fn observe_writes_nothing_and_says_what_it_would() {
     let mut snapshot = cluster(BASE);
     spec(&mut snapshot).mode = Mode::Observe;

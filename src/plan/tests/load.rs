@@ -148,3 +148,10 @@ fn an_open_root_is_not_forgotten_while_the_configuration_cannot_be_read() {
     config.spec = Err(Vec::new());
     assert_eq!(config_condition(&plan(&snapshot), "FailOpen"), "True/RootAllowsEveryone");
 }
+
+#[test]
+fn the_text_that_should_run_is_that_of_the_config_maps_or_the_built_in_one() {
+    let snapshot = running();
+    assert_eq!(crate::plan::text_in_force(&snapshot), text(&snapshot));
+    assert_eq!(crate::plan::text_in_force(&Snapshot::empty(now())), config::BUILT_IN);
+}
