@@ -186,6 +186,19 @@ fn an_end_comes_although_the_version_that_asks_for_it_is_invalid() {
 }
 
 #[test]
+fn a_grant_that_is_put_off_ends_until_then() {
+    let mut snapshot = cluster(BASE);
+    snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
+    let mut later = settled(&snapshot).snapshot;
+    let start: Timestamp = "2026-06-01T13:00:00Z".parse().unwrap();
+    spec_of(&mut later.queue_acls[0]).not_before = Some(start);
+    let waiting = settled(&later);
+    assert_eq!(acl_condition(&waiting.plan, "a", "Accepted"), "False/NotYetValid");
+    assert_eq!(submit_of(&waiting.snapshot, "root.prod"), "sue dev");
+    assert_at_rest(&waiting);
+}
+
+#[test]
 fn an_acl_that_cannot_be_written_where_it_belongs_is_in_nobody_elses_way() {
     let base = "partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n          \
                 - {name: a, submitacl: &devs sue}\n          - {name: b, submitacl: *devs}\n          - {name: c}\n          \
