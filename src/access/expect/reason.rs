@@ -42,3 +42,16 @@ impl PartialEq for Reason {
 }
 
 impl Eq for Reason {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_what_it_says() {
+        let [a, again, b] = ["a", "a", "b"].map(|said| Reason::from(said.to_owned()));
+        assert_eq!(a, again);
+        assert_ne!(a, b);
+        assert_eq!(format!("{a:?}"), "\"a\"");
+    }
+}
