@@ -1,8 +1,6 @@
 //! By which text the scheduler decides now. Mostly that is what the ConfigMaps say; but a scheduler that takes no new text, or refuses one,
 //! goes on with what it had, and whoever asks what it lets through must hear of that.
 
-use std::borrow::Cow;
-
 use jiff::SignedDuration;
 
 use super::environment::or_built_in;
@@ -14,16 +12,17 @@ use crate::model::config::flatten::Flattened;
 pub(super) const LOADING: SignedDuration = SignedDuration::from_secs(5);
 
 /// What is known of the text by which the scheduler decides.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Running<'s> {
     /// The text: that of the ConfigMaps, unless the scheduler reports another; an error when it does and nobody knows which.
-    pub text: Result<Cow<'s, str>, String>,
+    pub text: Result<&'s str, &'static str>,
     /// The text that it was last seen to run.
     pub proven: Option<&'s str>,
 }
 
 impl<'s> Running<'s> {
-    /// As it was seen; `flat` is [`super::merged`] of the snapshot. A scheduler that cannot be asked, or is not, is taken to follow the ConfigMaps: it reads them when it starts.
+    /// As it was seen; `flat` is [`super::merged`] of the snapshot. A scheduler that cannot be asked, or is not, is taken to follow the
+    /// ConfigMaps: it reads them when it starts.
     pub fn of(flat: &'s Flattened, snapshot: &'s Snapshot) -> Self {
         Self { text: text(flat, snapshot), proven: snapshot.observed.loaded_text.as_deref() }
     }
@@ -33,7 +32,7 @@ impl<'s> Running<'s> {
     /// # Errors
     /// When nobody knows the text, or when `read` takes neither.
     pub fn read<T>(&self, mut read: impl FnMut(&str) -> Result<T, String>) -> Result<T, String> {
-        let text = self.text.as_deref().map_err(Clone::clone)?;
+        let text = self.text?;
         read(text).or_else(|refused| {
             self.proven.and_then(|proven| read(proven).ok()).ok_or_else(|| {
                 format!("YuniKorn does not take the configuration, and what it runs is not known: {refused}")
@@ -42,22 +41,20 @@ impl<'s> Running<'s> {
     }
 }
 
-fn text<'s>(flat: &'s Flattened, snapshot: &'s Snapshot) -> Result<Cow<'s, str>, String> {
+fn text<'s>(flat: &'s Flattened, snapshot: &'s Snapshot) -> Result<&'s str, &'static str> {
     let text = or_built_in(flat.queues(&flat.queues_key()).text);
     let observed = &snapshot.observed;
     let Some(ReadBack { checksum: Ok(reported), .. }) = &observed.read_back else {
-        return Ok(text.into());
+        return Ok(text);
     };
     let soon = observed.pending_since.is_none_or(|since| snapshot.now.duration_since(since) < LOADING);
     // Written again means that it was not taken the first time.
     let loading = flat.hot_refresh() && soon && observed.reasserts == 0;
     if loading || *reported == checksum(text) {
-        return Ok(text.into());
+        return Ok(text);
     }
     let proven = observed.loaded_text.as_deref().filter(|proven| checksum(proven) == *reported);
-    proven.map(Cow::from).ok_or_else(|| {
-        "YuniKorn runs another configuration than the ConfigMaps hold, and nobody has seen which".into()
-    })
+    proven.ok_or("YuniKorn runs another configuration than the ConfigMaps hold, and nobody has seen which")
 }
 
 #[cfg(test)]
@@ -90,8 +87,8 @@ mod tests {
         snapshot
     }
 
-    fn runs(snapshot: &Snapshot) -> Result<String, String> {
-        text(&merged(snapshot), snapshot).map(Cow::into_owned)
+    fn runs(snapshot: &Snapshot) -> Result<String, &'static str> {
+        text(&merged(snapshot), snapshot).map(str::to_owned)
     }
 
     #[test]
@@ -126,7 +123,7 @@ mod tests {
     #[test]
     fn what_was_seen_to_run_counts_where_the_text_is_refused() {
         let read = |text: &str, proven: Option<&str>| {
-            let running = Running { text: Ok(text.into()), proven };
+            let running = Running { text: Ok(text), proven };
             running.read(|text| if text.contains("  ") { Err(text.to_owned()) } else { Ok(text.to_owned()) })
         };
         assert_eq!(read("sue", None).as_deref(), Ok("sue"));

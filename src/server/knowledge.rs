@@ -101,7 +101,7 @@ impl Knowledge {
 /// Who wrote which ACL of a text: the plan knows it of its own text, and of any other the statuses remember it.
 fn attributions(running: &Running<'_>, snapshot: &Snapshot, plan: &Plan) -> Arc<[Attribution]> {
     match &plan.rendered {
-        Some(rendered) if running.text.as_deref() == Ok(&*rendered.text) => Arc::clone(&plan.contributions),
+        Some(rendered) if running.text == Ok(&*rendered.text) => Arc::clone(&plan.contributions),
         _ => attribution::in_force(&snapshot.queue_acls),
     }
 }
@@ -121,7 +121,7 @@ fn hash(running: &Running<'_>, attributions: &[Attribution], keys: &BTreeMap<Str
         hasher.update(u64::try_from(part.len()).unwrap_or(u64::MAX).to_be_bytes());
         hasher.update(part.as_bytes());
     };
-    match &running.text {
+    match running.text {
         Ok(text) => add(text),
         Err(why) => ["unknown", why].into_iter().for_each(&mut add),
     }
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn what_was_seen_to_run_counts_where_the_text_is_refused() {
         let queues_of = |text: &str, proven: Option<&str>| {
-            let running = Running { text: Ok(text.into()), proven };
+            let running = Running { text: Ok(text), proven };
             super::queues_of(&running, &[], &mut Readings::default())
         };
         assert_eq!(submit(&queues_of(&text("sue"), None)), "sue");
@@ -249,9 +249,10 @@ mod tests {
                 .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
                 .collect::<BTreeMap<_, _>>()
         };
-        let hash = |text: Result<&'static str, &str>, keys: &BTreeMap<_, _>, proven: Option<&'static str>| {
-            hash(&Running { text: text.map(Into::into).map_err(Into::into), proven }, &[], keys)
-        };
+        let hash =
+            |text: Result<&'static str, &'static str>,
+             keys: &BTreeMap<_, _>,
+             proven: Option<&'static str>| { hash(&Running { text, proven }, &[], keys) };
         let hashes = [
             hash(Ok("a"), &keys(&[]), None),
             hash(Ok("b"), &keys(&[]), None),

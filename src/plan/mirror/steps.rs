@@ -88,6 +88,8 @@ fn step(
         Some(_) => return step(When::Shrink, Kind::Binding, binding, Action::Delete),
         None => None,
     };
+    // More than is to be.
+    let surplus = bound.filter(|bound| !bound.is_subset(&pair.subjects));
     let is = |standing: Option<&Standing>, content: &Content| {
         standing.is_some_and(|it| it.content == *content && it.owner.as_deref() == Some(owner))
     };
@@ -95,11 +97,10 @@ fn step(
         if is(binding, &Content::Binding(pair.subjects.clone())) {
             return None;
         }
-        let surplus = bound.is_some_and(|bound| !bound.is_subset(&pair.subjects));
-        let when = if surplus { When::Shrink } else { When::Grow };
+        let when = if surplus.is_some() { When::Shrink } else { When::Grow };
         return step(when, Kind::Binding, binding, Action::Subjects(pair.subjects.clone()));
     }
-    match bound.filter(|bound| !bound.is_subset(&pair.subjects)) {
+    match surplus {
         None => step(When::Change, Kind::Role, role, Action::Rules(pair.rules.clone())),
         Some(bound) => {
             let stay: BTreeSet<_> = bound.intersection(&pair.subjects).cloned().collect();

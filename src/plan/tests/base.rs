@@ -4,15 +4,24 @@ use std::sync::Arc;
 
 use super::*;
 
+/// With another base.
+fn on(mut snapshot: Snapshot, base: Option<&str>) -> Snapshot {
+    snapshot.defaults = base.map(|base| map(YUNIKORN_DEFAULTS, &[(KEY, base)]));
+    snapshot.base.clone_from(&snapshot.defaults);
+    snapshot
+}
+
+/// `BASE` with a second partition.
+fn with_partition(name: &str) -> String {
+    format!("{BASE}  - name: {name}\n    queues:\n      - name: root\n")
+}
+
 /// The cluster after a first plan, with another base.
 fn rebased(base: Option<&str>) -> (Snapshot, Settled) {
     let mut snapshot = cluster(BASE);
     snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
     let before = settled(&snapshot).snapshot;
-    let mut after = before.clone();
-    after.defaults = base.map(|base| map(YUNIKORN_DEFAULTS, &[(KEY, base)]));
-    after.base.clone_from(&after.defaults);
-    let settled = settled(&after);
+    let settled = settled(&on(before.clone(), base));
     (before, settled)
 }
 
@@ -116,49 +125,36 @@ fn another_base_must_exist() {
 
 #[test]
 fn a_base_without_an_active_partition_would_hang_the_scheduler() {
-    let two = format!("{BASE}  - name: gpu\n    queues:\n      - name: root\n");
-    let mut snapshot = cluster(&two);
+    let mut snapshot = cluster(&with_partition("gpu"));
     let before = settled(&snapshot).snapshot;
     snapshot.output.clone_from(&before.output);
-    snapshot.defaults = Some(map(YUNIKORN_DEFAULTS, &[(KEY, BASE)]));
-    snapshot.base.clone_from(&snapshot.defaults);
-    let settled = settled(&snapshot);
+    let settled = settled(&on(snapshot, Some(BASE)));
     assert_eq!(config_condition(&settled.plan, "Applied"), "False/PartitionMissing");
     assert!(config_message(&settled.plan, "Applied").contains("`gpu`"));
     assert_eq!(text(&settled.snapshot), text(&before));
 }
 
-/// The live text with another base, and what was seen to run.
-fn rebase_of(live: &str, base: &str, proven: Option<&str>) -> Plan {
-    let mut snapshot = settled(&cluster(live)).snapshot;
-    snapshot.defaults = Some(map(YUNIKORN_DEFAULTS, &[(KEY, base)]));
-    snapshot.base.clone_from(&snapshot.defaults);
-    snapshot.observed.loaded_text = proven.map(str::to_owned);
-    plan(&snapshot)
-}
-
 #[test]
 fn partitions_whose_names_differ_in_case_are_two_to_the_scheduler() {
-    let gpu = |name: &str| format!("{BASE}  - name: {name}\n    queues:\n      - name: root\n");
-    let renamed = rebase_of(&gpu("gpu"), &gpu("GPU"), None);
+    let then = |live: &str, base: &str| plan(&on(settled(&cluster(live)).snapshot, Some(base)));
+    let renamed = then(&with_partition("gpu"), &with_partition("GPU"));
     assert_eq!(config_condition(&renamed, "Applied"), "False/PartitionMissing");
     assert_eq!(renamed.write, None);
-    let same = rebase_of(&gpu("gpu"), &gpu("gpu"), None);
+    let same = then(&with_partition("gpu"), &with_partition("gpu"));
     assert_eq!(config_condition(&same, "Applied"), "True/Applied");
-    let default = rebase_of(BASE, &BASE.replace("name: default", "name: DEFAULT"), None);
+    let default = then(BASE, &BASE.replace("name: default", "name: DEFAULT"));
     assert_ne!(config_condition(&default, "Applied"), "False/PartitionMissing");
 }
 
 #[test]
 fn partitions_that_run_are_active_although_the_live_text_has_lost_them() {
-    let two = format!("{BASE}  - name: gpu\n    queues:\n      - name: root\n");
     for refused in
         ["no: queues: at: all", "partitions: [{name: default, queues: [{name: root, submitacl: 'a  b'}]}]"]
     {
         let mut snapshot = settled(&cluster(BASE)).snapshot;
         Arc::make_mut(snapshot.output.as_mut().unwrap()).data.insert(KEY.into(), refused.into());
         assert!(plan(&snapshot).write.is_some(), "{refused}");
-        snapshot.observed.loaded_text = Some(two.clone());
+        snapshot.observed.loaded_text = Some(with_partition("gpu"));
         let plan = plan(&snapshot);
         assert_eq!(config_condition(&plan, "Applied"), "False/PartitionMissing", "{refused}");
         assert_eq!(plan.write, None);
