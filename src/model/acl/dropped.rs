@@ -47,7 +47,7 @@ impl Acl {
         let users: Vec<&str> = users.iter().map(AsRef::as_ref).collect();
         let groups: Vec<&str> = groups.iter().map(AsRef::as_ref).collect();
         let refused = |list: List, name: &str| {
-            let why = Diagnostic { span: None, ..why_dropped(list, name) };
+            let why = why_dropped(list, name);
             Diagnostic::error(why.code, why.message).help(why.help.unwrap_or_default())
         };
         let wrong: Vec<Diagnostic> = [(List::Users, &users), (List::Groups, &groups)]
@@ -234,8 +234,10 @@ fn prefix(_: List, name: &str) -> Option<Reason> {
         let place = Span::new(0, name.len() - bare.len());
         let help = if kind.starts_with(['u', 'U']) {
             format!("write {} before the blank", quoted(bare))
-        } else {
+        } else if group_name_ok(bare) {
             format!("write {} behind the blank: \" {bare}\"", quoted(bare))
+        } else {
+            format!("groups stand behind the blank, and need names of the form {GROUP_NAME}")
         };
         Reason::new(codes::PREFIX, place, "the place tells users from groups, not a prefix", help)
     })
@@ -364,9 +366,18 @@ mod tests {
                 "identity provider",
             ),
             (Groups, "system:authenticated", codes::SYSTEM_NAME, "system:authenticated", "`*`"),
-            (Groups, "system:masters", codes::SYSTEM_NAME, "system:masters", "identity provider"),
+            (
+                Groups,
+                "system:serviceaccounts",
+                codes::SYSTEM_NAME,
+                "system:serviceaccounts",
+                "for everyone write `*`",
+            ),
+            (Groups, "system:masters", codes::SYSTEM_NAME, "system:masters", "grant a plain user"),
             (Users, "group:dev", codes::PREFIX, "group:", "\" dev\""),
             (Users, "@dev", codes::PREFIX, "@", "\" dev\""),
+            (Users, "group:g.h", codes::PREFIX, "group:", "need names of the form"),
+            (Groups, "%svc$", codes::PREFIX, "%", "need names of the form"),
             (Groups, "User:sue", codes::PREFIX, "User:", "before the blank"),
             (Users, "!bob", codes::DENY, "!", "`bob`"),
             (Users, "-bob", codes::DENY, "-", "`bob`"),
@@ -380,6 +391,8 @@ mod tests {
             (Users, "bob\u{1b}", codes::INVALID_NAME, "\u{1b}", "remove"),
             (Users, "o'brien", codes::QUOTES, "'", "plain name"),
             (Users, "\u{e42}\u{20ac}\u{153}*\u{e42}\u{20ac}", codes::QUOTES, "\u{e42}", "`*`"),
+            (Users, "\u{e9}*", codes::PATTERN, "\u{e9}*", "each name"),
+            (Users, "*\u{e9}", codes::PATTERN, "*\u{e9}", "each name"),
             (Groups, "g.h", codes::USER_AS_GROUP, ".", "before the blank"),
             (Groups, "g@h", codes::USER_AS_GROUP, "@", "before the blank"),
             (Groups, "g$", codes::USER_AS_GROUP, "$", "before the blank"),
@@ -391,6 +404,8 @@ mod tests {
             (Users, "-", codes::FIRST_CHARACTER, "-", "YAML list"),
             (Groups, "3-d", codes::FIRST_CHARACTER, "3", "group"),
             (Users, "alice;bob", codes::INVALID_NAME, ";", "commas"),
+            (Users, "a.b@c;d", codes::INVALID_NAME, ";", "commas"),
+            (Groups, "a.b;c", codes::INVALID_NAME, ".", "plain name"),
             (Users, "svc$x", codes::INVALID_NAME, "$", "end the name"),
             (Users, "[alice", codes::INVALID_NAME, "[", "brackets"),
             (Users, "CORP\\bob", codes::INVALID_NAME, "\\", "domain"),
@@ -405,8 +420,29 @@ mod tests {
                 diagnostic.help.as_deref().is_some_and(|text| text.contains(help)),
                 "{name:?}: {diagnostic}"
             );
-            assert!(diagnostic.message.contains(list.expression()), "{name:?}: {diagnostic}");
+            let (noun, expression) = if list == Users { ("user", USER_NAME) } else { ("group", GROUP_NAME) };
+            let opening =
+                format!("the {noun} {} is dropped, for it does not match `{expression}`: ", quoted(name));
+            assert!(diagnostic.message.starts_with(&opening), "{name:?}: {diagnostic}");
             assert!(!diagnostic.message.contains(char::is_control), "{name:?}: {diagnostic}");
+        }
+    }
+
+    #[test]
+    fn a_blank_within_a_name_is_called_by_its_name() {
+        let cases = [
+            ("alice bob", "a blank"),
+            ("alice\tbob", "a tab"),
+            ("alice\n", "a line end"),
+            ("alice\r\n", "a carriage return"),
+            ("\u{a0}alice", "a no-break space (U+00A0)"),
+            ("alice\u{3000}", "the blank U+3000"),
+            ("alice\u{85}", "the blank U+0085"),
+        ];
+        for (name, blank) in cases {
+            let message = why_dropped(List::Users, name).message;
+            let reason = format!(": {blank} is part of the name and separates nothing");
+            assert!(message.ends_with(&reason), "{name:?}: {message}");
         }
     }
 

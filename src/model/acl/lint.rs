@@ -159,7 +159,7 @@ fn unclear_names(text: &str, findings: &mut Findings) {
         let list = if index == 0 { List::Users } else { List::Groups };
         for element in elements(list, field, at) {
             if !element.name.is_empty() && element.name != "*" && !List::Users.accepts(element.name) {
-                dropped(element, findings);
+                dropped(element, at, findings);
             }
         }
         at += field.len() + 1;
@@ -174,10 +174,10 @@ fn wildcard(text: &str, findings: &mut Findings) {
             .help("write `*` if everyone is meant, else leave the `*` out")
     };
     match halves(text) {
-        ("*", Some((groups, at))) if !groups.is_empty() => {
+        ("*", Some((groups, at))) if !trim(groups).is_empty() => {
             findings.push(Span::new(at, text.len()), || beside(groups));
         }
-        (users, Some(("*", _))) if !users.is_empty() => {
+        (users, Some(("*", _))) if !trim(users).is_empty() => {
             findings.push(Span::new(0, users.len()), || beside(users));
         }
         _ => {}
@@ -214,10 +214,10 @@ fn names(text: &str, acl: &Acl, findings: &mut Findings) {
                 .help("to grant nobody on purpose, write `\" \"`")
         });
     }
-    if let Some(help) = keyword(acl) {
+    if let Some((name, help)) = keyword(acl) {
         findings.push(whole, || {
             let message =
-                format!("{} is the name of one {}, and no keyword", quoted(trim(text)), one_list(acl).noun());
+                format!("{} is the name of one {}, and no keyword", quoted(name), one_list(acl).noun());
             Diagnostic::warning(codes::KEYWORD, message).help(help)
         });
     }
@@ -235,9 +235,24 @@ fn comma_blank(users: &str, groups: &str) -> Diagnostic {
     let (users, groups) = (users.trim_end_matches(','), groups.trim_start_matches(','));
     let read = if groups.contains(',') { "are read as groups" } else { "is read as a group" };
     let message = format!("the blank ends the users, so {} {read}", quoted(groups));
-    let diagnostic = Diagnostic::warning(codes::COMMA_BLANK, message);
-    let (all, apart) = (format!("{users},{groups}"), format!("{users} {groups}"));
-    diagnostic.help(format!("write {} for users, {} for users and groups", quoted(&all), quoted(&apart)))
+    Diagnostic::warning(codes::COMMA_BLANK, message).help(one_or_two_lists(users, groups))
+}
+
+/// The two texts that may be meant, as far as each grants just what is named: a `*` among names, or a name that is dropped, is not offered
+/// again.
+fn one_or_two_lists(users: &str, groups: &str) -> String {
+    let [users, groups] = [users, groups].map(|list| list.split(',').filter(|name| !name.is_empty()));
+    let [users, groups]: [Vec<&str>; 2] = [users.collect(), groups.collect()];
+    let accepts = |list: List, names: &[&str]| names.iter().all(|name| list.accepts(name));
+    let all = || format!("{} for users", quoted(&[users.as_slice(), &groups].concat().join(",")));
+    let apart =
+        || format!("{} for users and groups", quoted(&format!("{} {}", users.join(","), groups.join(","))));
+    match (accepts(List::Users, &users), accepts(List::Users, &groups), accepts(List::Groups, &groups)) {
+        (true, true, true) => format!("write {}, {}", all(), apart()),
+        (true, true, false) => format!("write {}", all()),
+        (true, false, true) => format!("write {}", apart()),
+        _ => "leave the blank out for users, the comma for users and groups".to_owned(),
+    }
 }
 
 fn list_of_names(list: List, names: &str, from: usize, boundary: Option<Span>, findings: &mut Findings) {
@@ -250,7 +265,7 @@ fn list_of_names(list: List, names: &str, from: usize, boundary: Option<Span>, f
         if element.name.is_empty() {
             empty_element(element, from, boundary, findings);
         } else if !list.accepts(element.name) {
-            dropped(element, findings);
+            dropped(element, from, findings);
         } else if !seen.insert(element.name) {
             findings.push(element.at, || {
                 let message = format!("the {} {} stands twice", list.noun(), quoted(element.name));
@@ -272,7 +287,9 @@ fn empty_element(element: Element<'_>, from: usize, boundary: Option<Span>, find
     // There is nothing to point at but the comma beside it: the one before, or at the beginning the one behind.
     let before = element.at.start > from;
     let comma = Span::new(element.at.start - usize::from(before), element.at.start + usize::from(!before));
-    if boundary.is_some_and(|at| at.start <= comma.start && comma.end <= at.end) {
+    let within = |at: Span| at.start <= comma.start && comma.end <= at.end;
+    let told = |last: &Diagnostic| last.code == codes::EMPTY_ELEMENT && last.span == Some(comma);
+    if boundary.is_some_and(within) || findings.listed.last().is_some_and(told) {
         return;
     }
     findings.push(comma, || {
@@ -281,8 +298,10 @@ fn empty_element(element: Element<'_>, from: usize, boundary: Option<Span>, find
     });
 }
 
-fn dropped(element: Element<'_>, findings: &mut Findings) {
+/// A name that is dropped, of a list that begins at `from`.
+fn dropped(element: Element<'_>, from: usize, findings: &mut Findings) {
     if let Some(last) = findings.listed.last_mut()
+        && element.at.start > from
         && last.code == codes::LDAP_DN
         && element.name.contains('=')
         && let Some(at) = last.span.as_mut().filter(|at| at.end + 1 == element.at.start)
@@ -299,10 +318,11 @@ fn one_list(acl: &Acl) -> List {
     if acl.groups().is_empty() { List::Users } else { List::Groups }
 }
 
-/// What to write instead of the only name of an ACL, where that looks like a keyword.
-fn keyword(acl: &Acl) -> Option<&'static str> {
+/// The only name of an ACL, where that looks like a keyword, and what to write instead.
+fn keyword(acl: &Acl) -> Option<(&str, &'static str)> {
     let mut names = acl.users().iter().chain(acl.groups().iter());
-    names.next().filter(|_| names.next().is_none()).and_then(keyword_help)
+    let name = names.next().filter(|_| names.next().is_none())?;
+    Some((name, keyword_help(name)?))
 }
 
 fn keyword_help(name: &str) -> Option<&'static str> {
@@ -322,6 +342,7 @@ fn keyword_help(name: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::model::acl::parse::tests::{any_text, vectors};
+    use crate::text::diag::Severity;
     use proptest::prelude::*;
 
     /// The findings as `code at place`, and the suggestion.
@@ -353,6 +374,27 @@ mod tests {
         for text in ["", "sue", "sue,bob dev,ops", " dev", "sue dev", "a.b@c$ dev_-"] {
             assert!(is_clean(text), "{text:?}");
         }
+        for text in ["nobody nogroup", "all,sue", " none,dev"] {
+            assert!(is_clean(text), "no keyword beside another name: {text:?}");
+        }
+    }
+
+    #[test]
+    fn a_quick_look_finds_what_there_is_to_say() {
+        for (text, told, _) in TOLD {
+            assert_eq!(findings(text), lint(text).diagnostics, "{text:?}");
+            assert_eq!(findings(text).len(), told.len(), "{text:?}");
+        }
+        let many: Vec<String> = (0..2 * FEW_NAMES).map(|number| format!("u{number}")).collect();
+        let many = many.join(",");
+        assert_eq!(findings(&many), []);
+        for (name, code) in [("u1", codes::DUPLICATE), ("U63", codes::CASE), ("1", codes::FIRST_CHARACTER)] {
+            let found: Vec<_> =
+                findings(&format!("{many},{name}")).iter().map(|finding| finding.code).collect();
+            assert_eq!(found, [code], "{name}");
+        }
+        let twice_at_the_end = findings(&format!("{many},sue,sue"));
+        assert_eq!(twice_at_the_end.len(), 1);
     }
 
     /// A text, the findings as code and place, and the suggestion.
@@ -398,7 +440,9 @@ mod tests {
         ("a,,b", &[(1006, ",")], Some("a,b")),
         (",a", &[(1006, ",")], Some("a")),
         ("a,", &[(1006, ",")], Some("a")),
-        (" ,", &[(1024, " ,"), (1006, ","), (1006, ",")], Some("")),
+        ("sue, ", &[(1006, ",")], Some("sue")),
+        (" ,dev", &[(1006, ",")], Some(" dev")),
+        (" ,", &[(1024, " ,"), (1006, ",")], Some("")),
         ("a,a b,b,b", &[(1007, "a"), (1007, "b"), (1007, "b")], Some("a b")),
         ("sue,Sue", &[(1008, "Sue")], Some("Sue,sue")),
         ("*,alice", &[(1009, "*")], None),
@@ -406,6 +450,10 @@ mod tests {
         ("alice *", &[(1010, "alice")], None),
         ("* dev", &[(1010, "dev")], None),
         ("* *", &[(1010, "*")], None),
+        ("\t *", &[(1004, "\t")], Some("*")),
+        ("* \t", &[(1004, "\t")], Some("*")),
+        (", dev", &[(1006, ",")], None),
+        ("CN=a CN=b", &[(1022, "CN=a"), (1022, "CN=b"), (1024, "CN=a CN=b")], None),
         ("team-*", &[(1011, "team-*"), (1024, "team-*")], None),
         ("\"*\"", &[(1012, "\"*\""), (1024, "\"*\"")], Some("*")),
         (
@@ -440,6 +488,7 @@ mod tests {
         (" ", &[], None),
         ("*", &[], None),
         (" *", &[], None),
+        ("* ", &[], None),
         ("sue", &[], None),
         ("sue ", &[], None),
         ("dev,sue ops,dev", &[], None),
@@ -481,6 +530,66 @@ mod tests {
             let diagnostics = lint(text).diagnostics;
             let told = diagnostics.first().and_then(|diagnostic| diagnostic.help.clone()).unwrap_or_default();
             assert!(told.contains(help), "{text:?}: {told}");
+        }
+    }
+
+    #[test]
+    fn no_help_offers_a_wildcard_that_was_not_there_or_what_would_be_dropped() {
+        let cases = [
+            ("*, dev", "leave the blank out for users, the comma for users and groups"),
+            ("sue ,*", "leave the blank out for users, the comma for users and groups"),
+            ("1a, dev", "leave the blank out for users, the comma for users and groups"),
+            ("sue, g.h", "write `sue,g.h` for users"),
+            ("a,,b ,,c", "write `a,b,c` for users, `a,b c` for users and groups"),
+        ];
+        for (text, help) in cases {
+            let told = lint(text).diagnostics.into_iter().find(|told| told.code == codes::COMMA_BLANK);
+            assert_eq!(told.and_then(|told| told.help).as_deref(), Some(help), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_keyword_is_named_without_what_is_dropped_beside_it() {
+        for text in ["all", " all", "all,", "all,1bob", "all,all"] {
+            let diagnostics = lint(text).diagnostics;
+            let told = diagnostics.iter().find(|told| told.code == codes::KEYWORD).expect("a keyword");
+            assert!(told.message.starts_with("`all` is the name of one "), "{text:?}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_what_is_too_many_and_who_refuses() {
+        let reload = "YuniKorn's validator accepts it, but a reload is refused, and the next start fails";
+        let cases = [
+            ("  dev", format!("a blank too many at the beginning: {reload}")),
+            ("sue dev ", format!("a blank too many at the end: {reload}")),
+            ("sue  dev", format!("more than one blank in a row: {reload}")),
+            (" , a", format!("a second blank begins a third list: {reload}")),
+            (" a b c", "a blank too many at the beginning: YuniKorn refuses it".to_owned()),
+            ("a  b c", "more than one blank in a row: YuniKorn refuses it".to_owned()),
+        ];
+        for (text, message) in cases {
+            let first = lint(text).diagnostics.into_iter().next().expect("a finding");
+            assert_eq!((first.message, first.severity), (message, Severity::Error), "{text:?}");
+        }
+        let ends: Vec<String> =
+            lint("  *  ").diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect();
+        assert!(ends[0].starts_with("a blank too many at the beginning"), "{ends:?}");
+        assert!(ends[1].starts_with("a blank too many at the end"), "{ends:?}");
+    }
+
+    #[test]
+    fn a_refused_text_begins_with_users_and_goes_on_with_groups() {
+        let told: Vec<String> = lint("1a,2b system:x 3c")
+            .diagnostics
+            .into_iter()
+            .filter(|diagnostic| codes::DROPS.contains(&diagnostic.code))
+            .map(|diagnostic| diagnostic.message)
+            .collect();
+        let expected = ["the user `1a` ", "the user `2b` ", "the group `system:x` ", "the group `3c` "];
+        assert_eq!(told.len(), expected.len(), "{told:?}");
+        for (message, beginning) in told.iter().zip(expected) {
+            assert!(message.starts_with(beginning), "{message}");
         }
     }
 

@@ -223,6 +223,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn names_are_counted_and_taken_from_both_ends_in_order() {
+        let names = Names::in_list("sue,bob,1,eve,bob", user_name_ok);
+        assert_eq!((names.to_string(), names.as_str()), ("bob,eve,sue".to_owned(), "bob,eve,sue"));
+        assert!(names.iter().rev().eq(["sue", "eve", "bob"]));
+        let mut left = names.iter();
+        assert_eq!((left.len(), left.next(), left.len()), (3, Some("bob"), 2));
+        assert_eq!((left.next_back(), left.len()), (Some("sue"), 1));
+        assert_eq!((left.next_back(), left.len()), (Some("eve"), 0));
+        assert_eq!((left.next(), left.next_back(), left.len()), (None, None, 0));
+        let none = Names::default();
+        assert_eq!((none.iter().len(), none.iter().next(), none.iter().next_back()), (0, None, None));
+        assert_eq!(none.to_string(), "");
+    }
+
     proptest! {
         #[test]
         fn random_names_are_judged_as_the_expressions_say(name in "[a-z0-9_.@$: é\n-]{0,8}") {

@@ -182,6 +182,7 @@ pub(super) mod tests {
             assert_eq!(validates(text).is_ok(), valid, "{text:?}");
             assert_eq!(parse(text).is_ok(), active, "{text:?}");
             assert_eq!(parse(text).unwrap_or_default().canonical(), canonical, "{text:?}");
+            assert_eq!(text.parse::<Acl>(), parse(text), "{text:?}");
         }
     }
 

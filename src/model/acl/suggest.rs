@@ -8,10 +8,10 @@ use super::{Acl, parse};
 
 /// The ACL that `text` seems to mean, or `None` when that is not clear: too many lists, or names that cannot be granted.
 pub(super) fn meant(text: &str) -> Option<Acl> {
-    if names_on_lines(text) {
+    let bare = unquoted(text);
+    if names_on_lines(text) || begins_with_lost_users(&bare) {
         return None;
     }
-    let bare = unquoted(text);
     let lists = lists(&bare);
     let corrected = match lists.as_slice() {
         [] => String::new(),
@@ -58,6 +58,13 @@ fn lists(text: &str) -> Vec<String> {
         .map(|list| list.split(',').filter(|name| !name.is_empty()).collect::<Vec<_>>().join(","))
         .filter(|list| !list.is_empty())
         .collect()
+}
+
+/// Whether a comma and behind it a blank begin the text: the first name is a group, and users may be missing.
+fn begins_with_lost_users(text: &str) -> bool {
+    let names = text.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
+    let lead = text.strip_suffix(names).unwrap_or_default();
+    !names.is_empty() && lead.starts_with(',') && lead.contains(char::is_whitespace)
 }
 
 /// Whether the first list is empty: a blank stands before the first name.
@@ -108,7 +115,10 @@ mod tests {
             ("sue *", None),
             ("  ", Some("")),
             (" ,", Some("")),
-            (", sue", Some("sue")),
+            (", dev", None),
+            (",,  dev", None),
+            (" ,dev", Some(" dev")),
+            (",sue", Some("sue")),
             ("sue ,", Some("sue")),
             ("*,sue", None),
             ("sue, *", None),
