@@ -84,3 +84,38 @@ impl<'t> Matrix<'t> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::testing::tree;
+
+    #[test]
+    fn who_is_named_anywhere_has_a_row_and_each_queue_its_columns() {
+        let tree = tree(&[("root", "bob ops", "*"), ("root.a", "al devs,bob", "zed")]);
+        let [al, bob, zed] = ["al", "bob", "zed"].map(|name| Subject::User(name.to_owned()));
+        let groups = ["bob", "devs", "ops"].map(|name| Subject::Group(name.to_owned()));
+        let users = [al.clone(), bob, zed];
+        let named: Vec<Subject> = users.into_iter().chain(groups).chain([Subject::Everyone]).collect();
+        assert_eq!(all_named(&tree), named);
+
+        let [root, a] = [0, 1].map(QueueId::new);
+        let all = matrix(&tree, &[], &[], &Right::ALL);
+        assert_eq!(all.subjects(), named);
+        let columns = [(root, Right::Submit), (root, Right::Admin), (a, Right::Submit), (a, Right::Admin)];
+        assert_eq!(all.columns(), columns);
+        assert!(all.rows().all(|row| row.cells.len() == columns.len()));
+
+        let asked = matrix(&tree, std::slice::from_ref(&al), &[a, root], &[Right::Submit]);
+        assert_eq!(
+            (asked.subjects(), asked.columns()),
+            (&[al][..], &[(a, Right::Submit), (root, Right::Submit)][..])
+        );
+    }
+
+    #[test]
+    fn without_names_there_is_everyone() {
+        assert_eq!(all_named(&tree(&[("root", "*", "")])), [Subject::Everyone]);
+        assert_eq!(all_named(&tree(&[("root", "", "")])), [Subject::Everyone]);
+    }
+}

@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_nearly_matched_is_told() {
-        let cases: [(&str, Identity, &[&str]); 7] = [
+        let cases: [(&str, Identity, &[&str]); 10] = [
             ("Sue", person("sue", &[]), &["it names the user `Sue`; case matters"]),
             (" Devs", person("sue", &["devs"]), &["it names the group `Devs`, not `devs`; case matters"]),
             (
@@ -128,6 +128,11 @@ mod tests {
                 &["`team.a` stands in the text, but YuniKorn drops names of this form"],
             ),
             ("bob ops", person("sue", &["devs"]), &[]),
+            // It grants access.
+            ("Sue devs", person("sue", &["devs"]), &[]),
+            // What would be dropped is not there.
+            ("bob", person("sue:x", &["team.a"]), &[]),
+            ("bob", person("sue", &[""]), &[]),
         ];
         for (acl, identity, expected) in cases {
             let tree = tree(&[("root", acl, "")]);

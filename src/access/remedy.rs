@@ -284,6 +284,7 @@ mod tests {
             ]
         );
         assert_eq!(told(&tree, Right::Submit, "prod", "sue", &[]), ["ask for queue root.prod"]);
+        assert_eq!(told(&tree, Right::Submit, "porod", "sue", &[]), ["ask for queue root.prod"]);
         assert_eq!(
             told(&tree, Right::Submit, "root.Prdo", "bob", &[]).first().map(String::as_str),
             Some("ask for queue root.prod")
@@ -301,6 +302,36 @@ mod tests {
         assert_eq!(WEIGHED.get(), 0);
         assert_eq!(remedies(&tree, &decision).len(), 5);
         assert_eq!(WEIGHED.get(), 4);
+    }
+
+    #[test]
+    fn some_of_the_groups_are_offered_each_once() {
+        let tree = tree(&[("root", "", ""), ("root.a", "", "")]);
+        assert_eq!(
+            told(&tree, Right::Submit, "root.a", "sue", &["qa", "qa", "sue", "devs", "qa", "ops", "etl"]),
+            ["user sue", "group qa", "group devs", "group ops"]
+                .map(|whom| format!("name {whom} in the submitacl of queue root.a, by a QueueAcl"))
+        );
+    }
+
+    #[test]
+    fn a_group_that_has_access_twice_is_offered_once() {
+        let tree = tree(&[("root", "", " ops"), ("root.a", " ops", " ops")]);
+        let told = told(&tree, Right::Submit, "root.a", "sue", &[]);
+        let joins: Vec<&String> = told.iter().filter(|line| line.starts_with("become")).collect();
+        assert_eq!(joins, ["become a member of group ops, which the submitacl of queue root.a names"]);
+    }
+
+    #[test]
+    fn of_many_groups_that_have_access_the_nearest_are_weighed() {
+        let many: Vec<String> = (0..20).map(|number| format!("g{number}")).collect();
+        let near = format!(" {}", many.join(","));
+        let tree = tree(&[("root", " far", ""), ("root.a", &near, "")]);
+        let identity = Identity { user: "sue".to_owned(), groups: Vec::new() };
+        let decision = decide(&tree, Right::Submit, "root.a", &identity);
+        WEIGHED.set(0);
+        assert_eq!(remedies(&tree, &decision).len(), 1 + MOST);
+        assert_eq!(WEIGHED.get(), MOST_WEIGHED);
     }
 
     #[test]

@@ -67,4 +67,12 @@ mod tests {
         assert_eq!(find(&QueuePath::root()), None);
         assert_eq!(ByPath::default().find(&path(0), |place| paths.get(place)), None);
     }
+
+    #[test]
+    fn the_places_of_equal_lists_are_equal_and_of_a_shorter_one_are_not() {
+        let paths = [QueuePath::root(), QueuePath::parse("root.a").unwrap()];
+        assert_eq!(ByPath::of(paths.iter()), ByPath::of(paths.iter()));
+        assert_ne!(ByPath::of(paths.iter()), ByPath::of(paths[..1].iter()));
+        assert_eq!(ByPath::of([].iter()), ByPath::default());
+    }
 }

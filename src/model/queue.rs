@@ -381,6 +381,16 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_path_is_taken_and_one_byte_more_is_refused() {
+        let longest = format!("root{}", ".a".repeat((MAX_PATH - ROOT.len()) / 2));
+        assert_eq!(longest.len(), MAX_PATH);
+        assert_eq!(path(&longest).as_str(), longest);
+        let longer = QueuePath::parse(&format!("{longest}a")).expect_err("too long");
+        assert_eq!((longer.code, longer.span), (TOO_LONG, Some(Span::new(0, MAX_PATH + 1))));
+        assert!(longer.message.contains("8321 bytes, more than 8320"), "{longer}");
+    }
+
+    #[test]
     fn names_are_judged_as_the_expression_says() {
         let expression = regex::Regex::new(QUEUE_NAME).expect("an expression");
         let (most, more) = ("x".repeat(64), "x".repeat(65));
@@ -414,6 +424,15 @@ mod tests {
         assert_eq!(nearest(queues, &"root.prod".repeat(10_000)), None);
     }
 
+    #[test]
+    fn a_slip_in_a_text_too_long_to_compare_is_not_looked_for() {
+        for (length, near) in [(MAX_COMPARED - 1, true), (MAX_COMPARED, true), (MAX_COMPARED + 1, false)] {
+            let (right, slip) = ("a".repeat(length), format!("{}b", "a".repeat(length - 1)));
+            let found = nearest([right.as_str()], &slip);
+            assert_eq!(found, near.then_some(right.as_str()), "{length}");
+        }
+    }
+
     /// As [`nearest`] is meant, without regard to what it costs.
     fn nearest_by_comparing_all<'q>(candidates: &[&'q str], wanted: &str) -> Option<&'q str> {
         let wanted = wanted.to_ascii_lowercase();
@@ -440,6 +459,8 @@ mod tests {
         assert_eq!(compared(&queues, &format!("root.{}", "0-tenant".repeat(8))), (None, 0));
         // Of other letters.
         assert_eq!(compared(&queues, "root.abcdabcdabc"), (None, 0));
+        // Of other letters, more of them in what is wanted: four numbers, and five letters instead.
+        assert_eq!(compared(&queues, "root.tenant-xyzuv"), (None, 0));
         // Of the others those that may be as near as the nearest so far.
         let (found, count) = compared(&queues, "root.tennat-5678");
         assert_eq!(found.as_deref(), Some("root.tenant-5678"));

@@ -129,4 +129,37 @@ mod tests {
             []
         );
     }
+
+    #[test]
+    fn acls_of_other_partitions_queues_and_rights_stand_apart() {
+        let at = |name: &str, partition: &str, queue: &str, admin: Option<&str>| {
+            let mut object = entry(name, Some("sue"), BaseAcl::Replace);
+            let in_force = Arc::make_mut(&mut object).in_force.as_mut().unwrap();
+            in_force.partition = partition.to_owned();
+            in_force.queue = queue.to_owned();
+            in_force.admin = admin.map(str::to_owned);
+            object
+        };
+        let found = in_force(&[
+            at("d", "gpu", "root.a", None),
+            at("c", "default", "root.b", None),
+            at("b", "default", "root.a", Some(" ops")),
+            at("a", "default", "root.a", None),
+        ]);
+        let places: Vec<_> = found
+            .iter()
+            .map(|one| {
+                let names: Vec<_> = one.objects.iter().map(|(name, _)| name.as_str()).collect();
+                (one.partition.as_str(), one.queue.as_str(), one.right, names.join(","))
+            })
+            .collect();
+        let expected = [
+            ("default", "root.a", Right::Submit, "a,b"),
+            ("default", "root.a", Right::Admin, "b"),
+            ("default", "root.b", Right::Submit, "c"),
+            ("gpu", "root.a", Right::Submit, "d"),
+        ];
+        assert_eq!(places, expected.map(|(at, queue, right, names)| (at, queue, right, names.to_owned())));
+        assert_eq!(found[1].objects[0].1.canonical(), " ops");
+    }
 }

@@ -110,4 +110,11 @@ mod tests {
             (0..3000).map(|from| repairs.iter().filter(|r| **r >= at(from) && **r < at(from + 600)).count());
         assert!(most.max().unwrap() <= 8, "{repairs:?}");
     }
+
+    #[test]
+    fn a_repair_of_ten_minutes_ago_counts_no_more() {
+        let repairs = [at(0), at(597), at(598), at(599)];
+        assert_eq!(permit(&repairs, at(599)), Permit::At(at(599 + 60)));
+        assert_eq!(permit(&repairs, at(600)), Permit::At(at(599 + 30)));
+    }
 }

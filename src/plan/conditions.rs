@@ -342,7 +342,7 @@ mod tests {
     fn merging_twice_changes_nothing() {
         let found = [Finding::no(Type::Accepted, Reason::Invalid, "é".repeat(3000))];
         let once = merge(&Arc::default(), &found, 3, at(1));
-        assert!(once[0].message.len() <= MAX_MESSAGE);
+        assert_eq!(once[0].message, format!("{}…", "é".repeat(1022)));
         assert!(Arc::ptr_eq(&merge(&once, &found, 3, at(99)), &once));
     }
 
@@ -377,5 +377,15 @@ mod tests {
         ];
         let ready = Finding::ready(&findings, "in force");
         assert_eq!((ready.status, ready.reason), (Status::Unknown, Reason::SchedulerUnreachable));
+    }
+
+    #[test]
+    fn a_status_is_read_as_it_is_written() {
+        for status in [Status::True, Status::False, Status::Unknown] {
+            assert_eq!(Status::parse(status.as_str()), status);
+        }
+        for text in ["", "true", "FALSE", "Maybe"] {
+            assert_eq!(Status::parse(text), Status::Unknown, "{text}");
+        }
     }
 }

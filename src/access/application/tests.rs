@@ -294,9 +294,36 @@ fn a_decision_is_one_sentence() {
     let spark = say(Dialect::Spark, &[("spark.acls.enable", "true")], Verb::Kill, "ann");
     assert!(spark.ends_with("none of spark.admin.acls, spark.admin.acls.groups, spark.ui.view.acls, spark.ui.view.acls.groups names the user or a group"), "{spark}");
     assert_eq!(
+        say(Dialect::Spark, &[("spark.acls.enable", "true")], Verb::Move(MARKETING), "ann"),
+        "spark moves no application from queue to queue"
+    );
+    assert_eq!(
         say(Dialect::YuniKorn, &[], Verb::Move(MARKETING), "jane"),
         "user jane may administer root.datascience; user jane may administer root.marketing, and so may submit"
     );
+}
+
+#[test]
+fn what_decided_is_one_word_of_a_few() {
+    use Dialect::{Spark, YarnHadoop, YuniKorn};
+    let cases: [(_, &[_], _, _, _, _); 11] = [
+        (YarnHadoop, &[], Verb::Kill, TEST, "x", "switch"),
+        (YarnHadoop, &[ON, BOB], Verb::Kill, TEST, "bob", "cluster_administrators"),
+        (YuniKorn, &[], Verb::Kill, TEST, "john", "owner"),
+        (YarnHadoop, &[ON, BOB, (YARN_VIEW, "jane")], Verb::Logs, TEST, "jane", "application_acl"),
+        (YuniKorn, &[], Verb::Kill, TEST, "jane", "adminacl"),
+        (YarnHadoop, &[ON, BOB], Verb::Move(MARKETING), TEST, "john marketing", "submitacl"),
+        (YuniKorn, &[], Verb::Kill, TEST, "ann", "acl"),
+        (YarnHadoop, &[ON, BOB], Verb::Logs, TEST, "ann", "acl"),
+        // The queue that it is said to be in, and the one that it is to be moved to.
+        (YuniKorn, &[], Verb::Kill, "production", "ann", "no_queue"),
+        (YuniKorn, &[], Verb::Move("root.x"), TEST, "john", "no_queue"),
+        (Spark, &[("spark.acls.enable", "true")], Verb::Move(TEST), TEST, "john", "impossible"),
+    ];
+    for (dialect, settings, verb, queue, who, expected) in cases {
+        let decision = ask(tree(), &application(dialect, settings), verb, queue, who);
+        assert_eq!(decision.clause(), expected, "{dialect} {verb:?} {queue} {who}");
+    }
 }
 
 fn any_settings(keys: &'static [&'static str]) -> impl Strategy<Value = Vec<(&'static str, String)>> {

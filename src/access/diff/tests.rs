@@ -195,6 +195,69 @@ fn the_entry_that_makes_the_difference_is_told() {
     assert_eq!(diff.kept.changes[0].extents[0].by.origins.len(), 1);
 }
 
+/// The line about the difference between two trees.
+fn in_one_line(old: &[Queue<'_>], new: &[Queue<'_>]) -> String {
+    impact(&between(&[tree(old)], &[tree(new)]))
+}
+
+#[test]
+fn the_line_says_how_many_queues_come_and_go() {
+    let few = [("root", "", ""), ("root.a", "sue", "")];
+    let more = [("root", "", ""), ("root.a", "sue", ""), ("root.a.x", "", ""), ("root.b", "", "")];
+    assert_eq!(in_one_line(&few, &few), "nobody gains or loses access");
+    assert_eq!(in_one_line(&few, &more), "nobody gains or loses access; 2 queues new");
+    assert_eq!(in_one_line(&more, &few), "nobody gains or loses access; 2 queues gone");
+    assert_eq!(in_one_line(&more[..3], &more), "nobody gains or loses access; 1 queue new");
+}
+
+#[test]
+fn the_line_says_which_partition_where_several_differ() {
+    let trees = |default: &str, gpu: &str| -> Vec<Tree> {
+        let text = format!(
+            "partitions: [{{name: default, queues: [{{name: root, queues: [{{name: a, submitacl: '{default}'}}]}}]}}, {{name: gpu, queues: [{{name: root, queues: [{{name: b, submitacl: '{gpu}'}}]}}]}}]"
+        );
+        let config = crate::model::config::verdict(&text, &[]).config.expect(&text);
+        config.partitions.iter().map(|partition| Tree::of(partition).expect("active")).collect()
+    };
+    assert_eq!(
+        impact(&between(&trees("ann", "bob"), &trees("ann,sue", " "))),
+        "grants submit on root.a of partition default to user sue; takes submit on root.b of partition gpu from user bob"
+    );
+}
+
+#[test]
+fn the_line_counts_what_is_too_much_for_it() {
+    let names: Vec<String> = (0..8).map(|number| format!("u{number}")).collect();
+    let paths: Vec<String> = (0..8).map(|number| format!("root.q{number}")).collect();
+    // Each path with the ACL of its number.
+    let with = |acl: &dyn Fn(usize) -> String| -> String {
+        let acls: Vec<String> = (0..8).map(acl).collect();
+        let queues = paths.iter().zip(&acls).map(|(path, acl)| (path.as_str(), acl.as_str(), ""));
+        let new: Vec<Queue<'_>> = std::iter::once(("root", "", "")).chain(queues).collect();
+        let old: Vec<Queue<'_>> = new.iter().map(|(path, _, _)| (*path, "", "")).collect();
+        in_one_line(&old, &new)
+    };
+    let only_first = |number: usize, acl: String| if number == 0 { acl } else { String::new() };
+    assert_eq!(
+        with(&|number| only_first(number, names[..6].join(","))),
+        "grants submit on root.q0 to user u0, user u1, user u2, user u3, user u4, user u5; nobody loses access"
+    );
+    assert_eq!(
+        with(&|number| only_first(number, names.join(","))),
+        "grants submit on root.q0 to user u0, user u1, user u2, user u3, user u4, user u5 and 2 more; nobody loses access"
+    );
+    assert_eq!(
+        with(&|_| "sue".to_owned()),
+        "grants submit on root.q0, root.q1, root.q2, root.q3, root.q4, root.q5, and 2 more subtrees to user sue; nobody loses access"
+    );
+    let apart = with(&|number| names[number].clone());
+    assert!(apart.starts_with("grants submit on root.q0 to user u0; grants submit on root.q1"), "{apart}");
+    assert!(
+        apart.ends_with("grants submit on root.q5 to user u5; and 2 more changes; nobody loses access"),
+        "{apart}"
+    );
+}
+
 /// The difference the other way, as it must be.
 fn mirrored(diff: &Diff) -> Diff {
     let section = |section: &Section| {

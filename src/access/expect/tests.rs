@@ -135,14 +135,20 @@ fn nobody_is_let_in_by_a_doubt() {
         subjects: vec![person(user, groups)],
         allow: Queues { submit: owned(&["root.prod"]), administer: Vec::new() },
         deny: Queues { submit: owned(&["root.spaces"]), administer: Vec::new() },
+        placements: [Place::Nowhere, Place::In("root.spaces.etl".to_owned())]
+            .map(|expected| Placing { workload: pod("etl", ""), expected })
+            .into(),
         ..Case::default()
     };
     let unknown = judged(case("sue", &[]), ResolverKind::Ldap);
     assert!(unknown.iter().all(|line| line.ends_with("write the groups of the subject")), "{unknown:?}");
-    assert_eq!(judged(case("sue", &["x"]), ResolverKind::Ldap).len(), 2);
+    assert_eq!(judged(case("sue", &["x"]), ResolverKind::Ldap).len(), 4);
     let refused = lines(case("su e", &["devs"]));
     assert!(refused[0].contains("YuniKorn takes nothing from user `su e`"), "{refused:?}");
     assert_eq!(refused[1], "user su e in group devs may not submit to root.spaces");
+    assert_eq!(refused[2], "an application of user su e in group devs in namespace etl is rejected");
+    let start = "expected: an application of user su e in group devs in namespace etl runs in root.spaces.etl; but YuniKorn takes nothing from user `su e`";
+    assert!(refused[3].starts_with(start), "{refused:?}");
 }
 
 /// A hint takes a look at every queue, and of many failures a status lists a few.

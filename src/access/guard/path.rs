@@ -167,8 +167,16 @@ mod tests {
             let error = Path::read(text).unwrap_err();
             assert!(error.contains(told), "{text}: {error}");
         }
-        assert!(Path::read(&vec!["a"; MAX_NAMES + 1].join(".")).is_err());
-        assert!(Path::read(&"a".repeat(MAX_LENGTH + 1)).is_err());
+    }
+
+    #[test]
+    fn the_longest_path_is_read_and_a_longer_one_is_not() {
+        let names = |count| Path::read(&vec!["a"; count].join("."));
+        assert_eq!(names(MAX_NAMES).unwrap().segments().len(), MAX_NAMES);
+        assert!(names(MAX_NAMES + 1).unwrap_err().contains("more than 16 names"));
+        let long = |length| Path::read(&"a".repeat(length));
+        assert_eq!(long(MAX_LENGTH).unwrap().to_string().len(), MAX_LENGTH);
+        assert!(long(MAX_LENGTH + 1).unwrap_err().contains("at most 256 characters"));
     }
 
     #[test]

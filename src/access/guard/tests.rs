@@ -197,11 +197,69 @@ fn the_label_counts_only_where_everything_is_bypassed_and_is_always_reported() {
 }
 
 #[test]
+fn an_update_reports_the_label_only_where_the_template_is_changed() {
+    let mut case = updated("alice", text(ALICE), text(ALICE));
+    case.site.username = "carol".to_owned();
+    assert!(case.judged(&[]).warnings.is_empty());
+    case.site.changed = true;
+    let warnings = case.judged(&[]).warnings;
+    assert!(warnings[0].contains("does not count beside the annotation"), "{warnings:?}");
+}
+
+#[test]
+fn the_judgement_names_the_user_whose_pods_run() {
+    let lists = &[(EXTERNAL_USERS, "^alice$")][..];
+    for (given, user) in [(text(BOB), "bob"), (text(ALICE), "alice"), (Given::Absent, "alice")] {
+        let judgement = created("alice", given.clone()).judged(lists);
+        assert_eq!((judgement.user.as_str(), judgement.refusal(Mode::Enforce)), (user, None), "{given:?}");
+    }
+    let untouched = updated("alice", text(BOB), text(BOB)).judged(&[]);
+    assert_eq!((untouched.verdict, untouched.user.as_str()), (Verdict::Unchanged, "bob"));
+}
+
+#[test]
+fn of_places_with_the_same_verdict_the_first_says_why() {
+    let place = |given: &str| Site { changed: true, ..template(text(given), Given::Absent) };
+    let groups = ["devs", "system:authenticated"].map(str::to_owned);
+    let rule = |sites: &[Site]| {
+        let asked = job(Operation::Create, false, ("alice", &groups), sites, Moment::Mutating);
+        let judgement = judge(&asked, &access(&[(EXTERNAL_USERS, "^alice$")]));
+        (judgement.verdict, judgement.rule.as_str())
+    };
+    assert_eq!(rule(&[place(ALICE), place(BOB)]), (Verdict::Kept, "own"));
+    assert_eq!(rule(&[place(BOB), place(ALICE)]), (Verdict::Kept, "external_users"));
+    let absent = Site { changed: true, ..template(Given::Absent, Given::Absent) };
+    assert_eq!(rule(&[place(ALICE), absent]), (Verdict::Added, "missing"));
+}
+
+#[test]
+fn what_yunikorns_admission_controller_says_names_the_user() {
+    let refused = Judgement::of_yunikorn(Some("user alice may not"), false, "alice");
+    assert_eq!((refused.verdict, refused.rule), (Verdict::Refused, Rule::YuniKorn));
+    assert_eq!(
+        (refused.user.as_str(), refused.refusal(Mode::Enforce)),
+        ("alice", Some("user alice may not"))
+    );
+    for (patched, verdict) in [(true, Verdict::Added), (false, Verdict::Unchanged)] {
+        let passed = Judgement::of_yunikorn(None, patched, "al\u{1b}ice");
+        assert_eq!((passed.verdict, passed.rule), (verdict, Rule::YuniKorn));
+        assert_eq!(passed.refusal(Mode::Enforce), None);
+        assert!(passed.user.starts_with("al") && !passed.user.contains('\u{1b}'), "{passed:?}");
+    }
+}
+
+#[test]
 fn a_node_set_by_hand_is_reported() {
     let mut case = created("alice", Given::Absent);
     case.site.node_name = "node-1".to_owned();
     let warnings = case.judged(&[]).warnings;
-    assert!(warnings[0].contains("spec.nodeName (`node-1`) puts it past the scheduler"), "{warnings:?}");
+    assert!(
+        warnings[0].starts_with("spec.template: spec.nodeName (`node-1`) puts it past the scheduler"),
+        "{warnings:?}"
+    );
+    case.site.place.clear();
+    let warnings = case.judged(&[]).warnings;
+    assert!(warnings[0].starts_with("this pod: spec.nodeName"), "{warnings:?}");
     case.user = CONTROLLER;
     assert!(case.judged(&[]).warnings.is_empty());
 }
@@ -210,6 +268,7 @@ fn a_node_set_by_hand_is_reported() {
 fn a_refusal_says_who_and_what_and_how() {
     let judgement = created("alice", text(BOB)).judged(&[]);
     assert_eq!(judgement.refusal(Mode::Audit), None);
+    assert_eq!(judgement.user, "alice");
     let reason = judgement.refusal(Mode::Enforce).unwrap();
     assert_eq!(
         reason,
@@ -256,6 +315,12 @@ fn where_nothing_is_nothing_is_said_unless_a_path_leads_nowhere() {
     };
     let judged = |operation, has_templates| judge(&asked(operation, has_templates), &access(&[]));
     assert_eq!(judged(Operation::Create, false), judged(Operation::Other, true));
+    for (operation, has_templates) in
+        [(Operation::Create, false), (Operation::Update, true), (Operation::Other, true)]
+    {
+        let judgement = judged(operation, has_templates);
+        assert!(judgement.warnings.is_empty(), "{operation:?} {has_templates}: {judgement:?}");
+    }
     let nowhere = judged(Operation::Create, true);
     assert_eq!(nowhere.verdict, Verdict::NotAsked);
     assert!(nowhere.warnings[0].contains("spec.userInfo.templates"), "{nowhere:?}");

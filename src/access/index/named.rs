@@ -148,3 +148,22 @@ impl Filter {
         (usize::try_from(bit / 64).unwrap_or(usize::MAX), 1 << (bit % 64))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_filter_knows_most_who_are_not_named_and_no_name() {
+        let hashes: Vec<u64> = (0..1000).map(|number| number * (u64::MAX / 1000)).collect();
+        for step in [1000, 300, 2] {
+            let named: Vec<u64> = hashes.iter().copied().step_by(step).collect();
+            let filter = Filter::of(&named);
+            assert!(named.iter().all(|hash| !filter.excludes(*hash)), "{step}");
+            let others: Vec<u64> = hashes.iter().copied().filter(|hash| !named.contains(hash)).collect();
+            let known = others.iter().filter(|hash| filter.excludes(**hash)).count();
+            assert!(known * 10 > others.len() * 9, "{step}: {known} of {}", others.len());
+        }
+        assert!(hashes.iter().all(|hash| Filter::of(&[]).excludes(*hash)));
+    }
+}

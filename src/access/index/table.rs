@@ -135,7 +135,9 @@ mod tests {
     /// Whether each text has its own number and no other has one, for texts with these hashes.
     fn holds_texts(hash: impl Fn(u64) -> u64) {
         let seed = Seed::draw();
-        let texts: Vec<String> = (0..200).map(|i| "x".repeat(i % 40) + &i.to_string()).collect();
+        let mut texts: Vec<String> = (0..200).map(|i| "x".repeat(i % 40) + &i.to_string()).collect();
+        // As long, and with the same end.
+        texts.extend((0..50).map(|i| format!("{i:02}-and-the-same-for-all")));
         let keys: Vec<Key<'_>> = texts
             .iter()
             .map(|text| {
@@ -166,5 +168,17 @@ mod tests {
         for hash in [0, u64::MAX] {
             holds_texts(|_| hash);
         }
+    }
+
+    #[test]
+    fn texts_whose_hashes_are_apart_stand_apart() {
+        let texts: Vec<String> = (0..1000).map(|i| format!("u{i}")).collect();
+        let seed = Seed::draw();
+        let mut table = Table::default();
+        for (number, text) in (0..).zip(&texts) {
+            table.number(&Key { hash: number * (u64::MAX / 1000), ..seed.name(text.as_bytes()) });
+        }
+        let longest = table.slots.split(Slot::is_vacant).map(<[Slot]>::len).max();
+        assert_eq!((table.hashes().len(), longest), (1000, Some(1)));
     }
 }

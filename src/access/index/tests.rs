@@ -112,6 +112,24 @@ fn odd_paths_lead_where_yunikorn_finds_them() {
     }
 }
 
+#[test]
+fn long_paths_that_end_alike_are_told_apart() {
+    let path = |number: usize| format!("root.{number:03}-and-the-same-for-all");
+    let paths: Vec<String> = (0..200).map(path).collect();
+    let queues = paths.iter().map(|path| (path.as_str(), "", ""));
+    let tree = tree(&std::iter::once(("root", "", "")).chain(queues).collect::<Vec<_>>());
+    let index = Index::of(&tree);
+    for number in 0..400 {
+        for path in [path(number), path(number).to_uppercase()] {
+            let expected = match u32::try_from(number + 1) {
+                Ok(queue) if number < 200 => Located::Queue(QueueId::new(queue)),
+                _ => Located::Below(QueueId::ROOT),
+            };
+            assert_eq!((index.locate(&path), tree.locate(&path)), (expected, expected), "{path}");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn on_random_trees_the_index_decides_as_the_walk(

@@ -63,6 +63,50 @@ fn a_wildcard_above_makes_an_acl_moot() {
 }
 
 #[test]
+fn a_wildcard_at_the_root_is_told_with_the_acls_that_limit_nobody() {
+    let everyone = "everyone may submit everywhere, by the `*` of the root";
+    finds(&[("root", "*", ""), ("root.a", "", ""), ("root.b", "", "")], &[("7201 root submitacl", everyone)]);
+    finds(
+        &[("root", "*", ""), ("root.a", "sue", ""), ("root.b", "", "")],
+        &[
+            ("7201 root submitacl", &format!("{everyone}; there is one more ACL, and it limits nobody")),
+            (
+                "7202 root.a submitacl",
+                "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `submitacl` of `root`",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn what_to_remove_depends_on_where_the_wildcard_stands() {
+    let help = |queues: &[Queue<'_>]| {
+        let findings = nothing_known(&tree(queues));
+        let about = findings.iter().find(|finding| finding.diagnostic.code == codes::EVERYONE_ABOVE);
+        about.and_then(|finding| finding.diagnostic.help.clone())
+    };
+    assert_eq!(
+        help(&[("root", " ", ""), ("root.a", "sue", "*")]).as_deref(),
+        Some("remove one of the two: administrators may submit")
+    );
+    assert_eq!(
+        help(&[("root", "*", ""), ("root.a", "sue", "")]).as_deref(),
+        Some("an ACL cannot take away what a queue above grants: remove the `*` there, or the ACL here")
+    );
+}
+
+#[test]
+fn of_the_objects_of_an_acl_the_one_with_the_wildcard_is_told() {
+    let mut tree = tree(&[("root", "*", ""), ("root.a", "", "")]);
+    let object = Origin::Object { kind: "QueueAcl", name: "sue".to_owned() };
+    tree.attribute(&QueuePath::root(), Right::Submit, object, &acl::parse("sue").unwrap());
+    let findings = nothing_known(&tree);
+    let origins: Vec<_> =
+        findings.iter().map(|finding| (finding.diagnostic.code, finding.origin.clone())).collect();
+    assert!(matches!(origins[..], [(codes::ROOT_EVERYONE, Some(Origin::Text(_)))]), "{origins:?}");
+}
+
+#[test]
 fn names_that_are_granted_above_add_nothing() {
     finds(
         &[
@@ -138,15 +182,22 @@ fn queues_to_which_nobody_may_submit_are_told_by_the_topmost() {
         ],
         &[("7209 root.a queue", &part)],
     );
+    let leaf = "nobody may submit to `root.a`: neither it nor the queues above grant it to anyone";
+    finds(&[("root", "", ""), ("root.a", "", ""), ("root.b", "sue", "")], &[("7209 root.a queue", leaf)]);
     finds(&[("root", " ", ""), ("root.a", "", "")], &[]);
 }
 
-/// The findings of queues with these rules, as code and queue.
-fn with_rules(rules: &str, queues: &str) -> Vec<(u16, String)> {
+/// The findings of queues with these rules.
+fn found_with_rules(rules: &str, queues: &str) -> Vec<Finding> {
     let text = format!(
         "partitions: [{{name: default, placementrules: {rules}, queues: [{{name: root, submitacl: ' ', queues: {queues}}}]}}]"
     );
     nothing_known(&parsed(&text))
+}
+
+/// The same as code and queue.
+fn with_rules(rules: &str, queues: &str) -> Vec<(u16, String)> {
+    found_with_rules(rules, queues)
         .iter()
         .map(|finding| (finding.diagnostic.code.number, finding.queue.to_string()))
         .collect()
@@ -173,10 +224,32 @@ fn a_parent_without_a_leaf_helps_nobody_unless_a_rule_creates_one() {
 }
 
 #[test]
+fn of_a_parent_without_a_leaf_it_is_told_whether_rules_create_queues_elsewhere() {
+    let queues = "[{name: a, parent: true, submitacl: sue}, {name: b, submitacl: bob}]";
+    for (rules, end) in [
+        ("[]", "no placement rule creates queues"),
+        ("[{name: provided}]", "no placement rule creates queues"),
+        (
+            "[{name: provided}, {name: fixed, value: root.c, create: true}]",
+            "no placement rule creates one there",
+        ),
+    ] {
+        let message = format!(
+            "`submitacl` of `root.a` helps nobody: the queue is a parent without a leaf below it, and {end}"
+        );
+        assert_eq!(
+            told(&found_with_rules(rules, queues)),
+            [("7206 root.a submitacl".to_owned(), message.as_str())],
+            "{rules}"
+        );
+    }
+}
+
+#[test]
 fn a_queue_to_which_no_rule_leads_helps_nobody() {
     let queues = "[{name: A, parent: true, submitacl: sue, queues: [{name: x, submitacl: bob}]}, {name: b, submitacl: bob}, {name: default, submitacl: al}]";
     let of = |queues: &[&str]| queues.iter().map(|queue| (7207, (*queue).to_owned())).collect::<Vec<_>>();
-    let cases: [(&str, &[&str]); 8] = [
+    let cases: [(&str, &[&str]); 9] = [
         ("[{name: provided}]", &[]),
         ("[{name: tag, value: namespace.parentqueue}]", &[]),
         // One name below the root, of any user or namespace.
@@ -186,6 +259,8 @@ fn a_queue_to_which_no_rule_leads_helps_nobody() {
         ("[{name: fixed, value: root.a.x, create: true}]", &["root.b"]),
         ("[{name: user, create: true, parent: {name: fixed, value: a}}]", &["root.b"]),
         ("[{name: user, parent: {name: provided, create: true}}]", &[]),
+        // Taken for a full path, to which the rule below puts the root in front.
+        ("[{name: user, create: true, parent: {name: fixed, value: rooty, create: true}}]", &[]),
     ];
     for (rules, expected) in cases {
         assert_eq!(with_rules(rules, queues), of(expected), "{rules}");
@@ -217,6 +292,21 @@ fn names_that_are_likely_wrong_are_told_where_they_stand() {
             ),
         ],
     );
+    // Of two that stand once each it is told of the user, and else of the one that is rarer.
+    finds(
+        &[("root", " ", ""), ("root.a", "devs", ""), ("root.b", " devs", "")],
+        &[(
+            "7211 root.a submitacl",
+            "`devs` is a user in `submitacl` of `root.a`, and a group in `submitacl` of `root.b`",
+        )],
+    );
+    finds(
+        &[("root", " ", ""), ("root.a", "sue", ""), ("root.b", "sue", ""), ("root.c", " sue", "")],
+        &[(
+            "7211 root.c submitacl",
+            "`sue` is a group in `submitacl` of `root.c`, and a user in `submitacl` of `root.a` and 1 more ACL",
+        )],
+    );
     // One ACL has both, so they are two.
     finds(&[("root", " ", ""), ("root.a", "admin admin", ""), ("root.b", "admin", "")], &[]);
 }
@@ -232,6 +322,7 @@ fn names_that_differ_on_purpose_are_not_slips() {
         ("data-eng", "dataeng", true),
         ("x-analytics", "x-analytcis", true),
         ("ml", "nl", false),
+        ("team-dev", "team-devs", false),
         ("east", "west", false),
     ];
     for (often, once, expected) in cases {
@@ -273,6 +364,32 @@ fn names_that_are_not_known_are_told_with_the_nearest_that_is() {
             "7211 root.a submitacl".to_owned(),
             "`sue` is a group in `submitacl` of `root.a`, and a user is known by that name"
         )]
+    );
+    let help = findings[0].diagnostic.help.as_deref();
+    assert!(help.is_some_and(|help| help.starts_with("write the user before the blank")), "{help:?}");
+    let known = Known { users: None, groups: Some(population(&["devs"], &[])) };
+    let findings = lint(&tree(&[("root", " ", ""), ("root.a", "devs", "")]), &known);
+    assert_eq!(
+        told(&findings),
+        [(
+            "7211 root.a submitacl".to_owned(),
+            "`devs` is a user in `submitacl` of `root.a`, and a group is known by that name"
+        )]
+    );
+    assert_eq!(findings[0].diagnostic.help.as_deref(), Some("write the group behind the blank"));
+    // That others have it in the other list says more than a name that is near.
+    let known = Known { users: Some(population(&["opt"], &[])), groups: None };
+    let findings = lint(&tree(&[("root", " ", ""), ("root.a", "ops", ""), ("root.b", " ops", "")]), &known);
+    assert_eq!(
+        told(&findings),
+        [(
+            "7210 root.a submitacl".to_owned(),
+            "`submitacl` of `root.a` names the user `ops`, which is not known"
+        )]
+    );
+    assert_eq!(
+        findings[0].diagnostic.help.as_deref(),
+        Some("other ACLs have it in the other list: users stand before the blank, groups behind it")
     );
     let queues = [("root", " ", ""), ("root.a", "sue,bot-7 devs", ""), ("root.b", "seu devs,ops", "")];
     let known = Known { users: None, groups: Some(population(&[], &["ops"])) };

@@ -155,6 +155,31 @@ fn created_queues_are_told_from_the_top() {
 }
 
 #[test]
+fn what_a_placement_created_takes_part_in_the_next() {
+    let tree = tree(&["{name: provided, create: true}"], QUEUES);
+    let mut placer = Placer::new(&tree);
+    for queue in ["root.tenants.A.b", "root.tenants.made.@recovery@.c"] {
+        let created = placer.place(&asks("alice", &[], queue, &[])).created.expect("created");
+        placer.live_mut().create(&created);
+    }
+    let placed = |queue: &str| placer.place(&asks("alice", &[], queue, &[])).queue().map(str::to_owned);
+    for queue in ["root.tenants.a.b", "root.tenants.a.c", "root.tenants.made.d"] {
+        assert_eq!(placed(queue).as_deref(), Some(queue));
+    }
+    // Parents take no applications, also those that were made for a queue that could not be made; and leaves take no queues.
+    for queue in ["root.tenants.a", "root.tenants.made", "root.tenants.a.b.c"] {
+        assert_eq!(placed(queue), None, "{queue}");
+    }
+}
+
+#[test]
+fn the_name_of_a_user_is_never_a_path() {
+    let rules = ["{name: user, create: true}"];
+    let placement = place(&tree(&rules, QUEUES), &asks("root.leaf", &["devs"], "", &[]));
+    assert_eq!(placement.queue(), Some("root.root_dot_leaf"));
+}
+
+#[test]
 fn rules_that_cannot_be_built_reject_every_application() {
     let placement =
         place(&tree(&["{name: provided}", "{name: nope}"], QUEUES), &asks("alice", &[], "root.leaf", &[]));
@@ -187,6 +212,8 @@ fn live_queues_take_part() {
     assert!(rejects(ends("alice", "root.tenants.gone"), NO_RULE_MATCHED));
     assert!(rejects(ends("eve", "root.tenants.gone"), NO_RULE_MATCHED));
     assert!(rejects(ends("alice", "root.tenants.old.new"), "queue is marked for deletion: root.tenants.old"));
+    // Its own name is looked at before the queue above it.
+    assert!(rejects(ends("alice", "root.tenants.old.@recovery@"), "dynamic queue cannot be root.@recovery@"));
     assert!(undecided(ends("eve", "root.tenants.old.new")));
     assert_eq!(ends("alice", "root.tenants.old.dyn"), lands("root.tenants.old.dyn"));
     assert!(undecided(ends("eve", "root.tenants.old.dyn")));

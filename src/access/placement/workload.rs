@@ -231,6 +231,14 @@ mod tests {
     }
 
     #[test]
+    fn a_pod_of_another_scheduler_is_foreign_and_one_of_none_is_not() {
+        for (scheduler, foreign) in [("", false), (SCHEDULER, false), ("default-scheduler", true)] {
+            let workload = Workload { scheduler_name: scheduler.to_owned(), ..pod(&[], &[]) };
+            assert_eq!(workload.is_foreign(), foreign, "{scheduler}");
+        }
+    }
+
+    #[test]
     fn a_pod_that_has_a_node_must_be_accepted() {
         let workload = Workload { node_name: "n1".to_owned(), ..pod(&[], &[]) };
         assert!(workload.submission(Identity::default(), Naming::default()).forced());

@@ -125,16 +125,31 @@ fn slips_are_told_from_verbs_that_others_answer() {
         let review = with(review("sue", &[]), about(verb, "queuewarden.dev", resource, "x"));
         read(&review).unwrap_err()
     };
-    for (verb, resource, mistake, end) in [
-        ("sumbit", "queues", true, "did you mean `submit`?"),
-        ("Submit", "queues", true, "did you mean `submit`?"),
-        ("vieww", "applications", true, "did you mean `view`?"),
-        ("list", "queues", false, "not `list`"),
-        ("delete", "applications", false, "not `delete`"),
+    let of_queues = "queuewarden answers submit, use and administer for queues, not";
+    let of_applications = "queuewarden answers view, modify, kill, logs and move for applications, not";
+    for (verb, resource, mistake, start, end) in [
+        ("sumbit", "queues", true, of_queues, "`sumbit`; did you mean `submit`?"),
+        ("Submit", "queues", true, of_queues, "`Submit`; did you mean `submit`?"),
+        ("vieww", "applications", true, of_applications, "`vieww`; did you mean `view`?"),
+        ("list", "queues", false, of_queues, "`list`"),
+        ("delete", "applications", false, of_applications, "`delete`"),
     ] {
         let told = near(verb, resource);
         assert_eq!(told.is_mistake(), mistake, "{verb}");
-        assert!(told.to_string().ends_with(end), "{told}");
+        assert_eq!(told.to_string(), format!("{start} {end}"));
+    }
+}
+
+#[test]
+fn a_question_has_the_verb_of_its_right() {
+    for (resource, name, verb, expected) in [
+        ("queues", "root.prod", "submit", "submit"),
+        ("queues", "root.prod", "use", "submit"),
+        ("queues", "", "administer", "administer"),
+        ("applications", "spark-1", "kill", "kill"),
+    ] {
+        let review = with(review("sue", &[]), about(verb, "queuewarden.dev", resource, name));
+        assert_eq!(read(&review).map(|question| question.verb()), Ok(expected), "{verb} {resource} {name}");
     }
 }
 
@@ -219,6 +234,12 @@ fn answers_are_those_of_the_acls_with_their_reasons() {
             (answer.allowed(), answer.denied()),
             (opinion == Opinion::Allow, opinion == Opinion::Deny)
         );
+        let word = match opinion {
+            Opinion::Allow => "allowed",
+            Opinion::NoOpinion => "no_opinion",
+            Opinion::Deny => "denied",
+        };
+        assert_eq!(answer.decision(), word, "{user} {verb} {name}");
     }
 }
 
@@ -272,6 +293,7 @@ fn a_review_that_asks_nothing_or_two_things_is_an_error() {
         let answer = asked(&malformed);
         assert_eq!(answer.opinion, Opinion::NoOpinion);
         assert!(answer.evaluation_error.is_some());
+        assert_eq!(answer.decision(), "undecided");
     }
 }
 

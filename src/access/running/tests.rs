@@ -4,8 +4,8 @@ use super::*;
 use crate::access::application::Verb;
 use crate::access::placement::workload::labels::{QUEUE, SPARK};
 use crate::access::review::{Answer, Opinion, ResourceAttributes, Review};
-use crate::access::testing::tree;
-use crate::model::admission::request::USER_INFO;
+use crate::access::testing::{parsed, tree};
+use crate::model::admission::request::{USER_INFO, USERNAME};
 use crate::model::identity::NoResolver;
 
 fn queues() -> Tree {
@@ -73,9 +73,92 @@ fn owner_and_queue_are_those_that_yunikorn_takes() {
     assert_eq!(judged_as(&anonymous), is("", "root.prod"));
     anonymous.workload.annotations.clear();
     assert_eq!(judged_as(&anonymous), is("", "root.prod"));
+    // Without the annotation it is the user of the label.
+    anonymous.workload.labels.insert(USERNAME.to_owned(), "sue".to_owned());
+    assert_eq!(judged_as(&anonymous), is("sue", "root.prod"));
+    // That it runs by now does not make the recovery queue its own.
+    let mut running = pod("a", "eve", "root.prod", 0);
+    running.workload.node_name = "n1".to_owned();
+    assert_eq!(judged_as(&running), is("eve", "root.prod"));
+    running.workload.labels.insert(QUEUE.to_owned(), "elsewhere".to_owned());
     let tree = queues();
-    let lost = application(&pod("a", "eve", "elsewhere", 0), &[], scheduler(&tree));
-    assert!(matches!(lost, Found::Undecided(_)), "{lost:?}");
+    for lost in [pod("a", "eve", "elsewhere", 0), running] {
+        let lost = application(&lost, &[], scheduler(&tree));
+        assert!(matches!(lost, Found::Undecided(_)), "{lost:?}");
+    }
+}
+
+/// The queue of a pod of `sue` that asks for this one, under these rules; or why it is not known.
+fn queue_under(rules: &[&str], asked: &str) -> Result<String, String> {
+    let rules: String = rules.iter().map(|rule| format!("      - {rule}\n")).collect();
+    let text = crate::access::testing::text(&[
+        ("root", "", ""),
+        ("root.prod", "sue", ""),
+        ("root.dev", "sue", ""),
+        ("root.sue", "sue", ""),
+    ]);
+    let head = "  - name: default\n";
+    let tree = parsed(&text.replacen(head, &format!("{head}    placementrules:\n{rules}"), 1));
+    match application(&pod("a", "sue", asked, 0), &[], scheduler(&tree)) {
+        Found::Application(application) => Ok(application.queue),
+        Found::Undecided(why) => Err(why),
+        Found::Unknown => panic!("nothing looks for it"),
+    }
+}
+
+#[test]
+fn where_rules_go_by_annotations_of_the_namespace_only_the_queue_asked_for_is_told() {
+    const TO_PROD: &str = "{name: fixed, value: root.prod}";
+    for by_annotation in [
+        "{name: tag, value: namespace.parentqueue}",
+        "{name: Tag, value: Namespace.ParentQueue}",
+        "{name: user, parent: {name: tag, value: namespace.parentqueue}}",
+    ] {
+        let rules = [by_annotation, TO_PROD];
+        for asked in ["", "dev"] {
+            let why = queue_under(&rules, asked).unwrap_err();
+            assert!(
+                why.contains("may be in root.prod") && why.contains("annotations of namespace `jobs`"),
+                "{by_annotation}: {why}"
+            );
+        }
+        assert_eq!(queue_under(&rules, "root.dev").as_deref(), Ok("root.dev"), "{by_annotation}");
+        assert_eq!(queue_under(&rules, "root.prod").as_deref(), Ok("root.prod"), "{by_annotation}");
+    }
+}
+
+#[test]
+fn where_rules_go_by_what_is_known_the_queue_is_where_they_place_it() {
+    const TO_PROD: &str = "{name: fixed, value: root.prod}";
+    for other in [
+        "{name: tag, value: namespace}",
+        "{name: Tag, value: Namespace}",
+        "{name: tag, value: namespace, parent: {name: tag, value: namespace}}",
+    ] {
+        for asked in ["", "dev", "root.dev"] {
+            assert_eq!(queue_under(&[other, TO_PROD], asked).as_deref(), Ok("root.prod"), "{other} {asked}");
+        }
+    }
+    assert_eq!(queue_under(&["{name: user}", TO_PROD], "root.dev").as_deref(), Ok("root.sue"));
+}
+
+#[test]
+fn only_the_owner_of_a_pod_in_the_same_application_speaks_for_it() {
+    let driver = pod("driver", "sue", "root.prod", 5);
+    let mut executor = pod("exec", "spark", "root.prod", 9);
+    executor.owners = vec![driver.workload.uid.clone()];
+    let stranger = pod("stranger", "mallory", "root.mallory", 1);
+    let mut away = driver.clone();
+    away.workload.namespace = "other".to_owned();
+    let mut apart = driver.clone();
+    apart.application = "spark-2".to_owned();
+    let others = [stranger, away, apart].map(Arc::new);
+    let [driver, executor] = [driver, executor].map(Arc::new);
+    let spoken = |pods: &[&Arc<Pod>], pod| Arc::clone(speaker(pods.iter().copied(), pod));
+    let [stranger, away, apart] = &others;
+    assert_eq!(spoken(&[stranger, away, apart, &driver, &executor], &executor), driver);
+    assert_eq!(spoken(&[stranger, away, apart, &executor], &executor), executor);
+    assert_eq!(spoken(&[stranger, &executor, &driver], &driver), driver);
 }
 
 fn asks(
@@ -171,10 +254,10 @@ fn only_logs_and_deletion_of_one_pod_are_questions_about_applications() {
             ..ResourceAttributes::default()
         };
         let review = Review { resource: Some(resource), ..Review::default() };
-        pods::read(&review).map(|question| question.verb)
+        pods::read(&review).map(|question| (question.verb, question.verb()))
     };
-    assert_eq!(about("get", "pods", "log", "a", "jobs"), Some(Verb::Logs));
-    assert_eq!(about("delete", "pods", "", "a", "jobs"), Some(Verb::Kill));
+    assert_eq!(about("get", "pods", "log", "a", "jobs"), Some((Verb::Logs, "logs")));
+    assert_eq!(about("delete", "pods", "", "a", "jobs"), Some((Verb::Kill, "kill")));
     for (verb, resource, subresource, name, namespace) in [
         ("deletecollection", "pods", "", "", "jobs"),
         ("delete", "pods", "", "", "jobs"),

@@ -202,6 +202,70 @@ fn placement_rules_count() {
 }
 
 #[test]
+fn a_rejection_says_what_each_rule_met_with() {
+    let rules = |rules: &str| parsed(&RULES.replace("      - {name: provided, create: false}\n", rules));
+    let rejected = |tree: &Tree, user, queue| {
+        let judgement = judged_in(tree, &request(JOB, user, queue));
+        assert_eq!(judgement.verdict, Verdict::Refused, "{judgement:?}");
+        (judgement.clause, judgement.reason)
+    };
+    let would = |user: &str, why: &str| format!("YuniKorn would reject this Job of user `{user}`: {why}");
+    // The queue that all others end in is not one that anybody asked for.
+    let (clause, reason) = rejected(&prod(), "eve", "root.closed");
+    assert_eq!((clause, reason), ("queue", would("eve", "there is no queue `root.closed`")));
+    let creating = rules("      - {name: user}\n      - {name: provided, create: true}\n");
+    let (clause, reason) = rejected(&creating, "eve", "root.a b");
+    let refused = "there is no queue `root.eve`; invalid queue name, max 64 characters";
+    assert_eq!(clause, "rule");
+    assert!(reason.starts_with(&would("eve", refused)), "{reason}");
+    let (clause, reason) = rejected(&creating, "sue", "root.prod.x");
+    assert_eq!(clause, "queue");
+    assert!(
+        reason.starts_with(&would("sue", "there is no queue `root.sue`; failed to create rule based queue")),
+        "{reason}"
+    );
+    let why = ": creation of queue root.prod.x failed parent is already a leaf: root.prod";
+    assert!(reason.ends_with(why), "{reason}");
+    // Rules that cannot be built are not in force.
+    let (clause, reason) = rejected(&rules("      - {name: nope}\n"), "sue", "root.prod");
+    assert_eq!(clause, "rule");
+    assert!(reason.contains("no placement rule matched"), "{reason}");
+}
+
+#[test]
+fn each_mode_tells_or_refuses_what_it_should() {
+    use Mode::{Audit, Deny, Off, Warn};
+    use Verdict::{Doubtful, Elsewhere, NotAsked, Placed, Refused, Undecided};
+    for verdict in [NotAsked, Placed, Elsewhere, Doubtful, Refused, Undecided] {
+        let judgement = Judgement::new(verdict, "acl", "why");
+        for mode in [Off, Audit, Warn, Deny] {
+            let refuses = (verdict, mode) == (Refused, Deny);
+            let warns = match verdict {
+                Elsewhere | Doubtful => matches!(mode, Warn | Deny),
+                Refused => mode == Warn,
+                NotAsked | Placed | Undecided => false,
+            };
+            let said = (judgement.refusal(mode), judgement.warning(mode));
+            assert_eq!(said, (refuses.then_some("why"), warns.then_some("why")), "{verdict:?} {mode:?}");
+        }
+    }
+}
+
+#[test]
+fn each_verdict_has_a_word_of_its_own() {
+    for (verdict, word) in [
+        (Verdict::NotAsked, "not_asked"),
+        (Verdict::Placed, "placed"),
+        (Verdict::Elsewhere, "elsewhere"),
+        (Verdict::Doubtful, "doubtful"),
+        (Verdict::Refused, "refused"),
+        (Verdict::Undecided, "undecided"),
+    ] {
+        assert_eq!(verdict.as_str(), word);
+    }
+}
+
+#[test]
 fn what_must_be_taken_is() {
     let asked = request(Kind::Pod, "bob", "root.prod");
     let surroundings = Surroundings::default();
@@ -209,6 +273,17 @@ fn what_must_be_taken_is() {
     let running = Applied { node_name: "n1", ..applied(&asked, &surroundings) };
     let judgement = judge(&running, world);
     assert_eq!((judgement.verdict, judgement.queue.as_str()), (Verdict::Elsewhere, "root.@recovery@"));
+    // Also from somebody whose groups are not found, who else is refused.
+    let stranger = Request { groups: Vec::new(), ..request(Kind::Pod, "stranger", "root.prod") };
+    let world = World { resolver: ResolverKind::Test.here(), ..world };
+    for (node_name, verdict, clause, queue) in
+        [("n1", Verdict::Elsewhere, "acl", "root.@recovery@"), ("", Verdict::Refused, "user", "root.prod")]
+    {
+        let asked = Applied { node_name, ..applied(&stranger, &surroundings) };
+        let judgement = judge(&asked, world);
+        assert_eq!((judgement.verdict, judgement.clause), (verdict, clause), "{node_name}: {judgement:?}");
+        assert_eq!((judgement.user.as_str(), judgement.queue.as_str()), ("stranger", queue));
+    }
 }
 
 #[test]

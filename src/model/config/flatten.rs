@@ -313,6 +313,21 @@ mod tests {
     }
 
     #[test]
+    fn data_of_the_later_map_shadows_that_of_the_earlier_and_not_itself() {
+        let one = map(&[("queues.yaml", "a")], &[]);
+        let both = flat(&one, &one);
+        assert_eq!(
+            both.shadows(Source::Defaults, "queues.yaml"),
+            Some(&Origin { source: Source::Configs, binary: false, key: "queues.yaml".to_owned() })
+        );
+        assert_eq!(both.shadows(Source::Configs, "queues.yaml"), None);
+        let packed = flat(&map(&[("queues.yaml", "a")], &[("queues.yaml.gz", "zb")]), &map(&[], &[]));
+        let winner = packed.shadows(Source::Defaults, "queues.yaml").unwrap();
+        assert_eq!((winner.source, winner.binary), (Source::Defaults, true));
+        assert_eq!(packed.shadows(Source::Configs, "queues.yaml"), None);
+    }
+
+    #[test]
     fn says_what_is_corrupt_or_left_to_chance() {
         let two = map(&[], &[("queues.yaml.bak", ""), ("queues.yaml.gz", "zc"), ("x.gz", "broken")]);
         let flattened = flat(&map(&[], &[]), &two);
@@ -326,6 +341,22 @@ mod tests {
         // Go takes them in any order, also where the last two agree.
         let three = map(&[], &[("queues.yaml.GZ", "zc"), ("queues.yaml.bak", ""), ("queues.yaml.gz", "z")]);
         assert!(flat(&map(&[], &[]), &three).is_ambiguous("queues.yaml"));
+    }
+
+    #[test]
+    fn a_value_that_always_wins_is_not_left_to_chance() {
+        let none = map(&[], &[]);
+        let packed = |text| map(&[], &[("queues.yaml.gz", text)]);
+        for (defaults, configs) in [
+            // Over `data` beside it, over the map before it, and over one that says the same.
+            (none.clone(), map(&[("queues.yaml", "a")], &[("queues.yaml.gz", "zb")])),
+            (packed("za"), packed("zb")),
+            (none.clone(), map(&[], &[("queues.yaml.GZ", "zb"), ("queues.yaml.gz", "zb")])),
+        ] {
+            let flattened = flat(&defaults, &configs);
+            assert_eq!(queues(&flattened).0, "b", "{defaults:?} {configs:?}");
+            assert!(!flattened.is_ambiguous("queues.yaml"), "{defaults:?} {configs:?}");
+        }
     }
 
     #[test]
@@ -350,6 +381,10 @@ mod tests {
             ("service.volumeBindTimeout", "-9223372036854775808ns", "9223372036854775808ns"),
             ("service.volumeBindTimeout", "1.00000000000000000000001us", "1 s"),
             ("service.volumeBindTimeout", "5µs", ".s"),
+            ("service.volumeBindTimeout", "100ms", "100Ms"),
+            ("service.volumeBindTimeout", "9223372036.854775807s", "9223372036.854775808s"),
+            ("service.volumeBindTimeout", "2562047h47m16s854ms775us807ns", "2562047h47m16s854ms775us808ns"),
+            ("service.volumeBindTimeout", "-9223372036.854775808s", "-9223372036.854775809s"),
         ] {
             for (text, count) in [(good, 0), (bad, 1)] {
                 assert_eq!(
@@ -358,6 +393,32 @@ mod tests {
                     "{key}: {text}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn durations_are_counted_in_nanoseconds() {
+        for (text, nanoseconds, rest) in [
+            ("7ns", 7, ""),
+            ("7us", 7_000, ""),
+            ("7\u{b5}s", 7_000, ""),
+            ("7\u{3bc}s", 7_000, ""),
+            ("7ms", 7_000_000, ""),
+            ("7s", 7_000_000_000, ""),
+            ("7m30s", 420_000_000_000, "30s"),
+            ("7h.5m", 25_200_000_000_000, ".5m"),
+            ("1.25h", 4_500_000_000_000, ""),
+            (".5m", 30_000_000_000, ""),
+            ("3.s", 3_000_000_000, ""),
+            ("0.000000001s", 1, ""),
+            // What is less than a nanosecond is cut.
+            ("1.9ns", 1, ""),
+            ("0.0019us", 1, ""),
+            ("1.0023456789ms", 1_002_345, ""),
+            // So many digits count no more.
+            ("0.10000000000000000000000009s", 100_000_000, ""),
+        ] {
+            assert_eq!(duration_part(text), Some((nanoseconds, rest)), "{text}");
         }
     }
 }

@@ -80,6 +80,9 @@ mod tests {
             ("[a]\n}\n", Some("}")),
             ("  a: b\n# c\na: [c]\n", Some("a: [c]")),
             ("~ # c\na: [c]\n", Some("a: [c]")),
+            // A marker begins its line.
+            ("{a: b}---\n", Some("---")),
+            ("{a: b}...\n# c\n", Some("...\n# c")),
             ("a: b\n---\na: c\n", Some("a: c")),
             ("a: b\n--- {a: c}\n", Some("--- {a: c}")),
             ("a: b\n...\na: c\n", Some("a: c")),

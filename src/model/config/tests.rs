@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::verdict::judge;
 use super::*;
-use crate::text::diag::Severity;
+use crate::text::diag::{Severity, Span};
 use crate::text::yaml::edit::{self, Edit};
 
 const ACTIVE: &[&str] = &["default"];
@@ -278,6 +278,249 @@ fn what_is_fine_has_no_finding() {
     }
 }
 
+/// What each finding says.
+fn told(text: &str) -> Vec<String> {
+    verdict(text, ACTIVE).diagnostics.into_iter().map(|finding| finding.message).collect()
+}
+
+#[test]
+fn a_child_template_counts_where_there_can_be_children() {
+    let bad = "childtemplate: {resources: {max: {a: x}}}";
+    let with = |queues: &str| format!("partitions: [{{queues: [{{name: root, queues: [{queues}]}}]}}]\n");
+    let invalid = || "configured queue creation failed: \ninvalid quantity".to_owned();
+    for (queues, starts, found) in [
+        // Nothing is ever made of a leaf's.
+        (format!("{{name: a, {bad}}}"), Ok(()), 0),
+        (format!("{{name: a, parent: true, {bad}}}"), Err(invalid()), 1),
+        (format!("{{name: a, queues: [{{name: b}}], {bad}}}"), Err(invalid()), 1),
+        // The scheduler names the first of them only.
+        (
+            format!("{{name: a, parent: true, {bad}}}, {{name: c, queues: [{{name: b}}], {bad}}}"),
+            Err(invalid()),
+            2,
+        ),
+    ] {
+        let verdict = verdict(&with(&queues), ACTIVE);
+        assert_eq!((verdict.validates, verdict.starts), (Ok(()), starts), "{queues}");
+        assert_eq!(told(&with(&queues)), vec!["invalid quantity"; found], "{queues}");
+    }
+}
+
+#[test]
+fn quantities_of_a_child_template_are_read_unless_all_of_it_is_empty() {
+    for (template, found) in [
+        ("resources: {max: {a: ''}}", 0),
+        ("resources: {guaranteed: {a: ''}, max: {'': x}}", 0),
+        ("properties: {a: '', '': b}, resources: {max: {a: ''}}", 0),
+        ("properties: {a: b}", 0),
+        ("maxapplications: 1", 0),
+        ("maxapplications: 1, resources: {max: {a: ''}}", 1),
+        ("properties: {a: b}, resources: {max: {a: ''}}", 1),
+        ("resources: {guaranteed: {a: '1'}, max: {a: ''}}", 1),
+        ("resources: {guaranteed: {a: ''}, max: {a: '1'}}", 1),
+    ] {
+        let text = format!("partitions: [{{queues: [{{name: root, childtemplate: {{{template}}}}}]}}]\n");
+        assert_eq!(verdict(&text, ACTIVE).starts.is_err(), found == 1, "{text}");
+        assert_eq!(told(&text), vec!["invalid quantity"; found], "{text}");
+    }
+}
+
+#[test]
+fn a_rule_that_names_a_queue_from_the_root_below_another_rule_is_told_as_go_prints_it() {
+    let rule = "{name: Fixed, value: Root.x, create: true, filter: {type: deny, users: [a, b], groups: [g, h]}, parent: {name: user}}";
+    let text = format!("partitions: [{{name: default, queues: [], placementrules: [{rule}]}}]\n");
+    let reason = "cannot have a fixed queue rule with qualified queue getName and a parent rule: {Fixed true {deny [a b] [g h]} … Root.x}";
+    assert_eq!(told(&text), [reason]);
+    assert_eq!(verdict(&text, ACTIVE).refusal().as_deref(), Some(reason));
+}
+
+#[test]
+fn a_rule_without_create_crashes_nothing() {
+    let with =
+        |rule: &str| format!("partitions: [{{name: default, queues: [], placementrules: [{{{rule}}}]}}]\n");
+    assert_eq!(codes_of(&with("name: fixed, value: rootfoo")), [(3011, Severity::Error)]);
+    // In another case the validator takes it for a rule whose queue is not known yet.
+    assert_eq!(codes_of(&with("name: Fixed, value: rootfoo")), []);
+    assert_eq!(codes_of(&with("name: fixed, value: rootfoo, create: true")), [(3025, Severity::Warning)]);
+}
+
+#[test]
+fn what_hurts_without_being_refused_is_told_by_partition_and_rule() {
+    let text = "partitions: [\
+        {name: default, queues: [], placementrules: [{name: user}, {name: test}, {name: fixed, value: rootfoo, create: true}]}, \
+        {name: gpu, queues: [], placementrules: [{name: tag}, {name: test}]}, \
+        {name: fine, queues: [], placementrules: [{name: provided}]}]\n---\nchecksum: x\n";
+    let verdict = judge(text, &[]);
+    assert_eq!(
+        verdict.hazards,
+        [
+            Hazard::RulePanics { partition: "default".to_owned(), rule: 1 },
+            Hazard::RulePanics { partition: "default".to_owned(), rule: 2 },
+            Hazard::StartsWithoutRules {
+                partition: "gpu".to_owned(),
+                reason: "a tag queue rule must have a tag name set".to_owned(),
+            },
+            Hazard::TextIgnored,
+            Hazard::ChecksumMarker,
+        ]
+    );
+    let said: Vec<_> =
+        verdict.hazards.iter().chain(&[Hazard::DefaultConfig]).map(ToString::to_string).collect();
+    assert_eq!(
+        said,
+        [
+            "placement rule no. #1 of partition default would crash the scheduler",
+            "placement rule no. #2 of partition default would crash the scheduler",
+            "partition gpu would start without placement rules: a tag queue rule must have a tag name set",
+            "text behind the first document is not read",
+            "the text contains `checksum: `",
+            "the text is empty, so the built-in configuration is in force",
+        ]
+    );
+}
+
+#[test]
+fn an_error_is_not_told_again_when_a_finding_within_it_says_the_same() {
+    let (before, whole, part, behind) =
+        (Span::new(0, 12), Span::new(10, 20), Span::new(12, 20), Span::new(15, 25));
+    let found = |code, message: &str, at| Diagnostic::error(code, message).at(at);
+    let acl = || found(codes::ACL_STRICT, "multiple spaces", whole);
+    let template = || found(codes::TEMPLATE, "creation failed: \ninvalid suffix", whole);
+    let warning = Diagnostic::warning(codes::ACL_TAG, "a tag").at(part);
+    for (finding, error, added) in [
+        // Whatever is wrong with an ACL is its own finding.
+        (found(codes::ACL_TAG, "a blank too many", part), acl(), false),
+        (found(codes::ACL_TAG, "a blank too many", whole), acl(), false),
+        (found(codes::ACL_TAG, "a blank too many", before), acl(), true),
+        (found(codes::ACL_TAG, "a blank too many", behind), acl(), true),
+        (Diagnostic::error(codes::ACL_TAG, "a blank too many"), acl(), true),
+        (warning, acl(), true),
+        // Of anything else there is less around it.
+        (found(codes::TEMPLATE, "invalid suffix", whole), template(), false),
+        (found(codes::TEMPLATE, "invalid suffix", behind), template(), true),
+        (found(codes::TEMPLATE, "invalid quantity", whole), template(), true),
+        (found(codes::QUANTITY, "invalid suffix", whole), template(), true),
+    ] {
+        let mut findings = vec![finding.clone()];
+        lint::add(&mut findings, error.clone());
+        let expected = if added { vec![finding, error] } else { vec![finding] };
+        assert_eq!(findings, expected);
+    }
+}
+
+#[test]
+fn a_filter_tells_each_name_that_it_ignores() {
+    let text = "partitions: [{queues: [], placementrules: [{name: user, filter: {users: [a, 'b.*', c/d, 'e f'], groups: [g, c/d, h]}}]}]\n";
+    let verdict = verdict(text, ACTIVE);
+    let expression = Some("a regular expression works only when it is alone in the list");
+    let found: Vec<_> = verdict
+        .diagnostics
+        .iter()
+        .map(|finding| {
+            let at = finding.span.unwrap();
+            (finding.message.as_str(), text.get(at.start..at.end).unwrap(), finding.help.as_deref())
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("the filter ignores `b.*`, which is no user name", "'b.*'", expression),
+            ("the filter ignores `e f`, which is no user name", "'e f'", None),
+            ("the filter ignores `c/d`, which is no group name", "c/d", None),
+        ]
+    );
+}
+
+#[test]
+fn only_resources_of_a_nested_root_are_told_as_not_read() {
+    let nested = |queue: &str| {
+        format!("partitions: [{{queues: [{{name: root, queues: [{{name: a, queues: [{queue}]}}]}}]}}]\n")
+    };
+    for (text, expected) in [
+        (nested("{name: root}"), vec![]),
+        (nested("{name: b, resources: {max: {a: 1}}}"), vec![]),
+        (nested("{name: root, resources: {guaranteed: {a: 1}}}"), vec![(3036, Severity::Warning)]),
+        // The top one is refused for them.
+        (
+            "partitions: [{queues: [{name: root, resources: {max: {a: 1}}}]}]\n".to_owned(),
+            vec![(3003, Severity::Error)],
+        ),
+    ] {
+        assert_eq!(codes_of(&text), expected, "{text}");
+    }
+}
+
+#[test]
+fn findings_point_at_the_name_of_what_is_wrong_or_at_all_of_it() {
+    let queues = |queues: &str| format!("partitions: [{{queues: [{{name: root, queues: [{queues}]}}]}}]\n");
+    let rule = |rule: &str| format!("partitions: [{{queues: [], placementrules: [{rule}]}}]\n");
+    let limit = |limit: &str| format!("partitions: [{{queues: [{{name: root, limits: [{limit}]}}]}}]\n");
+    for (text, code, place) in [
+        (queues("{name: a}, {name: A}"), codes::QUEUE_DUPLICATE, "A"),
+        (queues("{name: a}, {maxapplications: 1}"), codes::QUEUE_NAME, "{maxapplications: 1}"),
+        ("partitions: [{queues: []}, {name: gpu}]\n".to_owned(), codes::QUEUES_MISSING, "gpu"),
+        ("partitions: [{limits: []}]\n".to_owned(), codes::QUEUES_MISSING, "{limits: []}"),
+        (rule("{name: user}, {name: 'un known'}"), codes::RULE, "'un known'"),
+        (rule("{name: user}, {create: true}"), codes::RULE, "{create: true}"),
+        (limit("{limit: most, users: [a]}"), codes::LIMIT, "most"),
+        (limit("{users: [a]}"), codes::LIMIT, "{users: [a]}"),
+    ] {
+        let findings = judge(&text, &[]).diagnostics;
+        let finding = findings.iter().find(|finding| finding.code == code).expect(&text);
+        let at = finding.span.unwrap();
+        assert_eq!(text.get(at.start..at.end), Some(place), "{text}");
+    }
+}
+
+/// Go's `reflect.DeepEqual` of the two lists.
+#[test]
+fn limits_of_the_partition_and_of_its_root_are_the_same_or_refused() {
+    let verdict_on = |partition: &str, root: &str| {
+        let text =
+            format!("partitions: [{{limits: [{partition}], queues: [{{name: root, limits: [{root}]}}]}}]\n");
+        verdict(&text, ACTIVE).validates
+    };
+    let refused = Err("partition limits and root queue limits are not equivalent".to_owned());
+    let base =
+        "{limit: l, users: [a], groups: [g], maxresources: {memory: 10, vcore: 2}, maxapplications: 3}";
+    let bare = "{groups: [g], maxapplications: 3}";
+    for (left, right) in [
+        (base, base),
+        (
+            base,
+            "{maxapplications: 0x3, maxresources: {vcore: '2', memory: \"10\"}, groups: [g], users:   [a], limit: l}",
+        ),
+        (bare, bare),
+        ("", base),
+        (base, ""),
+    ] {
+        assert_eq!(verdict_on(left, right), Ok(()), "{left} {right}");
+    }
+    for (from, to) in [
+        ("limit: l", "limit: m"),
+        ("users: [a]", "users: [b]"),
+        ("users: [a]", "users: [a, b]"),
+        ("groups: [g]", "groups: [h]"),
+        ("groups: [g], ", ""),
+        ("memory: 10", "memory: 11"),
+        ("memory: 10", "gpu: 10"),
+        (", vcore: 2", ""),
+        ("maxapplications: 3", "maxapplications: 4"),
+    ] {
+        let changed = base.replace(from, to);
+        assert_ne!(changed, base);
+        assert_eq!(verdict_on(base, &changed), refused, "{changed}");
+        assert_eq!(verdict_on(&changed, base), refused, "{changed}");
+    }
+    // What is not written is nil, and what is empty is not.
+    for empty in ["users: []", "maxresources: {}"] {
+        let written = format!("{{groups: [g], maxapplications: 3, {empty}}}");
+        assert_eq!(verdict_on(&written, &written), Ok(()), "{written}");
+        assert_eq!(verdict_on(bare, &written), refused, "{written}");
+    }
+    assert_eq!(verdict_on(&format!("{base}, {{users: [b], maxapplications: 1}}"), base), refused);
+}
+
 #[test]
 fn codes_are_unique() {
     let mut numbers: Vec<_> = CODES.iter().map(|code| code.number).collect();
@@ -311,6 +554,139 @@ fn work_is_bounded() {
     let verdict = verdict(&text, ACTIVE);
     assert_eq!(verdict.diagnostics[0].code, codes::TOO_LARGE);
     assert_eq!(verdict.config, None);
+}
+
+/// What `YuniKorn` says of one partition, nothing where it validates.
+fn refusal_of(partition: &str) -> String {
+    judge(&format!("partitions: [{{{partition}}}]\n"), ACTIVE).validates.err().unwrap_or_default()
+}
+
+#[test]
+fn a_limit_is_not_wider_than_those_of_the_queues_above() {
+    let sue = |bound: &str| format!("{{limit: l, users: [sue], {bound}}}");
+    let memory = |amount: u32| sue(&format!("maxresources: {{memory: {amount}}}"));
+    let applications = |most: u32| sue(&format!("maxapplications: {most}"));
+    let everyone = |amount: u32| format!("{{limit: l, users: ['*'], maxresources: {{memory: {amount}}}}}");
+    let groups = |names: &str, most: u32| format!("{{limit: l, groups: [{names}], maxapplications: {most}}}");
+    let nobody = String::new;
+    for ([root, a, b], expected) in [
+        ([memory(10), memory(10), memory(10)], ""),
+        (
+            [memory(10), memory(5), memory(7)],
+            "user sue max resource map[memory:7] of queue b is greater than immediate or ancestor parent maximum resource map[memory:5]",
+        ),
+        // What a queue does not name, the one above it still does.
+        (
+            [memory(10), sue("maxresources: {vcore: 1}"), memory(20)],
+            "user sue max resource map[memory:20] of queue b is greater than immediate or ancestor parent maximum resource map[memory:10 vcore:1000]",
+        ),
+        (
+            [memory(10), nobody(), memory(20)],
+            "user sue max resource map[memory:20] of queue b is greater than immediate or ancestor parent maximum resource map[memory:10]",
+        ),
+        ([applications(5), applications(5), applications(4)], ""),
+        (
+            [applications(5), applications(3), applications(4)],
+            "user sue max applications 4 of queue b is greater than immediate or ancestor parent max applications 3",
+        ),
+        (
+            [applications(5), memory(10), nobody()],
+            "user sue max applications 0 of queue a is greater than immediate or ancestor parent max applications 5",
+        ),
+        // None named is any number.
+        ([memory(10), sue("maxresources: {memory: 10}, maxapplications: 7"), nobody()], ""),
+        // Who is not named above is one of everyone there.
+        ([everyone(10), memory(10), memory(10)], ""),
+        (
+            [everyone(10), memory(11), nobody()],
+            "user sue max resource map[memory:11] of queue a is greater than wildcard maximum resource map[memory:10] of immediate or ancestor parent queue",
+        ),
+        (
+            [everyone(10), nobody(), memory(11)],
+            "user sue max resource map[memory:11] of queue b is greater than wildcard maximum resource map[memory:10] of immediate or ancestor parent queue",
+        ),
+        ([groups("devs, '*'", 2), groups("ops", 2), groups("ops", 1)], ""),
+        (
+            [groups("devs, '*'", 2), groups("ops", 3), nobody()],
+            "group ops max applications 3 of queue a is greater than wildcard max applications 2 of immediate or ancestor parent queue",
+        ),
+        ([format!("{}, {}", memory(20), everyone(10)), memory(15), nobody()], ""),
+        ([memory(10), everyone(20), nobody()], ""),
+        (
+            [everyone(10), everyone(11), nobody()],
+            "user * max resource map[memory:11] of queue a is greater than immediate or ancestor parent maximum resource map[memory:10]",
+        ),
+    ] {
+        let partition = format!(
+            "queues: [{{name: root, limits: [{root}], queues: [{{name: a, limits: [{a}], queues: [{{name: b, limits: [{b}]}}]}}]}}]"
+        );
+        assert_eq!(refusal_of(&partition), expected, "{partition}");
+    }
+}
+
+#[test]
+fn limits_of_the_partition_and_of_its_root_queue_are_the_same_ones() {
+    const DIFFER: &str = "partition limits and root queue limits are not equivalent";
+    let sue = "{limit: l, users: [sue], maxapplications: 1}";
+    let bob = "{limit: l, users: [bob], maxapplications: 1}";
+    let both = format!("{sue}, {bob}");
+    for (of_partition, of_root, expected) in [
+        (sue, sue, ""),
+        (&both, &both, ""),
+        (sue, "", ""),
+        ("", sue, ""),
+        (sue, bob, DIFFER),
+        (sue, &both, DIFFER),
+        (&both, sue, DIFFER),
+    ] {
+        let partition = format!("queues: [{{name: root, limits: [{of_root}]}}], limits: [{of_partition}]");
+        assert_eq!(refusal_of(&partition), expected, "{partition}");
+    }
+}
+
+#[test]
+fn what_is_as_large_as_its_bound_is_not_refused() {
+    let limited = |most: u32| {
+        format!(
+            "queues: [{{name: a, maxapplications: 3, limits: [{{limit: l, users: [sue], maxapplications: {most}}}]}}]"
+        )
+    };
+    let nested = |most: u32| {
+        format!("queues: [{{name: a, maxapplications: 3, queues: [{{name: b, maxapplications: {most}}}]}}]")
+    };
+    let weighed =
+        |weight: &str| format!("queues: [], nodesortpolicy: {{resourceweights: {{gpu: {weight}}}}}");
+    for (partition, expected) in [
+        (limited(3), ""),
+        (limited(4), "invalid MaxApplications settings for limit l exceed current the queue MaxApplications"),
+        (nested(3), ""),
+        (nested(4), "parent maxApplications must be larger than child maxApplications"),
+        (weighed("0"), ""),
+        (weighed("-0.5"), "negative resource weight for gpu is not allowed"),
+    ] {
+        assert_eq!(refusal_of(&partition), expected, "{partition}");
+    }
+}
+
+#[test]
+fn the_level_of_a_duplicate_queue_is_told() {
+    let twins = "{name: x}, {name: X}".to_owned();
+    let below = |queues: &String| Some(format!("{{name: a, queues: [{queues}]}}"));
+    for (level, queues) in (1..=3).zip(std::iter::successors(Some(twins), below)) {
+        assert_eq!(
+            refusal_of(&format!("queues: [{{name: root, queues: [{queues}]}}]")),
+            format!("duplicate child name found with name 'X', level {level}")
+        );
+    }
+}
+
+#[test]
+fn what_hides_a_change_is_pointed_at() {
+    let text = "partitions: [{queues: []}] # checksum: x\n";
+    let findings = verdict(text, ACTIVE).diagnostics;
+    let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+    let span = finding.span.unwrap();
+    assert_eq!((finding.code, text.get(span.start..span.end)), (codes::CHECKSUM, Some("checksum: ")));
 }
 
 /// A text with pieces of others in it, cut anywhere.

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::desired::{self, Desired, Pair};
 use super::object::{Content, Kind, Mirror, Rule, Standing, Subject};
+use super::report::{Question, finding};
 use super::steps::{Action, MAX_STEPS, Step, next};
 use crate::access::Tree;
 use crate::access::check::decide;
@@ -15,6 +16,11 @@ use crate::access::testing::{QUEUES, any_identity, any_tree, people, tree};
 use crate::access::tree::Located;
 use crate::model::identity::Identity;
 use crate::model::right::Right;
+use crate::plan::conditions::Condition;
+use crate::plan::snapshot::{
+    ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, WriteFailure, YUNIKORN_CONFIGS,
+};
+use crate::plan::{Plan, plan};
 
 const OWNER: &str = "uid-config";
 
@@ -356,4 +362,241 @@ fn who_loses_a_right_does_not_wait_for_those_who_get_one() {
     let left = BTreeSet::from([Subject::User("u".to_owned())]);
     assert_eq!((first.kind, &first.action), (Kind::Binding, &Action::Subjects(left)));
     assert_eq!(steps.len(), MAX_STEPS);
+}
+
+#[test]
+fn as_much_as_fits_is_in_it_to_the_last_byte() {
+    const LEVELS: usize = 16;
+    let queues: String = (0..1080).map(|number| format!("{{name: q{number:04}}}, ")).collect();
+    let with = |last: &str| {
+        let mut below = format!("{queues}{{name: z, submitacl: '{last}'}}");
+        for level in (0..LEVELS).rev() {
+            let name = if level == 0 { "root" } else { "a" };
+            below = format!("{{name: {name}, submitacl: u, adminacl: u, queues: [{below}]}}");
+        }
+        let text = format!("partitions: [{{name: default, queues: [{below}]}}]");
+        desired::of(&crate::access::testing::parsed(&text), None)
+    };
+    let size = |desired: &Desired| -> usize {
+        let rules = desired.pairs.values().flat_map(|pair| &pair.rules);
+        let queues = rules.flat_map(|rule| &rule.names).map(String::len);
+        let subjects = desired.pairs.values().flat_map(|pair| &pair.subjects).map(|of| of.name().len());
+        // Each name costs something beside itself.
+        queues.chain(subjects).map(|len| len + 80).sum()
+    };
+    let room = (8 << 20) - size(&with("v"));
+    let full = with(&"v".repeat(1 + room));
+    assert_eq!((size(&full), &full.left_out), (8 << 20, &None));
+    assert_eq!(full.pairs.len(), 2 * LEVELS + 1);
+    let over = with(&"v".repeat(2 + room));
+    let last = format!("the submitacl of queue `root{}.z`", ".a".repeat(LEVELS - 1));
+    assert_eq!((over.pairs.len(), over.left_out), (2 * LEVELS, Some(last)));
+}
+
+#[test]
+fn who_stays_keeps_the_binding_while_its_role_allows_only_what_the_mirror_may_hand_on() {
+    let old =
+        desired::of(&tree(&[("root", "", ""), ("root.prod", "u,v", ""), ("root.prod.etl", "", "")]), None);
+    let new = desired::of(&tree(&[("root", "", ""), ("root.prod", "u", "")]), None);
+    let name = "queuewarden:mirror:submit:root.prod";
+    let narrowed = |change: &dyn Fn(&mut Rule)| {
+        let mut mirror = standing(&old);
+        let role = Arc::make_mut(mirror.roles.get_mut(name).unwrap());
+        let Content::Role(rules) = &mut role.content else { panic!("{role:?}") };
+        change(&mut rules[0]);
+        let steps = next(&mirror, &new, OWNER);
+        let [step] = steps.as_slice() else { panic!("{steps:?}") };
+        assert_eq!((step.kind, step.name.as_str()), (Kind::Binding, name));
+        step.action.clone()
+    };
+    let words = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let stay = Action::Subjects(BTreeSet::from([Subject::User("u".to_owned())]));
+    assert_eq!(narrowed(&|_| ()), stay);
+    assert_eq!(narrowed(&|rule| rule.verbs = words(&["administer"])), stay);
+    assert_eq!(narrowed(&|rule| rule.verbs = words(&["use", "delete"])), Action::Delete);
+    assert_eq!(narrowed(&|rule| rule.resources = words(&["queueacls"])), Action::Delete);
+    assert_eq!(narrowed(&|rule| rule.groups = words(&["*"])), Action::Delete);
+    assert_eq!(narrowed(&|rule| rule.groups = words(&[""])), Action::Delete, "queues of no group");
+}
+
+#[test]
+fn kinds_are_called_as_kubernetes_calls_them() {
+    assert_eq!([Kind::Role, Kind::Binding].map(Kind::name), ["ClusterRole", "ClusterRoleBinding"]);
+}
+
+/// A text in which these may submit to `root.prod`.
+fn prod(submit: &str) -> String {
+    crate::access::testing::text(&[("root", "", ""), ("root.prod", submit, "")])
+}
+
+/// A cluster that runs this text, and is to have a mirror that is not there yet.
+fn cluster(text: &str) -> Snapshot {
+    let output = ConfigMapState {
+        name: YUNIKORN_CONFIGS.to_owned(),
+        data: [("queues.yaml".to_owned(), text.to_owned())].into(),
+        ..ConfigMapState::default()
+    };
+    let meta = Meta { name: "default".to_owned(), uid: OWNER.to_owned(), generation: 1, ..Meta::default() };
+    Snapshot {
+        config: Some(Entry {
+            meta,
+            spec: Ok(ConfigSpec { rbac_mirror: true, ..ConfigSpec::default() }),
+            in_force: None,
+        }),
+        output: Some(Arc::new(output)),
+        mirror: Some(Mirror { synced: true, ..Mirror::default() }),
+        ..Snapshot::empty("2026-06-01T12:00:00Z".parse().unwrap())
+    }
+}
+
+fn turn(snapshot: &mut Snapshot, on: bool) {
+    snapshot.config.as_mut().unwrap().spec.as_mut().unwrap().rbac_mirror = on;
+}
+
+fn mirror(snapshot: &mut Snapshot) -> &mut Mirror {
+    snapshot.mirror.as_mut().unwrap()
+}
+
+/// The status becomes what the object says of itself.
+fn remember(snapshot: &mut Snapshot, plan: &Plan) {
+    snapshot.config.as_mut().unwrap().meta.conditions.clone_from(&plan.config.as_ref().unwrap().conditions);
+}
+
+/// The cluster once all steps are done.
+fn done(mut snapshot: Snapshot) -> Snapshot {
+    for _ in 0..10 {
+        let plan = plan(&snapshot);
+        for step in &plan.mirror.steps {
+            apply(mirror(&mut snapshot), step);
+        }
+        remember(&mut snapshot, &plan);
+    }
+    assert_eq!(plan(&snapshot).mirror.steps, [], "it comes to an end");
+    snapshot
+}
+
+/// The users whom the binding of `root.prod` names.
+fn users(snapshot: &Snapshot) -> Vec<&str> {
+    let binding = snapshot.mirror.as_ref().unwrap().bindings.get("queuewarden:mirror:submit:root.prod");
+    match binding.map(|binding| &binding.content) {
+        None => Vec::new(),
+        Some(Content::Binding(subjects)) => subjects.iter().map(Subject::name).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// `status/reason` of condition `Mirrored`, and what it says.
+fn told(plan: &Plan) -> (String, &str) {
+    let conditions = &plan.config.as_ref().unwrap().conditions;
+    let mirrored = conditions.iter().find(|condition| condition.type_ == "Mirrored");
+    mirrored.map_or(("-".to_owned(), ""), |Condition { status, reason, message, .. }| {
+        (format!("{}/{reason}", status.as_str()), message.as_str())
+    })
+}
+
+#[test]
+fn only_what_the_text_and_the_scheduler_both_grant_is_mirrored() {
+    let mut snapshot = cluster(&prod("u,v"));
+    assert_eq!(users(&done(snapshot.clone())), ["u", "v"], "of a scheduler that nobody asks");
+    snapshot.observed.loaded_text = Some(prod("u,w"));
+    let between = done(snapshot.clone());
+    assert_eq!(users(&between), ["u"]);
+    snapshot = between;
+    snapshot.observed.loaded_text = Some(prod("u,v"));
+    assert_eq!(users(&done(snapshot.clone())), ["u", "v"]);
+    snapshot.observed.loaded_text = Some("partitions: [{name: default, queues: [{name: root}]}]".to_owned());
+    assert_eq!(users(&done(snapshot)), [""; 0]);
+}
+
+#[test]
+fn a_text_that_is_refused_leaves_the_mirror_to_what_runs() {
+    let mut snapshot = done(cluster(&prod("u,v")));
+    Arc::make_mut(snapshot.output.as_mut().unwrap()).data.insert("queues.yaml".to_owned(), prod("u  v"));
+    let unknown = plan(&snapshot);
+    assert_eq!(unknown.mirror.steps, []);
+    let (mirrored, message) = told(&unknown);
+    assert_eq!(mirrored, "Unknown/ConfigNotReady");
+    assert!(message.contains("so the mirror stays as it is: "), "{message}");
+    snapshot.observed.loaded_text = Some(prod("u"));
+    assert_eq!(users(&done(snapshot)), ["u"]);
+}
+
+#[test]
+fn nothing_is_done_to_what_cannot_be_seen() {
+    let mut snapshot = cluster(&prod("u"));
+    assert_eq!(plan(&snapshot).mirror.steps.len(), 1);
+    mirror(&mut snapshot).synced = false;
+    let unread = plan(&snapshot);
+    assert_eq!(unread.mirror.steps, []);
+    assert_eq!(told(&unread).0, "Unknown/Pending");
+
+    mirror(&mut snapshot).synced = true;
+    mirror(&mut snapshot).problem = Some("clusterroles is forbidden".to_owned());
+    let forbidden = plan(&snapshot);
+    assert_eq!(forbidden.mirror.steps, []);
+    let (mirrored, message) = told(&forbidden);
+    assert_eq!(mirrored, "False/Forbidden");
+    assert!(
+        message.contains("rbacMirror: Disabled") && message.ends_with(": clusterroles is forbidden"),
+        "{message}"
+    );
+
+    remember(&mut snapshot, &forbidden);
+    turn(&mut snapshot, false);
+    let off = plan(&snapshot);
+    assert_eq!(told(&off).0, "False/Forbidden", "there may be one");
+    assert!(told(&off).1.contains("kubectl delete clusterrolebindings,clusterroles"), "{}", told(&off).1);
+
+    snapshot.mirror = None;
+    let unseen = plan(&snapshot);
+    assert_eq!((unseen.mirror.steps.as_slice(), told(&unseen).0.as_str()), (&[][..], "-"));
+}
+
+#[test]
+fn it_is_told_from_the_first_step_until_it_has_gone() {
+    let mut snapshot = cluster(&prod("u"));
+    let first = plan(&snapshot);
+    assert_eq!(first.mirror.owner, OWNER);
+    assert_eq!(told(&first), ("False/Pending".to_owned(), "the mirror is being written"));
+    snapshot = done(snapshot);
+    let text = "the ACLs of partition `default` stand in 1 ClusterRoles";
+    assert_eq!(told(&plan(&snapshot)), ("True/Mirrored".to_owned(), text));
+    turn(&mut snapshot, false);
+    assert_eq!(told(&plan(&snapshot)), ("False/Pending".to_owned(), "it is being removed"));
+    snapshot = done(snapshot);
+    assert_eq!((users(&snapshot), snapshot.mirror.as_ref().unwrap().roles.len()), (Vec::new(), 0));
+    assert_eq!(told(&plan(&snapshot)).0, "-");
+    // Where there never was one, its other conditions make none.
+    assert_ne!(snapshot.config.as_ref().unwrap().meta.conditions.len(), 0);
+    mirror(&mut snapshot).problem = Some("clusterroles is forbidden".to_owned());
+    assert_eq!(told(&plan(&snapshot)).0, "-");
+}
+
+#[test]
+fn why_the_last_step_failed_and_what_has_no_room_is_told() {
+    let mut snapshot = cluster(&prod("u"));
+    let failures = [
+        (WriteFailure::Forbidden("no".to_owned()), "False/Forbidden", "apply manifests/rbac-mirror: no"),
+        (WriteFailure::Rejected("no".to_owned()), "False/RejectedByAdmission", "no"),
+        (WriteFailure::Transient("no".to_owned()), "False/Pending", "no"),
+    ];
+    for (failure, expected, message) in failures {
+        snapshot.observed.mirror_failure = Some(failure);
+        let failed = plan(&snapshot);
+        assert_eq!(told(&failed).0, expected);
+        assert!(told(&failed).1.ends_with(message), "{}", told(&failed).1);
+        assert_eq!(failed.mirror.steps.len(), 1, "it is tried again");
+    }
+    let full =
+        Ok(Desired { left_out: Some("the submitacl of queue `root.z`".to_owned()), ..Desired::default() });
+    let mirror = Mirror { synced: true, ..Mirror::default() };
+    let question = Question { on: true, was: true, mirror: &mirror, desired: &full, steps: 0, failure: None };
+    let found = finding(&question).unwrap();
+    assert_eq!((found.status.as_str(), found.reason.as_str()), ("False", "TooLarge"));
+    assert!(
+        found.message.contains("full: the submitacl of queue `root.z` and those after"),
+        "{}",
+        found.message
+    );
+    assert_eq!(finding(&Question { on: false, ..question }), None, "there is to be none");
 }

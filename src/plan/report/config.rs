@@ -110,3 +110,37 @@ pub(in crate::plan) fn status(
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::conditions::Status;
+
+    #[test]
+    fn a_mirror_that_is_to_go_is_told_and_keeps_nothing_from_being_ready() {
+        let of = |to_be: bool| {
+            let mirrored = Finding::no(Type::Mirrored, Reason::Forbidden, "no");
+            let found = findings(
+                Finding::yes(Type::BaseResolved, Reason::BaseResolved, ""),
+                Finding::yes(Type::Applied, Reason::Applied, ""),
+                None,
+                Some((mirrored, to_be)),
+                None,
+            );
+            found
+                .into_iter()
+                .map(|finding| (finding.type_, finding.status, finding.reason))
+                .collect::<Vec<_>>()
+        };
+        let with = |ready| {
+            [
+                (Type::BaseResolved, Status::True, Reason::BaseResolved),
+                (Type::Applied, Status::True, Reason::Applied),
+                (Type::Mirrored, Status::False, Reason::Forbidden),
+                ready,
+            ]
+        };
+        assert_eq!(of(true), with((Type::Ready, Status::False, Reason::Forbidden)));
+        assert_eq!(of(false), with((Type::Ready, Status::True, Reason::Ready)));
+    }
+}

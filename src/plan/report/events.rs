@@ -161,4 +161,26 @@ mod tests {
             );
         }
     }
+
+    #[test]
+    fn another_status_is_told_and_another_reason_as_well() {
+        for (status, reason, told) in [
+            (Status::False, Reason::Pending, 0),
+            (Status::False, Reason::Invalid, 1),
+            (Status::Unknown, Reason::Pending, 1),
+            (Status::True, Reason::Ready, 1),
+        ] {
+            let before = Condition {
+                type_: Type::Ready.to_string(),
+                status,
+                reason: reason.to_string(),
+                message: "before".into(),
+                observed_generation: 1,
+                last_transition: jiff::Timestamp::UNIX_EPOCH,
+            };
+            let now = Finding::no(Type::Ready, Reason::Pending, "is being written");
+            let events = transitions(&subject(), &[before], &[now], OF_OBJECTS);
+            assert_eq!(events.len(), told, "{status:?} {reason}");
+        }
+    }
 }

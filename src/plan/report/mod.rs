@@ -91,3 +91,27 @@ fn with_warnings(mut message: String, warnings: &[Diagnostic]) -> String {
     }
     message
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::acl;
+
+    #[test]
+    fn people_are_named_and_of_many_some() {
+        let many = |count| (0..count).map(|n| format!("u{n}")).collect::<Vec<_>>().join(",");
+        let ten = "u0, u1, u2, u3, u4, u5, u6, u7, u8, u9";
+        for (text, expected) in [
+            ("", "nobody".to_owned()),
+            ("*", "everyone".to_owned()),
+            ("sue", "user sue".to_owned()),
+            ("sue,bob", "users bob, sue".to_owned()),
+            (" dev", "group dev".to_owned()),
+            ("sue dev,qa", "user sue and groups dev, qa".to_owned()),
+            (&many(10), format!("users {ten}")),
+            (&format!("{},v", many(10)), format!("users {ten} and 1 more")),
+        ] {
+            assert_eq!(people(&acl::parse(text).unwrap()), expected, "{text}");
+        }
+    }
+}

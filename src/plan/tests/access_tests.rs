@@ -162,3 +162,30 @@ fn a_test_is_written_whether_it_holds_or_not_unless_it_is_none() {
     let invalid = ask(AccessTest { spec: Err(wrong), ..test("a", Enforcement::Block, &[], &[]) });
     assert!(invalid.refusal.is_some());
 }
+
+#[test]
+fn what_cannot_be_decided_is_no_failure_and_comes_after_those() {
+    // Nobody here knows whom LDAP puts into which groups.
+    let ldap = BASE.replace("name: default\n", "name: default\n    usergroupresolver: {type: ldap}\n");
+    let mut snapshot = cluster(&ldap);
+    snapshot.access_tests = vec![
+        test("unknown", Enforcement::Report, &["root.prod"], &["root.test"]),
+        test("both", Enforcement::Report, &["root.prod", "root.gone"], &[]),
+    ];
+    let plan = settled(&snapshot).plan;
+    assert_eq!(
+        conditions(&plan, "unknown"),
+        ["Accepted=True/Accepted", "Passing=Unknown/Undecided", "Ready=Unknown/Undecided"]
+    );
+    let unknown = message(&plan, "unknown", "Passing");
+    assert!(unknown.starts_with("2 of 2 checks cannot be decided: case 1: "), "{unknown}");
+    assert!(
+        unknown.contains("root.prod") && unknown.ends_with("write the groups of the subject"),
+        "{unknown}"
+    );
+    assert_eq!(conditions(&plan, "both")[1], "Passing=False/Failing");
+    let both = message(&plan, "both", "Passing");
+    assert!(both.starts_with("1 of 2 checks do not hold: case 1: ") && both.contains("root.gone"), "{both}");
+    let failures = &plan.access_tests["both"].rest.failures;
+    assert!(failures[0].contains("root.gone") && failures[1].contains("root.prod"), "{failures:?}");
+}

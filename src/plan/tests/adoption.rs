@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::model::admission::BYPASS_AUTH;
 use crate::plan::budget;
+use crate::plan::simulate::enforced;
 
 /// A cluster whose output key was written by `manager`.
 fn foreign(manager: &str, live: &str) -> Snapshot {
@@ -20,6 +22,7 @@ fn someone_elses_key_is_left_alone_and_named() {
     );
     let settled = settled(&snapshot);
     assert_eq!(settled.snapshot.output, snapshot.output);
+    assert!(!settled.written && !settled.applied() && !settled.only_observes());
     assert_eq!(config_condition(&settled.plan, "Applied"), "False/FieldConflict");
     let message = config_message(&settled.plan, "Applied");
     assert!(message.contains("\"argocd-controller\" (Update)") && message.contains("Import"), "{message}");
@@ -33,6 +36,31 @@ fn other_keys_stay() {
     let settled = settled(&snapshot);
     assert_eq!(settled.snapshot.output.as_deref().unwrap().data["log.level"], "DEBUG");
     assert_eq!(config_condition(&settled.plan, "Ready"), "True/Ready");
+    assert!(settled.written && settled.applied() && !settled.only_observes());
+    assert!(!super::settled(&settled.snapshot).written, "there is nothing left to write");
+}
+
+#[test]
+fn the_annotation_names_all_keys_of_ours_and_is_written_when_they_change() {
+    const BOTH: &str = "admissionController.accessControl.bypassAuth,queues.yaml";
+    let annotation = |keys: &str| BTreeMap::from([(MANAGED_KEYS.to_string(), keys.to_string())]);
+    let mut snapshot = cluster(BASE);
+    snapshot.output = Some(map(YUNIKORN_CONFIGS, &[("log.level", "DEBUG")]));
+    snapshot.policies =
+        vec![entry("p", AdmissionPolicySpec { bypass_auth: Some(true), ..AdmissionPolicySpec::default() })];
+    assert_eq!(plan(&snapshot).write.unwrap().annotations, annotation(BOTH));
+
+    let mut more = settled(&snapshot).snapshot;
+    let mut less = more.clone();
+    more.queue_acls = vec![submit("a", "root.prod", "ann")];
+    let write = plan(&more).write.unwrap();
+    assert_eq!(write.data.keys().collect::<Vec<_>>(), [KEY]);
+    assert_eq!(write.annotations, BTreeMap::new(), "they are what they were");
+    assert!(!write.reassert && !write.repair);
+    assert_eq!(settled(&more).snapshot.output.unwrap().annotations, annotation(BOTH));
+
+    less.policies.clear();
+    assert_eq!(plan(&less).write.unwrap().annotations, annotation(KEY));
 }
 
 #[test]
@@ -47,7 +75,15 @@ fn import_makes_the_live_text_the_base_and_loses_nothing() {
     assert_eq!(first.write, None, "the base comes first");
     let base = first.import.unwrap();
     assert_eq!((base.name.as_str(), base.data[KEY].as_str()), (YUNIKORN_DEFAULTS, live));
+    assert_eq!(base.annotations[IMPORTED_FROM], "yunikorn/yunikorn-configs");
     let settled = settled(&snapshot);
+    assert_eq!(settled.created[0], base);
+    let made = settled.snapshot.base.as_deref().unwrap();
+    assert_eq!(
+        (made.name.as_str(), made.owners[KEY][0].manager.as_str()),
+        (YUNIKORN_DEFAULTS, FIELD_MANAGER)
+    );
+    assert_eq!(settled.snapshot.defaults.as_deref(), Some(made), "YuniKorn reads it too");
     assert_eq!(submit_of(&settled.snapshot, "root.old"), "ann");
     assert!(text(&settled.snapshot).contains("# ours since 2021\n"));
     assert_eq!(config_condition(&settled.plan, "Ready"), "True/Ready");
@@ -62,8 +98,24 @@ fn import_also_makes_a_base_of_another_name() {
     snapshot.base = None;
     let settled = settled(&snapshot);
     assert_eq!(settled.snapshot.base.as_deref().unwrap().data[KEY], BASE);
+    assert_eq!(settled.snapshot.base.as_deref().unwrap().name, "yunikorn-queues");
+    assert_eq!(settled.snapshot.defaults, snapshot.defaults, "YuniKorn does not read it");
     assert_eq!(config_condition(&settled.plan, "Ready"), "True/Ready");
     assert_at_rest(&settled);
+}
+
+#[test]
+fn an_import_that_only_observe_puts_off_is_announced() {
+    let mut snapshot = foreign("kubectl-edit", BASE);
+    spec(&mut snapshot).adoption = Adoption::Import;
+    spec(&mut snapshot).base_config_map = "yunikorn-queues".into();
+    spec(&mut snapshot).mode = Mode::Observe;
+    snapshot.base = None;
+    let announced = settled(&snapshot);
+    assert_eq!(config_condition(&announced.plan, "Applied"), "False/ObserveMode");
+    assert_eq!(config_condition(&announced.plan, "Ready"), "False/BaseNotFound");
+    assert!(announced.only_observes() && announced.created.is_empty());
+    assert!(settle(enforced(&snapshot)).applied());
 }
 
 #[test]
@@ -136,6 +188,7 @@ fn observe_writes_nothing_and_says_what_it_would() {
     snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
     let settled = settled(&snapshot);
     assert!(settled.snapshot.output.is_none());
+    assert!(settled.only_observes() && !settled.applied() && !settled.written);
     assert_eq!(config_condition(&settled.plan, "Applied"), "False/ObserveMode");
     assert_eq!(acl_condition(&settled.plan, "a", "Ready"), "False/ObserveMode");
     assert!(settled.plan.rendered.unwrap().text.contains("'ann'"));
@@ -233,5 +286,92 @@ fn a_write_that_fails_is_told_and_tried_again() {
 fn a_missing_output_key_with_an_open_default_is_fail_open() {
     let mut snapshot = cluster(&BASE.replace("- name: root\n", "- name: root\n        submitacl: '*'\n"));
     spec(&mut snapshot).mode = Mode::Observe;
-    assert_eq!(config_condition(&plan(&snapshot), "FailOpen"), "True/OutputMissing");
+    let plan = plan(&snapshot);
+    assert_eq!(config_condition(&plan, "FailOpen"), "True/OutputMissing");
+    assert_eq!(
+        config_message(&plan, "FailOpen"),
+        "everyone may submit to every queue of partition `default`: the output has no key `queues.yaml`, and in \
+         yunikorn-defaults the root queue's ACL is `*`"
+    );
+}
+
+#[test]
+fn an_open_text_says_how_to_close_it_and_an_empty_one_is_not_missing() {
+    let open = foreign("helm", "partitions: [{name: default, queues: [{name: root, submitacl: '*'}]}]");
+    let (open, empty) = (plan(&open), plan(&foreign("helm", "")));
+    for plan in [&open, &empty] {
+        assert_eq!(config_condition(plan, "FailOpen"), "True/RootAllowsEveryone");
+    }
+    let what = "everyone may submit to every queue of partition `default`: the root queue's ACL is `*`";
+    let how = "; close it in the base, or with a QueueAcl for `root`";
+    assert_eq!(config_message(&open, "FailOpen"), format!("{what}{how}"));
+    assert_eq!(config_message(&empty, "FailOpen"), what);
+}
+
+#[test]
+fn only_a_base_that_was_made_of_this_output_takes_its_key_over() {
+    for (origin, taken) in
+        [("yunikorn/yunikorn-configs", true), ("yunikorn/other", false), ("other/yunikorn-configs", false)]
+    {
+        let mut snapshot =
+            foreign("helm", "# theirs\npartitions: [{name: default, queues: [{name: root}]}]\n");
+        spec(&mut snapshot).adoption = Adoption::Import;
+        let base = Arc::make_mut(snapshot.base.as_mut().unwrap());
+        base.annotations.insert(IMPORTED_FROM.into(), origin.into());
+        let plan = plan(&snapshot);
+        assert_eq!(plan.write.is_some_and(|write| write.data.contains_key(KEY)), taken, "{origin}");
+        let copied = plan.backup.is_some_and(|backup| backup.data[KEY].starts_with("# theirs\n"));
+        assert_eq!(copied, taken, "{origin}");
+    }
+}
+
+#[test]
+fn a_key_of_a_policy_is_not_imported_and_is_forced_whatever_the_queues() {
+    let live = BASE.replace("name: test", "name: other");
+    let mut snapshot = foreign("helm", &live);
+    let output = [(KEY, live.as_str()), (BYPASS_AUTH, "true")];
+    snapshot.output = Some(owned_by(map(YUNIKORN_CONFIGS, &output), "helm"));
+    let policy = AdmissionPolicySpec { bypass_auth: Some(false), ..AdmissionPolicySpec::default() };
+    snapshot.policies = vec![entry("p", policy)];
+    spec(&mut snapshot).adoption = Adoption::Import;
+    let left = plan(&snapshot);
+    assert_eq!((&left.write, &left.import), (&None, &None));
+    assert_eq!(
+        config_message(&left, "Applied"),
+        format!(
+            "key `{BYPASS_AUTH}` of ConfigMap yunikorn/yunikorn-configs belongs to \"helm\" (Update); Import hands over \
+             the queue tree only; remove the key there"
+        )
+    );
+
+    spec(&mut snapshot).adoption = Adoption::Force;
+    let taken = plan(&snapshot);
+    assert_eq!(taken.write.as_ref().unwrap().data, [(BYPASS_AUTH.into(), Some("false".into()))].into());
+    assert_eq!(taken.backup.as_ref().unwrap().data, [(BYPASS_AUTH.into(), "true".into())].into());
+    assert!(config_message(&taken, "Applied").contains("lacks queues that are live: `root.other`"));
+}
+
+#[test]
+fn while_nothing_can_be_rendered_the_base_is_what_is_told() {
+    let mut broken = foreign("helm", BASE);
+    spec(&mut broken).adoption = Adoption::Import;
+    broken.defaults = Some(map(YUNIKORN_DEFAULTS, &[(KEY, "partitions: 1\n")]));
+    broken.base.clone_from(&broken.defaults);
+    let mut missing = foreign("helm", BASE);
+    spec(&mut missing).base_config_map = "tree".into();
+    missing.base = None;
+    let mut forced = missing.clone();
+    spec(&mut forced).adoption = Adoption::Force;
+    for (snapshot, why) in [
+        (broken, "ConfigMap yunikorn/yunikorn-defaults, key queues.yaml: QW"),
+        (missing, "ConfigMap yunikorn/tree does not exist; create it"),
+        (forced, "ConfigMap yunikorn/tree does not exist; create it"),
+    ] {
+        let plan = plan(&snapshot);
+        assert_eq!(config_condition(&plan, "Applied"), "False/ConfigNotReady", "{why}");
+        let start = format!("nothing is written, what is live stays: {why}");
+        let message = config_message(&plan, "Applied");
+        assert!(message.starts_with(&start), "{message}");
+        assert_eq!((&plan.write, &plan.import, &plan.backup), (&None, &None, &None));
+    }
 }

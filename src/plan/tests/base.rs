@@ -175,7 +175,11 @@ fn too_large_is_refused_and_nearly_too_large_is_told() {
     let near = settled(&cluster(&padded(910 * 1024)));
     assert_eq!(config_condition(&near.plan, "Applied"), "True/Applied");
     assert!(config_message(&near.plan, "Applied").contains("close to the 1 MiB"));
-    let over = settled(&cluster(&padded(1024 * 1024 - BASE.len() - 50)));
+    let room = 1024 * 1024 - text(&near.snapshot).len();
+    let full = settled(&cluster(&padded(910 * 1024 + room)));
+    assert_eq!(config_condition(&full.plan, "Applied"), "True/Applied");
+    assert_eq!(text(&full.snapshot).len(), 1024 * 1024);
+    let over = settled(&cluster(&padded(910 * 1024 + room + 1)));
     assert_eq!(config_condition(&over.plan, "Applied"), "False/TooLarge");
     assert!(over.snapshot.output.is_none());
 }
@@ -190,4 +194,39 @@ fn the_key_follows_the_policy_group() {
     let keys: Vec<_> = settled.snapshot.output.as_deref().unwrap().data.keys().cloned().collect();
     assert_eq!(keys, ["group-01.yaml"]);
     assert_at_rest(&settled);
+}
+
+#[test]
+fn a_base_says_where_it_comes_from_and_what_is_odd_about_it() {
+    let said = |snapshot: &Snapshot| config_message(&settled(snapshot).plan, "BaseResolved").to_owned();
+    let start = "the queue tree comes from ConfigMap yunikorn/yunikorn-defaults, key queues.yaml";
+    assert_eq!(said(&cluster(BASE)), start);
+    let odd = said(&cluster(&BASE.replace("'sue dev'", "'sue,* dev'")));
+    assert!(odd.starts_with(&format!("{start}; QW1")), "{odd}");
+    assert_eq!(
+        said(&on(cluster(BASE), None)),
+        "the queue tree comes from YuniKorn's built-in default, because the base does not exist"
+    );
+}
+
+#[test]
+fn of_what_is_wrong_with_a_base_the_first_few_are_told() {
+    for (count, more) in [(1, None), (2, None), (3, None), (4, Some(1)), (5, Some(2))] {
+        let queues: Vec<_> = (0..count).map(|n| format!("{{name: q{n}, submitacl: 'a  b'}}")).collect();
+        // What is merely odd is not why it is refused.
+        let root = format!("{{name: root, adminacl: 'sue,*', queues: [{}]}}", queues.join(", "));
+        let plan = plan(&cluster(&format!("partitions: [{{name: default, queues: [{root}]}}]")));
+        assert_eq!(config_condition(&plan, "BaseResolved"), "False/BaseInvalid");
+        let message = config_message(&plan, "BaseResolved");
+        let start = "ConfigMap yunikorn/yunikorn-defaults, key queues.yaml: QW";
+        assert!(message.starts_with(start), "{message}");
+        assert_eq!(
+            message.matches(": QW").count() + message.matches("; QW").count(),
+            count.min(3),
+            "{message}"
+        );
+        let end = more.map(|more| format!("; and {more} more (`queuewarden validate` shows all)"));
+        assert_eq!(message.contains("more (`queuewarden"), end.is_some(), "{message}");
+        assert!(message.ends_with(&end.unwrap_or_default()), "{message}");
+    }
 }

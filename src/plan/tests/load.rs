@@ -155,3 +155,20 @@ fn the_text_that_should_run_is_that_of_the_config_maps_or_the_built_in_one() {
     assert_eq!(crate::plan::text_in_force(&snapshot), text(&snapshot));
     assert_eq!(crate::plan::text_in_force(&Snapshot::empty(now())), config::BUILT_IN);
 }
+
+#[test]
+fn one_wakes_to_write_again_only_where_the_text_is_ours_to_write_and_read() {
+    let mut snapshot = told(running(), Ok("OLD".into()));
+    snapshot.observed.pending_since = Some(now());
+    snapshot.observed.reasserts = 1;
+    let after = |seconds| now().checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap();
+    snapshot.now = after(30);
+    assert_eq!(plan(&snapshot).wake_at, Some(after(60)));
+    let mut observing = snapshot.clone();
+    spec(&mut observing).mode = Mode::Observe;
+    assert_eq!(plan(&observing).wake_at, None);
+    let packed = BinaryValue { len: 3, gunzipped: Some(BASE.into()) };
+    Arc::make_mut(snapshot.output.as_mut().unwrap()).binary.insert("queues.yaml.gz".into(), packed);
+    assert_eq!(config_condition(&plan(&snapshot), "Loaded"), "False/SchedulerRejected");
+    assert_eq!(plan(&snapshot).wake_at, None);
+}

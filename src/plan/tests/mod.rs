@@ -181,3 +181,44 @@ fn without_a_configuration_nothing_is_written_and_everyone_is_told() {
     assert_eq!(ready.status, Status::Unknown);
     assert!(ready.message.contains("no YuniKornConfig named `default`"), "{}", ready.message);
 }
+
+#[test]
+fn while_the_configuration_cannot_be_read_nothing_is_forgotten() {
+    let mut snapshot = cluster(BASE);
+    snapshot.output = Some(map(YUNIKORN_CONFIGS, &[]));
+    snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
+    let mut before = settled(&snapshot).snapshot;
+    let config = before.config.as_mut().unwrap();
+    config.spec = Err(Vec::new());
+    config.in_force.as_mut().unwrap().loaded_hash = Some("LOADED".into());
+
+    let waiting = plan(&before);
+    assert_eq!((&waiting.write, &waiting.rendered), (&None, &None));
+    assert_eq!(config_condition(&waiting, "Ready"), "False/Invalid");
+    assert_eq!(config_condition(&waiting, "Mirrored"), "-", "there was no mirror");
+    let rest = &waiting.config.as_ref().unwrap().rest;
+    assert_eq!((rest.revision, rest.loaded_hash.as_deref()), (Some(1), Some("LOADED")));
+    assert_eq!(rest.config_hash, Some(config::checksum(text(&before))));
+    let output = rest.output.as_ref().unwrap();
+    assert_eq!((output.namespace.as_str(), output.name.as_str()), ("yunikorn", YUNIKORN_CONFIGS));
+    assert_eq!(
+        (output.uid.as_str(), output.keys.as_slice()),
+        ("uid-yunikorn-configs", &[KEY.to_string()][..])
+    );
+    assert_eq!(waiting.queue_acls["a"].rest.in_force, before.queue_acls[0].in_force);
+    assert_eq!(waiting.queue_acls["a"].rest.in_force.as_ref().unwrap().submit.as_deref(), Some("ann"));
+
+    let meta = &mut before.config.as_mut().unwrap().meta;
+    let mirrored = Condition { type_: "Mirrored".into(), ..meta.conditions[0].clone() };
+    meta.conditions = meta.conditions.iter().cloned().chain([mirrored]).collect();
+    assert_eq!(config_condition(&plan(&before), "Mirrored"), "Unknown/ConfigNotReady");
+}
+
+#[test]
+fn only_an_output_that_is_in_a_cluster_is_remembered_by_its_uid() {
+    let uid = |snapshot: &Snapshot| settled(snapshot).snapshot.config.unwrap().in_force.unwrap().output_uid;
+    let mut snapshot = cluster(BASE);
+    assert_eq!(uid(&snapshot), None);
+    snapshot.output = Some(map(YUNIKORN_CONFIGS, &[]));
+    assert_eq!(uid(&snapshot).as_deref(), Some("uid-yunikorn-configs"));
+}

@@ -10,6 +10,8 @@ fn grants_of_a_queue_join_and_take_the_place_of_the_bases_own() {
     assert_eq!(submit_of(&settled.snapshot, "root.prod"), "ann,bob ops");
     let text = text(&settled.snapshot);
     assert!(text.contains("            submitacl: 'ann,bob ops' # the old ones\n"), "{text}");
+    assert_eq!(settled.plan.queue_acls["a"].rest.submit, "ann ops", "what it grants by itself");
+    assert_eq!(settled.plan.queue_acls["b"].rest.submit, "bob");
     for name in ["a", "b"] {
         assert_eq!(acl_condition(&settled.plan, name, "Ready"), "True/Ready");
         let message = acl_message(&settled.plan, name, "Accepted");
@@ -332,6 +334,9 @@ fn events_tell_transitions_and_who_lost_access() {
     snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
     let first = plan(&snapshot);
     assert!(first.events.iter().any(|event| event.reason == "Pending" && !event.warning));
+    assert_eq!(acl_condition(&first, "a", "Programmed"), "False/Pending");
+    let writing = "ConfigMap yunikorn/yunikorn-configs is being written";
+    assert_eq!(acl_message(&first, "a", "Programmed"), writing);
     snapshot.output = settled(&snapshot).snapshot.output;
     let events: Vec<_> = plan(&snapshot).events;
     let reasons: Vec<_> = events.iter().map(|event| (event.reason.as_str(), event.warning)).collect();
@@ -347,4 +352,28 @@ fn messages_are_bounded() {
     })];
     let plan = settled(&snapshot).plan;
     assert!(acl_message(&plan, "a", "Accepted").contains("and 1990 more"));
+}
+
+/// Neither an anchor's text nor a root that is in no text can be written.
+#[test]
+fn a_last_valid_version_is_not_kept_where_it_could_not_be_written() {
+    let shared = "partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n          - &q {name: prod}\n          - {<<: *q, name: b}\n";
+    let rootless = "partitions:\n  - name: default\n    queues:\n      - name: prod\n";
+    for (queue, base, reason, why) in [
+        ("root.prod", shared, "Invalid", "QW5303"),
+        ("root", rootless, "QueueNotFound", "the base does not write queue `root`"),
+    ] {
+        let mut snapshot = cluster(BASE);
+        snapshot.queue_acls = vec![submit("a", queue, "ann")];
+        let mut snapshot = settled(&snapshot).snapshot;
+        snapshot.defaults = Some(map(YUNIKORN_DEFAULTS, &[(KEY, base)]));
+        snapshot.base.clone_from(&snapshot.defaults);
+        let settled = settled(&snapshot);
+        assert_eq!(acl_condition(&settled.plan, "a", "Accepted"), format!("False/{reason}"));
+        let message = acl_message(&settled.plan, "a", "Accepted");
+        assert!(message.contains(why), "{message}");
+        assert_eq!(acl_condition(&settled.plan, "a", "Programmed"), "-", "{queue}");
+        assert_eq!(submit_of(&settled.snapshot, queue), "", "{queue}");
+        assert_at_rest(&settled);
+    }
 }

@@ -28,6 +28,11 @@ fn condition(plan: &Plan, name: &str, type_: &str) -> String {
     shown(find(&plan.policies[name].conditions, type_))
 }
 
+/// What the object is accepted for.
+fn said<'a>(plan: &'a Plan, name: &str) -> &'a str {
+    &find(&plan.policies[name].conditions, "Accepted").unwrap().message
+}
+
 fn value<'a>(snapshot: &'a Snapshot, key: &str) -> Option<&'a str> {
     snapshot.output.as_deref()?.data.get(key).map(String::as_str)
 }
@@ -43,6 +48,7 @@ fn set_fields_become_keys_and_others_are_left_alone() {
     assert_eq!(value(&settled.snapshot, EXTERNAL_USERS), Some("^a$,^b$"));
     assert_eq!(value(&settled.snapshot, TRUST_CONTROLLERS), Some("false"));
     assert_eq!(condition(&settled.plan, "p", "Ready"), "True/Ready");
+    assert_eq!(said(&settled.plan, "p"), format!("sets {BYPASS_AUTH}, {EXTERNAL_USERS}"));
     assert_at_rest(&settled);
 }
 
@@ -136,6 +142,7 @@ fn the_policy_that_decides_says_what_is_done_about_submissions() {
     let settled = settled(&snapshot);
     assert_eq!(condition(&settled.plan, "p", "Ready"), "True/Ready");
     assert_eq!(submission(&settled.snapshot), Mode::Warn);
+    assert_eq!(said(&settled.plan, "p"), "sets no key of YuniKorn's, so every key stays as it is");
     assert_at_rest(&settled);
 }
 

@@ -65,3 +65,77 @@ impl<'a> Counts<'a> {
         self.resources.extend(quantities.iter().flatten().map(|(name, _)| name.as_str()));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::schema::{Limit, PlacementRule, Resources};
+    use super::*;
+    use crate::text::yaml::decode::Spanned;
+
+    /// One partition with a root queue and `below` more.
+    fn partition(below: usize) -> PartitionConfig {
+        let children = vec![QueueConfig::default(); below];
+        let root = QueueConfig { name: "root".into(), queues: Some(children), ..QueueConfig::default() };
+        PartitionConfig { queues: Some(vec![root]), ..PartitionConfig::default() }
+    }
+
+    fn checked(partitions: Vec<PartitionConfig>) -> Option<String> {
+        let config = SchedulerConfig { partitions: Some(partitions), ..SchedulerConfig::default() };
+        check(&config).err().map(|error| {
+            assert_eq!(error.code, TOO_LARGE);
+            error.message
+        })
+    }
+
+    fn kinds(count: usize) -> Quantities {
+        Some((0..count).map(|number| (format!("r{number}"), Spanned::from("1"))).collect())
+    }
+
+    #[test]
+    fn rules_count_with_the_queues_of_all_partitions() {
+        let with = |rules: usize| {
+            let rules = Some(vec![PlacementRule::default(); rules]);
+            vec![
+                PartitionConfig { placement_rules: rules, ..partition(1999) },
+                PartitionConfig { placement_rules: Some(vec![PlacementRule::default()]), ..partition(2999) },
+            ]
+        };
+        assert_eq!(checked(with(9_999)), None);
+        assert_eq!(
+            checked(with(10_000)).as_deref(),
+            Some(
+                "too large to validate here: 5000 queues, 10001 placement rules, 0 users and groups in limits, 0 kinds of resources"
+            )
+        );
+    }
+
+    #[test]
+    fn limits_and_queues_count_with_the_kinds_of_resources() {
+        let with = |users: usize, groups: usize, queues: usize| {
+            let names = |count: usize| Some(vec![Spanned::from("a"); count]);
+            let limit = Limit {
+                users: names(users),
+                groups: names(groups),
+                max_resources: kinds(4_000),
+                ..Limit::default()
+            };
+            let mut partition = partition(queues - 1);
+            let root = &mut partition.queues.as_mut().unwrap()[0];
+            root.limits = Some(vec![limit]);
+            // Of these kinds, 4000 are those of the limit.
+            root.resources = Resources { guaranteed: kinds(4_500), max: kinds(5_000) };
+            checked(vec![partition]).is_some()
+        };
+        for (users, groups, queues, is_refused) in [
+            (4_990, 4_990, 19, false),
+            (4_990, 4_990, 20, true),
+            (9_980, 0, 19, false),
+            (9_980, 0, 20, true),
+            (0, 9_981, 19, true),
+            (0, 0, 9_999, false),
+            (0, 0, 10_000, true),
+        ] {
+            assert_eq!(with(users, groups, queues), is_refused, "{users} {groups} {queues}");
+        }
+    }
+}
