@@ -146,6 +146,8 @@ mod tests {
         assert_eq!(render(&["^a$", "a**"]), (None, vec![4005]));
         assert_eq!(render(&[&format!("{}a{}", "(".repeat(40), ")".repeat(40))]), (None, vec![4052]));
         assert_eq!(render(&vec!["^a$"; MAX_EXPRESSIONS + 1]), (None, vec![4113]));
+        let most = vec!["^a$"; MAX_EXPRESSIONS];
+        assert_eq!(render(&most), (Some(most.join(",")), vec![]));
     }
 
     #[test]
@@ -156,24 +158,44 @@ mod tests {
     }
 
     #[test]
+    fn what_would_be_lost_is_shown_where_it_stands() {
+        for (element, places) in [
+            ("  ^a$", vec![0..2]),
+            ("^a$ ", vec![3..4]),
+            ("^a$ \u{a0}", vec![3..6]),
+            // One blank at a time.
+            (" ^a$ ", vec![0..1]),
+            ("ab,c", vec![2..3]),
+            (" ^a,b$", vec![0..1, 3..4]),
+        ] {
+            let found = judge(element);
+            let spans: Vec<_> = found.iter().filter_map(|finding| finding.span).collect();
+            let spans: Vec<_> = spans.into_iter().map(|span| span.start..span.end).collect();
+            assert_eq!(spans, places, "{element:?} {found:?}");
+        }
+    }
+
+    #[test]
     fn a_count_is_rewritten_without_its_comma() {
-        for (element, place, instead) in [
-            ("^a{1,3}$", "{1,3}", "a(?:a?){2}"),
-            ("^a{0,1}$", "{0,1}", "(?:a?)"),
-            ("^[a-z]{2,}$", "{2,}", "[a-z]{2}[a-z]*"),
-            (r"^\d{3,3}$", "{3,3}", r"\d{3}"),
-            ("^(ab|c){2,4}$", "{2,4}", "(ab|c){2}(?:(ab|c)?){2}"),
-            (r"^\.{1,2}$", "{1,2}", r"\.(?:\.?)"),
-            ("^é{1,}$", "{1,}", "éé*"),
+        for (element, counted, place, instead) in [
+            ("^a{1,3}$", "a", "{1,3}", "a(?:a?){2}"),
+            ("^a{0,1}$", "a", "{0,1}", "(?:a?)"),
+            ("^[a-z]{2,}$", "[a-z]", "{2,}", "[a-z]{2}[a-z]*"),
+            (r"^\d{3,3}$", r"\d", "{3,3}", r"\d{3}"),
+            ("^(ab|c){2,4}$", "(ab|c)", "{2,4}", "(ab|c){2}(?:(ab|c)?){2}"),
+            (r"^\.{1,2}$", r"\.", "{1,2}", r"\.(?:\.?)"),
+            ("^é{1,}$", "é", "{1,}", "éé*"),
+            ("^ab{1,10}c$", "b", "{1,10}", "b(?:b?){9}"),
         ] {
             let found = judge(element);
             let [finding] = found.as_slice() else { panic!("{found:?}") };
             let span = finding.span.unwrap();
             assert_eq!(element.get(span.start..span.end), Some(place), "{element}");
             let help = finding.help.as_ref().unwrap();
-            assert!(help.ends_with(&format!("without a comma: `{instead}`")), "{help}");
+            assert_eq!(*help, format!("write `{counted}{place}` without a comma: `{instead}`"), "{element}");
         }
-        for element in ["a,b", "{1,2}", "a{x,2}", "a{2,1}", r"\){1,2}", "[,;]", "a{2}{1,2}"] {
+        let escaped = [r"\){1,2}", r"\(a\){1,2}", r"\(a){1,2}", r"\[a]{1,2}"];
+        for element in ["a,b", "{1,2}", "a{x,2}", "a{2,1}", "[,;]", "a{2}{1,2}"].into_iter().chain(escaped) {
             let found = judge(element);
             assert!(found[0].help.as_ref().unwrap().contains("`\\x2C`"), "{element}: {found:?}");
         }

@@ -339,7 +339,22 @@ mod tests {
             let analysis = lint(text, reading);
             let found: Vec<Code> = analysis.diagnostics.iter().map(|finding| finding.code).collect();
             assert_eq!(found, expected, "{text:?} {:?}", analysis.diagnostics);
+            assert_eq!(analysis.has_errors(), carried.is_none(), "{text:?}");
             assert_eq!(analysis.carried.map(|acl| acl.canonical()).as_deref(), carried, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_indentation_goes_over_several_lines_and_does_not_begin_with_the_blank() {
+        for (text, told) in [
+            ("\n alice", true),
+            (" dev\n", false),
+            (" \n dev", false),
+            ("\t alice", false),
+            ("alice dev\n", false),
+        ] {
+            let found = misread(text, Reading::Hadoop);
+            assert_eq!(found.iter().any(|finding| finding.code == codes::PRETTY_PRINTED), told, "{text:?}");
         }
     }
 

@@ -466,6 +466,9 @@ mod tests {
         }
         let Rules::Spark(rules) = read(Dialect::Spark, &[(SPARK_ENABLE, "1")]).0 else { panic!() };
         assert!(rules.enabled);
+        let longest = "a".repeat(MAX_TEXT);
+        let (rules, codes) = yarn(Dialect::YarnHadoop, &[(YARN_ENABLE, "true"), (YARN_ADMIN, &longest)]);
+        assert_eq!((rules.admin.value.users(), codes), (&[longest][..], vec![]));
     }
 
     #[test]

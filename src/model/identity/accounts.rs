@@ -102,4 +102,14 @@ mod tests {
             assert_eq!(AccountGroups(TestAccounts).resolve(user), Resolution::Failed(message));
         }
     }
+
+    #[test]
+    fn accounts_may_have_a_primary_group_and_no_others() {
+        for (user, gid) in [("testuser5", "1001"), ("invalid-gid-user", "1_001")] {
+            let account = TestAccounts.account(user).unwrap();
+            assert_eq!((account.user.as_str(), account.gid.as_str()), (user, gid));
+            TestAccounts.group_ids(&account).unwrap_err();
+        }
+        TestAccounts.account("sue").unwrap_err();
+    }
 }

@@ -333,6 +333,7 @@ mod tests {
         assert!(cache.is_empty());
         let given = ["devs".to_owned()];
         cache.identify(Claim::new("sue", &given), &ldap, at(0)).unwrap();
+        assert!(!cache.is_empty());
         assert_eq!(cache.identify(Claim::new("sue", &[]), &ldap, at(1)).unwrap().groups, ["devs"]);
     }
 

@@ -112,6 +112,22 @@ mod tests {
     }
 
     #[test]
+    fn the_first_partitions_type_is_that_of_all() {
+        let partition = |name: &str, kind: &str| {
+            format!("{{name: {name}, usergroupresolver: {{type: {kind}}}, queues: [{{name: root}}]}}")
+        };
+        for (first, second, kind) in [
+            ("ldap", "os", ResolverKind::Ldap),
+            ("os", "test", ResolverKind::Os),
+            ("", "os", ResolverKind::None),
+        ] {
+            let text = format!("partitions: [{}, {}]", partition("default", first), partition("gpu", second));
+            let config = crate::model::config::verdict(&text, &[]).config.expect("activates");
+            assert_eq!(ResolverKind::in_force(&config), kind, "{text}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_asked_is_not_decided() {
         let Resolution::Undecided(why) = Elsewhere { name: "LDAP" }.resolve("sue") else { panic!() };
         assert_eq!(why, "the groups of `sue` come from LDAP, which cannot be asked here");

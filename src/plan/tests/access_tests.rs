@@ -138,6 +138,48 @@ fn a_change_that_breaks_a_blocking_test_is_refused_and_names_it() {
 }
 
 #[test]
+fn of_each_test_the_first_broken_check_is_said_and_the_others_are_counted() {
+    for (more, expected) in [
+        (&[][..], ""),
+        (&["root.prod.etl"], "; and one more check"),
+        (&["root.prod.etl", "root.prod.bi"], "; and 2 more checks"),
+    ] {
+        let allow: Vec<_> = std::iter::once("root.prod").chain(more.iter().copied()).collect();
+        for enforcement in [Enforcement::Block, Enforcement::Report] {
+            let mut snapshot = cluster(&BASE.replace("- name: etl", "- name: etl\n              - name: bi"));
+            snapshot.access_tests = vec![test("t", enforcement, &allow, &[])];
+            quiet(&mut snapshot);
+            let answer = created(&snapshot, submit("b", "root.prod", "ann"));
+            let said = answer.refusal.as_ref().unwrap_or_else(|| &answer.warnings[0]);
+            let counted = said.split_once("more check").map(|_| said.rsplit_once("; and ").unwrap().1);
+            assert_eq!(
+                counted.map(|rest| format!("; and {rest}")).unwrap_or_default(),
+                expected,
+                "{answer:?}"
+            );
+            assert!(said.contains("sue may submit to root.prod; but"), "{answer:?}");
+        }
+    }
+}
+
+#[test]
+fn warnings_beyond_the_eighth_are_counted() {
+    for (tests, more) in [(7, None), (8, Some("and 1 more")), (10, Some("and 3 more"))] {
+        let mut snapshot = cluster(BASE);
+        let names = (0..tests).map(|n| format!("t{n}"));
+        snapshot.access_tests =
+            names.map(|name| test(&name, Enforcement::Report, &["root.prod"], &[])).collect();
+        quiet(&mut snapshot);
+        // Each test that breaks, and what changes for whom.
+        let warnings = created(&snapshot, submit("b", "root.prod", "ann")).warnings;
+        assert_eq!(warnings.get(8).map(String::as_str), more, "{warnings:?}");
+        assert_eq!(warnings.len(), if more.is_some() { 9 } else { 8 }, "{warnings:?}");
+        let broken = warnings.iter().filter(|warning| warning.starts_with("breaks QueueAccessTest/t"));
+        assert!(broken.count() >= 7, "{warnings:?}");
+    }
+}
+
+#[test]
 fn a_check_that_fails_already_is_in_nobodys_way() {
     let mut snapshot = cluster(BASE);
     snapshot.access_tests = vec![test("bad", Enforcement::Block, &["root.test", "root.prod"], &[])];

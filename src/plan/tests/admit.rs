@@ -6,7 +6,8 @@ use super::delegation::{by, teams, who};
 use super::*;
 use crate::model::identity::Identity;
 use crate::model::right::Right;
-use crate::plan::admit::{Answer, Asked, Change, Versions, admit};
+use crate::plan::admit::{Answer, Asked, Change, Versions, YuniKornConfig, admit, depends_on_who};
+use crate::text::diag::{Code, Diagnostic};
 
 type Object = Arc<QueueAclEntry>;
 
@@ -145,6 +146,137 @@ fn policies_say_which_keys_change() {
     snapshot.policies[0].meta.created = Some(now());
     let answer = create(&snapshot, policy("^b$"));
     assert!(answer.warnings[0].starts_with("Conflicted: AdmissionPolicy `older` is older"), "{answer:?}");
+}
+
+#[test]
+fn keys_that_a_policy_leaves_as_they_were_are_not_said() {
+    let mut snapshot = cluster(BASE);
+    quiet(&mut snapshot);
+    let policy = |trust_controllers| {
+        let external_users = Some(vec!["^airflow$".into()]);
+        entry(
+            "p",
+            AdmissionPolicySpec { external_users, trust_controllers, ..AdmissionPolicySpec::default() },
+        )
+    };
+    snapshot.policies = vec![policy(None)];
+    let warnings = |old, new| {
+        let change = Change::AdmissionPolicy(Box::new(Versions { old: Some(old), new }));
+        admit(&snapshot, &Asked { by: who("root", &[]), may_escalate: true, change }).warnings
+    };
+    assert_eq!(warnings(policy(None), Some(policy(None))), Vec::<String>::new());
+    assert_eq!(
+        warnings(policy(None), Some(policy(Some(false)))),
+        ["sets admissionController.accessControl.trustControllers to \"false\""]
+    );
+    assert_eq!(
+        warnings(policy(None), None),
+        [
+            "no longer sets admissionController.accessControl.externalUsers: YuniKorn's default, or what another ConfigMap says, holds"
+        ]
+    );
+}
+
+/// A cluster administrator changes the `YuniKornConfig`.
+fn configured(snapshot: &Snapshot, new: Option<YuniKornConfig>) -> Answer {
+    let versions = Versions { old: snapshot.config.clone(), new };
+    let change = Change::YuniKornConfig(Box::new(versions));
+    admit(snapshot, &Asked { by: who("root", &[]), may_escalate: true, change })
+}
+
+fn edited(snapshot: &Snapshot, edit: impl FnOnce(&mut ConfigSpec)) -> Option<YuniKornConfig> {
+    let mut new = snapshot.config.clone()?;
+    edit(new.spec.as_mut().unwrap());
+    Some(new)
+}
+
+#[test]
+fn a_configuration_that_changes_says_what_that_does() {
+    let sue = who("sue", &[]);
+    let granted = vec![by(&sue, "d", "root.prod", Right::Submit, "ann")];
+    let mut snapshot = teams(Delegation::Enabled, granted);
+    quiet(&mut snapshot);
+    let off = configured(&snapshot, edited(&snapshot, |spec| spec.delegation = Delegation::Disabled));
+    let taken = "takes submit on root.prod and 3 queues below from user ann; nobody gains access";
+    assert_eq!(off, Answer { warnings: vec![taken.into()], ..Answer::default() });
+    let gone = configured(&snapshot, None);
+    assert_eq!(gone.refusal, None);
+    assert!(gone.warnings[0].starts_with("nothing is managed any more"), "{gone:?}");
+
+    // Labels and the like say nothing, whatever stands against the configuration.
+    let labelled = |snapshot: &Snapshot| {
+        let mut new = snapshot.config.clone().unwrap();
+        new.meta.generation += 1;
+        configured(snapshot, Some(new))
+    };
+    assert_eq!(labelled(&snapshot), Answer::default());
+    let mut observed = snapshot.clone();
+    spec(&mut observed).mode = Mode::Observe;
+    assert_eq!(labelled(&observed), Answer::default());
+}
+
+#[test]
+fn a_configuration_says_nothing_of_queues_that_have_not_been_read() {
+    // Before there is one, nobody says which ConfigMaps to read.
+    let queue_acls = vec![submit("a", "root.test", "bob")];
+    let snapshot = Snapshot { queue_acls, ..Snapshot::empty(now()) };
+    assert_eq!(configured(&snapshot, cluster(BASE).config), Answer::default());
+
+    let mut snapshot = cluster(BASE);
+    quiet(&mut snapshot);
+    let elsewhere: [fn(&mut ConfigSpec); 2] = [
+        |spec| spec.base_config_map = "acme-queues".into(),
+        |spec| spec.output_config_map = "acme-out".into(),
+    ];
+    for edit in elsewhere {
+        let answer = configured(&snapshot, edited(&snapshot, edit));
+        assert_eq!(answer.refusal, None);
+        let told = answer.warnings.iter().find(|warning| warning.contains("access"));
+        assert_eq!(told, None, "{answer:?}");
+    }
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_is_refused() {
+    let snapshot = cluster(BASE);
+    let mut new = snapshot.config.clone().unwrap();
+    new.spec = Err(vec![Diagnostic::error(Code::new(5101, "x"), "spec.namespace: missing")]);
+    let answer = configured(&snapshot, Some(new));
+    assert!(answer.refusal.is_some_and(|why| why.contains("spec.namespace: missing")));
+}
+
+#[test]
+fn who_asks_matters_to_queue_acls_and_where_administrators_may_write_them() {
+    let object = submit("a", "root.test", "bob");
+    let acl = Change::QueueAcl(Versions { old: None, new: Some(object) });
+    let policy: Change = {
+        let new = entry("p", AdmissionPolicySpec::default());
+        Change::AdmissionPolicy(Box::new(Versions { old: None, new: Some(new) }))
+    };
+    for (delegation, change, depends) in [
+        (Delegation::Enabled, &acl, true),
+        (Delegation::Disabled, &acl, false),
+        (Delegation::Enabled, &policy, false),
+    ] {
+        let mut snapshot = teams(delegation, Vec::new());
+        assert_eq!(depends_on_who(&snapshot, change), depends, "{delegation:?} {change:?}");
+        snapshot.config = None;
+        assert!(!depends_on_who(&snapshot, change), "nobody delegates without a configuration");
+    }
+}
+
+#[test]
+fn whom_another_object_makes_administrator_may_write() {
+    let sue = who("sue", &[]);
+    let lift = with(submit("lift", "root.test", "sue"), |spec| spec.admin = spec.submit.take());
+    let mut snapshot = teams(Delegation::Enabled, vec![lift]);
+    quiet(&mut snapshot);
+    let object = by(&sue, "x", "root.test", Right::Submit, "ann");
+    let answer = admit(&snapshot, &asked(&sue, false, None, Some(object.clone())));
+    assert_eq!(answer.refusal, None);
+    snapshot.queue_acls.push(object.clone());
+    quiet(&mut snapshot);
+    assert_eq!(admit(&snapshot, &asked(&sue, false, Some(object), None)).refusal, None);
 }
 
 /// Twenty ways around delegation and more, as the webhook sees them. `None` in `new` deletes.

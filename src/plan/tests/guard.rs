@@ -79,6 +79,56 @@ fn our_own_writes_pass_without_a_word() {
 }
 
 #[test]
+fn what_is_changed_below_our_header_or_deleted_is_put_back() {
+    let snapshot = calm();
+    let mut edited = snapshot.output.clone().unwrap();
+    let by_hand = text(&snapshot).replace("bob", "eve");
+    assert_ne!(by_hand, text(&snapshot));
+    Arc::make_mut(&mut edited).data.insert(KEY.into(), by_hand);
+    for new in [Some(&*edited), None] {
+        let answer = changed(&snapshot, YUNIKORN_CONFIGS, new);
+        let expected = "key `queues.yaml` is rendered by queuewarden, which puts it back: change ConfigMap yunikorn-defaults or QueueAcl objects instead";
+        assert_eq!((answer.refusal, answer.warnings), (None, vec![expected.to_owned()]));
+    }
+}
+
+#[test]
+fn nothing_is_put_back_that_is_not_ours() {
+    let snapshot = calm();
+    let other = BASE.replace("sue dev", "ann");
+    assert_eq!(changed(&snapshot, YUNIKORN_DEFAULTS, Some(&base(&other))), Answer::default());
+    // A key that somebody else wrote, while queuewarden only looks on.
+    let mut observed = cluster(BASE);
+    spec(&mut observed).mode = Mode::Observe;
+    observed.output = Some(map(YUNIKORN_CONFIGS, &[(KEY, BASE)]));
+    let observed = settled(&observed).snapshot;
+    let answer = changed(&observed, YUNIKORN_CONFIGS, Some(&map(YUNIKORN_CONFIGS, &[(KEY, &other)])));
+    assert_eq!(answer, Answer::default());
+}
+
+#[test]
+fn a_base_that_the_scheduler_does_not_read_is_judged_by_itself() {
+    const OWN: &str = "acme-queues";
+    let mut snapshot = cluster(BASE);
+    spec(&mut snapshot).base_config_map = OWN.into();
+    snapshot.base = Some(map(OWN, &[(KEY, BASE)]));
+    let snapshot = settled(&snapshot).snapshot;
+    let blanks = BASE.replace("sue dev", "sue  dev");
+    let answer = changed(&snapshot, OWN, Some(&map(OWN, &[(KEY, &blanks)])));
+    let start = "key queues.yaml of ConfigMap acme-queues, line 8: ";
+    assert!(answer.refusal.as_ref().is_some_and(|why| why.starts_with(start)), "{answer:?}");
+    let harmless = BASE.replace("sue dev", "ann");
+    assert_eq!(changed(&snapshot, OWN, Some(&map(OWN, &[(KEY, &harmless)]))), Answer::default());
+    // Another key of it counts when it is named, and then no other does.
+    let mut keyed = snapshot.clone();
+    spec(&mut keyed).base_key = Some("acme.yaml".into());
+    let answer = |key: &str| changed(&keyed, OWN, Some(&map(OWN, &[("acme.yaml", BASE), (key, &blanks)])));
+    assert_eq!(answer(KEY).refusal, None);
+    let why = answer("acme.yaml").refusal.unwrap_or_default();
+    assert!(why.starts_with("key acme.yaml of ConfigMap acme-queues, line 8: "), "{why}");
+}
+
+#[test]
 fn the_way_to_the_built_in_default_is_told() {
     let mut snapshot = cluster(BASE);
     snapshot.config.as_mut().unwrap().spec.as_mut().unwrap().mode = Mode::Observe;

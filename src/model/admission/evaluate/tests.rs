@@ -114,6 +114,40 @@ fn a_namespace_without_application_ids_loses_the_user_until_after_1_9() {
 }
 
 #[test]
+fn a_user_that_was_given_is_not_lost_where_there_are_no_application_ids() {
+    let info = r#"{"user":"bob"}"#;
+    let request = create(Kind::Pod, &[(USER_INFO, info)], &[]);
+    let users = ("admissionController.accessControl.externalUsers", "^alice$");
+    let evaluation = answer(&request, &[NO_LABEL, users]);
+    assert_eq!(paths(&evaluation), [SCHEDULER_NAME, ANNOTATIONS]);
+    assert!(!evaluation.steps.contains(&Step::UserInfoLost), "{:?}", evaluation.steps);
+    assert_eq!(evaluation.user_info(), Some(info));
+    assert_eq!(evaluation.submitter.unwrap().user, "bob");
+}
+
+#[test]
+fn only_the_replica_sets_of_system_users_are_left_as_they_are() {
+    let labels = [("applicationId", "x")];
+    let mut request = create(Kind::Workload(Workload::ReplicaSet), &[(USER_INFO, "{}")], &labels);
+    assert!(matches!(answer(&request, &[]).outcome, Outcome::Denied(_)));
+    request.user = "system:serviceaccount:kube-system:deployment-controller".into();
+    let pattern = "^system:serviceaccount:kube-system:".to_owned();
+    for keys in [&[][..], &[("admissionController.accessControl.trustControllers", "false")]] {
+        let evaluation = answer(&request, keys);
+        assert_eq!((&evaluation.outcome, paths(&evaluation)), (&Outcome::Allowed, vec![]), "{keys:?}");
+        assert_eq!(evaluation.steps, [Step::ControllersReplicaSet { pattern: pattern.clone() }], "{keys:?}");
+    }
+    request.kind = Kind::Workload(Workload::Deployment);
+    request.pod.annotations.clear();
+    assert_eq!(paths(&answer(&request, &[])), ["/spec/template/metadata/annotations"]);
+
+    request.kind = Kind::Workload(Workload::ReplicaSet);
+    let users = "admissionController.accessControl.systemUsers";
+    let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
+    assert_eq!(answer(&request, &[(users, &deep)]).outcome, Outcome::Unknown(users));
+}
+
+#[test]
 fn updates_are_judged_for_pods_only_and_then_for_everybody() {
     let mut request = create(Kind::Pod, &[(USER_INFO, r#"{"user":"bob"}"#)], &[]);
     request.operation = Operation::Update;
