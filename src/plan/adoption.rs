@@ -11,12 +11,15 @@ use super::snapshot::{Adoption, IMPORTED_FROM, Mode, Owner};
 use crate::model::config::verdict;
 
 /// What may be written.
+#[derive(Default)]
 pub(super) struct Adopted {
     /// The wanted keys that are free, ours, or may be taken over.
     pub wants: BTreeMap<String, String>,
     /// What is replaced of other people's, to be copied away first.
     pub replaced: BTreeMap<String, String>,
-    /// Condition `Applied`, when a key is left to its owner.
+    /// Condition `Applied`, when the queue tree's key is left to its owner.
+    pub tree_conflict: Option<Finding>,
+    /// The same of the first of the other keys.
     pub conflict: Option<Finding>,
     /// The base to create first.
     pub import: Option<NewConfigMap>,
@@ -32,8 +35,7 @@ enum Verdict {
 /// Sorts the wanted keys by whether they may be written.
 pub(super) fn adopt(question: &Question<'_>, wants: BTreeMap<String, String>) -> Adopted {
     let output = question.snapshot.output.as_deref();
-    let mut adopted =
-        Adopted { wants: BTreeMap::new(), replaced: BTreeMap::new(), conflict: None, import: None };
+    let mut adopted = Adopted::default();
     for (key, value) in wants {
         let current = output.and_then(|output| output.data.get(&key));
         let Claim::Foreign(owners) = claim(output, question.memory, &key) else {
@@ -48,9 +50,10 @@ pub(super) fn adopt(question: &Question<'_>, wants: BTreeMap<String, String>) ->
                 adopted.replaced.insert(key.clone(), current.cloned().unwrap_or_default());
                 adopted.wants.insert(key, value);
             }
+            Verdict::Leave(finding) if key == question.env.key => adopted.tree_conflict = Some(finding),
             Verdict::Leave(finding) => drop(adopted.conflict.get_or_insert(finding)),
             Verdict::Import(base, finding) => {
-                adopted.conflict.get_or_insert(finding);
+                adopted.tree_conflict = Some(finding);
                 adopted.import = Some(base);
             }
         }
@@ -64,8 +67,8 @@ fn judge(question: &Question<'_>, key: &str, owners: &[Owner]) -> Verdict {
         Adoption::IfUnowned => leave(
             "remove the key there, or set spec.adoption to Import (their text becomes the base) or Force (the base replaces it)".into(),
         ),
-        Adoption::Import if imported(question) => Verdict::Replace,
         Adoption::Import if key != question.env.key => leave("Import hands over the queue tree only; remove the key there".into()),
+        Adoption::Import if imported(question) => Verdict::Replace,
         Adoption::Import => import(question).unwrap_or_else(leave),
         Adoption::Force if key != question.env.key => Verdict::Replace,
         Adoption::Force => match lacking(question) {

@@ -36,15 +36,17 @@ pub(super) fn resolve(
 ) -> Result<Base, Finding> {
     let key = spec.base_key.as_deref().unwrap_or(&env.key);
     let map = config_map(spec, &spec.base_config_map);
-    let (text, source, reason) = match snapshot.base.as_deref().and_then(|base| text_in(base, key)) {
-        Some(text) => (header::strip(&text).to_string(), format!("{map}, key {key}"), Reason::BaseResolved),
-        None => (
-            stand_in(snapshot, spec, env, &map, key)?,
-            "YuniKorn's built-in default".into(),
-            Reason::BuiltInDefault,
-        ),
-    };
-    read(&text, source, reason, known)
+    match snapshot.base.as_deref().and_then(|base| text_in(base, key)) {
+        Some(text) => read(header::strip(&text), format!("{map}, key {key}"), None, known),
+        None => {
+            let missing = match &snapshot.base {
+                None => format!("{map} does not exist"),
+                Some(_) => format!("{map} has no key `{key}`"),
+            };
+            let text = stand_in(snapshot, spec, env, &missing)?;
+            read(text, "YuniKorn's built-in default".into(), Some(&missing), known)
+        }
+    }
 }
 
 /// The built-in default stands in for a base that was never there. For one that has gone it must not: the default has no queues
@@ -53,13 +55,8 @@ fn stand_in(
     snapshot: &Snapshot,
     spec: &ConfigSpec,
     env: &Environment,
-    map: &str,
-    key: &str,
-) -> Result<String, Finding> {
-    let missing = match &snapshot.base {
-        None => format!("{map} does not exist"),
-        Some(_) => format!("{map} has no key `{key}`"),
-    };
+    missing: &str,
+) -> Result<&'static str, Finding> {
     let no =
         |why: &str| Err(Finding::no(Type::BaseResolved, Reason::BaseNotFound, format!("{missing}; {why}")));
     if spec.base_config_map != YUNIKORN_DEFAULTS {
@@ -76,10 +73,11 @@ fn stand_in(
             "it was there before, so what is live stays; bring it back, or write the tree you want into it",
         );
     }
-    Ok(BUILT_IN.to_string())
+    Ok(BUILT_IN)
 }
 
-fn read(text: &str, source: String, reason: Reason, known: &mut Readings) -> Result<Base, Finding> {
+/// Reads the text of the base, or what stands in for it because of what is `missing`.
+fn read(text: &str, source: String, missing: Option<&str>, known: &mut Readings) -> Result<Base, Finding> {
     let invalid = |message: String| Finding::no(Type::BaseResolved, Reason::BaseInvalid, message);
     if contains_checksum_marker(text) {
         let message = format!(
@@ -101,13 +99,14 @@ fn read(text: &str, source: String, reason: Reason, known: &mut Readings) -> Res
     };
     let warnings = findings(false);
     let mut message = format!("the queue tree comes from {source}");
-    if reason == Reason::BuiltInDefault {
-        message.push_str(", because the base does not exist");
+    if let Some(missing) = missing {
+        let _ = write!(message, ", because {missing}");
     }
     if !warnings.is_empty() {
         message.push_str("; ");
         message.push_str(&shown(&warnings));
     }
+    let reason = if missing.is_some() { Reason::BuiltInDefault } else { Reason::BaseResolved };
     Ok(Base { read, source, tree, finding: Finding::yes(Type::BaseResolved, reason, message) })
 }
 

@@ -42,6 +42,8 @@ pub(super) struct Decided<'a> {
     pub(super) wanted: Option<Arc<Config>>,
     pub(super) output: Decision,
     loaded: Option<loaded::Answer>,
+    /// When the text that the scheduler does not take is to be written again, where that is ours to do.
+    reassert_at: Option<Timestamp>,
     mirror: (mirror::Changes, Option<Finding>),
 }
 
@@ -85,8 +87,10 @@ pub(super) fn decided<'a>(
             now: snapshot.now,
         })
     });
-    let reassert_at =
-        loaded.as_ref().and_then(|answer| answer.reassert_at).filter(|_| env.source == Source::Output);
+    let reassert_at = loaded
+        .as_ref()
+        .and_then(|answer| answer.reassert_at)
+        .filter(|_| spec.mode == Mode::Enforce && env.source == Source::Output);
     let output = output::decide(&Question {
         snapshot,
         spec,
@@ -101,7 +105,7 @@ pub(super) fn decided<'a>(
         Ok(base) => (base.finding, Some(base.tree)),
         Err(finding) => (finding, None),
     };
-    let mirror = mirror::plan(snapshot, config, spec, &env);
+    let mirror = mirror::plan(snapshot, config, spec, &env, known);
     Decided {
         snapshot,
         config,
@@ -116,6 +120,7 @@ pub(super) fn decided<'a>(
         wanted: body.and_then(|body| body.tree.clone()),
         output,
         loaded,
+        reassert_at,
         mirror,
     }
 }
@@ -341,19 +346,17 @@ impl Decided<'_> {
         let specs = self.snapshot.queue_acls.iter().filter_map(|entry| entry.spec.as_ref().ok());
         let windows = specs.flat_map(|spec| [spec.not_before, spec.expires_at]).flatten();
         let kept = self.objects.iter().filter_map(|object| object.kept.as_ref()?.expires_at);
-        let load = self.loaded.iter().filter_map(|answer| answer.reassert_at);
         let patience = self
             .snapshot
             .observed
             .pending_since
-            .filter(|_| load.clone().next().is_some())
+            .filter(|_| self.loaded.as_ref().is_some_and(|answer| answer.reassert_at.is_some()))
             .and_then(|since| since.checked_add(loaded::PATIENCE).ok());
         let loading = self.snapshot.observed.pending_since.filter(|_| !self.snapshot.access_tests.is_empty());
         let loading = loading.and_then(|since| since.checked_add(running::LOADING).ok());
-        let load = load.filter(|_| self.spec.mode == Mode::Enforce && self.env.source == Source::Output);
         windows
             .chain(kept)
-            .chain(load)
+            .chain(self.reassert_at)
             .chain(patience)
             .chain(loading)
             .chain(self.output.wake_at)

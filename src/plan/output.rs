@@ -94,7 +94,10 @@ pub(super) fn decide(question: &Question<'_>) -> Decision {
         decision.applied = contended(question);
         decision.wake_at = Some(until);
     }
-    if let Some(finding) = blocked.or(adopted.conflict).or_else(|| shadowed(question)) {
+    // That a policy's key is another's must not hide why nothing else is written.
+    let written = matches!(decision.applied.reason, Reason::Applied | Reason::Pending);
+    let conflict = adopted.conflict.filter(|_| written);
+    if let Some(finding) = blocked.or(adopted.tree_conflict).or_else(|| shadowed(question)).or(conflict) {
         decision.applied = finding;
     }
     decision

@@ -22,9 +22,9 @@ mod tests;
 
 use super::conditions::{Finding, Type};
 use super::environment::Environment;
+use super::readings::Readings;
 use super::snapshot::{ConfigMemory, ConfigSpec, Entry, Snapshot};
 use crate::access::Tree;
-use crate::model::config::{Config, verdict};
 use desired::Desired;
 
 pub use object::{Content, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, Rule, Standing, Subject};
@@ -48,12 +48,13 @@ pub(super) fn plan(
     config: &Entry<ConfigSpec, ConfigMemory>,
     spec: &ConfigSpec,
     env: &Environment,
+    known: &mut Readings,
 ) -> (Changes, Option<Finding>) {
     let Some(mirror) = &snapshot.mirror else {
         return (Changes::default(), None);
     };
     let owner = config.meta.uid.clone();
-    let desired = if spec.rbac_mirror { desired(snapshot, env) } else { Ok(Desired::default()) };
+    let desired = if spec.rbac_mirror { desired(snapshot, env, known) } else { Ok(Desired::default()) };
     let steps = match &desired {
         Ok(desired) if mirror.is_known() => steps::next(mirror, desired, &owner),
         _ => Vec::new(),
@@ -71,10 +72,13 @@ pub(super) fn plan(
 }
 
 /// What should be there; an error when nobody knows which ACLs are in force, so that what is there has to stay.
-fn desired(snapshot: &Snapshot, env: &Environment) -> Result<Desired, String> {
+fn desired(snapshot: &Snapshot, env: &Environment, known: &mut Readings) -> Result<Desired, String> {
+    if let Err(why) = &env.runs {
+        return Err(why.clone());
+    }
     let running = snapshot.observed.loaded_text.as_deref().filter(|running| *running != env.text);
-    let running = running.and_then(|text| queues(text).ok());
-    let trees = match (queues(&env.text), running) {
+    let running = running.and_then(|text| queues(text, known).ok());
+    let trees = match (queues(&env.text, known), running) {
         (Ok(tree), running) => (tree, running),
         // What the ConfigMaps say does not come into force; what ran before goes on.
         (Err(_), Some(running)) => (running, None),
@@ -92,12 +96,8 @@ fn desired(snapshot: &Snapshot, env: &Environment) -> Result<Desired, String> {
 ///
 /// # Errors
 /// When a scheduler does not take the text over.
-fn queues(text: &str) -> Result<Option<Tree>, String> {
-    let verdict = verdict(text, &[]);
-    if let Some(refusal) = verdict.refusal() {
-        return Err(refusal);
-    }
-    let config: Config = verdict.config.unwrap_or_default();
+fn queues(text: &str, known: &mut Readings) -> Result<Option<Tree>, String> {
+    let config = known.taken(text)?;
     let partition = config.partitions.iter().find(|partition| partition.name.eq_ignore_ascii_case(PARTITION));
     partition.map(Tree::of).transpose().map_err(|error| error.to_string())
 }

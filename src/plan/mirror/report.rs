@@ -6,8 +6,7 @@ use crate::plan::conditions::{Finding, Reason, Type};
 use crate::plan::snapshot::WriteFailure;
 
 /// How to get rid of a mirror that queuewarden may not remove.
-const BY_HAND: &str =
-    "or remove it by hand: kubectl delete clusterrolebindings,clusterroles -l queuewarden.dev/mirror=rbac";
+const BY_HAND: &str = "apply manifests/rbac-mirror, or remove it by hand: kubectl delete clusterrolebindings,clusterroles -l queuewarden.dev/mirror=rbac";
 
 /// What the condition depends on.
 pub(super) struct Question<'a> {
@@ -53,9 +52,7 @@ pub(super) fn finding(question: &Question<'_>) -> Option<Finding> {
     }
     match desired {
         Err(why) => {
-            let message = format!(
-                "YuniKorn does not take the configuration, and what it runs is not known, so the mirror stays as it is: {why}"
-            );
+            let message = format!("the mirror stays as it is: {why}");
             Some(Finding::unknown(Type::Mirrored, Reason::ConfigNotReady, message))
         }
         Ok(_) if *steps > 0 => no(
@@ -70,8 +67,8 @@ pub(super) fn finding(question: &Question<'_>) -> Option<Finding> {
             no(Reason::TooLarge, message)
         }
         Ok(Desired { pairs, left_out: None }) => {
-            let count = pairs.len();
-            let message = format!("the ACLs of partition `default` stand in {count} ClusterRoles");
+            let (count, many) = (pairs.len(), if pairs.len() == 1 { "" } else { "s" });
+            let message = format!("the ACLs of partition `default` stand in {count} ClusterRole{many}");
             Some(Finding::yes(Type::Mirrored, Reason::Mirrored, message))
         }
     }

@@ -516,9 +516,26 @@ fn a_text_that_is_refused_leaves_the_mirror_to_what_runs() {
     assert_eq!(unknown.mirror.steps, []);
     let (mirrored, message) = told(&unknown);
     assert_eq!(mirrored, "Unknown/ConfigNotReady");
-    assert!(message.contains("so the mirror stays as it is: "), "{message}");
+    assert!(message.contains("the mirror stays as it is: YuniKorn does not take the configuration, and what it runs is not known: "), "{message}");
     snapshot.observed.loaded_text = Some(prod("u"));
     assert_eq!(users(&done(snapshot)), ["u"]);
+}
+
+#[test]
+fn while_nobody_knows_what_the_scheduler_runs_the_mirror_stays() {
+    let mut snapshot = done(cluster(&prod("u")));
+    Arc::make_mut(snapshot.output.as_mut().unwrap()).data.insert("queues.yaml".to_owned(), prod("u,v"));
+    snapshot.observed.read_back =
+        Some(crate::plan::snapshot::ReadBack { at: snapshot.now, checksum: Ok("ANOTHER".to_owned()) });
+    snapshot.observed.pending_since = snapshot.now.checked_sub(jiff::SignedDuration::from_secs(60)).ok();
+    for seen in [None, Some(prod("u,v,w"))] {
+        snapshot.observed.loaded_text = seen;
+        let unknown = plan(&snapshot);
+        assert_eq!(unknown.mirror.steps, []);
+        let (mirrored, message) = told(&unknown);
+        assert_eq!(mirrored, "Unknown/ConfigNotReady");
+        assert!(message.starts_with("the mirror stays as it is: YuniKorn runs another"), "{message}");
+    }
 }
 
 #[test]
@@ -559,7 +576,7 @@ fn it_is_told_from_the_first_step_until_it_has_gone() {
     assert_eq!(first.mirror.owner, OWNER);
     assert_eq!(told(&first), ("False/Pending".to_owned(), "the mirror is being written"));
     snapshot = done(snapshot);
-    let text = "the ACLs of partition `default` stand in 1 ClusterRoles";
+    let text = "the ACLs of partition `default` stand in 1 ClusterRole";
     assert_eq!(told(&plan(&snapshot)), ("True/Mirrored".to_owned(), text));
     turn(&mut snapshot, false);
     assert_eq!(told(&plan(&snapshot)), ("False/Pending".to_owned(), "it is being removed"));

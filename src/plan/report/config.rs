@@ -40,6 +40,10 @@ pub(in crate::plan) fn fail_open(env: &Environment, key_written: bool) -> Option
             Reason::ShadowedByBinaryData,
             format!("binaryData key `{shadow}` hides key `{}`; remove it", env.key),
         ),
+        (Source::BuiltIn, _) if key_written => (
+            Reason::RootAllowsEveryone,
+            format!("key `{}` is empty, so YuniKorn runs its built-in default", env.key),
+        ),
         _ if key_written => (Reason::RootAllowsEveryone, "the root queue's ACL is `*`".into()),
         (Source::Defaults, _) => (
             Reason::OutputMissing,
@@ -50,7 +54,7 @@ pub(in crate::plan) fn fail_open(env: &Environment, key_written: bool) -> Option
         ),
         _ => (
             Reason::OutputMissing,
-            format!("no ConfigMap has a key `{}`, so YuniKorn runs its built-in default", env.key),
+            format!("no ConfigMap has a text in key `{}`, so YuniKorn runs its built-in default", env.key),
         ),
     };
     Some(Finding::yes(Type::FailOpen, reason, format!("{open}: {why}")))

@@ -302,10 +302,11 @@ fn an_open_text_says_how_to_close_it_and_an_empty_one_is_not_missing() {
     for plan in [&open, &empty] {
         assert_eq!(config_condition(plan, "FailOpen"), "True/RootAllowsEveryone");
     }
-    let what = "everyone may submit to every queue of partition `default`: the root queue's ACL is `*`";
-    let how = "; close it in the base, or with a QueueAcl for `root`";
-    assert_eq!(config_message(&open, "FailOpen"), format!("{what}{how}"));
-    assert_eq!(config_message(&empty, "FailOpen"), what);
+    let what = "everyone may submit to every queue of partition `default`:";
+    let how = "the root queue's ACL is `*`; close it in the base, or with a QueueAcl for `root`";
+    assert_eq!(config_message(&open, "FailOpen"), format!("{what} {how}"));
+    let why = "key `queues.yaml` is empty, so YuniKorn runs its built-in default";
+    assert_eq!(config_message(&empty, "FailOpen"), format!("{what} {why}"));
 }
 
 #[test]
@@ -336,19 +337,48 @@ fn a_key_of_a_policy_is_not_imported_and_is_forced_whatever_the_queues() {
     spec(&mut snapshot).adoption = Adoption::Import;
     let left = plan(&snapshot);
     assert_eq!((&left.write, &left.import), (&None, &None));
-    assert_eq!(
-        config_message(&left, "Applied"),
-        format!(
-            "key `{BYPASS_AUTH}` of ConfigMap yunikorn/yunikorn-configs belongs to \"helm\" (Update); Import hands over \
-             the queue tree only; remove the key there"
-        )
-    );
+    let tree =
+        "key `queues.yaml` of ConfigMap yunikorn/yunikorn-configs belongs to \"helm\" (Update); Import would";
+    let message = config_message(&left, "Applied");
+    assert!(message.starts_with(tree), "the queue tree is told first: {message}");
 
     spec(&mut snapshot).adoption = Adoption::Force;
     let taken = plan(&snapshot);
     assert_eq!(taken.write.as_ref().unwrap().data, [(BYPASS_AUTH.into(), Some("false".into()))].into());
     assert_eq!(taken.backup.as_ref().unwrap().data, [(BYPASS_AUTH.into(), "true".into())].into());
     assert!(config_message(&taken, "Applied").contains("lacks queues that are live: `root.other`"));
+}
+
+#[test]
+fn a_key_of_a_policy_is_not_taken_over_once_the_queue_tree_was_imported() {
+    let mut snapshot = foreign("helm", BASE);
+    snapshot.output = Some(owned_by(map(YUNIKORN_CONFIGS, &[(KEY, BASE), (BYPASS_AUTH, "true")]), "helm"));
+    (snapshot.base, snapshot.defaults) = (None, None);
+    spec(&mut snapshot).base_config_map = "tree".into();
+    spec(&mut snapshot).adoption = Adoption::Import;
+    let policy = AdmissionPolicySpec { bypass_auth: Some(false), ..AdmissionPolicySpec::default() };
+    snapshot.policies = vec![entry("p", policy)];
+    let settled = settled(&snapshot);
+    assert!(settled.written);
+    assert_eq!(settled.snapshot.output.as_deref().unwrap().data[BYPASS_AUTH], "true");
+    let message = config_message(&settled.plan, "Applied");
+    let why = "belongs to \"helm\" (Update); Import hands over the queue tree only; remove the key there";
+    assert_eq!(message, format!("key `{BYPASS_AUTH}` of ConfigMap yunikorn/yunikorn-configs {why}"));
+}
+
+#[test]
+fn that_a_key_of_a_policy_is_anothers_hides_nothing_worse() {
+    let mut snapshot = cluster(BASE);
+    snapshot.output = Some(owned_by(map(YUNIKORN_CONFIGS, &[(BYPASS_AUTH, "true")]), "helm"));
+    let policy = AdmissionPolicySpec { bypass_auth: Some(false), ..AdmissionPolicySpec::default() };
+    snapshot.policies = vec![entry("p", policy)];
+    let enforced = settled(&snapshot);
+    assert!(enforced.written);
+    assert_eq!(config_condition(&enforced.plan, "Applied"), "False/FieldConflict");
+    spec(&mut snapshot).mode = Mode::Observe;
+    let observed = settled(&snapshot);
+    assert_eq!(config_condition(&observed.plan, "Applied"), "False/ObserveMode");
+    assert!(observed.only_observes());
 }
 
 #[test]

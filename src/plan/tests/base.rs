@@ -203,10 +203,14 @@ fn a_base_says_where_it_comes_from_and_what_is_odd_about_it() {
     assert_eq!(said(&cluster(BASE)), start);
     let odd = said(&cluster(&BASE.replace("'sue dev'", "'sue,* dev'")));
     assert!(odd.starts_with(&format!("{start}; QW1")), "{odd}");
-    assert_eq!(
-        said(&on(cluster(BASE), None)),
-        "the queue tree comes from YuniKorn's built-in default, because the base does not exist"
-    );
+    let stands_in = "the queue tree comes from YuniKorn's built-in default, because ConfigMap";
+    let none = said(&on(cluster(BASE), None));
+    assert_eq!(none, format!("{stands_in} yunikorn/yunikorn-defaults does not exist"));
+    let mut keyless = cluster(BASE);
+    keyless.base = Some(map(YUNIKORN_DEFAULTS, &[("service.policyGroup", "queues")]));
+    keyless.defaults.clone_from(&keyless.base);
+    let none = said(&keyless);
+    assert_eq!(none, format!("{stands_in} yunikorn/yunikorn-defaults has no key `{KEY}`"));
 }
 
 #[test]

@@ -167,6 +167,10 @@ fn one_wakes_to_write_again_only_where_the_text_is_ours_to_write_and_read() {
     let mut observing = snapshot.clone();
     spec(&mut observing).mode = Mode::Observe;
     assert_eq!(plan(&observing).wake_at, None);
+    observing.now = after(60);
+    let due = plan(&observing);
+    assert_eq!(config_condition(&due, "Applied"), "True/Applied", "what nobody may write does not change");
+    assert_eq!(config_condition(&due, "Loaded"), "False/SchedulerRejected");
     let packed = BinaryValue { len: 3, gunzipped: Some(BASE.into()) };
     Arc::make_mut(snapshot.output.as_mut().unwrap()).binary.insert("queues.yaml.gz".into(), packed);
     assert_eq!(config_condition(&plan(&snapshot), "Loaded"), "False/SchedulerRejected");
