@@ -36,17 +36,15 @@ pub(super) fn resolve(
 ) -> Result<Base, Finding> {
     let key = spec.base_key.as_deref().unwrap_or(&env.key);
     let map = config_map(spec, &spec.base_config_map);
-    match snapshot.base.as_deref().and_then(|base| text_in(base, key)) {
-        Some(text) => read(header::strip(&text), format!("{map}, key {key}"), None, known),
-        None => {
-            let missing = match &snapshot.base {
-                None => format!("{map} does not exist"),
-                Some(_) => format!("{map} has no key `{key}`"),
-            };
-            let text = stand_in(snapshot, spec, env, &missing)?;
-            read(text, "YuniKorn's built-in default".into(), Some(&missing), known)
-        }
+    if let Some(text) = snapshot.base.as_deref().and_then(|base| text_in(base, key)) {
+        return read(header::strip(&text), format!("{map}, key {key}"), None, known);
     }
+    let missing = match &snapshot.base {
+        None => format!("{map} does not exist"),
+        Some(_) => format!("{map} has no key `{key}`"),
+    };
+    let text = stand_in(snapshot, spec, env, &missing)?;
+    read(text, "YuniKorn's built-in default".into(), Some(&missing), known)
 }
 
 /// The built-in default stands in for a base that was never there. For one that has gone it must not: the default has no queues

@@ -162,13 +162,13 @@ fn what_a_placement_created_takes_part_in_the_next() {
         let created = placer.place(&asks("alice", &[], queue, &[])).created.expect("created");
         placer.live_mut().create(&created);
     }
-    let placed = |queue: &str| placer.place(&asks("alice", &[], queue, &[])).queue().map(str::to_owned);
+    let leads_to = |queue: &str| placer.place(&asks("alice", &[], queue, &[])).queue().map(str::to_owned);
     for queue in ["root.tenants.a.b", "root.tenants.a.c", "root.tenants.made.d"] {
-        assert_eq!(placed(queue).as_deref(), Some(queue));
+        assert_eq!(leads_to(queue).as_deref(), Some(queue));
     }
     // Parents take no applications, also those that were made for a queue that could not be made; and leaves take no queues.
     for queue in ["root.tenants.a", "root.tenants.made", "root.tenants.a.b.c"] {
-        assert_eq!(placed(queue), None, "{queue}");
+        assert_eq!(leads_to(queue), None, "{queue}");
     }
 }
 

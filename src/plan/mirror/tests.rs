@@ -367,7 +367,8 @@ fn who_loses_a_right_does_not_wait_for_those_who_get_one() {
 #[test]
 fn as_much_as_fits_is_in_it_to_the_last_byte() {
     const LEVELS: usize = 16;
-    let queues: String = (0..1080).map(|number| format!("{{name: q{number:04}}}, ")).collect();
+    let queues: Vec<String> = (0..1080).map(|number| format!("{{name: q{number:04}}}, ")).collect();
+    let queues = queues.concat();
     let with = |last: &str| {
         let mut below = format!("{queues}{{name: z, submitacl: '{last}'}}");
         for level in (0..LEVELS).rev() {
