@@ -235,8 +235,8 @@ fn bad_name(text: &str, part: &str, span: Span) -> Diagnostic {
 const MAX_COMPARED: usize = 256;
 
 /// The candidate most like `wanted`, if one is near enough to be a slip of the pen: at most a third of what remains
-/// after the common beginning (whole names) differs. Of equally near ones the first in order. For queue paths and for
-/// any other names.
+/// between the common beginning and the common end (whole names) differs. Of equally near ones the first in order.
+/// For queue paths and for any other names.
 pub fn nearest<T: AsRef<str> + Ord>(candidates: impl IntoIterator<Item = T>, wanted: &str) -> Option<T> {
     let wanted = wanted.to_ascii_lowercase();
     let mut found: Option<(usize, T)> = None;

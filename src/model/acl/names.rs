@@ -95,7 +95,7 @@ impl Names {
     }
 
     /// The names in order of their bytes.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> + DoubleEndedIterator {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
         Iter { names: self.0.split(','), left: self.len() }
     }
 
@@ -177,24 +177,11 @@ impl<'n> Iterator for Iter<'n> {
     }
 }
 
-impl DoubleEndedIterator for Iter<'_> {
-    fn next_back(&mut self) -> Option<Self::Item> {
-        self.left = self.left.checked_sub(1)?;
-        self.names.next_back()
-    }
-}
-
 impl ExactSizeIterator for Iter<'_> {}
 
 impl fmt::Debug for Names {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.iter()).finish()
-    }
-}
-
-impl fmt::Display for Names {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 
@@ -224,18 +211,16 @@ mod tests {
     }
 
     #[test]
-    fn names_are_counted_and_taken_from_both_ends_in_order() {
+    fn names_are_counted_and_taken_in_order() {
         let names = Names::in_list("sue,bob,1,eve,bob", user_name_ok);
-        assert_eq!((names.to_string(), names.as_str()), ("bob,eve,sue".to_owned(), "bob,eve,sue"));
-        assert!(names.iter().rev().eq(["sue", "eve", "bob"]));
+        assert_eq!(names.as_str(), "bob,eve,sue");
         let mut left = names.iter();
         assert_eq!((left.len(), left.next(), left.len()), (3, Some("bob"), 2));
-        assert_eq!((left.next_back(), left.len()), (Some("sue"), 1));
-        assert_eq!((left.next_back(), left.len()), (Some("eve"), 0));
-        assert_eq!((left.next(), left.next_back(), left.len()), (None, None, 0));
+        assert_eq!((left.next(), left.len()), (Some("eve"), 1));
+        assert_eq!((left.next(), left.len()), (Some("sue"), 0));
+        assert_eq!((left.next(), left.len()), (None, 0));
         let none = Names::default();
-        assert_eq!((none.iter().len(), none.iter().next(), none.iter().next_back()), (0, None, None));
-        assert_eq!(none.to_string(), "");
+        assert_eq!((none.iter().len(), none.iter().next(), none.as_str()), (0, None, ""));
     }
 
     proptest! {

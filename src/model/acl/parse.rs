@@ -5,8 +5,6 @@
 //! They split differently, so each accepts what the other refuses: `sue  dev` validates and then stops the scheduler from
 //! starting; `sue,bob\tdev ops` would activate and never validates. Neither complains about a name that it drops.
 
-use std::str::FromStr;
-
 use super::{Acl, Names, group_name_ok, user_name_ok};
 
 /// `YuniKorn`'s refusal of an ACL text, in its own words.
@@ -67,14 +65,6 @@ pub fn validates(text: &str) -> Result<(), AclError> {
 /// Go's `strings.TrimSpace`. Its `unicode.IsSpace` and Rust's `char::is_whitespace` are both Unicode's `White_Space`.
 pub(super) fn trim(text: &str) -> &str {
     text.trim()
-}
-
-impl FromStr for Acl {
-    type Err = AclError;
-
-    fn from_str(text: &str) -> Result<Self, AclError> {
-        parse(text)
-    }
 }
 
 #[cfg(test)]
@@ -182,7 +172,6 @@ pub(super) mod tests {
             assert_eq!(validates(text).is_ok(), valid, "{text:?}");
             assert_eq!(parse(text).is_ok(), active, "{text:?}");
             assert_eq!(parse(text).unwrap_or_default().canonical(), canonical, "{text:?}");
-            assert_eq!(text.parse::<Acl>(), parse(text), "{text:?}");
         }
     }
 

@@ -7,13 +7,11 @@
 //! * A placement rule that is wrong stops a reload; a start goes on without any rule.
 //! * A reload without one of the active partitions never returns.
 
-use std::fmt;
-
 use super::codes::{ACL_STRICT, PARTITION_MISSING, ROOT_CASE, RULE_INACTIVE, RULE_PANICS, TEMPLATE};
 use super::names::to_lower;
 use super::quantity::Amounts;
 use super::schema::{ChildTemplate, PartitionConfig, PlacementRule, QueueConfig, SchedulerConfig};
-use super::validate::{NAME_REFUSED, ROOT, at};
+use super::validate::{NAME_REFUSED, ROOT, RULE_NAMES, at};
 use crate::model::{acl, queue};
 use crate::text::diag::Diagnostic;
 use crate::text::yaml::decode::{Map, Spanned, items};
@@ -38,49 +36,6 @@ pub enum ReloadError {
         /// The active partitions that the text does not have.
         missing: Vec<String>,
     },
-}
-
-/// Something that does not stop the configuration from being put into force, but hurts.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Hazard {
-    /// The text is empty: the scheduler takes its built-in configuration, in which everyone may submit everywhere.
-    DefaultConfig,
-    /// A start would go on without placement rules, and reject every application in this partition.
-    StartsWithoutRules {
-        /// The partition.
-        partition: String,
-        /// What is wrong with the rules, in `YuniKorn`'s words.
-        reason: String,
-    },
-    /// The first application that this rule places crashes the scheduler.
-    RulePanics {
-        /// The partition.
-        partition: String,
-        /// The rule's number, from 0.
-        rule: usize,
-    },
-    /// The text contains `checksum: `: changes in what follows it are not seen, and not proven by the checksum.
-    ChecksumMarker,
-    /// Text behind the first document is not read.
-    TextIgnored,
-}
-
-impl fmt::Display for Hazard {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::DefaultConfig => {
-                f.write_str("the text is empty, so the built-in configuration is in force")
-            }
-            Self::StartsWithoutRules { partition, reason } => {
-                write!(f, "partition {partition} would start without placement rules: {reason}")
-            }
-            Self::RulePanics { partition, rule } => {
-                write!(f, "placement rule no. #{rule} of partition {partition} would crash the scheduler")
-            }
-            Self::ChecksumMarker => f.write_str("the text contains `checksum: `"),
-            Self::TextIgnored => f.write_str("text behind the first document is not read"),
-        }
-    }
 }
 
 /// Puts a validated configuration into force at the scheduler's start.
@@ -178,41 +133,53 @@ pub(super) fn check_template(template: &ChildTemplate) -> Result<(), Diagnostic>
 }
 
 /// `buildRules` (`placement/placement.go:223`).
-pub(super) fn check_rules(partition: &PartitionConfig) -> Result<(), Diagnostic> {
+fn check_rules(partition: &PartitionConfig) -> Result<(), Diagnostic> {
     items(&partition.placement_rules).iter().try_for_each(check_rule)
 }
 
 /// `newRule` (`placement/rule.go:90`) and the rules' `initialise`.
 pub(crate) fn check_rule(rule: &PlacementRule) -> Result<(), Diagnostic> {
-    let refused = |message: String| Err(Diagnostic::error(RULE_INACTIVE, message).at(rule.head()));
+    let refused = |message: &str, mend: &str| {
+        let help = format!(
+            "{mend}: until then a scheduler starts without any placement rule, and rejects every application"
+        );
+        Err(Diagnostic::error(RULE_INACTIVE, message).at(rule.head()).help(help))
+    };
     let value = to_lower(rule.value.as_str());
     match to_lower(rule.name.as_str()).as_str() {
         "fixed" if value.is_empty() => {
-            return refused("a fixed queue rule must have a queue name set".to_owned());
+            return refused("a fixed queue rule must have a queue name set", "write the queue as `value`");
         }
         "fixed" => {
             if !value.split('.').all(queue::name_ok) {
-                return Err(at(Diagnostic::error(RULE_INACTIVE, NAME_REFUSED), &rule.value));
+                return refused(NAME_REFUSED, "write a path of such names as `value`")
+                    .map_err(|error| at(error, &rule.value));
             }
             if value.starts_with(ROOT) && rule.parent.is_some() {
-                return refused(format!(
+                let message = format!(
                     "cannot have a fixed queue rule with qualified queue getName and a parent rule: {}",
                     go_value(rule)
-                ));
+                );
+                return refused(&message, "name a queue below that of the parent rule, or remove `parent`");
             }
         }
-        "tag" if value.is_empty() => return refused("a tag queue rule must have a tag name set".to_owned()),
+        "tag" if value.is_empty() => {
+            return refused(
+                "a tag queue rule must have a tag name set",
+                "write the tag as `value`, for example `namespace`",
+            );
+        }
         "tag" | "user" | "provided" | "test" => {}
         "recovery" => {
             return refused(
-                "recovery rule cannot be part of the config, failing placement rule config".to_owned(),
+                "recovery rule cannot be part of the config, failing placement rule config",
+                RULE_NAMES,
             );
         }
         _ => {
-            return refused(format!(
-                "unknown rule name specified {}, failing placement rule config",
-                rule.name.value
-            ));
+            let message =
+                format!("unknown rule name specified {}, failing placement rule config", rule.name.value);
+            return refused(&message, RULE_NAMES);
         }
     }
     rule.parent.as_deref().map_or(Ok(()), check_rule)
@@ -236,7 +203,7 @@ fn go_value(rule: &PlacementRule) -> String {
 /// Why the first application that a rule places would crash the scheduler: the queue it names does not begin with `root`, so that
 /// the search for a queue above it runs out of text (`placement/placement.go:156`).
 pub(super) fn panics(rule: &PlacementRule) -> Option<Diagnostic> {
-    let (message, help) = match to_lower(rule.name.as_str()).as_str() {
+    let (message, place, help) = match to_lower(rule.name.as_str()).as_str() {
         "fixed" if rule.create => {
             let value = to_lower(rule.value.as_str());
             let first = value.split('.').next().unwrap_or_default();
@@ -247,14 +214,16 @@ pub(super) fn panics(rule: &PlacementRule) -> Option<Diagnostic> {
                 format!(
                     "the queue `{value}` begins with `root`, but is not below it: the first application placed there crashes the scheduler"
                 ),
+                rule.value.span.unwrap_or(rule.head()),
                 format!("write `root.{value}`"),
             )
         }
         "test" => (
             "the rule `test` crashes the scheduler with the first application".to_owned(),
+            rule.head(),
             "remove it: it is for YuniKorn's own tests".to_owned(),
         ),
         _ => return None,
     };
-    Some(Diagnostic::warning(RULE_PANICS, message).at(rule.value.span.unwrap_or(rule.head())).help(help))
+    Some(Diagnostic::warning(RULE_PANICS, message).at(place).help(help))
 }

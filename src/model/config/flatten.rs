@@ -147,9 +147,8 @@ impl Flattened {
     /// What wins over the value of this key in `data` of the given `ConfigMap`; `None` when nothing does.
     pub fn shadows(&self, source: Source, key: &str) -> Option<&Origin> {
         let origin = &self.get(key)?.origin;
-        let own = !origin.binary && origin.source == source;
-        // What has less weight than the asked for does not shadow it.
-        (!own && (origin.source, origin.binary) > (source, false)).then_some(origin)
+        // What has no more weight than the asked for does not shadow it.
+        ((origin.source, origin.binary) > (source, false)).then_some(origin)
     }
 
     /// Whether a running scheduler takes over changes: `service.enableConfigHotRefresh`, on when not set. A scheduler that once saw
@@ -237,7 +236,8 @@ fn duration_part(text: &str) -> Option<(u64, &str)> {
         .map(|total| (total, rest))
 }
 
-/// So many nanoseconds, cut, by as many digits as count.
+/// So many nanoseconds, cut, by as many digits as count. Go computes in floating point, so that about the longest duration, 292 years, it
+/// may decide otherwise.
 fn fraction_of(digits: &str, scale: u64) -> u64 {
     let (mut sum, mut scale) = (0_u128, u128::from(scale) * 1_000_000_000_000_000_000);
     for digit in digits.bytes().take(18) {

@@ -1,12 +1,12 @@
 //! What a reader should know about a configuration, beyond the one error `YuniKorn` tells.
 
-use super::activate::{self, Hazard};
+use super::activate;
 use super::codes::{
     ACL_PARTS, ACL_STRICT, ACL_TAG, FILTER_EXPRESSION, FILTER_NAME, FILTER_TYPE, NESTED_ROOT, RESOLVER,
 };
 use super::names::{is_expression, is_group, is_user, to_lower};
-use super::schema::{Filter, PartitionConfig, PlacementRule, QueueConfig, SchedulerConfig};
-use super::validate::{ROOT, at, is_unjudged};
+use super::schema::{Filter, PartitionConfig, QueueConfig, SchedulerConfig};
+use super::validate::{ROOT, at, check_rule_name, is_unjudged};
 use crate::model::acl;
 use crate::text::diag::{Diagnostic, Severity, Span, quoted};
 use crate::text::go_regex::GoRegex;
@@ -43,9 +43,12 @@ fn partition_findings(text: &str, partition: &PartitionConfig, findings: &mut Ve
         findings.push(at(diagnostic, resolver));
     }
     for rule in items(&partition.placement_rules) {
-        findings.extend(activate::check_rule(rule).err());
+        let chain = || std::iter::successors(Some(rule), |rule| rule.parent.as_deref());
+        // A name that the validator refuses is also unknown at activation, and told once.
+        let named = chain().try_for_each(check_rule_name);
+        findings.extend(named.and_then(|()| activate::check_rule(rule)).err());
         findings.extend(activate::panics(rule));
-        for rule in std::iter::successors(Some(rule), |rule| rule.parent.as_deref()) {
+        for rule in chain() {
             filter_findings(&rule.filter, findings);
         }
     }
@@ -160,20 +163,4 @@ fn inside(text: &str, acl: &Spanned, mut finding: Diagnostic) -> Diagnostic {
         _ => Span::new(whole.start, whole.end),
     });
     finding
-}
-
-/// What hurts without being refused.
-pub(super) fn hazards(config: &SchedulerConfig) -> Vec<Hazard> {
-    items(&config.partitions).iter().flat_map(partition_hazards).collect()
-}
-
-fn partition_hazards(partition: &PartitionConfig) -> Vec<Hazard> {
-    let name = &partition.name.value;
-    // Without rules none of them can crash anything.
-    if let Err(error) = activate::check_rules(partition) {
-        return vec![Hazard::StartsWithoutRules { partition: name.clone(), reason: error.message }];
-    }
-    let rules: &[PlacementRule] = items(&partition.placement_rules);
-    let panicking = rules.iter().enumerate().filter(|(_, rule)| activate::panics(rule).is_some());
-    panicking.map(|(rule, _)| Hazard::RulePanics { partition: name.clone(), rule }).collect()
 }

@@ -16,7 +16,7 @@ mod tree;
 mod validate;
 mod verdict;
 
-pub use activate::{Hazard, ReloadError};
+pub use activate::ReloadError;
 pub use checksum::{checksum, contains_checksum_marker};
 pub use codes::CODES;
 pub use flatten::{ConfigMapData, Flattened, flatten};

@@ -3,7 +3,7 @@
 use super::ConfigError;
 use super::schema::SchedulerConfig;
 use crate::text::diag::Span;
-use crate::text::yaml::{NodeIn, decode, parse};
+use crate::text::yaml::{NodeIn, decode, is_break, parse};
 
 /// Decodes the first document. Unknown fields and repeated keys are errors; no document at all is an empty configuration.
 ///
@@ -41,8 +41,8 @@ pub(super) fn decoded(text: &str, root: Option<&NodeIn<'_>>) -> Result<Document,
 /// indentation than the root's lines, is neither read nor refused.
 fn ignored(text: &str, end: usize) -> Option<Span> {
     let mut start = end;
-    for line in text.get(end..)?.split_inclusive('\n') {
-        let begins_line = start == 0 || text.as_bytes().get(start.wrapping_sub(1)) == Some(&b'\n');
+    for line in text.get(end..)?.split_inclusive(is_break) {
+        let begins_line = text.get(..start)?.chars().next_back().is_none_or(is_break);
         let marker = ["---", "..."].iter().any(|marker| {
             line.strip_prefix(marker)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
@@ -94,6 +94,15 @@ mod tests {
             ("a:\n- b\n-\n", None),
             ("a: !!str\n# c\n", None),
             ("# c\n", None),
+            // A line ends at any of the scanner's breaks, and so does a comment.
+            ("{a: b}\r---\r", None),
+            ("{a: b}\r\n---\r\n", None),
+            ("{a: b}\u{85}---\u{85}", None),
+            ("{a: b}\u{2028}...\u{2028}", None),
+            ("{a: b}\u{2029}--- # c\u{2029}", None),
+            ("{a: b} # c\ra: [c]\n", Some("a: [c]")),
+            ("{a: b}\r--- # c\ra: [c]\r", Some("a: [c]")),
+            ("{a: b}\n# c\u{2028}a: [c]\n", Some("a: [c]")),
         ];
         for (text, expected) in cases {
             assert_eq!(beyond(text).unwrap(), expected, "{text:?}");
@@ -106,7 +115,7 @@ mod tests {
         fn what_is_ignored_decides_nothing(
             pieces in proptest::collection::vec(
                 prop::sample::select(&[
-                    "a", "b: ", "c:", "- ", "-", "? ", "\n", "\n", "\n  ", "\n ", "    ", "{", "}", "[", "]", ", ", "|", ">+", "'", "\"",
+                    "a", "b: ", "c:", "- ", "-", "? ", "\n", "\n", "\n  ", "\n ", "\r", "\u{2028}", "    ", "{", "}", "[", "]", ", ", "|", ">+", "'", "\"",
                     " # c", "\n---\n", "\n...\n", "--- ", "&x ", "*x", "!!str ", "~",
                 ][..]),
                 0..14,

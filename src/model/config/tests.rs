@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::verdict::judge;
 use super::*;
 use crate::text::diag::{Severity, Span};
+use crate::text::yaml::decode::items;
 use crate::text::yaml::edit::{self, Edit};
 
 const ACTIVE: &[&str] = &["default"];
@@ -67,7 +68,11 @@ fn errors_are_diagnosed_if_and_only_if_something_is_wrong() {
         let text = row["yaml"].as_str().unwrap();
         let verdict = judge(text, ACTIVE);
         let refused = answers(&verdict).iter().any(|answer| !answer.is_empty());
-        let hurts = verdict.hazards.iter().any(|hazard| matches!(hazard, Hazard::StartsWithoutRules { .. }));
+        // Of a partition that does not run yet, only the start tells that the rules are wrong.
+        let hurts = read(text).is_ok_and(|config| {
+            let mut rules = items(&config.partitions).iter().flat_map(|found| items(&found.placement_rules));
+            rules.any(|rule| activate::check_rule(rule).is_err())
+        });
         assert_eq!(verdict.has_errors(), refused || hurts, "{text}\n{verdict:#?}");
         for diagnostic in &verdict.diagnostics {
             if let Some(span) = diagnostic.span {
@@ -146,7 +151,7 @@ fn an_empty_text_is_the_built_in_configuration() {
     let verdict = verdict("", ACTIVE);
     let root = verdict.config.as_ref().unwrap().partition("default").unwrap().root();
     assert_eq!(root.submit_acl.value, "*");
-    assert_eq!(verdict.hazards, [Hazard::DefaultConfig]);
+    assert_eq!(codes_of(""), [(codes::DEFAULT_CONFIG.number, Severity::Warning)]);
     assert_eq!((verdict.validates, verdict.starts, verdict.reloads), (Ok(()), Ok(()), Ok(())));
 }
 
@@ -345,38 +350,41 @@ fn a_rule_without_create_crashes_nothing() {
 }
 
 #[test]
-fn what_hurts_without_being_refused_is_told_by_partition_and_rule() {
-    let text = "partitions: [\
-        {name: default, queues: [], placementrules: [{name: user}, {name: test}, {name: fixed, value: rootfoo, create: true}]}, \
-        {name: gpu, queues: [], placementrules: [{name: tag}, {name: test}]}, \
-        {name: fine, queues: [], placementrules: [{name: provided}]}]\n---\nchecksum: x\n";
-    let verdict = judge(text, &[]);
-    assert_eq!(
-        verdict.hazards,
-        [
-            Hazard::RulePanics { partition: "default".to_owned(), rule: 1 },
-            Hazard::RulePanics { partition: "default".to_owned(), rule: 2 },
-            Hazard::StartsWithoutRules {
-                partition: "gpu".to_owned(),
-                reason: "a tag queue rule must have a tag name set".to_owned(),
-            },
-            Hazard::TextIgnored,
-            Hazard::ChecksumMarker,
-        ]
-    );
-    let said: Vec<_> =
-        verdict.hazards.iter().chain(&[Hazard::DefaultConfig]).map(ToString::to_string).collect();
-    assert_eq!(
-        said,
-        [
-            "placement rule no. #1 of partition default would crash the scheduler",
-            "placement rule no. #2 of partition default would crash the scheduler",
-            "partition gpu would start without placement rules: a tag queue rule must have a tag name set",
-            "text behind the first document is not read",
-            "the text contains `checksum: `",
-            "the text is empty, so the built-in configuration is in force",
-        ]
-    );
+fn a_rule_that_activation_refuses_is_told_with_what_it_does_to_a_start() {
+    let names = "write `provided`, `user`, `fixed` or `tag`";
+    for (rule, place, mend) in [
+        ("name: fixed", "fixed", "write the queue as `value`"),
+        ("name: fixed, value: 'a b'", "'a b'", "write a path of such names as `value`"),
+        (
+            "name: fixed, value: root.x, parent: {name: user}",
+            "fixed",
+            "name a queue below that of the parent rule, or remove `parent`",
+        ),
+        ("name: tag", "tag", "write the tag as `value`, for example `namespace`"),
+        ("name: recovery", "recovery", names),
+        ("name: usr", "usr", names),
+    ] {
+        let text = format!("partitions: [{{queues: [], placementrules: [{{{rule}}}]}}]\n");
+        let findings = verdict(&text, ACTIVE).diagnostics;
+        let finding = findings.iter().find(|finding| finding.code == codes::RULE_INACTIVE).expect(rule);
+        let at = finding.span.unwrap();
+        assert_eq!(text.get(at.start..at.end), Some(place), "{text}");
+        let start = "until then a scheduler starts without any placement rule, and rejects every application";
+        assert_eq!(finding.help, Some(format!("{mend}: {start}")), "{text}");
+    }
+}
+
+#[test]
+fn a_name_that_no_rule_can_have_is_told_once() {
+    let rules = |rules: &str| format!("partitions: [{{queues: [], placementrules: [{rules}]}}]\n");
+    for (text, found) in [
+        (rules("{name: 1x}"), 1),
+        (rules("{name: user, parent: {name: 1x}}"), 1),
+        (rules("{name: 1x, parent: {name: 2x}}"), 1),
+        (rules("{name: 1x}, {name: user}, {name: 2x}"), 2),
+    ] {
+        assert_eq!(codes_of(&text), vec![(3011, Severity::Error); found], "{text}");
+    }
 }
 
 #[test]
@@ -462,6 +470,8 @@ fn findings_point_at_the_name_of_what_is_wrong_or_at_all_of_it() {
         ("partitions: [{limits: []}]\n".to_owned(), codes::QUEUES_MISSING, "{limits: []}"),
         (rule("{name: user}, {name: 'un known'}"), codes::RULE, "'un known'"),
         (rule("{name: user}, {create: true}"), codes::RULE, "{create: true}"),
+        (rule("{name: test, value: abc}"), codes::RULE_PANICS, "test"),
+        (rule("{name: fixed, value: rootfoo, create: true}"), codes::RULE_PANICS, "rootfoo"),
         (limit("{limit: most, users: [a]}"), codes::LIMIT, "most"),
         (limit("{users: [a]}"), codes::LIMIT, "{users: [a]}"),
     ] {

@@ -1,6 +1,6 @@
 //! The one question about a text: what does `YuniKorn` make of it?
 
-use super::activate::{self, Hazard, ReloadError};
+use super::activate::{self, ReloadError};
 use super::codes::{CHECKSUM, DEFAULT_CONFIG, TEXT_IGNORED};
 use super::read::Document;
 use super::schema::SchedulerConfig;
@@ -33,8 +33,6 @@ pub struct Verdict {
     pub starts: Result<(), String>,
     /// Whether a running scheduler takes it over.
     pub reloads: Result<(), ReloadError>,
-    /// What hurts without being refused.
-    pub hazards: Vec<Hazard>,
     /// Everything above and what is accepted but does not do what it seems to say, with places in the text. Errors are what
     /// `YuniKorn` refuses, hangs on or crashes on.
     pub diagnostics: Vec<Diagnostic>,
@@ -61,7 +59,6 @@ pub fn verdict(text: &str, active: &[&str]) -> Verdict {
         return judge(text, active);
     }
     let mut verdict = judge(BUILT_IN, active);
-    verdict.hazards.push(Hazard::DefaultConfig);
     let diagnostic = Diagnostic::warning(
         DEFAULT_CONFIG,
         "the text is empty, so the built-in configuration is in force: everyone may submit everywhere",
@@ -102,15 +99,12 @@ fn judge_document(text: &str, root: Option<NodeIn<'_>>, active: &[&str]) -> Verd
     let mut findings = lint::findings(text, &config);
     findings.extend(beyond.map(ignored));
     findings.extend(contains_checksum_marker(text).then(|| checksum_marker(text)));
-    let mut hazards = lint::hazards(&config);
-    hazards.extend(beyond.map(|_| Hazard::TextIgnored));
-    hazards.extend(contains_checksum_marker(text).then_some(Hazard::ChecksumMarker));
     match validated {
-        Ok(()) => Verdict::activated(config, active, hazards, findings),
+        Ok(()) => Verdict::activated(config, active, findings),
         Err(error) => {
             let refused = error.message.clone();
             lint::add(&mut findings, error);
-            Verdict { hazards, ..Verdict::refused(&refused, findings) }
+            Verdict::refused(&refused, findings)
         }
     }
 }
@@ -127,17 +121,11 @@ impl Verdict {
             validates: Err(reason.to_owned()),
             starts: Err(reason.to_owned()),
             reloads: Err(ReloadError::Refused { reason: reason.to_owned(), applied: Vec::new() }),
-            hazards: Vec::new(),
             diagnostics: sorted(diagnostics),
         }
     }
 
-    fn activated(
-        validated: SchedulerConfig,
-        active: &[&str],
-        hazards: Vec<Hazard>,
-        mut diagnostics: Vec<Diagnostic>,
-    ) -> Self {
+    fn activated(validated: SchedulerConfig, active: &[&str], mut diagnostics: Vec<Diagnostic>) -> Self {
         let starts = activate::start(&validated);
         let reloads = activate::reload(&validated, active, &starts);
         if let Err(error) = &starts {
@@ -151,7 +139,6 @@ impl Verdict {
             validates: Ok(()),
             starts: starts.map_err(|error| error.message),
             reloads,
-            hazards,
             diagnostics: sorted(diagnostics),
         }
     }

@@ -14,6 +14,7 @@ mod samples;
 mod scan;
 
 pub use node::{Alias, Kind, KindIn, Marks, Node, NodeIn, Style};
+pub(crate) use scan::is_break;
 
 use super::diag::Code;
 

@@ -249,10 +249,10 @@ fn check_hierarchy<T: Bound>(
     for limit in items(&queue.limits) {
         let bound = Rc::new(T::of(limit)?);
         for user in items(&limit.users) {
-            of_users.narrow(&bound, user, ("user", name), path == above)?;
+            of_users.narrow(&bound, user, ("user", name))?;
         }
         for group in items(&limit.groups) {
-            of_groups.narrow(&bound, group, ("group", name), path == above)?;
+            of_groups.narrow(&bound, group, ("group", name))?;
         }
     }
     users.insert(path.clone(), Rc::new(of_users));
@@ -261,16 +261,15 @@ fn check_hierarchy<T: Bound>(
 }
 
 impl<T: Bound> Frame<T> {
-    /// Puts the bound of one user or group in force, unless one above is narrower. `is_above`: this frame is its own parent.
+    /// Puts the bound of one user or group in force, unless one above is narrower.
     fn narrow(
         &mut self,
         bound: &Rc<T>,
         who: &Spanned,
         (kind, queue): (&str, &str),
-        is_above: bool,
     ) -> Result<(), Diagnostic> {
         let name = who.as_str();
-        let above = if is_above { Some(&*self) } else { self.above.as_deref() };
+        let above = self.above.as_deref();
         let own = above.and_then(|bounds| bounds.get(name));
         let wildcard = above.and_then(|bounds| bounds.get(WILDCARD)).filter(|_| name != WILDCARD);
         let refused = |relation: String| {

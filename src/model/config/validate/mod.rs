@@ -9,7 +9,7 @@ mod queues;
 mod resources;
 mod size;
 
-pub(super) use placement::is_unjudged;
+pub(super) use placement::{RULE_NAMES, check_rule_name, is_unjudged};
 pub(crate) use queues::NAME_REFUSED;
 
 use std::collections::HashSet;

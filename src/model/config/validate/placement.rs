@@ -8,6 +8,9 @@ use crate::text::diag::{Diagnostic, Span};
 use crate::text::go_regex::{self, GoRegex};
 use crate::text::yaml::decode::{Spanned, items};
 
+/// What to write instead of a rule's name that is none.
+pub(in super::super) const RULE_NAMES: &str = "write `provided`, `user`, `fixed` or `tag`";
+
 /// `checkPlacementRules` (`configvalidator.go:316`).
 pub(super) fn check(partition: &PartitionConfig) -> Result<(), Diagnostic> {
     let rules = items(&partition.placement_rules);
@@ -25,17 +28,21 @@ pub(super) fn check(partition: &PartitionConfig) -> Result<(), Diagnostic> {
 
 /// `checkPlacementRule` (`configvalidator.go:431`).
 fn check_rule(rule: &PlacementRule) -> Result<(), Diagnostic> {
-    let name = rule.name.as_str();
-    if !is_rule(name) {
-        let message = format!("invalid rule name {name}, a name must be a valid identifier");
-        return Err(Diagnostic::error(RULE, message)
-            .at(rule.head())
-            .help("write `provided`, `user`, `fixed` or `tag`"));
-    }
+    check_rule_name(rule)?;
     if let Some(parent) = &rule.parent {
         check_rule(parent)?;
     }
     check_filter(&rule.filter)
+}
+
+/// Whether the rule's name is an identifier; the names that there are, activation knows.
+pub(in super::super) fn check_rule_name(rule: &PlacementRule) -> Result<(), Diagnostic> {
+    let name = rule.name.as_str();
+    if is_rule(name) {
+        return Ok(());
+    }
+    let message = format!("invalid rule name {name}, a name must be a valid identifier");
+    Err(Diagnostic::error(RULE, message).at(rule.head()).help(RULE_NAMES))
 }
 
 /// `checkPlacementFilter` (`configvalidator.go:460`).

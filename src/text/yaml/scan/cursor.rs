@@ -95,12 +95,7 @@ impl<'t> Cursor<'t> {
 
     /// A line break: CR, LF, NEL, LS or PS.
     pub(super) fn is_break(&self, offset: usize) -> bool {
-        match self.at(offset) {
-            b'\r' | b'\n' => true,
-            0xC2 => self.at(offset + 1) == 0x85,
-            0xE2 => self.at(offset + 1) == 0x80 && matches!(self.at(offset + 2), 0xA8 | 0xA9),
-            _ => false,
-        }
+        self.text.as_bytes().get(self.mark.index + offset..).is_some_and(begins_with_break)
     }
 
     /// A line break or the end.
@@ -265,6 +260,15 @@ impl Control {
         }
         Some(Self { at, chunk })
     }
+}
+
+fn begins_with_break(bytes: &[u8]) -> bool {
+    matches!(bytes, [b'\r' | b'\n', ..] | [0xC2, 0x85, ..] | [0xE2, 0x80, 0xA8 | 0xA9, ..])
+}
+
+/// Whether a line ends with it: CR, LF, NEL, LS or PS.
+pub(crate) fn is_break(char: char) -> bool {
+    begins_with_break(char.encode_utf8(&mut [0; 4]).as_bytes())
 }
 
 /// What the reader lets through (`readerc.go`, "Check if the character is in the allowed range").

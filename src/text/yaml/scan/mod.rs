@@ -18,6 +18,7 @@ mod token;
 use std::collections::VecDeque;
 
 pub(super) use cursor::Mark;
+pub(crate) use cursor::is_break;
 pub(super) use problem::{Problem, error, parser_error};
 pub(super) use token::{Token, TokenKind};
 
