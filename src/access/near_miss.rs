@@ -79,7 +79,7 @@ pub fn near_misses(step: &Step, identity: &Identity) -> Vec<NearMiss> {
         found.push(NearMiss::UserAmongGroups(user.clone()));
     }
     let (users, groups_written) = step.acl.split_once(' ').unwrap_or((&step.acl, ""));
-    if !user_name_ok(user) && users.split(',').any(|name| name == user) {
+    if !user.is_empty() && !user_name_ok(user) && users.split(',').any(|name| name == user) {
         found.push(NearMiss::Dropped(user.clone()));
     }
     let dropped = groups.iter().filter(|group| !group.is_empty() && !group_name_ok(group));
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_nearly_matched_is_told() {
-        let cases: [(&str, Identity, &[&str]); 10] = [
+        let cases: [(&str, Identity, &[&str]); 11] = [
             ("Sue", person("sue", &[]), &["it names the user `Sue`; case matters"]),
             (" Devs", person("sue", &["devs"]), &["it names the group `Devs`, not `devs`; case matters"]),
             (
@@ -133,6 +133,7 @@ mod tests {
             // What would be dropped is not there.
             ("bob", person("sue:x", &["team.a"]), &[]),
             ("bob", person("sue", &[""]), &[]),
+            (" devs", person("", &["ops"]), &[]),
         ];
         for (acl, identity, expected) in cases {
             let tree = tree(&[("root", acl, "")]);

@@ -6,7 +6,7 @@
 use std::{fmt, iter};
 
 use super::check::{Decision, Outcome, Subject, implied_by};
-use super::reach::{QueueSet, Way, asked, reach, stops};
+use super::reach::{QueueSet, Way, asked, granted_on, reach, stops};
 use super::tree::{Grants, Located, Node, Origin, QueueId, Tree};
 use crate::model::acl::{Match, group_name_ok, user_name_ok};
 use crate::model::queue::{QueuePath, lowered, nearest};
@@ -108,7 +108,7 @@ fn offered<'a>(tree: &'a Tree, decision: &'a Decision) -> Box<dyn Iterator<Item 
     let decides = decision.located.decides().and_then(|id| Some((id, tree.node(id)?)));
     match (&decision.outcome, decides) {
         (Outcome::Allowed, _) => Box::new(iter::empty()),
-        (Outcome::Denied(_), None) => Box::new(like(tree, &decision.asked).into_iter()),
+        (Outcome::Denied(_), None) => Box::new(like(tree, decision).into_iter()),
         (Outcome::Denied(_), Some((_, node))) if stops(decision.right, node) => Box::new(iter::empty()),
         (Outcome::Denied(_), Some((id, node))) => {
             Box::new(meant(tree, decision).into_iter().chain(grants(tree, decision, id, node)))
@@ -143,9 +143,9 @@ fn meant(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     tree.node(found).map(|node| Remedy::Ask { queue: node.path.clone() })
 }
 
-/// A queue that was perhaps meant.
-fn like(tree: &Tree, asked: &str) -> Option<Remedy> {
-    let full = format!("root.{asked}");
+/// The queue that a path without the root was perhaps to name, when the right is granted there.
+fn like(tree: &Tree, decision: &Decision) -> Option<Remedy> {
+    let full = format!("root.{}", decision.asked);
     let paths = || tree.queues().map(|(_, node)| &node.path);
     let queue = paths().find(|path| path.as_str().eq_ignore_ascii_case(&full)).or_else(|| {
         nearest(paths().map(QueuePath::as_str), &full)
@@ -153,6 +153,7 @@ fn like(tree: &Tree, asked: &str) -> Option<Remedy> {
             .as_ref()
             .and_then(|found| paths().find(|path| *path == found))
     })?;
+    Way::find(tree, decision.right, tree.find(queue)?, &decision.identity)?;
     Some(Remedy::Ask { queue: queue.clone() })
 }
 
@@ -163,7 +164,7 @@ fn grants<'a>(
     node: &'a Node,
 ) -> impl Iterator<Item = Remedy> + 'a {
     let (right, identity) = (decision.right, &decision.identity);
-    let opens = tree.subtree(queue).len();
+    let opens = granted_on(tree, right, queue).len();
     let how = how(node.grants(right));
     let grant =
         move |subject| Remedy::Grant { queue: node.path.clone(), right, subject, how: how.clone(), opens };
@@ -283,8 +284,10 @@ mod tests {
                 "become a member of group ops, which the adminacl of queue root names",
             ]
         );
-        assert_eq!(told(&tree, Right::Submit, "prod", "sue", &[]), ["ask for queue root.prod"]);
-        assert_eq!(told(&tree, Right::Submit, "porod", "sue", &[]), ["ask for queue root.prod"]);
+        for asked in ["prod", "Prod", "porod"] {
+            assert_eq!(told(&tree, Right::Submit, asked, "bob", &[]), ["ask for queue root.prod"]);
+            assert_eq!(told(&tree, Right::Submit, asked, "sue", &[]), Vec::<String>::new());
+        }
         assert_eq!(
             told(&tree, Right::Submit, "root.Prdo", "bob", &[]).first().map(String::as_str),
             Some("ask for queue root.prod")
@@ -353,6 +356,15 @@ mod tests {
         };
         assert_eq!(groups("root.a"), ["narrow", "wide", "all"]);
         assert_eq!(groups("root.a.b"), ["narrow", "near", "wide"]);
+    }
+
+    #[test]
+    fn a_grant_to_submit_does_not_open_the_recovery_queue() {
+        let tree = tree(&[("root", "", ""), ("root.@recovery@", "", ""), ("root.a", "", "")]);
+        let grants = |right, queue| told(&tree, right, queue, "sue", &[]).concat();
+        assert!(grants(Right::Submit, "root").ends_with("; it opens the queue below, too"));
+        assert!(grants(Right::Admin, "root").ends_with("; it opens the 2 queues below, too"));
+        assert!(grants(Right::Admin, "root.@recovery@").ends_with("by a QueueAcl"));
     }
 
     #[test]

@@ -344,10 +344,14 @@ fn may_exist(tree: &Tree, step: &Step, submission: &Submission) -> bool {
 
 /// What rejected it.
 fn clause(placement: &Placement) -> &'static str {
-    let failed = placement.steps.last().is_some_and(|step| matches!(step.rule.end, RuleEnd::Fails { .. }));
+    let last = placement.steps.last();
+    let failed = last.is_some_and(|step| matches!(step.rule.end, RuleEnd::Fails { .. }));
+    let landing = last.and_then(|step| step.landing.as_ref());
+    // It ends the placement, whoever was denied before.
+    let not_made = landing.is_some_and(|landing| matches!(landing.end, LandingEnd::Fails { .. }));
     if failed || placement.inactive.is_some() {
         "rule"
-    } else if placement.steps.iter().any(is_denied) {
+    } else if !not_made && placement.steps.iter().any(is_denied) {
         "acl"
     } else {
         "queue"

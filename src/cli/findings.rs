@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::input::source::Source;
 use super::input::{Finding, Inputs};
 use super::report;
+pub use crate::text::diag::plural;
 use crate::text::diag::{Severity, Span};
 
 /// The version of the JSON below; raised when a field changes its meaning or goes.
@@ -39,11 +40,6 @@ impl Count {
     pub fn text(self) -> String {
         format!("{}, {}", plural(self.errors, "error"), plural(self.warnings, "warning"))
     }
-}
-
-/// `1 file`, `2 files`
-pub fn plural(count: usize, word: &str) -> String {
-    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
 /// All findings for people, each with its line and what to write instead.

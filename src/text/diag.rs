@@ -125,6 +125,17 @@ pub fn quoted(text: &str) -> String {
     shown
 }
 
+/// `1 queue`, `2 queues`
+pub fn plural(count: usize, word: &str) -> String {
+    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
+}
+
+/// What stands behind a list of findings that is cut: `and 2 more findings, which are not listed`.
+pub fn unlisted(count: usize) -> String {
+    let are = if count == 1 { "is" } else { "are" };
+    format!("and {}, which {are} not listed", plural(count, "more finding"))
+}
+
 /// A text of at most so many characters: what is longer ends in `…`.
 pub fn cut(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
@@ -171,5 +182,12 @@ mod tests {
         assert_eq!(quoted(&"é".repeat(80)).chars().count(), 82);
         let cut = quoted(&"é".repeat(81));
         assert!(cut.ends_with("é…`") && cut.chars().count() == 83);
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        assert_eq!([0, 1, 2].map(|count| plural(count, "queue")), ["0 queues", "1 queue", "2 queues"]);
+        assert_eq!(unlisted(1), "and 1 more finding, which is not listed");
+        assert_eq!(unlisted(3), "and 3 more findings, which are not listed");
     }
 }

@@ -6,20 +6,26 @@ use std::fmt::Write as _;
 use super::{Change, Diff, Direction, Extent, PartitionDiff};
 use crate::access::check::Subject;
 use crate::model::right::Right;
+use crate::text::diag::plural;
 
 /// Most clauses, and most names in one.
 const SHOWN: usize = 6;
 
+/// The partition that is not named where it alone differs.
+const DEFAULT: &str = "default";
+
 /// Who gains, and who loses, which rights on which queues.
 type Clauses = BTreeMap<(Direction, String), BTreeMap<Subject, BTreeSet<&'static str>>>;
 
-/// E.g. `grants submit on root.prod and 14 queues below to group devs; nobody loses access`.
+/// E.g. `grants submit on root.prod and 14 queues below to group devs; nobody loses access`. What queues grant that come counts, and what
+/// those that go did.
 pub fn impact(partitions: &[PartitionDiff]) -> String {
     let mut clauses = Clauses::new();
     let (mut added, mut removed) = (0_usize, 0_usize);
-    let several = partitions.len() > 1;
+    // The one partition that most clusters have needs no name.
+    let named = !matches!(partitions, [one] if one.partition.eq_ignore_ascii_case(DEFAULT));
     for PartitionDiff { partition, diff, .. } in partitions {
-        let within = if several { format!(" of partition {partition}") } else { String::new() };
+        let within = if named { format!(" of partition {partition}") } else { String::new() };
         collect(&mut clauses, diff, &within);
         added = added.saturating_add(diff.added.queues.all().len());
         removed = removed.saturating_add(diff.removed.queues.all().len());
@@ -32,19 +38,24 @@ pub fn impact(partitions: &[PartitionDiff]) -> String {
         (false, true) => parts.push("nobody gains access".to_owned()),
         (true, true) => {}
     }
+    let within = match partitions {
+        [one] if named => format!(" in partition {}", one.partition),
+        _ => String::new(),
+    };
     for (count, what) in [(added, "new"), (removed, "gone")] {
         if count > 0 {
-            parts.push(format!("{} {what}", counted(count)));
+            parts.push(format!("{} {what}{within}", plural(count, "queue")));
         }
     }
     parts.join("; ")
 }
 
 fn collect(clauses: &mut Clauses, diff: &Diff, within: &str) {
-    for Change { direction, subject, right, extents, .. } in &diff.kept.changes {
+    let changes = [&diff.kept, &diff.added, &diff.removed].into_iter().flat_map(|section| &section.changes);
+    for Change { direction, subject, right, extents, .. } in changes {
         let shown: Vec<_> = extents.iter().take(SHOWN).map(|reached| extent(&reached.extent)).collect();
         let more = extents.len().saturating_sub(shown.len());
-        let more = if more > 0 { format!(", and {more} more subtrees") } else { String::new() };
+        let more = if more > 0 { format!(", and {}", plural(more, "more subtree")) } else { String::new() };
         let place = format!("{}{more}{within}", shown.join(", "));
         let rights = clauses.entry((*direction, place)).or_default().entry(subject.clone()).or_default();
         rights.insert(match right {
@@ -75,7 +86,7 @@ fn sentences(clauses: &Clauses) -> Vec<String> {
     let more = sentences.len().saturating_sub(SHOWN);
     sentences.truncate(SHOWN);
     if more > 0 {
-        sentences.push(format!("and {more} more changes"));
+        sentences.push(format!("and {}", plural(more, "more change")));
     }
     sentences
 }
@@ -90,15 +101,11 @@ fn extent(Extent { queue, below, except }: &Extent) -> String {
     let mut text = queue.to_string();
     if *below > 0 {
         // Writing into a String does not fail.
-        let _ = write!(text, " and {} below", counted(*below));
+        let _ = write!(text, " and {} below", plural(*below, "queue"));
     }
     if !except.is_empty() {
         let paths: Vec<_> = except.iter().map(ToString::to_string).collect();
         let _ = write!(text, " except {}", listed(&paths));
     }
     text
-}
-
-fn counted(count: usize) -> String {
-    if count == 1 { "1 queue".to_owned() } else { format!("{count} queues") }
 }

@@ -211,7 +211,26 @@ fn the_line_says_how_many_queues_come_and_go() {
 }
 
 #[test]
-fn the_line_says_which_partition_where_several_differ() {
+fn the_line_says_what_queues_grant_that_come_and_go() {
+    let few = [("root", "", ""), ("root.a", "sue", "")];
+    let more = [("root", "", ""), ("root.a", "sue", ""), ("root.a.x", "bob", ""), ("root.b", "*", " ops")];
+    assert_eq!(
+        in_one_line(&few, &more),
+        "grants submit on root.a.x to user bob; grants admin on root.b to group ops; \
+         grants submit on root.b to everyone; nobody loses access; 2 queues new"
+    );
+    assert_eq!(
+        in_one_line(&more[..3], &few),
+        "takes submit on root.a.x from user bob; nobody gains access; 1 queue gone"
+    );
+    assert_eq!(
+        impact(&between(&[], &[tree(&few)])),
+        "grants submit on root.a to user sue; nobody loses access; 2 queues new"
+    );
+}
+
+#[test]
+fn the_line_says_which_partition_where_not_only_the_default_one_differs() {
     let trees = |default: &str, gpu: &str| -> Vec<Tree> {
         let text = format!(
             "partitions: [{{name: default, queues: [{{name: root, queues: [{{name: a, submitacl: '{default}'}}]}}]}}, {{name: gpu, queues: [{{name: root, queues: [{{name: b, submitacl: '{gpu}'}}]}}]}}]"
@@ -222,6 +241,14 @@ fn the_line_says_which_partition_where_several_differ() {
     assert_eq!(
         impact(&between(&trees("ann", "bob"), &trees("ann,sue", " "))),
         "grants submit on root.a of partition default to user sue; takes submit on root.b of partition gpu from user bob"
+    );
+    assert_eq!(
+        impact(&between(&trees("ann", "bob"), &trees("ann", "bob,sue"))),
+        "grants submit on root.b of partition gpu to user sue; nobody loses access"
+    );
+    assert_eq!(
+        impact(&between(&trees("ann", "bob"), &trees("ann", "bob")[..1])),
+        "takes submit on root.b of partition gpu from user bob; nobody gains access; 2 queues gone in partition gpu"
     );
 }
 
@@ -250,6 +277,12 @@ fn the_line_counts_what_is_too_much_for_it() {
         with(&|_| "sue".to_owned()),
         "grants submit on root.q0, root.q1, root.q2, root.q3, root.q4, root.q5, and 2 more subtrees to user sue; nobody loses access"
     );
+    assert_eq!(
+        with(&|number| if number < 7 { "sue".to_owned() } else { String::new() }),
+        "grants submit on root.q0, root.q1, root.q2, root.q3, root.q4, root.q5, and 1 more subtree to user sue; nobody loses access"
+    );
+    let one_more = with(&|number| if number < 7 { names[number].clone() } else { String::new() });
+    assert!(one_more.ends_with("; and 1 more change; nobody loses access"), "{one_more}");
     let apart = with(&|number| names[number].clone());
     assert!(apart.starts_with("grants submit on root.q0 to user u0; grants submit on root.q1"), "{apart}");
     assert!(

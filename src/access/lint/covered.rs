@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Findings, Place, acl_of, codes, list};
 use crate::access::check::implied_by;
-use crate::access::reach::{Way, asked, stops};
+use crate::access::reach::{Way, asked, granted_on, stops};
 use crate::access::tree::{Origin, QueueId, Tree};
 use crate::model::acl::Match;
 use crate::model::right::Right;
@@ -28,16 +28,22 @@ pub(super) fn find(tree: &Tree, findings: &mut Findings) {
 
 /// The widest grant there is.
 fn root_everyone(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
-    let others =
-        Place::each(tree).filter(|other| other.id != place.id && !other.grants().acl.is_nobody()).count();
+    // Administrators may submit, but who may submit does not administer.
+    let moot = |other: &Place<'_>| {
+        other.id != place.id
+            && implied_by(other.right).contains(&place.right)
+            && granted_on(tree, other.right, place.id).contains(other.id.number())
+            && !other.grants().acl.is_nobody()
+    };
+    let others = Place::each(tree).filter(moot).count();
     let verb = place.right.verb();
     let message = match others {
         0 => format!("everyone may {verb} everywhere, by the `*` of the root"),
-        1 => format!(
-            "everyone may {verb} everywhere, by the `*` of the root; there is one more ACL, and it limits nobody"
-        ),
+        1 => {
+            format!("everyone may {verb} everywhere, by the `*` of the root; one ACL below it limits nobody")
+        }
         _ => format!(
-            "everyone may {verb} everywhere, by the `*` of the root; the {others} other ACLs limit nobody"
+            "everyone may {verb} everywhere, by the `*` of the root; {others} ACLs below it limit nobody"
         ),
     };
     let help = "to limit access, remove it and grant each queue to those who need it";

@@ -25,7 +25,7 @@ use super::tree::{Grants, Node, Origin, QueueId, Tree};
 use crate::model::acl::{Acl, Match};
 use crate::model::queue::QueuePath;
 use crate::model::right::Right;
-use crate::text::diag::{Code, Diagnostic, quoted};
+use crate::text::diag::{Code, Diagnostic, quoted, unlisted};
 
 /// More findings than this are counted, not listed.
 pub const MAX_FINDINGS: usize = 1000;
@@ -88,8 +88,8 @@ impl Findings {
         self.0.truncate(MAX_FINDINGS);
         let mut findings: Vec<Finding> = self.0.into_iter().map(|(_, finding)| finding).collect();
         if hidden > 0 {
-            let message = format!("and {hidden} more findings, which are not listed");
-            let diagnostic = Diagnostic::warning(codes::MORE, message).help("correct those above first");
+            let diagnostic =
+                Diagnostic::warning(codes::MORE, unlisted(hidden)).help("correct those above first");
             findings.push(Finding { queue: QueuePath::root(), right: None, origin: None, diagnostic });
         }
         findings
@@ -149,9 +149,4 @@ fn list(entries: &[Match<'_>]) -> String {
         let _ = write!(shown, "{before}{kind}{plural} {}{more}", quoted.join(", "));
     }
     if entries.contains(&Match::Everyone) { "everyone".to_owned() } else { shown }
-}
-
-/// `1 queue`, `2 queues`
-fn plural(count: usize, word: &str) -> String {
-    if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::{Findings, Place, acl_of, codes, plural};
+use super::{Findings, Place, acl_of, codes};
 use crate::access::tree::{Origin, Tree};
 use crate::model::acl::Match;
 use crate::model::queue::nearest;
-use crate::text::diag::quoted;
+use crate::text::diag::{plural, quoted};
 use crate::text::go_regex::GoRegex;
 
 /// The names that the identities of a cluster can have.
@@ -174,11 +174,7 @@ fn other_kind(entry: Match<'_>, uses: &Uses<'_>, findings: &mut Findings) -> boo
     if !is_rarer || others.iter().any(|(other, _)| other.is(place)) {
         return false;
     }
-    let more = if others.len() > 1 {
-        format!(" and {}", plural(others.len() - 1, "more ACL"))
-    } else {
-        String::new()
-    };
+    let more = if more > 0 { format!(" and {}", plural(more, "more ACL")) } else { String::new() };
     let message = format!(
         "{} is a {} in {}, and a {} in {}{more}",
         quoted(name(entry)),

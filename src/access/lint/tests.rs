@@ -36,7 +36,7 @@ fn a_wildcard_above_makes_an_acl_moot() {
         &[
             (
                 "7201 root submitacl",
-                "everyone may submit everywhere, by the `*` of the root; the 2 other ACLs limit nobody",
+                "everyone may submit everywhere, by the `*` of the root; one ACL below it limits nobody",
             ),
             (
                 "7202 root.a submitacl",
@@ -69,12 +69,34 @@ fn a_wildcard_at_the_root_is_told_with_the_acls_that_limit_nobody() {
     finds(
         &[("root", "*", ""), ("root.a", "sue", ""), ("root.b", "", "")],
         &[
-            ("7201 root submitacl", &format!("{everyone}; there is one more ACL, and it limits nobody")),
+            ("7201 root submitacl", &format!("{everyone}; one ACL below it limits nobody")),
             (
                 "7202 root.a submitacl",
                 "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `submitacl` of `root`",
             ),
         ],
+    );
+}
+
+#[test]
+fn a_wildcard_at_the_root_is_told_with_no_acl_that_limits() {
+    let told = |queues: &[Queue<'_>]| {
+        let mut found = nothing_known(&tree(queues)).into_iter();
+        let found = found.find(|finding| finding.diagnostic.code == codes::ROOT_EVERYONE);
+        found.map(|finding| finding.diagnostic.message).expect("a wildcard at the root")
+    };
+    let submit = "everyone may submit everywhere, by the `*` of the root";
+    let administer = "everyone may administer everywhere, by the `*` of the root";
+    // Who may submit does not administer.
+    assert_eq!(told(&[("root", "*", ""), ("root.a", "", "ann"), ("root.b", "", "bob")]), submit);
+    // Nothing above the recovery queue reaches what is below it.
+    assert_eq!(
+        told(&[("root", "*", ""), ("root.@recovery@", "", ""), ("root.@recovery@.a", "sue", "")]),
+        submit
+    );
+    assert_eq!(
+        told(&[("root", "", "*"), ("root.a", "sue", "ann")]),
+        format!("{administer}; 2 ACLs below it limit nobody")
     );
 }
 
@@ -336,6 +358,22 @@ fn names_that_differ_on_purpose_are_not_slips() {
             "{often} {once}"
         );
     }
+}
+
+#[test]
+fn an_acl_of_several_objects_is_counted_once() {
+    let mut tree = tree(&[("root", " ", ""), ("root.a", "devs", ""), ("root.b", " devs", "")]);
+    let path = QueuePath::parse("root.b").expect("path");
+    for name in ["one", "two"] {
+        let object = Origin::Object { kind: "QueueAcl", name: name.to_owned() };
+        tree.attribute(&path, Right::Submit, object, &acl::parse(" devs").expect("acl"));
+    }
+    let findings = nothing_known(&tree);
+    let last = findings.last().expect("a finding");
+    assert_eq!(
+        last.diagnostic.message,
+        "`devs` is a user in `submitacl` of `root.a`, and a group in `submitacl` of `root.b`"
+    );
 }
 
 #[test]

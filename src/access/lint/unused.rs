@@ -1,11 +1,11 @@
 //! Queues that nobody can submit to, or that no application comes to.
 
 use super::reachable::Reachable;
-use super::{Findings, Place, acl_of, codes, plural};
+use super::{Findings, Place, acl_of, codes};
 use crate::access::reach::stops;
 use crate::access::tree::{Node, QueueId, Tree};
 use crate::model::right::Right;
-use crate::text::diag::{Code, quoted};
+use crate::text::diag::{Code, plural, quoted};
 
 pub(super) fn find(tree: &Tree, findings: &mut Findings) {
     let reachable = Reachable::of(tree);

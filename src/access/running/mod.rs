@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use super::placement::{Naming, Outcome, Workload, place};
+use super::placement::{Naming, Outcome, Placement, RuleName, RuleStep, Workload, place};
 use super::review::{Application, Found};
 use super::tree::Tree;
 use crate::model::admission;
@@ -141,47 +141,45 @@ fn rules(pod: &Pod, spark: &[(String, String)]) -> Rules {
     }
 }
 
-/// The queue: where the rules place the pod now, or the one it asks for by its full path, where they place it nowhere.
+/// The queue: where the rules place the pod now, as far as they do not go by annotations of the namespace.
 fn queue_of(pod: &Pod, submitter: &Submitter, scheduler: Scheduler<'_>) -> Result<String, String> {
-    let asked = queue::lowered(pod.workload.queue());
-    let asked = Some(asked).filter(|asked| asked.starts_with("root."));
     let claim = Claim::new(&submitter.user, &submitter.groups);
-    let placed = match identify(claim, scheduler.resolver, scheduler.version) {
+    let placement = match identify(claim, scheduler.resolver, scheduler.version) {
         Ok(identity) => placed(pod, identity, scheduler.tree),
-        Err(refusal) => Err(refusal.to_string()),
+        Err(refusal) => Placement::rejected(refusal.to_string()),
     };
-    match (placed, asked) {
-        (Ok(queue), None) if by_namespace(scheduler.tree.placement_rules()) => Err(format!(
-            "it may be in {queue}, but that depends on annotations of namespace {}, which are not looked at",
-            quoted(&pod.workload.namespace)
-        )),
-        (Ok(queue), Some(asked)) if queue != asked && by_namespace(scheduler.tree.placement_rules()) => {
-            Ok(asked)
+    let why = match placement.outcome {
+        Outcome::Placed { queue } if placement.steps.iter().any(|step| by_namespace(&step.rule)) => {
+            return Err(format!(
+                "it may be in {queue}, but that depends on annotations of namespace {}, which are not looked at",
+                quoted(&pod.workload.namespace)
+            ));
         }
-        (Ok(queue), _) => Ok(queue),
-        (Err(_), Some(asked)) => Ok(asked),
-        (Err(why), None) => Err(format!("the queue of its pod {} is not known: {why}", quoted(&pod.name))),
-    }
+        Outcome::Placed { queue } => return Ok(queue),
+        Outcome::Rejected { message } => message,
+        Outcome::Undecided { reason } => reason,
+        Outcome::Crashes { queue } => format!("YuniKorn crashes over queue {queue}"),
+    };
+    before(pod, scheduler.tree)
+        .ok_or_else(|| format!("the queue of its pod {} is not known: {why}", quoted(&pod.name)))
 }
 
 /// Where the rules place it as if it had just been submitted: that it runs already would only send it to the recovery queue.
-fn placed(pod: &Pod, identity: Identity, tree: &Tree) -> Result<String, String> {
+fn placed(pod: &Pod, identity: Identity, tree: &Tree) -> Placement {
     let workload = Workload { node_name: String::new(), ..pod.workload.clone() };
-    let placement = place(tree, &workload.submission(identity, Naming::default()));
-    match placement.outcome {
-        Outcome::Placed { queue } => Ok(queue),
-        Outcome::Rejected { message } => Err(message),
-        Outcome::Undecided { reason } => Err(reason),
-        Outcome::Crashes { queue } => Err(format!("YuniKorn crashes over queue {queue}")),
-    }
+    place(tree, &workload.submission(identity, Naming::default()))
 }
 
-/// Whether a rule goes by what the namespace says of itself (`namespace.parentqueue`), besides its name.
-fn by_namespace(rules: &[PlacementRule]) -> bool {
-    let goes = |rule: &PlacementRule| {
-        rule.name.value.eq_ignore_ascii_case("tag") && !rule.value.value.eq_ignore_ascii_case("namespace")
-    };
-    rules.iter().any(|rule| {
-        goes(rule) || rule.parent.as_deref().is_some_and(|parent| by_namespace(std::slice::from_ref(parent)))
-    })
+/// Where a pod that the rules place nowhere now runs since before: in the queue that it asks for by its full path, where no rule goes by
+/// anything else. A rule that does may have placed it in another.
+fn before(pod: &Pod, tree: &Tree) -> Option<String> {
+    let provided = |rule: &PlacementRule| rule.name.value.eq_ignore_ascii_case(RuleName::Provided.key());
+    let asked = Some(pod.workload.queue()).filter(|asked| asked.starts_with("root."));
+    asked.filter(|_| tree.placement_rules().iter().all(provided)).map(queue::lowered)
+}
+
+/// Whether a rule that was asked goes by what the namespace says of itself (`namespace.parentqueue`), besides its name.
+fn by_namespace(rule: &RuleStep) -> bool {
+    let annotated = matches!(&rule.name, RuleName::Tag(tag) if tag != "namespace");
+    annotated || rule.parent.as_deref().is_some_and(by_namespace)
 }

@@ -65,7 +65,7 @@ fn owner_and_queue_are_those_that_yunikorn_takes() {
     };
     let is = |owner: &str, queue: &str| (owner.to_owned(), queue.to_owned());
     assert_eq!(judged_as(&pod("a", "sue", "root.prod", 0)), is("sue", "root.prod"));
-    assert_eq!(judged_as(&pod("a", "sue", "ROOT.Prod", 0)), is("sue", "root.prod"));
+    assert_eq!(judged_as(&pod("a", "sue", "root.Prod", 0)), is("sue", "root.prod"));
     // Denied now, but it may run since before.
     assert_eq!(judged_as(&pod("a", "eve", "root.prod", 0)), is("eve", "root.prod"));
     // `nobody` is no user who could come and claim it.
@@ -96,9 +96,11 @@ fn queue_under(rules: &[&str], asked: &str) -> Result<String, String> {
         ("root.prod", "sue", ""),
         ("root.dev", "sue", ""),
         ("root.sue", "sue", ""),
+        ("root.closed", "", ""),
     ]);
     let head = "  - name: default\n";
-    let tree = parsed(&text.replacen(head, &format!("{head}    placementrules:\n{rules}"), 1));
+    let rules = if rules.is_empty() { rules } else { format!("    placementrules:\n{rules}") };
+    let tree = parsed(&text.replacen(head, &format!("{head}{rules}"), 1));
     match application(&pod("a", "sue", asked, 0), &[], scheduler(&tree)) {
         Found::Application(application) => Ok(application.queue),
         Found::Undecided(why) => Err(why),
@@ -107,23 +109,54 @@ fn queue_under(rules: &[&str], asked: &str) -> Result<String, String> {
 }
 
 #[test]
-fn where_rules_go_by_annotations_of_the_namespace_only_the_queue_asked_for_is_told() {
+fn where_rules_go_by_annotations_of_the_namespace_no_queue_is_told() {
     const TO_PROD: &str = "{name: fixed, value: root.prod}";
+    const PROVIDED: &str = "{name: provided}";
     for by_annotation in [
         "{name: tag, value: namespace.parentqueue}",
         "{name: Tag, value: Namespace.ParentQueue}",
         "{name: user, parent: {name: tag, value: namespace.parentqueue}}",
     ] {
-        let rules = [by_annotation, TO_PROD];
-        for asked in ["", "dev"] {
-            let why = queue_under(&rules, asked).unwrap_err();
+        for (rules, asked, queue) in [
+            (&[by_annotation, TO_PROD][..], "", "root.prod"),
+            (&[by_annotation, TO_PROD], "dev", "root.prod"),
+            // Who asks for a queue has no say where no rule goes by that.
+            (&[by_annotation, TO_PROD], "root.dev", "root.prod"),
+            (&[by_annotation, TO_PROD], "root.prod", "root.prod"),
+            (&[by_annotation, PROVIDED], "root.dev", "root.dev"),
+            (&[PROVIDED, by_annotation, TO_PROD], "root.none", "root.prod"),
+        ] {
+            let why = queue_under(rules, asked).unwrap_err();
             assert!(
-                why.contains("may be in root.prod") && why.contains("annotations of namespace `jobs`"),
-                "{by_annotation}: {why}"
+                why.contains(&format!("may be in {queue}"))
+                    && why.contains("annotations of namespace `jobs`"),
+                "{by_annotation} {asked}: {why}"
             );
         }
+        // The annotations are not asked for.
+        let rules = [PROVIDED, by_annotation, TO_PROD];
         assert_eq!(queue_under(&rules, "root.dev").as_deref(), Ok("root.dev"), "{by_annotation}");
-        assert_eq!(queue_under(&rules, "root.prod").as_deref(), Ok("root.prod"), "{by_annotation}");
+    }
+}
+
+#[test]
+fn a_pod_that_is_placed_nowhere_now_is_where_it_asks_to_be_if_nothing_else_counts() {
+    for rules in [&[][..], &["{name: provided}"], &["{name: Provided, filter: {type: allow, users: [ann]}}"]]
+    {
+        assert_eq!(queue_under(rules, "root.closed").as_deref(), Ok("root.closed"), "{rules:?}");
+        for no_full_path in ["closed", "ROOT.closed"] {
+            let why = queue_under(rules, no_full_path).unwrap_err();
+            assert!(why.contains("the queue of its pod `a` is not known"), "{rules:?}: {why}");
+        }
+    }
+    for rules in [
+        &["{name: fixed, value: root.closed}"][..],
+        &["{name: provided}", "{name: fixed, value: root.closed}"],
+        &["{name: provided}", "{name: tag, value: namespace.parentqueue}"],
+        &["{name: user, parent: {name: provided}}"],
+    ] {
+        let why = queue_under(rules, "root.closed").unwrap_err();
+        assert!(why.contains("the queue of its pod `a` is not known"), "{rules:?}: {why}");
     }
 }
 

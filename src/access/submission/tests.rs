@@ -226,6 +226,16 @@ fn a_rejection_says_what_each_rule_met_with() {
     );
     let why = ": creation of queue root.prod.x failed parent is already a leaf: root.prod";
     assert!(reason.ends_with(why), "{reason}");
+    // The last rule decides, also behind one that was denied.
+    let below =
+        "      - {name: provided}\n      - {name: fixed, value: root.open.@recovery@, create: true}\n";
+    let (clause, reason) = rejected(&rules(below), "sue", "root.jobs");
+    assert_eq!(clause, "queue");
+    assert!(
+        reason.starts_with(&would("sue", "they may not submit to `root.jobs`"))
+            && reason.ends_with(": dynamic queue cannot be root.@recovery@"),
+        "{reason}"
+    );
     // Rules that cannot be built are not in force.
     let (clause, reason) = rejected(&rules("      - {name: nope}\n"), "sue", "root.prod");
     assert_eq!(clause, "rule");

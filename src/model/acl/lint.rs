@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::dropped::{List, blank_name, why_dropped};
 use super::parse::trim;
 use super::{Acl, blanks, codes, parse, suggest, validates};
-use crate::text::diag::{Diagnostic, Span, quoted};
+use crate::text::diag::{Diagnostic, Span, quoted, unlisted};
 
 /// More findings than this are counted, not listed. Errors come first.
 pub const MAX_FINDINGS: usize = 100;
@@ -120,9 +120,8 @@ impl Findings {
         // What is said of the whole comes behind what it follows from.
         self.listed.sort_by_key(|diagnostic| (diagnostic.code == codes::NOBODY, diagnostic.span));
         if let Some(at) = self.hidden_at {
-            let message = format!("and {} more findings, which are not listed", self.hidden);
-            self.listed
-                .push(Diagnostic::warning(codes::MORE, message).at(at).help("correct those above first"));
+            let more = Diagnostic::warning(codes::MORE, unlisted(self.hidden));
+            self.listed.push(more.at(at).help("correct those above first"));
         }
         self.listed
     }
