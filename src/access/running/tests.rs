@@ -90,7 +90,8 @@ fn owner_and_queue_are_those_that_yunikorn_takes() {
 
 /// The queue of a pod of `sue` that asks for this one, under these rules; or why it is not known.
 fn queue_under(rules: &[&str], asked: &str) -> Result<String, String> {
-    let rules: String = rules.iter().map(|rule| format!("      - {rule}\n")).collect();
+    let rules: Vec<String> = rules.iter().map(|rule| format!("      - {rule}\n")).collect();
+    let rules = rules.concat();
     let text = crate::access::testing::text(&[
         ("root", "", ""),
         ("root.prod", "sue", ""),

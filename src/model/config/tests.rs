@@ -493,14 +493,14 @@ fn limits_of_the_partition_and_of_its_root_are_the_same_or_refused() {
     let refused = Err("partition limits and root queue limits are not equivalent".to_owned());
     let base =
         "{limit: l, users: [a], groups: [g], maxresources: {memory: 10, vcore: 2}, maxapplications: 3}";
-    let bare = "{groups: [g], maxapplications: 3}";
+    let of_groups = "{groups: [g], maxapplications: 3}";
     for (left, right) in [
         (base, base),
         (
             base,
             "{maxapplications: 0x3, maxresources: {vcore: '2', memory: \"10\"}, groups: [g], users:   [a], limit: l}",
         ),
-        (bare, bare),
+        (of_groups, of_groups),
         ("", base),
         (base, ""),
     ] {
@@ -526,7 +526,7 @@ fn limits_of_the_partition_and_of_its_root_are_the_same_or_refused() {
     for empty in ["users: []", "maxresources: {}"] {
         let written = format!("{{groups: [g], maxapplications: 3, {empty}}}");
         assert_eq!(verdict_on(&written, &written), Ok(()), "{written}");
-        assert_eq!(verdict_on(bare, &written), refused, "{written}");
+        assert_eq!(verdict_on(of_groups, &written), refused, "{written}");
     }
     assert_eq!(verdict_on(&format!("{base}, {{users: [b], maxapplications: 1}}"), base), refused);
 }

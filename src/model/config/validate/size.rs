@@ -87,8 +87,8 @@ mod tests {
         })
     }
 
-    fn kinds(count: usize) -> Quantities {
-        Some((0..count).map(|number| (format!("r{number}"), Spanned::from("1"))).collect())
+    fn kinds(count: usize) -> BTreeMap<String, Spanned> {
+        (0..count).map(|number| (format!("r{number}"), Spanned::from("1"))).collect()
     }
 
     #[test]
@@ -116,14 +116,14 @@ mod tests {
             let limit = Limit {
                 users: names(users),
                 groups: names(groups),
-                max_resources: kinds(4_000),
+                max_resources: Some(kinds(4_000)),
                 ..Limit::default()
             };
             let mut partition = partition(queues - 1);
             let root = &mut partition.queues.as_mut().unwrap()[0];
             root.limits = Some(vec![limit]);
             // Of these kinds, 4000 are those of the limit.
-            root.resources = Resources { guaranteed: kinds(4_500), max: kinds(5_000) };
+            root.resources = Resources { guaranteed: Some(kinds(4_500)), max: Some(kinds(5_000)) };
             checked(vec![partition]).is_some()
         };
         for (users, groups, queues, is_refused) in [
