@@ -87,7 +87,7 @@ mod tests {
         })
     }
 
-    fn kinds(count: usize) -> BTreeMap<String, Spanned> {
+    fn kinds(count: usize) -> std::collections::BTreeMap<String, Spanned> {
         (0..count).map(|number| (format!("r{number}"), Spanned::from("1"))).collect()
     }
 
