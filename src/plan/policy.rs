@@ -29,7 +29,7 @@ pub fn user_info(snapshot: &Snapshot) -> guard::Settings {
 }
 
 /// What the policy says that decides, or its last valid version.
-fn in_force(snapshot: &Snapshot) -> Option<&AdmissionPolicySpec> {
+pub(super) fn in_force(snapshot: &Snapshot) -> Option<&AdmissionPolicySpec> {
     let entries = &snapshot.policies;
     let decides = entries.iter().zip(resolve(entries)).find(|(_, policy)| policy.keys().is_some());
     decides.and_then(|(entry, policy)| match (&policy.outcome, &entry.spec) {

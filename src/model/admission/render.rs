@@ -69,25 +69,38 @@ struct Count {
     instead: String,
 }
 
-/// The first count of an element, if its first comma stands in one.
+/// The first count of an element, if its first comma stands in one and what it counts is certain. With `instead` in place of `written`
+/// the element is valid and means the same.
 fn count_with_comma(element: &str) -> Option<Count> {
     let (before, behind) = element.split_once(',')?;
     let (counted, min) = before.rsplit_once('{')?;
-    let (max, _) = behind.split_once('}')?;
-    let min: u32 = min.parse().ok()?;
-    let counted = last_atom(counted)?;
-    let instead = if max.is_empty() {
-        format!("{}{counted}*", copies(counted, min))
-    } else {
-        let optional = max.parse::<u32>().ok()?.checked_sub(min)?;
-        format!("{}{}", copies(counted, min), copies(&format!("(?:{counted}?)"), optional))
-    };
-    let start = before.len() - before.rsplit_once('{')?.1.len() - 1;
-    Some(Count {
-        span: Span::new(start, before.len() + 1 + max.len() + 1),
-        written: element.get(start - counted.len()..before.len() + 1 + max.len() + 1)?.to_owned(),
-        instead,
+    let (max, rest) = behind.split_once('}')?;
+    let atom = last_atom(counted)?;
+    let instead = without_comma(atom, limit(min)?, max)?;
+    let (start, end) = (counted.len() - atom.len(), element.len() - rest.len());
+    let whole = format!("{}{instead}{rest}", element.get(..start)?);
+    // A `?` makes a count lazy; behind what is offered it would mean something else.
+    let offered = !rest.starts_with('?') && [element, &whole].iter().all(|text| GoRegex::new(text).is_ok());
+    let written = element.get(start..end)?.to_owned();
+    offered.then(|| Count { span: Span::new(counted.len(), end), written, instead })
+}
+
+/// `atom{min,max}` without its comma; an empty `max` is none.
+fn without_comma(atom: &str, min: u32, max: &str) -> Option<String> {
+    if max.is_empty() {
+        return Some(format!("{}{atom}*", copies(atom, min)));
+    }
+    Some(match limit(max)?.checked_sub(min)? {
+        0 => format!("{atom}{{{min}}}"),
+        optional => format!("{}{}", copies(atom, min), copies(&format!("(?:{atom}?)"), optional)),
     })
+}
+
+/// A limit of a count. Written with a sign or a leading zero it is none, and the braces are literals (Go `regexp/syntax/parse.go`
+/// `parseInt`).
+fn limit(text: &str) -> Option<u32> {
+    let limit: u32 = text.parse().ok()?;
+    (limit.to_string() == text).then_some(limit)
 }
 
 /// So many copies of an expression, written without a comma.
@@ -108,14 +121,27 @@ fn last_atom(text: &str) -> Option<&str> {
         '}' => return None,
         _ => text.len() - last.len_utf8(),
     };
-    let (before, _) = text.split_at_checked(start)?;
-    let escapes = before.chars().rev().take_while(|c| *c == '\\').count();
-    // An odd backslash escapes what was taken for the start.
-    match (escapes % 2, last) {
-        (0, _) => text.get(start..),
-        (_, ')' | ']') => None,
-        _ => text.get(start - 1..),
+    let (before, atom) = text.split_at_checked(start)?;
+    // It may stand in a class, or be quoted.
+    if before.contains('[') || before.contains("\\Q") {
+        return None;
     }
+    if matches!(last, ')' | ']') {
+        return (!before.ends_with('\\') && is_plain(atom)).then_some(atom);
+    }
+    // An odd backslash makes it an escape; one further before, perhaps the tail of one, as in `\x2C`, `\101` and `\pN`.
+    let escapes = before.chars().rev().take_while(|c| *c == '\\').count();
+    match escapes % 2 {
+        1 => text.get(start - 1..),
+        _ => (!before.chars().rev().take(3).any(|c| c == '\\')).then_some(atom),
+    }
+}
+
+/// Whether a group or class begins and ends where it seems to, and may be written twice: a name may not, and flags count nothing.
+fn is_plain(atom: &str) -> bool {
+    let inside = atom.get(1..atom.len() - 1).unwrap_or_default();
+    let flagged = atom.starts_with("(?") && !atom.starts_with("(?:");
+    !flagged && !matches!(inside, "" | "^") && !inside.contains(['(', ')', '[', ']', '\\'])
 }
 
 #[cfg(test)]
@@ -182,6 +208,9 @@ mod tests {
             ("^a{0,1}$", "a", "{0,1}", "(?:a?)"),
             ("^[a-z]{2,}$", "[a-z]", "{2,}", "[a-z]{2}[a-z]*"),
             (r"^\d{3,3}$", r"\d", "{3,3}", r"\d{3}"),
+            ("^a{1,1}$", "a", "{1,1}", "a{1}"),
+            ("^(?:a|b){0,2}$", "(?:a|b)", "{0,2}", "(?:(?:a|b)?){2}"),
+            (r"^\\{1,2}$", r"\\", "{1,2}", r"\\(?:\\?)"),
             ("^(ab|c){2,4}$", "(ab|c)", "{2,4}", "(ab|c){2}(?:(ab|c)?){2}"),
             (r"^\.{1,2}$", r"\.", "{1,2}", r"\.(?:\.?)"),
             ("^é{1,}$", "é", "{1,}", "éé*"),
@@ -194,27 +223,60 @@ mod tests {
             let help = finding.help.as_ref().unwrap();
             assert_eq!(*help, format!("write `{counted}{place}` without a comma: `{instead}`"), "{element}");
         }
-        let escaped = [r"\){1,2}", r"\(a\){1,2}", r"\(a){1,2}", r"\[a]{1,2}"];
-        for element in ["a,b", "{1,2}", "a{x,2}", "a{2,1}", "[,;]", "a{2}{1,2}"].into_iter().chain(escaped) {
+    }
+
+    #[test]
+    fn nothing_is_rewritten_of_which_it_is_uncertain_what_is_counted() {
+        for element in
+            ["a,b", "{1,2}", "a{x,2}", "a{2,1}", "[,;]", "a{2}{1,2}", "a{+1,2}", "a{01,2}", "a(b{1,2}"]
+                .into_iter()
+                .chain([r"\){1,2}", r"\(a\){1,2}", r"\(a){1,2}", r"\[a]{1,2}"])
+                .chain([
+                    r"^((a)(b)){1,2}$",
+                    r"^(a\){1,2})$",
+                    "^[[:alpha:]]{1,2}$",
+                    "^[a[]{1,2}$",
+                    "^([(]){1,2}$",
+                ])
+                .chain([r"^\pN{1,2}$", r"^\x2C{1,2}$", r"^\x61{0,1}$", r"^\101{1,2}$", "^a{1,1}?$"])
+                .chain(["^[a[b]{1,2}$", "^[a{1,2}]$", "^[^[^]{1,2}$", r"^\Qa{1,2}\E$", r"^\Qa\E{1,2}$"])
+                .chain(["^(?P<n>a){1,2}$", "^a(?i){1,2}$", "^(?i:a){1,2}$"])
+        {
             let found = judge(element);
             assert!(found[0].help.as_ref().unwrap().contains("`\\x2C`"), "{element}: {found:?}");
         }
     }
 
+    /// What is offered for an element, as a whole.
+    fn rewritten(element: &str) -> Option<String> {
+        let count = count_with_comma(element)?;
+        let start = count.span.end - count.written.len();
+        Some(format!("{}{}{}", element.get(..start)?, count.instead, element.get(count.span.end..)?))
+    }
+
     #[test]
-    fn the_rewritten_count_means_the_same() {
-        for (counted, instead) in
-            [("a{1,3}", "a(?:a?){2}"), ("a{0,1}", "(?:a?)"), ("[ab]{2,}", "[ab]{2}[ab]*")]
-        {
-            let counted = GoRegex::new(&format!("^{counted}$")).unwrap();
-            let instead = GoRegex::new(&format!("^{instead}$")).unwrap();
-            for text in ["", "a", "aa", "aaa", "aaaa", "ab", "b"] {
-                assert_eq!(counted.is_match(text), instead.is_match(text), "{text}");
-            }
-        }
+    fn a_count_that_quotes_a_brace_is_no_new_count() {
+        assert_eq!(rewritten("^a{{1,1}2}$").as_deref(), Some("^a{{1}2}$"));
     }
 
     proptest! {
+        #[test]
+        fn the_rewritten_count_means_the_same(
+            before in r"(\\[dQx1p\\(\[]|[ab1N{|]|\(\?:|[\[\]()^]){0,4}",
+            atom in r"a|1|\{|\\d|\\0|\\.|\[ab\]|\[\^a\]|\(a\)|\(a\|b1\)|\(\?:a1\|b\)",
+            count in r"\{([012],[0123]?|1,1)\}",
+            behind in r"(\\[dE]|[ab1}?+|]|[\[\]()]){0,3}",
+            texts in prop::collection::vec("[ab1{}N]{0,6}", 0..40),
+        ) {
+            let element = format!("^(?:{before}{atom}{count}{behind})$");
+            if let Some(rewritten) = rewritten(&element) {
+                let (meant, offered) = (GoRegex::new(&element).unwrap(), GoRegex::new(&rewritten).unwrap());
+                for text in texts.iter().map(String::as_str).chain(["", "a", "aa", "aaa", "aaaa", "ab", "b"]) {
+                    prop_assert_eq!(meant.is_match(text), offered.is_match(text), "{} {}", rewritten, text);
+                }
+            }
+        }
+
         #[test]
         fn what_is_rendered_reads_back_the_same(
             elements in prop::collection::vec(r"[ab^$.,(*{} \u{a0}é1-3]{0,5}|\PC{0,6}", 0..4)

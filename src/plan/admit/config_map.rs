@@ -9,7 +9,8 @@ use std::sync::Arc;
 use super::{ACTIVATION, Answer, config, one_line};
 use crate::model::config::flatten::{Flattened, Source};
 use crate::model::config::verdict;
-use crate::plan::environment::{Environment, merged, merged_alone};
+use crate::plan::base;
+use crate::plan::environment::{Environment, merged, text_in, text_in_force};
 use crate::plan::readings::Readings;
 use crate::plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 
@@ -37,20 +38,26 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
     let known = &mut Readings::default();
     let env = Environment::of(snapshot, known);
     let active = env.active_partitions();
-    let before = troubles(snapshot, &active);
-    let (old, brought): (Vec<_>, Vec<_>) =
-        troubles(&after, &active).into_iter().partition(|trouble| before.contains(trouble));
+    let mut before = in_force(snapshot, &active);
+    before.extend(of_base(snapshot, &active));
+    let mut now = in_force(&after, &active);
+    // Where it is the text in force, all of it was said.
+    if base_text(&after).is_some_and(|(_, text)| text != text_in_force(&after)) {
+        now.extend(of_base(&after, &active));
+    }
+    let (old, brought): (Vec<_>, Vec<_>) = now.into_iter().partition(|trouble| before.contains(trouble));
     if !brought.is_empty() {
         return Answer::refused(ACTIVATION, brought.join("; "));
     }
     let mut warnings: Vec<_> = old.into_iter().map(|trouble| format!("still: {trouble}")).collect();
     warnings.extend(opened(&env, &Environment::of(&after, known)));
+    warnings.extend(base_lost(snapshot, &after, known));
     warnings.extend(put_back(snapshot, &env, name, new));
     Answer::warned(&warnings)
 }
 
 /// What keeps the scheduler from running what is written.
-fn troubles(snapshot: &Snapshot, active: &[String]) -> BTreeSet<String> {
+fn in_force(snapshot: &Snapshot, active: &[String]) -> BTreeSet<String> {
     let flat = merged(snapshot);
     let key = flat.queues_key();
     let active: Vec<&str> = active.iter().map(String::as_str).collect();
@@ -60,17 +67,21 @@ fn troubles(snapshot: &Snapshot, active: &[String]) -> BTreeSet<String> {
     if !text.is_empty() {
         troubles.extend(refused(text, &active, &format!("key {key}")));
     }
-    if let (Some(base), Some((_, spec))) = (&snapshot.base, config(snapshot))
-        && ![YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS].contains(&base.name.as_str())
-    {
-        let alone = merged_alone(base);
-        let key = spec.base_key.as_deref().unwrap_or(&key);
-        let text = alone.get(key).map(|value| value.text.as_str()).unwrap_or_default();
-        if !text.is_empty() {
-            troubles.extend(refused(text, &active, &format!("key {key} of ConfigMap {}", base.name)));
-        }
-    }
     troubles
+}
+
+/// What would keep it from running the base.
+fn of_base(snapshot: &Snapshot, active: &[String]) -> Vec<String> {
+    let active: Vec<&str> = active.iter().map(String::as_str).collect();
+    base_text(snapshot).map(|(place, text)| refused(&text, &active, &place)).unwrap_or_default()
+}
+
+/// The base's own text, and where it stands; `None` where it has none.
+fn base_text(snapshot: &Snapshot) -> Option<(String, String)> {
+    let (_, spec) = config(snapshot)?;
+    let base = snapshot.base.as_deref()?;
+    let key = spec.base_key.clone().unwrap_or_else(|| merged(snapshot).queues_key());
+    Some((format!("key {key} of ConfigMap {}", base.name), text_in(base, &key)?))
 }
 
 fn shadows(flat: &Flattened, key: &str) -> BTreeSet<String> {
@@ -119,6 +130,18 @@ fn opened(before: &Environment, after: &Environment) -> Option<String> {
             after.key
         )
     })
+}
+
+/// Whether nothing can be rendered any more: the base has gone, or cannot be one.
+fn base_lost(before: &Snapshot, after: &Snapshot, known: &mut Readings) -> Option<String> {
+    let (_, spec) = config(after)?;
+    let mut resolved = |snapshot| {
+        let env = Environment::of(snapshot, known);
+        base::resolve(snapshot, spec, &env, known)
+    };
+    resolved(before).ok()?;
+    let lost = resolved(after).err()?;
+    Some(format!("QueueAcls no longer change what is live: {}", lost.message))
 }
 
 /// Whether queuewarden will undo it.

@@ -15,13 +15,13 @@ use std::sync::Arc;
 use super::access_tests::AccessTest;
 use super::conditions::{Finding, Reason, Status};
 use super::decide::{self, Decided};
-use super::policy;
+use super::policy::{self, ResolvedPolicy};
 use super::readings::Readings;
 use super::snapshot::{
     AdmissionPolicySpec, ConfigMemory, ConfigSpec, Delegation, Entry, QueueAclEntry, Snapshot,
 };
-use crate::access::Tree;
 use crate::access::diff::{between, impact};
+use crate::access::{Tree, guard};
 use crate::model::config::Config;
 use crate::model::identity::Identity;
 use crate::text::diag::{Diagnostic, cut};
@@ -72,6 +72,22 @@ pub enum Change {
     QueueAccessTest(Box<Versions<AccessTest>>),
 }
 
+impl Change {
+    fn keeps_spec(&self) -> bool {
+        match self {
+            Self::QueueAcl(versions) => keeps_spec(versions),
+            Self::AdmissionPolicy(versions) => keeps_spec(versions),
+            Self::YuniKornConfig(versions) => keeps_spec(versions),
+            Self::QueueAccessTest(versions) => keeps_spec(versions),
+        }
+    }
+}
+
+fn keeps_spec<E: Borrow<Entry<S, M>>, S: PartialEq, M>(versions: &Versions<E>) -> bool {
+    let specs = versions.old.as_ref().zip(versions.new.as_ref());
+    specs.is_some_and(|(old, new)| old.borrow().spec == new.borrow().spec)
+}
+
 /// A change, and whose.
 #[derive(Debug, Clone)]
 pub struct Asked {
@@ -112,6 +128,7 @@ impl Answer {
         Self::refused(INVALID, texts.join("; "))
     }
 
+    /// The first warnings are those that are always told.
     fn warned(warnings: &[String]) -> Self {
         let mut warnings: Vec<_> = warnings.iter().map(|text| one_line(text)).collect();
         let more = warnings.len().saturating_sub(MAX_WARNINGS);
@@ -150,11 +167,18 @@ fn decided<'s>(snapshot: &'s Snapshot, known: &mut Readings) -> Option<Decided<'
 
 /// Answers. `snapshot` is what is there now.
 pub fn admit(snapshot: &Snapshot, asked: &Asked) -> Answer {
+    let delegated = !asked.may_escalate && delegates(snapshot);
+    if let (Change::QueueAcl(versions), true) = (&asked.change, delegated)
+        && let Err(why) = delegation::permit(snapshot, versions, &asked.by)
+    {
+        return Answer::refused(DELEGATION, why);
+    }
+    if asked.change.keeps_spec() {
+        // Labels and the like: whatever is wrong was wrong before.
+        return Answer::default();
+    }
     match &asked.change {
-        Change::QueueAcl(versions) => {
-            let who = (!asked.may_escalate && delegates(snapshot)).then_some(&asked.by);
-            queue_acl::admit(snapshot, versions, who)
-        }
+        Change::QueueAcl(versions) => queue_acl::admit(snapshot, versions, delegated),
         Change::AdmissionPolicy(versions) => admission_policy(snapshot, versions),
         Change::YuniKornConfig(versions) => yunikorn_config(snapshot, versions),
         Change::QueueAccessTest(versions) => access_test::admit(snapshot, versions),
@@ -179,23 +203,43 @@ fn admission_policy(snapshot: &Snapshot, versions: &Versions<AdmissionPolicy>) -
             Ok(_) => warnings.extend(found.warnings.iter().map(ToString::to_string)),
         }
     }
-    let keys = |policies: &[policy::ResolvedPolicy]| {
-        policies.iter().find_map(policy::ResolvedPolicy::keys).cloned().unwrap_or_default()
+    warnings.extend(keys_changed(&was, &is));
+    let said = |snapshot| policy::in_force(snapshot).cloned().unwrap_or_default();
+    warnings.extend(doors_changed(&said(snapshot), &said(&after)));
+    Answer::warned(&warnings)
+}
+
+/// What changes of what is written.
+fn keys_changed(was: &[ResolvedPolicy], is: &[ResolvedPolicy]) -> Vec<String> {
+    let keys = |policies: &[ResolvedPolicy]| {
+        policies.iter().find_map(ResolvedPolicy::keys).cloned().unwrap_or_default()
     };
-    let (was, is) = (keys(&was), keys(&is));
+    let (was, is) = (keys(was), keys(is));
     let mut all: Vec<_> = was.keys().chain(is.keys()).copied().collect();
     all.sort_unstable();
     all.dedup();
-    for key in all {
-        match (was.get(key), is.get(key)) {
-            (was, is) if was == is => {}
-            (_, Some(is)) => warnings.push(format!("sets {key} to {is:?}")),
-            (_, None) => warnings.push(format!(
-                "no longer sets {key}: YuniKorn's default, or what another ConfigMap says, holds"
-            )),
-        }
+    let changed = all.into_iter().filter(|key| was.get(key) != is.get(key));
+    let told = changed.map(|key| match is.get(key) {
+        Some(text) => format!("sets {key} to {text:?}"),
+        None => format!("no longer sets {key}: YuniKorn's default, or what another ConfigMap says, holds"),
+    });
+    told.collect()
+}
+
+/// What changes of what queuewarden itself does about workloads and `user.info`.
+fn doors_changed(was: &AdmissionPolicySpec, is: &AdmissionPolicySpec) -> Vec<String> {
+    let submission = |spec: &AdmissionPolicySpec| spec.submission.unwrap_or_default();
+    let user_info = |spec: &AdmissionPolicySpec| spec.user_info.clone().unwrap_or_default();
+    let mut told = Vec::new();
+    if submission(was) != submission(is) {
+        told.push(format!("changes submission from {:?} to {:?}", submission(was), submission(is)));
     }
-    Answer::warned(&warnings)
+    if user_info(was) != user_info(is) {
+        let guard::Settings { mode, profile, templates } = user_info(is);
+        let count = templates.len();
+        told.push(format!("changes userInfo to mode {mode:?}, profile {profile:?}, templates: {count}"));
+    }
+    told
 }
 
 fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> Answer {
@@ -210,18 +254,20 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> 
     }
     let mut after = snapshot.clone();
     after.config = Some(new.clone());
-    let elsewhere = config(snapshot).map(|(_, old)| old) != new.spec.as_ref().ok();
-    let known = &mut Readings::default();
-    let (Some(is), true) = (decided(&after, known), elsewhere) else { return Answer::default() };
-    let mut warnings = standing(&is);
-    // Another base or output has not been read yet: its ConfigMaps say nothing here.
-    let same_maps = config(snapshot).zip(config(&after)).is_none_or(|((_, old), (_, new))| {
-        (&old.base_config_map, &old.output_config_map) == (&new.base_config_map, &new.output_config_map)
+    let same_maps = config(snapshot).zip(config(&after)).is_some_and(|((_, old), (_, new))| {
+        (&old.namespace, &old.base_config_map, &old.output_config_map)
+            == (&new.namespace, &new.base_config_map, &new.output_config_map)
     });
-    if same_maps && snapshot.config.is_some() {
-        let was = decided(snapshot, known);
-        warnings.push(change(was.as_ref().and_then(queues), queues(&is)));
+    // Other ConfigMaps have not been read yet: nothing is known of them here.
+    if !same_maps {
+        return Answer::default();
     }
+    let known = &mut Readings::default();
+    let (Some(was), Some(is)) = (decided(snapshot, known), decided(&after, known)) else {
+        return Answer::default();
+    };
+    let mut warnings = vec![change(queues(&was), queues(&is))];
+    warnings.extend(standing(&is));
     Answer::warned(&warnings)
 }
 

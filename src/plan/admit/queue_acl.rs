@@ -1,11 +1,9 @@
 //! A change of a `QueueAcl`.
 
 use super::{
-    ACCESS_TEST, Answer, DELEGATION, QueueAcl, Versions, access_test, change, decided, delegation, put,
-    queues, standing,
+    ACCESS_TEST, Answer, DELEGATION, QueueAcl, Versions, access_test, change, decided, put, queues, standing,
 };
 use crate::model::acl::codes::DROPS;
-use crate::model::identity::Identity;
 use crate::plan::conditions::Reason;
 use crate::plan::decide::Decided;
 use crate::plan::readings::Readings;
@@ -13,20 +11,9 @@ use crate::plan::report::queue_acl::without_effect;
 use crate::plan::resolve::{self, Resolved};
 use crate::plan::snapshot::Snapshot;
 
-/// Answers. `who` is set when it is not a cluster administrator.
-pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, who: Option<&Identity>) -> Answer {
-    if let Some(who) = who
-        && let Err(why) = delegation::permit(snapshot, versions, who)
-    {
-        return Answer::refused(DELEGATION, why);
-    }
+/// Answers. `delegated` is set when it is not a cluster administrator who writes, but one that [`super::delegation`] permits.
+pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegated: bool) -> Answer {
     let Versions { old, new } = versions;
-    if let (Some(old), Some(new)) = (old, new)
-        && old.spec == new.spec
-    {
-        // Labels and the like: whatever is wrong was wrong before.
-        return Answer::default();
-    }
     let faults = new.as_deref().map(resolve::faults).unwrap_or_default();
     // A dropped name makes the object Invalid, which its status will say. What cannot be read at all is refused.
     let wrong: Vec<_> = faults.iter().filter(|fault| !DROPS.contains(&fault.code)).collect();
@@ -43,20 +30,21 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, who: Opt
     };
     let found = new.as_ref().and_then(|new| is.objects.iter().find(|object| object.name == new.meta.name));
     if let Some(Err(refusal)) = found.map(|object| &object.outcome)
-        && who.is_some()
+        && delegated
         && matches!(refusal.reason, Reason::NotDelegated | Reason::TooLarge)
     {
         return Answer::refused(DELEGATION, refusal.message.clone());
     }
     let was = decided(snapshot, known);
     let (was, wanted) = (was.as_ref().and_then(queues), queues(&is));
-    let mut warnings = match access_test::judge(&snapshot.access_tests, was, wanted) {
-        Ok(warnings) => warnings,
+    let broken = match access_test::judge(&snapshot.access_tests, was, wanted) {
+        Ok(broken) => broken,
         Err(why) => return Answer::refused(ACCESS_TEST, why),
     };
+    let mut warnings = vec![change(was, wanted)];
+    warnings.extend(broken);
     warnings.extend(found.map(|object| about(object, &is)).unwrap_or_default());
     warnings.extend(standing(&is));
-    warnings.push(change(was, wanted));
     Answer::warned(&warnings)
 }
 

@@ -134,7 +134,7 @@ fn a_change_that_breaks_a_blocking_test_is_refused_and_names_it() {
     snapshot.access_tests.truncate(1);
     let warned = created(&snapshot, submit("b", "root.prod", "ann"));
     assert_eq!(warned.refusal, None);
-    assert!(warned.warnings[0].starts_with("breaks QueueAccessTest/told, case 1: expected"), "{warned:?}");
+    assert!(warned.warnings[1].starts_with("breaks QueueAccessTest/told, case 1: expected"), "{warned:?}");
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn of_each_test_the_first_broken_check_is_said_and_the_others_are_counted() {
             snapshot.access_tests = vec![test("t", enforcement, &allow, &[])];
             quiet(&mut snapshot);
             let answer = created(&snapshot, submit("b", "root.prod", "ann"));
-            let said = answer.refusal.as_ref().unwrap_or_else(|| &answer.warnings[0]);
+            let said = answer.refusal.as_ref().unwrap_or_else(|| &answer.warnings[1]);
             let counted = said.split_once("more check").map(|_| said.rsplit_once("; and ").unwrap().1);
             assert_eq!(
                 counted.map(|rest| format!("; and {rest}")).unwrap_or_default(),
@@ -173,6 +173,10 @@ fn warnings_beyond_the_eighth_are_counted() {
         // Each test that breaks, and what changes for whom.
         let warnings = created(&snapshot, submit("b", "root.prod", "ann")).warnings;
         assert_eq!(warnings.get(8).map(String::as_str), more, "{warnings:?}");
+        assert!(
+            warnings[0].contains("submit on root.prod"),
+            "what changes for whom is always told: {warnings:?}"
+        );
         assert_eq!(warnings.len(), if more.is_some() { 9 } else { 8 }, "{warnings:?}");
         let broken = warnings.iter().filter(|warning| warning.starts_with("breaks QueueAccessTest/t"));
         assert!(broken.count() >= 7, "{warnings:?}");

@@ -129,6 +129,61 @@ fn a_base_that_the_scheduler_does_not_read_is_judged_by_itself() {
 }
 
 #[test]
+fn a_base_that_the_output_hides_is_judged_by_itself() {
+    let snapshot = calm();
+    let answer = changed(&snapshot, YUNIKORN_DEFAULTS, Some(&base("partitions: [")));
+    let start = "key queues.yaml of ConfigMap yunikorn-defaults, line 1: ";
+    assert!(answer.refusal.as_ref().is_some_and(|why| why.starts_with(start)), "{answer:?}");
+    // Where it is in force, it is said once.
+    let answer = changed(&cluster(BASE), YUNIKORN_DEFAULTS, Some(&base("partitions: [")));
+    let why = answer.refusal.unwrap_or_default();
+    assert!(why.starts_with("key queues.yaml, line 1: ") && !why.contains("of ConfigMap"), "{why}");
+    // What the text in force was is no new trouble when a good one hides it, nor when it was hidden all the time.
+    let mut broken = cluster("partitions: [");
+    let good = map(YUNIKORN_CONFIGS, &[(KEY, BASE)]);
+    for _ in 0..2 {
+        let answer = changed(&broken, YUNIKORN_CONFIGS, Some(&good));
+        assert_eq!(answer.refusal, None);
+        assert!(answer.warnings[0].starts_with(&format!("still: {start}")), "{answer:?}");
+        broken.output = Some(map(YUNIKORN_CONFIGS, &[(KEY, &BASE.replace("sue dev", "ann"))]));
+    }
+}
+
+#[test]
+fn a_base_that_goes_away_is_told() {
+    const OWN: &str = "acme-queues";
+    let mut own = cluster(BASE);
+    spec(&mut own).base_config_map = OWN.into();
+    own.base = Some(map(OWN, &[(KEY, BASE)]));
+    let own = settled(&own).snapshot;
+    for (snapshot, name, new, why) in [
+        (&own, OWN, None, "ConfigMap yunikorn/acme-queues does not exist; create it"),
+        (
+            &own,
+            OWN,
+            Some(map(OWN, &[])),
+            "ConfigMap yunikorn/acme-queues has no key `queues.yaml`; create it",
+        ),
+        (&own, OWN, Some(map(OWN, &[(KEY, "")])), "ConfigMap yunikorn/acme-queues has no key `queues.yaml`"),
+        (
+            &calm(),
+            YUNIKORN_DEFAULTS,
+            None,
+            "ConfigMap yunikorn/yunikorn-defaults does not exist; it was there",
+        ),
+    ] {
+        let answer = changed(snapshot, name, new.as_deref());
+        assert_eq!(answer.refusal, None);
+        let expected = format!("QueueAcls no longer change what is live: {why}");
+        assert!(answer.warnings.iter().any(|warning| warning.starts_with(&expected)), "{answer:?}");
+        // It is told once.
+        let mut gone = snapshot.clone();
+        gone.base = new.clone();
+        assert_eq!(changed(&gone, name, new.as_deref()).warnings, Vec::<String>::new());
+    }
+}
+
+#[test]
 fn the_way_to_the_built_in_default_is_told() {
     let mut snapshot = cluster(BASE);
     snapshot.config.as_mut().unwrap().spec.as_mut().unwrap().mode = Mode::Observe;

@@ -2,6 +2,7 @@
 
 mod access_tests;
 mod admit;
+mod admit_others;
 mod adoption;
 mod base;
 mod delegation;
