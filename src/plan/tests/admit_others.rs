@@ -50,7 +50,7 @@ fn keys_that_a_policy_leaves_as_they_were_are_not_said() {
         let external_users = Some(vec!["^airflow$".into()]);
         entry(
             "p",
-            AdmissionPolicySpec { external_users, trust_controllers, ..AdmissionPolicySpec::default() },
+            AdmissionPolicySpec { trust_controllers, external_users, ..AdmissionPolicySpec::default() },
         )
     };
     snapshot.policies = vec![policy(None)];
