@@ -1,6 +1,8 @@
 //! Reviews as API servers send them, and patches applied as API servers apply them.
 
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
 use super::*;
@@ -283,6 +285,16 @@ fn without(asked: &Asked, object: &Value) -> Value {
     object
 }
 
+/// Objects are drawn so that there is something to judge in most of them, or the properties below would say nothing.
+#[test]
+fn objects_have_places() {
+    let mut runner = TestRunner::deterministic();
+    let specs = (0..256).map(|_| spec().new_tree(&mut runner).unwrap().current());
+    let of = ("ray.io", "RayCluster", "rayclusters");
+    let places: usize = specs.map(|spec| guarded(of, &json!({"spec": spec})).0.sites.len()).sum();
+    assert!(places > 256, "{places}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
@@ -307,14 +319,6 @@ proptest! {
             let added = again.sites.iter().filter(|site| site.given == Given::Text(OWN_NAME.to_owned())).count();
             prop_assert!(added >= patch.len());
         }
-    }
-
-    /// Objects are drawn so that there is something to judge in most of them, or the properties below would say nothing.
-    #[test]
-    fn objects_have_places(specs in prop::collection::vec(spec(), 16)) {
-        let of = ("ray.io", "RayCluster", "rayclusters");
-        let places: usize = specs.iter().map(|spec| guarded(of, &json!({"spec": spec})).0.sites.len()).sum();
-        prop_assert!(places > 4, "{}", places);
     }
 
     /// Of an object that passes at the end, each name was there before, or is the requester's own; and none is lost while its place
