@@ -242,16 +242,16 @@ fn comma_blank(users: &str, groups: &str) -> Diagnostic {
 fn one_or_two_lists(users: &str, groups: &str) -> String {
     let [users, groups] = [users, groups].map(|list| list.split(',').filter(|name| !name.is_empty()));
     let [users, groups]: [Vec<&str>; 2] = [users.collect(), groups.collect()];
-    let accepts = |list: List, names: &[&str]| names.iter().all(|name| list.accepts(name));
-    let all = || format!("{} for users", quoted(&[users.as_slice(), &groups].concat().join(",")));
-    let apart =
-        || format!("{} for users and groups", quoted(&format!("{} {}", users.join(","), groups.join(","))));
-    match (accepts(List::Users, &users), accepts(List::Users, &groups), accepts(List::Groups, &groups)) {
-        (true, true, true) => format!("write {}, {}", all(), apart()),
-        (true, true, false) => format!("write {}", all()),
-        (true, false, true) => format!("write {}", apart()),
-        _ => "leave the blank out for users, the comma for users and groups".to_owned(),
+    let all = [users.as_slice(), &groups].concat();
+    // What may be the name of a group may be that of a user.
+    if !all.iter().all(|name| List::Users.accepts(name)) {
+        return "leave the blank out for users, the comma for users and groups".to_owned();
     }
+    let all = format!("write {} for users", quoted(&all.join(",")));
+    if !groups.iter().all(|name| List::Groups.accepts(name)) {
+        return all;
+    }
+    format!("{all}, {} for users and groups", quoted(&format!("{} {}", users.join(","), groups.join(","))))
 }
 
 fn list_of_names(list: List, names: &str, from: usize, boundary: Option<Span>, findings: &mut Findings) {
@@ -437,6 +437,7 @@ mod tests {
         ("sue,, bob", &[(1006, ","), (1005, ", ")], Some("bob,sue")),
         ("*, dev", &[(1009, "*"), (1005, ", ")], None),
         ("a,,b", &[(1006, ",")], Some("a,b")),
+        ("a,,b,,c", &[(1006, ","), (1006, ",")], Some("a,b,c")),
         (",a", &[(1006, ",")], Some("a")),
         ("a,", &[(1006, ",")], Some("a")),
         ("sue, ", &[(1006, ",")], Some("sue")),

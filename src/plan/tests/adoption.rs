@@ -307,6 +307,14 @@ fn an_open_text_says_how_to_close_it_and_an_empty_one_is_not_missing() {
     assert_eq!(config_message(&open, "FailOpen"), format!("{what} {how}"));
     let why = "key `queues.yaml` is empty, so YuniKorn runs its built-in default";
     assert_eq!(config_message(&empty, "FailOpen"), format!("{what} {why}"));
+
+    let mut nowhere = cluster(BASE);
+    nowhere.base = nowhere.defaults.take();
+    spec(&mut nowhere).mode = Mode::Observe;
+    let nowhere = plan(&nowhere);
+    assert_eq!(config_condition(&nowhere, "FailOpen"), "True/OutputMissing");
+    let why = "no ConfigMap has a text in key `queues.yaml`, so YuniKorn runs its built-in default";
+    assert_eq!(config_message(&nowhere, "FailOpen"), format!("{what} {why}"));
 }
 
 #[test]
