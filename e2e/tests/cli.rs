@@ -186,7 +186,10 @@ async fn what_may_not_be_read_is_told() -> Result<()> {
         let kubeconfig = asker(bed, true, false).await?;
         let ended = ask(&kubeconfig, "explain submit root.prod --as alice").await?;
         ensure!(ended.code == Some(0) && ended.out.contains("yunikorn-defaults/queues.yaml:"), "{ended}");
-        ensure!(ended.err.contains("the QueueAcls may not be read"), "{ended}");
+        ensure!(
+            ended.err.contains("origins are places in the ConfigMaps: cannot read the QueueAcls: "),
+            "{ended}"
+        );
         let ended =
             ask(&kubeconfig, "can-i submit root.prod --as alice --cluster-namespace elsewhere").await?;
         ended.expect(3, "")?;

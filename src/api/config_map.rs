@@ -27,17 +27,23 @@ pub fn state(config_map: &ConfigMap) -> ConfigMapState {
         resource_version: meta.resource_version.clone().unwrap_or_default(),
         annotations: meta.annotations.clone().unwrap_or_default(),
         data: config_map.data.clone().unwrap_or_default(),
-        binary: config_map
-            .binary_data
-            .iter()
-            .flatten()
-            .map(|(key, ByteString(bytes))| {
-                (key.clone(), BinaryValue { len: bytes.len(), gunzipped: gunzip(bytes) })
-            })
-            .collect(),
+        binary: binary(config_map),
         owners: owners(config_map),
         touches: touches(meta),
     }
+}
+
+/// `binaryData`, with the texts that `YuniKorn` reads: those of keys that end in `.gz`, in any case (yunikorn-k8shim `schedulerconf.go:445`).
+/// Together they unpack to no more than one text may have: a little gzip can hold a great many blanks.
+fn binary(config_map: &ConfigMap) -> BTreeMap<String, BinaryValue> {
+    let mut room = MAX_TEXT;
+    let values = config_map.binary_data.iter().flatten().map(|(key, ByteString(bytes))| {
+        let is_gzip = key.rsplit('.').next().is_some_and(|suffix| suffix.eq_ignore_ascii_case("gz"));
+        let gunzipped = if is_gzip { gunzip(bytes, room) } else { None };
+        room = room.saturating_sub(gunzipped.as_ref().map_or(0, String::len));
+        (key.clone(), BinaryValue { len: bytes.len(), gunzipped })
+    });
+    values.collect()
 }
 
 /// Who wrote each key of `data` and `binaryData`, by `metadata.managedFields`: sorted, without repetitions. A key that no manager claims
@@ -68,12 +74,12 @@ fn keys(entry: &ManagedFieldsEntry) -> impl Iterator<Item = &str> {
         .filter_map(|key| key.strip_prefix("f:"))
 }
 
-/// The text inside, or `None` when it is no gzip, is damaged, or unpacks to more than the YAML reader takes.
-fn gunzip(bytes: &[u8]) -> Option<String> {
+/// The text inside, or `None` when it is no gzip, is damaged, or unpacks to more bytes than there is room for.
+fn gunzip(bytes: &[u8], room: usize) -> Option<String> {
     let mut unpacked = Vec::new();
-    let limit = u64::try_from(MAX_TEXT).ok()?.checked_add(1)?;
+    let limit = u64::try_from(room).ok()?.checked_add(1)?;
     MultiGzDecoder::new(bytes).take(limit).read_to_end(&mut unpacked).ok()?;
-    (unpacked.len() <= MAX_TEXT).then(|| String::from_utf8_lossy(&unpacked).into_owned())
+    (unpacked.len() <= room).then(|| String::from_utf8_lossy(&unpacked).into_owned())
 }
 
 #[cfg(test)]
@@ -158,6 +164,16 @@ mod tests {
             };
             assert_eq!(state(&config_map).binary["queues.yaml.gz"], BinaryValue { len, gunzipped: expected });
         }
+    }
+
+    #[test]
+    fn only_what_is_read_is_unpacked_and_all_of_it_has_a_bound() {
+        let blanks = ByteString(gzip(&vec![b' '; MAX_TEXT / 2]));
+        let keys = ["a.gz", "b.GZ", "c.gz", "d.gzip", "gz"];
+        let binary_data = keys.map(|key| (key.to_owned(), blanks.clone())).into();
+        let state = state(&ConfigMap { binary_data: Some(binary_data), ..ConfigMap::default() });
+        let unpacked = keys.map(|key| state.binary[key].gunzipped.is_some());
+        assert_eq!(unpacked, [true, true, false, false, false]);
     }
 
     #[test]

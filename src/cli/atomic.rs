@@ -5,12 +5,21 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// Writes `content` to `path` unless it holds just that. An existing file keeps its permissions; a symbolic link stays one, and
-/// what it points to is replaced.
+/// what it points to is replaced, or made. What is no file, such as a pipe or a device, is written to.
 ///
 /// # Errors
-/// When the folder does not take a file, or the path is a folder.
+/// When the folder does not take a file, or the path is a folder or cannot be looked at.
 pub(super) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let target = match fs::metadata(path) {
+        Ok(meta) if meta.is_file() || meta.is_dir() => fs::canonicalize(path)?,
+        Ok(_) => return File::options().write(true).open(path)?.write_all(content),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match fs::read_link(path) {
+            // Relative to the folder that the link is in; links in a circle are another error.
+            Ok(link) => return write(&path.parent().unwrap_or(Path::new("")).join(link), content),
+            Err(_) => path.to_path_buf(),
+        },
+        Err(error) => return Err(error),
+    };
     if fs::read(&target).is_ok_and(|old| old == content) {
         return Ok(());
     }
@@ -69,6 +78,39 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert_eq!(fs::read(&path).unwrap(), b"two");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_nothing_makes_it() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir(at("below")).unwrap();
+        symlink("below/second", at("first")).unwrap();
+        symlink("out.yaml", at("below/second")).unwrap();
+        write(&at("first"), b"one").unwrap();
+        assert_eq!(fs::read(at("below/out.yaml")).unwrap(), b"one");
+        assert!(fs::symlink_metadata(at("first")).unwrap().is_symlink());
+        assert!(fs::symlink_metadata(at("below/second")).unwrap().is_symlink());
+        symlink("circle", at("circle")).unwrap();
+        assert!(write(&at("circle"), b"one").is_err());
+        assert!(fs::symlink_metadata(at("circle")).unwrap().is_symlink());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_is_written_to() {
+        use std::io::Read;
+        use std::os::fd::AsRawFd;
+        let (mut reader, writer) = io::pipe().unwrap();
+        let path = format!("/dev/fd/{}", writer.as_raw_fd());
+        write(Path::new(&path), b"one").unwrap();
+        write(Path::new(&path), b"one").unwrap();
+        drop(writer);
+        let mut got = Vec::new();
+        reader.read_to_end(&mut got).unwrap();
+        assert_eq!(got, b"oneone");
     }
 
     #[cfg(unix)]

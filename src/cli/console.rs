@@ -24,17 +24,24 @@ pub enum Color {
 pub struct Console {
     color: Color,
     silent: bool,
+    endless: bool,
 }
 
 impl Console {
     /// The streams of this process.
     pub fn new(color: Color) -> Self {
-        Self { color, silent: false }
+        Self { color, silent: false, endless: false }
     }
 
     /// The same without messages, for what is done behind somebody's back.
     pub fn silent() -> Self {
-        Self { color: Color::Never, silent: true }
+        Self { color: Color::Never, silent: true, endless: false }
+    }
+
+    /// The same for what goes on until nobody reads it any more.
+    #[must_use]
+    pub fn endless(self) -> Self {
+        Self { endless: true, ..self }
     }
 
     /// Whether standard output takes colours.
@@ -63,14 +70,17 @@ impl Console {
         columns.unwrap_or(WIDTH).max(40)
     }
 
-    /// Writes to standard output.
+    /// Writes to standard output. Whoever closed it has seen enough, and the exit code is still an answer.
     ///
     /// # Errors
-    /// When that fails; a closed pipe is an error of kind `BrokenPipe`, which `main` keeps quiet about.
+    /// When that fails; a closed pipe only where output is [endless](Self::endless), as an error of kind `BrokenPipe`, which `main` keeps
+    /// quiet about.
     pub fn out(self, text: &str) -> io::Result<()> {
         let mut stream = io::stdout().lock();
-        stream.write_all(text.as_bytes())?;
-        stream.flush()
+        match stream.write_all(text.as_bytes()).and_then(|()| stream.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe && !self.endless => Ok(()),
+            written => written,
+        }
     }
 
     /// Writes to standard error, as far as anyone listens: what is said there must not stop what is done.

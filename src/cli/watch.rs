@@ -24,6 +24,7 @@ pub(super) fn run(
     console: Console,
     read: impl Fn() -> Result<Read, Failure>,
 ) -> Result<Exit, Failure> {
+    let console = console.endless();
     let (sender, changes) = channel();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         if event.map_or(true, |event| !event.kind.is_access()) {

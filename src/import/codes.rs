@@ -74,7 +74,7 @@ pub const ROOT_OPEN: Code = Code::new(7518, "import-root-open");
 /// A variable that neither the files nor `-D` define. **Error** in a list of queues.
 ///
 /// Hadoop asks the Java system properties and the environment of its own process, which are not known here. What is not defined at all
-/// stays as written. Define it: `-D NAME=VALUE`.
+/// stays as written, or is the default that is written with it: `${env.NAME:-default}`. Define it: `-D NAME=VALUE`.
 pub const UNBOUND: Code = Code::new(7519, "import-unbound-variable");
 /// A property that is written again, where an earlier one is final: the later one does not count.
 pub const FINAL: Code = Code::new(7520, "import-final");

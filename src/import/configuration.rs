@@ -45,7 +45,7 @@ pub struct Value {
     pub place: Place,
     /// Whether the file has it byte for byte.
     pub verbatim: bool,
-    /// A variable in it that is not known.
+    /// A variable in it that is not known: it stays as written, or its default stands in for it.
     pub unbound: Option<String>,
     /// Whether its variables lead on and on: Hadoop throws instead of returning it.
     pub endless: bool,
@@ -155,18 +155,19 @@ impl Configuration {
         self.order.iter().map(String::as_str)
     }
 
-    /// `substituteVars`, and the variable that it stopped at.
+    /// `substituteVars`, and the variable that it stopped at, or whose default is taken.
     fn substituted(&self, text: &str) -> Substituted {
         let endless = |name| Substituted { text: text.to_owned(), unbound: Some(name), endless: true };
-        let mut value = text.to_owned();
+        let (mut value, mut unbound) = (text.to_owned(), None);
         for _ in 0..MAX_SUBSTITUTIONS {
             let Some(Span { start, end }) = variable(&value) else {
-                return Substituted::of(value, None);
+                return Substituted::of(value, unbound);
             };
             let name = value.get(start..end).unwrap_or_default().to_owned();
-            let Some(found) = self.variable(&name) else {
+            let Some((found, by_default)) = self.variable(&name) else {
                 return Substituted::of(value, Some(name));
             };
+            unbound = unbound.or(by_default);
             let reference = format!("${{{name}}}");
             if found.contains(&reference) {
                 return Substituted::of(text.to_owned(), Some(name));
@@ -187,11 +188,13 @@ impl Configuration {
         )
     }
 
-    fn variable(&self, name: &str) -> Option<String> {
+    /// What a variable stands for; where that is its default because it is not known, with its name.
+    fn variable(&self, name: &str) -> Option<(String, Option<String>)> {
         if let Some(variable) = name.strip_prefix("env.").filter(|variable| !variable.is_empty()) {
-            return self.environment(variable).or_else(|| self.raw(name));
+            return self.environment(variable).or_else(|| Some((self.raw(name)?, None)));
         }
-        self.defined.get(name).cloned().or_else(|| self.raw(name))
+        let known = self.defined.get(name).cloned().or_else(|| self.raw(name))?;
+        Some((known, None))
     }
 
     fn raw(&self, name: &str) -> Option<String> {
@@ -199,8 +202,7 @@ impl Configuration {
     }
 
     /// `NAME`, `NAME-default` (where not defined), `NAME:-default` (where not defined or empty).
-    fn environment(&self, variable: &str) -> Option<String> {
-        let of = |name: &str| self.defined.get(&format!("env.{name}")).cloned();
+    fn environment(&self, variable: &str) -> Option<(String, Option<String>)> {
         let mut places = variable.match_indices([':', '-']);
         let (at, default, takes_empty) = places
             .find_map(|(at, found)| {
@@ -211,9 +213,12 @@ impl Configuration {
                 }
             })
             .map_or((variable.len(), None, true), |(at, default, empty)| (at, Some(default), empty));
-        let value =
-            of(variable.get(..at).unwrap_or_default()).filter(|value| takes_empty || !value.is_empty());
-        value.or_else(|| default.map(str::to_owned))
+        let name = format!("env.{}", variable.get(..at).unwrap_or_default());
+        let given = self.defined.get(&name);
+        if let Some(value) = given.filter(|value| takes_empty || !value.is_empty()) {
+            return Some((value.clone(), None));
+        }
+        default.map(|default| (default.to_owned(), given.is_none().then_some(name)))
     }
 }
 
@@ -429,7 +434,11 @@ mod tests {
             ("${self}", "${self}", Some("self")),
             ("${user}", "ops", None),
             ("${env.X}", "1", None),
-            ("${env.X:-2}${env.Y:-2}${env.Z-3}", "123", None),
+            ("${env.X:-2}", "1", None),
+            ("${env.X:-2}${env.Y:-2}${env.Z-3}", "123", Some("env.Y")),
+            ("${env.Y:-*}", "*", Some("env.Y")),
+            ("${env.Y-} ${b}", " x", Some("env.Y")),
+            ("${env.Y:-2} ${nobody}", "2 ${nobody}", Some("nobody")),
             ("${env.EMPTY:-2}${env.EMPTY-3}", "2", None),
             ("${env.Y}", "${env.Y}", Some("env.Y")),
             ("{b} ${b}", "{b} x", None),

@@ -120,8 +120,7 @@ fn partitions(snapshot: &Snapshot, plan: &Plan) -> BTreeSet<String> {
         conditions.any(|condition| condition.reason == Reason::QueueNotFound.as_str())
     };
     let objects = snapshot.queue_acls.iter().filter(|entry| missing(&entry.meta.name));
-    objects
-        .filter_map(|entry| Some(entry.spec.as_ref().ok()?.partition.clone()))
-        .take(MAX_PARTITIONS)
-        .collect()
+    let named: BTreeSet<String> =
+        objects.filter_map(|entry| Some(entry.spec.as_ref().ok()?.partition.clone())).collect();
+    named.into_iter().take(MAX_PARTITIONS).collect()
 }

@@ -113,6 +113,14 @@ impl<T> Cache<T> {
         self.put(object);
     }
 
+    /// The same of an object that no write of ours makes. One that is not held was deleted, which a list does not say when, or comes by the
+    /// watch.
+    pub fn learn_if_held(&mut self, object: Kept<T>) {
+        if self.objects.contains_key(&object.name) {
+            self.learn(object);
+        }
+    }
+
     /// Takes in that a request of ours found the object gone, or removed it.
     pub fn forget(&mut self, name: &str) {
         self.written.remove(name);
@@ -283,6 +291,18 @@ mod tests {
         cache.observe(Event::InitApply(object("b", 12, "6")));
         cache.observe(Event::InitDone);
         assert_eq!(versions(&cache), [12], "deleted before the list");
+    }
+
+    #[test]
+    fn an_answer_that_is_taken_in_after_a_list_without_the_object_brings_nothing_back() {
+        let mut cache = listed(&[object("a", 5, "5"), object("b", 90, "90")]);
+        cache.observe(Event::Init);
+        cache.observe(Event::InitApply(object("b", 90, "90")));
+        assert!(cache.observe(Event::InitDone), "a was patched at 95, and deleted at 100");
+        cache.learn_if_held(object("a", 95, "5"));
+        assert_eq!(versions(&cache), [90]);
+        cache.learn_if_held(object("b", 96, "90"));
+        assert_eq!(versions(&cache), [96]);
     }
 
     #[test]

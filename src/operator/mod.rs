@@ -112,8 +112,10 @@ pub enum Error {
 pub async fn run(options: Options) -> Result<(), Error> {
     // Two crates bring rustls; one of them must say with which cryptography. It was said already when this fails.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let client = kube::Config::infer().await?;
-    let client = Client::try_from(client).map_err(|error| Error::Client(Box::new(error)))?;
+    let mut config = kube::Config::infer().await?;
+    // An answer that begins and does not go on; the longest that nothing is said by one that is well is a watch of nothing.
+    config.read_timeout = Some(watch::SILENCE);
+    let client = Client::try_from(config).map_err(|error| Error::Client(Box::new(error)))?;
     let listener =
         TcpListener::bind(options.listen).await.map_err(|error| Error::Listen(options.listen, error))?;
     let mut terminate = signal(SignalKind::terminate()).map_err(Error::Signal)?;

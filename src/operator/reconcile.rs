@@ -20,6 +20,7 @@ use kube::Client;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep};
 
+use pause::Data;
 pub use pause::Pause;
 use planning::NoPlan;
 pub use planning::Reckoning;
@@ -126,14 +127,17 @@ impl Reconciler {
         let begin = Instant::now();
         let due = match self.turn().await {
             Ok(due) => due,
-            // What is missing is a cause when it comes.
-            Err(NoPlan::Early) => RESYNC,
+            Err(NoPlan::Early) => {
+                self.health.metrics.unplanned();
+                // What is missing is a cause when it comes.
+                RESYNC
+            }
             Err(NoPlan::Fault) => {
                 self.health.metrics.unplanned();
-                self.pause.begin(None)
+                self.pause.unplanned()
             }
         };
-        self.health.metrics.reconciled(begin.elapsed(), self.pause.failures > 0);
+        self.health.metrics.reconciled(begin.elapsed(), self.pause.left().is_some());
         // Other objects may be named than before, and so other watches be needed.
         self.health.round(self.world.progress());
         due
@@ -142,24 +146,24 @@ impl Reconciler {
     async fn turn(&mut self) -> Result<Duration, NoPlan> {
         self.ask().await;
         let (mut snapshot, mut plan) = self.plan().await?;
-        let paused = self.pause.left(&plan);
+        let paused = self.pause.holds_write(plan.write.as_ref().map(|write| &write.data));
         tracing::debug!(
             queue_acls = snapshot.queue_acls.len(),
             policies = snapshot.policies.len(),
             writes = plan.write.is_some(),
             leads = self.leadership.holds(),
-            ?paused,
+            paused,
             "Planned"
         );
-        let mut failed = false;
-        if self.leadership.holds() && paused.is_none() {
-            (snapshot, plan, failed) = self.write_all(snapshot, plan).await?;
+        if self.leadership.holds() && !paused {
+            let written;
+            (snapshot, plan, written) = self.write_all(snapshot, plan).await?;
+            self.pause.wrote(written);
         }
-        let mirror_paused = self.pause.holds_mirror(&plan);
-        if self.leadership.holds() && !mirror_paused {
+        if self.leadership.holds() && !self.pause.holds_mirror(&plan.mirror) {
             let mirrored;
             (snapshot, plan, mirrored) = self.mirror_all(snapshot, plan).await?;
-            failed |= !mirrored;
+            self.pause.mirrored(mirrored);
         }
         if self.ask_for_queues(&snapshot, &plan).await {
             (snapshot, plan) = self.plan().await?;
@@ -172,44 +176,48 @@ impl Reconciler {
         let mut reported = Reported::default();
         if self.leadership.holds() {
             reported = self.report(&snapshot, &plan).await;
-            failed |= reported.failed;
+        } else {
+            // Another one writes; what is due here would be due for ever.
+            self.pause.yielded();
         }
-        let paused = paused.or_else(|| mirror_paused.then(|| self.pause.rest()));
-        let due = self.next(failed, published, paused, &plan);
-        Ok(if reported.unfinished && !failed { Duration::ZERO } else { due })
+        self.pause.told(published && !reported.failed);
+        Ok(if reported.unfinished && !reported.failed { Duration::ZERO } else { self.next(&plan) })
     }
 
-    /// Writes what the plan wants; whether that failed. What else has changed by then is written in the next run.
+    /// Writes what the plan wants; what could not be written, if that failed. What else has changed by then is written in the next run.
     async fn write_all(
         &mut self,
         mut snapshot: Snapshot,
         mut plan: Plan,
-    ) -> Result<(Snapshot, Plan, bool), NoPlan> {
+    ) -> Result<(Snapshot, Plan, Result<(), Option<Data>>), NoPlan> {
         for _ in 0..MAX_TRIES {
             let outcome = self.carry_out(&snapshot, &plan).await;
             if matches!(outcome, Outcome::Nothing) {
-                return Ok((snapshot, plan, false));
+                return Ok((snapshot, plan, Ok(())));
             }
+            let tried = plan.write.take().map(|write| write.data);
             // With thousands of objects, two of each are a lot.
             drop((snapshot, plan));
             (snapshot, plan) = self.plan().await?;
             match outcome {
-                Outcome::Failed => return Ok((snapshot, plan, true)),
+                Outcome::Failed => return Ok((snapshot, plan, Err(tried))),
                 Outcome::Written => {
                     if plan.write.is_some() {
                         self.changed.notify_one();
                     }
-                    return Ok((snapshot, plan, false));
+                    return Ok((snapshot, plan, Ok(())));
                 }
                 Outcome::Again | Outcome::Nothing => {}
             }
         }
         if plan.write.is_none() {
-            return Ok((snapshot, plan, false));
+            return Ok((snapshot, plan, Ok(())));
         }
         self.memory.failed(WriteFailure::Transient("other writers were faster each time".into()));
         let (snapshot, plan) = self.plan().await?;
-        Ok((snapshot, plan, true))
+        // Not what was tried: by a rival's revision the next text is always another one.
+        let data = plan.write.as_ref().map(|write| write.data.clone());
+        Ok((snapshot, plan, Err(data)))
     }
 
     /// Makes the ConfigMaps that come first, then the write.
@@ -326,23 +334,13 @@ impl Reconciler {
         self.asking.queues(url, snapshot, plan, &mut self.memory, &self.health).await
     }
 
-    /// When the next run is due: after a pause where something failed, else at the plan's wish.
-    fn next(&mut self, failed: bool, published: bool, paused: Option<Duration>, plan: &Plan) -> Duration {
+    /// When the next run is due: after the shortest pause where something failed, and not later than the plan wishes.
+    fn next(&self, plan: &Plan) -> Duration {
         let wish =
             plan.wake_at.map(|at| at.duration_since(clock::now()).max(SignedDuration::from_millis(50)));
         let wish = wish.and_then(|wish| Duration::try_from(wish).ok()).unwrap_or(RESYNC).min(RESYNC);
-        if failed {
-            // What failed waits; what is due by the clock, such as the end of a grant, does not.
-            return self.pause.begin(Some(plan)).min(wish);
-        }
-        if !published {
-            return self.pause.begin(None).min(wish);
-        }
-        if let Some(left) = paused {
-            return wish.min(left);
-        }
-        self.pause = Pause::default();
-        wish
+        // What failed waits; what is due by the clock, such as the end of a grant, does not.
+        self.pause.left().map_or(wish, |left| left.min(wish))
     }
 }
 

@@ -28,6 +28,8 @@ const ANSWER: Duration = Duration::from_secs(30);
 /// After so many seconds the server is asked to end a watch; one from which nothing comes for five seconds longer is begun anew. A connection
 /// that a network lost without a word is not told apart otherwise, and until then nothing that is revoked is seen.
 const LENGTH: u32 = 60;
+/// How long an answer may say nothing: five seconds more than [`LENGTH`], after which a watch that works is ended.
+pub(super) const SILENCE: Duration = Duration::from_secs(65);
 
 /// When a watch last gave a sign of life.
 #[derive(Debug)]

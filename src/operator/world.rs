@@ -234,10 +234,10 @@ impl World {
     /// Takes in what a patch of ours returned: the watch may lag behind.
     pub fn learn(&self, kind: Kind, object: DynamicObject) {
         match kind {
-            Kind::QueueAcl => self.queue_acls.cache().learn(keep_queue_acl(object)),
-            Kind::AdmissionPolicy => self.policies.cache().learn(keep_policy(object)),
-            Kind::YuniKornConfig => self.configs.cache().learn(keep_config(object)),
-            Kind::QueueAccessTest => self.access_tests.cache().learn(keep_access_test(object)),
+            Kind::QueueAcl => self.queue_acls.cache().learn_if_held(keep_queue_acl(object)),
+            Kind::AdmissionPolicy => self.policies.cache().learn_if_held(keep_policy(object)),
+            Kind::YuniKornConfig => self.configs.cache().learn_if_held(keep_config(object)),
+            Kind::QueueAccessTest => self.access_tests.cache().learn_if_held(keep_access_test(object)),
         }
     }
 

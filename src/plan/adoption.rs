@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::NewConfigMap;
 use super::conditions::{Finding, Reason, Type};
 use super::environment::config_map;
-use super::output::{Question, live_text};
+use super::output::{Question, live_text, not_written};
 use super::ownership::{Claim, claim, names};
 use super::snapshot::{Adoption, IMPORTED_FROM, Mode, Owner};
 use crate::model::config::verdict;
@@ -135,8 +135,11 @@ fn import(question: &Question<'_>) -> Result<Verdict, String> {
         annotations: [(IMPORTED_FROM.to_string(), origin(question))].into(),
         data: [(spec.base_key.clone().unwrap_or_else(|| question.env.key.clone()), text.to_string())].into(),
     };
-    let message = format!("the live queue tree is being copied to {map}");
-    Ok(Verdict::Import(base, Finding::no(Type::Applied, Reason::Pending, message)))
+    let copying = || {
+        let message = format!("the live queue tree is being copied to {map}");
+        Finding::no(Type::Applied, Reason::Pending, message)
+    };
+    Ok(Verdict::Import(base, not_written(question, &map).unwrap_or_else(copying)))
 }
 
 /// The configured queues that the scheduler runs and the base does not have, as a list for a message.

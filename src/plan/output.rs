@@ -312,24 +312,29 @@ fn applied(question: &Question<'_>) -> Finding {
 
 fn pending(question: &Question<'_>) -> Finding {
     let map = config_map(question.spec, &question.spec.output_config_map);
-    match &question.snapshot.observed.write_failure {
-        Some(WriteFailure::Forbidden(message)) => Finding::no(
+    not_written(question, &map)
+        .unwrap_or_else(|| Finding::no(Type::Applied, Reason::Pending, format!("{map} is being written")))
+}
+
+/// Why the last write, which was to `map`, was not made.
+pub(super) fn not_written(question: &Question<'_>, map: &str) -> Option<Finding> {
+    Some(match question.snapshot.observed.write_failure.as_ref()? {
+        WriteFailure::Forbidden(message) => Finding::no(
             Type::Applied,
             Reason::Forbidden,
             format!("the API server does not let queuewarden write {map}: {message}"),
         ),
-        Some(WriteFailure::Rejected(message)) => Finding::no(
+        WriteFailure::Rejected(message) => Finding::no(
             Type::Applied,
             Reason::RejectedByAdmission,
             format!("an admission webhook refused the write of {map}: {message}"),
         ),
-        Some(WriteFailure::Transient(message)) => Finding::no(
+        WriteFailure::Transient(message) => Finding::no(
             Type::Applied,
             Reason::Pending,
             format!("{map} could not be written, and is tried again: {message}"),
         ),
-        None => Finding::no(Type::Applied, Reason::Pending, format!("{map} is being written")),
-    }
+    })
 }
 
 fn observed_only(question: &Question<'_>, changes: &BTreeMap<String, Option<String>>) -> Finding {

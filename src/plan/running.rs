@@ -11,6 +11,10 @@ use crate::model::config::flatten::Flattened;
 /// How long a scheduler that reports another text is taken to be loading the new one; it takes a moment when all is well.
 pub(super) const LOADING: SignedDuration = SignedDuration::from_secs(5);
 
+/// Said where the scheduler runs what nobody has seen.
+pub(super) const UNSEEN: &str =
+    "YuniKorn runs another configuration than the ConfigMaps hold, and nobody has seen which";
+
 /// What is known of the text by which the scheduler decides.
 #[derive(Debug, Clone, Copy)]
 pub struct Running<'s> {
@@ -54,7 +58,7 @@ fn text<'s>(flat: &'s Flattened, snapshot: &'s Snapshot) -> Result<&'s str, &'st
         return Ok(text);
     }
     let proven = observed.loaded_text.as_deref().filter(|proven| checksum(proven) == *reported);
-    proven.ok_or("YuniKorn runs another configuration than the ConfigMaps hold, and nobody has seen which")
+    proven.ok_or(UNSEEN)
 }
 
 #[cfg(test)]

@@ -72,6 +72,7 @@ use kube::Client;
 
 use crate::operator::applications::Applications;
 use crate::operator::health::Health;
+use bounds::Bounds;
 use caller::Callers;
 use knowledge::{Knowledge, Knows};
 
@@ -105,10 +106,15 @@ impl Doors {
 
 /// All doors.
 pub fn router(doors: Doors) -> Router {
-    let router =
-        Router::new().route("/readyz", get(ready)).merge(served::router()).merge(authorize::router());
-    let router = router.merge(validating::router()).merge(submission::router()).merge(user_info::router());
-    bounds::bound(router, &doors.health).with_state(doors)
+    let bounds = Bounds::new(&doors.health);
+    let router: Router<Doors> = Router::new().route("/readyz", get(ready)).merge(validating::router());
+    let router = router.merge(submission::router()).merge(user_info::router());
+    // The last one's bounds hold for paths that are nobody's, too.
+    bounds
+        .bound(served::router(), served::MAX_BODY)
+        .merge(bounds.bound(authorize::router(), authorize::MAX_BODY))
+        .merge(bounds.bound(router, bounds::BODY))
+        .with_state(doors)
 }
 
 /// Whether a replica has something to answer from.

@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
+use super::bounds::Bounds;
 use super::caller::Callers;
 use super::certificates::files::{self, Files, Pair};
 use super::certificates::keeper::Keeper;
@@ -19,7 +20,7 @@ use super::certificates::material::Terms;
 use super::knowledge::Knows;
 use super::listener::{self, Limits};
 use super::tls::{self, Identity};
-use super::{Doors, bounds, report, router};
+use super::{Doors, report, router};
 use crate::operator::applications::{Applications, Mode};
 use crate::operator::health::Health;
 use crate::operator::leader::Leadership;
@@ -166,7 +167,7 @@ impl Open {
         let stop = async {
             let _ = ended.await;
         };
-        let router = bounds::bound(report::router(), health).with_state(doors);
+        let router = Bounds::new(health).bound(report::router(), report::MAX_BODY).with_state(doors);
         let serving = listener::serve(listener, None, router, Limits::default(), Arc::clone(health), stop);
         Ok(Self { end, serving: tokio::spawn(serving), keeping: Vec::new() })
     }

@@ -2,9 +2,32 @@
 
 use std::io::{Read, Seek, Write};
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use super::process::{acl, command};
+use super::process::{BASE, acl, command};
+
+/// A stream that nobody reads.
+fn closed() -> Stdio {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    writer.into()
+}
+
+/// The exit code of what should end by itself.
+fn code(mut child: Child) -> Option<i32> {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(30) {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.code();
+        }
+        sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    panic!("it goes on and on");
+}
 
 /// `queuewarden render … | head -1`: no complaint, no panic.
 #[test]
@@ -63,4 +86,47 @@ fn nobody_listening_to_the_notes_is_no_failure() {
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(0));
     assert!(ended.stdout.starts_with(b"{"));
+}
+
+/// Whoever does not read the answer may still ask for the exit code.
+#[test]
+fn a_no_to_a_closed_pipe_is_no_yes() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("base.yaml"), BASE).unwrap();
+    std::fs::write(dir.path().join("acl.yaml"), acl("sue")).unwrap();
+    std::fs::write(dir.path().join("broken.yaml"), "kind: [").unwrap();
+    let can_i = ["can-i", "submit", "root.a", "-f", "acl.yaml", "--base", "base.yaml", "--as"];
+    for (args, expected) in [
+        ([&can_i[..], &["sue"]].concat(), 0),
+        ([&can_i[..], &["eve"]].concat(), 1),
+        (vec!["validate", "-f", "broken.yaml"], 1),
+        (vec!["validate", "-f", "broken.yaml", "-o", "json"], 1),
+        (vec!["diff", "--from", "base.yaml", "-f", "acl.yaml", "--fail-on-widening"], 1),
+    ] {
+        let child = command(&args, dir.path()).stdout(closed()).stderr(Stdio::null()).spawn().unwrap();
+        assert_eq!(code(child), Some(expected), "{args:?}");
+    }
+}
+
+/// What would go on until it is interrupted ends when nobody reads it any more.
+#[test]
+fn a_closed_pipe_ends_what_has_no_end() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("base.yaml"), BASE).unwrap();
+    std::fs::write(dir.path().join("acl.yaml"), acl("sue")).unwrap();
+    let files = ["-f", "acl.yaml", "--base", "base.yaml"];
+    for args in [&["render", "--watch"][..], &["review", "-f", "-"]] {
+        let mut child = command(&[args, &files].concat(), dir.path())
+            .stdin(Stdio::piped())
+            .stdout(closed())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // Held open until it has ended.
+        let mut stdin = child.stdin.take().unwrap();
+        let review = r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"sue","resourceAttributes":{"verb":"submit","group":"queuewarden.dev","resource":"queues","name":"root.a"}}}"#;
+        // Who reads no input may be gone already.
+        drop(writeln!(stdin, "{review}"));
+        assert_eq!(code(child), Some(0), "{args:?}");
+    }
 }

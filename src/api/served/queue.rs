@@ -10,6 +10,7 @@ use crate::access::placement::Live;
 use crate::access::tree::{Located, Node, QueueId, Tree};
 use crate::access::who_can;
 use crate::api::answer::{Answers, DenialKind, Grantee};
+use crate::model::acl::Match;
 use crate::model::right::Right;
 
 /// The kind.
@@ -152,10 +153,15 @@ fn queue(answers: &Answers<'_>, standing: &Standing<'_>, room: usize) -> Queue {
 fn effective(answers: &Answers<'_>, standing: &Standing<'_>, right: Right, room: usize) -> Effective {
     let own = answers.tree.node(standing.decides).filter(|_| !standing.dynamic);
     let found = who_can(answers.tree, right, standing.path);
-    let shown = found.grantees.iter().take(room);
+    let mut shown: Vec<_> = found.grantees.iter().take(room).collect();
+    // Beside everyone no name says anything, and a queue far above may name them.
+    let everyone = found.grantees.iter().skip(room).find(|grantee| grantee.subject == Match::Everyone);
+    if let (Some(last), Some(everyone)) = (shown.last_mut(), everyone) {
+        *last = everyone;
+    }
     Effective {
         acl: own.map(|node| node.grants(right).text.clone()).unwrap_or_default(),
-        subjects: shown.map(|grantee| answers.grantee(grantee)).collect(),
+        subjects: shown.into_iter().map(|grantee| answers.grantee(grantee)).collect(),
         more: found.grantees.len().saturating_sub(room),
         denial: found.denial.map(Into::into),
     }
@@ -240,6 +246,20 @@ mod tests {
         assert_eq!(listed(&one), (MAX_SUBJECTS, 300 - MAX_SUBJECTS));
         assert_eq!(listed(&[one[0]; 100]), (100, 200));
         assert_eq!(listed(&vec![one[0]; 10_000]), (FEW, 300 - FEW));
+    }
+
+    #[test]
+    fn everyone_is_not_cut_off() {
+        let names: Vec<String> = (0..300).map(|number| format!("u{number:03}")).collect();
+        let acl = names.join(",");
+        let tree = tree(&[("root", "*", ""), ("root.team", &acl, "")]);
+        let live = Live::default();
+        let answers = Answers { configuration: &Here, tree: &tree };
+        let submit = queues(&answers, &standing(&tree, &live)).pop().unwrap().status.submit;
+        assert_eq!((submit.subjects.len(), submit.more), (MAX_SUBJECTS, 301 - MAX_SUBJECTS));
+        let everyone: Vec<_> =
+            submit.subjects.iter().map(|subject| subject.named.kind == NamedKind::Everyone).collect();
+        assert_eq!(everyone.iter().position(|everyone| *everyone), Some(MAX_SUBJECTS - 1));
     }
 
     proptest! {

@@ -6,9 +6,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use kube::api::{DynamicObject, ListParams, PostParams};
+use kube::api::{ListParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use tokio::runtime::Runtime;
@@ -28,8 +29,7 @@ use crate::model::identity::Identity;
 use crate::operator::call::{self, call};
 use crate::operator::world::Kind;
 use crate::plan::snapshot::{
-    ConfigMapState, ConfigSpec, Entry, MANAGED_KEYS, Meta, Observed, Snapshot, YUNIKORN_CONFIGS,
-    YUNIKORN_DEFAULTS,
+    ConfigMapState, ConfigSpec, Entry, MANAGED_KEYS, Meta, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
 };
 use crate::plan::{attribution, merged, merged_alone};
 use crate::report::changes;
@@ -48,6 +48,15 @@ impl fmt::Debug for Cluster {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cluster").field("server", &self.server).finish_non_exhaustive()
     }
+}
+
+/// What was found in a cluster, in which not everybody may read everything.
+struct Found {
+    spec: ConfigSpec,
+    /// Without the base and the `QueueAcl`s.
+    maps: Snapshot,
+    base: Result<Option<Arc<ConfigMapState>>, Failure>,
+    queue_acls: Result<Vec<Arc<QueueAclEntry>>, Failure>,
 }
 
 /// What a cluster holds.
@@ -99,20 +108,22 @@ impl Cluster {
         Configuration::of(written?).map_err(|refused| files::refuse(&refused, console))
     }
 
-    /// What `YuniKorn` would have once these `QueueAcl`s were applied, by its ConfigMaps and the objects there are.
+    /// What `YuniKorn` would have once these `QueueAcl`s were applied, by its ConfigMaps and the objects there are: now, or at
+    /// another moment.
     ///
     /// # Errors
-    /// When it cannot be read, or the operator would write nothing.
+    /// When any of them cannot be read, or the operator would write nothing.
     pub fn changed(
         &self,
         args: &ClusterArgs,
         change: &[Arc<QueueAclEntry>],
+        now: Option<Timestamp>,
         console: Console,
     ) -> Result<Configuration, Failure> {
         let mut notes = Notes::default();
         let written = self.runtime.block_on(async {
             let spec = self.spec(args, &mut notes).await?;
-            self.held(spec, &mut notes).await?.changed(change, &mut notes)
+            self.found(spec).await?.whole()?.changed(change, now, &mut notes)
         });
         notes.tell(console);
         Configuration::of(written?).map_err(|refused| files::refuse(&refused, console))
@@ -127,7 +138,7 @@ impl Cluster {
         let mut notes = Notes::default();
         self.runtime.block_on(async {
             let spec = self.spec(args, &mut notes).await?;
-            Ok(merged(&self.held(spec, &mut notes).await?.snapshot))
+            Ok(merged(&self.found(spec).await?.maps))
         })
     }
 
@@ -172,14 +183,15 @@ impl Cluster {
     async fn written(&self, args: &ClusterArgs, notes: &mut Notes) -> Result<Written, Failure> {
         let spec = self.spec(args, notes).await?;
         if !args.live {
-            let held = self.held(spec, notes).await?;
+            let held = self.found(spec).await?.readable(notes);
             let flat = merged(&held.snapshot);
             return held.written(&flat, notes);
         }
         let answer = live::ask(&self.client, args.scheduler_url.as_deref(), &spec).await?;
         // Without the ConfigMaps the answer stands, only its origins are not known.
-        match self.held(spec, notes).await {
-            Ok(held) => {
+        match self.found(spec).await {
+            Ok(found) => {
+                let held = found.readable(notes);
                 let flat = merged(&held.snapshot);
                 let key = flat.queues_key();
                 answer.compare(flat.queues(&key).text, &key, notes);
@@ -220,19 +232,19 @@ impl Cluster {
         Ok(spec)
     }
 
-    /// The ConfigMaps and the `QueueAcl`s.
+    /// The ConfigMaps and the `QueueAcl`s; a base and `QueueAcl`s that may not be read are left out.
     pub(in crate::cli) async fn snapshot(
         &self,
         spec: ConfigSpec,
         notes: &mut Notes,
     ) -> Result<Snapshot, Failure> {
-        self.held(spec, notes).await.map(|held| held.snapshot)
+        self.found(spec).await.map(|found| found.readable(notes).snapshot)
     }
 
-    async fn held(&self, spec: ConfigSpec, notes: &mut Notes) -> Result<Held, Failure> {
+    async fn found(&self, spec: ConfigSpec) -> Result<Found, Failure> {
         let output = self.config_map(&spec, YUNIKORN_CONFIGS);
         let defaults = self.config_map(&spec, YUNIKORN_DEFAULTS);
-        let (defaults, output, objects) = tokio::join!(defaults, output, self.queue_acls());
+        let (defaults, output, queue_acls) = tokio::join!(defaults, output, self.queue_acls());
         let (defaults, output) = (defaults?, output?);
         if defaults.is_none() && output.is_none() {
             return Err(Failure::Undecided(format!(
@@ -242,43 +254,31 @@ impl Cluster {
             )));
         }
         let base = match spec.base_config_map.as_str() {
-            YUNIKORN_DEFAULTS => defaults.clone(),
-            // For places only: where it may not be read there are none.
-            name => self.config_map(&spec, name).await.unwrap_or_default(),
+            YUNIKORN_DEFAULTS => Ok(defaults.clone()),
+            name => self.config_map(&spec, name).await,
         };
-        let objects = objects.unwrap_or_else(|why| {
-            notes.add(format!("origins are places in the ConfigMaps: the QueueAcls may not be read ({why})"));
-            Vec::new()
-        });
-        let snapshot = Snapshot {
-            now: clock(),
-            config: None,
-            queue_acls: objects.iter().map(convert::queue_acl).map(Arc::new).collect(),
-            policies: Vec::new(),
-            access_tests: Vec::new(),
-            defaults: defaults.map(Arc::new),
-            base: base.map(Arc::new),
-            output: output.map(Arc::new),
-            mirror: None,
-            observed: Observed::default(),
-        };
-        Ok(Held { spec, snapshot })
+        let maps = Snapshot { defaults, output, ..Snapshot::empty(clock()) };
+        Ok(Found { spec, maps, base, queue_acls })
     }
 
     /// The `QueueAcl`s; none where the kind is not installed.
-    async fn queue_acls(&self) -> Result<Vec<DynamicObject>, call::Error> {
+    async fn queue_acls(&self) -> Result<Vec<Arc<QueueAclEntry>>, Failure> {
         let api = Kind::QueueAcl.api(self.client.clone());
         match call(api.list(&ListParams::default())).await {
-            Ok(list) => Ok(list.items),
+            Ok(list) => Ok(list.items.iter().map(convert::queue_acl).map(Arc::new).collect()),
             Err(error) if error.is_not_found() => Ok(Vec::new()),
-            Err(error) => Err(error),
+            Err(error) => Err(self.failure("the QueueAcls", &error)),
         }
     }
 
-    async fn config_map(&self, spec: &ConfigSpec, name: &str) -> Result<Option<ConfigMapState>, Failure> {
+    async fn config_map(
+        &self,
+        spec: &ConfigSpec,
+        name: &str,
+    ) -> Result<Option<Arc<ConfigMapState>>, Failure> {
         let api: Api<ConfigMap> = Api::namespaced(self.client.clone(), &spec.namespace);
         match call(api.get(name)).await {
-            Ok(map) => Ok(Some(config_map::state(&map))),
+            Ok(map) => Ok(Some(Arc::new(config_map::state(&map)))),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(self.failure(&format!("ConfigMap {}/{name}", spec.namespace), &error)),
         }
@@ -292,6 +292,24 @@ impl Cluster {
                 format!("no answer from the API server {}: {}", self.server, chain(cause.as_ref()))
             }
         })
+    }
+}
+
+impl Found {
+    /// All of it, for plans: one without a part of the objects takes away what these grant.
+    fn whole(self) -> Result<Held, Failure> {
+        let snapshot = Snapshot { base: self.base?, queue_acls: self.queue_acls?, ..self.maps };
+        Ok(Held { spec: self.spec, snapshot })
+    }
+
+    /// What could be read, for questions about the text that stands: without the rest only origins are not known.
+    fn readable(self, notes: &mut Notes) -> Held {
+        let queue_acls = self.queue_acls.unwrap_or_else(|failure| {
+            notes.add(format!("origins are places in the ConfigMaps: {failure}"));
+            Vec::new()
+        });
+        let snapshot = Snapshot { base: self.base.unwrap_or_default(), queue_acls, ..self.maps };
+        Held { spec: self.spec, snapshot }
     }
 }
 
@@ -322,8 +340,14 @@ impl Held {
     }
 
     /// What the operator would write after a change of the objects.
-    fn changed(&self, change: &[Arc<QueueAclEntry>], notes: &mut Notes) -> Result<Written, Failure> {
+    fn changed(
+        &self,
+        change: &[Arc<QueueAclEntry>],
+        now: Option<Timestamp>,
+        notes: &mut Notes,
+    ) -> Result<Written, Failure> {
         let mut snapshot = self.snapshot.clone();
+        snapshot.now = now.unwrap_or(snapshot.now);
         rendered::apply(&mut snapshot.queue_acls, change);
         snapshot.config = Some(Entry {
             meta: Meta { name: SINGLETON.to_owned(), ..Meta::default() },
@@ -382,4 +406,100 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
         cause = error.source();
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const QUEUE_ACLS: &str = "/apis/queuewarden.dev/v1alpha1/queueacls";
+    const BASE: &str = "/api/v1/namespaces/yunikorn/configmaps/base";
+    const TREE: &str = "partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n          - name: team\n";
+
+    fn queue_acl(name: &str, user: &str) -> Value {
+        json!({
+            "apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": name},
+            "spec": {"queue": "root.team", "submit": {"users": [user]}},
+        })
+    }
+
+    /// What is at a path: bob may submit until 2027 begins.
+    fn object(path: &str) -> Option<Value> {
+        let map = |name: &str| json!({"metadata": {"name": name}, "data": {"queues.yaml": TREE}});
+        match path {
+            "/apis/queuewarden.dev/v1alpha1/yunikornconfigs/default" => Some(json!({
+                "apiVersion": "queuewarden.dev/v1alpha1", "kind": "YuniKornConfig", "metadata": {"name": "default"},
+                "spec": {"base": {"configMap": "base"}},
+            })),
+            QUEUE_ACLS => {
+                let mut bob = queue_acl("old", "bob");
+                bob["spec"]["expiresAt"] = json!("2027-01-01T00:00:00Z");
+                Some(
+                    json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAclList", "metadata": {}, "items": [bob]}),
+                )
+            }
+            BASE => Some(map("base")),
+            "/api/v1/namespaces/yunikorn/configmaps/yunikorn-defaults" => Some(map("yunikorn-defaults")),
+            _ => None,
+        }
+    }
+
+    /// A cluster in which one path may not be read.
+    fn cluster(forbidden: &'static str) -> Cluster {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let service = tower::service_fn(move |request: Request<kube::client::Body>| async move {
+            let path = request.uri().path();
+            let refused = |code: u16, reason: &str| {
+                let status = json!({"kind": "Status", "status": "Failure", "message": "not you", "reason": reason, "code": code});
+                (code, status)
+            };
+            let (status, body) = if path == forbidden {
+                refused(403, "Forbidden")
+            } else {
+                object(path).map_or_else(|| refused(404, "NotFound"), |object| (200, object))
+            };
+            let body = kube::client::Body::from(body.to_string().into_bytes());
+            Ok::<_, std::convert::Infallible>(http::Response::builder().status(status).body(body).unwrap())
+        });
+        let client = {
+            let _context = runtime.enter();
+            Client::new(service, "default")
+        };
+        Cluster { runtime, client, server: String::new() }
+    }
+
+    /// The text once alice may submit, too.
+    fn changed(cluster: &Cluster, now: &str) -> Result<String, Failure> {
+        let alice = serde_json::from_value(queue_acl("new", "alice")).unwrap();
+        let change = [Arc::new(convert::queue_acl(&alice))];
+        let now = Some(now.parse().unwrap());
+        let changed = cluster.changed(&ClusterArgs::default(), &change, now, Console::silent());
+        changed.map(|configuration| configuration.written().to_owned())
+    }
+
+    #[test]
+    fn a_change_is_looked_at_in_its_moment() {
+        for (now, bob) in [("2026-12-31T00:00:00Z", true), ("2027-02-01T00:00:00Z", false)] {
+            let text = changed(&cluster(""), now).unwrap();
+            assert!(text.contains("alice"), "{text}");
+            assert_eq!(text.contains("bob"), bob, "{now}: {text}");
+        }
+    }
+
+    #[test]
+    fn who_may_not_read_all_is_not_told_that_grants_are_lost() {
+        for (forbidden, why) in [
+            (QUEUE_ACLS, "cannot read the QueueAcls: not you"),
+            (BASE, "cannot read ConfigMap yunikorn/base: not you"),
+        ] {
+            let cluster = cluster(forbidden);
+            let failure = changed(&cluster, "2026-12-31T00:00:00Z").unwrap_err();
+            assert_eq!(failure.to_string(), why);
+            let stands = cluster.read(&ClusterArgs::default(), Console::silent()).unwrap();
+            assert_eq!(stands.written(), TREE);
+        }
+    }
 }

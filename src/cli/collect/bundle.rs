@@ -96,6 +96,11 @@ impl Bundle {
 
     /// Adds lines; of those that do not fit the last are kept.
     pub fn lines(&mut self, path: impl Into<String>, text: &str) {
+        self.tail(path, text, false);
+    }
+
+    /// Adds lines of which some may be missing already: `cut`.
+    pub fn tail(&mut self, path: impl Into<String>, text: &str, cut: bool) {
         let text = redact::text(text);
         let room = self.room();
         let mut begin = text.len().saturating_sub(room);
@@ -103,7 +108,7 @@ impl Bundle {
             begin = begin.saturating_add(1);
         }
         let kept = text.get(begin..).unwrap_or_default();
-        self.put(path.into(), kept.to_owned(), begin > 0);
+        self.put(path.into(), kept.to_owned(), cut || begin > 0);
     }
 
     /// What the next file may have.
@@ -206,5 +211,8 @@ mod tests {
         bundle.lines("log.txt", &format!("begin{}end", "-".repeat(100)));
         let file = &bundle.files["log.txt"];
         assert!(file.content.ends_with("end") && !file.content.contains("begin") && file.cut);
+        bundle.tail("some.txt", "end", true);
+        bundle.tail("all.txt", "end", false);
+        assert!(bundle.files["some.txt"].cut && !bundle.files["all.txt"].cut);
     }
 }

@@ -14,13 +14,13 @@ use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{ListParams, LogParams};
-use kube::core::NamespaceResourceScope;
+use kube::core::{NamespaceResourceScope, ObjectList};
 use kube::{Api, Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::bundle::{Bundle, FILE};
-use crate::api::GROUP;
+use crate::api::API_VERSION;
 use crate::api::crd::crds;
 use crate::cli::ask::live;
 use crate::cli::diagnose::diagnose;
@@ -118,11 +118,17 @@ async fn pods(client: &Client, namespace: &str, labels: &str, folder: &str, bund
     let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
     let selected = ListParams::default().labels(labels).limit(OBJECTS);
     let found = match call(api.list(&selected)).await {
-        Ok(found) => found.items,
+        Ok(found) => found,
         Err(error) => return bundle.problem(format!("the pods of {namespace}"), error),
     };
-    bundle.objects(format!("{folder}/pods.json"), &found, found.len());
-    for pod in found.iter().take(PODS) {
+    let all = total(&found);
+    bundle.objects(format!("{folder}/pods.json"), &found.items, all);
+    if all > PODS {
+        let left = all.saturating_sub(PODS);
+        bundle
+            .problem(format!("{left} more pods of {namespace}"), format!("the first {PODS} are looked into"));
+    }
+    for pod in found.items.iter().take(PODS) {
         let Some(name) = pod.metadata.name.as_deref() else { continue };
         let containers =
             pod.spec.iter().flat_map(|spec| &spec.containers).map(|container| container.name.as_str());
@@ -138,21 +144,50 @@ async fn pods(client: &Client, namespace: &str, labels: &str, folder: &str, bund
 }
 
 async fn log(api: &Api<Pod>, pod: &str, container: &str, previous: bool, folder: &str, bundle: &mut Bundle) {
-    let params = LogParams {
-        container: Some(container.to_owned()),
-        previous,
-        tail_lines: Some(LINES),
-        limit_bytes: i64::try_from(FILE).ok(),
-        timestamps: true,
-        ..LogParams::default()
-    };
     let what = if previous { "previous" } else { "current" };
-    match call(api.logs(pod, &params)).await {
-        Ok(text) => bundle.lines(format!("{folder}/logs/{pod}-{container}-{what}.txt"), &text),
+    match call(last(api, pod, container, previous)).await {
+        Ok((text, cut)) => bundle.tail(format!("{folder}/logs/{pod}-{container}-{what}.txt"), &text, cut),
         // Most containers were never restarted.
         Err(_) if previous => {}
         Err(error) => bundle.problem(format!("the log of {pod}, container {container}"), error),
     }
+}
+
+/// The last lines of a log, and whether there may be more of it.
+async fn last(
+    api: &Api<Pod>,
+    pod: &str,
+    container: &str,
+    previous: bool,
+) -> Result<(String, bool), kube::Error> {
+    let mut params = LogParams {
+        container: Some(container.to_owned()),
+        previous,
+        limit_bytes: i64::try_from(FILE).ok(),
+        timestamps: true,
+        ..LogParams::default()
+    };
+    let mut lines = LINES;
+    loop {
+        params.tail_lines = Some(lines);
+        let mut bytes = Vec::new();
+        let stream = api.log_stream(pod, &params).await?;
+        std::pin::pin!(stream).read_to_end(&mut bytes).await.map_err(kube::Error::ReadEvents)?;
+        let full = bytes.len() >= FILE;
+        if !full || lines <= 1 {
+            // The limit may have cut a character in two.
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let cut = full || is_cut(&text, lines);
+            return Ok((text, cut));
+        }
+        // The bytes are counted from the first of these lines: too many of them, and the newest are missing.
+        lines /= 8;
+    }
+}
+
+/// Whether a log may have more than the lines that were asked for.
+fn is_cut(text: &str, asked: i64) -> bool {
+    i64::try_from(text.lines().count()).unwrap_or(i64::MAX) >= asked
 }
 
 /// Through the API server, as port 8080 is not open to the outside.
@@ -180,21 +215,15 @@ async fn metrics(client: &Client, namespace: &str, pod: &str, bundle: &mut Bundl
 async fn events(client: &Client, namespace: &str, bundle: &mut Bundle) {
     for place in ["default", namespace] {
         let api: Api<Event> = Api::namespaced(client.clone(), place);
-        match call(api.list(&ListParams::default().limit(EVENTS))).await {
-            Ok(mut found) => {
-                if place != namespace {
-                    found.items.retain(is_about_ours);
-                }
-                bundle.objects(format!("events/{place}.json"), &found.items, found.items.len());
-            }
+        let mut selected = ListParams::default().limit(EVENTS);
+        if place != namespace {
+            selected = selected.fields(&format!("involvedObject.apiVersion={API_VERSION}"));
+        }
+        match call(api.list(&selected)).await {
+            Ok(found) => bundle.objects(format!("events/{place}.json"), &found.items, total(&found)),
             Err(error) => bundle.problem(format!("the events of {place}"), error),
         }
     }
-}
-
-fn is_about_ours(event: &Event) -> bool {
-    let version = event.involved_object.api_version.as_deref().unwrap_or_default();
-    version.split_once('/').is_some_and(|(group, _)| group == GROUP)
 }
 
 /// One object of a namespace, if it is there.
@@ -228,17 +257,43 @@ where
 }
 
 /// A list that was read, or why it was not.
-fn put<K: Clone + Serialize>(
-    bundle: &mut Bundle,
-    path: String,
-    list: Result<kube::core::ObjectList<K>, call::Error>,
-) {
+fn put<K: Clone + Serialize>(bundle: &mut Bundle, path: String, list: Result<ObjectList<K>, call::Error>) {
     match list {
-        Ok(list) => {
-            let more =
-                usize::try_from(list.metadata.remaining_item_count.unwrap_or_default()).unwrap_or_default();
-            bundle.objects(path, &list.items, list.items.len().saturating_add(more));
-        }
+        Ok(list) => bundle.objects(path, &list.items, total(&list)),
         Err(error) => bundle.problem(path, error),
+    }
+}
+
+/// How many there are, as far as the API server says: with a selector it counts none of the rest, and says only that there is one.
+fn total<K: Clone>(list: &ObjectList<K>) -> usize {
+    let unread = list.metadata.continue_.as_deref().is_some_and(|next| !next.is_empty());
+    let counted = list.metadata.remaining_item_count.and_then(|count| usize::try_from(count).ok());
+    list.items.len().saturating_add(counted.unwrap_or_default().max(usize::from(unread)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_was_not_read_is_counted() {
+        let list = |metadata: Value| -> ObjectList<Event> {
+            let items = json!([{"metadata": {}, "involvedObject": {}}]);
+            let list = json!({"kind": "EventList", "apiVersion": "v1", "metadata": metadata, "items": items});
+            serde_json::from_value(list).unwrap()
+        };
+        assert_eq!(total(&list(json!({}))), 1);
+        assert_eq!(total(&list(json!({"continue": ""}))), 1);
+        assert_eq!(total(&list(json!({"continue": "x"}))), 2, "a selector");
+        assert_eq!(total(&list(json!({"continue": "x", "remainingItemCount": 7}))), 8);
+    }
+
+    #[test]
+    fn a_log_of_as_many_lines_as_were_asked_for_may_have_more() {
+        assert!(!is_cut("", 1));
+        assert!(!is_cut("a\nb\n", 3));
+        assert!(is_cut("a\nb\n", 2));
     }
 }

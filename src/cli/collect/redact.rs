@@ -13,8 +13,23 @@ const LEFT_OUT: &str = "<left-out>";
 const REPEATED: [&str; 2] =
     ["kubectl.kubernetes.io/last-applied-configuration", "meta.helm.sh/release-values"];
 
+/// How a name ends whose value is a secret.
+const NAMES: &str = r"(?:passwords?|passwd|passphrase|pwd|[-_.]pass|token|credentials?|(?:secret|api|access|private|signing|encryption)[-_.]?key|(?:client|shared|signing|webhook)[-_.]?secret)";
+/// Names inside a value, as in `credentials: {"password": …`: it goes on behind them.
+const INSIDE: &str = r#"(?:(?:[^\s"'\\\[]\S*)?[:=]\s*|\\*["'][^"'\\]*\\*["']\s*[:=]\s*)*"#;
+/// A value: in quotes up to the end of them, also where the whole is itself in quotes; a list; a block of YAML; or up to a blank.
+const VALUE: &str = r#"(?:(\\*')(?:[^']|'')*(?:(')|\z)|(\\+")(?:[^"\\]|\\\\(?:\\.)?|\\[^"\\])*(?:(\\?")|\\?\z)|(")(?:[^"\\]|\\.)*(?:(")|\\?\z)|\[[^\]]*\]?\S*|[|>][-+0-9]*[ \t]*(?:\r?\n[ \t][^\n]*)+|\S+)"#;
+
+/// Names of fields, flags and headers whose values are left out.
+static NAMED: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(&format!("(?i)(?:{NAMES}|^pass|authorization|cookie)$")).ok());
+
 /// Each pattern with what takes its place.
 static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    // A flag, or a name and what separates it from its value.
+    let named = format!(
+        r#"(?is)((?:^|[\s"'])--?[a-z0-9_.-]*{NAMES}\s+|\b[a-z0-9_.-]*{NAMES}\\*["']?\s*[:=]\s*){INSIDE}{VALUE}"#
+    );
     let patterns = [
         (
             r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|\z)",
@@ -23,11 +38,9 @@ static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         // Tokens of service accounts and of OpenID Connect; also without their signature.
         (r"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?", "<left-out>"),
         (r"(?i)\b(bearer|basic)\s+[A-Za-z0-9+/=._~-]{6,}", "$1 <left-out>"),
-        (r"(?i)(://)[^/\s:@]+:[^/\s@]+@", "${1}<left-out>@"),
-        (
-            r#"(?i)\b([a-z0-9_.-]*(?:password|passwd|passphrase|secret[-_.]?key|client[-_.]?secret|api[-_.]?key|access[-_.]?key|private[-_.]?key|auth[-_.]?token|credentials?))(\\?["']?\s*[:=]\s*\\?["']?)[^\s"'\\,;}]+"#,
-            "$1$2<left-out>",
-        ),
+        (named.as_str(), "${1}${2}${4}${6}<left-out>${3}${5}${7}"),
+        // Up to the last @, as people write passwords with an @ and a / in them.
+        (r#"(://)[^/\s:@"]*:[^\s"]*@"#, "${1}<left-out>@"),
     ];
     // They are constants, and a test compiles each.
     patterns.into_iter().filter_map(|(pattern, by)| Some((Regex::new(pattern).ok()?, by))).collect()
@@ -44,25 +57,53 @@ pub fn text(text: &str) -> String {
     shown.into_owned()
 }
 
-/// An object without what must not be said: every text in it, the values of environment variables, and annotations that repeat the object.
+/// An object without what must not be said: every text in it, the values of secret names, flags and headers and of environment variables,
+/// and annotations that repeat the object.
 pub fn object(value: Value) -> Value {
     match value {
         Value::String(content) => Value::String(text(&content)),
-        Value::Array(items) => items.into_iter().map(object).collect(),
-        Value::Object(fields) => Value::Object(fields.into_iter().filter_map(field).collect::<Map<_, _>>()),
+        Value::Array(items) => {
+            let mut flagged = false;
+            let item = |item: Value| {
+                let flag = item.as_str().is_some_and(|item| item.starts_with('-') && is_secret(item));
+                if std::mem::replace(&mut flagged, flag) { hidden(item) } else { object(item) }
+            };
+            items.into_iter().map(item).collect()
+        }
+        Value::Object(fields) => {
+            let named = fields.get("name").and_then(Value::as_str).is_some_and(is_secret);
+            let fields = fields.into_iter().filter_map(|(name, value)| field(name, value, named));
+            Value::Object(fields.collect::<Map<_, _>>())
+        }
         other => other,
     }
 }
 
-fn field((name, value): (String, Value)) -> Option<(String, Value)> {
+/// `named`: the object that the field is in has a `name` that says that its `value` is a secret.
+fn field(name: String, value: Value, named: bool) -> Option<(String, Value)> {
     if REPEATED.contains(&name.as_str()) {
         return None;
     }
     let value = match (name.as_str(), value) {
         ("env", Value::Array(variables)) => variables.into_iter().map(variable).collect(),
+        ("value", value) if named => hidden(value),
+        (name, value) if is_secret(name) => hidden(value),
         (_, value) => object(value),
     };
     Some((name, value))
+}
+
+fn is_secret(name: &str) -> bool {
+    NAMED.as_ref().is_none_or(|named| named.is_match(name))
+}
+
+/// The value of a secret name: no text of it stays. What is no text says only how it is used.
+fn hidden(value: Value) -> Value {
+    match value {
+        Value::String(_) => LEFT_OUT.into(),
+        Value::Array(items) => items.into_iter().map(hidden).collect(),
+        other => object(other),
+    }
 }
 
 /// An environment variable keeps its name, and where its value comes from.
@@ -87,6 +128,7 @@ mod tests {
     #[test]
     fn every_pattern_is_one() {
         assert_eq!(PATTERNS.len(), 5);
+        assert!(NAMED.is_some());
     }
 
     #[test]
@@ -109,6 +151,28 @@ mod tests {
     }
 
     #[test]
+    fn a_value_is_left_out_up_to_its_end() {
+        for (said, shown) in [
+            ("--token=s3cret --https", "--token=<left-out> --https"),
+            ("run --password hunter2 --user sue", "run --password <left-out> --user sue"),
+            ("refresh_token: s3cret\nuser: sue", "refresh_token: <left-out>\nuser: sue"),
+            (r#"password: "correct \" horse" x"#, r#"password: "<left-out>" x"#),
+            ("password: 'it''s a horse' x", "password: '<left-out>' x"),
+            (r#"{\"password\":\"a \\\" b\", \"c\":1}"#, r#"{\"password\":\"<left-out>\", \"c\":1}"#),
+            (r#"password: "correct horse"#, r#"password: "<left-out>"#),
+            ("password=hunter,2;x} user=sue", "password=<left-out> user=sue"),
+            ("password: |\n  correct\n  horse\nuser: sue", "password: <left-out>\nuser: sue"),
+            ("token: password: hunter2", "token: <left-out>"),
+            (r#"{"credentials":{"u":"a","password":"a b"}}"#, r#"{"credentials":"<left-out>"}}"#),
+            ("redis://:pw@host/0", "redis://<left-out>@host/0"),
+            ("https://sue:a/b@c@host/x", "https://<left-out>@host/x"),
+        ] {
+            assert_eq!(text(said), shown);
+            assert_eq!(text(shown), shown);
+        }
+    }
+
+    #[test]
     fn what_helps_stays() {
         for said in [
             "root.secret: user alice may submit",
@@ -116,6 +180,10 @@ mod tests {
             "secrets \"queuewarden-doors\" is forbidden",
             "3F79BB7B435B05321651DAEFD374CDC681DC06FAA65E374E38337B88CA046DEA",
             "submitacl: 'alice,bob devs'",
+            "tokenReview: no answer",
+            "tokenreviews.authentication.k8s.io is forbidden",
+            "the token is not valid",
+            r#"{"url":"https://10.0.0.1:443","user":"sue@example.com"}"#,
         ] {
             assert_eq!(text(said), said);
         }
@@ -136,6 +204,25 @@ mod tests {
             ]}]},
         });
         assert_eq!(object(pod), expected);
+    }
+
+    #[test]
+    fn objects_lose_what_a_name_says_is_secret() {
+        let given = json!({
+            "data": {"ldap.password": "correct horse", "queues.yaml": "partitions: []"},
+            "args": ["--https", "--password", "hunter2", "--token", "-x", "root"],
+            "httpHeaders": [{"name": "X-Api-Key", "value": "hunter2"}, {"name": "Authorization", "value": "hunter2"}, {"name": "Accept", "value": "a/b"}],
+            "accessToken": ["hunter2"], "automountServiceAccountToken": false,
+            "serviceAccountToken": {"path": "t"}, "imagePullSecrets": [{"name": "pull"}], "secretName": "s",
+        });
+        let expected = json!({
+            "data": {"ldap.password": "<left-out>", "queues.yaml": "partitions: []"},
+            "args": ["--https", "--password", "<left-out>", "--token", "<left-out>", "root"],
+            "httpHeaders": [{"name": "X-Api-Key", "value": "<left-out>"}, {"name": "Authorization", "value": "<left-out>"}, {"name": "Accept", "value": "a/b"}],
+            "accessToken": ["<left-out>"], "automountServiceAccountToken": false,
+            "serviceAccountToken": {"path": "t"}, "imagePullSecrets": [{"name": "pull"}], "secretName": "s",
+        });
+        assert_eq!(object(given), expected);
     }
 
     proptest! {

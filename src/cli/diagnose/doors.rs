@@ -24,6 +24,8 @@ const BEHIND: &str = "endpoints";
 const ANSWERS: &str = "webhook-answers";
 /// An authority that ends sooner should have been followed by the next.
 const SOON: i64 = 7 * 24 * 3600;
+/// The webhook that is asked about changes of our own kinds; others answer in the same words.
+const VALIDATES: &str = "validate.queuewarden.dev";
 /// The object that the webhook is asked about: it is not written.
 const PROBE: &str = "queuewarden-check";
 
@@ -33,6 +35,8 @@ struct Door {
     by: String,
     /// What the API server trusts.
     bundle: Option<ByteString>,
+    /// Whether it trusts anybody, and takes no bundle (`insecureSkipTLSVerify`).
+    blind: bool,
     /// Namespace and name of the Service behind it; `None`: it is a URL.
     service: Option<(String, String)>,
     /// Whether requests fail where it does not answer.
@@ -59,7 +63,9 @@ pub(super) async fn check(client: &Client, now: Timestamp) -> (Vec<Line>, bool) 
     lines.extend(api);
     let doors: Vec<Door> = doors.into_iter().chain(served).collect();
     if !doors.is_empty() {
-        lines.push(authorities(&doors, now));
+        if doors.iter().any(|door| !door.blind) {
+            lines.push(authorities(&doors, now));
+        }
         lines.push(behind(client, &doors).await);
     }
     if validates {
@@ -101,6 +107,7 @@ fn door(by: String, config: WebhookClientConfig, policy: Option<String>) -> Door
     Door {
         by,
         bundle: config.ca_bundle,
+        blind: false,
         service: config.service.map(|service| (service.namespace, service.name)),
         // Left out means Fail.
         strict: policy.is_none_or(|policy| policy == "Fail"),
@@ -134,10 +141,10 @@ async fn served(client: &Client) -> (Vec<Line>, Option<Door>) {
         }
     };
     let spec = found.spec.unwrap_or_default();
-    let bundle = spec.ca_bundle.filter(|_| spec.insecure_skip_tls_verify != Some(true));
     let door = spec.service.map(|service| Door {
         by: format!("APIService {API_SERVICE}"),
-        bundle,
+        bundle: spec.ca_bundle,
+        blind: spec.insecure_skip_tls_verify == Some(true),
         service: service.namespace.zip(service.name),
         strict: false,
     });
@@ -146,9 +153,10 @@ async fn served(client: &Client) -> (Vec<Line>, Option<Door>) {
 
 /// Whether every bundle has an authority that is valid, and all of them have the same.
 fn authorities(doors: &[Door], now: Timestamp) -> Line {
+    let doors: Vec<&Door> = doors.iter().filter(|door| !door.blind).collect();
     let restart = "the operator writes it as soon as its doors are open (--https) and it may patch that object (manifests/doors/rbac.yaml); with --tls-cert-file it is yours to write, or cert-manager's";
     let mut ends: Vec<Timestamp> = Vec::new();
-    for door in doors {
+    for door in &doors {
         let pem = door.bundle.as_ref().map(|bundle| bundle.0.as_slice()).unwrap_or_default();
         if pem.is_empty() {
             return Line::fail(AUTHORITIES, format!("{} has no caBundle", door.by), restart);
@@ -203,31 +211,41 @@ async fn behind(client: &Client, doors: &[Door]) -> Line {
     if services.is_empty() {
         return Line::ok(BEHIND, "the doors are known by URLs, without a Service");
     }
-    for (namespace, name) in services {
+    let mut worst = Line::ok(BEHIND, "a ready replica stands behind each Service");
+    for service in services {
+        let (namespace, name) = service;
         let slices: Api<EndpointSlice> = Api::namespaced(client.clone(), namespace);
         let of = ListParams::default().labels(&format!("kubernetes.io/service-name={name}"));
-        match call(slices.list(&of)).await {
-            Ok(slices) if slices.items.iter().any(has_ready) => {}
-            Ok(_) => {
-                let found = format!("nobody stands behind Service {namespace}/{name}");
-                let strict = doors.iter().any(|door| door.strict);
-                let what =
-                    if strict { "changes of queuewarden's own kinds are refused meanwhile; " } else { "" };
-                let remedy = format!(
-                    "{what}kubectl -n {namespace} get pods, and whether the operator runs with --https"
-                );
-                return Line::warn(BEHIND, found, remedy);
-            }
+        let line = match call(slices.list(&of)).await {
+            Ok(slices) if slices.items.iter().any(has_ready) => continue,
+            Ok(_) => nobody(service, doors),
             Err(error) => {
-                return Line::unknown(
-                    BEHIND,
-                    &format!("who stands behind Service {namespace}/{name}"),
-                    &error,
-                );
+                Line::unknown(BEHIND, &format!("who stands behind Service {namespace}/{name}"), &error)
             }
+        };
+        if line.level > worst.level {
+            worst = line;
         }
     }
-    Line::ok(BEHIND, "a ready replica stands behind each Service")
+    worst
+}
+
+/// Nobody stands behind a Service: what the strict doors of it are asked about is refused.
+fn nobody(service: &(String, String), doors: &[Door]) -> Line {
+    let (namespace, name) = service;
+    let found = format!("nobody stands behind Service {namespace}/{name}");
+    let remedy = format!("kubectl -n {namespace} get pods, and whether the operator runs with --https");
+    let strict = doors.iter().filter(|door| door.strict && door.service.as_ref() == Some(service));
+    let mut names: Vec<&str> = strict.map(|door| door.by.as_str()).collect();
+    names.dedup();
+    if names.is_empty() {
+        return Line::warn(BEHIND, found, remedy);
+    }
+    Line::fail(
+        BEHIND,
+        format!("{found}: what {} is asked about is refused meanwhile", names.join(", ")),
+        remedy,
+    )
 }
 
 fn has_ready(slice: &EndpointSlice) -> bool {
@@ -256,17 +274,17 @@ async fn answers(client: &Client) -> Line {
 /// A refusal in the webhook's words is an answer of it, too.
 fn judge(asked: Result<(), call::Error>) -> Line {
     let fine = Line::ok(ANSWERS, "a QueueAcl that was only tried went through the webhook");
+    let silent = format!("failed calling webhook \"{VALIDATES}\"");
+    let denied = format!("webhook \"{VALIDATES}\" denied the request");
     match asked {
         Ok(()) => fine,
-        Err(call::Error::Refused { message, .. }) if message.contains("failed calling webhook") => {
-            Line::fail(
-                ANSWERS,
-                message,
-                "look at the lines above: the authorities, who stands behind the Service; then at network policies between the API server and the operator's port",
-            )
-        }
-        Err(call::Error::Refused { message, .. }) if message.contains("denied the request") => fine,
-        // The API server's own no, before any webhook was asked.
+        Err(call::Error::Refused { message, .. }) if message.contains(&silent) => Line::fail(
+            ANSWERS,
+            message,
+            "look at the lines above: the authorities, who stands behind the Service; then at network policies between the API server and the operator's port",
+        ),
+        Err(call::Error::Refused { message, .. }) if message.contains(&denied) => fine,
+        // The API server's own no, before any webhook was asked, or that of somebody else's webhook.
         Err(error) => Line::unknown(ANSWERS, "whether the webhook answers", &error),
     }
 }
@@ -285,7 +303,13 @@ mod tests {
     }
 
     fn trusting(bundle: &[u8]) -> Door {
-        Door { by: "X".into(), bundle: Some(ByteString(bundle.to_vec())), service: None, strict: true }
+        Door {
+            by: "X".into(),
+            bundle: Some(ByteString(bundle.to_vec())),
+            blind: false,
+            service: None,
+            strict: true,
+        }
     }
 
     #[test]
@@ -307,6 +331,32 @@ mod tests {
     }
 
     #[test]
+    fn a_door_that_takes_any_certificate_needs_no_authority() {
+        let now = Timestamp::from_second(24 * 3600).unwrap();
+        let blind = Door { bundle: None, blind: true, ..trusting(b"") };
+        assert_eq!(authorities(&[trusting(&authority(30)), blind], now).level, Level::Ok);
+    }
+
+    #[test]
+    fn who_refuses_while_nobody_is_there_is_named() {
+        let service = ("ns".to_owned(), "a".to_owned());
+        let door = |by: &str, name: &str, strict| Door {
+            by: by.into(),
+            service: Some(("ns".into(), name.into())),
+            strict,
+            ..trusting(b"")
+        };
+        let doors = [door("X", "a", true), door("X", "a", true), door("Y", "a", false), door("Z", "b", true)];
+        let line = nobody(&service, &doors);
+        assert_eq!(line.level, Level::Fail);
+        assert_eq!(
+            line.found,
+            "nobody stands behind Service ns/a: what X is asked about is refused meanwhile"
+        );
+        assert_eq!(nobody(&service, &[door("Y", "a", false), door("Z", "b", true)]).level, Level::Warn);
+    }
+
+    #[test]
     fn only_silence_of_the_webhook_is_a_failure() {
         let refused = |message: &str| {
             Err(call::Error::Refused { code: 500, reason: String::new(), message: message.into() })
@@ -319,6 +369,12 @@ mod tests {
             Level::Ok
         );
         assert_eq!(judge(refused(r#"queueacls is forbidden: User "x" cannot create"#)).level, Level::Warn);
+        for theirs in [
+            r#"Internal error occurred: failed calling webhook "validate.kyverno.svc": connection refused"#,
+            r#"admission webhook "validation.gatekeeper.sh" denied the request: no"#,
+        ] {
+            assert_eq!(judge(refused(theirs)).level, Level::Warn, "{theirs}");
+        }
         assert_eq!(judge(Err(call::Error::Timeout)).level, Level::Warn);
     }
 }

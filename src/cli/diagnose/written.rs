@@ -43,15 +43,20 @@ pub(super) async fn check(
     }
     match &snapshot {
         Ok(snapshot) => lines.extend(maps(spec, snapshot)),
-        Err(failure) => lines.push(Line::fail(
-            MAPS,
-            failure.to_string(),
-            "spec.namespace of the YuniKornConfig must be YuniKorn's namespace",
-        )),
+        Err(failure) => lines.push(unread(failure)),
     }
     lines.push(runs(&scheduler::ask(client, url, spec, snapshot.as_ref().ok()).await));
     lines.push(others(client).await);
     lines
+}
+
+/// Only that there is no ConfigMap is wrong with the installation: a right or an answer may be missing, too.
+fn unread(failure: &Failure) -> Line {
+    let found = failure.to_string();
+    if found.contains("has neither ConfigMap") {
+        return Line::fail(MAPS, found, "spec.namespace of the YuniKornConfig must be YuniKorn's namespace");
+    }
+    Line::unknown(MAPS, "what YuniKorn's ConfigMaps say", failure)
 }
 
 /// Whether the output ConfigMap is there; `None`: nobody has looked.
@@ -270,6 +275,15 @@ mod tests {
     fn level(check: &str, snapshot: &Snapshot) -> Level {
         let lines = maps(&ConfigSpec::default(), snapshot);
         lines.iter().find(|line| line.check == check).unwrap().level
+    }
+
+    #[test]
+    fn maps_that_may_not_be_read_are_not_known() {
+        let level = |why: &str| unread(&Failure::Undecided(why.into())).level;
+        let neither = "namespace yunikorn has neither ConfigMap yunikorn-defaults nor yunikorn-configs: is YuniKorn there?";
+        assert_eq!(level(neither), Level::Fail);
+        assert_eq!(level("cannot read ConfigMap yunikorn/yunikorn-configs: it is forbidden"), Level::Warn);
+        assert_eq!(level("no answer from the API server https://x: refused"), Level::Warn);
     }
 
     #[test]

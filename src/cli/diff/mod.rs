@@ -87,7 +87,7 @@ impl Args {
         let cluster = Cluster::connect(&self.cluster)?;
         let before = cluster.read(&self.cluster, console)?;
         let after = match new.change() {
-            Some(change) => cluster.changed(&self.cluster, change, console)?,
+            Some(change) => cluster.changed(&self.cluster, change, self.now, console)?,
             None => new.configuration(console)?,
         };
         Ok((before, after))

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Map, Value, json};
 
 use crate::api::API_VERSION;
-use crate::api::v1alpha1::{Grant, MAX_NAMES};
+use crate::api::v1alpha1::{BaseAcl, Grant, MAX_NAMES};
 use crate::cli::ask::DEFAULT_PARTITION;
 use crate::cli::manifest::to_yaml;
 use crate::import::translate::Imported;
@@ -23,10 +23,12 @@ pub(super) struct Granted {
     pub(super) path: QueuePath,
     pub(super) submit: Option<Acl>,
     pub(super) admin: Option<Acl>,
+    pub(super) base_acl: BaseAcl,
 }
 
 impl Granted {
-    /// The root, and each queue that lets anybody in; each says both rights, so that nothing the base says remains.
+    /// The root, and each queue that lets anybody in; each says both rights, so that nothing the base says of this queue remains. Of the
+    /// others remains what the base says, which is nothing in the tree that `--queues` writes.
     pub(super) fn of(imported: &Imported) -> Vec<Self> {
         let queues = imported.queues.iter().filter(|queue| {
             queue.path.is_root() || Right::ALL.iter().any(|right| !queue.acl(*right).is_nobody())
@@ -36,6 +38,7 @@ impl Granted {
             path: queue.path.clone(),
             submit: Some(queue.submit.clone()),
             admin: Some(queue.admin.clone()),
+            base_acl: BaseAcl::Replace,
         });
         granted.collect()
     }
@@ -59,6 +62,9 @@ pub(super) fn queue_acls(granted: &[Granted]) -> Vec<Value> {
                 if let Some(grant) = grants.get(part) {
                     spec.insert(right.field().to_owned(), json!(grant));
                 }
+            }
+            if queue.base_acl != BaseAcl::default() {
+                spec.insert("baseAcl".to_owned(), json!(queue.base_acl));
             }
             objects.push(json!({
                 "apiVersion": API_VERSION,
@@ -116,6 +122,19 @@ mod tests {
         let paths = ["root", "root.prod.etl", "root.prod-etl", "root.prod_etl", "root.@@", "root.root"];
         let names = paths.map(|path| name(&QueuePath::parse(path).unwrap(), &mut taken));
         assert_eq!(names, ["root", "prod-etl", "prod-etl-2", "prod-etl-3", "queue", "root-2"]);
+    }
+
+    #[test]
+    fn only_what_is_no_default_is_said_of_the_base() {
+        let granted = [BaseAcl::Extend, BaseAcl::Replace].map(|base_acl| Granted {
+            partition: DEFAULT_PARTITION.to_owned(),
+            path: QueuePath::root(),
+            submit: None,
+            admin: Some(Acl::everyone()),
+            base_acl,
+        });
+        let said = queue_acls(&granted).into_iter().map(|object| object["spec"].get("baseAcl").cloned());
+        assert_eq!(said.collect::<Vec<_>>(), [Some(json!("Extend")), None]);
     }
 
     #[test]

@@ -15,7 +15,20 @@ use clap::Subcommand;
 use super::console::Console;
 use super::{Exit, Failure};
 
-/// Which rules are imported, and how it ends.
+/// How each of them ends.
+const EXIT_CODES: &str = "\
+Exit codes: 0 imported, 1 refused, 2 the command line is wrong or a file cannot be read, 3 from YuniKorn: refused, or it could not be \
+decided.";
+
+/// What the import from `YuniKorn` prints, and how it ends.
+const YUNIKORN_HELP: &str = "\
+Results go to standard output, the steps from what is written now to standard error. Nothing is printed on standard output when the \
+import is refused.
+
+Exit codes: 0 imported, 2 the command line is wrong or a file cannot be read, 3 refused: the objects would not mean what the \
+queues.yaml says, or it could not be decided.";
+
+/// What the other imports print, and how they end.
 const HELP: &str = "\
 Results go to standard output, what cannot be carried over and every difference to standard error. Nothing is printed on standard \
 output when the import is refused, unless -o json or -o yaml asks for everything that was found.
@@ -25,7 +38,7 @@ Exit codes: 0 imported, 1 refused: there are errors, or somebody could do more t
 
 /// Turns access rules of YARN or Spark, or those in a queues.yaml, into QueueAcls, and proves that nobody may do more than before.
 #[derive(Debug, Clone, clap::Args)]
-#[command(after_help = HELP)]
+#[command(after_help = EXIT_CODES)]
 pub struct Args {
     #[command(subcommand)]
     from: From,
@@ -34,7 +47,7 @@ pub struct Args {
 #[derive(Debug, Clone, Subcommand)]
 enum From {
     /// From the ACLs in a queues.yaml, in ConfigMaps, or in the cluster
-    #[command(after_help = HELP)]
+    #[command(after_help = YUNIKORN_HELP)]
     Yunikorn(Box<yunikorn::Args>),
     /// From the allocation file of YARN's fair scheduler, fair-scheduler.xml
     #[command(after_help = HELP)]

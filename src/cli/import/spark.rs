@@ -8,6 +8,7 @@ use super::answer::{ImportAnswer, SparkSetting};
 use super::arguments::{Accepted, NameArgs, texts};
 use super::manifests::{self, Granted};
 use super::{compared, told};
+use crate::api::v1alpha1::BaseAcl;
 use crate::cli::ask::DEFAULT_PARTITION;
 use crate::cli::ask::output::AnswerFormat;
 use crate::cli::console::Console;
@@ -89,6 +90,8 @@ fn manifests(carried: &Carried) -> Vec<Value> {
         path: path.clone(),
         submit: None,
         admin: Some(acl.clone()),
+        // Spark says nothing of queues, so that nobody is to lose what the base says of this one.
+        base_acl: BaseAcl::Extend,
     });
     manifests::queue_acls(granted.as_slice())
 }

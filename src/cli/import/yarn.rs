@@ -8,6 +8,7 @@ use super::manifests::Granted;
 use super::{compared, manifests, told};
 use crate::cli::ask::output::AnswerFormat;
 use crate::cli::console::Console;
+use crate::cli::findings::plural;
 use crate::cli::input::source::Source as Text;
 use crate::cli::{Exit, Failure};
 use crate::import::proof::{Direction, prove};
@@ -106,10 +107,20 @@ pub(super) fn run(args: &Args, scheduler: Scheduler, console: Console) -> Result
         answer.print(args.format, console)?;
         return Ok(Exit::Findings);
     }
-    let manifests = manifests::queue_acls(&Granted::of(&imported));
+    let granted = Granted::of(&imported);
+    let manifests = manifests::queue_acls(&granted);
     match args.format {
         AnswerFormat::Text if args.queues => console.out(&imported.queues_yaml())?,
-        AnswerFormat::Text => console.out(&manifests::text(&manifests))?,
+        AnswerFormat::Text => {
+            let others = imported.queues.len().saturating_sub(granted.len());
+            if others > 0 {
+                console.note(&format!(
+                    "compared is the tree that --queues writes; what another base says of queues without a QueueAcl remains ({})",
+                    plural(others, "queue")
+                ));
+            }
+            console.out(&manifests::text(&manifests))?;
+        }
         AnswerFormat::Json | AnswerFormat::Yaml => {
             ImportAnswer { imported: true, manifests, queues: Some(imported.queues_yaml()), ..answer }
                 .print(args.format, console)?;

@@ -11,7 +11,7 @@ use super::manifests::{self, Granted};
 use super::way::Way;
 use crate::access::diff::{Direction, between};
 use crate::access::tree::{Grants, Origin, Tree};
-use crate::api::v1alpha1::SINGLETON;
+use crate::api::v1alpha1::{BaseAcl, SINGLETON};
 use crate::api::{API_VERSION, convert};
 use crate::cli::ask::SourceArgs;
 use crate::cli::ask::cluster::Cluster;
@@ -162,6 +162,7 @@ fn inline(tree: &Tree) -> Vec<Granted> {
         path: node.path.clone(),
         submit: written(&node.submit),
         admin: written(&node.admin),
+        base_acl: BaseAcl::Replace,
     });
     queues.filter(|granted| granted.submit.is_some() || granted.admin.is_some()).collect()
 }

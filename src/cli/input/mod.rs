@@ -29,7 +29,7 @@ pub const BAD_NAME: Code = Code::new(6003, "bad-object-name");
 pub const DUPLICATE_OBJECT: Code = Code::new(6004, "duplicate-object");
 /// A key stands twice in one mapping.
 pub const DUPLICATE_KEY: Code = Code::new(6005, "duplicate-key");
-/// YAML that has no JSON counterpart, so that kubectl refuses it.
+/// YAML that has no JSON counterpart, so that kubectl refuses it, or JSON that cannot be read.
 pub const NOT_JSON: Code = Code::new(6006, "not-json");
 
 /// All codes of this module.

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::split::{Documents, split};
-use super::{BAD_NAME, DUPLICATE_KEY, DUPLICATE_OBJECT, Inputs, NOT_AN_OBJECT, UNKNOWN_KIND, value};
+use super::{
+    BAD_NAME, DUPLICATE_KEY, DUPLICATE_OBJECT, Inputs, NOT_AN_OBJECT, NOT_JSON, UNKNOWN_KIND, value,
+};
 use crate::api;
 use crate::model::queue::nearest;
 use crate::text::diag::{Diagnostic, Span};
@@ -143,10 +145,9 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
     match split(&text) {
         Documents::Json(ranges) => {
             for range in ranges {
-                let document = json(&text, source, range);
-                match repeated(&document) {
-                    Some(diagnostic) => inputs.report(source, None, diagnostic),
-                    None => sort(inputs, document),
+                match json(&text, source, range) {
+                    Ok(document) => sort(inputs, document),
+                    Err(diagnostic) => inputs.report(source, None, diagnostic),
                 }
             }
         }
@@ -167,12 +168,25 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
     }
 }
 
-fn json(text: &str, source: usize, range: Span) -> Document {
+fn json(text: &str, source: usize, range: Span) -> Result<Document, Diagnostic> {
     let part = text.get(range.start..range.end).unwrap_or_default();
-    let value = serde_json::from_str(part).unwrap_or(Value::Null);
+    let value = serde_json::from_str(part).map_err(|error| unreadable(part, range, &error))?;
     // For the places only: most JSON is YAML.
     let node = yaml::parse::parse(part).ok().flatten();
-    Document { source, range, value, node }
+    let document = Document { source, range, value, node };
+    repeated(&document).map_or(Ok(document), Err)
+}
+
+/// What is JSON by its grammar, and yet cannot be read: half a surrogate pair, a number out of range, too many levels.
+fn unreadable(part: &str, range: Span, error: &serde_json::Error) -> Diagnostic {
+    let lines = part.split_inclusive('\n').take(error.line().saturating_sub(1));
+    let before: usize = lines.map(str::len).sum();
+    // The column counts bytes, and is the last one that was read.
+    let at = before.saturating_add(error.column().saturating_sub(1));
+    let message = error.to_string();
+    let why = message.rsplit_once(" at line ").map_or(message.as_str(), |(why, _)| why);
+    Diagnostic::error(NOT_JSON, format!("this JSON cannot be read: {why}"))
+        .at(Span::new(at, at).shifted(range.start))
 }
 
 /// A key that stands twice, which JSON readers let through and disagree about.
@@ -229,8 +243,8 @@ fn sort(inputs: &mut Inputs, document: Document) {
         (Value::Object(_), Some(api_version), Some(kind)) => (api_version, kind),
         _ => return no_object(inputs, &document),
     };
-    if document.value.get("items").is_some_and(Value::is_array) && kind.ends_with("List") {
-        return items(inputs, document);
+    if let Some(values) = listed(&document.value) {
+        return items(inputs, &document, values);
     }
     let kind = match (api_version.split_once('/'), kind) {
         (None, "ConfigMap") if api_version == "v1" => Kind::ConfigMap,
@@ -258,12 +272,16 @@ fn sort(inputs: &mut Inputs, document: Document) {
     named(inputs, kind, document);
 }
 
-fn items(inputs: &mut Inputs, document: Document) {
-    let Document { source, range, value, node } = document;
-    let nodes = node.as_ref().and_then(|node| child(node, &Step::Key("items".to_string())));
-    let Some(Value::Array(values)) = value.get("items") else {
-        return;
-    };
+/// The objects of a list; `None` for what is no list.
+pub fn listed(value: &Value) -> Option<&[Value]> {
+    let kind = value.get("kind").and_then(Value::as_str)?;
+    let items = value.get("items").and_then(Value::as_array)?;
+    kind.ends_with("List").then_some(items.as_slice())
+}
+
+fn items(inputs: &mut Inputs, document: &Document, values: &[Value]) {
+    let Document { source, range, .. } = *document;
+    let nodes = document.node_at(&path(&["items"]));
     for (index, value) in values.iter().enumerate() {
         let node = nodes.and_then(|nodes| child(nodes, &Step::Index(index))).cloned();
         sort(inputs, Document { source, range, value: value.clone(), node });
@@ -392,6 +410,28 @@ mod tests {
         assert_eq!(labels(&inputs), ["ConfigMap/c"]);
         let place = inputs.objects[0].document.place(&path(&["metadata", "name"]));
         assert_eq!(text.get(place.start..place.end).unwrap(), "\"c\"");
+    }
+
+    #[test]
+    fn json_that_cannot_be_read_is_told_at_its_place() {
+        let deep = format!("{{\"a\": {}{}}}", "[".repeat(200), "]".repeat(200));
+        let before = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\"}}\n";
+        let cases = [
+            ("{\n\"a\": \"é \\ud83d.\"}", "."),
+            ("{\n\"a\": \"\\ud83d\\u0041\"}", "1"),
+            ("{\n\"a\": [1e999]}", "9"),
+            (deep.as_str(), "["),
+        ];
+        for (text, place) in cases {
+            let whole = format!("{before}{text}\n{}", before.replace("\"c\"", "\"d\""));
+            let inputs = read(&whole);
+            assert_eq!(labels(&inputs), ["ConfigMap/c", "ConfigMap/d"], "{text:?}");
+            assert_eq!(codes(&inputs), [NOT_JSON.number], "{text:?}");
+            let Diagnostic { message, span, .. } = &inputs.findings[0].diagnostic;
+            let shown = whole.get(span.unwrap().start..).unwrap();
+            assert!(shown.starts_with(place), "{text:?} shows {shown:?}");
+            assert!(!message.contains("line"), "{message:?}");
+        }
     }
 
     #[test]

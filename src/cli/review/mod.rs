@@ -83,12 +83,13 @@ struct Tally {
 /// When the configuration or a review cannot be read or decided, or nobody takes the output.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let Sorted { batches, configuration, cluster } = sorted::read(&args.filename, args.recursive)?;
+    let knowledge = args.knowledge(configuration, console)?;
+    // Only now: a review that cannot be read is told with the configuration.
     if batches.is_empty() {
         return Err(Failure::Usage("there is no review in the files".to_owned()));
     }
     let IdentityArgs { user, groups, source } = args.asker.clone();
     let asker = user.map(|user| Identity { user, groups });
-    let knowledge = args.knowledge(configuration, console)?;
     let groups = source.resolver(knowledge.as_ref().map(Knowledge::resolver).unwrap_or_default(), console)?;
     let judge = Judge::new(&knowledge, &args.partition, Parties { asker, groups }, cluster)?;
     let mut session =

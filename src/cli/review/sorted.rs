@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::lines::{self, Lines};
 use crate::api::review::Kind;
+use crate::cli::input::object::listed;
 use crate::cli::input::source::{self, Request, STDIN, Source, Unreadable};
 use crate::cli::input::split::{Documents, split};
 use crate::cli::input::value::to_json;
@@ -121,11 +122,15 @@ impl Sorted {
         let mut stays = spans.is_empty();
         for span in spans {
             let text = source.text.get(span.start..span.end).unwrap_or_default();
-            match value(text, form) {
-                Some(value) if self.is_review(&value, form, text, &source, span) => {
-                    blank(&mut left, span, text);
-                }
-                _ => stays = true,
+            let form = if form == Form::Json && !text.contains('\n') { Form::Line } else { form };
+            let place = || {
+                let (line, _) = source.position(span.start.saturating_add(marker(text).len()));
+                format!("{}:{line}", source.name)
+            };
+            if value(text, form).is_some_and(|value| self.is_review(&value, form, &place)) {
+                blank(&mut left, span, text);
+            } else {
+                stays = true;
             }
         }
         if stays {
@@ -133,17 +138,24 @@ impl Sorted {
         }
     }
 
-    fn is_review(&mut self, value: &Value, form: Form, text: &str, source: &Source, span: Span) -> bool {
-        let Some(kind) = Kind::of(value) else {
+    /// Takes a review, or those in a list. Whether there is nothing else: a list of both is configuration too, whose readers pass
+    /// over the reviews.
+    fn is_review(&mut self, value: &Value, form: Form, place: &dyn Fn() -> String) -> bool {
+        if let Some(kind) = Kind::of(value) {
+            let review = kind.map(|kind| (kind, value.clone()));
+            self.batches.push(Batch::Document(Document { review, form, place: place() }));
+            return true;
+        }
+        let Some(items) = listed(value) else {
             self.cluster.take(value);
             return false;
         };
-        let form = if form == Form::Json && !text.contains('\n') { Form::Line } else { form };
-        let (line, _) = source.position(span.start.saturating_add(marker(text).len()));
-        let place = format!("{}:{line}", source.name);
-        let review = kind.map(|kind| (kind, value.clone()));
-        self.batches.push(Batch::Document(Document { review, form, place }));
-        true
+        let list = place();
+        let mut only = !items.is_empty();
+        for (index, item) in items.iter().enumerate() {
+            only &= self.is_review(item, form, &|| format!("{list}, items[{index}]"));
+        }
+        only
     }
 }
 
@@ -244,5 +256,29 @@ mod tests {
         let found = sorted(text);
         assert_eq!(found.cluster.namespaces["jobs"]["b"], "y");
         assert_eq!(found.configuration.len(), 1);
+    }
+
+    #[test]
+    fn lists_are_taken_apart() {
+        let namespace =
+            r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"jobs","annotations":{"a":"x"}}}"#;
+        let review = r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview"}"#;
+        let list = |items: &str| format!(r#"{{"apiVersion":"v1","kind":"List","items":[{items}]}}"#);
+        let found = sorted(&list(&format!("{},{review}", list(namespace))));
+        assert_eq!(found.cluster.namespaces["jobs"]["a"], "x");
+        assert_eq!(places(&found), ["a.yaml:1, items[1]"]);
+        assert_eq!(found.configuration.len(), 1);
+        let found = sorted(&list(&format!("{review},{}", list(review))));
+        assert_eq!(places(&found), ["a.yaml:1, items[0]", "a.yaml:1, items[1], items[0]"]);
+        assert!(found.configuration.is_empty());
+        assert_eq!(sorted(&list("")).configuration.len(), 1);
+    }
+
+    #[test]
+    fn a_review_that_cannot_be_read_stays_for_whoever_reads_the_configuration() {
+        let text = r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"\ud83d"}}"#;
+        let found = sorted(text);
+        assert!(found.batches.is_empty());
+        assert_eq!(found.configuration[0].text, text);
     }
 }

@@ -28,7 +28,7 @@ pub struct Options {
 pub struct Carried {
     /// The settings for spark-defaults.conf, the switch first; those that are not set are not written.
     pub settings: Vec<(&'static str, String)>,
-    /// Who is to administer which queue.
+    /// Who is to administer which queue; `None` also where that is nobody.
     pub administrators: Option<(QueuePath, Acl)>,
     /// Who is left out, and why.
     pub(super) lost: HashMap<Subject, Code>,
@@ -54,8 +54,9 @@ pub fn carry(spark: &Spark, options: &Options, findings: &mut Vec<Finding>) -> C
             carried.settings.push((list.key, value));
         }
     }
-    carried.administrators =
+    let administrators =
         options.queue.clone().map(|queue| (queue, administrators(spark, &options.names, findings)));
+    carried.administrators = administrators.filter(|(_, acl)| !acl.is_nobody());
     carried
 }
 

@@ -277,7 +277,7 @@ mod tests {
     fn what_hadoop_refuses_or_ignores_is_told() {
         let closed =
             [("root.queues", "a"), ("root.acl_submit_applications", " "), ("root.acl_administer_queue", " ")];
-        let cases: [Case<'_>; 12] = [
+        let cases: [Case<'_>; 14] = [
             (&[], &[]),
             (&[("root.a.acl_submit_application", "x")], &[codes::IGNORED]),
             (&[("root.a.ACL_SUBMIT_APPLICATIONS", "x")], &[codes::IGNORED]),
@@ -287,7 +287,9 @@ mod tests {
             (&[("root.a.auto-queue-creation-v2.template.acl_administer_queue", "x")], &[codes::TEMPLATE]),
             (&[("queue-mappings", "u:a:a")], &[codes::PLACEMENT]),
             (&[("root.a.acl_submit_applications", "${x}")], &[codes::UNBOUND]),
+            (&[("root.a.acl_submit_applications", "${env.X:-*}")], &[codes::UNBOUND]),
             (&[("root.a.queues", "${x}")], &[codes::UNBOUND]),
+            (&[("root.a.queues", "${env.X:-b}")], &[codes::UNBOUND]),
             (&[("root.a.queues", "b, ,c")], &[codes::HADOOP_REFUSES]),
             (&[("root.a.queues", "b,b.c")], &[codes::QUEUE_NAME]),
         ];

@@ -60,8 +60,11 @@ impl Setting {
             return Err(Box::new(refusal));
         }
         if let Some(variable) = &value.unbound {
-            let message =
-                format!("the variable {} is not known here, and stays as written", quoted(variable));
+            let message = format!(
+                "the variable {} is not known here, so that this is read as {}",
+                quoted(variable),
+                quoted(&value.text)
+            );
             let finding =
                 Diagnostic::warning(codes::UNBOUND, message).help(format!("define it: -D {variable}=VALUE"));
             findings.push(Finding::at(value.place, finding));

@@ -2,7 +2,7 @@
 
 use super::Reconciler;
 use super::planning::NoPlan;
-use crate::operator::mirror::{self, Answer};
+use crate::operator::mirror::{self, Answer, Wish};
 use crate::plan::Plan;
 use crate::plan::snapshot::{Snapshot, WriteFailure};
 
@@ -19,23 +19,25 @@ struct Mirrored {
 }
 
 impl Reconciler {
-    /// Brings the RBAC mirror after what is in force, a bounded way; whether all went well.
+    /// Brings the RBAC mirror after what is in force, a bounded way; the steps that could not be done, if one failed.
     pub(super) async fn mirror_all(
         &mut self,
         mut snapshot: Snapshot,
         mut plan: Plan,
-    ) -> Result<(Snapshot, Plan, bool), NoPlan> {
-        let mut outrun = 0;
+    ) -> Result<(Snapshot, Plan, Result<(), Vec<Wish>>), NoPlan> {
+        let (mut outrun, mut tried) = (0, Vec::new());
         for _ in 0..MIRROR_ROUNDS {
             if plan.mirror.steps.is_empty() {
                 break;
             }
+            tried = mirror::wishes(&plan.mirror);
             let done = self.mirror(&plan).await;
             let (failed, lost) = (done.failure.is_some(), done.outrun);
             self.memory.observed.mirror_failure = done.failure;
             (snapshot, plan) = self.plan().await?;
             if failed {
-                return Ok((snapshot, plan, false));
+                let left = undone(tried, &plan);
+                return Ok((snapshot, plan, Err(left)));
             }
             outrun += usize::from(lost);
         }
@@ -45,12 +47,13 @@ impl Reconciler {
             let why = "other writers were faster each time".into();
             self.memory.observed.mirror_failure = Some(WriteFailure::Transient(why));
             let (snapshot, plan) = self.plan().await?;
-            return Ok((snapshot, plan, false));
+            let left = undone(tried, &plan);
+            return Ok((snapshot, plan, Err(left)));
         } else {
             // The rest is not left to the next cause.
             self.changed.notify_one();
         }
-        Ok((snapshot, plan, true))
+        Ok((snapshot, plan, Ok(())))
     }
 
     /// Carries out the next steps.
@@ -79,4 +82,11 @@ impl Reconciler {
         }
         done
     }
+}
+
+/// Those of the steps tried that are wanted still. Others that are wanted by now were not tried.
+fn undone(mut tried: Vec<Wish>, plan: &Plan) -> Vec<Wish> {
+    let wanted = mirror::wishes(&plan.mirror);
+    tried.retain(|wish| wanted.contains(wish));
+    tried
 }

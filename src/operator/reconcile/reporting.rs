@@ -1,7 +1,8 @@
 //! The part of a run that writes the statuses, and publishes the events of what has changed in them.
 //!
 //! Statuses are the last that is done, and with thousands of objects they take long. So a run writes them for a while only; what is left, the
-//! next run, which begins at once, writes from what holds then. A grant that is withdrawn or ends does not wait for the statuses of others.
+//! next run, which begins at once unless some could not be written, writes from what holds then. A grant that is withdrawn or ends does not wait
+//! for the statuses of others.
 
 use std::collections::BTreeMap;
 use std::pin::pin;

@@ -114,6 +114,22 @@ async fn a_status_that_cannot_be_written_is_written_later() {
     bed.until_granted("prod", "sue").await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_status_that_can_never_be_written_holds_up_no_write() {
+    let bed = running().await;
+    let refused = Wrong::Refuse(500, "down");
+    bed.api.fault(fault(Method::PATCH, "/queueacls/prod/status", usize::MAX, refused.clone()));
+    put_acl(&bed.api, "prod", &acl_spec("root.prod", "bob"));
+    bed.until("it is written", |api| text(api).contains("bob")).await;
+    let attempts = bed.writes_within(Duration::from_mins(10)).await;
+    assert!(attempts.len() < 25, "it backs off: {}", attempts.len());
+    bed.api.fault(fault(Method::PATCH, OUTPUT, 1, refused));
+    put_acl(&bed.api, "ml", &acl_spec("root.ml", "eve"));
+    let begin = Instant::now();
+    bed.until_granted("ml", "eve").await;
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+}
+
 /// A label is no cause for a plan, so nothing but the refusal itself brings the status about.
 #[tokio::test(start_paused = true)]
 async fn a_status_is_written_for_the_version_it_was_made_for_or_once_more() {

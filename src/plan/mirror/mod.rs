@@ -23,8 +23,10 @@ mod tests;
 use super::conditions::{Finding, Type};
 use super::environment::Environment;
 use super::readings::Readings;
-use super::snapshot::{ConfigMemory, ConfigSpec, Entry, Snapshot};
+use super::running::UNSEEN;
+use super::snapshot::{ConfigMemory, ConfigSpec, Entry, ReadBack, Snapshot};
 use crate::access::Tree;
+use crate::model::config::checksum;
 use desired::Desired;
 
 pub use object::{Content, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, Rule, Standing, Subject};
@@ -76,7 +78,15 @@ fn desired(snapshot: &Snapshot, env: &Environment, known: &mut Readings) -> Resu
     if let Err(why) = &env.runs {
         return Err(why.clone());
     }
-    let running = snapshot.observed.loaded_text.as_deref().filter(|running| *running != env.text);
+    let running = snapshot.observed.loaded_text.as_deref();
+    // Also while the text is being loaded it must not grant more than what runs meanwhile.
+    if let Some(ReadBack { checksum: Ok(reported), .. }) = &snapshot.observed.read_back
+        && *reported != env.checksum
+        && running.is_none_or(|running| checksum(running) != *reported)
+    {
+        return Err(UNSEEN.to_owned());
+    }
+    let running = running.filter(|running| *running != env.text);
     let running = running.and_then(|text| queues(text, known).ok());
     let trees = match (queues(&env.text, known), running) {
         (Ok(tree), running) => (tree, running),

@@ -528,8 +528,10 @@ fn while_nobody_knows_what_the_scheduler_runs_the_mirror_stays() {
     Arc::make_mut(snapshot.output.as_mut().unwrap()).data.insert("queues.yaml".to_owned(), prod("u,v"));
     snapshot.observed.read_back =
         Some(crate::plan::snapshot::ReadBack { at: snapshot.now, checksum: Ok("ANOTHER".to_owned()) });
-    snapshot.observed.pending_since = snapshot.now.checked_sub(jiff::SignedDuration::from_secs(60)).ok();
-    for seen in [None, Some(prod("u,v,w"))] {
+    let since = snapshot.now.checked_sub(jiff::SignedDuration::from_secs(60)).ok();
+    let loading = snapshot.now;
+    for (since, seen) in [(since, None), (since, Some(prod("u,v,w"))), (Some(loading), None)] {
+        snapshot.observed.pending_since = since;
         snapshot.observed.loaded_text = seen;
         let unknown = plan(&snapshot);
         assert_eq!(unknown.mirror.steps, []);

@@ -358,6 +358,21 @@ fn a_key_of_a_policy_is_not_imported_and_is_forced_whatever_the_queues() {
 }
 
 #[test]
+fn why_an_import_is_not_made_is_told() {
+    let mut snapshot = foreign("helm", BASE);
+    (snapshot.base, snapshot.defaults) = (None, None);
+    spec(&mut snapshot).base_config_map = "tree".into();
+    spec(&mut snapshot).adoption = Adoption::Import;
+    assert_eq!(config_condition(&plan(&snapshot), "Applied"), "False/Pending");
+    snapshot.observed.write_failure = Some(WriteFailure::Forbidden("no right to create".into()));
+    let refused = plan(&snapshot);
+    assert!(refused.import.is_some(), "it is tried again");
+    assert_eq!(config_condition(&refused, "Applied"), "False/Forbidden");
+    let why = "the API server does not let queuewarden write ConfigMap yunikorn/tree: no right to create";
+    assert_eq!(config_message(&refused, "Applied"), why);
+}
+
+#[test]
 fn a_key_of_a_policy_is_not_taken_over_once_the_queue_tree_was_imported() {
     let mut snapshot = foreign("helm", BASE);
     snapshot.output = Some(owned_by(map(YUNIKORN_CONFIGS, &[(KEY, BASE), (BYPASS_AUTH, "true")]), "helm"));

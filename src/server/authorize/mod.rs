@@ -44,7 +44,7 @@ use trusted::Trusted;
 
 /// Largest review that is read, in bytes: the API server's own limit for what its callers control is 10 kB, and users may be in
 /// thousands of groups.
-const MAX_BODY: usize = 256 * 1024;
+pub(super) const MAX_BODY: usize = 256 * 1024;
 
 type Body = Result<Bytes, BytesRejection>;
 

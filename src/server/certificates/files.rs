@@ -94,8 +94,9 @@ impl Files {
 
     /// Small files, read on the runtime's thread.
     fn look(&mut self) -> Result<(), Error> {
-        self.look_at_pair()?;
-        self.look_at_clients()
+        let pair = self.look_at_pair();
+        // Whatever has become of the pair: an authority that was taken out must not count on because of it.
+        self.look_at_clients().and(pair)
     }
 
     fn look_at_pair(&mut self) -> Result<(), Error> {
@@ -135,4 +136,54 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
     let read = File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut bytes));
     read.map_err(|error| Error::File(path.to_owned(), error))?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use jiff::SignedDuration;
+
+    use super::*;
+    use crate::operator::clock;
+    use crate::server::certificates::material::{Material, Terms};
+
+    fn made() -> Material {
+        let terms = Terms {
+            authority: SignedDuration::from_hours(600),
+            certificate: SignedDuration::from_hours(6),
+            names: BTreeSet::from(["queuewarden.guards.svc".to_owned()]),
+        };
+        let mut material = Material::default();
+        material.add_authority(clock::now(), &terms).unwrap();
+        material.sign(clock::now(), &terms, 0).unwrap();
+        material
+    }
+
+    #[test]
+    fn new_authorities_are_taken_while_the_pair_is_broken() {
+        let directory = tempfile::tempdir().unwrap();
+        let [certificate, key, clients] =
+            ["tls.crt", "tls.key", "clients.crt"].map(|name| directory.path().join(name));
+        let (before, after) = (made(), made());
+        let shown = before.shown.as_ref().unwrap();
+        fs::write(&certificate, &shown.chain).unwrap();
+        fs::write(&key, &shown.key).unwrap();
+        fs::write(&clients, before.bundle()).unwrap();
+        let pair = Pair { certificate: certificate.clone(), key };
+        let health = Arc::new(Health::default());
+        let mut files = Files::begin(Some(pair), Some(clients.clone()), Identity::default(), health).unwrap();
+        let mut authorities = files.authorities();
+        fs::write(&certificate, "damaged").unwrap();
+        assert!(files.look().unwrap_err().to_string().contains("tls.crt"));
+        assert!(!authorities.has_changed().unwrap());
+        fs::write(&clients, after.bundle()).unwrap();
+        assert!(files.look().unwrap_err().to_string().contains("tls.crt"));
+        assert!(authorities.has_changed().unwrap());
+        authorities.mark_unchanged();
+        fs::write(&clients, "damaged").unwrap();
+        assert!(files.look().unwrap_err().to_string().contains("clients.crt"));
+        assert!(!authorities.has_changed().unwrap());
+    }
 }

@@ -61,10 +61,11 @@ enum Error {
     )]
     Write(String, #[source] call::Error),
     #[error(
-        "Secret {0} was not written by queuewarden: {1}; mount it and name its files with --tls-cert-file and --tls-private-key-file, or \
-         name another Secret with --tls-secret"
+        "Secret {0} was not written by queuewarden: there is something in it, but no {key}; mount it and name its files with \
+         --tls-cert-file and --tls-private-key-file, or name another Secret with --tls-secret",
+        key = secret::AUTHORITY_KEYS
     )]
-    Foreign(String, #[source] material::Error),
+    Foreign(String),
     #[error(transparent)]
     Material(#[from] material::Error),
     #[error("cannot show the certificate in Secret {0}: {1}")]
@@ -124,15 +125,16 @@ impl Keeper {
     async fn round(&mut self, now: Timestamp) -> Result<(), Error> {
         let found = call(self.secrets.get_opt(&self.name)).await;
         let found = found.map_err(|error| Error::Read(self.name.clone(), error))?;
+        // Asked first: one without authorities may be somebody else's as well as emptied.
+        if found.as_ref().is_some_and(|found| !secret::is_ours(found)) {
+            return Err(Error::Foreign(self.name.clone()));
+        }
         let mut material = match found.as_ref().map(secret::read) {
             // Put back, not made anew: callers trust the old one.
             None => self.held.clone(),
             Some(Ok(read)) if read.authorities.is_empty() => self.held.clone(),
             Some(Ok(read)) => read,
             Some(Err(error)) => {
-                if !found.as_ref().is_some_and(secret::is_ours) {
-                    return Err(Error::Foreign(self.name.clone(), error));
-                }
                 tracing::warn!(secret = self.name, %error, "The Secret is damaged");
                 self.held.clone()
             }
@@ -205,5 +207,87 @@ impl Keeper {
         let authorities = material.authorities.iter().map(|authority| authority.validity.until).max();
         self.health.metrics.doors.certified(certificate.validity.until, authorities);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Mutex;
+
+    use jiff::SignedDuration;
+    use k8s_openapi::ByteString;
+
+    use super::*;
+    use crate::server::testing::{client, reply};
+
+    fn terms() -> Terms {
+        Terms {
+            authority: SignedDuration::from_hours(600),
+            certificate: SignedDuration::from_hours(6),
+            names: BTreeSet::from(["queuewarden.guards.svc".to_owned()]),
+        }
+    }
+
+    fn made() -> Material {
+        let mut material = Material::default();
+        material.add_authority(clock::now(), &terms()).unwrap();
+        material.sign(clock::now(), &terms(), 0).unwrap();
+        material
+    }
+
+    /// What the leader, who held this before, says to a Secret with these data, and what it writes into it.
+    async fn round(held: &Material, data: BTreeMap<String, ByteString>) -> (String, Vec<Secret>) {
+        let metadata = ObjectMeta { name: Some("doors".to_owned()), ..ObjectMeta::default() };
+        let kept = serde_json::to_value(Secret { metadata, data: Some(data), ..Secret::default() }).unwrap();
+        let written = Arc::new(Mutex::new(Vec::new()));
+        let writes = Arc::clone(&written);
+        let client = client(move |request| {
+            let (kept, writes) = (kept.clone(), Arc::clone(&writes));
+            async move {
+                if request.method() == http::Method::GET {
+                    return reply(200, &kept);
+                }
+                let body = http_body_util::BodyExt::collect(request.into_body()).await.unwrap().to_bytes();
+                writes.lock().unwrap().push(serde_json::from_slice::<Secret>(&body).unwrap());
+                reply(200, &kept)
+            }
+        });
+        let (leadership, health) = (Leadership::unconditional(), Arc::new(Health::default()));
+        let name = ("guards", "doors");
+        let mut keeper = Keeper::new(&client, name, terms(), Identity::default(), leadership, health);
+        keeper.held = held.clone();
+        let problem = keeper.round(clock::now()).await.err();
+        let written = written.lock().unwrap().clone();
+        (problem.map(|error| error.to_string()).unwrap_or_default(), written)
+    }
+
+    #[tokio::test]
+    async fn what_is_somebody_elses_is_left_alone() {
+        let held = made();
+        for keys in [&["tls.crt", "tls.key"][..], &["tls.crt", "tls.key", "ca.crt"]] {
+            let mut data = secret::data(&made());
+            data.retain(|key, _| keys.contains(&key.as_str()));
+            let (problem, written) = round(&held, data).await;
+            assert!(problem.contains("was not written by queuewarden"), "{keys:?}: {problem}");
+            assert!(written.is_empty(), "{keys:?}");
+        }
+        let password = BTreeMap::from([("password".to_owned(), ByteString(b"x".to_vec()))]);
+        let (problem, written) = round(&held, password).await;
+        assert!(problem.contains("was not written by queuewarden"), "{problem}");
+        assert!(written.is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_was_emptied_is_put_back() {
+        let held = made();
+        let blank = secret::data(&Material::default());
+        let mut blank_keys = blank.clone();
+        blank_keys.retain(|key, _| key == secret::AUTHORITY_KEYS);
+        for data in [BTreeMap::new(), blank, blank_keys] {
+            let (problem, written) = round(&held, data).await;
+            let data: Vec<_> = written.into_iter().filter_map(|secret| secret.data).collect();
+            assert_eq!(data, [secret::data(&held)], "{problem}");
+        }
     }
 }

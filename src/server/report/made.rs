@@ -36,17 +36,17 @@ pub(super) struct Made {
 /// What a report was made of, which is not held on to when nobody looks, and the report.
 type Kept = (Weak<Knowledge>, Arc<Made>);
 
-/// Those that were made of what is known now, by the name of the partition.
-#[derive(Debug)]
+/// Those that were made of what is known now, by the name of the partition; clones are the same.
+#[derive(Debug, Clone)]
 pub(super) struct Reports {
-    kept: Mutex<BTreeMap<String, Kept>>,
+    kept: Arc<Mutex<BTreeMap<String, Kept>>>,
     /// One is made at a time: the next one waits, and then finds it.
-    making: Semaphore,
+    making: Arc<Semaphore>,
 }
 
 impl Default for Reports {
     fn default() -> Self {
-        Self { kept: Mutex::default(), making: Semaphore::new(1) }
+        Self { kept: Arc::default(), making: Arc::new(Semaphore::new(1)) }
     }
 }
 
@@ -58,17 +58,20 @@ impl Reports {
     pub(super) async fn of(&self, knowledge: Arc<Knowledge>, partition: &str) -> Result<Arc<Made>, Refusal> {
         let partition = partition_of(&knowledge, partition)?;
         // Never closed; were it, the report would be made all the same.
-        let _place = self.making.acquire().await;
+        let place = Arc::clone(&self.making).acquire_owned().await;
         let before = self.kept(&partition);
         if let Some((_, made)) = before.as_ref().filter(|(of, _)| is(of, &knowledge)) {
             return Ok(Arc::clone(made));
         }
-        let (of, name) = (Arc::clone(&knowledge), partition.clone());
-        let made = tokio::task::spawn_blocking(move || make(&of, &name, before.map(|(_, made)| made))).await;
-        let made =
-            made.map_err(|_| Refusal::unavailable("the report could not be made: the log says why"))??;
-        self.keep(partition, &knowledge, Arc::clone(&made));
-        Ok(made)
+        let reports = self.clone();
+        let made = tokio::task::spawn_blocking(move || {
+            // Who asked may have gone: the report is kept all the same, and until then no other is made.
+            let _place = place;
+            let made = make(&knowledge, &partition, before.map(|(_, made)| made))?;
+            reports.keep(partition, &knowledge, Arc::clone(&made));
+            Ok(made)
+        });
+        made.await.map_err(|_| Refusal::unavailable("the report could not be made: the log says why"))?
     }
 
     fn kept(&self, partition: &str) -> Option<Kept> {
@@ -147,4 +150,28 @@ fn url(partition: &str) -> String {
         }
     }
     url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::snapshot::Snapshot;
+    use crate::server::testing::{self, Door, client, defaults};
+
+    const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, queues: [{name: prod}]}]}]\n";
+
+    #[tokio::test]
+    async fn a_report_that_nobody_waits_for_is_kept() {
+        let defaults = Some(defaults("queues.yaml", QUEUES));
+        let door = Door::closed(super::super::router(), client(async |_| testing::not_found()))
+            .knowing(Snapshot { defaults, ..testing::snapshot() });
+        let knowledge = door.publisher.last().unwrap();
+        let reports = Reports::default();
+        let mut left = Box::pin(reports.of(Arc::clone(&knowledge), "default"));
+        let _ = futures::poll!(&mut left);
+        drop(left);
+        // The place is free once it is made.
+        let _place = reports.making.acquire().await;
+        assert!(reports.kept("default").is_some_and(|(of, _)| is(&of, &knowledge)));
+    }
 }

@@ -33,7 +33,6 @@ use axum::{Extension, Router, middleware};
 use serde::Deserialize;
 
 use super::Doors;
-use super::caller::{Caller, Unauthenticated};
 use super::permission;
 use super::refusal::Refusal;
 use made::{Made, Reports};
@@ -44,19 +43,21 @@ const PAGE: &str = "/report";
 /// The path of its data.
 const DATA: &str = "/report.json";
 /// Largest form that is read, in bytes: a token with many groups.
-const MAX_BODY: usize = 32 * 1024;
+pub(super) const MAX_BODY: usize = 32 * 1024;
 /// The partition that is there when none is named.
 const DEFAULT_PARTITION: &str = "default";
 
 /// What this door remembers between requests.
 #[derive(Debug, Default)]
 struct Memory {
-    sessions: Sessions,
+    sessions: Arc<Sessions>,
     reports: Reports,
 }
 
-/// The routes.
+/// The routes. To be called within a runtime: sessions also end while nobody asks.
 pub fn router() -> Router<Doors> {
+    let memory = Memory::default();
+    tokio::spawn(session::sweep(Arc::downgrade(&memory.sessions)));
     Router::new()
         .route("/", get(async || Redirect::to(PAGE)))
         .route(PAGE, get(page))
@@ -64,7 +65,7 @@ pub fn router() -> Router<Doors> {
         .route(sign_in::IN, post(sign_in::enter))
         .route(sign_in::OUT, post(sign_in::leave))
         .layer(DefaultBodyLimit::max(MAX_BODY))
-        .layer(Extension(Arc::new(Memory::default())))
+        .layer(Extension(Arc::new(memory)))
         .layer(middleware::from_fn(guard::guarded))
 }
 
@@ -115,24 +116,28 @@ fn answer(made: &Made, asked: &HeaderMap) -> Response {
 
 /// The report, for those who may see it.
 async fn report(doors: &Doors, memory: &Memory, asked: &Asked, parts: &Parts) -> Result<Arc<Made>, Refusal> {
-    let caller = caller(doors, memory, parts).await?;
-    permission::demand_path(&doors.client, &caller, "get", PAGE).await?;
+    admit(doors, memory, parts).await?;
     let knowledge = doors.knowledge().ok_or_else(|| Refusal::unavailable("not everything was read yet"))?;
     memory.reports.of(knowledge, asked.partition.as_deref().unwrap_or(DEFAULT_PARTITION)).await
 }
 
-/// Who asks: by a token in a header, as programs do, or by a session.
-async fn caller(doors: &Doors, memory: &Memory, parts: &Parts) -> Result<Caller, Unauthenticated> {
+/// Whether who asks may: by a token in a header, as programs do, or by a session, which ends with its token and with the right.
+async fn admit(doors: &Doors, memory: &Memory, parts: &Parts) -> Result<(), Refusal> {
     let session = session::shown(&parts.headers);
-    let token = session.as_ref().and_then(|session| memory.sessions.token(session));
-    match (parts.headers.contains_key(header::AUTHORIZATION), token) {
-        (false, Some(token)) => {
-            let known = doors.callers.by(&token).await;
-            if let (Err(Unauthenticated::Refused(_)), Some(session)) = (&known, &session) {
-                memory.sessions.end(session);
-            }
-            known
-        }
-        _ => doors.callers.know(parts).await,
+    let session = session.filter(|_| !parts.headers.contains_key(header::AUTHORIZATION));
+    let session = session.and_then(|number| Some((memory.sessions.token(&number)?, number)));
+    let known = match &session {
+        Some((token, _)) => doors.callers.by(token).await,
+        None => doors.callers.know(parts).await,
+    };
+    let may = match known {
+        Ok(caller) => permission::demand_path(&doors.client, &caller, "get", PAGE).await,
+        Err(unknown) => Err(unknown.into()),
+    };
+    if let (Err(refusal), Some((_, number))) = (&may, &session)
+        && matches!(refusal.code, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+    {
+        memory.sessions.end(number);
     }
+    may
 }

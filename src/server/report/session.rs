@@ -5,13 +5,13 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use axum::http::{HeaderMap, header};
 use rustls::crypto::CryptoProvider;
 use sha2::{Digest as _, Sha256};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 /// How long one lasts at most: as long as `kubectl create token` makes tokens by default.
 const LONGEST: Duration = Duration::from_hours(1);
@@ -50,8 +50,7 @@ impl Sessions {
     pub(super) fn begin(&self, token: String) -> Option<Number> {
         let number = Number::random()?;
         let now = Instant::now();
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        open.retain(|_, session| session.until > now);
+        let mut open = self.current(now);
         if open.len() >= SESSIONS {
             let oldest = open.iter().min_by_key(|(_, session)| session.until).map(|(key, _)| *key);
             oldest.and_then(|key| open.remove(&key));
@@ -62,14 +61,32 @@ impl Sessions {
 
     /// The token that a number stands for.
     pub(super) fn token(&self, number: &Number) -> Option<String> {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let session = open.get(&number.key()).filter(|session| session.until > Instant::now())?;
-        Some(session.token.clone())
+        self.current(Instant::now()).get(&number.key()).map(|session| session.token.clone())
     }
 
     /// Ends one.
     pub(super) fn end(&self, number: &Number) {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&number.key());
+        self.current(Instant::now()).remove(&number.key());
+    }
+
+    /// Those that are not over; the others are forgotten.
+    fn current(&self, now: Instant) -> MutexGuard<'_, HashMap<[u8; 32], Session>> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|_, session| session.until > now);
+        open
+    }
+
+    /// When the next one is over; one that begins later is so no sooner.
+    fn next_end(&self) -> Instant {
+        let now = Instant::now();
+        self.current(now).values().map(|session| session.until).min().unwrap_or(now + LONGEST)
+    }
+}
+
+/// Forgets those that are over while nobody asks, for as long as there is anything to forget them in.
+pub(super) async fn sweep(sessions: Weak<Sessions>) {
+    while let Some(next) = sessions.upgrade().map(|sessions| sessions.next_end()) {
+        sleep_until(next).await;
     }
 }
 
@@ -112,6 +129,8 @@ pub(super) fn shown(headers: &HeaderMap) -> Option<Number> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use axum::http::HeaderValue;
 
@@ -127,10 +146,30 @@ mod tests {
         assert_eq!(sessions.token(&number).as_deref(), Some("t"));
         tokio::time::advance(LONGEST).await;
         assert_eq!(sessions.token(&number), None);
+        assert_eq!(sessions.open.lock().unwrap().len(), 0, "what is over is forgotten");
         let other = begin(&sessions, "u");
-        assert_eq!(sessions.open.lock().unwrap().len(), 1, "what is over is forgotten");
         sessions.end(&other);
         assert_eq!(sessions.token(&other), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_is_forgotten_while_nobody_asks() {
+        let sessions = Arc::new(Sessions::default());
+        let sweeping = tokio::spawn(sweep(Arc::downgrade(&sessions)));
+        let held = || sessions.open.lock().unwrap().len();
+        let minutes = |minutes| tokio::time::sleep(Duration::from_mins(minutes));
+        minutes(20).await;
+        begin(&sessions, "t");
+        minutes(30).await;
+        begin(&sessions, "u");
+        minutes(29).await;
+        assert_eq!(held(), 2);
+        minutes(2).await;
+        assert_eq!(held(), 1);
+        minutes(30).await;
+        assert_eq!(held(), 0);
+        drop(sessions);
+        sweeping.await.unwrap();
     }
 
     #[tokio::test(start_paused = true)]

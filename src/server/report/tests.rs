@@ -1,5 +1,7 @@
 //! The door behind an API server in memory, which knows tokens and who may what.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use axum::body::Body;
 use axum::http::Request;
 use http_body_util::BodyExt as _;
@@ -15,19 +17,28 @@ const HOST: (&str, &str) = ("host", "localhost:8081");
 
 /// Tokens are names; `reader` may see the report, `sue` may not, nobody else is known.
 fn door() -> Door {
+    door_until(&Arc::default())
+}
+
+/// The same until `reader` loses the right.
+fn door_until(lost: &Arc<AtomicBool>) -> Door {
+    let lost = Arc::clone(lost);
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let client = client(|request| async move {
-        let body = request.into_body().collect().await.unwrap().to_bytes();
-        let mut review: Value = serde_json::from_slice(&body).unwrap();
-        let spec = review["spec"].clone();
-        review["status"] = if spec["token"].is_string() {
-            let known = spec["token"] == "reader" || spec["token"] == "sue";
-            json!({"authenticated": known, "user": {"username": spec["token"]}})
-        } else {
-            let wish = &spec["nonResourceAttributes"];
-            json!({"allowed": spec["user"] == "reader" && *wish == json!({"path": "/report", "verb": "get"})})
-        };
-        reply(201, &review)
+    let client = client(move |request| {
+        let lost = lost.load(Ordering::Relaxed);
+        async move {
+            let body = request.into_body().collect().await.unwrap().to_bytes();
+            let mut review: Value = serde_json::from_slice(&body).unwrap();
+            let spec = review["spec"].clone();
+            review["status"] = if spec["token"].is_string() {
+                let known = spec["token"] == "reader" || spec["token"] == "sue";
+                json!({"authenticated": known, "user": {"username": spec["token"]}})
+            } else {
+                let right = spec["nonResourceAttributes"] == json!({"path": "/report", "verb": "get"});
+                json!({"allowed": spec["user"] == "reader" && right && !lost})
+            };
+            reply(201, &review)
+        }
     });
     Door::closed(router(), client).knowing(seen(QUEUES))
 }
@@ -100,6 +111,21 @@ async fn the_page_needs_a_session_that_ends() {
     door.send(get("/report.json", &[own])).await.expect(200, "root.prod");
     let got = door.send(form("/sign-out", "", &[own])).await;
     assert!(header_of(&got, "set-cookie").ends_with("Max-Age=0"));
+    door.send(get("/report.json", &[own])).await.expect(401, "Unauthorized");
+}
+
+#[tokio::test]
+async fn a_session_ends_with_the_right() {
+    let lost = Arc::new(AtomicBool::new(false));
+    let door = door_until(&lost);
+    let cookie = signed_in(&door).await;
+    let own = ("cookie", cookie.as_str());
+    // What a token in a header may not is nothing to the session beside it.
+    door.send(get("/report.json", &[own, ("authorization", "Bearer sue")])).await.expect(403, "sue");
+    door.send(get("/report.json", &[own])).await.expect(200, "root.prod");
+    lost.store(true, Ordering::Relaxed);
+    door.send(get("/report.json", &[own])).await.expect(403, "cannot get path");
+    lost.store(false, Ordering::Relaxed);
     door.send(get("/report.json", &[own])).await.expect(401, "Unauthorized");
 }
 

@@ -43,7 +43,7 @@ use live::LiveQueues;
 use trust::Trust;
 
 /// Largest review that is read, in bytes: many groups, and a long path.
-const MAX_BODY: usize = 64 * 1024;
+pub(super) const MAX_BODY: usize = 64 * 1024;
 /// Most warnings in one answer, and characters in one.
 const MAX_WARNINGS: usize = 8;
 const MAX_WARNING: usize = 240;

@@ -220,9 +220,14 @@ async fn the_authority_may_be_replaced_and_strangers_do_not_make_it_read_again_a
     assert_eq!(door.server.reads.load(Ordering::Relaxed), 2);
     // What was read counts on where it cannot be read again.
     door.certificate = known;
+    door.server.mute.store(true, Ordering::Relaxed);
+    tokio::time::advance(std::time::Duration::from_secs(100)).await;
+    door.get("reader", ALL).await.expect(503, "cannot ask Kubernetes whether you may");
+    door.server.mute.store(false, Ordering::Relaxed);
+    // What was withdrawn does not.
     *door.server.published.lock().unwrap() = None;
     tokio::time::advance(std::time::Duration::from_secs(100)).await;
-    door.get("reader", ALL).await.expect(200, "root");
+    door.get("reader", ALL).await.expect(503, "extension-apiserver-authentication");
     assert_eq!(door.server.reads.load(Ordering::Relaxed), 3);
 }
 

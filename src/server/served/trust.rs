@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::front_proxy::FrontProxy;
-use crate::operator::call::call;
+use crate::operator::call::{self, call};
 use crate::server::caller::{Caller, Unauthenticated};
 use crate::server::listener::Peer;
 
@@ -32,8 +32,11 @@ pub(super) struct Trust {
 #[derive(Debug, Clone)]
 struct Seen {
     at: Instant,
-    proxy: Result<Arc<FrontProxy>, String>,
+    proxy: Proxy,
 }
+
+/// Why not, where nobody is believed.
+type Proxy = Result<Arc<FrontProxy>, String>;
 
 impl Trust {
     /// For whom a request asks by the word of the API server.
@@ -58,15 +61,16 @@ impl Trust {
     }
 
     /// What was read no longer ago than this.
-    async fn proxy(&self, client: &Client, patience: Duration) -> Result<Arc<FrontProxy>, String> {
+    async fn proxy(&self, client: &Client, patience: Duration) -> Proxy {
         let mut seen = self.seen.lock().await;
         let known = seen.as_ref().filter(|seen| seen.at.elapsed() < patience.min(seen.patience()));
         if let Some(known) = known {
             return known.proxy.clone();
         }
         let read = read(client).await;
-        // An API server that does not answer has not replaced its authority, as far as anybody knows.
         let proxy = match (read, seen.take().map(|seen| seen.proxy)) {
+            (Ok(now), _) => now,
+            // An API server that does not answer has not replaced its authority, as far as anybody knows.
             (Err(why), Some(Ok(before))) => {
                 tracing::warn!(
                     why,
@@ -74,7 +78,7 @@ impl Trust {
                 );
                 Ok(before)
             }
-            (read, _) => read,
+            (Err(why), _) => Err(why),
         };
         *seen = Some(Seen { at: Instant::now(), proxy: proxy.clone() });
         proxy
@@ -87,11 +91,81 @@ impl Seen {
     }
 }
 
-async fn read(client: &Client) -> Result<Arc<FrontProxy>, String> {
+/// What the API server says now, also that there is nobody.
+///
+/// # Errors
+/// When it does not say: nobody knows whether it is still as it was.
+async fn read(client: &Client) -> Result<Proxy, String> {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
     let refused = |why: String| {
         format!("ConfigMap {NAMESPACE}/{NAME}, which says whom the API server lets speak for others: {why}")
     };
-    let map = call(maps.get(NAME)).await.map_err(|error| refused(error.to_string()))?;
-    FrontProxy::of(&map.data.unwrap_or_default()).map(Arc::new).map_err(refused)
+    match call(maps.get(NAME)).await {
+        Ok(map) => Ok(FrontProxy::of(&map.data.unwrap_or_default()).map(Arc::new).map_err(refused)),
+        Err(error) if error.is_not_found() => Ok(Err(refused(error.to_string()))),
+        Err(error @ call::Error::Refused { code: 403, .. }) => {
+            Err(refused(format!("queuewarden may not read it: {error}")))
+        }
+        Err(error) => Err(refused(error.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use serde_json::{Value, json};
+
+    use super::super::testing::{authority, data};
+    use super::*;
+    use crate::server::testing::{client, reply};
+
+    /// What is believed a while after the API server published its authority and then answered like this.
+    async fn then(code: u16, answer: &Value) -> Proxy {
+        let published = json!({"metadata": {"name": NAME}, "data": data(&authority(), "[]")});
+        let answers = Arc::new(Mutex::new((200_u16, published)));
+        let behind = Arc::clone(&answers);
+        let client = client(move |_| {
+            let (code, body) = behind.lock().unwrap().clone();
+            async move { reply(code, &body) }
+        });
+        let trust = Trust::default();
+        trust.proxy(&client, FRESH).await.unwrap();
+        *answers.lock().unwrap() = (code, answer.clone());
+        tokio::time::advance(FRESH).await;
+        trust.proxy(&client, FRESH).await
+    }
+
+    fn refusal(code: u16) -> Value {
+        json!({"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": "x", "message": "no"})
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_withdrawn_is_not_believed() {
+        let mut without = data(&authority(), "[]");
+        without.remove("requestheader-client-ca-file");
+        let cases = [
+            (404, refusal(404), "for others: no"),
+            (200, json!({"metadata": {"name": NAME}, "data": without}), "--requestheader-client-ca-file"),
+            (200, json!({"metadata": {"name": NAME}}), "--requestheader-client-ca-file"),
+        ];
+        for (code, answer, why) in cases {
+            let told = then(code, &answer).await.unwrap_err();
+            assert!(told.contains(why), "{code}: {told}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_cannot_be_read_again_counts_on() {
+        for code in [401, 403, 429, 500, 503] {
+            assert!(then(code, &refusal(code)).await.is_ok(), "{code}");
+        }
+    }
+
+    #[tokio::test]
+    async fn it_is_said_when_it_may_not_be_read() {
+        let client = client(|_| async { reply(403, &refusal(403)) });
+        let told = Trust::default().proxy(&client, FRESH).await.unwrap_err();
+        assert!(told.ends_with("queuewarden may not read it: no"), "{told}");
+    }
 }

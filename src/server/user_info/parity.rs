@@ -25,14 +25,23 @@ pub(super) async fn answer(
 ) -> Result<Value, Refusal> {
     let request = admission::read(review).map_err(|why| Refusal::bad_request(why.to_string()))?.request;
     let mode = known.user_info.mode;
-    let evaluation = evaluated(doors, known, &request).await.map_err(Refusal::unavailable)?;
+    let registered = async {
+        // No other annotation can be its work.
+        if is_own(&request) { beside.is_registered(doors).await } else { Ok(false) }
+    };
+    // One after the other they could take all the time that the API server waits for the answer.
+    let (evaluation, registered) = tokio::join!(evaluated(doors, known, &request), registered);
+    let evaluation = evaluation.map_err(Refusal::unavailable)?;
     let user = evaluation.submitter.as_ref().map_or(&*request.user, |submitter| &*submitter.user);
     let judgement = match &evaluation.outcome {
-        // Here a name of the requester's own is the work of YuniKorn's controller, which comes first.
-        Outcome::Denied(_) if is_own(&request) && beside.is_registered(doors).await => {
-            Judgement::of_yunikorn(None, false, &request.user)
+        Outcome::Denied(message) => {
+            if registered.map_err(Refusal::unavailable)? {
+                // Here a name of the requester's own is the work of YuniKorn's controller, which comes first.
+                Judgement::of_yunikorn(None, false, &request.user)
+            } else {
+                Judgement::of_yunikorn(Some(message), false, user)
+            }
         }
-        Outcome::Denied(message) => Judgement::of_yunikorn(Some(message), false, user),
         Outcome::Allowed => Judgement::of_yunikorn(None, !evaluation.patches.is_empty(), user),
         Outcome::Unknown(key) => {
             let why = format!("{key} decides, and what it holds is not known");
@@ -66,12 +75,14 @@ fn refusal_of(evaluation: &Evaluation) -> Option<&str> {
 }
 
 async fn evaluated(doors: &Doors, known: &Knowledge, request: &Request) -> Result<Evaluation, String> {
-    // As YuniKorn takes it, of whose cache it may be missing.
-    let namespace = surroundings::of_namespace(doors, request.namespace()).await?;
+    let (namespace, priority_class_annotations) = tokio::try_join!(
+        surroundings::of_namespace(doors, request.namespace()),
+        surroundings::of_priority_class(doors, &request.pod.priority_class),
+    )?;
     let surroundings = Surroundings {
+        // As YuniKorn takes it, of whose cache it may be missing.
         namespace_annotations: namespace.unwrap_or_default(),
-        priority_class_annotations: surroundings::of_priority_class(doors, &request.pod.priority_class)
-            .await?,
+        priority_class_annotations,
     };
     Ok(model::evaluate(request, &surroundings, &known.conf))
 }

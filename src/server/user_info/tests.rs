@@ -1,6 +1,7 @@
 //! The doors, with an API server behind them that knows the namespaces `jobs` and `quiet`, and perhaps `YuniKorn`'s own webhook.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use http::Request;
 use k8s_openapi::ByteString;
@@ -242,6 +243,44 @@ async fn beside_yunikorns_controller_its_own_work_passes() {
         door.ask("/user-info", &created("Pod", "jobs", &json!({USER_INFO: BOB}))).await["allowed"],
         false
     );
+}
+
+/// Whether it is there cannot be told: `failurePolicy` decides, also of the next one, until it is known.
+#[tokio::test(start_paused = true)]
+async fn beside_nobody_knows_whom_is_an_error() {
+    // What the API server says of webhooks; at 0 it says nothing.
+    let code = Arc::new(AtomicU16::new(0));
+    let says = Arc::clone(&code);
+    let answer = move |request: Request<kube::client::Body>| {
+        let hook = request.uri().path().contains("mutatingwebhookconfigurations");
+        let code = if hook { says.load(Ordering::SeqCst) } else { 200 };
+        async move {
+            match code {
+                0 => std::future::pending().await,
+                200 => {
+                    let kind = json!({"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"name": "x"}});
+                    reply(200, &kind)
+                }
+                _ => reply(
+                    403,
+                    &json!({"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden",
+                        "message": "not yours"}),
+                ),
+            }
+        }
+    };
+    let door = Door::closed(router(), client(answer)).knowing(snapshot(Some(PARITY)));
+    let review = created("Pod", "jobs", &json!({USER_INFO: OWN}));
+    door.reviewed("/user-info", &review).await.expect(503, "was not told in time");
+    code.store(403, Ordering::SeqCst);
+    door.reviewed("/user-info", &review).await.expect(503, "not yours");
+    let other = created("Pod", "jobs", &json!({USER_INFO: BOB}));
+    assert_eq!(door.ask("/user-info", &other).await["allowed"], false);
+    code.store(200, Ordering::SeqCst);
+    assert_eq!(door.ask("/user-info", &review).await["allowed"], true);
+    // What was seen is good for a while.
+    code.store(403, Ordering::SeqCst);
+    assert_eq!(door.ask("/user-info", &review).await["allowed"], true);
 }
 
 #[tokio::test]

@@ -124,7 +124,7 @@ fn verb(operation: &str) -> &'static str {
 }
 
 /// What is said to a change of one of our kinds; an error is a doubt.
-async fn own(doors: &Doors, places: &Semaphore, asked: &Asked) -> Result<Answer, String> {
+async fn own(doors: &Doors, places: &Arc<Semaphore>, asked: &Asked) -> Result<Answer, String> {
     let change = change(asked)?;
     let known = doors.knowledge();
     // Who may do everything is let through while nothing is known, so that a new installation can be set up.
@@ -146,7 +146,7 @@ async fn own(doors: &Doors, places: &Semaphore, asked: &Asked) -> Result<Answer,
 }
 
 /// What is said to a change of a `ConfigMap`.
-async fn guarded(doors: &Doors, places: &Semaphore, asked: &Asked) -> Result<Answer, String> {
+async fn guarded(doors: &Doors, places: &Arc<Semaphore>, asked: &Asked) -> Result<Answer, String> {
     if !asked.group.is_empty() || asked.kind != "ConfigMap" {
         return Ok(Answer::default());
     }
@@ -163,12 +163,17 @@ async fn guarded(doors: &Doors, places: &Semaphore, asked: &Asked) -> Result<Ans
 
 /// Works where it is in nobody's way.
 async fn planned(
-    places: &Semaphore,
+    places: &Arc<Semaphore>,
     known: Arc<Knowledge>,
     work: impl FnOnce(&Knowledge) -> Answer + Send + 'static,
 ) -> Result<Answer, String> {
-    let _place = places.acquire().await.map_err(|error| error.to_string())?;
-    spawn_blocking(move || work(&known)).await.map_err(|error| {
+    let place = Arc::clone(places).acquire_owned().await.map_err(|error| error.to_string())?;
+    let judged = spawn_blocking(move || {
+        // Held by the work itself, which goes on when nobody waits for it any more.
+        let _place = place;
+        work(&known)
+    });
+    judged.await.map_err(|error| {
         tracing::error!(%error, "A change could not be judged");
         Fault.to_string()
     })

@@ -46,8 +46,24 @@ async fn in_doubt_our_own_kinds_are_refused_and_config_maps_are_not() {
 async fn a_fault_in_judging_is_a_doubt() {
     let door = open();
     let known = door.publisher.last().unwrap();
-    let judged = planned(&Semaphore::new(1), known, |_| panic!("a fault")).await;
+    let judged = planned(&Arc::new(Semaphore::new(1)), known, |_| panic!("a fault")).await;
     assert_eq!(judged, Err(Fault.to_string()));
+}
+
+#[tokio::test]
+async fn work_that_nobody_waits_for_keeps_its_place() {
+    let known = open().publisher.last().unwrap();
+    let places = Arc::new(Semaphore::new(1));
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let mut left = Box::pin(planned(&places, known, move |_| {
+        let _ = ended.recv();
+        Answer::default()
+    }));
+    assert!(futures::poll!(&mut left).is_pending());
+    drop(left);
+    assert_eq!(places.available_permits(), 0);
+    drop(end);
+    assert!(places.acquire().await.is_ok());
 }
 
 #[tokio::test]

@@ -61,6 +61,23 @@ fn administrators_of_a_queue_may_submit_to_it() {
 }
 
 #[test]
+fn a_queue_that_nobody_is_to_administer_gets_no_acl() {
+    let cases = [
+        ("spark.modify.acls adam\n", "", false),
+        ("spark.admin.acls adam\n", "adam=\n", false),
+        ("spark.admin.acls system:x\n", "", false),
+        ("spark.admin.acls adam,system:x\n", "", true),
+        ("spark.admin.acls.groups *\n", "", true),
+    ];
+    for (lines, users, administered) in cases {
+        let (text, mut findings) = (format!("{LOGGED_IN}{lines}"), Vec::new());
+        let spark = Spark::read(&[text.as_str()], &mut findings).expect(lines);
+        let carried = carry(&spark, &options(Some("root.spark"), users), &mut findings);
+        assert_eq!(carried.administrators.is_some(), administered, "{lines}");
+    }
+}
+
+#[test]
 fn names_are_mapped_and_what_that_changes_is_told() {
     let text = format!("{LOGGED_IN}spark.ui.view.acls ann,bob,carl,dora\n");
     let outcome = import(&text, &options(None, "ann=zoe\nbob=\ncarl=*\ndora=x,y\n"));
