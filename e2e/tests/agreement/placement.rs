@@ -3,7 +3,6 @@
 //! Each input is a configuration and a few applications that are submitted one after the other, so that later ones meet the queues
 //! which earlier ones created.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use anyhow::{Result, ensure};
@@ -20,7 +19,7 @@ use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{AccessAnswer, AccessQuery, AccessQuestion, Decision, Subject};
 use serde_json::{Value, json};
 
-use super::agree;
+use super::{agree, fixture};
 
 #[test]
 fn the_model_places_drawn_applications_as_yunikorn_does() -> Result<()> {
@@ -45,25 +44,18 @@ fn the_drawn_applications_end_in_every_way() -> Result<()> {
         "the scheduler crashes",
         "there are no rules",
     ];
-    let seen = Cell::new([0_usize; WAYS.len()]);
-    let count = |questions: &[AccessQuestion]| {
-        for question in questions {
-            let Some(tree) = tree(&question.text) else { continue };
-            let placer = Placer::new(&tree);
-            for (number, query) in question.queries.iter().enumerate() {
-                let placement = placer.place(&submission(number, query, &query.subject.groups));
-                let way = WAYS.iter().position(|way| *way == way_of(&placement));
-                let mut counts = seen.get();
-                if let Some(count) = way.and_then(|way| counts.get_mut(way)) {
-                    *count += 1;
-                }
-                seen.set(counts);
+    let mut counts = [0_usize; WAYS.len()];
+    for question in fixture::draw(3_000, &question())? {
+        let Some(tree) = tree(&question.text) else { continue };
+        let placer = Placer::new(&tree);
+        for (number, query) in question.queries.iter().enumerate() {
+            let placement = placer.place(&submission(number, query, &query.subject.groups));
+            let way = WAYS.iter().position(|way| *way == way_of(&placement));
+            if let Some(count) = way.and_then(|way| counts.get_mut(way)) {
+                *count += 1;
             }
         }
-        Ok(vec![None; questions.len()])
-    };
-    agree(3_000, &question(), count)?;
-    let counts = seen.get();
+    }
     let rare: Vec<_> = WAYS.iter().zip(counts).filter(|(_, count)| *count < 5).collect();
     ensure!(rare.is_empty(), "hardly ever: {rare:?}, of {}", counts.iter().sum::<usize>());
     Ok(())
