@@ -14,6 +14,7 @@ use k8s_openapi::{
 
 use super::touches::touches;
 use crate::{
+    model::config::flatten::is_packed,
     plan::snapshot::{BinaryValue, ConfigMapState, Owner},
     text::yaml::MAX_TEXT,
 };
@@ -33,13 +34,11 @@ pub fn state(config_map: &ConfigMap) -> ConfigMapState {
     }
 }
 
-/// `binaryData`, with the texts that `YuniKorn` reads: those of keys that end in `.gz`, in any case (yunikorn-k8shim `schedulerconf.go:445`).
-/// Together they unpack to no more than one text may have: a little gzip can hold a great many blanks.
+/// `binaryData`, with the texts that `YuniKorn` reads. Together they unpack to no more than one text may have: a little gzip can hold a great many blanks.
 fn binary(config_map: &ConfigMap) -> BTreeMap<String, BinaryValue> {
     let mut room = MAX_TEXT;
     let values = config_map.binary_data.iter().flatten().map(|(key, ByteString(bytes))| {
-        let is_gzip = key.rsplit('.').next().is_some_and(|suffix| suffix.eq_ignore_ascii_case("gz"));
-        let gunzipped = if is_gzip { gunzip(bytes, room) } else { None };
+        let gunzipped = if is_packed(key) { gunzip(bytes, room) } else { None };
         room = room.saturating_sub(gunzipped.as_ref().map_or(0, String::len));
         (key.clone(), BinaryValue { len: bytes.len(), gunzipped })
     });

@@ -5,14 +5,12 @@ use std::fmt::Write as _;
 
 use super::{Change, Diff, Direction, Extent, PartitionDiff};
 use crate::access::check::Subject;
+use crate::access::submission::PARTITION;
 use crate::model::right::Right;
 use crate::text::diag::plural;
 
 /// Most clauses, and most names in one.
 const SHOWN: usize = 6;
-
-/// The partition that is not named where it alone differs.
-const DEFAULT: &str = "default";
 
 /// Who gains, and who loses, which rights on which queues.
 type Clauses = BTreeMap<(Direction, String), BTreeMap<Subject, BTreeSet<&'static str>>>;
@@ -23,7 +21,7 @@ pub fn impact(partitions: &[PartitionDiff]) -> String {
     let mut clauses = Clauses::new();
     let (mut added, mut removed) = (0_usize, 0_usize);
     // The one partition that most clusters have needs no name.
-    let named = !matches!(partitions, [one] if one.partition.eq_ignore_ascii_case(DEFAULT));
+    let named = !matches!(partitions, [one] if one.partition.eq_ignore_ascii_case(PARTITION));
     for PartitionDiff { partition, diff, .. } in partitions {
         let within = if named { format!(" of partition {partition}") } else { String::new() };
         collect(&mut clauses, diff, &within);

@@ -9,6 +9,7 @@ use crate::access::placement::Workload;
 use crate::access::placement::workload::{SCHEDULER, labels};
 use crate::cli::Failure;
 use crate::cli::console::Console;
+use crate::cli::input::object::listed;
 use crate::cli::input::source::{self, Source};
 use crate::cli::input::split::{Documents, split};
 use crate::cli::input::value::to_json;
@@ -157,9 +158,9 @@ fn objects(source: &Source) -> Result<Vec<Value>, Failure> {
             }
         }
     }
-    let lists = values.into_iter().flat_map(|value| match value.get("items").and_then(Value::as_array) {
-        Some(items) if text(&value, "/kind").ends_with("List") => items.clone(),
-        _ => vec![value],
+    let lists = values.into_iter().flat_map(|value| match listed(&value) {
+        Some(items) => items.to_vec(),
+        None => vec![value],
     });
     Ok(lists.collect())
 }

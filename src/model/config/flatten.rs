@@ -90,7 +90,7 @@ impl Flattened {
         let suffix = origin.key.rsplit('.').next().unwrap_or_default();
         let stripped = origin.key.strip_suffix(suffix).and_then(|rest| rest.strip_suffix('.'));
         let key = stripped.unwrap_or(&origin.key).to_owned();
-        let text = if suffix.eq_ignore_ascii_case("gz") { unpacked.cloned() } else { Some(String::new()) };
+        let text = if is_packed(&origin.key) { unpacked.cloned() } else { Some(String::new()) };
         let Some(text) = text else {
             // The shim sets the key "" instead, which nothing reads.
             self.corrupt.push(origin);
@@ -245,6 +245,12 @@ fn fraction_of(digits: &str, scale: u64) -> u64 {
         sum += u128::from(digit.saturating_sub(b'0')) * scale;
     }
     u64::try_from(sum / 1_000_000_000_000_000_000).unwrap_or(u64::MAX)
+}
+
+/// Whether the text of a `binaryData` key is unpacked: its name ends in `.gz`, in any case, or is just that (`schedulerconf.go:445`). The
+/// text of any other is taken to be empty.
+pub fn is_packed(key: &str) -> bool {
+    key.rsplit('.').next().is_some_and(|suffix| suffix.eq_ignore_ascii_case("gz"))
 }
 
 #[cfg(test)]

@@ -50,8 +50,9 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
         return Answer::refused(ACTIVATION, brought.join("; "));
     }
     let mut warnings: Vec<_> = old.into_iter().map(|trouble| format!("still: {trouble}")).collect();
-    warnings.extend(opened(&env, &Environment::of(&after, known)));
-    warnings.extend(base_lost(snapshot, &after, known));
+    let then = Environment::of(&after, known);
+    warnings.extend(opened(&env, &then));
+    warnings.extend(base_lost((snapshot, &env), (&after, &then), known));
     warnings.extend(put_back(snapshot, &env, name, new));
     Answer::warned(&warnings)
 }
@@ -133,12 +134,13 @@ fn opened(before: &Environment, after: &Environment) -> Option<String> {
 }
 
 /// Whether nothing can be rendered any more: the base has gone, or cannot be one.
-fn base_lost(before: &Snapshot, after: &Snapshot, known: &mut Readings) -> Option<String> {
-    let (_, spec) = config(after)?;
-    let mut resolved = |snapshot| {
-        let env = Environment::of(snapshot, known);
-        base::resolve(snapshot, spec, &env, known)
-    };
+fn base_lost(
+    before: (&Snapshot, &Environment),
+    after: (&Snapshot, &Environment),
+    known: &mut Readings,
+) -> Option<String> {
+    let (_, spec) = config(after.0)?;
+    let mut resolved = |(snapshot, env)| base::resolve(snapshot, spec, env, known);
     resolved(before).ok()?;
     let lost = resolved(after).err()?;
     Some(format!("QueueAcls no longer change what is live: {}", lost.message))

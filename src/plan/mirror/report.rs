@@ -4,6 +4,7 @@ use super::desired::Desired;
 use super::object::Mirror;
 use crate::plan::conditions::{Finding, Reason, Type};
 use crate::plan::snapshot::WriteFailure;
+use crate::text::diag::plural;
 
 /// How to get rid of a mirror that queuewarden may not remove.
 const BY_HAND: &str = "apply manifests/rbac-mirror, or remove it by hand: kubectl delete clusterrolebindings,clusterroles -l queuewarden.dev/mirror=rbac";
@@ -67,8 +68,8 @@ pub(super) fn finding(question: &Question<'_>) -> Option<Finding> {
             no(Reason::TooLarge, message)
         }
         Ok(Desired { pairs, left_out: None }) => {
-            let (count, many) = (pairs.len(), if pairs.len() == 1 { "" } else { "s" });
-            let message = format!("the ACLs of partition `default` stand in {count} ClusterRole{many}");
+            let roles = plural(pairs.len(), "ClusterRole");
+            let message = format!("the ACLs of partition `default` stand in {roles}");
             Some(Finding::yes(Type::Mirrored, Reason::Mirrored, message))
         }
     }
