@@ -1,6 +1,8 @@
 //! The configuration that a cluster has now: both of `YuniKorn`'s ConfigMaps as it merges them, and the objects that wrote into
 //! them. Nothing is written, and every request is limited in time.
 
+mod held;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -14,9 +16,9 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Api, Client, Config};
 use tokio::runtime::Runtime;
 
+use self::held::Held;
 use super::configuration::{Configuration, Written};
-use super::rendered::{self, QueueAclEntry};
-use super::texts::Text;
+use super::rendered::QueueAclEntry;
 use super::{ClusterArgs, Notes, files, live};
 use crate::access::placement::Live;
 use crate::api::v1alpha1::SINGLETON;
@@ -24,18 +26,18 @@ use crate::api::{config_map, convert};
 use crate::cli::console::Console;
 use crate::cli::{Failure, clock};
 use crate::model::config::Flattened;
-use crate::model::config::flatten::Source;
 use crate::model::identity::Identity;
 use crate::operator::call::{self, call};
 use crate::operator::world::Kind;
-use crate::plan::snapshot::{
-    ConfigMapState, ConfigSpec, Entry, MANAGED_KEYS, Meta, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
-};
-use crate::plan::{attribution, merged, merged_alone};
-use crate::report::changes;
+use crate::plan::merged;
+use crate::plan::snapshot::{ConfigMapState, ConfigSpec, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use crate::text::diag::Diagnostic;
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
+
+/// What settings are read from.
+const SETTINGS: &str = "the YuniKornConfig";
 
 /// A way to a cluster.
 pub struct Cluster {
@@ -53,16 +55,12 @@ impl fmt::Debug for Cluster {
 /// What was found in a cluster, in which not everybody may read everything.
 struct Found {
     spec: ConfigSpec,
-    /// Without the base and the `QueueAcl`s.
+    /// Both ConfigMaps of `YuniKorn`, and nothing else.
     maps: Snapshot,
     base: Result<Option<Arc<ConfigMapState>>, Failure>,
+    /// What the operator writes, where that is no ConfigMap of `YuniKorn`.
+    elsewhere: Option<Result<Option<Arc<ConfigMapState>>, Failure>>,
     queue_acls: Result<Vec<Arc<QueueAclEntry>>, Failure>,
-}
-
-/// What a cluster holds.
-struct Held {
-    spec: ConfigSpec,
-    snapshot: Snapshot,
 }
 
 impl Cluster {
@@ -122,8 +120,9 @@ impl Cluster {
     ) -> Result<Configuration, Failure> {
         let mut notes = Notes::default();
         let written = self.runtime.block_on(async {
-            let spec = self.spec(args, &mut notes).await?;
-            self.found(spec).await?.whole()?.changed(change, now, &mut notes)
+            let settings = self.settings().await.map_err(|error| self.failure(SETTINGS, &error))?;
+            let settings = settings.map_err(|problems| unusable(&problems))?;
+            self.found(of_namespace(settings, args)).await?.whole()?.changed(change, now, &mut notes)
         });
         notes.tell(console);
         Configuration::of(written?).map_err(|refused| files::refuse(&refused, console))
@@ -207,29 +206,37 @@ impl Cluster {
         }
     }
 
-    /// The settings of the `YuniKornConfig`, or the defaults where there is none.
+    /// The settings of the `YuniKornConfig`; the defaults where there is none, and, with a note, where it cannot be read.
     pub(in crate::cli) async fn spec(
         &self,
         args: &ClusterArgs,
         notes: &mut Notes,
     ) -> Result<ConfigSpec, Failure> {
-        let api = Kind::YuniKornConfig.api(self.client.clone());
-        let mut spec = match call(api.get(SINGLETON)).await {
-            Ok(object) => convert::yunikorn_config(&object).spec.unwrap_or_default(),
-            Err(error) if error.is_not_found() => ConfigSpec::default(),
+        let unknown = match self.settings().await {
+            Ok(Ok(settings)) => return Ok(of_namespace(settings, args)),
+            Ok(Err(problems)) => unusable(&problems).to_string(),
             Err(error @ call::Error::Refused { code: 403, .. }) => {
-                if args.cluster_namespace.is_none() {
-                    let namespace = ConfigSpec::default().namespace;
-                    notes.add(format!("the YuniKornConfig may not be read ({error}): namespace {namespace} is assumed, --cluster-namespace names another"));
-                }
-                ConfigSpec::default()
+                format!("{SETTINGS} may not be read ({error})")
             }
-            Err(error) => return Err(self.failure("the YuniKornConfig", &error)),
+            Err(error) => return Err(self.failure(SETTINGS, &error)),
         };
-        if let Some(namespace) = &args.cluster_namespace {
-            spec.namespace.clone_from(namespace);
+        let settings = ConfigSpec::default();
+        if args.cluster_namespace.is_none() {
+            let namespace = &settings.namespace;
+            notes.add(format!(
+                "{unknown}: namespace {namespace} is assumed, --cluster-namespace names another"
+            ));
         }
-        Ok(spec)
+        Ok(of_namespace(settings, args))
+    }
+
+    /// The settings of the `YuniKornConfig`, or what is wrong with it; the defaults where there is none.
+    async fn settings(&self) -> Result<Result<ConfigSpec, Vec<Diagnostic>>, call::Error> {
+        match call(Kind::YuniKornConfig.api(self.client.clone()).get(SINGLETON)).await {
+            Ok(object) => Ok(convert::yunikorn_config(&object).spec),
+            Err(error) if error.is_not_found() => Ok(Ok(ConfigSpec::default())),
+            Err(error) => Err(error),
+        }
     }
 
     /// The ConfigMaps and the `QueueAcl`s; a base and `QueueAcl`s that may not be read are left out.
@@ -257,8 +264,12 @@ impl Cluster {
             YUNIKORN_DEFAULTS => Ok(defaults.clone()),
             name => self.config_map(&spec, name).await,
         };
+        let elsewhere = match spec.output_config_map.as_str() {
+            YUNIKORN_CONFIGS => None,
+            name => Some(self.config_map(&spec, name).await),
+        };
         let maps = Snapshot { defaults, output, ..Snapshot::empty(clock()) };
-        Ok(Found { spec, maps, base, queue_acls })
+        Ok(Found { spec, maps, base, elsewhere, queue_acls })
     }
 
     /// The `QueueAcl`s; none where the kind is not installed.
@@ -298,7 +309,8 @@ impl Cluster {
 impl Found {
     /// All of it, for plans: one without a part of the objects takes away what these grant.
     fn whole(self) -> Result<Held, Failure> {
-        let snapshot = Snapshot { base: self.base?, queue_acls: self.queue_acls?, ..self.maps };
+        let output = self.elsewhere.unwrap_or(Ok(self.maps.output))?;
+        let snapshot = Snapshot { base: self.base?, output, queue_acls: self.queue_acls?, ..self.maps };
         Ok(Held { spec: self.spec, snapshot })
     }
 
@@ -313,65 +325,17 @@ impl Found {
     }
 }
 
-impl Held {
-    fn written(&self, flat: &Flattened, notes: &mut Notes) -> Result<Written, Failure> {
-        let key = flat.queues_key();
-        if flat.is_ambiguous(&key) {
-            return Err(Failure::Undecided(format!(
-                "several keys of one binaryData give {key} different values, of which YuniKorn takes one at random"
-            )));
-        }
-        let queues = flat.queues(&key);
-        let Some(origin) = queues.origin.filter(|_| !queues.text.is_empty()) else {
-            let text = files::built_in(&key, notes);
-            return Ok(Written::text_alone(text));
-        };
-        let changes = changes(&self.snapshot);
-        let map = match origin.source {
-            Source::Defaults => YUNIKORN_DEFAULTS,
-            Source::Configs => YUNIKORN_CONFIGS,
-        };
-        let text = Text::whole(format!("{map}/{}", origin.key), queues.text.to_owned());
-        if !self.is_ours(map, &origin.key) {
-            return Ok(Written { changes, ..Written::text_alone(text) });
-        }
-        let attributions = attribution::in_force(&self.snapshot.queue_acls);
-        Ok(Written { text, base: self.base(&key), attributions, changes })
-    }
+fn unusable(problems: &[Diagnostic]) -> Failure {
+    let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    Failure::Undecided(format!("{SETTINGS} is invalid: {}", problems.join("; ")))
+}
 
-    /// What the operator would write after a change of the objects.
-    fn changed(
-        &self,
-        change: &[Arc<QueueAclEntry>],
-        now: Option<Timestamp>,
-        notes: &mut Notes,
-    ) -> Result<Written, Failure> {
-        let mut snapshot = self.snapshot.clone();
-        snapshot.now = now.unwrap_or(snapshot.now);
-        rendered::apply(&mut snapshot.queue_acls, change);
-        snapshot.config = Some(Entry {
-            meta: Meta { name: SINGLETON.to_owned(), ..Meta::default() },
-            spec: Ok(ConfigSpec { scheduler_url: None, ..self.spec.clone() }),
-            in_force: None,
-        });
-        rendered::written(&snapshot, |_, key| self.base(key), notes)
+/// With the namespace that the command line names.
+fn of_namespace(mut settings: ConfigSpec, args: &ClusterArgs) -> ConfigSpec {
+    if let Some(namespace) = &args.cluster_namespace {
+        settings.namespace.clone_from(namespace);
     }
-
-    /// Whether the operator wrote a key.
-    fn is_ours(&self, map: &str, key: &str) -> bool {
-        let annotations = self.snapshot.output.iter().filter(|output| output.name == map);
-        annotations
-            .filter_map(|output| output.annotations.get(MANAGED_KEYS))
-            .any(|keys| keys.split(',').any(|managed| managed == key))
-    }
-
-    fn base(&self, key: &str) -> Option<Text> {
-        let key = self.spec.base_key.as_deref().unwrap_or(key);
-        let map = self.snapshot.base.as_deref()?;
-        let alone = merged_alone(map);
-        let value = alone.get(key).filter(|value| !value.text.is_empty())?;
-        Some(Text::whole(format!("{}/{}", map.name, value.origin.key), value.text.clone()))
-    }
+    settings
 }
 
 async fn config(args: &ClusterArgs) -> Result<Config, Failure> {
@@ -409,97 +373,4 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use http::Request;
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    const QUEUE_ACLS: &str = "/apis/queuewarden.dev/v1alpha1/queueacls";
-    const BASE: &str = "/api/v1/namespaces/yunikorn/configmaps/base";
-    const TREE: &str = "partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n          - name: team\n";
-
-    fn queue_acl(name: &str, user: &str) -> Value {
-        json!({
-            "apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": name},
-            "spec": {"queue": "root.team", "submit": {"users": [user]}},
-        })
-    }
-
-    /// What is at a path: bob may submit until 2027 begins.
-    fn object(path: &str) -> Option<Value> {
-        let map = |name: &str| json!({"metadata": {"name": name}, "data": {"queues.yaml": TREE}});
-        match path {
-            "/apis/queuewarden.dev/v1alpha1/yunikornconfigs/default" => Some(json!({
-                "apiVersion": "queuewarden.dev/v1alpha1", "kind": "YuniKornConfig", "metadata": {"name": "default"},
-                "spec": {"base": {"configMap": "base"}},
-            })),
-            QUEUE_ACLS => {
-                let mut bob = queue_acl("old", "bob");
-                bob["spec"]["expiresAt"] = json!("2027-01-01T00:00:00Z");
-                Some(
-                    json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAclList", "metadata": {}, "items": [bob]}),
-                )
-            }
-            BASE => Some(map("base")),
-            "/api/v1/namespaces/yunikorn/configmaps/yunikorn-defaults" => Some(map("yunikorn-defaults")),
-            _ => None,
-        }
-    }
-
-    /// A cluster in which one path may not be read.
-    fn cluster(forbidden: &'static str) -> Cluster {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let service = tower::service_fn(move |request: Request<kube::client::Body>| async move {
-            let path = request.uri().path();
-            let refused = |code: u16, reason: &str| {
-                let status = json!({"kind": "Status", "status": "Failure", "message": "not you", "reason": reason, "code": code});
-                (code, status)
-            };
-            let (status, body) = if path == forbidden {
-                refused(403, "Forbidden")
-            } else {
-                object(path).map_or_else(|| refused(404, "NotFound"), |object| (200, object))
-            };
-            let body = kube::client::Body::from(body.to_string().into_bytes());
-            Ok::<_, std::convert::Infallible>(http::Response::builder().status(status).body(body).unwrap())
-        });
-        let client = {
-            let _context = runtime.enter();
-            Client::new(service, "default")
-        };
-        Cluster { runtime, client, server: String::new() }
-    }
-
-    /// The text once alice may submit, too.
-    fn changed(cluster: &Cluster, now: &str) -> Result<String, Failure> {
-        let alice = serde_json::from_value(queue_acl("new", "alice")).unwrap();
-        let change = [Arc::new(convert::queue_acl(&alice))];
-        let now = Some(now.parse().unwrap());
-        let changed = cluster.changed(&ClusterArgs::default(), &change, now, Console::silent());
-        changed.map(|configuration| configuration.written().to_owned())
-    }
-
-    #[test]
-    fn a_change_is_looked_at_in_its_moment() {
-        for (now, bob) in [("2026-12-31T00:00:00Z", true), ("2027-02-01T00:00:00Z", false)] {
-            let text = changed(&cluster(""), now).unwrap();
-            assert!(text.contains("alice"), "{text}");
-            assert_eq!(text.contains("bob"), bob, "{now}: {text}");
-        }
-    }
-
-    #[test]
-    fn who_may_not_read_all_is_not_told_that_grants_are_lost() {
-        for (forbidden, why) in [
-            (QUEUE_ACLS, "cannot read the QueueAcls: not you"),
-            (BASE, "cannot read ConfigMap yunikorn/base: not you"),
-        ] {
-            let cluster = cluster(forbidden);
-            let failure = changed(&cluster, "2026-12-31T00:00:00Z").unwrap_err();
-            assert_eq!(failure.to_string(), why);
-            let stands = cluster.read(&ClusterArgs::default(), Console::silent()).unwrap();
-            assert_eq!(stands.written(), TREE);
-        }
-    }
-}
+mod tests;

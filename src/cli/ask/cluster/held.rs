@@ -1,0 +1,93 @@
+//! What was read from a cluster, as the configuration that stands, or that the operator would make of a change.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::api::v1alpha1::SINGLETON;
+use crate::cli::Failure;
+use crate::cli::ask::configuration::Written;
+use crate::cli::ask::rendered::{self, QueueAclEntry};
+use crate::cli::ask::texts::Text;
+use crate::cli::ask::{Notes, files};
+use crate::model::config::Flattened;
+use crate::model::config::flatten::Source;
+use crate::plan::snapshot::{
+    ConfigSpec, Entry, MANAGED_KEYS, Meta, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
+};
+use crate::plan::{attribution, merged_alone};
+use crate::report::changes;
+
+/// What a cluster holds.
+pub(super) struct Held {
+    pub(super) spec: ConfigSpec,
+    pub(super) snapshot: Snapshot,
+}
+
+impl Held {
+    /// The text that stands in the ConfigMaps, which merge to `flat`, and who wrote what of it.
+    ///
+    /// # Errors
+    /// When nobody can tell which text that is.
+    pub(super) fn written(&self, flat: &Flattened, notes: &mut Notes) -> Result<Written, Failure> {
+        let key = flat.queues_key();
+        if flat.is_ambiguous(&key) {
+            return Err(Failure::Undecided(format!(
+                "several keys of one binaryData give {key} different values, of which YuniKorn takes one at random"
+            )));
+        }
+        let queues = flat.queues(&key);
+        let Some(origin) = queues.origin.filter(|_| !queues.text.is_empty()) else {
+            let text = files::built_in(&key, notes);
+            return Ok(Written::text_alone(text));
+        };
+        let changes = changes(&self.snapshot);
+        let map = match origin.source {
+            Source::Defaults => YUNIKORN_DEFAULTS,
+            Source::Configs => YUNIKORN_CONFIGS,
+        };
+        let text = Text::whole(format!("{map}/{}", origin.key), queues.text.to_owned());
+        if !self.is_ours(map, &origin.key) {
+            return Ok(Written { changes, ..Written::text_alone(text) });
+        }
+        let attributions = attribution::in_force(&self.snapshot.queue_acls);
+        Ok(Written { text, base: self.base(&key), attributions, changes })
+    }
+
+    /// What the operator would write after a change of the objects: now, or at another moment.
+    ///
+    /// # Errors
+    /// When it would write nothing.
+    pub(super) fn changed(
+        &self,
+        change: &[Arc<QueueAclEntry>],
+        now: Option<Timestamp>,
+        notes: &mut Notes,
+    ) -> Result<Written, Failure> {
+        let mut snapshot = self.snapshot.clone();
+        snapshot.now = now.unwrap_or(snapshot.now);
+        rendered::apply(&mut snapshot.queue_acls, change);
+        snapshot.config = Some(Entry {
+            meta: Meta { name: SINGLETON.to_owned(), ..Meta::default() },
+            spec: Ok(ConfigSpec { scheduler_url: None, ..self.spec.clone() }),
+            in_force: None,
+        });
+        rendered::written(&snapshot, |_, key| self.base(key), notes)
+    }
+
+    /// Whether the operator wrote a key.
+    fn is_ours(&self, map: &str, key: &str) -> bool {
+        let annotations = self.snapshot.output.iter().filter(|output| output.name == map);
+        annotations
+            .filter_map(|output| output.annotations.get(MANAGED_KEYS))
+            .any(|keys| keys.split(',').any(|managed| managed == key))
+    }
+
+    fn base(&self, key: &str) -> Option<Text> {
+        let key = self.spec.base_key.as_deref().unwrap_or(key);
+        let map = self.snapshot.base.as_deref()?;
+        let alone = merged_alone(map);
+        let value = alone.get(key).filter(|value| !value.text.is_empty())?;
+        Some(Text::whole(format!("{}/{}", map.name, value.origin.key), value.text.clone()))
+    }
+}

@@ -1,0 +1,127 @@
+//! A cluster of answers, in which not everybody may read everything.
+
+use http::Request;
+use serde_json::{Value, json};
+
+use super::*;
+
+const QUEUE_ACLS: &str = "/apis/queuewarden.dev/v1alpha1/queueacls";
+const CONFIG: &str = "/apis/queuewarden.dev/v1alpha1/yunikornconfigs/default";
+const BASE: &str = "/api/v1/namespaces/yunikorn/configmaps/base";
+const TREE: &str = "partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n          - name: team\n";
+
+fn queue_acl(name: &str, user: &str) -> Value {
+    json!({
+        "apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": name},
+        "spec": {"queue": "root.team", "submit": {"users": [user]}},
+    })
+}
+
+/// What is at a path: bob may submit until 2027 begins. Where these settings have an output of their own, `yunikorn-configs` is
+/// somebody else's.
+fn object(path: &str, settings: &Value) -> Option<Value> {
+    let map = |name: &str| json!({"metadata": {"name": name}, "data": {"queues.yaml": TREE}});
+    match path {
+        CONFIG => Some(json!({
+            "apiVersion": "queuewarden.dev/v1alpha1", "kind": "YuniKornConfig", "metadata": {"name": "default"},
+            "spec": settings,
+        })),
+        QUEUE_ACLS => {
+            let mut bob = queue_acl("old", "bob");
+            bob["spec"]["expiresAt"] = json!("2027-01-01T00:00:00Z");
+            Some(
+                json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAclList", "metadata": {}, "items": [bob]}),
+            )
+        }
+        BASE => Some(map("base")),
+        "/api/v1/namespaces/yunikorn/configmaps/yunikorn-defaults" => Some(map("yunikorn-defaults")),
+        "/api/v1/namespaces/yunikorn/configmaps/yunikorn-configs" if settings.get("output").is_some() => {
+            Some(map("yunikorn-configs"))
+        }
+        _ => None,
+    }
+}
+
+/// A cluster in which one path may not be read.
+fn cluster(forbidden: &'static str) -> Cluster {
+    cluster_with(json!({"base": {"configMap": "base"}}), forbidden)
+}
+
+/// The same with other settings.
+fn cluster_with(settings: Value, forbidden: &'static str) -> Cluster {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let service = tower::service_fn(move |request: Request<kube::client::Body>| {
+        let path = request.uri().path();
+        let refused = |code: u16, reason: &str| {
+            let status = json!({"kind": "Status", "status": "Failure", "message": "not you", "reason": reason, "code": code});
+            (code, status)
+        };
+        let (status, body) = if path == forbidden {
+            refused(403, "Forbidden")
+        } else {
+            object(path, &settings).map_or_else(|| refused(404, "NotFound"), |object| (200, object))
+        };
+        let body = kube::client::Body::from(body.to_string().into_bytes());
+        let response = http::Response::builder().status(status).body(body).unwrap();
+        std::future::ready(Ok::<_, std::convert::Infallible>(response))
+    });
+    let client = {
+        let _context = runtime.enter();
+        Client::new(service, "default")
+    };
+    Cluster { runtime, client, server: String::new() }
+}
+
+/// The text once alice may submit, too.
+fn changed(cluster: &Cluster, now: &str) -> Result<String, Failure> {
+    let alice = serde_json::from_value(queue_acl("new", "alice")).unwrap();
+    let change = [Arc::new(convert::queue_acl(&alice))];
+    let now = Some(now.parse().unwrap());
+    let changed = cluster.changed(&ClusterArgs::default(), &change, now, Console::silent());
+    changed.map(|configuration| configuration.written().to_owned())
+}
+
+#[test]
+fn a_change_is_looked_at_in_its_moment() {
+    for (now, bob) in [("2026-12-31T00:00:00Z", true), ("2027-02-01T00:00:00Z", false)] {
+        let text = changed(&cluster(""), now).unwrap();
+        assert!(text.contains("alice"), "{text}");
+        assert_eq!(text.contains("bob"), bob, "{now}: {text}");
+    }
+}
+
+#[test]
+fn who_may_not_read_all_is_not_told_that_grants_are_lost() {
+    for (forbidden, why) in [
+        (CONFIG, "cannot read the YuniKornConfig: not you"),
+        (QUEUE_ACLS, "cannot read the QueueAcls: not you"),
+        (BASE, "cannot read ConfigMap yunikorn/base: not you"),
+    ] {
+        let cluster = cluster(forbidden);
+        let failure = changed(&cluster, "2026-12-31T00:00:00Z").unwrap_err();
+        assert_eq!(failure.to_string(), why);
+        let stands = cluster.read(&ClusterArgs::default(), Console::silent()).unwrap();
+        assert_eq!(stands.written(), TREE);
+    }
+}
+
+#[test]
+fn a_change_is_for_the_output_of_the_settings() {
+    let elsewhere = json!({"base": {"configMap": "base"}, "output": {"configMap": "preview"}});
+    let text = changed(&cluster_with(elsewhere, ""), "2026-12-31T00:00:00Z").unwrap();
+    assert!(text.contains("alice"), "{text}");
+    let here = json!({"base": {"configMap": "base"}, "output": {"configMap": "yunikorn-configs"}});
+    let failure = changed(&cluster_with(here, ""), "2026-12-31T00:00:00Z").unwrap_err().to_string();
+    assert!(failure.contains("would not write"), "it is somebody else's: {failure}");
+}
+
+#[test]
+fn settings_that_cannot_be_read_are_not_taken_for_defaults() {
+    let cluster = cluster_with(json!({"mode": 7}), "");
+    let failure = changed(&cluster, "2026-12-31T00:00:00Z").unwrap_err().to_string();
+    assert!(failure.starts_with("the YuniKornConfig is invalid: "), "{failure}");
+    let mut notes = Notes::default();
+    let spec = cluster.run(async |_| cluster.spec(&ClusterArgs::default(), &mut notes).await).unwrap();
+    assert_eq!(spec.namespace, "yunikorn");
+    assert!(notes.0.concat().contains("namespace yunikorn is assumed"), "{notes:?}");
+}
