@@ -285,7 +285,7 @@ pub fn main() -> ExitCode {
         Command::Report(args) => access_report::run(args, console),
         Command::Place(args) => place::run(args, console),
         Command::Test(args) => test::run(args, console),
-        Command::Review(args) => review::run(args, console.endless()),
+        Command::Review(args) => review::run(args, console),
         Command::Import(args) => import::run(args, console),
         Command::Status(args) => status::run(args, console),
         Command::Check(args) => diagnose::run(args, console),

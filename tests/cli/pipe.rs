@@ -108,6 +108,40 @@ fn a_no_to_a_closed_pipe_is_no_yes() {
     }
 }
 
+/// A question of the verb, as `kubectl` would send it.
+fn review(user: &str, queue: &str) -> String {
+    let spec = format!(
+        r#"{{"user":"{user}","resourceAttributes":{{"verb":"submit","group":"queuewarden.dev","resource":"queues","name":"{queue}"}}}}"#
+    );
+    format!(r#"{{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{spec}}}"#)
+}
+
+/// Who asks for the exit code gets it for all reviews; who does not, for those until the pipe was closed.
+#[test]
+fn a_stream_of_reviews_to_a_closed_pipe_has_an_exit_code() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("base.yaml"), BASE).unwrap();
+    std::fs::write(dir.path().join("acl.yaml"), acl("sue")).unwrap();
+    let (yes, no, unknown) = (review("sue", "root.a"), review("eve", "root.a"), "{}".to_owned());
+    for (reviews, flags, expected) in [
+        ([&yes, &yes], &["--exit-code"][..], 0),
+        ([&yes, &no], &["--exit-code"], 1),
+        ([&yes, &unknown], &["--exit-code"], 3),
+        ([&no, &yes], &[], 0),
+        ([&unknown, &yes], &[], 3),
+    ] {
+        let lines: String = reviews.iter().map(|review| format!("{review}\n")).collect();
+        std::fs::write(dir.path().join("reviews.json"), lines).unwrap();
+        let args = ["review", "-f", "reviews.json", "-f", "acl.yaml", "--base", "base.yaml"];
+        let child = command(&[&args, flags].concat(), dir.path())
+            .stdout(closed())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        assert_eq!(code(child), Some(expected), "{reviews:?} {flags:?}");
+    }
+}
+
 /// What would go on until it is interrupted ends when nobody reads it any more.
 #[test]
 fn a_closed_pipe_ends_what_has_no_end() {
@@ -124,9 +158,8 @@ fn a_closed_pipe_ends_what_has_no_end() {
             .unwrap();
         // Held open until it has ended.
         let mut stdin = child.stdin.take().unwrap();
-        let review = r#"{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{"user":"sue","resourceAttributes":{"verb":"submit","group":"queuewarden.dev","resource":"queues","name":"root.a"}}}"#;
         // Who reads no input may be gone already.
-        drop(writeln!(stdin, "{review}"));
+        drop(writeln!(stdin, "{}", review("sue", "root.a")));
         assert_eq!(code(child), Some(0), "{args:?}");
     }
 }

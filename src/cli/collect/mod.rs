@@ -47,7 +47,10 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let archive = bundle.archive(&folder, now).map_err(failed)?;
     let path = args.output.clone().unwrap_or_else(|| format!("{folder}.tar.gz").into());
     if path.as_os_str() == "-" {
-        std::io::stdout().lock().write_all(&archive)?;
+        // Also where the pipe is closed: a part of an archive is none.
+        let lost = |error| Failure::Output(format!("cannot write the archive to standard output: {error}"));
+        let mut stdout = std::io::stdout().lock();
+        stdout.write_all(&archive).and_then(|()| stdout.flush()).map_err(lost)?;
     } else {
         write(&path, &archive)?;
         console.out(&format!("{}\n", path.display()))?;

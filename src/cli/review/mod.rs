@@ -9,6 +9,7 @@ pub mod lines;
 pub mod output;
 pub mod sorted;
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
@@ -92,20 +93,14 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let asker = user.map(|user| Identity { user, groups });
     let groups = source.resolver(knowledge.as_ref().map(Knowledge::resolver).unwrap_or_default(), console)?;
     let judge = Judge::new(&knowledge, &args.partition, Parties { asker, groups }, cluster)?;
+    // Whoever asks for the exit code wants all of them judged, whether or not the output is read.
+    let console = if args.exit_code { console } else { console.endless() };
     let mut session =
         Session { judge, printer: Printer::new(args.format, console), console, tally: Tally::default() };
-    for batch in batches {
-        match batch {
-            Batch::Document(document) => session.answer(document)?,
-            Batch::Lines(lines) => {
-                for line in lines {
-                    session.answer(line?)?;
-                }
-            }
-        }
+    match session.all(batches) {
+        Err(Failure::Stream(error)) if error.kind() == ErrorKind::BrokenPipe => session.tally.exit(false),
+        ended => ended.and_then(|()| session.tally.exit(args.exit_code)),
     }
-    session.printer.finish()?;
-    session.tally.exit(args.exit_code)
 }
 
 impl Args {
@@ -135,6 +130,20 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
+    fn all(&mut self, batches: Vec<Batch>) -> Result<(), Failure> {
+        for batch in batches {
+            match batch {
+                Batch::Document(document) => self.answer(document)?,
+                Batch::Lines(lines) => {
+                    for line in lines {
+                        self.answer(line?)?;
+                    }
+                }
+            }
+        }
+        self.printer.finish()
+    }
+
     fn answer(&mut self, document: sorted::Document) -> Result<(), Failure> {
         self.tally.all = self.tally.all.saturating_add(1);
         let sorted::Document { review, form, place } = document;
