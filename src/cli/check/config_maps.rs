@@ -39,8 +39,7 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
 
 /// Everything wrong with a file that is a queues.yaml.
 pub fn check_bare(inputs: &Inputs, document: &Document) -> Vec<Diagnostic> {
-    let text = inputs.sources.get(document.source).map_or("", |source| source.text.as_str());
-    verdict(text, ACTIVE).diagnostics
+    verdict(inputs.bare_text(document), ACTIVE).diagnostics
 }
 
 fn has_partitions(text: &str) -> bool {

@@ -88,8 +88,11 @@ impl Inputs {
 
     /// Takes a text that is a queues.yaml, whatever it looks like. If it is among the texts already, it counts once.
     pub fn add_base(&mut self, source: Source) -> Base {
-        let text = source.text.clone();
         let index = self.sources.iter().position(|known| *known == source).unwrap_or(self.sources.len());
+        if let Some(document) = self.bare.iter().find(|document| document.source == index) {
+            return self.base(document);
+        }
+        let text = source.text.clone();
         if index == self.sources.len() {
             let range = Span::new(0, text.len());
             self.bare.push(Document { source: index, range, value: serde_json::Value::Null, node: None });
@@ -101,12 +104,19 @@ impl Inputs {
     /// The bare queues.yaml, if there is one and no ConfigMap beside it could be the base. Several are told apart by nobody.
     pub fn only_bare(&self) -> Option<Base> {
         match self.bare.as_slice() {
-            [document] if self.of_kind(object::Kind::ConfigMap).next().is_none() => {
-                let text = self.sources.get(document.source)?.text.clone();
-                Some(Base { source: document.source, text })
-            }
+            [document] if self.of_kind(object::Kind::ConfigMap).next().is_none() => Some(self.base(document)),
             _ => None,
         }
+    }
+
+    /// The text of a bare queues.yaml: from the start of its file, so that places are those in the file, to the first object.
+    pub fn bare_text(&self, document: &Document) -> &str {
+        let text = self.sources.get(document.source).map_or("", |source| source.text.as_str());
+        text.get(..document.range.end).unwrap_or_default()
+    }
+
+    fn base(&self, document: &Document) -> Base {
+        Base { source: document.source, text: self.bare_text(document).to_owned() }
     }
 
     /// Notes something about a text.

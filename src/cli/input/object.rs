@@ -151,19 +151,25 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
                 }
             }
         }
-        Documents::Yaml(ranges) => {
-            for (index, range) in ranges.into_iter().enumerate() {
-                match yaml(&text, source, range) {
-                    Ok(Some(document)) if index == 0 && is_bare(&document) => {
-                        // The file is a queues.yaml: YuniKorn gets all of it, and decides itself what it reads.
-                        inputs.bare.push(Document { range: Span::new(0, text.len()), ..document });
-                        return;
-                    }
-                    Ok(Some(document)) => decode(inputs, document),
-                    Ok(None) => {}
-                    Err(diagnostic) => inputs.report(source, None, diagnostic),
+        Documents::Yaml(ranges) => collect_yaml(inputs, source, &text, &ranges),
+    }
+}
+
+fn collect_yaml(inputs: &mut Inputs, source: usize, text: &str, ranges: &[Span]) {
+    for (index, range) in ranges.iter().enumerate() {
+        match yaml(text, source, *range) {
+            Ok(Some(document)) if index == 0 && is_bare(&document) => {
+                let objects_follow = ranges.iter().skip(1).any(|range| is_object(text, *range));
+                let end = if objects_follow { range.end } else { text.len() };
+                inputs.bare.push(Document { range: Span::new(0, end), ..document });
+                if !objects_follow {
+                    // The file is a queues.yaml: YuniKorn gets all of it, and decides itself what it reads.
+                    return;
                 }
             }
+            Ok(Some(document)) => decode(inputs, document),
+            Ok(None) => {}
+            Err(diagnostic) => inputs.report(source, None, diagnostic),
         }
     }
 }
@@ -217,6 +223,17 @@ fn in_file(mut diagnostic: Diagnostic, range: Span) -> Diagnostic {
 fn is_bare(document: &Document) -> bool {
     let has = |name: &str| document.node.as_ref().is_some_and(|node| pair(node, name).is_some());
     has("partitions") && !has("kind") && !has("apiVersion")
+}
+
+/// Whether a document is meant to be an object, right or wrong.
+fn is_object(text: &str, range: Span) -> bool {
+    let part = text.get(range.start..range.end).unwrap_or_default();
+    match yaml::parse::parse(part) {
+        Ok(node) => {
+            node.is_some_and(|node| pair(&node, "kind").is_some() || pair(&node, "apiVersion").is_some())
+        }
+        Err(_) => part.lines().any(|line| line.starts_with("kind:") || line.starts_with("apiVersion:")),
+    }
 }
 
 fn decode(inputs: &mut Inputs, mut document: Document) {
@@ -451,6 +468,21 @@ mod tests {
         let inputs = read("# x\npartitions:\n  - name: default\n---\nrest\n");
         assert_eq!((inputs.bare.len(), codes(&inputs)), (1, vec![]));
         assert_eq!(inputs.bare[0].range, Span::new(0, inputs.sources[0].text.len()));
+    }
+
+    #[test]
+    fn objects_behind_a_bare_queues_yaml_are_not_lost() {
+        let tree = "# x\npartitions:\n  - name: default\n";
+        let object = "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetadata: {name: a}\n";
+        let inputs = read(&format!("{tree}---\n{object}"));
+        assert_eq!(
+            (inputs.bare.len(), labels(&inputs), codes(&inputs)),
+            (1, vec!["QueueAcl/a".to_owned()], vec![])
+        );
+        assert_eq!(inputs.bare_text(&inputs.bare[0]), tree);
+        assert_eq!(inputs.only_bare().unwrap().text, tree);
+        let broken = read(&format!("{tree}---\nkind: [\n"));
+        assert_eq!((broken.bare.len(), codes(&broken)), (1, vec![yaml::SYNTAX.number]));
     }
 
     #[test]
