@@ -1,13 +1,17 @@
 //! What goes wrong, and what the operator makes of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
+use kube::api::DynamicObject;
 use serde_json::json;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::api_server::{ApiServer, Fault, Wrong};
 use super::bed::{Bed, CONFIG, MAPS, OUTPUT, acl_path, acl_spec, cluster, condition, put_acl, text};
+use crate::operator::clock;
+use crate::operator::world::{Kind, World};
 
 /// Path of the first object of every bed.
 const PROD: &str = "/apis/queuewarden.dev/v1alpha1/queueacls/prod";
@@ -200,6 +204,41 @@ async fn nothing_is_planned_before_everything_was_read() {
     let bed = Bed::start(&api);
     assert_eq!(bed.writes_within(Duration::from_millis(500)).await, Vec::<String>::new());
     bed.until_granted("prod", "sue").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_nothing_can_be_planned_access_is_not_said_to_be_as_meant() {
+    let bed = running().await;
+    let in_sync = || bed.counted("queuewarden_config_in_sync");
+    bed.until("it is in sync", |_| in_sync() == 1).await;
+    bed.api.fault(fault(Method::GET, "/elsewhere/configmaps", usize::MAX, Wrong::Refuse(500, "down")));
+    bed.api.put(CONFIG, &json!({"spec": {"namespace": "elsewhere"}}), "kubectl");
+    bed.until("nobody knows", |_| in_sync() == 0).await;
+    bed.api.heal();
+    bed.api.put(CONFIG, &json!({"spec": {"namespace": "yunikorn"}}), "kubectl");
+    bed.until("it is in sync again", |_| in_sync() == 1).await;
+}
+
+/// The answer to a status that was written while somebody deleted the object.
+#[tokio::test(start_paused = true)]
+async fn what_is_gone_does_not_come_back_with_an_answer() {
+    let api = cluster();
+    let mut object: DynamicObject = serde_json::from_value(api.get(PROD)).unwrap();
+    // Newer than what the watch has shown: the deletion was in a list, which has the version of what it has read.
+    object.metadata.resource_version = Some("1000000".to_owned());
+    let mut world = World::start(api.client(), Arc::default());
+    has_queue_acls(&mut world, 1).await;
+    api.delete(PROD);
+    has_queue_acls(&mut world, 0).await;
+    world.learn(Kind::QueueAcl, object);
+    assert!(world.snapshot(clock::now()).unwrap().queue_acls.is_empty());
+}
+
+/// Waits until so many are known.
+async fn has_queue_acls(world: &mut World, count: usize) {
+    while world.snapshot(clock::now()).is_none_or(|snapshot| snapshot.queue_acls.len() != count) {
+        sleep(Duration::from_millis(20)).await;
+    }
 }
 
 /// An upgrade may bring the program before its definitions: access is managed without tests, and with them once they can be read.
