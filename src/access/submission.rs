@@ -334,7 +334,7 @@ fn is_denied(step: &Step) -> bool {
 }
 
 /// Whether the rule would place it after all if a queue had been made at run time. It would have the ACLs of the queue above.
-fn may_exist(tree: &Tree, step: &Step, submission: &Submission) -> bool {
+pub(super) fn may_exist(tree: &Tree, step: &Step, submission: &Submission) -> bool {
     let missing = |end: &RuleEnd| match end {
         RuleEnd::Missing { queue } => decide(tree, Right::Submit, queue, &submission.identity).allowed(),
         _ => false,

@@ -46,14 +46,18 @@ pub struct Assembled {
     pub unused: Vec<String>,
 }
 
+/// The bare queues.yaml, if there is one and no ConfigMap beside it that `YuniKorn` reads. Several are told apart by nobody.
+pub fn only_bare(inputs: &Inputs) -> Option<Base> {
+    let [document] = inputs.bare.as_slice() else { return None };
+    let spec = config(inputs, &mut Vec::new()).spec.unwrap_or_default();
+    let read = inputs.of_kind(Kind::ConfigMap).any(|object| is_here(object, &spec) && is_read(object, &spec));
+    (!read).then(|| inputs.base(document))
+}
+
 /// Puts the objects where the plan expects them. `base` takes the place of the base ConfigMap's queue tree.
 pub fn assemble(inputs: &Inputs, base: Option<Base>, now: Timestamp) -> Assembled {
     let mut findings = Vec::new();
-    let config = inputs
-        .of_kind(Kind::YuniKornConfig)
-        .find(|object| object.name == v1alpha1::SINGLETON)
-        .and_then(|object| typed(object, &mut findings))
-        .map_or_else(assumed, |object| offline(convert::yunikorn_config(&object)));
+    let config = config(inputs, &mut findings);
     let spec = config.spec.clone().unwrap_or_default();
     let maps = ConfigMaps::of(inputs, &spec, &mut findings);
     let queue_acls = inputs.of_kind(Kind::QueueAcl).filter_map(|object| typed(object, &mut findings));
@@ -81,6 +85,28 @@ pub fn assemble(inputs: &Inputs, base: Option<Base>, now: Timestamp) -> Assemble
     }
     let output = maps.written(&spec.output_config_map).cloned();
     Assembled { snapshot, output, has_tree, unused: maps.unused(&spec), spec, findings }
+}
+
+/// The settings that are given, or else those that are assumed.
+fn config(
+    inputs: &Inputs,
+    findings: &mut Vec<Finding>,
+) -> Entry<ConfigSpec, crate::plan::snapshot::ConfigMemory> {
+    inputs
+        .of_kind(Kind::YuniKornConfig)
+        .find(|object| object.name == v1alpha1::SINGLETON)
+        .and_then(|object| typed(object, findings))
+        .map_or_else(assumed, |object| offline(convert::yunikorn_config(&object)))
+}
+
+/// Whether a ConfigMap is in `YuniKorn`'s namespace. A manifest without one goes wherever it is applied.
+fn is_here(object: &Object, spec: &ConfigSpec) -> bool {
+    object.namespace.is_empty() || object.namespace == spec.namespace
+}
+
+/// Whether a ConfigMap has the name of one that is read there.
+fn is_read(object: &Object, spec: &ConfigSpec) -> bool {
+    [YUNIKORN_DEFAULTS, &spec.base_config_map, &spec.output_config_map].contains(&object.name.as_str())
 }
 
 /// The settings when no `YuniKornConfig` is given.
@@ -138,8 +164,7 @@ impl<'a> ConfigMaps<'a> {
     fn of(inputs: &'a Inputs, spec: &ConfigSpec, findings: &mut Vec<Finding>) -> Self {
         let mut maps = Self { found: Vec::new(), elsewhere: Vec::new() };
         for object in inputs.of_kind(Kind::ConfigMap) {
-            // A manifest without a namespace goes wherever it is applied.
-            if !object.namespace.is_empty() && object.namespace != spec.namespace {
+            if !is_here(object, spec) {
                 maps.elsewhere.push(object);
             } else if let Some(map) = typed::<ConfigMap>(object, findings) {
                 maps.found.push((object, config_map::state(&map)));
@@ -161,12 +186,7 @@ impl<'a> ConfigMaps<'a> {
     }
 
     fn unused(&self, spec: &ConfigSpec) -> Vec<String> {
-        let read = [YUNIKORN_DEFAULTS, &spec.base_config_map, &spec.output_config_map];
-        let here = self
-            .found
-            .iter()
-            .map(|(object, _)| *object)
-            .filter(|object| !read.contains(&object.name.as_str()));
+        let here = self.found.iter().map(|(object, _)| *object).filter(|object| !is_read(object, spec));
         here.chain(self.elsewhere.iter().copied())
             .map(|object| match object.namespace.as_str() {
                 "" => object.name.clone(),

@@ -155,9 +155,7 @@ impl InputArgs {
             recursive: self.recursive,
             except: except.map(Path::to_path_buf),
         };
-        if self.filename.iter().chain(&self.base).filter(|path| path.as_os_str() == "-").count() > 1 {
-            return Err(Failure::Usage("standard input can be read once: `-` is given twice".to_string()));
-        }
+        reads_standard_input_once(self.filename.iter().chain(&self.base))?;
         let mut inputs = Inputs::read(&request)?;
         if inputs.sources.is_empty() {
             let paths: Vec<_> = self.filename.iter().map(|path| path.display().to_string()).collect();
@@ -169,7 +167,7 @@ impl InputArgs {
         }
         let base = match &self.base {
             Some(path) => Some(inputs.add_base(source::read_one(path)?)),
-            None => inputs.only_bare(),
+            None => assemble::only_bare(&inputs),
         };
         Ok((inputs, base))
     }
@@ -229,6 +227,9 @@ pub enum Failure {
     /// A question cannot be answered, because what it is asked about is not known.
     #[error("{0}")]
     Undecided(String),
+    /// What is asked about is nothing that `YuniKorn` takes, so the answer is no.
+    #[error("{0}")]
+    Refused(String),
     /// A result cannot be written to where it should go.
     #[error("{0}")]
     Output(String),
@@ -238,6 +239,14 @@ pub enum Failure {
     /// Standard output does not take it.
     #[error("cannot write to standard output: {0}")]
     Stream(#[from] io::Error),
+}
+
+/// Refuses paths that name standard input more than once.
+fn reads_standard_input_once<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> Result<(), Failure> {
+    if paths.into_iter().filter(|path| path.as_os_str() == "-").nth(1).is_some() {
+        return Err(Failure::Usage("standard input can be read once: `-` is given twice".to_owned()));
+    }
+    Ok(())
 }
 
 /// What kubectl calls the program when it is a plugin: then `kubectl queuewarden` is how it is started.
@@ -308,7 +317,7 @@ pub fn main() -> ExitCode {
             ExitCode::from(match failure {
                 Failure::Usage(_) | Failure::Unreadable(_) => 2,
                 Failure::Undecided(_) => 3,
-                Failure::Output(_) | Failure::Operator(_) | Failure::Stream(_) => 1,
+                Failure::Refused(_) | Failure::Output(_) | Failure::Operator(_) | Failure::Stream(_) => 1,
             })
         }
     }

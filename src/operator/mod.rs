@@ -115,6 +115,8 @@ pub async fn run(options: Options) -> Result<(), Error> {
     let mut config = kube::Config::infer().await?;
     // An answer that begins and does not go on; the longest that nothing is said by one that is well is a watch of nothing.
     config.read_timeout = Some(watch::SILENCE);
+    // Counted from the request: the connection may have been idle before.
+    config.reset_reader_on_write = true;
     let client = Client::try_from(config).map_err(|error| Error::Client(Box::new(error)))?;
     let listener =
         TcpListener::bind(options.listen).await.map_err(|error| Error::Listen(options.listen, error))?;

@@ -180,8 +180,11 @@ impl Reconciler {
             // Another one writes; what is due here would be due for ever.
             self.pause.yielded();
         }
-        self.pause.told(published && !reported.failed);
-        Ok(if reported.unfinished && !reported.failed { Duration::ZERO } else { self.next(&plan) })
+        self.pause.planned(published);
+        self.pause.reported(!reported.failed);
+        // Without any success the rest would fail as well.
+        let goes_on = reported.unfinished && (!reported.failed || reported.patched);
+        Ok(if goes_on { Duration::ZERO } else { self.next(&plan) })
     }
 
     /// Writes what the plan wants; what could not be written, if that failed. What else has changed by then is written in the next run.

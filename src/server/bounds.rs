@@ -25,15 +25,17 @@ const TIME: Duration = Duration::from_secs(10);
 const READ: Duration = Duration::from_secs(2);
 /// Bytes that count as one.
 const UNIT: usize = 64 * 1024;
-/// Units of all bodies at once that say they need only one, 16 MiB; the others wait, unread.
-const SHORT: usize = 256;
+/// Units of all bodies at once that say they need only one, 8 MiB for each group of doors: those that take long to answer keep nobody out
+/// of the others. More of them wait, unread.
+const SHORT: usize = 128;
 /// Units of all longer bodies at once and of those that do not say how long they are, 16 MiB.
 const LONG: usize = 256;
+/// As long these wait unread. What their connection has taken in of them until then is room that others on it need, which have [`READ`].
+const TURN: Duration = Duration::from_secs(1);
 
 /// What requests share.
 #[derive(Debug)]
 pub struct Bounds {
-    short: Semaphore,
     long: Semaphore,
     health: Arc<Health>,
 }
@@ -41,28 +43,25 @@ pub struct Bounds {
 impl Bounds {
     /// Where nothing is under way.
     pub fn new(health: &Arc<Health>) -> Arc<Self> {
-        Arc::new(Self {
-            short: Semaphore::new(SHORT),
-            long: Semaphore::new(LONG),
-            health: Arc::clone(health),
-        })
+        Arc::new(Self { long: Semaphore::new(LONG), health: Arc::clone(health) })
     }
 
-    /// Bounds every route; a body may have `limit` bytes, [`BODY`] at most.
+    /// Bounds every route of a group of doors; a body may have `limit` bytes, [`BODY`] at most.
     pub fn bound<S>(self: &Arc<Self>, router: Router<S>, limit: usize) -> Router<S>
     where
         S: Clone + Send + Sync + 'static,
     {
         let limit = limit.min(BODY);
-        let bound = Bound { bounds: Arc::clone(self), limit };
+        let bound = Bound { bounds: Arc::clone(self), short: Arc::new(Semaphore::new(SHORT)), limit };
         router.layer(DefaultBodyLimit::max(limit)).layer(from_fn_with_state(bound, bounded))
     }
 }
 
-/// What holds for a route.
+/// What holds for a group of doors.
 #[derive(Debug, Clone)]
 struct Bound {
     bounds: Arc<Bounds>,
+    short: Arc<Semaphore>,
     /// Bytes of one body.
     limit: usize,
 }
@@ -108,12 +107,14 @@ impl Bound {
         if let Some(length) = said.filter(|length| *length > self.limit) {
             return Err(too_large(length, self.limit));
         }
-        let short = said.is_some_and(|length| length <= UNIT);
-        let units = if short { &self.bounds.short } else { &self.bounds.long };
         let most = said.unwrap_or(self.limit);
-        let number = u32::try_from(most.div_ceil(UNIT).max(1)).unwrap_or(u32::MAX);
-        // Never closed; were it, the request would be answered all the same.
-        let units = units.acquire_many(number).await.ok();
+        // Never closed; were they, the request would be answered all the same.
+        let units = if said.is_some_and(|length| length <= UNIT) {
+            self.short.acquire().await.ok()
+        } else {
+            let number = u32::try_from(most.div_ceil(UNIT).max(1)).unwrap_or(u32::MAX);
+            timeout(TURN, self.bounds.long.acquire_many(number)).await.map_err(|_| crowded())?.ok()
+        };
         let mut unread = Request::new(body);
         DefaultBodyLimit::max(most).apply(&mut unread);
         let body = timeout(READ, Bytes::from_request(unread, &())).await;
@@ -125,6 +126,12 @@ impl Bound {
 fn late(what: &str, time: Duration) -> Refusal {
     let message = format!("{what} within {} s", time.as_secs());
     Refusal { code: StatusCode::REQUEST_TIMEOUT, reason: "Timeout", message }
+}
+
+/// API servers ask an authorizer again after a status from 500 on, and would only add to it.
+fn crowded() -> Refusal {
+    let message = "other long bodies are being read: try again".to_owned();
+    Refusal { code: StatusCode::TOO_MANY_REQUESTS, reason: "TooManyRequests", message }
 }
 
 fn too_large(length: usize, limit: usize) -> Refusal {
@@ -222,12 +229,29 @@ mod tests {
                 assert_eq!(read, (200, body.len().to_string()));
             }
             assert_eq!(begin.elapsed(), Duration::ZERO);
-            for (code, body) in silent.await {
-                assert!(code == 408 && body.contains("the body was not sent within 2 s"), "{body}");
-            }
-            // The second half had to wait for the units of the first.
-            assert_eq!(begin.elapsed(), READ * 2);
+            let answers = silent.await;
+            let of = |code| answers.iter().filter(move |answer| answer.0 == code);
+            assert!(
+                of(408).all(|(_, body)| body.contains("the body was not sent within 2 s")),
+                "{answers:?}"
+            );
+            assert!(of(429).all(|(_, body)| body.contains("try again")), "{answers:?}");
+            assert_eq!((of(408).count(), of(429).count()), (4, 4), "there are units for half of them");
+            assert_eq!(begin.elapsed(), READ);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_crowd_at_some_doors_keeps_nobody_out_of_the_others() {
+        let (router, _) = doors();
+        let begin = Instant::now();
+        let silent = (0..=SHORT).map(|_| ask(&router, sent("/read", Body::new(Silent(Some(1))))));
+        let mut silent = Box::pin(join_all(silent));
+        assert!(futures::poll!(&mut silent).is_pending());
+        assert_eq!(ask(&router, sent("/little", Body::from("short"))).await, (200, "5".to_owned()));
+        assert_eq!(begin.elapsed(), Duration::ZERO);
+        assert!(silent.await.iter().all(|answer| answer.0 == 408));
+        assert_eq!(begin.elapsed(), READ * 2, "one had to wait for the unit of another");
     }
 
     #[tokio::test(start_paused = true)]

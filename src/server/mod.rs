@@ -107,12 +107,14 @@ impl Doors {
 /// All doors.
 pub fn router(doors: Doors) -> Router {
     let bounds = Bounds::new(&doors.health);
-    let router: Router<Doors> = Router::new().route("/readyz", get(ready)).merge(validating::router());
+    let router: Router<Doors> = Router::new().route("/readyz", get(ready));
     let router = router.merge(submission::router()).merge(user_info::router());
     // The last one's bounds hold for paths that are nobody's, too.
     bounds
         .bound(served::router(), served::MAX_BODY)
         .merge(bounds.bound(authorize::router(), authorize::MAX_BODY))
+        // What is validated is planned, which takes long.
+        .merge(bounds.bound(validating::router(), bounds::BODY))
         .merge(bounds.bound(router, bounds::BODY))
         .with_state(doors)
 }

@@ -116,12 +116,19 @@ impl Diagnostic {
     }
 }
 
+/// As many characters of the user's input are shown.
+const MOST_SHOWN: usize = 80;
+
+/// Whether [`quoted`] cuts it, so that nobody can write what is shown.
+pub fn is_cut(text: &str) -> bool {
+    text.chars().nth(MOST_SHOWN).is_some()
+}
+
 /// The user's input as messages show it: in backticks, what cannot be seen escaped, and cut where it is longer than a line.
 pub fn quoted(text: &str) -> String {
-    const MOST: usize = 80;
     let mut shown = String::from("`");
-    text.chars().take(MOST).for_each(|c| show(&mut shown, c));
-    shown.push_str(if text.chars().nth(MOST).is_some() { "…`" } else { "`" });
+    text.chars().take(MOST_SHOWN).for_each(|c| show(&mut shown, c));
+    shown.push_str(if is_cut(text) { "…`" } else { "`" });
     shown
 }
 

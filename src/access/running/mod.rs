@@ -17,6 +17,7 @@ use jiff::Timestamp;
 
 use super::placement::{Naming, Outcome, Placement, RuleName, RuleStep, Workload, place};
 use super::review::{Application, Found};
+use super::submission::may_exist;
 use super::tree::Tree;
 use crate::model::admission;
 use crate::model::admission::user_info::{Source, Submitter};
@@ -144,9 +145,10 @@ fn rules(pod: &Pod, spark: &[(String, String)]) -> Rules {
 /// The queue: where the rules place the pod now, as far as they do not go by annotations of the namespace.
 fn queue_of(pod: &Pod, submitter: &Submitter, scheduler: Scheduler<'_>) -> Result<String, String> {
     let claim = Claim::new(&submitter.user, &submitter.groups);
-    let placement = match identify(claim, scheduler.resolver, scheduler.version) {
-        Ok(identity) => placed(pod, identity, scheduler.tree),
-        Err(refusal) => Placement::rejected(refusal.to_string()),
+    let tree = scheduler.tree;
+    let (placement, elsewhere) = match identify(claim, scheduler.resolver, scheduler.version) {
+        Ok(identity) => placed(pod, identity, tree),
+        Err(refusal) => (Placement::rejected(refusal.to_string()), false),
     };
     let why = match placement.outcome {
         Outcome::Placed { queue } if placement.steps.iter().any(|step| by_namespace(&step.rule)) => {
@@ -155,19 +157,27 @@ fn queue_of(pod: &Pod, submitter: &Submitter, scheduler: Scheduler<'_>) -> Resul
                 quoted(&pod.workload.namespace)
             ));
         }
+        Outcome::Placed { queue } if elsewhere => {
+            return Err(format!(
+                "it may be in {queue}, but also in one that was made at run time, which nobody has asked for"
+            ));
+        }
         Outcome::Placed { queue } => return Ok(queue),
         Outcome::Rejected { message } => message,
         Outcome::Undecided { reason } => reason,
         Outcome::Crashes { queue } => format!("YuniKorn crashes over queue {queue}"),
     };
-    before(pod, scheduler.tree)
-        .ok_or_else(|| format!("the queue of its pod {} is not known: {why}", quoted(&pod.name)))
+    before(pod, tree).ok_or_else(|| format!("the queue of its pod {} is not known: {why}", quoted(&pod.name)))
 }
 
-/// Where the rules place it as if it had just been submitted: that it runs already would only send it to the recovery queue.
-fn placed(pod: &Pod, identity: Identity, tree: &Tree) -> Placement {
+/// Where the rules place it as if it had just been submitted: that it runs already would only send it to the recovery queue. And whether a
+/// rule would have placed it elsewhere before that if a queue had been made at run time.
+fn placed(pod: &Pod, identity: Identity, tree: &Tree) -> (Placement, bool) {
     let workload = Workload { node_name: String::new(), ..pod.workload.clone() };
-    place(tree, &workload.submission(identity, Naming::default()))
+    let submission = workload.submission(identity, Naming::default());
+    let placement = place(tree, &submission);
+    let elsewhere = placement.steps.iter().any(|step| may_exist(tree, step, &submission));
+    (placement, elsewhere)
 }
 
 /// Where a pod that the rules place nowhere now runs since before: in the queue that it asks for by its full path, where no rule goes by

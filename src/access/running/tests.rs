@@ -98,6 +98,8 @@ fn queue_under(rules: &[&str], asked: &str) -> Result<String, String> {
         ("root.dev", "sue", ""),
         ("root.sue", "sue", ""),
         ("root.closed", "", ""),
+        ("root.open", "sue", ""),
+        ("root.open.a", "", ""),
     ]);
     let head = "  - name: default\n";
     let rules = if rules.is_empty() { rules } else { format!("    placementrules:\n{rules}") };
@@ -159,6 +161,16 @@ fn a_pod_that_is_placed_nowhere_now_is_where_it_asks_to_be_if_nothing_else_count
         let why = queue_under(rules, "root.closed").unwrap_err();
         assert!(why.contains("the queue of its pod `a` is not known"), "{rules:?}: {why}");
     }
+}
+
+/// Queues that rules have made are in nobody's configuration, and have the ACLs of those above.
+#[test]
+fn where_a_queue_that_was_made_at_run_time_would_be_taken_first_no_queue_is_told() {
+    const TO_PROD: &str = "{name: fixed, value: root.prod}";
+    let why = queue_under(&["{name: provided}", TO_PROD], "root.open.made").unwrap_err();
+    assert!(why.contains("may be in root.prod") && why.contains("made at run time"), "{why}");
+    // Nobody may submit to what would be made there.
+    assert_eq!(queue_under(&["{name: provided}", TO_PROD], "root.closed.made").as_deref(), Ok("root.prod"));
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::ask::output::{self, AnswerFormat};
 use super::ask::{SourceArgs, question};
 use super::console::Console;
 use super::input::source;
-use super::{Exit, Failure, report};
+use super::{Exit, Failure, reads_standard_input_once, report};
 use crate::access::application::{self, Question, Verb};
 use crate::api::answer::Answers;
 use crate::model::application::properties;
@@ -241,11 +241,7 @@ impl<'a> Asking<'a> {
 
     fn reads_standard_input_once(self) -> Result<(), Failure> {
         let SourceArgs { filename, base, .. } = self.source;
-        let paths = filename.iter().chain(base).chain(&self.application.file);
-        if paths.filter(|path| path.as_os_str() == "-").nth(1).is_some() {
-            return Err(Failure::Usage("standard input can be read once: `-` is given twice".to_owned()));
-        }
-        Ok(())
+        reads_standard_input_once(filename.iter().chain(base).chain(&self.application.file))
     }
 
     fn verb(self) -> Result<Verb<'a>, Failure> {

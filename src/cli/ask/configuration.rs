@@ -109,11 +109,13 @@ impl Configuration {
             let names: Vec<&str> = self.trees.iter().map(Tree::partition).collect();
             let near = nearest(names.iter().copied(), partition);
             let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            Failure::Undecided(format!(
-                "{} has no partition `{partition}`, only `{}`{hint}",
-                self.text.name,
-                names.join("`, `")
-            ))
+            let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            let only = if names.is_empty() {
+                "none at all".to_owned()
+            } else {
+                format!("only {}", names.join(", "))
+            };
+            Failure::Undecided(format!("{} has no partition `{partition}`, {only}{hint}", self.text.name))
         })
     }
 

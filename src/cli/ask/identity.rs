@@ -4,7 +4,9 @@ use super::Asked;
 use super::groups::GroupsArgs;
 use crate::cli::Failure;
 use crate::cli::console::Console;
-use crate::model::identity::{GroupResolver as _, Identity, Resolution, ResolverKind};
+use crate::model::identity::{Claim, Identity, Refusal, ResolverKind, identify};
+use crate::model::version::Version;
+use crate::text::diag::quoted;
 
 /// Whom a question is asked about.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -27,16 +29,17 @@ impl IdentityArgs {
     /// When nobody is named and there is no cluster that would say who asks, no such user can be, or the groups cannot be known.
     pub fn resolve(&self, asked: &Asked, console: Console) -> Result<Identity, Failure> {
         let claimed = self.claimed(asked)?;
-        if self.user.is_none() || !claimed.groups.is_empty() {
+        if self.user.is_none() && claimed.groups.is_empty() {
             return Ok(claimed);
         }
-        match self
-            .source
-            .resolver(ResolverKind::in_force(&asked.configuration.config), console)?
-            .resolve(&claimed.user)
-        {
-            Resolution::Groups(groups) => Ok(Identity { groups, ..claimed }),
-            Resolution::Failed(why) | Resolution::Undecided(why) => Err(unresolved(&why)),
+        let resolver = self.source.resolver(ResolverKind::in_force(&asked.configuration.config), console)?;
+        match identify(Claim::new(&claimed.user, &claimed.groups), &resolver, Version::default()) {
+            Ok(identity) => Ok(identity),
+            Err(Refusal::Unresolved(why) | Refusal::Undecided(why)) => Err(unresolved(&why)),
+            Err(refusal) => {
+                let user = quoted(&claimed.user);
+                Err(Failure::Refused(format!("YuniKorn takes nothing from user {user}: {refusal}")))
+            }
         }
     }
 

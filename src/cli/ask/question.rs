@@ -85,11 +85,16 @@ pub fn unknown(tree: &Tree, asked: &str) -> Option<String> {
     let Located::Below(id) = tree.locate(asked) else {
         return None;
     };
-    let decides = tree.node(id)?.path.as_str();
+    let node = tree.node(id)?;
+    let decides = node.path.as_str();
     let near =
         nearest(tree.queues().map(|(_, node)| node.path.as_str()), asked).filter(|near| *near != decides);
     let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-    Some(format!("{asked} is not configured: {decides} decides for queues made below it{hint}"))
+    Some(if node.is_leaf {
+        format!("{asked} is not configured, and cannot be made: {decides} is a leaf{hint}")
+    } else {
+        format!("{asked} is not configured: {decides} decides for queues made below it{hint}")
+    })
 }
 
 /// What to know about a yes for a queue in which no application runs: the right is there, and of use only below it.
@@ -115,6 +120,19 @@ mod tests {
             let error = verb(wrong).unwrap_err();
             assert!(error.ends_with(meant), "{error}");
         }
+    }
+
+    #[test]
+    fn no_queue_is_made_below_a_leaf() {
+        let tree =
+            crate::access::testing::tree(&[("root", "", ""), ("root.a", "", ""), ("root.a.b", "", "")]);
+        let told = |asked| unknown(&tree, asked).unwrap();
+        assert!(told("root.a.new").starts_with("root.a.new is not configured: root.a decides"));
+        assert!(
+            told("root.a.b.new")
+                .starts_with("root.a.b.new is not configured, and cannot be made: root.a.b is a leaf")
+        );
+        assert_eq!(unknown(&tree, "root.a.b"), None);
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub fn sort(findings: &mut Vec<Finding>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::assemble::assemble;
+    use crate::cli::assemble::{assemble, only_bare};
     use crate::cli::input::source::Source;
     use crate::cli::{findings, statuses};
     use crate::plan::simulate::settle;
@@ -87,7 +87,7 @@ mod tests {
         fn every_text_is_answered(text in any_text()) {
             let source = Source { name: "x.yaml".into(), file_name: "x.yaml".into(), text };
             let inputs = Inputs::of(vec![source]);
-            let base = inputs.only_bare();
+            let base = only_bare(&inputs);
             let assembled = assemble(&inputs, base, jiff::Timestamp::UNIX_EPOCH);
             let mut found: Vec<Finding> = inputs.findings.iter().chain(&assembled.findings).cloned().collect();
             found.extend(each(&inputs));

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::cli::Failure;
 use crate::cli::codes;
 use crate::cli::input::source::{self, Source};
+use crate::cli::{Failure, reads_standard_input_once};
 use crate::import::names::Names;
 use crate::import::{Finding, NameMap};
 use crate::text::diag::{Code, Severity};
@@ -54,9 +54,7 @@ impl Accepted {
 
 /// The files to import from; `-` among them once.
 pub(super) fn texts<'a>(paths: impl Iterator<Item = &'a PathBuf> + Clone) -> Result<Vec<Source>, Failure> {
-    if paths.clone().filter(|path| path.as_os_str() == "-").nth(1).is_some() {
-        return Err(Failure::Usage("standard input can be read once: `-` is given twice".to_owned()));
-    }
+    reads_standard_input_once(paths.clone())?;
     paths.map(|path| source::read_one(path).map_err(Failure::from)).collect()
 }
 

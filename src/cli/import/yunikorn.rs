@@ -11,6 +11,7 @@ use super::manifests::{self, Granted};
 use super::way::Way;
 use crate::access::diff::{Direction, between};
 use crate::access::tree::{Grants, Origin, Tree};
+use crate::api::answer::Texts;
 use crate::api::v1alpha1::{BaseAcl, SINGLETON};
 use crate::api::{API_VERSION, convert};
 use crate::cli::ask::SourceArgs;
@@ -56,6 +57,12 @@ enum Opened {
 pub(super) fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let opened = args.open(console)?;
     let before = opened.configuration(args, console)?;
+    if before.trees().is_empty() {
+        return Err(Failure::Undecided(format!(
+            "{} has no partition: there is nothing to import",
+            before.name()
+        )));
+    }
     let granted: Vec<Granted> = before.trees().iter().flat_map(inline).collect();
     let queue_acls = manifests::queue_acls(&granted);
     let merged = opened.merged(args)?;

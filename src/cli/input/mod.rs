@@ -101,21 +101,14 @@ impl Inputs {
         Base { source: index, text }
     }
 
-    /// The bare queues.yaml, if there is one and no ConfigMap beside it could be the base. Several are told apart by nobody.
-    pub fn only_bare(&self) -> Option<Base> {
-        match self.bare.as_slice() {
-            [document] if self.of_kind(object::Kind::ConfigMap).next().is_none() => Some(self.base(document)),
-            _ => None,
-        }
-    }
-
     /// The text of a bare queues.yaml: from the start of its file, so that places are those in the file, to the first object.
     pub fn bare_text(&self, document: &Document) -> &str {
         let text = self.sources.get(document.source).map_or("", |source| source.text.as_str());
         text.get(..document.range.end).unwrap_or_default()
     }
 
-    fn base(&self, document: &Document) -> Base {
+    /// A bare queues.yaml as the base.
+    pub fn base(&self, document: &Document) -> Base {
         Base { source: document.source, text: self.bare_text(document).to_owned() }
     }
 

@@ -144,8 +144,12 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
     };
     match split(&text) {
         Documents::Json(ranges) => {
+            let alone = ranges.len() == 1;
             for range in ranges {
                 match json(&text, source, range) {
+                    Ok(document) if alone && is_bare(&document) => {
+                        inputs.bare.push(Document { range: Span::new(0, text.len()), ..document });
+                    }
                     Ok(document) => sort(inputs, document),
                     Err(diagnostic) => inputs.report(source, None, diagnostic),
                 }
@@ -313,7 +317,7 @@ fn no_object(inputs: &mut Inputs, document: &Document) {
         return;
     }
     let message = "this is no Kubernetes object: it has no `apiVersion` and `kind`";
-    let help = "a bare queues.yaml starts with `partitions:`; everything else needs both fields";
+    let help = "a queues.yaml by itself begins with `partitions:`, and comes first in its file; everything else needs both fields";
     let span = document.place(&[]);
     inputs.report(document.source, None, Diagnostic::error(NOT_AN_OBJECT, message).at(span).help(help));
 }
@@ -468,6 +472,10 @@ mod tests {
         let inputs = read("# x\npartitions:\n  - name: default\n---\nrest\n");
         assert_eq!((inputs.bare.len(), codes(&inputs)), (1, vec![]));
         assert_eq!(inputs.bare[0].range, Span::new(0, inputs.sources[0].text.len()));
+        let json = "\n{\"partitions\": [{\"name\": \"default\"}]}\n";
+        let inputs = read(json);
+        assert_eq!((inputs.bare.len(), codes(&inputs)), (1, vec![]));
+        assert_eq!(inputs.bare_text(&inputs.bare[0]), json);
     }
 
     #[test]
@@ -480,7 +488,7 @@ mod tests {
             (1, vec!["QueueAcl/a".to_owned()], vec![])
         );
         assert_eq!(inputs.bare_text(&inputs.bare[0]), tree);
-        assert_eq!(inputs.only_bare().unwrap().text, tree);
+        assert_eq!(inputs.base(&inputs.bare[0]).text, tree);
         let broken = read(&format!("{tree}---\nkind: [\n"));
         assert_eq!((broken.bare.len(), codes(&broken)), (1, vec![yaml::SYNTAX.number]));
     }

@@ -15,7 +15,7 @@ use super::ask::identity::IdentityArgs;
 use super::ask::output::AnswerFormat;
 use super::ask::{Asked, SourceArgs};
 use super::console::Console;
-use super::{Exit, Failure};
+use super::{Exit, Failure, reads_standard_input_once};
 use crate::access::placement::{Live, Naming, Outcome, Placement, Placer, Workload};
 use crate::api::answer::Answers;
 use answer::Asking;
@@ -47,6 +47,8 @@ pub struct Args {
 /// # Errors
 /// When the question cannot be decided, or nobody takes the output.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let SourceArgs { filename, base, .. } = &args.source;
+    reads_standard_input_once(filename.iter().chain(base).chain(args.workload.file()))?;
     let mut workload = args.workload.read(console)?;
     let asked = args.source.open(console)?;
     annotate(&mut workload, &asked, console);

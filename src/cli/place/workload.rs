@@ -58,6 +58,11 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 impl WorkloadArgs {
+    /// The manifest with the pod, if there is one.
+    pub fn file(&self) -> Option<&PathBuf> {
+        self.workload.as_ref()
+    }
+
     /// The pod.
     ///
     /// # Errors

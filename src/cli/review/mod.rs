@@ -16,6 +16,7 @@ use jiff::Timestamp;
 
 use super::ask::files::Given;
 use super::ask::identity::IdentityArgs;
+use super::assemble::only_bare;
 use super::console::Console;
 use super::findings::plural;
 use super::input::Inputs;
@@ -116,7 +117,7 @@ impl Args {
         let mut inputs = Inputs::of(sources);
         let base = match &self.base {
             Some(path) => Some(inputs.add_base(source::read_one(path)?)),
-            None => inputs.only_bare(),
+            None => only_bare(&inputs),
         };
         Knowledge::of(&Given::of(inputs, base, self.now, console)?, console).map(Some)
     }

@@ -9,13 +9,13 @@ use crate::text::diag::{Code, Diagnostic, Span, quoted};
 
 /// The two lists of an ACL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum List {
+pub(in crate::model) enum List {
     Users,
     Groups,
 }
 
 impl List {
-    pub(super) fn accepts(self, name: &str) -> bool {
+    pub(in crate::model) fn accepts(self, name: &str) -> bool {
         match self {
             Self::Users => user_name_ok(name),
             Self::Groups => group_name_ok(name),
@@ -37,9 +37,37 @@ impl List {
     }
 }
 
+/// How the names are written. A help has to say what to write there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::model) enum Form {
+    /// In one text: users, a blank, groups.
+    Text,
+    /// Each an entry of `users` or `groups` in an object of ours, which has no commas and no blank.
+    Entries,
+}
+
+impl Form {
+    fn choose(self, text: &'static str, entries: &'static str) -> &'static str {
+        match self {
+            Self::Text => text,
+            Self::Entries => entries,
+        }
+    }
+
+    /// What grants everyone.
+    fn everyone(self) -> &'static str {
+        self.choose("`*`", "`everyone: true`")
+    }
+
+    /// What tells one name from the next.
+    fn separate(self, text: &'static str) -> &'static str {
+        self.choose(text, "put each name in an entry of its own")
+    }
+}
+
 impl Acl {
     /// The ACL of these users and groups, or what is wrong with each name that `YuniKorn` would drop (errors, without places,
-    /// as the names are not in one text). Duplicates are one; no names at all is nobody.
+    /// as the names are not in one text; their helps are for entries of an object). Duplicates are one; no names at all is nobody.
     ///
     /// # Errors
     /// One diagnostic for each such name, of [`codes::DROPS`] or [`codes::EMPTY_ELEMENT`].
@@ -47,7 +75,7 @@ impl Acl {
         let users: Vec<&str> = users.iter().map(AsRef::as_ref).collect();
         let groups: Vec<&str> = groups.iter().map(AsRef::as_ref).collect();
         let refused = |list: List, name: &str| {
-            let why = why_dropped(list, name);
+            let why = why_dropped(list, Form::Entries, name);
             Diagnostic::error(why.code, why.message).help(why.help.unwrap_or_default())
         };
         let wrong: Vec<Diagnostic> = [(List::Users, &users), (List::Groups, &groups)]
@@ -68,8 +96,9 @@ impl Acl {
 }
 
 /// What to say about `name`, which `list` does not accept. The span is relative to the name.
-pub(super) fn why_dropped(list: List, name: &str) -> Diagnostic {
-    let reason = RULES.iter().find_map(|rule| rule(list, name)).unwrap_or_else(|| invalid(list, name));
+pub(in crate::model) fn why_dropped(list: List, form: Form, name: &str) -> Diagnostic {
+    let reason = RULES.iter().find_map(|rule| rule(list, form, name));
+    let reason = reason.unwrap_or_else(|| invalid(list, form, name));
     let message = format!(
         "the {} {} is dropped, for it does not match `{}`: {}",
         list.noun(),
@@ -94,7 +123,7 @@ impl Reason {
     }
 }
 
-type Rule = fn(List, &str) -> Option<Reason>;
+type Rule = fn(List, Form, &str) -> Option<Reason>;
 
 /// From the most to the least particular.
 const RULES: &[Rule] = &[
@@ -123,16 +152,19 @@ fn find(name: &str, wrong: impl Fn(char) -> bool) -> Option<(Span, char)> {
     name.char_indices().find(|(_, c)| wrong(*c)).map(|(at, c)| (Span::new(at, at + c.len_utf8()), c))
 }
 
-fn empty(_: List, name: &str) -> Option<Reason> {
+fn empty(_: List, _: Form, name: &str) -> Option<Reason> {
     name.is_empty().then(|| {
         Reason::new(codes::EMPTY_ELEMENT, whole(name), "it is empty", "write a name, or remove the entry")
     })
 }
 
-fn odd_blank(_: List, name: &str) -> Option<Reason> {
+fn odd_blank(_: List, form: Form, name: &str) -> Option<Reason> {
     let (place, blank) = find(name, char::is_whitespace)?;
     let why = format!("{} is part of the name and separates nothing", blank_name(blank));
-    let help = "write the ACL on one line: commas between names, one blank (U+0020) between users and groups";
+    let help = form.choose(
+        "write the ACL on one line: commas between names, one blank (U+0020) between users and groups",
+        "put each name in an entry of its own, without blanks",
+    );
     Some(Reason::new(codes::ODD_BLANK, place, why, help))
 }
 
@@ -153,33 +185,37 @@ pub(super) fn is_quote(c: char) -> bool {
     matches!(c, '"' | '\'' | '`' | '\u{2018}'..='\u{201f}' | '\u{ab}' | '\u{bb}')
 }
 
-fn quotes(_: List, name: &str) -> Option<Reason> {
+fn quotes(list: List, form: Form, name: &str) -> Option<Reason> {
     // Quotes of a word processor whose bytes were read in a wrong encoding are any characters but ASCII's.
     let foreign = |c: char| !c.is_ascii();
     let garbled = name.starts_with(foreign) && name.ends_with(foreign) && name.trim_matches(foreign) == "*";
     let (place, _) = find(name, |c| is_quote(c) || (garbled && foreign(c)))?;
     let bare = if garbled { "*" } else { name.trim_matches(is_quote) };
-    let help = if bare.contains(is_quote) {
-        "no name can have a quote: write the plain name, or grant a group with one".to_owned()
-    } else {
-        format!("quote the whole ACL once, in YAML: {} without quotes inside", quoted(bare))
+    let help = match form {
+        _ if bare.contains(is_quote) => {
+            "no name can have a quote: write the plain name, or grant a group with one".to_owned()
+        }
+        Form::Text => format!("quote the whole ACL once, in YAML: {} without quotes inside", quoted(bare)),
+        Form::Entries if bare == "*" => format!("for everyone write {}", form.everyone()),
+        Form::Entries if list.accepts(bare) => format!("write {} without quotes inside", quoted(bare)),
+        Form::Entries => "put each name in an entry of its own, without quotes inside".to_owned(),
     };
     Some(Reason::new(codes::QUOTES, place, "quotes inside the text are part of the name", help))
 }
 
-fn wildcard(_: List, name: &str) -> Option<Reason> {
+fn wildcard(_: List, form: Form, name: &str) -> Option<Reason> {
     (name == "*").then(|| {
-        let help = "for everyone write `*` and nothing else; else leave it out";
-        Reason::new(
-            codes::WILDCARD_IN_LIST,
-            whole(name),
-            "`*` is the wildcard only when it stands alone",
-            help,
-        )
+        let why =
+            form.choose("`*` is the wildcard only when it stands alone", "in a list of names `*` is no wildcard");
+        let help = form.choose(
+            "for everyone write `*` and nothing else; else leave it out",
+            "for everyone write `everyone: true` instead of the lists; else leave it out",
+        );
+        Reason::new(codes::WILDCARD_IN_LIST, whole(name), why, help)
     })
 }
 
-fn pattern(_: List, name: &str) -> Option<Reason> {
+fn pattern(_: List, _: Form, name: &str) -> Option<Reason> {
     let anchored = name.starts_with('^') && name.ends_with('$');
     (anchored || name.contains(['*', '?'])).then(|| {
         let help = "write each name, or grant a group";
@@ -187,7 +223,7 @@ fn pattern(_: List, name: &str) -> Option<Reason> {
     })
 }
 
-fn ldap_dn(list: List, name: &str) -> Option<Reason> {
+fn ldap_dn(list: List, form: Form, name: &str) -> Option<Reason> {
     name.contains('=').then(|| {
         let plain = name.rsplit('=').next().unwrap_or_default();
         let help = if list.accepts(plain) {
@@ -195,35 +231,37 @@ fn ldap_dn(list: List, name: &str) -> Option<Reason> {
         } else {
             "write the plain name".to_owned()
         };
-        Reason::new(
-            codes::LDAP_DN,
-            whole(name),
+        let why = form.choose(
             "distinguished names are cut at their commas and not understood",
-            help,
-        )
+            "distinguished names are not understood",
+        );
+        Reason::new(codes::LDAP_DN, whole(name), why, help)
     })
 }
 
-fn service_account(_: List, name: &str) -> Option<Reason> {
+fn service_account(_: List, form: Form, name: &str) -> Option<Reason> {
     name.starts_with("system:serviceaccount:").then(|| {
-        let help = "let the pods carry a plain user or group in `yunikorn.apache.org/user.info` (an AdmissionPolicy's \
-                    externalUsers decide who may set it) and grant that, or grant `*` on a queue of its own";
+        let help = format!(
+            "let the pods carry a plain user or group in `yunikorn.apache.org/user.info` (an AdmissionPolicy's \
+             externalUsers decide who may set it) and grant that, or grant {} on a queue of its own",
+            form.everyone()
+        );
         Reason::new(codes::SERVICE_ACCOUNT, whole(name), "service accounts cannot be granted by name", help)
     })
 }
 
-fn system_name(_: List, name: &str) -> Option<Reason> {
+fn system_name(_: List, form: Form, name: &str) -> Option<Reason> {
     name.starts_with("system:").then(|| {
         let help = if name == "system:authenticated" || name == "system:serviceaccounts" {
-            "for everyone write `*`; else grant a group of the identity provider"
+            format!("for everyone write {}; else grant a group of the identity provider", form.everyone())
         } else {
-            "grant a plain user, or a group of the identity provider"
+            "grant a plain user, or a group of the identity provider".to_owned()
         };
         Reason::new(codes::SYSTEM_NAME, whole(name), "Kubernetes' own names cannot be granted", help)
     })
 }
 
-fn prefix(_: List, name: &str) -> Option<Reason> {
+fn prefix(_: List, form: Form, name: &str) -> Option<Reason> {
     const WORDS: [&str; 6] = ["user", "users", "u", "group", "groups", "g"];
     let (kind, bare) = match name.split_once(':') {
         Some((word, bare)) if WORDS.iter().any(|known| word.eq_ignore_ascii_case(known)) => (word, bare),
@@ -232,18 +270,21 @@ fn prefix(_: List, name: &str) -> Option<Reason> {
     };
     user_name_ok(bare).then(|| {
         let place = Span::new(0, name.len() - bare.len());
+        let to_groups = form.choose("behind the blank", "under `groups`");
         let help = if kind.starts_with(['u', 'U']) {
-            format!("write {} before the blank", quoted(bare))
-        } else if group_name_ok(bare) {
-            format!("write {} behind the blank: \" {bare}\"", quoted(bare))
+            format!("write {} {}", quoted(bare), form.choose("before the blank", "under `users`"))
+        } else if !group_name_ok(bare) {
+            format!("groups stand {to_groups}, and need names of the form {GROUP_NAME}")
+        } else if form == Form::Text {
+            format!("write {} {to_groups}: \" {bare}\"", quoted(bare))
         } else {
-            format!("groups stand behind the blank, and need names of the form {GROUP_NAME}")
+            format!("write {} {to_groups}", quoted(bare))
         };
         Reason::new(codes::PREFIX, place, "the place tells users from groups, not a prefix", help)
     })
 }
 
-fn deny(_: List, name: &str) -> Option<Reason> {
+fn deny(_: List, _: Form, name: &str) -> Option<Reason> {
     let denied = name
         .strip_prefix(['!', '-', '^', '~'])
         .or_else(|| name.strip_prefix("deny:"))
@@ -257,12 +298,16 @@ fn deny(_: List, name: &str) -> Option<Reason> {
     Some(Reason::new(codes::DENY, place, "there is no deny, an ACL only grants", help))
 }
 
-fn non_ascii(_: List, name: &str) -> Option<Reason> {
+fn non_ascii(_: List, form: Form, name: &str) -> Option<Reason> {
     let (place, c) = find(name, |c| !c.is_ascii())?;
     let why = format!("{} (U+{:04X}) is not ASCII", quoted(&c.to_string()), u32::from(c));
     let help = match c {
-        '\u{ff0c}' | '\u{3001}' | '\u{60c}' | '\u{ff1b}' => "separate names with the comma `,` (U+002C)",
-        '\u{ff0a}' | '\u{2217}' | '\u{fe61}' => "the wildcard is `*` (U+002A)",
+        '\u{ff0c}' | '\u{3001}' | '\u{60c}' | '\u{ff1b}' => {
+            form.separate("separate names with the comma `,` (U+002C)")
+        }
+        '\u{ff0a}' | '\u{2217}' | '\u{fe61}' => {
+            form.choose("the wildcard is `*` (U+002A)", "for everyone write `everyone: true`")
+        }
         '\u{2010}'..='\u{2015}' | '\u{2212}' => "if a hyphen is meant, write `-` (U+002D)",
         _ if is_invisible(c) => "remove this character, which cannot be seen",
         _ => "grant a group with a plain name",
@@ -276,18 +321,18 @@ fn is_invisible(c: char) -> bool {
         || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-fn user_as_group(list: List, name: &str) -> Option<Reason> {
+fn user_as_group(list: List, form: Form, name: &str) -> Option<Reason> {
     (list == List::Groups && user_name_ok(name)).then(|| {
         let (place, c) = find(name, |c| matches!(c, '.' | '@' | '$')).unwrap_or((whole(name), ' '));
         let why = format!("a user may have {} in its name, a group may not", quoted(&c.to_string()));
-        let help =
-            format!("if {} is a user, write it before the blank; a group needs a plain name", quoted(name));
+        let to_users = form.choose("before the blank", "under `users`");
+        let help = format!("if {} is a user, write it {to_users}; a group needs a plain name", quoted(name));
         Reason::new(codes::USER_AS_GROUP, place, why, help)
     })
 }
 
 /// Names that yunikorn-core takes as a submitting user's (`configvalidator.go:87`) or in limits (`:90`), and not in ACLs.
-fn submit_only(list: List, name: &str) -> Option<Reason> {
+fn submit_only(list: List, _: Form, name: &str) -> Option<Reason> {
     let wider = |c: char| matches!(c, ':' | '/' | '#');
     let plain: String = name.chars().map(|c| if wider(c) { '_' } else { c }).collect();
     let (place, c) = find(name, wider)?;
@@ -298,12 +343,12 @@ fn submit_only(list: List, name: &str) -> Option<Reason> {
     })
 }
 
-fn first_character(list: List, name: &str) -> Option<Reason> {
+fn first_character(list: List, form: Form, name: &str) -> Option<Reason> {
     let first = name.chars().next()?;
     let rest_ok = list.accepts(&format!("_{name}"));
     rest_ok.then(|| {
         let help = if name == "-" {
-            "an ACL is one text and no YAML list: `sue,bob dev`"
+            form.separate("an ACL is one text and no YAML list: `sue,bob dev`")
         } else {
             "grant a group with a plain name"
         };
@@ -313,14 +358,16 @@ fn first_character(list: List, name: &str) -> Option<Reason> {
 }
 
 /// For what no rule knows: the first character that cannot stand where it stands.
-fn invalid(list: List, name: &str) -> Reason {
+fn invalid(list: List, form: Form, name: &str) -> Reason {
     let valid = |c: char| {
         c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || (list == List::Users && matches!(c, '.' | '@'))
     };
     let (place, c) = find(name, |c| !valid(c)).unwrap_or((whole(name), ' '));
     let help = match c {
-        ';' | '|' | '&' | '+' => "separate names with commas",
-        '[' | ']' | '{' | '}' | '(' | ')' | '<' | '>' => "write names without brackets: `sue,bob dev`",
+        ',' | ';' | '|' | '&' | '+' => form.separate("separate names with commas"),
+        '[' | ']' | '{' | '}' | '(' | ')' | '<' | '>' => {
+            form.choose("write names without brackets: `sue,bob dev`", "write names without brackets")
+        }
         '\\' => "write the name as the API server knows it, without a domain",
         c if is_invisible(c) => "remove this character, which cannot be seen",
         '$' => "`$` may only end the name of a user",
@@ -412,7 +459,7 @@ mod tests {
         ];
         for (list, name, code, place, help) in cases {
             assert!(!list.accepts(name), "{name:?}");
-            let diagnostic = why_dropped(list, name);
+            let diagnostic = why_dropped(list, Form::Text, name);
             assert_eq!(diagnostic.code, code, "{name:?}: {diagnostic}");
             let span = diagnostic.span.expect("a place");
             assert_eq!(name.get(span.start..span.end), Some(place), "{name:?}");
@@ -429,6 +476,45 @@ mod tests {
     }
 
     #[test]
+    fn entries_of_a_list_are_helped_without_commas_and_blanks() {
+        use List::{Groups, Users};
+        let apart = "put each name in an entry of its own";
+        let cases = [
+            (Users, "*", "for everyone write `everyone: true` instead of the lists; else leave it out"),
+            (Users, "a b", "put each name in an entry of its own, without blanks"),
+            (Users, "\"*\"", "for everyone write `everyone: true`"),
+            (Users, "'alice'", "write `alice` without quotes inside"),
+            (Users, "'alice,bob'", "put each name in an entry of its own, without quotes inside"),
+            (
+                Groups,
+                "system:authenticated",
+                "for everyone write `everyone: true`; else grant a group of the identity provider",
+            ),
+            (Users, "group:dev", "write `dev` under `groups`"),
+            (Users, "group:g.h", "groups stand under `groups`, and need names of the form ^[_a-zA-Z][a-zA-Z0-9_-]*$"),
+            (Groups, "User:sue", "write `sue` under `users`"),
+            (Groups, "g.h", "if `g.h` is a user, write it under `users`; a group needs a plain name"),
+            (Users, "alice\u{ff0c}bob", apart),
+            (Users, "\u{ff0a}", "for everyone write `everyone: true`"),
+            (Users, "-", apart),
+            (Users, "alice,bob", apart),
+            (Groups, "dev;ops", apart),
+            (Users, "[alice", "write names without brackets"),
+        ];
+        for (list, name, help) in cases {
+            let diagnostic = why_dropped(list, Form::Entries, name);
+            assert_eq!(diagnostic.help.as_deref(), Some(help), "{name:?}");
+        }
+        let account = why_dropped(Users, Form::Entries, "system:serviceaccount:ns:sa").help.expect("a help");
+        assert!(account.ends_with("or grant `everyone: true` on a queue of its own"), "{account}");
+        let alone = why_dropped(Users, Form::Entries, "*").message;
+        assert!(alone.ends_with(": in a list of names `*` is no wildcard"), "{alone}");
+        let told = Acl::named(&["*"], &["g.h"]).expect_err("invalid names");
+        let helps: Vec<&str> = told.iter().filter_map(|diagnostic| diagnostic.help.as_deref()).collect();
+        assert!(helps.len() == 2 && helps.iter().all(|help| !help.contains("blank")), "{helps:?}");
+    }
+
+    #[test]
     fn a_blank_within_a_name_is_called_by_its_name() {
         let cases = [
             ("alice bob", "a blank"),
@@ -440,7 +526,7 @@ mod tests {
             ("alice\u{85}", "the blank U+0085"),
         ];
         for (name, blank) in cases {
-            let message = why_dropped(List::Users, name).message;
+            let message = why_dropped(List::Users, Form::Text, name).message;
             let reason = format!(": {blank} is part of the name and separates nothing");
             assert!(message.ends_with(&reason), "{name:?}: {message}");
         }
@@ -462,9 +548,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_dropped_name_has_a_reason_within_it(name in any::<String>(), users in any::<bool>()) {
+        fn every_dropped_name_has_a_reason_within_it(
+            name in any::<String>(), users in any::<bool>(), text in any::<bool>(),
+        ) {
             let list = if users { List::Users } else { List::Groups };
-            let diagnostic = why_dropped(list, &name);
+            let form = if text { Form::Text } else { Form::Entries };
+            let diagnostic = why_dropped(list, form, &name);
             let span = diagnostic.span.expect("a place");
             prop_assert!(name.get(span.start..span.end).is_some());
             prop_assert!(diagnostic.help.is_some_and(|help| !help.is_empty()));

@@ -4,10 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::dropped::{List, blank_name, why_dropped};
+use super::dropped::{Form, List, blank_name, why_dropped};
 use super::parse::trim;
 use super::{Acl, blanks, codes, parse, suggest, validates};
-use crate::text::diag::{Diagnostic, Span, quoted, unlisted};
+use crate::text::diag::{Diagnostic, Span, is_cut, quoted, unlisted};
 
 /// More findings than this are counted, not listed. Errors come first.
 pub const MAX_FINDINGS: usize = 100;
@@ -238,13 +238,13 @@ fn comma_blank(users: &str, groups: &str) -> Diagnostic {
 }
 
 /// The two texts that may be meant, as far as each grants just what is named: a `*` among names, or a name that is dropped, is not offered
-/// again.
+/// again, and neither is what is too long to be shown whole.
 fn one_or_two_lists(users: &str, groups: &str) -> String {
     let [users, groups] = [users, groups].map(|list| list.split(',').filter(|name| !name.is_empty()));
     let [users, groups]: [Vec<&str>; 2] = [users.collect(), groups.collect()];
     let all = [users.as_slice(), &groups].concat();
     // What may be the name of a group may be that of a user.
-    if !all.iter().all(|name| List::Users.accepts(name)) {
+    if is_cut(&all.join(",")) || !all.iter().all(|name| List::Users.accepts(name)) {
         return "leave the blank out for users, the comma for users and groups".to_owned();
     }
     let all = format!("write {} for users", quoted(&all.join(",")));
@@ -309,7 +309,7 @@ fn dropped(element: Element<'_>, from: usize, findings: &mut Findings) {
         at.end = element.at.end;
         return;
     }
-    findings.push(element.at, || why_dropped(element.list, element.name));
+    findings.push(element.at, || why_dropped(element.list, Form::Text, element.name));
 }
 
 /// The list of an ACL with one name.

@@ -19,6 +19,7 @@ mod pitfalls;
 pub mod print;
 mod suggest;
 
+pub(in crate::model) use dropped::{Form, List, why_dropped};
 pub use eval::Match;
 pub use lint::{Analysis, findings, lint};
 pub use names::{GROUP_NAME, Names, USER_NAME, group_name_ok, user_name_ok};

@@ -64,6 +64,8 @@ fn lists(text: &str) -> Vec<String> {
 fn begins_with_lost_users(text: &str) -> bool {
     let names = text.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
     let lead = text.strip_suffix(names).unwrap_or_default();
+    // Other blanks end no users, and the comma behind them stands among these.
+    let lead = lead.trim_start_matches(|c: char| c.is_whitespace() && c != ' ');
     !names.is_empty() && lead.starts_with(',') && lead.contains(char::is_whitespace)
 }
 
@@ -117,6 +119,8 @@ mod tests {
             (" ,", Some("")),
             (", dev", None),
             (",,  dev", None),
+            ("\t, dev", None),
+            ("\n\u{a0}, dev", None),
             (" ,dev", Some(" dev")),
             (",sue", Some("sue")),
             ("sue ,", Some("sue")),

@@ -118,7 +118,8 @@ fn last_atom(text: &str) -> Option<&str> {
     let start = match last {
         ')' => text.rfind('(')?,
         ']' => text.rfind('[')?,
-        '}' => return None,
+        // A class that has only begun has no end to be seen, and a brace no beginning.
+        '}' | '[' => return None,
         _ => text.len() - last.len_utf8(),
     };
     let (before, atom) = text.split_at_checked(start)?;
@@ -132,7 +133,8 @@ fn last_atom(text: &str) -> Option<&str> {
     // An odd backslash makes it an escape; one further before, perhaps the tail of one, as in `\x2C`, `\101` and `\pN`.
     let escapes = before.chars().rev().take_while(|c| *c == '\\').count();
     match escapes % 2 {
-        1 => text.get(start - 1..),
+        // Behind `\Q` all is literal.
+        1 => text.get(start - 1..).filter(|_| last != 'Q'),
         _ => (!before.chars().rev().take(3).any(|c| c == '\\')).then_some(atom),
     }
 }
@@ -237,6 +239,8 @@ mod tests {
                     "^[[:alpha:]]{1,2}$",
                     "^[a[]{1,2}$",
                     "^([(]){1,2}$",
+                    "^[{1,2}]$",
+                    r"^\Q{1,2}\E$",
                 ])
                 .chain([r"^\pN{1,2}$", r"^\x2C{1,2}$", r"^\x61{0,1}$", r"^\101{1,2}$", "^a{1,1}?$"])
                 .chain(["^[a[b]{1,2}$", "^[a{1,2}]$", "^[^[^]{1,2}$", r"^\Qa{1,2}\E$", r"^\Qa\E{1,2}$"])

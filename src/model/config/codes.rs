@@ -70,6 +70,14 @@ pub const FILTER_EXPRESSION: Code = Code::new(3037, "filter-expression");
 /// An ACL begins with a YAML tag, such as an unquoted `!bob`: the tag is dropped, and there is no deny entry.
 pub const ACL_TAG: Code = Code::new(3038, "acl-tag");
 
+/// A key of `binaryData` gives the scheduler nothing: behind `.gz` is no gzip, so that the value it should replace stays in force, or the
+/// name does not end in `.gz` at all (`schedulerconf.go:445`).
+pub const NOT_UNPACKED: Code = Code::new(3040, "binary-not-unpacked");
+/// A key of `binaryData` wins over a key of `data`, or blanks it, or says something else than another one (`schedulerconf.go:445`).
+pub const HIDES: Code = Code::new(3041, "binary-hides-data");
+/// A setting of the scheduler cannot be read: a running one ignores the change as a whole, and none starts (`schedulerconf.go:157`).
+pub const SETTING: Code = Code::new(3042, "setting-unreadable");
+
 /// All codes of this module.
 pub const CODES: &[Code] = &[
     PARTITION_DUPLICATE,
@@ -103,4 +111,7 @@ pub const CODES: &[Code] = &[
     NESTED_ROOT,
     FILTER_EXPRESSION,
     ACL_TAG,
+    NOT_UNPACKED,
+    HIDES,
+    SETTING,
 ];

@@ -7,6 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::settings;
 use crate::text::go_bool::go_bool;
 
 /// What a `ConfigMap` holds.
@@ -87,9 +88,7 @@ impl Flattened {
 
     /// `Decompress` (`schedulerconf.go:445`).
     fn put_binary(&mut self, unpacked: Option<&String>, origin: Origin) {
-        let suffix = origin.key.rsplit('.').next().unwrap_or_default();
-        let stripped = origin.key.strip_suffix(suffix).and_then(|rest| rest.strip_suffix('.'));
-        let key = stripped.unwrap_or(&origin.key).to_owned();
+        let key = target(&origin.key).to_owned();
         let text = if is_packed(&origin.key) { unpacked.cloned() } else { Some(String::new()) };
         let Some(text) = text else {
             // The shim sets the key "" instead, which nothing reads.
@@ -160,91 +159,16 @@ impl Flattened {
     /// The settings that cannot be read. One of them makes the shim ignore all changes, and end when it starts
     /// (`schedulerconf.go:157`).
     pub fn unreadable(&self) -> Vec<(&str, &Value)> {
-        let reads = |key: &str, text: &str| match key {
-            HOT_REFRESH
-            | "service.disableGangScheduling"
-            | "admissionController.filtering.generateUniqueAppId" => go_bool(text).is_some(),
-            "service.eventChannelCapacity" | "kubernetes.qps" | "kubernetes.burst" => go_int32(text),
-            "service.schedulingInterval" | "service.volumeBindTimeout" | "service.dispatchTimeout" => {
-                go_duration(text)
-            }
-            _ => true,
-        };
-        self.values().filter(|(key, value)| !reads(key, &value.text)).collect()
+        self.values().filter(|(key, value)| !settings::reads(key, &value.text)).collect()
     }
 }
 
 const POLICY_GROUP: &str = "service.policyGroup";
-const HOT_REFRESH: &str = "service.enableConfigHotRefresh";
+pub(super) const HOT_REFRESH: &str = "service.enableConfigHotRefresh";
 
-/// Whether Go's `strconv.ParseInt(text, 10, 32)` reads it; Rust's accepts the same.
-fn go_int32(text: &str) -> bool {
-    text.parse::<i32>().is_ok()
-}
-
-/// Whether Go's `time.ParseDuration` reads it.
-fn go_duration(text: &str) -> bool {
-    let bare = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if bare == "0" {
-        return true;
-    }
-    let negative = text.starts_with('-');
-    let mut total: u64 = 0;
-    let mut rest = bare;
-    while !rest.is_empty() {
-        let Some((nanoseconds, behind)) = duration_part(rest) else {
-            return false;
-        };
-        total = match total.checked_add(nanoseconds).filter(|total| *total <= 1 << 63) {
-            Some(total) => total,
-            None => return false,
-        };
-        rest = behind;
-    }
-    !bare.is_empty() && (total < 1 << 63 || negative)
-}
-
-/// One number and its unit, in nanoseconds, and what follows.
-fn duration_part(text: &str) -> Option<(u64, &str)> {
-    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-    let (whole, rest) = text.split_at_checked(digits(text))?;
-    let (fraction, rest) = match rest.strip_prefix('.') {
-        Some(rest) => rest.split_at_checked(digits(rest))?,
-        None => ("", rest),
-    };
-    if whole.is_empty() && fraction.is_empty() {
-        return None;
-    }
-    let number: u64 =
-        if whole.is_empty() { 0 } else { whole.parse().ok().filter(|number| *number <= 1 << 63)? };
-    let unit = rest.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(rest.len());
-    let (unit, rest) = rest.split_at_checked(unit)?;
-    let scale: u64 = match unit {
-        "ns" => 1,
-        "us" | "\u{b5}s" | "\u{3bc}s" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        "m" => 60_000_000_000,
-        "h" => 3_600_000_000_000,
-        _ => return None,
-    };
-    let fraction = fraction_of(fraction, scale);
-    number
-        .checked_mul(scale)?
-        .checked_add(fraction)
-        .filter(|total| *total <= 1 << 63)
-        .map(|total| (total, rest))
-}
-
-/// So many nanoseconds, cut, by as many digits as count. Go computes in floating point, so that about the longest duration, 292 years, it
-/// may decide otherwise.
-fn fraction_of(digits: &str, scale: u64) -> u64 {
-    let (mut sum, mut scale) = (0_u128, u128::from(scale) * 1_000_000_000_000_000_000);
-    for digit in digits.bytes().take(18) {
-        scale /= 10;
-        sum += u128::from(digit.saturating_sub(b'0')) * scale;
-    }
-    u64::try_from(sum / 1_000_000_000_000_000_000).unwrap_or(u64::MAX)
+/// The key that a key of `binaryData` sets: without its last suffix, whatever that is (`schedulerconf.go:445`).
+pub fn target(key: &str) -> &str {
+    key.rsplit_once('.').map_or(key, |(target, _)| target)
 }
 
 /// Whether the text of a `binaryData` key is unpacked: its name ends in `.gz`, in any case, or is just that (`schedulerconf.go:445`). The
@@ -399,32 +323,6 @@ mod tests {
                     "{key}: {text}"
                 );
             }
-        }
-    }
-
-    #[test]
-    fn durations_are_counted_in_nanoseconds() {
-        for (text, nanoseconds, rest) in [
-            ("7ns", 7, ""),
-            ("7us", 7_000, ""),
-            ("7\u{b5}s", 7_000, ""),
-            ("7\u{3bc}s", 7_000, ""),
-            ("7ms", 7_000_000, ""),
-            ("7s", 7_000_000_000, ""),
-            ("7m30s", 420_000_000_000, "30s"),
-            ("7h.5m", 25_200_000_000_000, ".5m"),
-            ("1.25h", 4_500_000_000_000, ""),
-            (".5m", 30_000_000_000, ""),
-            ("3.s", 3_000_000_000, ""),
-            ("0.000000001s", 1, ""),
-            // What is less than a nanosecond is cut.
-            ("1.9ns", 1, ""),
-            ("0.0019us", 1, ""),
-            ("1.0023456789ms", 1_002_345, ""),
-            // So many digits count no more.
-            ("0.10000000000000000000000009s", 100_000_000, ""),
-        ] {
-            assert_eq!(duration_part(text), Some((nanoseconds, rest)), "{text}");
         }
     }
 }

@@ -12,6 +12,7 @@ pub mod names;
 mod quantity;
 mod read;
 pub mod schema;
+pub mod settings;
 mod tree;
 mod validate;
 mod verdict;

@@ -37,6 +37,10 @@ impl Reconciler {
             (snapshot, plan) = self.plan().await?;
             if failed {
                 let left = undone(tried, &plan);
+                if mirror::wishes(&plan.mirror).iter().any(|wish| !left.contains(wish)) {
+                    // There is more than one run does at a time, and the rest has not failed.
+                    self.changed.notify_one();
+                }
                 return Ok((snapshot, plan, Err(left)));
             }
             outrun += usize::from(lost);

@@ -22,8 +22,10 @@ pub struct Pause {
     write: Backoff<Option<Data>>,
     /// The steps towards the RBAC mirror that were not done.
     mirror: Backoff<Vec<mirror::Wish>>,
-    /// Of what each run does anew: the plan, what the doors answer by, the statuses.
-    rest: Backoff<()>,
+    /// Of the plan, and of what the doors make of it.
+    plan: Backoff<()>,
+    /// Of the statuses.
+    statuses: Backoff<()>,
 }
 
 #[derive(Debug, Default)]
@@ -57,15 +59,20 @@ impl Pause {
         self.mirror.take_in(result);
     }
 
-    /// Takes in whether doors and statuses tell how it stands.
-    pub(super) fn told(&mut self, well: bool) {
-        self.rest.take_in(if well { Ok(()) } else { Err(()) });
+    /// Takes in whether there is a plan by which doors answer.
+    pub(super) fn planned(&mut self, well: bool) {
+        self.plan.take_in(well.then_some(()).ok_or(()));
+    }
+
+    /// Takes in whether the statuses tell how it stands.
+    pub(super) fn reported(&mut self, well: bool) {
+        self.statuses.take_in(well.then_some(()).ok_or(()));
     }
 
     /// Takes in that there is no plan; how long to wait for the next, whatever else is due: nothing is tried without one.
     pub(super) fn unplanned(&mut self) -> Duration {
-        self.told(false);
-        self.rest.left().unwrap_or_default()
+        self.planned(false);
+        self.plan.left().unwrap_or_default()
     }
 
     /// Takes in that it is not for us to write.
@@ -76,7 +83,8 @@ impl Pause {
 
     /// How long until something that failed may be tried again; `None` when nothing failed.
     pub(super) fn left(&self) -> Option<Duration> {
-        [self.write.left(), self.mirror.left(), self.rest.left()].into_iter().flatten().min()
+        let all = [self.write.left(), self.mirror.left(), self.plan.left(), self.statuses.left()];
+        all.into_iter().flatten().min()
     }
 }
 
@@ -145,21 +153,29 @@ mod tests {
         let mut pause = Pause::default();
         assert_eq!(pause.left(), None);
         for _ in 0..10 {
-            pause.told(false);
+            pause.reported(false);
         }
         assert!(pause.left() >= Some(Duration::from_secs(48)));
         pause.wrote(Err(Some(this.clone())));
         assert!(pause.left() <= Some(Duration::from_millis(1200)), "the first failure");
         for _ in 0..10 {
-            pause.told(false);
+            pause.reported(false);
         }
         assert!(pause.left() <= Some(Duration::from_millis(1200)), "not put off");
         advance(Duration::from_secs(2)).await;
         assert!(!pause.holds_write(Some(&this)));
         assert_eq!(pause.left(), Some(Duration::ZERO));
-        assert!(pause.unplanned() >= Duration::from_secs(48), "nothing is due without a plan");
+        let first = pause.unplanned();
+        assert!(first > Duration::ZERO, "nothing is due without a plan");
+        assert!(first <= Duration::from_millis(1200), "the first failure");
+        for _ in 0..10 {
+            pause.planned(false);
+        }
+        assert!(pause.unplanned() >= Duration::from_secs(48));
         pause.yielded();
-        pause.told(true);
+        pause.planned(true);
+        assert!(pause.left() > Some(Duration::ZERO), "the statuses are not told");
+        pause.reported(true);
         assert_eq!(pause.left(), None);
     }
 }

@@ -1,7 +1,7 @@
 //! The part of a run that writes the statuses, and publishes the events of what has changed in them.
 //!
 //! Statuses are the last that is done, and with thousands of objects they take long. So a run writes them for a while only; what is left, the
-//! next run, which begins at once unless some could not be written, writes from what holds then. A grant that is withdrawn or ends does not wait
+//! next run, which begins at once unless none could be written, writes from what holds then. A grant that is withdrawn or ends does not wait
 //! for the statuses of others.
 
 use std::collections::BTreeMap;
@@ -23,6 +23,8 @@ const SLICE: Duration = Duration::from_secs(2);
 /// What came of writing the statuses.
 #[derive(Debug, Default)]
 pub(super) struct Reported {
+    /// Some were written.
+    pub(super) patched: bool,
     /// Some could not be written.
     pub(super) failed: bool,
     /// There was no time for some.
@@ -47,10 +49,12 @@ impl Reconciler {
         let patches = status::patches(snapshot, plan, &self.world, &self.reported);
         let mut answers = pin!(status::send(&self.client, patches, may_send));
         let (mut last, mut problem, mut unreported) = (None, None, 0_usize);
+        let mut patched = false;
         while let Some((patch, answer)) = answers.next().await {
             let (result, error) = self.take_in(&patch, answer);
             self.health.metrics.patched(patch.target().0, result);
             if result == "patched" {
+                patched = true;
                 for event in events.remove(&patch.subject).into_iter().flatten() {
                     self.events.publish(event, &patch.uid);
                 }
@@ -67,7 +71,7 @@ impl Reconciler {
         if let Some(error) = &problem {
             tracing::warn!(%error, objects = unreported, "Could not write the status of objects; trying again");
         }
-        Reported { failed: problem.is_some(), unfinished: unfinished.load(Ordering::Relaxed) }
+        Reported { patched, failed: problem.is_some(), unfinished: unfinished.load(Ordering::Relaxed) }
     }
 
     /// Takes in what came of a patch; a word for it, and the error if it is one.

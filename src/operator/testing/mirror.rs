@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use http::Method;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::api_server::{ApiServer, Fault, Wrong};
-use super::bed::{Bed, CONFIG, acl_path, acl_spec, cluster, condition, put_acl};
+use super::bed::{BASE, Bed, CONFIG, acl_path, acl_spec, cluster, condition, put_acl};
 
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
@@ -123,6 +124,25 @@ async fn an_object_of_somebody_else_in_the_way_is_left_alone_and_told() {
     assert_eq!(bound(&api, PROD), None);
     api.delete(&path(ROLES, PROD));
     bed.until("sue is mirrored", grants("sue")).await;
+}
+
+/// There is more to do than fits into one run.
+#[tokio::test(start_paused = true)]
+async fn what_is_in_the_way_of_one_role_holds_up_no_other() {
+    const QUEUES: usize = 200;
+    let api = cluster();
+    turn(&api, "Enabled");
+    let queue = |number: usize| format!("          - name: q{number}\n            submitacl: sue\n");
+    let queues: Vec<String> = (0..QUEUES).map(queue).collect();
+    let tree = api.get(BASE)["data"]["queues.yaml"].as_str().unwrap().to_owned() + &queues.concat();
+    api.put(BASE, &json!({"data": {"queues.yaml": tree}}), "helm");
+    api.put(&path(ROLES, PROD), &json!({"rules": []}), "kubectl");
+    let (bed, begin) = (Bed::start(&api), Instant::now());
+    let all = |api: &ApiServer| {
+        (0..QUEUES).all(|number| bound(api, &format!("queuewarden:mirror:submit:root.q{number}")).is_some())
+    };
+    bed.until("all others are mirrored", all).await;
+    assert!(begin.elapsed() < Duration::from_secs(10), "after {:?}", begin.elapsed());
 }
 
 #[tokio::test(start_paused = true)]

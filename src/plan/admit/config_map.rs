@@ -3,7 +3,7 @@
 //! `YuniKorn`'s own webhook validates the text of the queues, and takes texts that no scheduler activates, or that hang it. Refused is a
 //! change that brings such a trouble; one that was there before is told, so that half a repair is not in the way.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{ACTIVATION, Answer, config, one_line};
@@ -45,11 +45,20 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
     if base_text(&after).is_some_and(|(_, text)| text != text_in_force(&after)) {
         now.extend(of_base(&after, &active));
     }
-    let (old, brought): (Vec<_>, Vec<_>) = now.into_iter().partition(|trouble| before.contains(trouble));
-    if !brought.is_empty() {
-        return Answer::refused(ACTIVATION, brought.join("; "));
+    let mut left: BTreeMap<&str, usize> = BTreeMap::new();
+    for trouble in &before {
+        let count = left.entry(&trouble.what).or_default();
+        *count = count.saturating_add(1);
     }
-    let mut warnings: Vec<_> = old.into_iter().map(|trouble| format!("still: {trouble}")).collect();
+    let (old, brought): (Vec<_>, Vec<_>) = now.into_iter().partition(|trouble| {
+        let of_before = left.get_mut(trouble.what.as_str()).filter(|count| **count > 0);
+        of_before.map(|count| *count = count.saturating_sub(1)).is_some()
+    });
+    if !brought.is_empty() {
+        let told: Vec<String> = brought.into_iter().map(|trouble| trouble.told).collect();
+        return Answer::refused(ACTIVATION, told.join("; "));
+    }
+    let mut warnings: Vec<_> = old.into_iter().map(|trouble| format!("still: {}", trouble.told)).collect();
     let then = Environment::of(&after, known);
     warnings.extend(opened(&env, &then));
     warnings.extend(base_lost((snapshot, &env), (&after, &then), known));
@@ -57,12 +66,21 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
     Answer::warned(&warnings)
 }
 
+/// Something that keeps the scheduler from running a text.
+struct Trouble {
+    /// What it is. Without its line, which is another one as soon as something above it goes: the same trouble is none that a change brings.
+    what: String,
+    /// The same with its line.
+    told: String,
+}
+
 /// What keeps the scheduler from running what is written.
-fn in_force(snapshot: &Snapshot, active: &[String]) -> BTreeSet<String> {
+fn in_force(snapshot: &Snapshot, active: &[String]) -> Vec<Trouble> {
     let flat = merged(snapshot);
     let key = flat.queues_key();
     let active: Vec<&str> = active.iter().map(String::as_str).collect();
-    let mut troubles = shadows(&flat, &key);
+    let mut troubles: Vec<Trouble> =
+        shadows(&flat, &key).into_iter().map(|what| Trouble { told: what.clone(), what }).collect();
     let text = flat.queues(&key).text;
     // No text at all is the built-in default, which activates.
     if !text.is_empty() {
@@ -72,7 +90,7 @@ fn in_force(snapshot: &Snapshot, active: &[String]) -> BTreeSet<String> {
 }
 
 /// What would keep it from running the base.
-fn of_base(snapshot: &Snapshot, active: &[String]) -> Vec<String> {
+fn of_base(snapshot: &Snapshot, active: &[String]) -> Vec<Trouble> {
     let active: Vec<&str> = active.iter().map(String::as_str).collect();
     base_text(snapshot).map(|(place, text)| refused(&text, &active, &place)).unwrap_or_default()
 }
@@ -105,19 +123,23 @@ fn shadows(flat: &Flattened, key: &str) -> BTreeSet<String> {
 }
 
 /// Each reason why the text is refused, hangs the scheduler, or is not what it runs after a restart.
-fn refused(text: &str, active: &[&str], what: &str) -> Vec<String> {
+fn refused(text: &str, active: &[&str], place: &str) -> Vec<Trouble> {
     let verdict = verdict(text, active);
     let errors = verdict.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
-    let mut found: Vec<String> = errors
+    let mut found: Vec<Trouble> = errors
         .map(|diagnostic| {
             let line = diagnostic.span.and_then(|span| text.get(..span.start));
             let line = line.map(|before| before.matches('\n').count().saturating_add(1));
             let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
-            one_line(&format!("{what}{line}: {diagnostic}"))
+            Trouble {
+                what: one_line(&format!("{place}: {diagnostic}")),
+                told: one_line(&format!("{place}{line}: {diagnostic}")),
+            }
         })
         .collect();
     if found.is_empty() {
-        found.extend(verdict.refusal().map(|why| one_line(&format!("{what}: {why}"))));
+        let what = verdict.refusal().map(|why| one_line(&format!("{place}: {why}")));
+        found.extend(what.map(|what| Trouble { told: what.clone(), what }));
     }
     found
 }
@@ -127,7 +149,7 @@ fn opened(before: &Environment, after: &Environment) -> Option<String> {
     use crate::plan::environment::Source::BuiltIn;
     (before.source != BuiltIn && after.source == BuiltIn).then(|| {
         format!(
-            "no ConfigMap has a key `{}` any more: YuniKorn runs its built-in default, in which everyone may submit everywhere",
+            "no ConfigMap has a text in key `{}` any more: YuniKorn runs its built-in default, in which everyone may submit everywhere",
             after.key
         )
     })

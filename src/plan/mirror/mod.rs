@@ -6,7 +6,8 @@
 //! * a queue that the configuration does not name (one that a placement rule will make) has no name to be listed;
 //! * the wildcard is `system:authenticated`, for a cluster does not know more than those;
 //! * names are compared with their case, and only the partition `default` is mirrored: a resource has no partition;
-//! * a text that the scheduler was not yet seen to run grants only what the text that it runs grants too.
+//! * a text that the scheduler was not yet seen to run grants only what the text that it was last seen to run grants too. One that does not
+//!   answer, and was never seen to run any, is taken to follow the ConfigMaps, as [`Running`](super::Running) says.
 //!
 //! * [`object`]: roles and bindings as plain data, as they stand and as they should be.
 //! * [`desired`]: what should be there.

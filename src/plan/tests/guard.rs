@@ -51,6 +51,39 @@ fn shadowing_keys_are_refused_and_told_where_they_are() {
 }
 
 #[test]
+fn a_trouble_that_has_moved_is_none_that_the_change_brings() {
+    let text = |queues: &[&str]| {
+        let queues: Vec<String> = queues
+            .iter()
+            .map(|name| format!("          - name: {name}\n            submitacl: 'sue  dev'\n"))
+            .collect();
+        format!(
+            "partitions:\n  - name: default\n    queues:\n      - name: root\n        queues:\n{}",
+            queues.concat()
+        )
+    };
+    let mut broken = calm();
+    let output = |text: String| {
+        let mut output = calm().output.unwrap();
+        Arc::make_mut(&mut output).data.insert(KEY.into(), text);
+        output
+    };
+    broken.output = Some(output(text(&["a", "b"])));
+    let changed = |queues: &[&str], head: &str| {
+        changed(&broken, YUNIKORN_CONFIGS, Some(&output(format!("{head}{}", text(queues)))))
+    };
+    for (queues, head, line) in
+        [(&["b"][..], "", ", line 7:"), (&["a", "b"], "# one more line\n", ", line 8:")]
+    {
+        let answer = changed(queues, head);
+        assert_eq!(answer.refusal, None, "{queues:?}");
+        assert!(answer.warnings[0].starts_with("still: ") && answer.warnings[0].contains(line), "{answer:?}");
+    }
+    let more = changed(&["a", "b", "c"], "");
+    assert!(more.refusal.is_some_and(|why| why.contains(", line 11:")), "one more of the same kind");
+}
+
+#[test]
 fn harmless_changes_and_those_of_others_are_let_through() {
     let snapshot = calm();
     let output = snapshot.output.clone().unwrap();

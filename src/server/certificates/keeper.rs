@@ -284,7 +284,8 @@ mod tests {
         let blank = secret::data(&Material::default());
         let mut blank_keys = blank.clone();
         blank_keys.retain(|key, _| key == secret::AUTHORITY_KEYS);
-        for data in [BTreeMap::new(), blank, blank_keys] {
+        let placeholder = ["tls.crt", "tls.key"].map(|key| (key.to_owned(), ByteString::default())).into();
+        for data in [BTreeMap::new(), blank, blank_keys, placeholder] {
             let (problem, written) = round(&held, data).await;
             let data: Vec<_> = written.into_iter().filter_map(|secret| secret.data).collect();
             assert_eq!(data, [secret::data(&held)], "{problem}");

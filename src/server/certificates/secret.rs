@@ -35,9 +35,11 @@ pub fn read(secret: &Secret) -> Result<Material, Error> {
     Ok(Material { authorities, shown })
 }
 
-/// Whether what is in a Secret was written here: nobody else keeps the authorities' keys beside the certificate.
+/// Whether what is in a Secret was written here: nobody else keeps the authorities' keys beside the certificate. In one whose keys are all
+/// blank, as type `kubernetes.io/tls` wants them of a placeholder, there is nothing of anybody's.
 pub fn is_ours(secret: &Secret) -> bool {
-    secret.data.as_ref().is_none_or(|data| data.is_empty() || data.contains_key(AUTHORITY_KEYS))
+    let blank = |data: &BTreeMap<String, ByteString>| data.values().all(|value| value.0.is_empty());
+    secret.data.as_ref().is_none_or(|data| blank(data) || data.contains_key(AUTHORITY_KEYS))
 }
 
 /// What a Secret has to hold.
