@@ -137,24 +137,34 @@ pub fn administrators(tree: &Tree, decision: &Decision) -> Vec<Subject> {
 fn meant(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     let Located::Below(_) = decision.located else { return None };
     let asked = lowered(&decision.asked);
-    let paths = tree.queues().map(|(_, node)| node.path.as_str());
-    let found = tree.find(&QueuePath::parse(nearest(paths, asked.as_str())?).ok()?)?;
+    let found = near(tree, decision.right, asked.as_str())?;
     Way::find(tree, decision.right, found, &decision.identity)?;
     tree.node(found).map(|node| Remedy::Ask { queue: node.path.clone() })
+}
+
+/// Whether having the right on this queue is of use: no application runs in a queue that has others below it.
+fn serves(right: Right, node: &Node) -> bool {
+    right != Right::Submit || node.is_leaf
+}
+
+/// The queue that is most like a path, of those on which the right is of use.
+fn near(tree: &Tree, right: Right, path: &str) -> Option<QueueId> {
+    let candidates = tree.queues().filter(|(_, node)| serves(right, node));
+    let found = nearest(candidates.map(|(_, node)| node.path.as_str()), path)?;
+    tree.find(&QueuePath::parse(found).ok()?)
 }
 
 /// The queue that a path without the root was perhaps to name, when the right is granted there.
 fn like(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     let full = format!("root.{}", decision.asked);
-    let paths = || tree.queues().map(|(_, node)| &node.path);
-    let queue = paths().find(|path| path.as_str().eq_ignore_ascii_case(&full)).or_else(|| {
-        nearest(paths().map(QueuePath::as_str), &full)
-            .and_then(|found| QueuePath::parse(found).ok())
-            .as_ref()
-            .and_then(|found| paths().find(|path| *path == found))
-    })?;
-    Way::find(tree, decision.right, tree.find(queue)?, &decision.identity)?;
-    Some(Remedy::Ask { queue: queue.clone() })
+    let found = if let Located::Queue(found) = tree.locate(&full) {
+        found
+    } else {
+        near(tree, decision.right, &full)?
+    };
+    Way::find(tree, decision.right, found, &decision.identity)?;
+    let node = tree.node(found).filter(|node| serves(decision.right, node))?;
+    Some(Remedy::Ask { queue: node.path.clone() })
 }
 
 fn grants<'a>(
@@ -284,15 +294,31 @@ mod tests {
                 "become a member of group ops, which the adminacl of queue root names",
             ]
         );
+        assert_eq!(told(&tree, Right::Submit, "root", "ann", &["ops"]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_queue_that_was_meant_is_offered_where_the_right_is_of_use() {
+        let tree = tree(&[
+            ("root", "", " ops"),
+            ("root.prod", "bob", ""),
+            ("root.team", "bob", ""),
+            ("root.team.etl", "", ""),
+        ]);
+        let first = |right, asked, user, groups: &[&str]| {
+            told(&tree, right, asked, user, groups).first().cloned().unwrap_or_default()
+        };
         for asked in ["prod", "Prod", "porod"] {
             assert_eq!(told(&tree, Right::Submit, asked, "bob", &[]), ["ask for queue root.prod"]);
             assert_eq!(told(&tree, Right::Submit, asked, "sue", &[]), Vec::<String>::new());
         }
-        assert_eq!(
-            told(&tree, Right::Submit, "root.Prdo", "bob", &[]).first().map(String::as_str),
-            Some("ask for queue root.prod")
-        );
-        assert_eq!(told(&tree, Right::Submit, "root", "ann", &["ops"]), Vec::<String>::new());
+        assert_eq!(first(Right::Submit, "root.Prdo", "bob", &[]), "ask for queue root.prod");
+        // No application runs in a parent queue, but it can be administered.
+        for asked in ["team", "Team", "taem"] {
+            assert_eq!(told(&tree, Right::Submit, asked, "bob", &[]), Vec::<String>::new(), "{asked}");
+            assert_eq!(told(&tree, Right::Admin, asked, "ann", &["ops"]), ["ask for queue root.team"]);
+        }
+        assert!(first(Right::Submit, "root.tem", "bob", &[]).starts_with("name user bob"));
     }
 
     #[test]

@@ -107,6 +107,12 @@ impl<'a> Placer<'a> {
         &mut self.live
     }
 
+    /// The same queues, with no rule but the one that goes by the queue that is asked for.
+    #[must_use]
+    pub fn only_provided(&self) -> Self {
+        Self { tree: self.tree, live: self.live.clone(), rules: Rules::of(&[]) }
+    }
+
     /// Where the application lands (`PlaceApplication` and `AddApplication`).
     pub fn place(&self, submission: &Submission) -> Placement {
         // What it is when no rule places it.

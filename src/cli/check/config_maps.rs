@@ -1,20 +1,29 @@
-//! ConfigMaps of `YuniKorn`: the queue tree inside, and the admission controller's keys.
+//! ConfigMaps of `YuniKorn`: the queue tree inside, the settings, and the admission controller's keys; in `data` and, packed, in `binaryData`.
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde::Deserialize;
 use serde_json::Value;
 
+use crate::api::config_map;
 use crate::cli::input::Inputs;
 use crate::cli::input::object::{Document, Object, Step, path};
 use crate::cli::input::scalar::Places;
 use crate::model::admission::{self, AccessControl};
-use crate::model::config::verdict;
-use crate::plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use crate::model::config::codes::{HIDES, NOT_UNPACKED};
+use crate::model::config::flatten::{is_packed, target};
+use crate::model::config::{settings, verdict};
+use crate::plan::snapshot::{ConfigMapState, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use crate::text::diag::Diagnostic;
+use crate::text::yaml::MAX_TEXT;
 
 /// The partitions that a scheduler on Kubernetes runs: the shim knows no other (k8shim `utils.go`, `GetNormalizedPartitionName`). A text without
 /// it hangs a scheduler that reloads.
 const ACTIVE: &[&str] = &["default"];
+
+/// What begins the names of the keys that the shim and the admission controller read, besides the queues (k8shim `schedulerconf.go`).
+const READ: [&str; 4] = ["service.", "log.", "kubernetes.", "admissionController."];
 
 /// Everything wrong with the texts in a ConfigMap. Of a ConfigMap that `YuniKorn` reads every `*.yaml` key counts, of any other one only
 /// what looks like a queue tree: it may be the base under another name.
@@ -25,16 +34,126 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
     for (key, value) in data.into_iter().flatten() {
         let Some(text) = value.as_str() else { continue };
         let steps = path(&["data", key]);
-        if known && admission::KEYS.contains(&key.as_str()) {
-            let keys = BTreeMap::from([(key.clone(), text.to_string())]);
-            let (_, diagnostics) = AccessControl::from_keys(&keys);
-            found.extend(within(inputs, &object.document, &steps, diagnostics));
+        found.extend(within(inputs, &object.document, &steps, of_value(known, key, text)));
+    }
+    found.extend(of_binary(object, known));
+    found
+}
+
+/// Everything wrong with the value of one key, with places in it.
+fn of_value(known: bool, key: &str, text: &str) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    if known && admission::KEYS.contains(&key) {
+        let keys = BTreeMap::from([(key.to_owned(), text.to_owned())]);
+        let (_, diagnostics) = AccessControl::from_keys(&keys);
+        found.extend(diagnostics);
+    }
+    if known {
+        found.extend(settings::check(key, text));
+    }
+    if is_queues(key) && (known || has_partitions(text)) {
+        found.extend(verdict(text, ACTIVE).diagnostics);
+    }
+    found
+}
+
+/// Everything wrong with `binaryData`: with the texts inside, and with what they hide. All of it is shown at the key, as the text inside has no
+/// place in the file.
+fn of_binary(object: &Object, known: bool) -> Vec<Diagnostic> {
+    let document = &object.document;
+    if document.value.get("binaryData").is_none() {
+        return Vec::new();
+    }
+    // What is no ConfigMap, as with broken base64, is told where the objects are put together.
+    let Ok(map) = ConfigMap::deserialize(&document.value) else { return Vec::new() };
+    let state = config_map::state(&map);
+    let mut found = Vec::new();
+    let mut first: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
+    for key in state.binary.keys() {
+        let mut of_key = of_binary_key(&state, key, known);
+        if let Some(text) = given(&state, key).filter(|_| known && is_read(target(key))) {
+            let (rival, before) = *first.entry(target(key)).or_insert((key.as_str(), text));
+            of_key.extend((before != text).then(|| contradicts(key, rival)));
         }
-        if key.strip_suffix(".yaml").is_some() && (known || has_partitions(text)) {
-            found.extend(within(inputs, &object.document, &steps, verdict(text, ACTIVE).diagnostics));
+        if !of_key.is_empty() {
+            let at = document.place_of_key(&path(&["binaryData", key]));
+            found.extend(of_key.into_iter().map(|diagnostic| diagnostic.at(at)));
         }
     }
     found
+}
+
+fn of_binary_key(state: &ConfigMapState, key: &str, known: bool) -> Vec<Diagnostic> {
+    let sets = target(key);
+    let Some(text) = given(state, key) else {
+        return (known && is_read(sets)).then(|| not_unpacked(key)).into_iter().collect();
+    };
+    let mut found: Vec<_> =
+        of_value(known, sets, text).into_iter().map(|diagnostic| inside(text, diagnostic)).collect();
+    if known && is_read(sets) {
+        found.extend(state.data.contains_key(sets).then(|| hides(key)));
+    } else if known && !is_packed(key) && is_queues(key) {
+        found.push(not_packed(key));
+    }
+    found
+}
+
+/// Whether a program of `YuniKorn` may read the value of this key.
+fn is_read(key: &str) -> bool {
+    is_queues(key) || READ.iter().any(|prefix| key.starts_with(prefix))
+}
+
+/// Whether the queues may be in the value of this key: the name in front is that of the policy group.
+fn is_queues(key: &str) -> bool {
+    key.strip_suffix(".yaml").is_some()
+}
+
+/// What a key of `binaryData` gives the scheduler: the text inside, or none at all where it is not one that is unpacked. `None` where that fails.
+fn given<'a>(state: &'a ConfigMapState, key: &str) -> Option<&'a str> {
+    if is_packed(key) { state.binary.get(key)?.gunzipped.as_deref() } else { Some("") }
+}
+
+/// A finding about a text that has no place in the file, with its line there.
+fn inside(text: &str, diagnostic: Diagnostic) -> Diagnostic {
+    // A finding about an empty text is about the built-in one; the YAML parser names the line itself.
+    let told = text.is_empty() || diagnostic.message.starts_with("yaml: line ");
+    let before = diagnostic.span.filter(|_| !told).and_then(|span| text.get(..span.start));
+    let Some(before) = before else { return diagnostic };
+    let line = before.matches('\n').count().saturating_add(1);
+    let message = format!("line {line} of the unpacked text: {}", diagnostic.message);
+    Diagnostic { message, ..diagnostic }
+}
+
+fn not_unpacked(key: &str) -> Diagnostic {
+    let most = MAX_TEXT / (1024 * 1024);
+    let message = format!(
+        "`{key}` cannot be unpacked: it is no gzip, which YuniKorn passes over with a line in its log, or holds more than {most} MiB"
+    );
+    let help = "write the text into `data`, or pack it with gzip and then base64";
+    Diagnostic::error(NOT_UNPACKED, message).help(help)
+}
+
+fn not_packed(key: &str) -> Diagnostic {
+    let message =
+        format!("YuniKorn does not read `{key}` in `binaryData`: only what ends in `.gz` is unpacked");
+    let help = format!("write the text into `data`, or pack it with gzip and then base64 as `{key}.gz`");
+    Diagnostic::warning(NOT_UNPACKED, message).help(help)
+}
+
+fn hides(key: &str) -> Diagnostic {
+    let (does, sets) = (if is_packed(key) { "hides" } else { "blanks" }, target(key));
+    let message = format!("`{key}` in `binaryData` {does} `{sets}` in `data`, which YuniKorn does not read");
+    let help =
+        "remove one of them, or rename this one: YuniKorn drops what is behind the last dot of its name";
+    Diagnostic::warning(HIDES, message).help(help)
+}
+
+fn contradicts(key: &str, rival: &str) -> Diagnostic {
+    let sets = target(key);
+    let message = format!(
+        "`{rival}` and `{key}` in `binaryData` give `{sets}` different values, of which YuniKorn takes one at random"
+    );
+    Diagnostic::warning(HIDES, message).help("leave one of them")
 }
 
 /// Everything wrong with a file that is a queues.yaml.
@@ -71,4 +190,169 @@ pub(super) fn within(
             Diagnostic { span: Some(at), ..diagnostic }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+    use crate::cli::input::source::Source;
+
+    const GOOD: &str = "partitions:\n  - name: default\n    queues:\n      - name: root\n";
+    const BAD: &str =
+        "partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: \"a  b\"\n";
+
+    fn gzip(text: &str) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// What is found, each with its code, whether it is an error, its message, and what stands at its place.
+    fn found(
+        name: &str,
+        data: &[(&str, &str)],
+        binary: &[(&str, Vec<u8>)],
+    ) -> Vec<(u16, bool, String, String)> {
+        let data: Vec<_> =
+            data.iter().map(|(key, text)| format!("  {key}: {}\n", Value::from(*text))).collect();
+        let binary = binary.iter().map(|(key, bytes)| format!("  {key}: '{}'\n", STANDARD.encode(bytes)));
+        let binary: Vec<_> = binary.collect();
+        let text = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: yunikorn}}\n\
+             data:\n  other: x\n{}binaryData:\n  other.png: aGk=\n{}",
+            data.concat(),
+            binary.concat()
+        );
+        let source = Source { name: "x.yaml".into(), file_name: "x.yaml".into(), text };
+        let inputs = Inputs::of(vec![source]);
+        assert!(inputs.findings.is_empty(), "{:?}", inputs.findings);
+        let shown = |diagnostic: Diagnostic| {
+            let at = diagnostic.span.unwrap();
+            let at = inputs.sources[0].text.get(at.start..at.end).unwrap().to_owned();
+            (diagnostic.code.number, diagnostic.is_error(), diagnostic.message, at)
+        };
+        inputs.objects.iter().flat_map(|object| check(&inputs, object)).map(shown).collect()
+    }
+
+    fn codes(name: &str, data: &[(&str, &str)], binary: &[(&str, Vec<u8>)]) -> Vec<(u16, bool)> {
+        found(name, data, binary).into_iter().map(|(number, error, ..)| (number, error)).collect()
+    }
+
+    #[test]
+    fn a_packed_text_is_judged_as_one_in_data() {
+        for name in [YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS, "base"] {
+            let plain = codes(name, &[("queues.yaml", BAD)], &[]);
+            assert!(plain.contains(&(1001, true)), "{name}: {plain:?}");
+            let bad = [("queues.yaml.gz", gzip(BAD))];
+            assert_eq!(codes(name, &[], &bad), plain, "{name}");
+            for (_, _, message, at) in found(name, &[], &bad) {
+                assert!(message.starts_with("line 5 of the unpacked text: "), "{message}");
+                assert_eq!(at, "queues.yaml.gz");
+            }
+            assert!(codes(name, &[], &[("queues.yaml.GZ", gzip(GOOD))]).is_empty(), "{name}");
+        }
+        // What is no tree counts only where YuniKorn looks.
+        let text = [("queues.yaml.gz", gzip("a: b\n"))];
+        assert!(!codes(YUNIKORN_CONFIGS, &[], &text).is_empty());
+        assert!(codes("base", &[], &text).is_empty());
+    }
+
+    #[test]
+    fn the_parser_of_yaml_counts_lines_once() {
+        let packed = found(YUNIKORN_CONFIGS, &[], &[("queues.yaml.gz", gzip("partitions:\n\t- x\n"))]);
+        let [(2001, true, message, _)] = packed.as_slice() else { panic!("{packed:?}") };
+        assert_eq!(message.matches("line ").count(), 1, "{message}");
+    }
+
+    #[test]
+    fn what_cannot_be_unpacked_is_an_error() {
+        let cut = gzip(GOOD).split_last_chunk::<6>().map(|(head, _)| head.to_vec()).unwrap();
+        for bytes in [GOOD.as_bytes().to_vec(), cut, Vec::new()] {
+            let packed =
+                found(YUNIKORN_DEFAULTS, &[("queues.yaml", GOOD)], &[("queues.yaml.gz", bytes.clone())]);
+            let [(3040, true, _, at)] = packed.as_slice() else { panic!("{packed:?}") };
+            assert_eq!(at, "queues.yaml.gz");
+            assert_eq!(
+                codes(YUNIKORN_CONFIGS, &[], &[("service.policyGroup.gz", bytes.clone())]),
+                [(3040, true)]
+            );
+            // Nobody reads these.
+            assert!(codes(YUNIKORN_CONFIGS, &[], &[("notes.gz", bytes.clone())]).is_empty());
+            assert!(codes("base", &[], &[("queues.yaml.gz", bytes)]).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_not_packed_is_not_read() {
+        let plain = [("queues.yaml", GOOD.as_bytes().to_vec())];
+        assert_eq!(codes(YUNIKORN_DEFAULTS, &[], &plain), [(3040, false)]);
+        assert!(codes("base", &[], &plain).is_empty());
+    }
+
+    #[test]
+    fn what_hides_data_is_told() {
+        let data = [("queues.yaml", GOOD)];
+        let hidden = found(YUNIKORN_DEFAULTS, &data, &[("queues.yaml.gz", gzip(GOOD))]);
+        let [(3041, false, message, at)] = hidden.as_slice() else { panic!("{hidden:?}") };
+        assert!(message.contains("hides `queues.yaml`") && at == "queues.yaml.gz", "{message} at {at}");
+        // Blanked, it is the built-in configuration.
+        let blanked = [("queues.yaml.bak", b"x".to_vec())];
+        for (count, expected) in [(1, true), (0, false)] {
+            let told = codes(YUNIKORN_CONFIGS, &data[..count], &blanked);
+            assert!(told.contains(&(3035, false)), "{told:?}");
+            assert_eq!(told.contains(&(3041, false)), expected, "{told:?}");
+        }
+        assert!(codes("base", &data, &blanked).is_empty());
+        let setting = [("service.policyGroup", "queues")];
+        assert_eq!(
+            codes(YUNIKORN_CONFIGS, &setting, &[("service.policyGroup.gz", gzip("prod"))]),
+            [(3041, false)]
+        );
+    }
+
+    #[test]
+    fn keys_that_contradict_each_other_are_told_once() {
+        let other = format!("{GOOD}        parent: true\n");
+        let two = |second: &str| [("queues.yaml.GZ", gzip(GOOD)), ("queues.yaml.gz", gzip(second))];
+        assert!(codes(YUNIKORN_CONFIGS, &[], &two(GOOD)).is_empty());
+        let told = found(YUNIKORN_CONFIGS, &[], &two(&other));
+        let [(3041, false, message, at)] = told.as_slice() else { panic!("{told:?}") };
+        assert!(message.contains("at random") && at == "queues.yaml.gz", "{message} at {at}");
+    }
+
+    #[test]
+    fn settings_are_read_as_the_shim_reads_them() {
+        for (key, bad, good) in [
+            ("service.schedulingInterval", "abc", "1s"),
+            ("service.enableConfigHotRefresh", "nope", "true"),
+            ("kubernetes.qps", "x", "1000"),
+        ] {
+            for name in [YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS] {
+                let told = found(name, &[(key, bad)], &[]);
+                let [(3042, true, message, at)] = told.as_slice() else { panic!("{told:?}") };
+                assert!(message.contains(&format!("`{bad}` is no")) && at == bad, "{message} at {at}");
+                assert!(codes(name, &[(key, good)], &[]).is_empty());
+                let packed = format!("{key}.gz");
+                assert_eq!(codes(name, &[], &[(packed.as_str(), gzip(bad))]), [(3042, true)]);
+                assert!(codes(name, &[], &[(packed.as_str(), gzip(good))]).is_empty());
+            }
+            assert!(codes("base", &[(key, bad)], &[]).is_empty());
+        }
+    }
+
+    #[test]
+    fn keys_of_the_admission_controller_are_judged_packed_too() {
+        let key = "admissionController.accessControl.bypassAuth";
+        let packed = format!("{key}.gz");
+        let plain = codes(YUNIKORN_CONFIGS, &[(key, "yes")], &[]);
+        assert_eq!(plain.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [4101]);
+        assert_eq!(codes(YUNIKORN_CONFIGS, &[], &[(packed.as_str(), gzip("yes"))]), plain);
+    }
 }

@@ -9,7 +9,7 @@ use crate::access::placement::{
 };
 use crate::access::tree::{Located, Tree};
 use crate::access::{Remedy, remedy, what_can};
-use crate::model::queue::nearest;
+use crate::model::queue::{RECOVERY, lowered, nearest};
 use crate::model::right::Right;
 
 /// As many as people read.
@@ -72,18 +72,23 @@ impl Asking<'_> {
         &self.submission.identity.user
     }
 
-    /// Queues that the application would run in if it asked for them; each was tried.
-    fn other_queues(&self) -> Option<String> {
+    /// The queues without others below them that the ACLs let the user submit to.
+    fn leaves(&self) -> Vec<&str> {
         let can = what_can(self.tree(), Right::Submit, &self.submission.identity);
         let leaves = can.queues().filter_map(|(id, _)| self.tree().node(id)).filter(|node| node.is_leaf);
-        let open: Vec<&str> = leaves
-            .map(|node| node.path.as_str())
-            .take(MAX_TRIED)
-            .filter(|queue| {
-                let asking = Submission { queue: (*queue).to_owned(), ..self.submission.clone() };
-                self.placer.place(&asking).queue() == Some(*queue)
-            })
-            .collect();
+        leaves.map(|node| node.path.as_str()).collect()
+    }
+
+    /// Whether the application would run in this queue if it asked for it.
+    fn runs_in(&self, queue: &str) -> bool {
+        let asking = Submission { queue: queue.to_owned(), ..self.submission.clone() };
+        self.placer.place(&asking).queue() == Some(queue)
+    }
+
+    /// Queues that the application would run in if it asked for them; each was tried.
+    fn other_queues(&self) -> Option<String> {
+        let open = self.leaves().into_iter().take(MAX_TRIED);
+        let open: Vec<&str> = open.filter(|queue| self.runs_in(queue)).collect();
         let shown = open.iter().take(MAX_QUEUES).copied().collect::<Vec<_>>().join(", ");
         let more = open.len().saturating_sub(MAX_QUEUES);
         let more = if more > 0 { format!(" or {more} others") } else { String::new() };
@@ -91,13 +96,21 @@ impl Asking<'_> {
         (!open.is_empty()).then(|| format!("ask for {another} queue (label {QUEUE}): {shown}{more}"))
     }
 
-    /// With rules, but without `provided`, nobody reads the queue that an application asks for.
+    /// With rules, but without `provided`, nobody reads the queue that an application asks for. Told where reading it is enough.
     fn no_rule_listens(&self) -> Option<String> {
         let rules = self.tree().placement_rules();
         let provided = |name: &str| name.eq_ignore_ascii_case(RuleName::Provided.key());
         let listens = rules.is_empty() || rules.iter().any(|rule| provided(rule.name.as_str()));
-        (!listens && !self.submission.queue.is_empty())
+        (!listens && self.provided_helps())
             .then(|| "add the rule `provided`: no other goes by the queue that is asked for".to_owned())
+    }
+
+    /// Whether `provided` alone would place it, and elsewhere than now.
+    fn provided_helps(&self) -> bool {
+        let placement = self.placer.only_provided().place(self.submission);
+        let landing = placement.steps.first().and_then(|step| step.landing.as_ref());
+        landing.is_some_and(|landing| matches!(landing.end, LandingEnd::Placed { .. }))
+            && placement.queue() != self.placement.queue()
     }
 
     fn remedies(&self, at: usize, step: &Step) -> Vec<String> {
@@ -112,7 +125,11 @@ impl Asking<'_> {
         let one = match (&landing.end, &landing.target) {
             (LandingEnd::Denied, _) => return self.after_denial(landing),
             (LandingEnd::Fails { .. }, Target::New { above }) if is_leaf(self.tree(), above) => {
-                Some(format!("ask for {above} itself, or make it a parent queue (`parent: true`)"))
+                Some(if self.runs_in(above) {
+                    format!("ask for {above} itself, or make it a parent queue (`parent: true`)")
+                } else {
+                    make_parent(above)
+                })
             }
             (LandingEnd::Draining, _) => Some(format!("put {queue} back into the configuration")),
             (LandingEnd::Crashes, _) => Some(format!("write root.{queue} in the rule")),
@@ -124,9 +141,13 @@ impl Asking<'_> {
     /// A queue that would have to be made can have an ACL of its own instead, if it is configured.
     fn after_denial(&self, landing: &Landing) -> Vec<String> {
         let Some(decision) = &landing.decision else { return Vec::new() };
+        let configured = matches!(landing.target, Target::Exists { configured: true, .. });
+        if !configured && in_recovery(&landing.queue) {
+            return Vec::new();
+        }
         let own = match &landing.target {
             Target::New { above } if is_leaf(self.tree(), above) => return Vec::new(),
-            Target::New { .. } => Some(self.add(&landing.queue)),
+            Target::New { .. } => self.add(&landing.queue),
             _ => None,
         };
         let remedies = remedy::remedies(self.tree(), decision);
@@ -146,8 +167,8 @@ impl Asking<'_> {
                 "add a queue {queue} that {} may submit to: it takes what no rule places",
                 self.user()
             )),
-            (RuleEnd::Missing { queue }, RuleName::Provided) => Some(self.like(queue)),
-            (RuleEnd::Missing { queue }, _) => Some(self.add(queue)),
+            (RuleEnd::Missing { queue }, RuleName::Provided) => self.like(queue),
+            (RuleEnd::Missing { queue }, _) => self.add(queue),
             (RuleEnd::Filtered, _) => number(at, rule).map(|number| {
                 let (rule, user) = (words::label(rule), self.user());
                 format!("let the filter of rule {number} ({rule}) pass {user}, so that the rule is tried")
@@ -157,21 +178,25 @@ impl Asking<'_> {
         }
     }
 
-    /// A queue that does not exist was perhaps misspelled.
-    fn like(&self, queue: &str) -> String {
-        let near = nearest(self.tree().queues().map(|(_, node)| node.path.as_str()), queue);
-        near.map_or_else(|| self.add(queue), |near| format!("did you mean {near}?"))
+    /// A queue that does not exist was perhaps misspelled: for one in which the application would run.
+    fn like(&self, queue: &str) -> Option<String> {
+        let near = nearest(self.leaves(), queue).filter(|near| self.runs_in(near));
+        near.map_or_else(|| self.add(queue), |near| Some(format!("did you mean {near}?")))
     }
 
-    fn add(&self, queue: &str) -> String {
+    fn add(&self, queue: &str) -> Option<String> {
+        if in_recovery(queue) {
+            return None;
+        }
         if let Located::Below(id) = self.tree().locate(queue)
             && let Some(above) = self.tree().node(id).filter(|above| above.is_leaf)
         {
-            return format!("ask for {} itself: it has no queues below it", above.path);
+            let path = above.path.as_str();
+            return self.runs_in(path).then(|| format!("ask for {path} itself: it has no queues below it"));
         }
         let may = decide(self.tree(), Right::Submit, queue, &self.submission.identity).allowed();
         let named = if may { String::new() } else { format!(", and name {} in its submitacl", self.user()) };
-        format!("add queue {queue} to the configuration{named}")
+        Some(format!("add queue {queue} to the configuration{named}"))
     }
 }
 
@@ -182,11 +207,137 @@ fn is_leaf(tree: &Tree, path: &str) -> bool {
     }
 }
 
+/// Whether it is the recovery queue, to which nobody may submit whatever is written, or below it.
+fn in_recovery(queue: &str) -> bool {
+    let queue = lowered(queue);
+    queue.strip_prefix(RECOVERY).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+fn make_parent(queue: &str) -> String {
+    format!("make {queue} a parent queue (`parent: true`)")
+}
+
 /// By `YuniKorn`'s words for it.
 fn after_failure(message: &str) -> Option<String> {
     if let Some(queue) = message.strip_prefix("parent rule returned a leaf queue: ") {
-        return Some(format!("make {queue} a parent queue (`parent: true`)"));
+        return Some(make_parent(queue));
     }
     let names = "name a queue that can be one: letters, digits and -_#@:/, at most 64 for each level";
     message.starts_with("invalid queue name").then(|| names.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::placement::Placer;
+    use crate::access::testing::parsed;
+    use crate::access::tree::Origin;
+    use crate::api::answer::{Answers, Place, Texts};
+    use crate::model::identity::Identity;
+
+    #[derive(Debug)]
+    struct Here;
+
+    impl Texts for Here {
+        fn name(&self) -> &'static str {
+            "here"
+        }
+
+        fn place(&self, _: &Origin) -> Option<Place> {
+            None
+        }
+    }
+
+    const QUEUES: &str = "    queues:
+      - name: root
+        queues:
+          - name: prod
+            submitacl: bob
+          - name: team
+            submitacl: sue
+            queues: [{name: etl}]
+          - name: open
+            submitacl: sue
+";
+
+    /// What would change where the application of sue goes that asks for this queue, under these rules.
+    fn told(rules: &str, asked: &str) -> Vec<String> {
+        let rules = if rules.is_empty() { String::new() } else { format!("    placementrules: [{rules}]\n") };
+        let tree = parsed(&format!("partitions:\n  - name: default\n{rules}{QUEUES}"));
+        let submission = Submission {
+            application_id: "app".to_owned(),
+            identity: Identity { user: "sue".to_owned(), groups: Vec::new() },
+            queue: asked.to_owned(),
+            ..Submission::default()
+        };
+        let placer = Placer::new(&tree);
+        let placement = placer.place(&submission);
+        let answers = Answers { configuration: &Here, tree: &tree };
+        remedies(&Asking { answers, placer: &placer, submission: &submission, placement: &placement })
+    }
+
+    fn says(told: &[String], beginning: &str) -> bool {
+        told.iter().any(|remedy| remedy.starts_with(beginning))
+    }
+
+    #[test]
+    fn a_queue_is_taken_for_the_one_that_was_meant_only_if_the_application_would_run_there() {
+        assert!(says(&told("", "root.opne"), "did you mean root.open?"));
+        // A parent queue; a queue of others.
+        for asked in ["root.tem", "root.prdo"] {
+            let told = told("", asked);
+            assert!(!says(&told, "did you mean"), "{told:?}");
+            let add = format!("add queue {asked} to the configuration, and name sue in its submitacl");
+            assert!(told.contains(&add), "{told:?}");
+        }
+    }
+
+    #[test]
+    fn the_queue_above_is_offered_only_if_the_application_would_run_there() {
+        assert!(says(&told("", "root.open.below"), "ask for root.open itself: it has no queues below it"));
+        assert!(!says(&told("", "root.prod.below"), "ask for root.prod itself"));
+        let create = "{name: provided, create: true}";
+        assert!(says(
+            &told(create, "root.open.below"),
+            "ask for root.open itself, or make it a parent queue"
+        ));
+    }
+
+    #[test]
+    fn the_rule_that_listens_is_offered_only_where_it_would_help() {
+        for (rules, asked, helps) in [
+            ("{name: fixed, value: root.prod}", "root.open", true),
+            ("{name: fixed, value: root.prod}", "open", true),
+            ("{name: tag, value: namespace}", "root.team.etl", true),
+            ("{name: fixed, value: root.team.etl}", "root.open", true),
+            // It runs there already, or would not even then.
+            ("{name: fixed, value: root.open}", "root.open", false),
+            ("{name: fixed, value: root.prod}", "root.prod", false),
+            ("{name: fixed, value: root.prod}", "root.team", false),
+            ("{name: fixed, value: root.prod}", "root.none", false),
+            ("{name: fixed, value: root.open}", "root.none", false),
+            ("{name: fixed, value: root.prod}", "", false),
+            ("{name: provided}", "root.prod", false),
+        ] {
+            let told = told(rules, asked);
+            assert_eq!(says(&told, "add the rule `provided`"), helps, "{rules} {asked}: {told:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_opens_the_recovery_queue() {
+        for rules in ["", "{name: provided, create: true}", "{name: fixed, value: root.prod}"] {
+            for asked in ["root.@recovery@", "root.@Recovery@", "root.@recovery@.x"] {
+                let told = told(rules, asked);
+                let recovery = told.iter().find(|remedy| remedy.to_lowercase().contains("@recovery@"));
+                assert_eq!(recovery, None, "{rules} {asked}");
+                assert!(
+                    !says(&told, "add the rule") && !says(&told, "add queue"),
+                    "{rules} {asked}: {told:?}"
+                );
+                let root = told.iter().find(|remedy| remedy.contains("of queue root,"));
+                assert_eq!(root, None, "{rules} {asked}");
+            }
+        }
+    }
 }

@@ -205,8 +205,8 @@ fn quotes(list: List, form: Form, name: &str) -> Option<Reason> {
 
 fn wildcard(_: List, form: Form, name: &str) -> Option<Reason> {
     (name == "*").then(|| {
-        let why =
-            form.choose("`*` is the wildcard only when it stands alone", "in a list of names `*` is no wildcard");
+        let why = form
+            .choose("`*` is the wildcard only when it stands alone", "in a list of names `*` is no wildcard");
         let help = form.choose(
             "for everyone write `*` and nothing else; else leave it out",
             "for everyone write `everyone: true` instead of the lists; else leave it out",
@@ -491,7 +491,11 @@ mod tests {
                 "for everyone write `everyone: true`; else grant a group of the identity provider",
             ),
             (Users, "group:dev", "write `dev` under `groups`"),
-            (Users, "group:g.h", "groups stand under `groups`, and need names of the form ^[_a-zA-Z][a-zA-Z0-9_-]*$"),
+            (
+                Users,
+                "group:g.h",
+                "groups stand under `groups`, and need names of the form ^[_a-zA-Z][a-zA-Z0-9_-]*$",
+            ),
             (Groups, "User:sue", "write `sue` under `users`"),
             (Groups, "g.h", "if `g.h` is a user, write it under `users`; a group needs a plain name"),
             (Users, "alice\u{ff0c}bob", apart),

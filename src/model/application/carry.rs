@@ -9,7 +9,7 @@ use super::codes;
 use super::dialect::Reading;
 use super::yarn_acl::{Part, Parts, YarnAcl, trim};
 use crate::model::acl::lint::Findings;
-use crate::model::acl::{self, Acl, group_name_ok, user_name_ok};
+use crate::model::acl::{self, Acl, Form, List, group_name_ok, user_name_ok, why_dropped};
 use crate::text::diag::{Diagnostic, Span, quoted};
 
 /// A YARN ACL text, understood.
@@ -216,7 +216,7 @@ fn user(name: &str) -> Option<Diagnostic> {
             let help = "write the name that the API server sends to YuniKorn, if this user is to be let in";
             return Some(Diagnostic::warning(codes::PRINCIPAL, message).help(help));
         }
-        dropped(&[name], &[])
+        dropped(List::Users, name)
     })
 }
 
@@ -227,7 +227,7 @@ fn group(name: &str) -> Option<Diagnostic> {
             "put commas between groups; a group with a blank in its name needs another name in YuniKorn";
         return Some(Diagnostic::error(codes::GROUP_BLANK, message).help(help));
     }
-    either(name).or_else(|| dropped(&[], &[name]))
+    either(name).or_else(|| dropped(List::Groups, name))
 }
 
 /// What can be said of a user and of a group alike.
@@ -258,8 +258,11 @@ fn either(name: &str) -> Option<Diagnostic> {
 }
 
 /// Why `YuniKorn` drops the name, if it does.
-fn dropped(users: &[&str], groups: &[&str]) -> Option<Diagnostic> {
-    let why = Acl::named(users, groups).err()?.into_iter().next()?;
+fn dropped(list: List, name: &str) -> Option<Diagnostic> {
+    if list.accepts(name) {
+        return None;
+    }
+    let why = why_dropped(list, Form::Text, name);
     let found = Diagnostic::warning(codes::DROPPED, format!("in YuniKorn {}", why.message));
     Some(match why.help {
         Some(help) => found.help(help),

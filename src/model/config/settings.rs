@@ -44,8 +44,8 @@ pub fn check(key: &str, text: &str) -> Option<Diagnostic> {
     let kind = kind(key).filter(|_| !reads(key, text))?;
     let (what, help) = match kind {
         Kind::Bool => ("boolean", "write `true` or `false`"),
-        Kind::Int => ("number", "write a whole number that 32 bits hold, without blanks"),
-        Kind::Duration => ("duration", "write numbers with their units and no blanks, such as `10s` or `1m30s`"),
+        Kind::Int => ("32-bit integer", "write a whole number below 2147483648, without blanks"),
+        Kind::Duration => ("duration", "write numbers with units and no blanks, such as `10s` or `1m30s`"),
     };
     let shown = quoted(text);
     let message = format!(
@@ -138,8 +138,8 @@ mod tests {
             (HOT_REFRESH, "nope", Some("boolean")),
             (HOT_REFRESH, "T", None),
             ("admissionController.filtering.generateUniqueAppId", "yes", Some("boolean")),
-            ("kubernetes.qps", "x", Some("number")),
-            ("kubernetes.burst", "2147483648", Some("number")),
+            ("kubernetes.qps", "x", Some("32-bit integer")),
+            ("kubernetes.burst", "2147483648", Some("32-bit integer")),
             ("kubernetes.burst", "1000", None),
             // Text, and what the shim does not know.
             ("service.policyGroup", "", None),
@@ -150,7 +150,8 @@ mod tests {
             assert_eq!(told.is_some(), expected.is_some(), "{key}: {text}");
             assert_eq!(told.is_none(), reads(key, text), "{key}: {text}");
             if let (Some(told), Some(what)) = (told, expected) {
-                assert!(told.is_error() && told.message.contains(&format!(" is no {what} to YuniKorn")), "{told}");
+                assert!(told.is_error(), "{told}");
+                assert!(told.message.contains(&format!(" is no {what} to YuniKorn")), "{told}");
                 assert_eq!((told.code, told.span), (SETTING, Some(Span::new(0, text.len()))));
             }
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{ACTIVATION, Answer, config, one_line};
 use crate::model::config::flatten::{Flattened, Source};
-use crate::model::config::verdict;
+use crate::model::config::{settings, verdict};
 use crate::plan::base;
 use crate::plan::environment::{Environment, merged, text_in, text_in_force};
 use crate::plan::readings::Readings;
@@ -74,13 +74,22 @@ struct Trouble {
     told: String,
 }
 
+impl Trouble {
+    /// One without a line.
+    fn of(what: String) -> Self {
+        Self { told: what.clone(), what }
+    }
+}
+
 /// What keeps the scheduler from running what is written.
 fn in_force(snapshot: &Snapshot, active: &[String]) -> Vec<Trouble> {
     let flat = merged(snapshot);
     let key = flat.queues_key();
     let active: Vec<&str> = active.iter().map(String::as_str).collect();
-    let mut troubles: Vec<Trouble> =
-        shadows(&flat, &key).into_iter().map(|what| Trouble { told: what.clone(), what }).collect();
+    let mut troubles: Vec<Trouble> = shadows(&flat, &key).into_iter().map(Trouble::of).collect();
+    let settings = flat.unreadable().into_iter();
+    let settings = settings.filter_map(|(key, value)| Some((key, settings::check(key, &value.text)?)));
+    troubles.extend(settings.map(|(key, why)| Trouble::of(one_line(&format!("key {key}: {why}")))));
     let text = flat.queues(&key).text;
     // No text at all is the built-in default, which activates.
     if !text.is_empty() {
@@ -139,7 +148,7 @@ fn refused(text: &str, active: &[&str], place: &str) -> Vec<Trouble> {
         .collect();
     if found.is_empty() {
         let what = verdict.refusal().map(|why| one_line(&format!("{place}: {why}")));
-        found.extend(what.map(|what| Trouble { told: what.clone(), what }));
+        found.extend(what.map(Trouble::of));
     }
     found
 }

@@ -51,6 +51,23 @@ fn shadowing_keys_are_refused_and_told_where_they_are() {
 }
 
 #[test]
+fn settings_that_no_scheduler_can_read_are_refused() {
+    let set = |value: &str| {
+        let mut output = calm().output.unwrap();
+        Arc::make_mut(&mut output).data.insert("service.schedulingInterval".into(), value.into());
+        output
+    };
+    let answer = changed(&calm(), YUNIKORN_CONFIGS, Some(&set("5")));
+    let refused = answer.refusal.unwrap();
+    assert!(refused.contains("key service.schedulingInterval: QW3042: `5` is no duration"), "{refused}");
+    assert_eq!(changed(&calm(), YUNIKORN_CONFIGS, Some(&set("5s"))).refusal, None);
+    let mut broken = calm();
+    broken.output = Some(set("5"));
+    let answer = changed(&broken, YUNIKORN_CONFIGS, Some(&set("5")));
+    assert!(answer.refusal.is_none() && answer.warnings[0].starts_with("still: key service"), "{answer:?}");
+}
+
+#[test]
 fn a_trouble_that_has_moved_is_none_that_the_change_brings() {
     let text = |queues: &[&str]| {
         let queues: Vec<String> = queues
