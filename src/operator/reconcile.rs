@@ -183,7 +183,7 @@ impl Reconciler {
         self.pause.planned(published);
         self.pause.reported(!reported.failed);
         // Without any success the rest would fail as well.
-        let goes_on = reported.unfinished && (!reported.failed || reported.patched);
+        let goes_on = reported.unfinished && (!reported.failed || reported.written);
         Ok(if goes_on { Duration::ZERO } else { self.next(&plan) })
     }
 

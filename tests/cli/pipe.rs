@@ -130,7 +130,7 @@ fn a_stream_of_reviews_to_a_closed_pipe_has_an_exit_code() {
         ([&no, &yes], &[], 0),
         ([&unknown, &yes], &[], 3),
     ] {
-        let lines: String = reviews.iter().map(|review| format!("{review}\n")).collect();
+        let lines = reviews.map(|review| review.to_owned() + "\n").concat();
         std::fs::write(dir.path().join("reviews.json"), lines).unwrap();
         let args = ["review", "-f", "reviews.json", "-f", "acl.yaml", "--base", "base.yaml"];
         let child = command(&[&args, flags].concat(), dir.path())

@@ -24,7 +24,7 @@ const SLICE: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub(super) struct Reported {
     /// Some were written.
-    pub(super) patched: bool,
+    pub(super) written: bool,
     /// Some could not be written.
     pub(super) failed: bool,
     /// There was no time for some.
@@ -49,12 +49,12 @@ impl Reconciler {
         let patches = status::patches(snapshot, plan, &self.world, &self.reported);
         let mut answers = pin!(status::send(&self.client, patches, may_send));
         let (mut last, mut problem, mut unreported) = (None, None, 0_usize);
-        let mut patched = false;
+        let mut written = false;
         while let Some((patch, answer)) = answers.next().await {
             let (result, error) = self.take_in(&patch, answer);
             self.health.metrics.patched(patch.target().0, result);
             if result == "patched" {
-                patched = true;
+                written = true;
                 for event in events.remove(&patch.subject).into_iter().flatten() {
                     self.events.publish(event, &patch.uid);
                 }
@@ -71,7 +71,7 @@ impl Reconciler {
         if let Some(error) = &problem {
             tracing::warn!(%error, objects = unreported, "Could not write the status of objects; trying again");
         }
-        Reported { patched, failed: problem.is_some(), unfinished: unfinished.load(Ordering::Relaxed) }
+        Reported { written, failed: problem.is_some(), unfinished: unfinished.load(Ordering::Relaxed) }
     }
 
     /// Takes in what came of a patch; a word for it, and the error if it is one.
