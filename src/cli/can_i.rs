@@ -48,7 +48,10 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         }
     };
     let asked = args.source.open(console)?;
-    let identity = args.identity.resolve(&asked, console)?;
+    let identity = match args.identity.resolve(&asked, console) {
+        Err(Failure::Refused(_)) if args.quiet => return Ok(Exit::yes(false)),
+        resolved => resolved?,
+    };
     let tree = asked.tree()?;
     let decision = decide(tree, right, &queue, &identity);
     let answers = Answers { configuration: &asked.configuration, tree };

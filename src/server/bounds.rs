@@ -128,7 +128,7 @@ fn late(what: &str, time: Duration) -> Refusal {
     Refusal { code: StatusCode::REQUEST_TIMEOUT, reason: "Timeout", message }
 }
 
-/// API servers ask an authorizer again after a status from 500 on, and would only add to it.
+/// API servers ask an authorizer again after it, in growing pauses.
 fn crowded() -> Refusal {
     let message = "other long bodies are being read: try again".to_owned();
     Refusal { code: StatusCode::TOO_MANY_REQUESTS, reason: "TooManyRequests", message }

@@ -176,8 +176,14 @@ fn placed(pod: &Pod, identity: Identity, tree: &Tree) -> (Placement, bool) {
     let workload = Workload { node_name: String::new(), ..pod.workload.clone() };
     let submission = workload.submission(identity, Naming::default());
     let placement = place(tree, &submission);
-    let elsewhere = placement.steps.iter().any(|step| may_exist(tree, step, &submission));
+    let made = tree.placement_rules().iter().any(makes);
+    let elsewhere = made && placement.steps.iter().any(|step| may_exist(tree, step, &submission));
     (placement, elsewhere)
+}
+
+/// Whether a rule may make queues.
+fn makes(rule: &PlacementRule) -> bool {
+    rule.create || rule.parent.as_deref().is_some_and(makes)
 }
 
 /// Where a pod that the rules place nowhere now runs since before: in the queue that it asks for by its full path, where no rule goes by

@@ -167,10 +167,15 @@ fn a_pod_that_is_placed_nowhere_now_is_where_it_asks_to_be_if_nothing_else_count
 #[test]
 fn where_a_queue_that_was_made_at_run_time_would_be_taken_first_no_queue_is_told() {
     const TO_PROD: &str = "{name: fixed, value: root.prod}";
-    let why = queue_under(&["{name: provided}", TO_PROD], "root.open.made").unwrap_err();
+    const MAKING: &str = "{name: tag, value: namespace, create: true}";
+    let why = queue_under(&["{name: provided}", TO_PROD, MAKING], "root.open.made").unwrap_err();
     assert!(why.contains("may be in root.prod") && why.contains("made at run time"), "{why}");
     // Nobody may submit to what would be made there.
-    assert_eq!(queue_under(&["{name: provided}", TO_PROD], "root.closed.made").as_deref(), Ok("root.prod"));
+    let closed = queue_under(&["{name: provided}", TO_PROD, MAKING], "root.closed.made");
+    assert_eq!(closed.as_deref(), Ok("root.prod"));
+    // No rule makes any.
+    let none = queue_under(&["{name: provided}", TO_PROD], "root.open.made");
+    assert_eq!(none.as_deref(), Ok("root.prod"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Whom a question is asked about.
 
 use super::Asked;
-use super::groups::GroupsArgs;
+use super::groups::{Groups, GroupsArgs};
 use crate::cli::Failure;
 use crate::cli::console::Console;
 use crate::model::identity::{Claim, Identity, Refusal, ResolverKind, identify};
@@ -32,7 +32,10 @@ impl IdentityArgs {
         if self.user.is_none() && claimed.groups.is_empty() {
             return Ok(claimed);
         }
-        let resolver = self.source.resolver(ResolverKind::in_force(&asked.configuration.config), console)?;
+        let own = ResolverKind::in_force(&asked.configuration.config);
+        // For a user who is named with groups nothing else is asked, or read.
+        let named = !claimed.groups.is_empty();
+        let resolver = if named { Groups::Own(own) } else { self.source.resolver(own, console)? };
         match identify(Claim::new(&claimed.user, &claimed.groups), &resolver, Version::default()) {
             Ok(identity) => Ok(identity),
             Err(Refusal::Unresolved(why) | Refusal::Undecided(why)) => Err(unresolved(&why)),

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::api::config_map;
 use crate::cli::input::Inputs;
-use crate::cli::input::object::{Document, Object, Step, path};
+use crate::cli::input::object::{Document, Kind, Object, Step, path};
 use crate::cli::input::scalar::Places;
 use crate::model::admission::{self, AccessControl};
 use crate::model::config::codes::{HIDES, NOT_UNPACKED};
@@ -35,9 +35,36 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
         let Some(text) = value.as_str() else { continue };
         let steps = path(&["data", key]);
         found.extend(within(inputs, &object.document, &steps, of_value(known, key, text)));
+        if known && !is_outweighed(inputs, object, key, Within::Data) {
+            let setting = settings::check(key, text).into_iter().collect();
+            found.extend(within(inputs, &object.document, &steps, setting));
+        }
     }
-    found.extend(of_binary(object, known));
+    found.extend(of_binary(inputs, object, known));
     found
+}
+
+/// In which part of a ConfigMap a value is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Data,
+    BinaryData,
+}
+
+/// Whether the value of a setting is never read, because what is given with it wins over it: `binaryData` over `data`, and the second of
+/// `YuniKorn`'s ConfigMaps over the first (`schedulerconf.go`, `FlattenConfigMaps`).
+fn is_outweighed(inputs: &Inputs, object: &Object, key: &str, within: Within) -> bool {
+    let sets = |other: &Object, data: bool| {
+        let Ok(map) = ConfigMap::deserialize(&other.document.value) else { return false };
+        let map = config_map::state(&map);
+        let mut binary = map.binary.keys();
+        (data && map.data.contains_key(key))
+            || binary.any(|packed| target(packed) == key && given(&map, packed).is_some())
+    };
+    let second = |other: &&Object| other.name == YUNIKORN_CONFIGS && other.namespace == object.namespace;
+    (within == Within::Data && sets(object, false))
+        || (object.name == YUNIKORN_DEFAULTS
+            && inputs.of_kind(Kind::ConfigMap).filter(second).any(|other| sets(other, true)))
 }
 
 /// Everything wrong with the value of one key, with places in it.
@@ -48,9 +75,6 @@ fn of_value(known: bool, key: &str, text: &str) -> Vec<Diagnostic> {
         let (_, diagnostics) = AccessControl::from_keys(&keys);
         found.extend(diagnostics);
     }
-    if known {
-        found.extend(settings::check(key, text));
-    }
     if is_queues(key) && (known || has_partitions(text)) {
         found.extend(verdict(text, ACTIVE).diagnostics);
     }
@@ -59,7 +83,7 @@ fn of_value(known: bool, key: &str, text: &str) -> Vec<Diagnostic> {
 
 /// Everything wrong with `binaryData`: with the texts inside, and with what they hide. All of it is shown at the key, as the text inside has no
 /// place in the file.
-fn of_binary(object: &Object, known: bool) -> Vec<Diagnostic> {
+fn of_binary(inputs: &Inputs, object: &Object, known: bool) -> Vec<Diagnostic> {
     let document = &object.document;
     if document.value.get("binaryData").is_none() {
         return Vec::new();
@@ -71,6 +95,10 @@ fn of_binary(object: &Object, known: bool) -> Vec<Diagnostic> {
     let mut first: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
     for key in state.binary.keys() {
         let mut of_key = of_binary_key(&state, key, known);
+        if known && !is_outweighed(inputs, object, target(key), Within::BinaryData) {
+            let text = given(&state, key);
+            of_key.extend(text.and_then(|text| settings::check(target(key), text)));
+        }
         if let Some(text) = given(&state, key).filter(|_| known && is_read(target(key))) {
             let (rival, before) = *first.entry(target(key)).or_insert((key.as_str(), text));
             of_key.extend((before != text).then(|| contradicts(key, rival)));
@@ -243,6 +271,36 @@ mod tests {
 
     fn codes(name: &str, data: &[(&str, &str)], binary: &[(&str, Vec<u8>)]) -> Vec<(u16, bool)> {
         found(name, data, binary).into_iter().map(|(number, error, ..)| (number, error)).collect()
+    }
+
+    #[test]
+    fn a_setting_that_another_value_wins_over_is_not_judged() {
+        const KEY: &str = "service.schedulingInterval";
+        let unreadable = |name, data: &[(&str, &str)], binary: &[(&str, Vec<u8>)]| {
+            codes(name, data, binary).contains(&(3042, true))
+        };
+        let packed = |text: &str| [("service.schedulingInterval.gz", gzip(text))];
+        assert!(unreadable(YUNIKORN_CONFIGS, &[(KEY, "5")], &[]));
+        assert!(unreadable(YUNIKORN_CONFIGS, &[(KEY, "5s")], &packed("5")));
+        assert!(!unreadable(YUNIKORN_CONFIGS, &[(KEY, "5")], &packed("5s")));
+        let map = |name: &str, namespace: &str, value: &str| {
+            format!(
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}, namespace: {namespace}}}\ndata:\n  {KEY}: {value}\n---\n"
+            )
+        };
+        for (first, second, errors) in [("'5'", "5s", 0), ("5s", "'5'", 1), ("'5'", "'5'", 1)] {
+            let text = map(YUNIKORN_DEFAULTS, "yunikorn", first) + &map(YUNIKORN_CONFIGS, "yunikorn", second);
+            assert_eq!(checked(&text), errors, "{text}");
+        }
+        let elsewhere = map(YUNIKORN_DEFAULTS, "yunikorn", "'5'") + &map(YUNIKORN_CONFIGS, "other", "5s");
+        assert_eq!(checked(&elsewhere), 1);
+    }
+
+    /// How much is found in all objects of a text.
+    fn checked(text: &str) -> usize {
+        let source = Source { name: "x.yaml".into(), file_name: "x.yaml".into(), text: text.into() };
+        let inputs = Inputs::of(vec![source]);
+        inputs.objects.iter().flat_map(|object| check(&inputs, object)).count()
     }
 
     #[test]

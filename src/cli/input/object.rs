@@ -145,10 +145,11 @@ pub(super) fn collect(inputs: &mut Inputs, source: usize) {
     match split(&text) {
         Documents::Json(ranges) => {
             let alone = ranges.len() == 1;
-            for range in ranges {
+            for (index, range) in ranges.into_iter().enumerate() {
                 match json(&text, source, range) {
-                    Ok(document) if alone && is_bare(&document) => {
-                        inputs.bare.push(Document { range: Span::new(0, text.len()), ..document });
+                    Ok(document) if index == 0 && is_bare(&document) => {
+                        let end = if alone { text.len() } else { range.end };
+                        inputs.bare.push(Document { range: Span::new(0, end), ..document });
                     }
                     Ok(document) => sort(inputs, document),
                     Err(diagnostic) => inputs.report(source, None, diagnostic),
@@ -476,6 +477,10 @@ mod tests {
         let inputs = read(json);
         assert_eq!((inputs.bare.len(), codes(&inputs)), (1, vec![]));
         assert_eq!(inputs.bare_text(&inputs.bare[0]), json);
+        let object = r#"{"apiVersion":"queuewarden.dev/v1alpha1","kind":"QueueAcl","metadata":{"name":"a"}}"#;
+        let inputs = read(&format!("{json}{object}"));
+        assert_eq!((inputs.bare.len(), labels(&inputs).len(), codes(&inputs)), (1, 1, vec![]));
+        assert_eq!(inputs.bare_text(&inputs.bare[0]), json.trim_end());
     }
 
     #[test]
