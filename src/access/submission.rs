@@ -279,7 +279,7 @@ fn place_it(applied: &Applied<'_>, world: World<'_>, pod: &Pod, submitter: &Subm
         Ok(identity) => placed(applied, world, &workload, identity),
         Err(Refusal::Undecided(why)) => Judgement::undecided("groups", &why),
         Err(refusal) => {
-            let reason = format!("YuniKorn takes nothing from user {}: {refusal}", quoted(&submitter.user));
+            let reason = refusal.of(&submitter.user);
             Judgement::new(Verdict::Refused, "user", &reason)
         }
     };

@@ -27,6 +27,12 @@ pub const ROOT: &str = "root";
 /// no one may submit to it, whatever the ACLs say (`queue.go:800`).
 pub const RECOVERY: &str = "root.@recovery@";
 
+/// Whether a path, in any case of letters, is that of the recovery queue or below it.
+pub fn in_recovery(path: &str) -> bool {
+    path.get(..RECOVERY.len()).is_some_and(|start| start.eq_ignore_ascii_case(RECOVERY))
+        && matches!(path.as_bytes().get(RECOVERY.len()), None | Some(b'.'))
+}
+
 /// A queue path that is empty or does not begin with `root`.
 ///
 /// Why: `YuniKorn` looks queues up from the root and answers "no such queue" to anything else (`partition.go:493`). Write the
@@ -316,6 +322,16 @@ mod tests {
 
     fn path(text: &str) -> QueuePath {
         QueuePath::parse(text).expect(text)
+    }
+
+    #[test]
+    fn the_recovery_queue_is_known_in_any_case_and_above_others() {
+        for path in ["root.@recovery@", "root.@Recovery@", "ROOT.@recovery@.x"] {
+            assert!(in_recovery(path), "{path}");
+        }
+        for path in ["", "root", "root.@recovery@x", "root.@recovery", "root.a.@recovery@"] {
+            assert!(!in_recovery(path), "{path}");
+        }
     }
 
     #[test]

@@ -63,6 +63,11 @@ impl Span {
         Self { start, end: end.max(start) }
     }
 
+    /// The line of `text` in which it begins, from 1; `None` where it is not in that text.
+    pub fn line_in(self, text: &str) -> Option<usize> {
+        Some(text.get(..self.start)?.matches('\n').count().saturating_add(1))
+    }
+
     /// This span moved to the right by `by` bytes.
     #[must_use]
     pub fn shifted(self, by: usize) -> Self {
@@ -174,6 +179,13 @@ impl fmt::Display for Diagnostic {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_counted_from_one() {
+        let text = "a\nb\n";
+        let lines = [0, 1, 2, 4, 5].map(|start| Span::new(start, start).line_in(text));
+        assert_eq!(lines, [Some(1), Some(1), Some(2), Some(3), None]);
+    }
 
     #[test]
     fn input_is_shown_on_one_line_and_bounded() {

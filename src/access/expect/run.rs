@@ -174,9 +174,7 @@ impl Judge<'_> {
         match identify(Claim::new(&subject.user, &subject.groups), self.world.resolver, Version::default()) {
             Ok(identity) => Who::Known(identity),
             Err(Refusal::Undecided(why)) => Who::Unknown(format!("{why}: write the groups of the subject")),
-            Err(refusal) => {
-                Who::Refused(format!("YuniKorn takes nothing from user {}: {refusal}", quoted(&subject.user)))
-            }
+            Err(refusal) => Who::Refused(refusal.of(&subject.user)),
         }
     }
 

@@ -7,7 +7,7 @@ use crate::access::check::{Decision, Denial, Outcome as Verdict, decide};
 use crate::access::tree::{Located, Tree};
 use crate::model::config::NAME_REFUSED;
 use crate::model::identity::Identity;
-use crate::model::queue::{QueuePath, RECOVERY, ROOT, name_ok};
+use crate::model::queue::{QueuePath, RECOVERY, ROOT, in_recovery, name_ok};
 use crate::model::right::Right;
 
 /// The recovery queue's own name, which no created queue may have (`objects/queue.go:201`).
@@ -95,11 +95,8 @@ impl Existing<'_> {
     /// lets nobody in, nor into what is below it.
     fn may_submit(&self, path: &str, identity: &Identity) -> Decision {
         let mut decision = decide(self.tree, Right::Submit, path, identity);
-        let below_recovery =
-            path.get(..RECOVERY.len()).is_some_and(|start| start.eq_ignore_ascii_case(RECOVERY))
-                && matches!(path.as_bytes().get(RECOVERY.len()), None | Some(b'.'));
         let configured = self.tree.locate(RECOVERY);
-        if below_recovery && !matches!(configured, Located::Queue(_)) {
+        if in_recovery(path) && !matches!(configured, Located::Queue(_)) {
             decision.outcome = Verdict::Denied(Denial::Recovery);
             decision.steps.clear();
         }

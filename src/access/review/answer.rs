@@ -172,10 +172,7 @@ pub fn answer(review: &Review, world: World<'_>) -> Answer {
     match identify(claim, world.resolver, world.version) {
         Ok(identity) => world.answer(question, &identity),
         Err(Refusal::Undecided(why)) => Answer::undecided("identity", &why),
-        Err(refusal) => {
-            let user = quoted(&review.user);
-            Answer::deny("identity", &format!("YuniKorn takes nothing from user {user}: {refusal}"))
-        }
+        Err(refusal) => Answer::deny("identity", &refusal.of(&review.user)),
     }
 }
 

@@ -8,7 +8,6 @@ use crate::access::review::{Answer, Application, Review};
 use crate::access::tree::Tree;
 use crate::model::identity::{Claim, GroupResolver, identify};
 use crate::model::version::Version;
-use crate::text::diag::quoted;
 
 /// What to do with one pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,11 +56,7 @@ pub fn answer(
     let claim = Claim::new(&review.user, &review.groups);
     let identity = match identify(claim, resolver, Version::default()) {
         Ok(identity) => identity,
-        Err(refusal) => {
-            let user = quoted(&review.user);
-            let why = format!("YuniKorn takes nothing from user {user}: {refusal}");
-            return Answer::no_opinion("identity", &why);
-        }
+        Err(refusal) => return Answer::no_opinion("identity", &refusal.of(&review.user)),
     };
     let asked = application::Question {
         verb: question.verb,

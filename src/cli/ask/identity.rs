@@ -6,7 +6,6 @@ use crate::cli::Failure;
 use crate::cli::console::Console;
 use crate::model::identity::{Claim, Identity, Refusal, ResolverKind, identify};
 use crate::model::version::Version;
-use crate::text::diag::quoted;
 
 /// Whom a question is asked about.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -39,10 +38,7 @@ impl IdentityArgs {
         match identify(Claim::new(&claimed.user, &claimed.groups), &resolver, Version::default()) {
             Ok(identity) => Ok(identity),
             Err(Refusal::Unresolved(why) | Refusal::Undecided(why)) => Err(unresolved(&why)),
-            Err(refusal) => {
-                let user = quoted(&claimed.user);
-                Err(Failure::Refused(format!("YuniKorn takes nothing from user {user}: {refusal}")))
-            }
+            Err(refusal) => Err(Failure::Refused(refusal.of(&claimed.user))),
         }
     }
 

@@ -90,11 +90,12 @@ pub fn unknown(tree: &Tree, asked: &str) -> Option<String> {
     let near =
         nearest(tree.queues().map(|(_, node)| node.path.as_str()), asked).filter(|near| *near != decides);
     let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-    Some(if node.is_leaf {
-        format!("{asked} is not configured, and cannot be made: {decides} is a leaf{hint}")
+    let what = if node.is_leaf {
+        format!(", and cannot be made: {decides} is a leaf")
     } else {
-        format!("{asked} is not configured: {decides} decides for queues made below it{hint}")
-    })
+        format!(": {decides} decides for queues made below it")
+    };
+    Some(format!("{asked} is not configured{what}{hint}"))
 }
 
 /// What to know about a yes for a queue in which no application runs: the right is there, and of use only below it.

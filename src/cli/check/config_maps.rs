@@ -35,10 +35,9 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
         let Some(text) = value.as_str() else { continue };
         let steps = path(&["data", key]);
         found.extend(within(inputs, &object.document, &steps, of_value(known, key, text)));
-        if known && !is_outweighed(inputs, object, key, Within::Data) {
-            let setting = settings::check(key, text).into_iter().collect();
-            found.extend(within(inputs, &object.document, &steps, setting));
-        }
+        let setting = settings::check(key, text);
+        let setting = setting.filter(|_| known && !is_outweighed(inputs, object, key, Within::Data));
+        found.extend(within(inputs, &object.document, &steps, setting.into_iter().collect()));
     }
     found.extend(of_binary(inputs, object, known));
     found
@@ -52,7 +51,8 @@ enum Within {
 }
 
 /// Whether the value of a setting is never read, because what is given with it wins over it: `binaryData` over `data`, and the second of
-/// `YuniKorn`'s ConfigMaps over the first (`schedulerconf.go`, `FlattenConfigMaps`).
+/// `YuniKorn`'s ConfigMaps over the first (`schedulerconf.go`, `FlattenConfigMaps`). It unpacks both of them: for the few keys about which
+/// there is something to say.
 fn is_outweighed(inputs: &Inputs, object: &Object, key: &str, within: Within) -> bool {
     let sets = |other: &Object, data: bool| {
         let Ok(map) = ConfigMap::deserialize(&other.document.value) else { return false };
@@ -95,10 +95,9 @@ fn of_binary(inputs: &Inputs, object: &Object, known: bool) -> Vec<Diagnostic> {
     let mut first: BTreeMap<&str, (&str, &str)> = BTreeMap::new();
     for key in state.binary.keys() {
         let mut of_key = of_binary_key(&state, key, known);
-        if known && !is_outweighed(inputs, object, target(key), Within::BinaryData) {
-            let text = given(&state, key);
-            of_key.extend(text.and_then(|text| settings::check(target(key), text)));
-        }
+        let setting = given(&state, key).and_then(|text| settings::check(target(key), text));
+        let outweighed = || is_outweighed(inputs, object, target(key), Within::BinaryData);
+        of_key.extend(setting.filter(|_| known && !outweighed()));
         if let Some(text) = given(&state, key).filter(|_| known && is_read(target(key))) {
             let (rival, before) = *first.entry(target(key)).or_insert((key.as_str(), text));
             of_key.extend((before != text).then(|| contradicts(key, rival)));
@@ -145,9 +144,8 @@ fn given<'a>(state: &'a ConfigMapState, key: &str) -> Option<&'a str> {
 fn inside(text: &str, diagnostic: Diagnostic) -> Diagnostic {
     // A finding about an empty text is about the built-in one; the YAML parser names the line itself.
     let told = text.is_empty() || diagnostic.message.starts_with("yaml: line ");
-    let before = diagnostic.span.filter(|_| !told).and_then(|span| text.get(..span.start));
-    let Some(before) = before else { return diagnostic };
-    let line = before.matches('\n').count().saturating_add(1);
+    let line = diagnostic.span.filter(|_| !told).and_then(|span| span.line_in(text));
+    let Some(line) = line else { return diagnostic };
     let message = format!("line {line} of the unpacked text: {}", diagnostic.message);
     Diagnostic { message, ..diagnostic }
 }

@@ -9,7 +9,7 @@ use crate::access::placement::{
 };
 use crate::access::tree::{Located, Tree};
 use crate::access::{Remedy, remedy, what_can};
-use crate::model::queue::{RECOVERY, lowered, nearest};
+use crate::model::queue::{in_recovery, nearest};
 use crate::model::right::Right;
 
 /// As many as people read.
@@ -185,6 +185,7 @@ impl Asking<'_> {
     }
 
     fn add(&self, queue: &str) -> Option<String> {
+        // Nobody may submit to it, whatever is written.
         if in_recovery(queue) {
             return None;
         }
@@ -205,12 +206,6 @@ fn is_leaf(tree: &Tree, path: &str) -> bool {
         Located::Queue(id) => tree.node(id).is_some_and(|node| node.is_leaf),
         _ => false,
     }
-}
-
-/// Whether it is the recovery queue, to which nobody may submit whatever is written, or below it.
-fn in_recovery(queue: &str) -> bool {
-    let queue = lowered(queue);
-    queue.strip_prefix(RECOVERY).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 fn make_parent(queue: &str) -> String {

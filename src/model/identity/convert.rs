@@ -5,6 +5,7 @@ use super::cache::UserCache;
 use super::resolver::GroupResolver;
 use crate::model::config::names::is_user;
 use crate::model::version::Version;
+use crate::text::diag::quoted;
 
 /// The user of applications that nobody submits (`common.AnonymousUser`).
 pub const ANONYMOUS_USER: &str = "nobody";
@@ -44,6 +45,13 @@ pub enum Refusal {
     /// What `YuniKorn` would say cannot be known here, and why. Not a refusal of `YuniKorn`'s.
     #[error("{0}")]
     Undecided(String),
+}
+
+impl Refusal {
+    /// What it means for this user, in a sentence.
+    pub fn of(&self, user: &str) -> String {
+        format!("YuniKorn takes nothing from user {}: {self}", quoted(user))
+    }
 }
 
 /// The identity for a scheduler that has not seen the user before. With a history, ask a [`UserCache`].

@@ -137,8 +137,7 @@ fn refused(text: &str, active: &[&str], place: &str) -> Vec<Trouble> {
     let errors = verdict.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
     let mut found: Vec<Trouble> = errors
         .map(|diagnostic| {
-            let line = diagnostic.span.and_then(|span| text.get(..span.start));
-            let line = line.map(|before| before.matches('\n').count().saturating_add(1));
+            let line = diagnostic.span.and_then(|span| span.line_in(text));
             let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
             Trouble {
                 what: one_line(&format!("{place}: {diagnostic}")),

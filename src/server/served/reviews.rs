@@ -208,10 +208,7 @@ fn answer(knowledge: Option<&Knowledge>, asked: &Asked, user: &str, groups: &[St
     let identity = match identify(Claim::new(user, groups), queues.resolver().here(), Version::default()) {
         Ok(identity) => identity,
         Err(Nobody::Undecided(why)) => return undecided("identity", &why),
-        Err(refusal) => {
-            let why = format!("YuniKorn takes nothing from user {}: {refusal}", quoted(user));
-            return refused("identity", why);
-        }
+        Err(refusal) => return refused("identity", refusal.of(user)),
     };
     let texts = InForce::of(&knowledge.snapshot);
     match decide_named(tree, asked.right, &asked.queue, &identity) {
