@@ -29,6 +29,7 @@ mod running;
 pub mod simulate;
 pub mod snapshot;
 mod waiting;
+mod withdraw;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
