@@ -82,6 +82,7 @@ pub(super) fn meta(object: &DynamicObject) -> Meta {
         uid: metadata.uid.clone().unwrap_or_default(),
         generation: metadata.generation.unwrap_or_default(),
         created: metadata.creation_timestamp.as_ref().map(|time| time.0),
+        deleting: metadata.deletion_timestamp.is_some(),
         conditions: conditions.into_iter().filter_map(condition).collect(),
         touches: touches(metadata),
     }
@@ -423,6 +424,7 @@ mod tests {
                 uid: "u1".into(),
                 generation: 4,
                 created: Some(at("2026-01-02T03:04:05Z")),
+                deleting: false,
                 conditions: [Condition {
                     type_: "Ready".into(),
                     status: Status::False,
@@ -550,7 +552,7 @@ mod tests {
     #[test]
     fn an_unreadable_object_keeps_its_identity_and_memory() {
         let entry = queue_acl(&object(json!({
-            "metadata": {"name": "prod", "uid": "u1", "generation": 2},
+            "metadata": {"name": "prod", "uid": "u1", "generation": 2, "deletionTimestamp": "2026-01-02T03:04:05Z"},
             "spec": {"queue": ["root"]},
             "status": {"inForce": {"partition": "default", "queue": "root.a", "submit": "sue"}, "conditions": "none"},
         })));
@@ -559,6 +561,7 @@ mod tests {
             (entry.meta.name.as_str(), entry.meta.uid.as_str(), entry.meta.generation),
             ("prod", "u1", 2)
         );
+        assert!(entry.meta.deleting, "held by a finalizer");
         assert_eq!(entry.in_force.unwrap().submit.as_deref(), Some("sue"));
     }
 

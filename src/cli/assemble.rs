@@ -75,6 +75,7 @@ pub fn assemble(inputs: &Inputs, base: Option<Base>, now: Timestamp) -> Assemble
         defaults: maps.state(YUNIKORN_DEFAULTS).map(Arc::new),
         base: maps.state(&spec.base_config_map).map(Arc::new),
         output: maps.state(&spec.output_config_map).map(Arc::new),
+        last_base: None,
         mirror: None,
         observed: Observed::default(),
     };

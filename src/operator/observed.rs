@@ -144,6 +144,8 @@ mod tests {
             annotations: BTreeMap::new(),
             repair: false,
             reassert: false,
+            widens: false,
+            partial: false,
         }
     }
 

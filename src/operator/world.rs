@@ -170,6 +170,7 @@ impl World {
             defaults,
             base,
             output,
+            last_base: None,
             mirror: self.mirror.as_ref().map(mirror::Watches::seen),
             observed: Observed::default(),
         })

@@ -211,6 +211,7 @@ impl Decided<'_> {
             import,
             backup,
             write,
+            last_base: None,
             mirror: self.mirror.0,
             contributions: attribution::wanted(&self.objects),
             rendered,

@@ -38,7 +38,7 @@ use jiff::Timestamp;
 
 use attribution::Attribution;
 use conditions::Condition;
-use snapshot::{AdmissionPolicySpec, QueueAclInForce, Snapshot};
+use snapshot::{AdmissionPolicySpec, LastBase, QueueAclInForce, Snapshot};
 
 use crate::access::expect::Tally;
 use crate::text::diag::Code;
@@ -87,6 +87,8 @@ pub struct Plan {
     pub backup: Option<NewConfigMap>,
     /// The change of the output ConfigMap; `None` when nothing is to be written.
     pub write: Option<Write>,
+    /// The base to keep for later, in place of the one that is kept; `None` when that stays.
+    pub last_base: Option<LastBase>,
     /// What to do about the RBAC mirror of what is in force now.
     pub mirror: mirror::Changes,
     /// The text that should be in force, whether it may be written or not; `None` when the base gives none.
@@ -133,6 +135,10 @@ pub struct Write {
     pub repair: bool,
     /// Whether it writes the same again with a new revision, because the scheduler did not take it.
     pub reassert: bool,
+    /// Whether it grants somebody more than the current text does: such writes are rationed.
+    pub widens: bool,
+    /// Whether its text is the current one with nothing but withdrawals applied, and not the full text.
+    pub partial: bool,
 }
 
 /// The text for the output key.

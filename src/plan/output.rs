@@ -274,6 +274,8 @@ fn hand_out(
         annotations,
         repair,
         reassert: queue_tree && question.reassert,
+        widens: false,
+        partial: false,
     });
 }
 

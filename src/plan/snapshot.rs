@@ -45,6 +45,8 @@ pub struct Snapshot {
     pub base: Option<Arc<ConfigMapState>>,
     /// The output ConfigMap (`yunikorn-configs`).
     pub output: Option<Arc<ConfigMapState>>,
+    /// The last base from which a full text was written, as the operator keeps it; `None` where nothing is kept.
+    pub last_base: Option<LastBase>,
     /// The RBAC mirror as it stands; `None` where nobody has looked at it.
     pub mirror: Option<Mirror>,
     /// What the operator has seen of the outside world since it started.
@@ -63,6 +65,7 @@ impl Snapshot {
             defaults: None,
             base: None,
             output: None,
+            last_base: None,
             mirror: None,
             observed: Observed::default(),
         }
@@ -94,6 +97,8 @@ pub struct Meta {
     pub generation: i64,
     /// `metadata.creationTimestamp`
     pub created: Option<Timestamp>,
+    /// Whether `metadata.deletionTimestamp` is set: the object is deleted, and a finalizer holds it.
+    pub deleting: bool,
     /// `status.conditions` as they stand; shared with plans that leave them so.
     pub conditions: Arc<[Condition]>,
     /// Who wrote what of it last. No plan depends on it: reports tell it.
@@ -346,8 +351,17 @@ pub struct Owner {
     pub operation: String,
 }
 
+/// The base from which the last full text was rendered: it stands in while the base is missing or invalid.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct LastBase {
+    /// The base as the header of the output names it.
+    pub source: String,
+    /// The text.
+    pub text: String,
+}
+
 /// What the operator has seen since it started. All empty for `render`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Observed {
     /// The last read-back of the scheduler.
     pub read_back: Option<ReadBack>,
@@ -367,12 +381,43 @@ pub struct Observed {
     pub rival: Option<String>,
     /// Checksum of the text we wrote last, to tell a new intent from a repair.
     pub last_written: Option<String>,
+    /// The text that this process wrote last, also where the outcome of that write is unknown.
+    pub written: Option<Written>,
+    /// The resource version of the output that a late write may still name, a former leader's or one of unknown outcome. While the output has
+    /// it, that write may still be accepted: the version has to change first.
+    pub fence: Option<String>,
+    /// The writes that widened access, oldest first; bounded.
+    pub widened: Vec<Timestamp>,
+    /// The refusal of a full text by an admission webhook or by the scheduler, until another full text is proven to run.
+    pub refused: Option<Refused>,
+    /// A watch of our own kinds or of the ConfigMaps that has failed for minutes, and why.
+    pub watch_failure: Option<String>,
     /// Queues that the scheduler has at run time, per partition: path and whether it comes from the configuration.
     pub live_queues: BTreeMap<String, BTreeMap<String, bool>>,
 }
 
+/// A text in a key of the output ConfigMap.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Written {
+    /// The key.
+    pub key: String,
+    /// The text.
+    pub text: String,
+}
+
+/// The refusal of a text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Refused {
+    /// Checksum of the text's body, without the header that names the revision.
+    pub body: String,
+    /// The time of the last refusal.
+    pub at: Timestamp,
+    /// The number of refusals of this body.
+    pub times: u32,
+}
+
 /// One answer of `GET /ws/v1/config`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ReadBack {
     /// When it was asked.
     pub at: Timestamp,
@@ -381,11 +426,11 @@ pub struct ReadBack {
 }
 
 /// Why a write failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum WriteFailure {
     /// 403 by RBAC; the message of the API server.
     Forbidden(String),
-    /// An admission webhook (`YuniKorn`'s own among them) said no.
+    /// An admission webhook (`YuniKorn`'s own among them), a policy or a rule of the API server refused it, and will again.
     Rejected(String),
     /// Anything that passes by itself: a conflict, a time-out.
     Transient(String),

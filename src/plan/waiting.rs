@@ -25,6 +25,7 @@ pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&Entry<ConfigS
         import: None,
         backup: None,
         write: None,
+        last_base: None,
         mirror: mirror::Changes::default(),
         rendered: None,
         contributions: [].into(),

@@ -139,6 +139,7 @@ fn snapshot(base: &str, queue: &str) -> Snapshot {
         defaults: Some(Arc::clone(&defaults)),
         base: Some(defaults),
         output: None,
+        last_base: None,
         mirror: None,
         observed: Observed::default(),
     }
