@@ -156,6 +156,12 @@ vocabulary! {
         Forbidden,
         /// An admission webhook refused the write.
         RejectedByAdmission,
+        /// The API server or the scheduler refuses what is to be written.
+        Rejected,
+        /// `service.policyGroup` names another key than the one the scheduler is proven to read.
+        PolicyGroupPending,
+        /// Most of the objects went at once, and nobody has confirmed it.
+        RemovalUnconfirmed,
         /// A `binaryData` key hides the output key.
         ShadowedByBinaryData,
         /// The text lacks a partition that is active: the scheduler would hang.

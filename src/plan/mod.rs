@@ -16,12 +16,14 @@ mod effect;
 mod environment;
 mod grants;
 mod header;
+mod hold;
 mod loaded;
 pub mod mirror;
 mod output;
 mod ownership;
 mod policy;
 mod readings;
+mod record;
 mod render;
 mod report;
 mod resolve;
@@ -43,7 +45,7 @@ use snapshot::{AdmissionPolicySpec, LastBase, QueueAclInForce, Snapshot};
 use crate::access::expect::Tally;
 use crate::text::diag::Code;
 
-pub use environment::{merged, merged_alone, text_in_force};
+pub use environment::{QueuesKey, merged, merged_alone, queues_key, text_in_force};
 pub use output::{MAX_BYTES, WARN_BYTES, size_after};
 pub use policy::{submission, user_info};
 pub use readings::Readings;
@@ -131,6 +133,8 @@ pub struct Write {
     pub data: BTreeMap<String, Option<String>>,
     /// `metadata.annotations` to set.
     pub annotations: BTreeMap<String, String>,
+    /// The annotation [`snapshot::IN_FORCE`] to set; `None` leaves it.
+    pub in_force: Option<BTreeMap<String, Option<QueueAclInForce>>>,
     /// Whether it puts back what someone else changed: such writes are rationed.
     pub repair: bool,
     /// Whether it writes the same again with a new revision, because the scheduler did not take it.

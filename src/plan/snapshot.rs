@@ -19,6 +19,16 @@ use crate::text::diag::Diagnostic;
 pub const FIELD_MANAGER: &str = "queuewarden";
 /// Annotation on the output ConfigMap: the keys that queuewarden wrote, separated by commas.
 pub const MANAGED_KEYS: &str = "queuewarden.dev/managed-keys";
+/// Annotation on the output ConfigMap: the key whose queue tree is kept up, where several keys of it are ours.
+pub const QUEUES_KEY: &str = "queuewarden.dev/queues-key";
+/// Annotation on the output ConfigMap: how many objects its queue tree was rendered from.
+pub const OBJECTS: &str = "queuewarden.dev/objects";
+/// Annotation on the output ConfigMap: a number that a write changes which changes nothing else.
+pub const EPOCH: &str = "queuewarden.dev/epoch";
+/// Annotation on the output ConfigMap: what its queue tree grants of the objects whose status does not say so yet.
+pub const IN_FORCE: &str = "queuewarden.dev/in-force";
+/// Annotation on the `YuniKornConfig`: the revision of the output in which so many objects may go at once.
+pub const CONFIRM_REMOVAL: &str = "queuewarden.dev/confirm-removal";
 /// Annotation on a base ConfigMap that `adoption: Import` created: `namespace/name` of where its text came from.
 pub const IMPORTED_FROM: &str = "queuewarden.dev/imported-from";
 /// `YuniKorn`'s first ConfigMap (Helm's); k8shim `constants.go:67`.
@@ -275,6 +285,8 @@ pub struct ConfigSpec {
     pub rbac_mirror: bool,
     /// Whether `QueueAcl`s in the name of a queue's administrator count.
     pub delegation: Delegation,
+    /// The revision of the output that may be followed by one without most of its objects ([`CONFIRM_REMOVAL`]).
+    pub confirmed_removal: Option<u64>,
 }
 
 impl Default for ConfigSpec {
@@ -289,6 +301,7 @@ impl Default for ConfigSpec {
             scheduler_url: None,
             rbac_mirror: false,
             delegation: Delegation::Disabled,
+            confirmed_removal: None,
         }
     }
 }
@@ -327,6 +340,8 @@ pub struct ConfigMapState {
     pub data: BTreeMap<String, String>,
     /// `binaryData`
     pub binary: BTreeMap<String, BinaryValue>,
+    /// Annotation [`IN_FORCE`] by the uid of the object; `None`: the queue tree grants nothing of it.
+    pub in_force: BTreeMap<String, Option<QueueAclInForce>>,
     /// Per key of `data` and `binaryData`: who owns it by `metadata.managedFields`.
     pub owners: BTreeMap<String, Vec<Owner>>,
     /// Who wrote what of it last. No plan depends on it: reports tell it.
@@ -414,6 +429,8 @@ pub struct Refused {
     pub at: Timestamp,
     /// The number of refusals of this body.
     pub times: u32,
+    /// Whether the scheduler refused it, and not the API server.
+    pub by_scheduler: bool,
 }
 
 /// One answer of `GET /ws/v1/config`.
