@@ -17,6 +17,7 @@ mod environment;
 mod grants;
 mod header;
 mod loaded;
+pub mod machine;
 pub mod mirror;
 mod output;
 mod ownership;
@@ -109,7 +110,7 @@ pub struct Plan {
 }
 
 /// A ConfigMap to create.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NewConfigMap {
     /// `metadata.name`, in the configured namespace.
     pub name: String,
@@ -120,7 +121,7 @@ pub struct NewConfigMap {
 }
 
 /// A change of the output ConfigMap; keys that are not named stay as they are.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Write {
     /// Name of the ConfigMap.
     pub name: String,
