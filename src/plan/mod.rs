@@ -18,6 +18,7 @@ mod grants;
 mod header;
 mod hold;
 mod loaded;
+pub mod machine;
 pub mod mirror;
 mod output;
 mod ownership;
@@ -112,7 +113,7 @@ pub struct Plan {
 }
 
 /// A ConfigMap to create.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NewConfigMap {
     /// `metadata.name`, in the configured namespace.
     pub name: String,
@@ -123,7 +124,7 @@ pub struct NewConfigMap {
 }
 
 /// A change of the output ConfigMap; keys that are not named stay as they are.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Write {
     /// Name of the ConfigMap.
     pub name: String,
