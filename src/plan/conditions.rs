@@ -186,7 +186,7 @@ vocabulary! {
 }
 
 /// One condition of one object, as read from or written to its status.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Condition {
     /// `type`
     pub type_: String,

@@ -116,7 +116,7 @@ pub struct Meta {
 }
 
 /// What one program wrote of an object last: one entry of `metadata.managedFields`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Touch {
     /// When; `None` when the API server does not say.
     pub time: Option<Timestamp>,
@@ -129,7 +129,7 @@ pub struct Touch {
 }
 
 /// What to do with the base's own ACL of a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum BaseAcl {
     /// The objects' grants take its place.
     #[default]
@@ -176,7 +176,7 @@ pub struct QueueAclSpec {
 }
 
 /// `status.inForce` of a `QueueAcl`: its last version that went into the ConfigMap. Texts are canonical ACLs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct QueueAclInForce {
     /// Partition name.
     pub partition: String,
@@ -307,7 +307,7 @@ impl Default for ConfigSpec {
 }
 
 /// What `status` of the `YuniKornConfig` remembers.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct ConfigMemory {
     /// Revision of the text that was written last.
     pub revision: Option<u64>,
@@ -326,7 +326,7 @@ pub struct ConfigMemory {
 }
 
 /// A ConfigMap as it stands.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct ConfigMapState {
     /// `metadata.name`
     pub name: String,
@@ -349,7 +349,7 @@ pub struct ConfigMapState {
 }
 
 /// One value of `binaryData`, unpacked at the edge so that the core needs no decompressor.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct BinaryValue {
     /// Length in bytes as stored.
     pub len: usize,
@@ -358,7 +358,7 @@ pub struct BinaryValue {
 }
 
 /// One entry of `managedFields` that owns a key.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner {
     /// `manager`
     pub manager: String,

@@ -11,8 +11,8 @@ use crate::plan::snapshot::{
 };
 use crate::plan::{Plan, Write, header};
 
-/// Times of repairs, and of widenings, that are remembered; the plan rations by far fewer.
-pub(super) const MAX_TIMES: usize = 32;
+/// Times of repairs, and of widenings, that are remembered; the plan rations by no more.
+pub(super) const MAX_TIMES: usize = 64;
 
 /// The memory, and what is needed to keep it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -174,7 +174,7 @@ impl Memory {
         if !rejected || self.observed.refused.as_ref().is_some_and(known) {
             return false;
         }
-        self.observed.refused = Some(Refused { body, at: now, times });
+        self.observed.refused = Some(Refused { body, at: now, times, by_scheduler: true });
         true
     }
 
@@ -221,7 +221,7 @@ impl Memory {
         let body = checksum(header::strip(text));
         let before = self.observed.refused.take().filter(|refused| refused.body == body);
         let times = before.map_or(1, |refused| refused.times.saturating_add(1));
-        self.observed.refused = Some(Refused { body, at: now, times });
+        self.observed.refused = Some(Refused { body, at: now, times, by_scheduler: false });
     }
 
     /// Adds to a snapshot what was observed, and sees to it that no revision is used twice: the scheduler skips a text that it knows.
