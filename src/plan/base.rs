@@ -7,6 +7,7 @@ use super::conditions::{Finding, Reason, Type};
 use super::environment::{Environment, config_map, is_queues_key, text_in};
 use super::header;
 use super::ownership::ledger;
+use super::planted::{Fault, is_planted};
 use super::readings::{Reading, Readings};
 use super::snapshot::{ConfigMemory, ConfigSpec, LastBase, Snapshot, YUNIKORN_DEFAULTS};
 use crate::model::config::{BUILT_IN, Config, contains_checksum_marker};
@@ -69,6 +70,9 @@ pub(super) fn last(snapshot: &Snapshot, known: &mut Readings) -> Option<Base> {
 /// Whether anything was ever written from a base that somebody wrote, as far as anything tells. The built-in default must not take the
 /// place of such a base: it has no queues and lets everyone in.
 fn had_another(snapshot: &Snapshot, memory: Option<&ConfigMemory>) -> bool {
+    if is_planted(Fault::BuiltInDefault) {
+        return false;
+    }
     if let Some(last) = &snapshot.last_base {
         return last.source != BUILT_IN_SOURCE;
     }

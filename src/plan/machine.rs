@@ -35,6 +35,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::conditions::Reason;
 use super::mirror::{self, Wish, wishes};
+use super::planted::{Fault, is_planted};
 use super::snapshot::{ConfigSpec, LastBase, Snapshot, WriteFailure};
 use super::{NewConfigMap, Plan, Readings, Write, plan_again, text_in_force};
 use crate::model::config::checksum;
@@ -362,7 +363,7 @@ impl State {
     fn take(&mut self, now: Timestamp, event: Event, known: &mut Readings) -> Vec<Action> {
         match event {
             Event::LeadershipWon => {
-                self.role = Role::Relisting;
+                self.role = if is_planted(Fault::NoRelist) { Role::Relisted } else { Role::Relisting };
                 self.base.read = false;
                 self.memory.takes_over();
                 let mut actions = vec![Action::Relist];

@@ -9,6 +9,8 @@ mod adoption;
 pub mod attribution;
 mod base;
 mod budget;
+#[cfg(test)]
+mod checker;
 pub mod conditions;
 mod decide;
 mod delegation;
@@ -22,6 +24,7 @@ pub mod machine;
 pub mod mirror;
 mod output;
 mod ownership;
+mod planted;
 mod policy;
 mod readings;
 mod record;

@@ -11,6 +11,7 @@ use super::conditions::{Finding, Reason, Type};
 use super::environment::{Environment, config_map, is_queues_key};
 use super::hold::{self, Hold};
 use super::ownership::{Claim, claim, ledger, ledger_text};
+use super::planted::{Fault, is_planted};
 use super::policy::Keys;
 use super::readings::{Reading, Readings};
 use super::snapshot::{
@@ -191,6 +192,9 @@ fn full(question: &Question<'_>, body: &Reading) -> Option<Candidate> {
 
 /// The current text with nothing but the withdrawals applied; `None` when nothing is withdrawn.
 fn partial(question: &Question<'_>, cache: &mut Readings) -> Option<Candidate> {
+    if is_planted(Fault::WithdrawalsWait) {
+        return None;
+    }
     let output = question.snapshot.output.as_deref();
     if claim(output, question.memory, &question.env.key) != Claim::Ours {
         return None;
@@ -274,7 +278,7 @@ fn touch(question: &Question<'_>) -> Option<Write> {
     let Question { snapshot, spec, .. } = question;
     let output = snapshot.output.as_deref()?;
     let fence = snapshot.observed.fence.as_ref();
-    if spec.mode == Mode::Observe || fence != Some(&output.resource_version) {
+    if spec.mode == Mode::Observe || fence != Some(&output.resource_version) || is_planted(Fault::NoFence) {
         return None;
     }
     let epoch: u64 = output.annotations.get(EPOCH).and_then(|epoch| epoch.parse().ok()).unwrap_or(0);

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use super::conditions::Reason;
 use super::grants::{Place, acl_of};
+use super::planted::{Fault, is_planted};
 use super::record::Record;
 use super::snapshot::{BaseAcl, Grant, QueueAclEntry, QueueAclInForce, QueueAclSpec};
 use crate::model::acl::{self, Acl};
@@ -383,5 +384,8 @@ fn keep(
         expires_at,
         delegated_by: old.delegated_by.clone(),
     };
+    if is_planted(Fault::KeptByStatusAlone) {
+        return Some(last);
+    }
     Some(last.within(record.tree()))
 }

@@ -1,0 +1,148 @@
+//! What must hold, told by a record beside the cluster that nothing in it can see.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use super::world::{Object, Spec};
+use crate::model::acl;
+use crate::model::config::verdict;
+use crate::model::queue::QueuePath;
+use crate::model::right::Right;
+use crate::plan::conditions::Status;
+use crate::plan::grants::acl_of;
+
+/// Users and a group, one bit each.
+pub(super) type Names = u8;
+const SUE: Names = 1;
+const BOB: Names = 2;
+const EVE: Names = 4;
+/// Granted nothing by anybody.
+const MALLORY: Names = 8;
+/// Granted by the base.
+pub(super) const DEV: Names = 16;
+
+/// What was declared, and what was made of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(super) struct Ghost {
+    /// Who may submit by each state of the objects, in order.
+    states: Vec<Names>,
+    /// Which objects those were, and what their last valid versions grant.
+    valid: [Option<(u8, Names)>; 2],
+    /// The oldest state that explains all texts that were written so far.
+    explained: usize,
+    /// The first thing that does not hold.
+    pub(super) wrong: Option<&'static str>,
+}
+
+impl Ghost {
+    /// The objects, or the time, have changed.
+    pub(super) fn declare(&mut self, objects: &[Option<Object>; 2], ticked: bool) {
+        if self.states.is_empty() {
+            self.states.push(DEV);
+        }
+        let mut state = DEV;
+        for (valid, object) in self.valid.iter_mut().zip(objects) {
+            let before = valid.take();
+            *valid = object.as_ref().map(|object| {
+                let kept = before.filter(|(uid, _)| *uid == object.uid).map_or(0, |(_, names)| names);
+                (object.uid, granted_by(object.spec, ticked).unwrap_or(kept))
+            });
+            state |= valid.map_or(0, |(_, names)| names);
+        }
+        self.states.push(state);
+    }
+
+    /// Who may submit by now.
+    pub(super) fn declared(&self) -> Names {
+        self.states.last().copied().unwrap_or(DEV)
+    }
+
+    /// The operator wrote a text.
+    pub(super) fn written(&mut self, text: &str) {
+        if self.states.is_empty() {
+            self.states.push(DEV);
+        }
+        let names = names(text);
+        let explained =
+            self.states.iter().enumerate().skip(self.explained).find(|(_, state)| names & !**state == 0);
+        match explained {
+            Some((index, _)) => self.explained = index,
+            None => self.fails("a text grants what no state of the objects granted, in their order"),
+        }
+    }
+
+    /// The operator wrote a status; `answered` is what the scheduler ran when it was asked last.
+    pub(super) fn reported(
+        &mut self,
+        slot: usize,
+        object: &Object,
+        seen: &[Option<Object>; 2],
+        answered: Option<&str>,
+        ticked: bool,
+    ) {
+        let current = |type_: &str| {
+            object.conditions.iter().find(|condition| {
+                condition.type_ == type_ && condition.observed_generation == i64::from(object.generation)
+            })
+        };
+        let Some(ready) = current("Ready").filter(|ready| ready.status == Status::True) else { return };
+        let runs = answered.map_or(DEV | MALLORY, names);
+        let own = granted_by(object.spec, ticked).unwrap_or(0);
+        let others = seen.iter().enumerate().filter(|(index, _)| *index != slot);
+        let others = others.filter_map(|(_, other)| other.as_ref()).fold(DEV, |all, other| {
+            let kept = other
+                .in_force
+                .as_ref()
+                .map_or(0, |kept| names_of(kept.submit.as_deref().unwrap_or_default()));
+            all | granted_by(other.spec, ticked).unwrap_or(kept) | kept
+        });
+        if own & !runs != 0 {
+            self.fails("an object is Ready, and the scheduler does not grant what it grants");
+        } else if runs & !(own | others) != 0 {
+            self.fails(if ready.reason == "Expired" {
+                "an object's end is told, and the scheduler still grants it"
+            } else {
+                "an object is Ready, and the scheduler grants more than the objects do"
+            });
+        }
+    }
+
+    pub(super) fn fails(&mut self, wrong: &'static str) {
+        self.wrong.get_or_insert(wrong);
+    }
+}
+
+/// Whom a spec grants access; `None` where it is invalid.
+fn granted_by(spec: Spec, ticked: bool) -> Option<Names> {
+    match spec {
+        Spec::Users(users) => Some(names_of(users)),
+        Spec::Temporary(users) => Some(if ticked { 0 } else { names_of(users) }),
+        Spec::Typo => None,
+    }
+}
+
+fn names_of(acl: &str) -> Names {
+    let acl = acl::parse(acl).unwrap_or_default();
+    let bit = |user: &str, bit| if acl.allows(user, &[] as &[&str]) { bit } else { 0 };
+    let dev = if acl.allows("", &["dev"]) { DEV } else { 0 };
+    bit("sue", SUE) | bit("bob", BOB) | bit("eve", EVE) | bit("mallory", MALLORY) | dev
+}
+
+/// Who may submit to the queue by a text.
+pub(super) fn names(text: &str) -> Names {
+    thread_local! {
+        static KNOWN: RefCell<HashMap<String, Names>> = RefCell::default();
+    }
+    if let Some(known) = KNOWN.with(|known| known.borrow().get(text).copied()) {
+        return known;
+    }
+    let tree = verdict(text, &[]).config.unwrap_or_default();
+    let path = QueuePath::parse("root.q").unwrap();
+    let queues = tree
+        .partition("default")
+        .into_iter()
+        .flat_map(|partition| path.lineage().filter_map(|path| partition.queue(&path)).collect::<Vec<_>>());
+    let names = queues.fold(0, |all, queue| all | names_of(&acl_of(queue, Right::Submit).canonical()));
+    KNOWN.with(|known| known.borrow_mut().insert(text.to_owned(), names));
+    names
+}

@@ -1,0 +1,665 @@
+//! A small cluster around the real [`step`]: an API server with resource versions, a scheduler, two replicas whose watches lag, users, and
+//! another writer.
+
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::ghost::Ghost;
+use crate::model::config::{BUILT_IN, checksum};
+use crate::plan::conditions::Condition;
+use crate::plan::machine::{Action, Event, Outcome, State, step};
+use crate::plan::snapshot::*;
+use crate::plan::{ConfigStatus, Plan, Readings, Write, merged, text_in_force};
+
+/// The base as it should be.
+pub(super) const GOOD: &str =
+    "partitions: [{name: default, queues: [{name: root, queues: [{name: q, submitacl: ' dev'}]}]}]";
+const BROKEN: &str =
+    "partitions: [{name: default, queues: [{name: root, queues: [{name: q, submitacl: 'a  b'}]}]}]";
+/// Text that somebody else writes.
+pub(super) const FOREIGN: &str =
+    "partitions: [{name: default, queues: [{name: root, submitacl: '*', queues: [{name: q}]}]}]";
+pub(super) const KEY: &str = "queues.yaml";
+/// Shadows the key with the text of [`FOREIGN`].
+const SHADOW: &str = "queues.yaml.gz";
+
+/// What users make of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Spec {
+    /// Grants these users.
+    Users(&'static str),
+    /// Names somebody whom YuniKorn would drop.
+    Typo,
+    /// Grants a user until the first tick.
+    Temporary(&'static str),
+}
+
+/// An object as the API server holds it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Object {
+    pub(super) uid: u8,
+    pub(super) generation: u8,
+    pub(super) version: u16,
+    pub(super) spec: Spec,
+    pub(super) in_force: Option<QueueAclInForce>,
+    pub(super) conditions: Arc<[Condition]>,
+}
+
+/// How the base is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum BaseIs {
+    Good,
+    Broken,
+    Missing,
+}
+
+/// What the API server holds.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Held {
+    pub(super) objects: [Option<Object>; 2],
+    pub(super) config: (ConfigMemory, Arc<[Condition]>),
+    pub(super) base: BaseIs,
+    pub(super) output: Option<Arc<ConfigMapState>>,
+}
+
+/// What a replica waits for.
+#[derive(Debug, Clone)]
+pub(super) enum Request {
+    Nothing,
+    Write(Arc<Write>),
+    Load,
+    Report(Arc<Snapshot>, Arc<Plan>),
+    /// Until then it waits for a change.
+    Until(Timestamp),
+}
+
+/// A replica.
+#[derive(Debug, Clone)]
+pub(super) struct Replica {
+    pub(super) state: Arc<State>,
+    /// What its watches have brought.
+    pub(super) cache: Arc<Held>,
+    pub(super) leads: bool,
+    relisting: bool,
+    pub(super) request: Request,
+    /// The text that the scheduler ran when it was asked last.
+    pub(super) answered: Option<Arc<str>>,
+}
+
+/// How much may still happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Budget {
+    pub(super) changes: u8,
+    pub(super) faults: u8,
+    pub(super) ticks: u8,
+}
+
+/// Everything.
+#[derive(Debug, Clone)]
+pub(super) struct World {
+    pub(super) held: Arc<Held>,
+    pub(super) last_base: Option<LastBase>,
+    versions: u16,
+    uids: u8,
+    clock: Timestamp,
+    pub(super) ticked: bool,
+    /// The text that the scheduler runs.
+    pub(super) runs: Arc<str>,
+    pub(super) replicas: Vec<Replica>,
+    /// Writes under way whose sender does not wait for them any more.
+    pub(super) late: Vec<Arc<Write>>,
+    pub(super) budget: Budget,
+    pub(super) ghost: Ghost,
+}
+
+/// Something that happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Step {
+    Set(usize, Spec),
+    Delete(usize),
+    Base(BaseIs),
+    OtherEdits,
+    OtherDeletes,
+    OtherShadows(bool),
+    Tick,
+    Win(usize),
+    Lose(usize),
+    Crash(usize),
+    Watch(usize),
+    Relist(usize),
+    Write(usize),
+    /// The write is made, or will be, and nobody hears of it.
+    WriteLost(usize, bool),
+    LateWrite(usize),
+    Loaded(usize),
+    Report(usize),
+    Due(usize),
+    SchedulerLoads,
+    SchedulerRestarts,
+}
+
+pub(super) fn begin() -> Timestamp {
+    Timestamp::from_second(1_800_000_000).unwrap()
+}
+
+/// When temporary grants end.
+pub(super) fn end() -> Timestamp {
+    begin() + SignedDuration::from_hours(1)
+}
+
+impl PartialEq for World {
+    fn eq(&self, other: &Self) -> bool {
+        self.held == other.held
+            && (&self.last_base, self.versions, self.uids, self.clock)
+                == (&other.last_base, other.versions, other.uids, other.clock)
+            && (&self.runs, &self.replicas, &self.late, self.budget)
+                == (&other.runs, &other.replicas, &other.late, other.budget)
+            && self.ghost == other.ghost
+    }
+}
+
+impl Hash for World {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.held, &self.last_base, self.versions, self.uids, self.clock).hash(state);
+        (&self.runs, &self.replicas, &self.late, self.budget, &self.ghost).hash(state);
+    }
+}
+
+impl PartialEq for Replica {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.state, &self.cache, self.leads, self.relisting, &self.answered)
+            == (&other.state, &other.cache, other.leads, other.relisting, &other.answered)
+            && self.request.key() == other.request.key()
+    }
+}
+
+impl Hash for Replica {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.state, &self.cache, self.leads, self.relisting, &self.answered, self.request.key())
+            .hash(state);
+    }
+}
+
+impl Request {
+    /// What distinguishes it: a plan follows from the state and the cache.
+    fn key(&self) -> (u8, Option<&Write>, Option<Timestamp>) {
+        match self {
+            Self::Nothing => (0, None, None),
+            Self::Write(write) => (1, Some(write), None),
+            Self::Load => (2, None, None),
+            Self::Report(..) => (3, None, None),
+            Self::Until(at) => (4, None, Some(*at)),
+        }
+    }
+}
+
+impl Replica {
+    fn new(index: usize, held: &Arc<Held>) -> Self {
+        Self {
+            state: Arc::new(State::new(u64::try_from(index).unwrap())),
+            cache: Arc::clone(held),
+            leads: false,
+            relisting: false,
+            request: Request::Nothing,
+            answered: None,
+        }
+    }
+}
+
+impl World {
+    pub(super) fn new(replicas: usize, budget: Budget) -> Self {
+        let held = Arc::new(Held {
+            objects: [None, None],
+            config: (ConfigMemory::default(), [].into()),
+            base: BaseIs::Good,
+            output: None,
+        });
+        Self {
+            replicas: (0..replicas).map(|index| Replica::new(index, &held)).collect(),
+            held,
+            last_base: None,
+            versions: 1,
+            uids: 0,
+            clock: begin(),
+            ticked: false,
+            runs: GOOD.into(),
+            late: Vec::new(),
+            budget,
+            ghost: Ghost::default(),
+        }
+    }
+
+    /// All that may happen next.
+    pub(super) fn steps(&self, steps: &mut Vec<Step>) {
+        if self.budget.changes > 0 {
+            for index in 0..self.held.objects.len() {
+                let specs: &[Spec] = if index == 0 {
+                    &[Spec::Users("sue,bob"), Spec::Users("sue"), Spec::Typo]
+                } else {
+                    &[Spec::Temporary("eve"), Spec::Users("bob")]
+                };
+                let is = self.held.objects[index].as_ref().map(|object| object.spec);
+                steps.extend(
+                    specs.iter().filter(|spec| Some(**spec) != is).map(|spec| Step::Set(index, *spec)),
+                );
+                steps.extend(is.map(|_| Step::Delete(index)));
+            }
+        }
+        if self.budget.faults > 0 {
+            let bases = [BaseIs::Good, BaseIs::Broken, BaseIs::Missing];
+            steps.extend(bases.into_iter().filter(|base| *base != self.held.base).map(Step::Base));
+            if let Some(output) = &self.held.output {
+                steps.extend([
+                    Step::OtherEdits,
+                    Step::OtherDeletes,
+                    Step::OtherShadows(output.binary.is_empty()),
+                ]);
+            }
+            steps.push(Step::SchedulerRestarts);
+        }
+        if self.budget.ticks > 0 {
+            steps.push(Step::Tick);
+        }
+        for (index, replica) in self.replicas.iter().enumerate() {
+            if !self.replicas.iter().any(|replica| replica.leads) {
+                steps.push(Step::Win(index));
+            }
+            if replica.leads && self.budget.faults > 0 {
+                steps.extend([Step::Lose(index), Step::Crash(index)]);
+            }
+            if replica.cache != self.held {
+                steps.push(Step::Watch(index));
+            }
+            if replica.relisting {
+                steps.push(Step::Relist(index));
+            }
+            match &replica.request {
+                Request::Write(_) => {
+                    steps.push(Step::Write(index));
+                    if self.budget.faults > 0 {
+                        steps.extend([Step::WriteLost(index, true), Step::WriteLost(index, false)]);
+                    }
+                }
+                Request::Load => steps.push(Step::Loaded(index)),
+                Request::Report(..) => steps.push(Step::Report(index)),
+                Request::Until(at) if *at <= self.clock => steps.push(Step::Due(index)),
+                Request::Until(_) | Request::Nothing => {}
+            }
+        }
+        steps.extend((0..self.late.len()).map(Step::LateWrite));
+        if *self.runs != *self.effective() {
+            steps.push(Step::SchedulerLoads);
+        }
+    }
+
+    /// Makes something happen.
+    pub(super) fn take(&mut self, step: Step, cache: &mut Readings) {
+        match step {
+            Step::Set(..) | Step::Delete(_) => self.budget.changes -= 1,
+            Step::Base(_)
+            | Step::OtherEdits
+            | Step::OtherDeletes
+            | Step::OtherShadows(_)
+            | Step::Lose(_)
+            | Step::Crash(_)
+            | Step::WriteLost(..)
+            | Step::SchedulerRestarts => self.budget.faults = self.budget.faults.saturating_sub(1),
+            Step::Tick => self.budget.ticks -= 1,
+            _ => {}
+        }
+        match step {
+            Step::Set(index, spec) => self.set(index, spec),
+            Step::Delete(index) => {
+                self.next_version();
+                self.held_mut().objects[index] = None;
+                self.declared();
+            }
+            Step::Base(base) => self.held_mut().base = base,
+            Step::OtherEdits => self.edit(|output| {
+                output.data.insert(KEY.into(), FOREIGN.into());
+                output.owners.clear();
+            }),
+            Step::OtherDeletes => {
+                self.next_version();
+                self.held_mut().output = None;
+            }
+            Step::OtherShadows(on) => self.edit(|output| {
+                output.binary.clear();
+                if on {
+                    let value = BinaryValue { len: 9, gunzipped: Some(FOREIGN.into()) };
+                    output.binary.insert(SHADOW.into(), value);
+                }
+            }),
+            Step::Tick => {
+                self.clock = end().max(self.clock + SignedDuration::from_mins(1));
+                self.ticked = true;
+                self.declared();
+                self.wake(cache);
+            }
+            Step::Win(index) => {
+                self.replicas[index].leads = true;
+                self.feed(index, Event::LeadershipWon, cache);
+            }
+            Step::Lose(index) => {
+                self.abandon(index);
+                self.replicas[index].leads = false;
+                self.feed(index, Event::LeadershipLost, cache);
+            }
+            Step::Crash(index) => {
+                self.abandon(index);
+                self.replicas[index] = Replica::new(index, &self.held);
+            }
+            Step::Watch(index) => {
+                self.replicas[index].cache = Arc::clone(&self.held);
+                self.feed(index, Event::Changed, cache);
+            }
+            Step::Relist(index) => {
+                let replica = &mut self.replicas[index];
+                replica.relisting = false;
+                replica.cache = Arc::clone(&self.held);
+                self.feed(index, Event::Relisted, cache);
+            }
+            Step::Write(index) => {
+                let Request::Write(write) = self.replicas[index].request.clone() else { return };
+                let outcome = if self.accept(&write) { Outcome::Done } else { Outcome::Conflict };
+                if outcome == Outcome::Done {
+                    let output = self.held.output.clone();
+                    Arc::make_mut(&mut self.replicas[index].cache).output = output;
+                }
+                self.feed(index, Event::Written(outcome), cache);
+            }
+            Step::WriteLost(index, made) => {
+                let Request::Write(write) = self.replicas[index].request.clone() else { return };
+                if made {
+                    self.accept(&write);
+                } else {
+                    self.late.push(write);
+                }
+                self.feed(index, Event::Written(Outcome::Unknown("no answer".into())), cache);
+            }
+            Step::LateWrite(index) => {
+                let write = self.late.remove(index);
+                self.accept(&write);
+            }
+            Step::Loaded(index) => self.answer(index, cache),
+            Step::Report(index) => {
+                let Request::Report(snapshot, plan) = self.replicas[index].request.clone() else { return };
+                self.report(index, &snapshot, &plan);
+                self.feed(index, Event::Reported { written: true, failed: false, unfinished: false }, cache);
+            }
+            Step::Due(index) => self.feed(index, Event::Due, cache),
+            Step::SchedulerLoads | Step::SchedulerRestarts => self.runs = self.effective(),
+        }
+    }
+
+    fn held_mut(&mut self) -> &mut Held {
+        Arc::make_mut(&mut self.held)
+    }
+
+    fn next_version(&mut self) -> u16 {
+        self.versions += 1;
+        self.versions
+    }
+
+    fn edit(&mut self, change: impl FnOnce(&mut ConfigMapState)) {
+        let version = self.next_version();
+        if let Some(output) = &mut self.held_mut().output {
+            let output = Arc::make_mut(output);
+            change(output);
+            output.resource_version = version.to_string();
+        }
+    }
+
+    fn set(&mut self, index: usize, spec: Spec) {
+        let version = self.next_version();
+        self.uids += u8::from(self.held.objects[index].is_none());
+        let uid = self.uids;
+        let object = self.held_mut().objects[index].get_or_insert_with(|| Object {
+            uid,
+            generation: 0,
+            version,
+            spec,
+            in_force: None,
+            conditions: [].into(),
+        });
+        object.generation += 1;
+        object.version = version;
+        object.spec = spec;
+        self.declared();
+    }
+
+    fn declared(&mut self) {
+        self.ghost.declare(&self.held.objects, self.ticked);
+    }
+
+    /// A write of this replica that is under way goes on without it.
+    fn abandon(&mut self, index: usize) {
+        if let Request::Write(write) = std::mem::replace(&mut self.replicas[index].request, Request::Nothing)
+        {
+            self.late.push(write);
+        }
+    }
+
+    /// The API server takes a write, if its precondition holds.
+    fn accept(&mut self, write: &Write) -> bool {
+        let version = self.held.output.as_ref().map(|output| output.resource_version.clone());
+        if version != write.resource_version {
+            return false;
+        }
+        let next = self.next_version().to_string();
+        let output = Arc::make_mut(self.held_mut().output.get_or_insert_default());
+        output.name.clone_from(&write.name);
+        output.uid = "output".into();
+        output.resource_version = next;
+        for (key, value) in &write.data {
+            match value {
+                Some(value) => {
+                    output.data.insert(key.clone(), value.clone());
+                    let us = Owner { manager: FIELD_MANAGER.into(), operation: "Update".into() };
+                    output.owners.insert(key.clone(), vec![us]);
+                }
+                None => drop(output.data.remove(key)),
+            }
+        }
+        output.annotations.extend(write.annotations.clone());
+        if let Some(in_force) = &write.in_force {
+            output.in_force.clone_from(in_force);
+        }
+        if let Some(Some(text)) = write.data.get(KEY) {
+            self.ghost.written(text);
+        }
+        true
+    }
+
+    /// The text that the scheduler would load.
+    pub(super) fn effective(&self) -> Arc<str> {
+        let snapshot = snapshot(&self.held, self.clock);
+        let flat = merged(&snapshot);
+        let text = flat.queues(KEY).text;
+        if text.is_empty() { BUILT_IN.into() } else { text.into() }
+    }
+
+    fn answer(&mut self, index: usize, cache: &mut Readings) {
+        self.replicas[index].answered = Some(Arc::clone(&self.runs));
+        let answer = checksum(&self.runs);
+        self.feed(index, Event::Answered(Ok(answer)), cache);
+    }
+
+    /// Everyone whose time has come goes on.
+    fn wake(&mut self, cache: &mut Readings) {
+        for index in 0..self.replicas.len() {
+            if matches!(self.replicas[index].request, Request::Until(at) if at <= self.clock) {
+                self.feed(index, Event::Due, cache);
+            }
+        }
+    }
+
+    /// Moves the clock to when somebody waits for it next; whether anybody does within an hour.
+    pub(super) fn sleep(&mut self, cache: &mut Readings) -> bool {
+        let waits = self.replicas.iter().filter_map(|replica| match replica.request {
+            Request::Until(at) if replica.leads => Some(at),
+            _ => None,
+        });
+        let Some(at) = waits.min() else { return false };
+        self.clock = self.clock.max(at);
+        self.wake(cache);
+        true
+    }
+
+    /// Feeds an event, and all that is answered at once.
+    fn feed(&mut self, index: usize, event: Event, cache: &mut Readings) {
+        let mut events = vec![event];
+        while let Some(event) = events.pop() {
+            let replica = &mut self.replicas[index];
+            if !replica.leads && !matches!(event, Event::LeadershipLost) {
+                return;
+            }
+            let (state, actions) = step((*replica.state).clone(), self.clock, event, cache);
+            replica.state = Arc::new(state);
+            for action in actions {
+                match action {
+                    Action::Relist => replica.relisting = true,
+                    Action::ReadBase => events.push(Event::BaseRead(Ok(self.last_base.clone()))),
+                    Action::StoreBase(base) => {
+                        self.last_base = Some(base);
+                        events.push(Event::BaseStored(Ok(())));
+                    }
+                    Action::AskScheduler(_) => {
+                        replica.answered = Some(Arc::clone(&self.runs));
+                        events.push(Event::Answered(Ok(checksum(&self.runs))));
+                    }
+                    Action::Observe => {
+                        events.push(Event::Observed(Box::new(snapshot(&replica.cache, self.clock))));
+                    }
+                    Action::Reread { .. } => {
+                        let output = self.held.output.clone();
+                        Arc::make_mut(&mut replica.cache).output = output;
+                        events.push(Event::Reread(Ok(())));
+                    }
+                    Action::Publish(..) => events.push(Event::Published(true)),
+                    Action::Write { write, .. } => replica.request = Request::Write(Arc::new(write)),
+                    Action::AskUntilLoaded { .. } => replica.request = Request::Load,
+                    Action::Report(snapshot, plan) => replica.request = Request::Report(snapshot, plan),
+                    Action::Wait(until) => replica.request = Request::Until(until),
+                    Action::AskQueues { .. } => events.push(Event::Queues(BTreeMap::new())),
+                    Action::Create { .. } | Action::Mirror(_) => unreachable!("nothing here asks for it"),
+                }
+            }
+        }
+    }
+
+    /// Writes the statuses that differ, each on the version that the plan has seen.
+    fn report(&mut self, index: usize, seen: &Snapshot, plan: &Plan) {
+        let replica = self.replicas[index].clone();
+        for slot in 0..self.held.objects.len() {
+            let (Some(object), Some(known)) = (&self.held.objects[slot], &replica.cache.objects[slot]) else {
+                continue;
+            };
+            let Some(status) = plan.queue_acls.get(&name(slot)) else { continue };
+            if object.version != known.version || status.uid != known.uid.to_string() {
+                continue;
+            }
+            if (&object.in_force, &object.conditions) == (&status.rest.in_force, &status.conditions) {
+                continue;
+            }
+            let (object, version) = (object.clone(), self.next_version());
+            let object = Object {
+                version,
+                in_force: status.rest.in_force.clone(),
+                conditions: Arc::clone(&status.conditions),
+                ..object
+            };
+            self.ghost.reported(
+                slot,
+                &object,
+                &replica.cache.objects,
+                replica.answered.as_deref(),
+                seen.now >= end(),
+            );
+            self.held_mut().objects[slot] = Some(object.clone());
+            Arc::make_mut(&mut self.replicas[index].cache).objects[slot] = Some(object);
+        }
+        if let Some(status) = &plan.config {
+            let memory = memory(&status.rest);
+            self.held_mut().config = (memory, Arc::clone(&status.conditions));
+            let config = self.held.config.clone();
+            Arc::make_mut(&mut self.replicas[index].cache).config = config;
+        }
+    }
+}
+
+fn name(slot: usize) -> String {
+    format!("o{slot}")
+}
+
+fn memory(status: &ConfigStatus) -> ConfigMemory {
+    let output = status.output.clone().unwrap_or_default();
+    ConfigMemory {
+        revision: status.revision,
+        config_hash: status.config_hash.clone(),
+        loaded_hash: status.loaded_hash.clone(),
+        output_namespace: output.namespace,
+        output_name: output.name,
+        output_uid: Some(output.uid).filter(|uid| !uid.is_empty()),
+        output_keys: output.keys.into_iter().collect(),
+    }
+}
+
+/// What a replica that holds this plans by.
+fn snapshot(held: &Held, now: Timestamp) -> Snapshot {
+    let base = match held.base {
+        BaseIs::Good => Some(GOOD),
+        BaseIs::Broken => Some(BROKEN),
+        BaseIs::Missing => None,
+    };
+    let base = base.map(|text| {
+        Arc::new(ConfigMapState {
+            name: YUNIKORN_DEFAULTS.into(),
+            data: BTreeMap::from([(KEY.into(), text.into())]),
+            ..ConfigMapState::default()
+        })
+    });
+    let (in_force, conditions) = held.config.clone();
+    let spec = ConfigSpec { scheduler_url: Some("http://scheduler".into()), ..ConfigSpec::default() };
+    let meta =
+        Meta { name: "default".into(), uid: "config".into(), generation: 1, conditions, ..Meta::default() };
+    let objects = held.objects.iter().enumerate().filter_map(|(slot, object)| {
+        let object = object.as_ref()?;
+        let (grant, expires_at) = match object.spec {
+            Spec::Users(users) => (users, None),
+            Spec::Typo => ("sue,oidc:ann", None),
+            Spec::Temporary(users) => (users, Some(end())),
+        };
+        let spec = QueueAclSpec {
+            partition: "default".into(),
+            queue: "root.q".into(),
+            submit: Some(Grant::Raw(grant.into())),
+            admin: None,
+            base_acl: BaseAcl::Extend,
+            not_before: None,
+            expires_at,
+            delegated_by: None,
+        };
+        let meta = Meta {
+            name: name(slot),
+            uid: object.uid.to_string(),
+            generation: object.generation.into(),
+            conditions: Arc::clone(&object.conditions),
+            ..Meta::default()
+        };
+        Some(Arc::new(Entry { meta, spec: Ok(spec), in_force: object.in_force.clone() }))
+    });
+    let snapshot = Snapshot {
+        config: Some(Entry { meta, spec: Ok(spec), in_force: Some(in_force) }),
+        queue_acls: objects.collect(),
+        defaults: base.clone(),
+        base,
+        output: held.output.clone(),
+        ..Snapshot::empty(now)
+    };
+    debug_assert!(!text_in_force(&snapshot).is_empty());
+    snapshot
+}

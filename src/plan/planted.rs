@@ -1,0 +1,47 @@
+//! Faults that were found once, to be planted again: the model checker has to find each of them.
+//!
+//! In tests a thread can switch one on. Elsewhere none is, and the compiler removes the question.
+
+/// A fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Fault {
+    /// Withdrawals wait until the full text can be written.
+    WithdrawalsWait,
+    /// An invalid object keeps what its status remembers, however old that is.
+    KeptByStatusAlone,
+    /// YuniKorn's built-in default takes the place of a base that is missing.
+    BuiltInDefault,
+    /// A new leader writes by what it has observed, however old that is.
+    NoRelist,
+    /// A write of unknown outcome, or of a former leader, may be accepted later.
+    NoFence,
+    /// What was written is not compared with what the scheduler runs before an object is Ready.
+    UnprovenReady,
+    /// Statuses go by the ConfigMap's `data`, also where the scheduler reads another text.
+    DataAlone,
+    /// An end is said without a look at the texts.
+    UnprovenEnd,
+}
+
+#[cfg(test)]
+thread_local! {
+    static PLANTED: std::cell::Cell<Option<Fault>> = const { std::cell::Cell::new(None) };
+}
+
+/// Switches a fault on, or all of them off, in this thread.
+#[cfg(test)]
+pub(super) fn plant(fault: Option<Fault>) {
+    PLANTED.with(|planted| planted.set(fault));
+}
+
+/// Whether a fault is switched on.
+#[cfg(test)]
+pub(super) fn is_planted(fault: Fault) -> bool {
+    PLANTED.with(|planted| planted.get() == Some(fault))
+}
+
+/// Whether a fault is switched on: never.
+#[cfg(not(test))]
+pub(super) const fn is_planted(_: Fault) -> bool {
+    false
+}
