@@ -25,8 +25,6 @@
 
 mod backoff;
 mod memory;
-#[cfg(test)]
-mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
