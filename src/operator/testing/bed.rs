@@ -86,6 +86,11 @@ impl Bed {
     pub(super) fn start_follower(api: &ApiServer) -> Self {
         let leases: Api<Lease> = Api::default_namespaced(api.client());
         let (_, leadership) = Candidate::new(leases, "queuewarden", "follower", Timing::default());
+        Self::start_as(api, leadership)
+    }
+
+    /// Starts the operator as one that leads when `leadership` says so.
+    pub(super) fn start_as(api: &ApiServer, leadership: Leadership) -> Self {
         Self::start_with(api, leadership, Functions::default(), Publisher::new(None))
     }
 
