@@ -5,19 +5,11 @@ use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use serde_json::json;
 
-use super::call::{Error, call};
+use super::call::{Error, WRITE, call, call_within};
 use crate::api::config_map::annotations;
+use crate::plan::machine::Outcome;
 use crate::plan::snapshot::{FIELD_MANAGER, WriteFailure};
 use crate::plan::{NewConfigMap, Write};
-
-/// Why a write did not happen.
-#[derive(Debug)]
-pub enum Refusal {
-    /// The ConfigMap is not what the plan saw: plan again.
-    Conflict,
-    /// For the plan to judge.
-    Failure(WriteFailure),
-}
 
 /// Makes a ConfigMap. One that exists already is left alone: `None`.
 ///
@@ -40,6 +32,7 @@ pub async fn create(
     match post(client, namespace, &map).await {
         Ok(map) => Ok(Some(map)),
         Err(error) if error.is_conflict() => Ok(None),
+        Err(error) if error.is_not_found() => Err(no_namespace(namespace)),
         Err(error) => Err(failure(&error)),
     }
 }
@@ -48,7 +41,7 @@ pub async fn create(
 ///
 /// # Errors
 /// When it was not changed.
-pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<ConfigMap, Refusal> {
+pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<ConfigMap, Outcome> {
     let done = match &write.resource_version {
         None => post(client, namespace, &output(write)).await,
         Some(version) => {
@@ -59,13 +52,17 @@ pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<Co
             }
             let patch = Patch::Merge(json!({"metadata": metadata, "data": write.data}));
             let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
-            call(maps(client, namespace).patch(&write.name, &params, &patch)).await
+            call_within(WRITE, maps(client, namespace).patch(&write.name, &params, &patch)).await
         }
     };
     done.map_err(|error| match error {
+        error if error.is_not_found() && write.resource_version.is_none() => {
+            Outcome::Refused(no_namespace(namespace))
+        }
         // Deleted since, changed since, or made since.
-        error if error.is_conflict() || error.is_not_found() => Refusal::Conflict,
-        error => Refusal::Failure(failure(&error)),
+        error if error.is_conflict() || error.is_not_found() => Outcome::Conflict,
+        error if error.is_definite() => Outcome::Refused(failure(&error)),
+        error => Outcome::Unknown(error.to_string()),
     })
 }
 
@@ -92,22 +89,30 @@ fn output(write: &Write) -> ConfigMap {
 
 async fn post(client: &Client, namespace: &str, map: &ConfigMap) -> Result<ConfigMap, Error> {
     let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
-    call(maps(client, namespace).create(&params, map)).await
+    call_within(WRITE, maps(client, namespace).create(&params, map)).await
 }
 
 fn maps(client: &Client, namespace: &str) -> Api<ConfigMap> {
     Api::namespaced(client.clone(), namespace)
 }
 
-/// An admission webhook's answer is told by its words: its status code is its own choice, 400 and 403 are usual
-/// (apiserver `plugin/webhook/errors/statuserror.go`).
+fn no_namespace(namespace: &str) -> WriteFailure {
+    WriteFailure::Transient(format!(
+        "namespace `{namespace}` does not exist; create it, or correct `spec.namespace` of the YuniKornConfig"
+    ))
+}
+
+/// Tells what passes by itself from what stays refused. The answer of an admission webhook, or of a policy, is known by its words: its status
+/// code is its own choice, 400 and 403 are usual (apiserver `plugin/webhook/errors/statuserror.go`, `plugin/policy/validating/dispatcher.go`).
 pub(super) fn failure(error: &Error) -> WriteFailure {
     let message = error.to_string();
-    if message.contains("admission webhook") && message.contains("denied the request") {
-        return WriteFailure::Rejected(message);
-    }
+    let webhook = message.contains("admission webhook") && message.contains("denied the request");
+    let policy = message.contains("AdmissionPolicy") && message.contains("denied request");
     match error {
+        Error::Refused { code: 400..=499, .. } if webhook || policy => WriteFailure::Rejected(message),
         Error::Refused { code: 403, .. } => WriteFailure::Forbidden(message),
+        Error::Refused { code: 401 | 404 | 408 | 409 | 429, .. } => WriteFailure::Transient(message),
+        Error::Refused { code: 400..=499, .. } => WriteFailure::Rejected(message),
         _ => WriteFailure::Transient(message),
     }
 }
@@ -129,10 +134,23 @@ mod tests {
         let broken =
             "failed calling webhook \"x\": failed to call webhook: Post \"https://x\": connection refused";
         assert_eq!(failure(&refused(403, rbac)), WriteFailure::Forbidden(rbac.into()));
-        for code in [400, 403] {
-            assert_eq!(failure(&refused(code, webhook)), WriteFailure::Rejected(webhook.into()));
+        let policy = "configmaps \"yunikorn-configs\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no";
+        for code in [400, 403, 422] {
+            for message in [webhook, policy] {
+                assert_eq!(failure(&refused(code, message)), WriteFailure::Rejected(message.into()));
+            }
+        }
+        for code in [400, 402, 405, 413, 422, 451] {
+            assert_eq!(failure(&refused(code, "no")), WriteFailure::Rejected("no".into()), "{code}");
+            assert!(refused(code, "no").is_definite());
+        }
+        for code in [401, 404, 408, 409, 429, 500, 503, 504] {
+            assert_eq!(failure(&refused(code, "later")), WriteFailure::Transient("later".into()), "{code}");
+        }
+        for code in [408, 500, 502, 503, 504] {
+            assert!(!refused(code, "perhaps").is_definite(), "{code}");
         }
         assert_eq!(failure(&refused(500, broken)), WriteFailure::Transient(broken.into()));
-        assert!(matches!(failure(&Error::Timeout), WriteFailure::Transient(_)));
+        assert!(matches!(failure(&Error::Timeout(WRITE)), WriteFailure::Transient(_)));
     }
 }

@@ -1,8 +1,9 @@
-//! What is known of the objects of one watch.
+//! The objects of one watch.
 //!
-//! kube's reflector store can only be filled by its watch. This one is also told what our own writes returned ([`Cache::learn`]),
-//! so that the next plan sees them although the watch lags behind, and it never goes back to an older version of an object. Nor does
-//! it go back before a deletion: the answer to a write may be taken in after the watch has shown that the object is gone.
+//! This takes the place of kube's `reflector::Store`. A plan has to see what our own writes returned although the watch lags behind, and
+//! nothing may go back to an older version, or before a deletion. A store's writer takes any event at any time and tells nothing about what it
+//! holds, so whoever feeds it would have to hold name and version of each object once more, of the running list as well, and decide everything
+//! that is decided here. It would also have to tell apart what matters to the plan, and sort: a store has no order.
 
 use std::{cmp::Ordering, collections::BTreeMap, mem, sync::Arc};
 
@@ -45,7 +46,13 @@ pub struct Cache<T> {
     /// The same of the running list.
     listed: String,
     synced: bool,
+    /// Lists that were complete.
+    lists: u64,
 }
+
+/// The moment before a request of ours, in lists.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment(u64);
 
 impl<T> Default for Cache<T> {
     fn default() -> Self {
@@ -56,6 +63,7 @@ impl<T> Default for Cache<T> {
             shown: String::new(),
             listed: String::new(),
             synced: false,
+            lists: 0,
         }
     }
 }
@@ -102,8 +110,21 @@ impl<T> Cache<T> {
         }
     }
 
-    /// Takes in an object that a write of ours returned, unless the watch was faster.
-    pub fn learn(&mut self, object: Kept<T>) {
+    /// Now, before a request whose answer is to be learned.
+    pub fn moment(&self) -> Moment {
+        Moment(self.lists)
+    }
+
+    /// Takes in an object that a request of ours, made after `moment`, returned, unless the watch was faster. What is not in a list that was
+    /// read meanwhile was deleted, or comes by the watch.
+    pub fn learn(&mut self, object: Kept<T>, moment: Moment) {
+        if moment.0 != self.lists && !self.objects.contains_key(&object.name) {
+            return;
+        }
+        self.take_in(object);
+    }
+
+    fn take_in(&mut self, object: Kept<T>) {
         if matches!(compare(&object.resource_version, &self.shown), Some(Ordering::Less | Ordering::Equal)) {
             return;
         }
@@ -117,7 +138,7 @@ impl<T> Cache<T> {
     /// watch.
     pub fn learn_if_held(&mut self, object: Kept<T>) {
         if self.objects.contains_key(&object.name) {
-            self.learn(object);
+            self.take_in(object);
         }
     }
 
@@ -158,6 +179,7 @@ impl<T> Cache<T> {
             }
         }
         let first = !mem::replace(&mut self.synced, true);
+        self.lists = self.lists.saturating_add(1);
         let same = before.len() == self.objects.len()
             && before
                 .values()
@@ -252,7 +274,7 @@ mod tests {
     #[test]
     fn a_lagging_watch_does_not_take_back_what_a_write_returned() {
         let mut cache = listed(&[object("a", 5, "5")]);
-        cache.learn(object("a", 10, "10"));
+        cache.learn(object("a", 10, "10"), cache.moment());
         assert!(!cache.observe(Event::Apply(object("a", 9, "9"))));
         assert!(!cache.observe(Event::Delete(object("a", 8, "8"))), "deleted before we created it again");
         assert!(!cache.observe(Event::Apply(object("a", 10, "10"))), "our own write comes by");
@@ -265,8 +287,8 @@ mod tests {
         let mut cache = listed(&[object("a", 5, "5")]);
         cache.observe(Event::Init);
         cache.observe(Event::InitApply(object("a", 5, "5")));
-        cache.learn(object("a", 10, "10"));
-        cache.learn(object("b", 11, "11"));
+        cache.learn(object("a", 10, "10"), cache.moment());
+        cache.learn(object("b", 11, "11"), cache.moment());
         cache.observe(Event::InitDone);
         assert_eq!(versions(&cache), [10], "b was deleted again, or comes by the watch");
         assert!(cache.observe(Event::Apply(object("b", 11, "11"))));
@@ -279,15 +301,15 @@ mod tests {
     fn an_answer_that_is_taken_in_after_the_deletion_brings_nothing_back() {
         let mut cache = listed(&[object("a", 5, "5"), object("b", 6, "6")]);
         assert!(cache.observe(Event::Delete(object("a", 11, "5"))));
-        cache.learn(object("a", 10, "5"));
+        cache.learn(object("a", 10, "5"), cache.moment());
         assert_eq!(versions(&cache), [6], "patched at 10, deleted at 11");
-        cache.learn(object("b", 12, "6"));
+        cache.learn(object("b", 12, "6"), cache.moment());
         assert_eq!(versions(&cache), [12], "the watch has not come so far");
-        cache.learn(object("a", 13, "13"));
+        cache.learn(object("a", 13, "13"), cache.moment());
         assert_eq!(versions(&cache), [13, 12], "made anew");
 
         cache.observe(Event::Init);
-        cache.learn(object("a", 14, "14"));
+        cache.learn(object("a", 14, "14"), cache.moment());
         cache.observe(Event::InitApply(object("b", 12, "6")));
         cache.observe(Event::InitDone);
         assert_eq!(versions(&cache), [12], "deleted before the list");
@@ -303,6 +325,18 @@ mod tests {
         assert_eq!(versions(&cache), [90]);
         cache.learn_if_held(object("b", 96, "90"));
         assert_eq!(versions(&cache), [96]);
+    }
+
+    #[test]
+    fn an_answer_to_a_request_older_than_a_list_without_the_object_is_dropped() {
+        let mut cache = listed(&[object("a", 5, "5")]);
+        let moment = cache.moment();
+        cache.observe(Event::Init);
+        cache.observe(Event::InitDone);
+        cache.learn(object("a", 95, "95"), moment);
+        assert!(versions(&cache).is_empty(), "written at 95, deleted at 98, listed at 100");
+        cache.learn(object("a", 105, "105"), cache.moment());
+        assert_eq!(versions(&cache), [105], "written after the list");
     }
 
     #[test]

@@ -7,13 +7,16 @@ use tokio::time::timeout;
 
 /// Longest wait for an answer. kube's client repeats requests by itself for much longer.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// The same for writes of ConfigMaps: `YuniKorn`'s webhook `validate-conf` asks the scheduler for up to 10 s, and the API server goes on without
+/// it then. A request that is given up before that is never made as long as the scheduler hangs.
+pub const WRITE: Duration = Duration::from_secs(35);
 
 /// Why a request did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Nothing came back in time.
-    #[error("the API server did not answer within {seconds} s", seconds = TIMEOUT.as_secs())]
-    Timeout,
+    #[error("the API server did not answer within {seconds} s", seconds = _0.as_secs())]
+    Timeout(Duration),
     /// The API server said no.
     #[error("{message}")]
     Refused {
@@ -39,6 +42,17 @@ impl Error {
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Refused { code: 409, .. })
     }
+
+    /// There is no right to it.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Refused { code: 403, .. })
+    }
+
+    /// The request was not carried out, and will not be. Otherwise that is unknown: an answer of 500 or more may come from a server that has
+    /// lost sight of what it stored.
+    pub fn is_definite(&self) -> bool {
+        matches!(self, Self::Refused { code: 400..=407 | 409..=499, .. })
+    }
 }
 
 /// Waits for the answer to one request, within bounds.
@@ -46,7 +60,18 @@ impl Error {
 /// # Errors
 /// When there is none, or it is no success.
 pub async fn call<T>(request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, Error> {
-    match timeout(TIMEOUT, request).await {
+    call_within(TIMEOUT, request).await
+}
+
+/// Waits for the answer to one request for at most `span`.
+///
+/// # Errors
+/// When there is none, or it is no success.
+pub async fn call_within<T>(
+    span: Duration,
+    request: impl Future<Output = Result<T, kube::Error>>,
+) -> Result<T, Error> {
+    match timeout(span, request).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(kube::Error::Api(status))) => Err(Error::Refused {
             code: status.code,
@@ -54,6 +79,6 @@ pub async fn call<T>(request: impl Future<Output = Result<T, kube::Error>>) -> R
             message: status.message.clone(),
         }),
         Ok(Err(error)) => Err(Error::Unreachable(Box::new(error))),
-        Err(_) => Err(Error::Timeout),
+        Err(_) => Err(Error::Timeout(span)),
     }
 }

@@ -14,12 +14,11 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Notify;
 
 use super::apply;
-use super::cache::Kept;
+use super::cache::{Kept, Moment};
 use super::call::{Error, call};
 use super::watch::{Progress, Watch};
 use crate::api::mirror;
 use crate::plan::mirror::{Action, Changes, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, Standing, Step};
-pub use crate::plan::mirror::{Wish, wishes};
 use crate::plan::snapshot::{FIELD_MANAGER, WriteFailure};
 
 /// Writes on the way at once.
@@ -30,6 +29,13 @@ const CONCURRENCY: usize = 8;
 pub struct Watches {
     roles: Watch<Standing>,
     bindings: Watch<Standing>,
+}
+
+/// The moment before steps are taken.
+#[derive(Debug, Clone, Copy)]
+pub struct Moments {
+    roles: Moment,
+    bindings: Moment,
 }
 
 /// What came of a step.
@@ -91,11 +97,20 @@ impl Watches {
         [self.roles.progress(), self.bindings.progress()]
     }
 
-    /// Takes in what came of a step: the watch may lag behind.
-    pub fn learn(&self, answer: Answer) {
+    /// Now, before steps are taken.
+    pub fn moments(&self) -> Moments {
+        Moments { roles: self.roles.cache().moment(), bindings: self.bindings.cache().moment() }
+    }
+
+    /// Takes in what came of a step that was taken after `moments`: the watch may lag behind.
+    pub fn learn(&self, answer: Answer, moments: Moments) {
         match answer {
             Answer::Stands(kind, standing) | Answer::Outrun(kind, standing) => {
-                self.watch(kind).cache().learn(keep(standing));
+                let moment = match kind {
+                    Kind::Role => moments.roles,
+                    Kind::Binding => moments.bindings,
+                };
+                self.watch(kind).cache().learn(keep(standing), moment);
             }
             Answer::Gone(kind, name) => self.watch(kind).cache().forget(&name),
             Answer::Failed(_) => {}

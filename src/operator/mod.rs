@@ -1,10 +1,10 @@
 //! The operator: the thin shell around [`crate::plan`] that gathers a snapshot and carries a plan out.
 //!
+//! * [`reconcile`]: the controller, on `kube::runtime`, around the state machine [`crate::plan::machine`].
 //! * [`world`], [`watch`], [`cache`], [`standing`]: what the API server holds.
-//! * [`reconcile`]: the loop.
-//! * [`served`], [`apply`], [`status`], [`events`]: whether to write, and the writes, bounded by [`call`].
+//! * [`served`], [`apply`], [`last_base`], [`status`], [`events`]: whether to write, and the writes, bounded by [`call`].
 //! * [`mirror`]: the RBAC mirror, watched and written.
-//! * [`read_back`], [`asking`], [`observed`]: what the scheduler runs, and the memory of what was seen.
+//! * [`read_back`], [`asking`]: what the scheduler runs.
 //! * [`applications`]: which run, for questions about them.
 //! * [`leader`]: which replica writes.
 //! * [`health`], [`metrics`]: what is told about it; [`clock`]: when.
@@ -17,10 +17,10 @@ pub mod call;
 pub mod clock;
 pub mod events;
 pub mod health;
+pub mod last_base;
 pub mod leader;
 pub mod metrics;
 pub mod mirror;
-pub mod observed;
 pub mod read_back;
 pub mod reconcile;
 pub mod served;
@@ -48,11 +48,12 @@ use events::Events;
 use health::Health;
 use leader::election::Timing;
 use leader::{Candidate, Leadership};
-use observed::Memory;
 use read_back::Scheduler;
-use reconcile::{Pause, Reckoning, Reconciler};
+use reconcile::{Functions, Left, Reconciler};
 use world::World;
 
+use crate::plan::Readings;
+use crate::plan::machine::State;
 use crate::server;
 use crate::server::knowledge::Publisher;
 use crate::server::open::{Https, Open};
@@ -143,8 +144,8 @@ pub async fn serve(
 ) -> Result<(), Error> {
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(version, identity = options.identity, listen = %options.listen, "Starting");
-    let asking = Asking::new(Scheduler::new()?);
     let health = Arc::new(Health::default());
+    let asking = Asking::new(Scheduler::new()?, Arc::clone(&health));
     let endpoints = axum::serve(listener, health::router(Arc::clone(&health)));
     let endpoints = tokio::spawn(endpoints.into_future());
     let (leadership, election) = elect(&client, &options);
@@ -161,21 +162,22 @@ pub async fn serve(
     };
     let reconciler = Reconciler {
         world: World::start(client.clone(), Arc::clone(&changed)),
+        last_base: last_base::Store::new(client.clone(), options.namespace.as_deref()),
         client,
-        changed,
         leadership,
         asking,
         events,
-        health: Arc::clone(&health),
-        memory: Memory::default(),
-        pause: Pause::default(),
+        health,
         publisher,
         logging: options.logging,
-        reported: String::new(),
-        readings: crate::plan::Readings::default(),
-        reckoning: Reckoning::default(),
+        changed,
+        state: State::new(fastrand::u64(..)),
+        functions: Functions::default(),
+        left: Left::default(),
+        known: Readings::default(),
+        failure: None,
     };
-    reconciler.run_until(stop).await;
+    reconcile::run(reconciler, stop).await;
     let farewell = async {
         if let Some(candidacy) = election {
             candidacy.end().await;

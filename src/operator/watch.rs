@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use axum::http::Request;
 use futures::StreamExt as _;
+use jiff::Timestamp;
 use kube::client::Body;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client};
@@ -42,8 +43,8 @@ pub struct Progress {
     answered: Mutex<Instant>,
     /// When it last answered with success, in seconds since the epoch; 0: never.
     succeeded: AtomicI64,
-    /// Why the watch does not work now.
-    problem: Mutex<Option<Problem>>,
+    /// Why the watch does not work now, and since when.
+    problem: Mutex<Option<(Problem, Timestamp)>>,
 }
 
 /// Why a watch does not work.
@@ -88,6 +89,11 @@ impl Progress {
 
     /// Why the watch does not work now.
     pub fn problem(&self) -> Option<Problem> {
+        self.failing().map(|(problem, _)| problem)
+    }
+
+    /// Why the watch does not work now, and since when it has not worked, whatever the reason was at first.
+    pub fn failing(&self) -> Option<(Problem, Timestamp)> {
         lock(&self.problem).clone()
     }
 
@@ -117,7 +123,13 @@ impl Progress {
         if matches!(error, watcher::Error::WatchError(status) if status.code == 410) {
             return false;
         }
-        let news = lock(&self.problem).replace(found.clone()) != Some(found.clone());
+        let news = {
+            let mut problem = lock(&self.problem);
+            let before = problem.take();
+            let since = before.as_ref().map_or_else(clock::now, |(_, since)| *since);
+            *problem = Some((found.clone(), since));
+            before.is_none_or(|(before, _)| before != found)
+        };
         if news && found.code == Some(404) {
             tracing::warn!(
                 resource = self.resource,

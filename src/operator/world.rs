@@ -7,19 +7,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{ApiResource, DynamicObject};
 use kube::runtime::watcher;
 use kube::{Api, Client};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
-use super::cache::{Cache, Kept};
-use super::mirror;
+use super::cache::{Cache, Kept, Moment};
 use super::standing::{Object, Standing, keep};
 use super::watch::{Progress, Watch};
+use super::{clock, mirror};
 use crate::api::{API_VERSION, GROUP, VERSION, access_test, config_map, convert, v1alpha1 as api};
 use crate::plan::conditions::{Condition, Type};
+use crate::plan::machine::FailingWatch;
 use crate::plan::snapshot::{
     AccessTestSpec, AdmissionPolicySpec, ConfigMapState, ConfigMemory, ConfigSpec, Entry, Observed,
     QueueAclEntry, QueueAclInForce, QueueAclSpec, Snapshot, YUNIKORN_DEFAULTS,
@@ -31,6 +33,9 @@ pub const CONFIG_MAP_FORBIDDEN: Code = Code::new(5201, "config-map-forbidden");
 
 /// All codes of the operator.
 pub const CODES: &[Code] = &[CONFIG_MAP_FORBIDDEN];
+
+/// How long the API server refuses a ConfigMap that was never read before that is reported.
+const FORBIDDEN_FOR: SignedDuration = SignedDuration::from_secs(5);
 
 /// Name of the one `YuniKornConfig`.
 const SINGLETON: &str = "default";
@@ -88,9 +93,24 @@ impl Kind {
 
 type Objects<S, M> = Watch<Object<Entry<S, M>>>;
 
-/// All watches.
+/// Everything that is watched.
+///
+/// kube's stores have no way to be read anew. Whoever has just won the Lease needs that ([`World::relist`]): the watches are begun a second time
+/// beside those that run, and take their place once all of them have listed. Until then the endpoints go by what there is.
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct World {
+    client: Client,
+    changed: Arc<Notify>,
+    current: Watches,
+    /// When the current watches were begun.
+    begun: Instant,
+    /// Whether it is to be told that everything was read anew.
+    relisting: bool,
+    next: Option<(Watches, Instant)>,
+}
+
+/// All watches.
+struct Watches {
     client: Client,
     changed: Arc<Notify>,
     queue_acls: Objects<QueueAclSpec, QueueAclInForce>,
@@ -119,20 +139,129 @@ struct Place {
 impl World {
     /// Begins to watch.
     pub fn start(client: Client, changed: Arc<Notify>) -> Self {
-        Self {
-            queue_acls: objects(&client, Kind::QueueAcl, keep_queue_acl, &changed),
-            policies: objects(&client, Kind::AdmissionPolicy, keep_policy, &changed),
-            configs: objects(&client, Kind::YuniKornConfig, keep_config, &changed),
-            access_tests: objects(&client, Kind::QueueAccessTest, keep_access_test, &changed),
-            maps: None,
-            mirror: None,
-            client,
-            changed,
+        let current = Watches::start(&client, &changed);
+        Self { client, changed, current, begun: Instant::now(), relisting: false, next: None }
+    }
+
+    /// Reads everything anew by lists begun after `since`; [`World::relisted`] tells when that is done.
+    pub fn relist(&mut self, since: Instant) {
+        self.relisting = true;
+        self.next =
+            (self.begun < since).then(|| (Watches::start(&self.client, &self.changed), Instant::now()));
+        // It may be done already.
+        self.changed.notify_one();
+    }
+
+    /// Whether everything was read anew since [`World::relist`]; tells it once. From then on nothing older is observed.
+    pub fn relisted(&mut self) -> bool {
+        if !self.relisting {
+            return false;
         }
+        if let Some((mut next, begun)) = self.next.take() {
+            if next.snapshot(clock::now()).is_none() {
+                self.next = Some((next, begun));
+                return false;
+            }
+            self.current = next;
+            self.begun = begun;
+        }
+        if self.current.snapshot(clock::now()).is_none() {
+            return false;
+        }
+        self.relisting = false;
+        true
     }
 
     /// Everything that is watched, at `now`, and nothing observed; `None` until all of it was read once.
     pub fn snapshot(&mut self, now: Timestamp) -> Option<Snapshot> {
+        self.current.snapshot(now)
+    }
+
+    /// The watch that has failed for longest, of those without which a plan may be wrong.
+    pub fn failing(&self) -> Option<FailingWatch> {
+        let newest = self.next.as_ref().map_or(&self.current, |(next, _)| next);
+        newest.failing()
+    }
+
+    /// What the `YuniKornConfig` says about logs.
+    pub fn log_level(&self) -> Option<String> {
+        self.current.configs.cache().get(SINGLETON)?.value.log_level.clone()
+    }
+
+    /// An object as it is, if it is known.
+    pub fn standing(&self, kind: Kind, name: &str) -> Option<Standing> {
+        let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
+        match kind {
+            Kind::QueueAcl => standing(queue_acls, name),
+            Kind::AdmissionPolicy => standing(policies, name),
+            Kind::YuniKornConfig => standing(configs, name),
+            Kind::QueueAccessTest => standing(access_tests, name),
+        }
+    }
+
+    /// Takes in what a patch of ours returned: the watch may lag behind.
+    pub fn learn(&self, kind: Kind, object: DynamicObject) {
+        let Watches { queue_acls, policies, configs, access_tests, .. } = &self.current;
+        match kind {
+            Kind::QueueAcl => queue_acls.cache().learn_if_held(keep_queue_acl(object)),
+            Kind::AdmissionPolicy => policies.cache().learn_if_held(keep_policy(object)),
+            Kind::YuniKornConfig => configs.cache().learn_if_held(keep_config(object)),
+            Kind::QueueAccessTest => access_tests.cache().learn_if_held(keep_access_test(object)),
+        }
+    }
+
+    /// Now, before a request about the ConfigMap `name`; `None` when it is not watched.
+    pub fn moment(&self, name: &str) -> Option<Moment> {
+        Some(self.map(name)?.cache().moment())
+    }
+
+    /// Takes in a ConfigMap as a request of ours, made after `moment`, returned it.
+    pub fn learn_config_map(&self, map: ConfigMap, moment: Option<Moment>) {
+        let kept = keep_config_map(map);
+        if let Some((watch, moment)) = self.map(&kept.name).zip(moment) {
+            watch.cache().learn(kept, moment);
+        }
+    }
+
+    /// Takes in that a request of ours found no ConfigMap `name`.
+    pub fn forget_config_map(&self, name: &str) {
+        if let Some(watch) = self.map(name) {
+            watch.cache().forget(name);
+        }
+    }
+
+    fn map(&self, name: &str) -> Option<&Watch<ConfigMapState>> {
+        self.current.maps.as_ref()?.watches.get(name)
+    }
+
+    /// The watches of the RBAC mirror, while there are any.
+    pub fn mirror(&self) -> Option<&mirror::Watches> {
+        self.current.mirror.as_ref()
+    }
+
+    /// The signs of life of all watches.
+    pub fn progress(&self) -> Vec<Arc<Progress>> {
+        let mirror = self.current.mirror.iter().flat_map(mirror::Watches::progress);
+        let tests = self.current.access_tests.progress();
+        self.current.needed().chain([tests]).chain(mirror).cloned().collect()
+    }
+}
+
+impl Watches {
+    fn start(client: &Client, changed: &Arc<Notify>) -> Self {
+        Self {
+            queue_acls: objects(client, Kind::QueueAcl, keep_queue_acl, changed),
+            policies: objects(client, Kind::AdmissionPolicy, keep_policy, changed),
+            configs: objects(client, Kind::YuniKornConfig, keep_config, changed),
+            access_tests: objects(client, Kind::QueueAccessTest, keep_access_test, changed),
+            maps: None,
+            mirror: None,
+            client: client.clone(),
+            changed: Arc::clone(changed),
+        }
+    }
+
+    fn snapshot(&mut self, now: Timestamp) -> Option<Snapshot> {
         if !(self.queue_acls.cache().synced()
             && self.policies.cache().synced()
             && self.configs.cache().synced()
@@ -149,16 +278,15 @@ impl World {
         let spec = config.as_ref().and_then(|config| config.spec.as_ref().ok()).cloned();
         let [mut defaults, mut base, mut output] = [None, None, None];
         if let (Some(spec), Some(maps)) = (spec, &self.maps) {
-            if let Some(problem) = maps.forbidden() {
-                if let Some(config) = &mut config {
-                    config.spec = Err(vec![problem]);
-                }
-            } else if maps.synced() {
+            if maps.synced() {
                 defaults = maps.get(YUNIKORN_DEFAULTS);
                 base = maps.get(&spec.base_config_map);
                 output = maps.get(&spec.output_config_map);
             } else {
-                return None;
+                let problem = maps.forbidden(now)?;
+                if let Some(config) = &mut config {
+                    config.spec = Err(vec![problem]);
+                }
             }
         }
         Some(Snapshot {
@@ -181,19 +309,10 @@ impl World {
         self.access_tests.cache().synced() || self.access_tests.progress().is_refused()
     }
 
-    /// The spec of the `YuniKornConfig`, if it can be read.
-    pub fn spec(&self) -> Option<ConfigSpec> {
-        self.configs.cache().get(SINGLETON)?.value.entry.spec.clone().ok()
-    }
-
-    /// What the `YuniKornConfig` says about logs.
-    pub fn log_level(&self) -> Option<String> {
-        self.configs.cache().get(SINGLETON)?.value.log_level.clone()
-    }
-
     /// Watches the ConfigMaps that the `YuniKornConfig` names now.
     fn follow_config(&mut self) {
-        let Some(spec) = self.spec() else { return };
+        let spec = self.configs.cache().get(SINGLETON).and_then(|kept| kept.value.entry.spec.clone().ok());
+        let Some(spec) = spec else { return };
         let place =
             Place { namespace: spec.namespace, base: spec.base_config_map, output: spec.output_config_map };
         if self.maps.as_ref().is_none_or(|maps| maps.place != place) {
@@ -222,52 +341,20 @@ impl World {
         }
     }
 
-    /// An object as it stands, if it is known.
-    pub fn standing(&self, kind: Kind, name: &str) -> Option<Standing> {
-        match kind {
-            Kind::QueueAcl => standing(&self.queue_acls, name),
-            Kind::AdmissionPolicy => standing(&self.policies, name),
-            Kind::YuniKornConfig => standing(&self.configs, name),
-            Kind::QueueAccessTest => standing(&self.access_tests, name),
-        }
-    }
-
-    /// Takes in what a patch of ours returned: the watch may lag behind.
-    pub fn learn(&self, kind: Kind, object: DynamicObject) {
-        match kind {
-            Kind::QueueAcl => self.queue_acls.cache().learn_if_held(keep_queue_acl(object)),
-            Kind::AdmissionPolicy => self.policies.cache().learn_if_held(keep_policy(object)),
-            Kind::YuniKornConfig => self.configs.cache().learn_if_held(keep_config(object)),
-            Kind::QueueAccessTest => self.access_tests.cache().learn_if_held(keep_access_test(object)),
-        }
-    }
-
-    /// Takes in a ConfigMap as a request of ours returned it, if it is one of those that are watched.
-    pub fn learn_config_map(&self, map: ConfigMap) {
-        let kept = keep_config_map(map);
-        if let Some(watch) = self.maps.as_ref().and_then(|maps| maps.watches.get(&kept.name)) {
-            watch.cache().learn(kept);
-        }
-    }
-
-    /// Takes in what came of a step towards the mirror.
-    pub fn learn_mirror(&self, answer: mirror::Answer) {
-        if let Some(mirror) = &self.mirror {
-            mirror.learn(answer);
-        }
-    }
-
-    /// The signs of life of all watches.
-    pub fn progress(&self) -> Vec<Arc<Progress>> {
-        let own = [
-            self.queue_acls.progress(),
-            self.policies.progress(),
-            self.configs.progress(),
-            self.access_tests.progress(),
-        ];
+    /// The watches without which a plan may be wrong.
+    fn needed(&self) -> impl Iterator<Item = &Arc<Progress>> {
+        let own = [self.queue_acls.progress(), self.policies.progress(), self.configs.progress()];
         let maps = self.maps.iter().flat_map(|maps| maps.watches.values().map(Watch::progress));
-        let mirror = self.mirror.iter().flat_map(mirror::Watches::progress);
-        own.into_iter().chain(maps).chain(mirror).cloned().collect()
+        own.into_iter().chain(maps)
+    }
+
+    fn failing(&self) -> Option<FailingWatch> {
+        let failing = self.needed().filter_map(|progress| {
+            let (problem, since) = progress.failing()?;
+            let message = format!("the watch of {} fails: {}", progress.resource, problem.message);
+            Some(FailingWatch { since, message })
+        });
+        failing.min_by_key(|failing| failing.since)
     }
 }
 
@@ -299,10 +386,12 @@ impl Maps {
         Some(Arc::clone(&cache.get(name)?.value))
     }
 
-    /// Says so when a ConfigMap may not be read: a plan without it would take it for missing.
-    fn forbidden(&self) -> Option<Diagnostic> {
+    /// Says so when a ConfigMap may not be read: a plan without it would take it for missing. One refusal is no reason yet.
+    fn forbidden(&self, now: Timestamp) -> Option<Diagnostic> {
         self.watches.iter().find_map(|(name, watch)| {
-            let problem = watch.progress().problem().filter(|problem| problem.code == Some(403))?;
+            let (problem, _) = watch.progress().failing().filter(|(problem, since)| {
+                problem.code == Some(403) && now.duration_since(*since) >= FORBIDDEN_FOR
+            })?;
             let namespace = &self.place.namespace;
             let message = format!(
                 "queuewarden may not read ConfigMap {namespace}/{name}; name it in the Role of its ServiceAccount: {}",
@@ -319,7 +408,7 @@ fn objects<T: Send + Sync + 'static>(
     keep: fn(DynamicObject) -> Kept<T>,
     changed: &Arc<Notify>,
 ) -> Watch<T> {
-    // See `World::knows_access_tests`.
+    // See `Watches::knows_access_tests`.
     let progress = match kind {
         Kind::QueueAccessTest => Progress::optional(kind.plural()),
         _ => Progress::new(kind.plural()),

@@ -25,8 +25,6 @@
 
 mod backoff;
 mod memory;
-#[cfg(test)]
-mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -44,6 +42,8 @@ use memory::Memory;
 
 /// Without any cause, a plan is made this often.
 const RESYNC: SignedDuration = SignedDuration::from_mins(10);
+/// The wait where not everything was read yet. What is missing is a cause when it comes; that it may not be read is none after a while.
+const UNREADY: SignedDuration = SignedDuration::from_secs(5);
 /// The wait where a plan has more to do than one run does, so that what changes meanwhile is written with it.
 const AGAIN: SignedDuration = SignedDuration::from_millis(100);
 /// The shortest wait for a moment that the plan names.
@@ -347,6 +347,11 @@ impl State {
         self.doing == Doing::Nothing
     }
 
+    /// Whether this replica leads and has read everything anew.
+    pub fn may_write(&self) -> bool {
+        self.role == Role::Leader
+    }
+
     /// Whether something failed and waits to be tried again.
     pub fn is_backing_off(&self) -> bool {
         self.backoffs.until().is_some()
@@ -419,7 +424,7 @@ impl State {
                 self.proceed(now)
             }
             (Doing::Observing, Event::Observed(snapshot)) => self.observed(now, *snapshot, known),
-            (Doing::Observing, Event::Unready) => self.finish(now, after(now, RESYNC)),
+            (Doing::Observing, Event::Unready) => self.finish(now, after(now, UNREADY)),
             (Doing::Observing, Event::PlanFailed) => {
                 self.backoffs.plan.fail(now, (), self.seed);
                 // Whatever else is due: nothing is tried without a plan.

@@ -298,7 +298,7 @@ impl Cluster {
     fn failure(&self, what: &str, error: &call::Error) -> Failure {
         Failure::Undecided(match error {
             call::Error::Refused { message, .. } => format!("cannot read {what}: {message}"),
-            call::Error::Timeout => format!("cannot read {what}: {error} ({})", self.server),
+            call::Error::Timeout(_) => format!("cannot read {what}: {error} ({})", self.server),
             call::Error::Unreachable(cause) => {
                 format!("no answer from the API server {}: {}", self.server, chain(cause.as_ref()))
             }

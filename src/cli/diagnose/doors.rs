@@ -375,6 +375,6 @@ mod tests {
         ] {
             assert_eq!(judge(refused(theirs)).level, Level::Warn, "{theirs}");
         }
-        assert_eq!(judge(Err(call::Error::Timeout)).level, Level::Warn);
+        assert_eq!(judge(Err(call::Error::Timeout(std::time::Duration::from_secs(10)))).level, Level::Warn);
     }
 }

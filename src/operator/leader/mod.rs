@@ -1,7 +1,10 @@
 //! Which replica writes: a `coordination.k8s.io` Lease, and the task that holds it.
 //!
-//! All replicas watch and plan; only the leader writes, so that two do not do the same work twice. Safety never rests on it: the
-//! plan is deterministic and every write carries a resource version, so a second leader could only lose a race.
+//! All replicas watch and plan; only the leader writes, so that two do not do the same work twice. Every write carries a resource version, so a
+//! second leader could only lose a race for the text; what it reads may be old, though. Whoever wins the Lease therefore reads everything
+//! anew before its first write, and makes sure that no write of a former leader is accepted later (see [`crate::plan::machine`]).
+//!
+//! `kube` has no election, and what there is beside it judges by the times that other replicas have written. This one judges by its own clock.
 
 pub mod election;
 
@@ -31,27 +34,44 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Whether this replica may write, now.
 #[derive(Debug, Clone)]
 pub struct Leadership {
-    until: watch::Receiver<Option<Instant>>,
+    term: watch::Receiver<Option<Term>>,
+}
+
+/// One time of leading, from winning the Lease to losing it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Term {
+    /// The number of the term, in this process.
+    pub number: u64,
+    /// When the Lease was won.
+    pub since: Instant,
+    until: Instant,
 }
 
 impl Leadership {
     /// Leadership that does not depend on a Lease (`--leader-elect=false`).
     pub fn unconditional() -> Self {
-        let far = Instant::now() + Duration::from_hours(24 * 365 * 30);
-        let (_, until) = watch::channel(Some(far));
-        Self { until }
+        let since = Instant::now();
+        let term = Term { number: 1, since, until: since + Duration::from_hours(24 * 365 * 30) };
+        let (_, term) = watch::channel(Some(term));
+        Self { term }
+    }
+
+    /// The term, if this replica leads.
+    pub fn term(&self) -> Option<Term> {
+        self.term.borrow().filter(|term| Instant::now() < term.until)
     }
 
     /// Compares with the clock each time: a process that was suspended finds out before the lease task runs again.
     pub fn holds(&self) -> bool {
-        self.until.borrow().is_some_and(|until| Instant::now() < until)
+        self.term().is_some()
     }
 
     /// Returns when leadership was won or lost since the last call; never when it cannot change any more.
     pub async fn changed(&mut self) {
-        let before = self.until.borrow_and_update().is_some();
-        while self.until.changed().await.is_ok() {
-            if self.until.borrow_and_update().is_some() != before {
+        let number = |term: &Option<Term>| term.map(|term| term.number);
+        let before = number(&self.term.borrow_and_update());
+        while self.term.changed().await.is_ok() {
+            if number(&self.term.borrow_and_update()) != before {
                 return;
             }
         }
@@ -69,13 +89,15 @@ pub struct Candidate {
     /// The Lease as our last write returned it: renewing it needs no other request.
     held: Option<Lease>,
     origin: Instant,
-    until: watch::Sender<Option<Instant>>,
+    /// The number of the last term.
+    terms: u64,
+    term: watch::Sender<Option<Term>>,
 }
 
 impl Candidate {
     /// A candidate and the view of its luck. `identity` must differ between replicas and between runs.
     pub fn new(api: Api<Lease>, name: &str, identity: &str, timing: Timing) -> (Self, Leadership) {
-        let (until, view) = watch::channel(None);
+        let (term, view) = watch::channel(None);
         let candidate = Self {
             api,
             name: name.to_owned(),
@@ -83,9 +105,10 @@ impl Candidate {
             timing,
             held: None,
             origin: Instant::now(),
-            until,
+            terms: 0,
+            term,
         };
-        (candidate, Leadership { until: view })
+        (candidate, Leadership { term: view })
     }
 
     /// Takes part in the election until `stop` completes, then gives the Lease up.
@@ -166,9 +189,14 @@ impl Candidate {
         left.map_or(pause, |left| left.min(pause))
     }
 
-    fn publish(&self) {
+    fn publish(&mut self) {
         let until = self.election.leads_until(self.origin.elapsed()).map(|until| self.origin + until);
-        let before = self.until.send_replace(until);
+        let before = *self.term.borrow();
+        if until.is_some() && before.is_none() {
+            self.terms = self.terms.saturating_add(1);
+        }
+        let since = before.map_or_else(Instant::now, |term| term.since);
+        self.term.send_replace(until.map(|until| Term { number: self.terms, since, until }));
         match (before.is_some(), until.is_some()) {
             (false, true) => tracing::info!(lease = self.name, "This replica leads"),
             (true, false) => tracing::warn!(lease = self.name, "This replica does not lead any more"),
@@ -178,7 +206,7 @@ impl Candidate {
 
     /// Stops leading, then tells the others, if the API server listens.
     async fn release(&mut self) {
-        self.until.send_replace(None);
+        self.term.send_replace(None);
         let Some(record) = self.election.release(now()) else {
             return;
         };

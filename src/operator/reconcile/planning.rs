@@ -1,71 +1,86 @@
-//! The part of a run that computes: the plan, and what the doors answer by. Off the runtime's threads: with large configurations it takes long.
+//! The parts of a run that compute: the plan, and what the endpoints answer by. Off the runtime's threads: with large configurations it takes long.
 //!
-//! A fault of ours in there ends neither the process nor the loop. It must not look like health either: such a run has failed, and the next one
-//! is after a pause.
+//! An internal error in there ends neither the process nor the controller. It must not look like health either: such a run has failed, and the
+//! next one is after a backoff.
 
 use std::mem;
 use std::sync::Arc;
 
-use super::Reconciler;
+use super::{NoPlan, Reconciler};
 use crate::operator::clock;
+use crate::plan::machine::{Action, Event, State, step};
 use crate::plan::snapshot::Snapshot;
-use crate::plan::{Plan, Readings, plan_again, text_in_force};
+use crate::plan::{Plan, Readings};
 use crate::server::knowledge::Knowledge;
 
-/// Why there is no plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoPlan {
-    /// Not everything was read yet.
-    Early,
-    /// It could not be made.
-    Fault,
-}
-
-/// What computes. Tests put something with a fault in its place.
+/// The functions that compute. Tests put one with an internal error in their place.
 #[derive(Debug, Clone, Copy)]
-pub struct Reckoning {
-    /// Makes the plan, with what the last one has read.
-    pub plan: fn(&Snapshot, &mut Readings) -> Plan,
-    /// Makes what the doors answer by, with what the plan has read, and what they have answered by so far.
+pub struct Functions {
+    /// The machine.
+    pub step: fn(State, jiff::Timestamp, Event, &mut Readings) -> (State, Vec<Action>),
+    /// Makes what the endpoints answer by, with what the plan has read, and what they have answered by so far.
     pub know: fn(Arc<Snapshot>, &Plan, &mut Readings, Option<&Knowledge>) -> Knowledge,
 }
 
-impl Default for Reckoning {
+impl Default for Functions {
     fn default() -> Self {
-        Self { plan: plan_again, know: Knowledge::of }
+        Self { step, know: Knowledge::of }
     }
 }
 
 impl Reconciler {
-    /// A plan of how things are now.
-    #[tracing::instrument(name = "plan", skip_all)]
-    pub(super) async fn plan(&mut self) -> Result<(Snapshot, Plan), NoPlan> {
-        let now = clock::now();
-        let mut snapshot = self.world.snapshot(now).ok_or(NoPlan::Early)?;
-        self.memory.pass(now);
-        self.memory.compare(&text_in_force(&snapshot), now);
-        self.memory.fill(&mut snapshot);
-        let mut readings = mem::take(&mut self.readings);
-        let make = self.reckoning.plan;
+    /// Feeds an event to the machine; what it wants done.
+    pub(super) async fn feed(&mut self, event: Event) -> Vec<Action> {
+        let (now, step) = (clock::precise(), self.functions.step);
+        let (state, mut known) = (self.state.clone(), mem::take(&mut self.known));
+        if !matches!(event, Event::Observed(_)) {
+            let (state, actions) = step(state, now, event, &mut known);
+            (self.state, self.known) = (state, known);
+            return actions;
+        }
         let planned = tokio::task::spawn_blocking(move || {
-            let plan = make(&snapshot, &mut readings);
-            (snapshot, plan, readings)
+            let (state, actions) = step(state, now, event, &mut known);
+            (state, actions, known)
         });
-        let (snapshot, plan, readings) = planned.await.map_err(|error| {
-            tracing::error!(%error, "The plan could not be made");
-            NoPlan::Fault
-        })?;
-        self.readings = readings;
-        Ok((snapshot, plan))
+        match planned.await {
+            Ok((state, actions, known)) => {
+                (self.state, self.known) = (state, known);
+                actions
+            }
+            Err(error) => {
+                tracing::error!(%error, "The plan could not be made");
+                self.left.unplanned = Some(NoPlan::Failed);
+                let (state, actions) = step(self.state.clone(), now, Event::PlanFailed, &mut self.known);
+                self.state = state;
+                actions
+            }
+        }
     }
 
-    /// From now on the doors answer by this; whether that is so.
+    /// From now on metrics and endpoints go by this plan; whether the endpoints do.
     pub(super) async fn publish(&self, snapshot: &Arc<Snapshot>, plan: &Arc<Plan>) -> bool {
+        tracing::debug!(
+            queue_acls = snapshot.queue_acls.len(),
+            policies = snapshot.policies.len(),
+            writes = plan.write.is_some(),
+            leads = self.leadership.holds(),
+            "Planned"
+        );
+        let published = self.know(snapshot, plan).await;
+        if self.state.may_write() && plan.write.is_none() && plan.import.is_none() {
+            self.health.metrics.applied("unchanged");
+        }
+        self.health.metrics.planned(snapshot, plan);
+        self.health.planned();
+        published
+    }
+
+    async fn know(&self, snapshot: &Arc<Snapshot>, plan: &Arc<Plan>) -> bool {
         if !self.publisher.is_read() {
             return true;
         }
         let (snapshot, plan, before) = (Arc::clone(snapshot), Arc::clone(plan), self.publisher.last());
-        let (mut known, know) = (self.readings.clone(), self.reckoning.know);
+        let (mut known, know) = (self.known.clone(), self.functions.know);
         let made =
             tokio::task::spawn_blocking(move || know(snapshot, &plan, &mut known, before.as_deref())).await;
         match made {
@@ -75,7 +90,7 @@ impl Reconciler {
                 true
             }
             Err(error) => {
-                tracing::error!(%error, "What the doors answer by could not be made");
+                tracing::error!(%error, "What the endpoints answer by could not be made");
                 false
             }
         }

@@ -15,26 +15,15 @@ use tokio::time::Instant;
 use super::Reconciler;
 use crate::operator::status::{self, Answer, StatusPatch};
 use crate::plan::snapshot::Snapshot;
-use crate::plan::{Event, Plan, Subject};
+use crate::plan::{Event, Plan, Subject, machine};
 
 /// How long statuses are written in one run; those that were begun are finished.
 const SLICE: Duration = Duration::from_secs(2);
 
-/// What came of writing the statuses.
-#[derive(Debug, Default)]
-pub(super) struct Reported {
-    /// Some were written.
-    pub(super) written: bool,
-    /// Some could not be written.
-    pub(super) failed: bool,
-    /// There was no time for some.
-    pub(super) unfinished: bool,
-}
-
 impl Reconciler {
     /// Patches the statuses that differ, and publishes the events of those objects.
     #[tracing::instrument(name = "report", skip_all)]
-    pub(super) async fn report(&mut self, snapshot: &Snapshot, plan: &Plan) -> Reported {
+    pub(super) async fn report(&mut self, snapshot: &Snapshot, plan: &Plan) -> machine::Event {
         let mut events: BTreeMap<&Subject, Vec<&Event>> = BTreeMap::new();
         for event in &plan.events {
             events.entry(&event.subject).or_default().push(event);
@@ -46,7 +35,7 @@ impl Reconciler {
             unfinished.fetch_or(late, Ordering::Relaxed);
             !late && leadership.holds()
         };
-        let patches = status::patches(snapshot, plan, &self.world, &self.reported);
+        let patches = status::patches(snapshot, plan, &self.world, &self.left.reported);
         let mut answers = pin!(status::send(&self.client, patches, may_send));
         let (mut last, mut problem, mut unreported) = (None, None, 0_usize);
         let mut written = false;
@@ -67,11 +56,12 @@ impl Reconciler {
                 last = Some(name);
             }
         }
-        self.reported = last.unwrap_or_default();
+        self.left.reported = last.unwrap_or_default();
         if let Some(error) = &problem {
             tracing::warn!(%error, objects = unreported, "Could not write the status of objects; trying again");
         }
-        Reported { written, failed: problem.is_some(), unfinished: unfinished.load(Ordering::Relaxed) }
+        let unfinished = unfinished.load(Ordering::Relaxed);
+        machine::Event::Reported { written, failed: problem.is_some(), unfinished }
     }
 
     /// Takes in what came of a patch; a word for it, and the error if it is one.

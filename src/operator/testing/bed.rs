@@ -14,12 +14,13 @@ use super::api_server::ApiServer;
 use crate::operator::asking::Asking;
 use crate::operator::events::Events;
 use crate::operator::health::Health;
+use crate::operator::last_base;
 use crate::operator::leader::election::Timing;
 use crate::operator::leader::{Candidate, Leadership};
-use crate::operator::observed::Memory;
 use crate::operator::read_back::Scheduler;
-use crate::operator::reconcile::{Pause, Reckoning, Reconciler};
+use crate::operator::reconcile::{self, Functions, Left, Reconciler};
 use crate::operator::world::World;
+use crate::plan::machine::State;
 use crate::server::knowledge::{Knows, Publisher};
 
 pub(super) const MAPS: &str = "/api/v1/namespaces/yunikorn/configmaps";
@@ -71,27 +72,32 @@ pub(super) fn put_acl(api: &ApiServer, name: &str, spec: &Value) {
 impl Bed {
     /// Starts the operator as the leader.
     pub(super) fn start(api: &ApiServer) -> Self {
-        Self::start_with(api, Leadership::unconditional(), Reckoning::default(), Publisher::new(None))
+        Self::start_with(api, Leadership::unconditional(), Functions::default(), Publisher::new(None))
     }
 
     /// Starts the operator as the leader, with doors and something else that computes.
-    pub(super) fn start_reckoning(api: &ApiServer, reckoning: Reckoning) -> Self {
+    pub(super) fn start_computing(api: &ApiServer, functions: Functions) -> Self {
         let publisher = Publisher::new(None);
         let doors = Some(publisher.subscribe());
-        Self { _doors: doors, ..Self::start_with(api, Leadership::unconditional(), reckoning, publisher) }
+        Self { _doors: doors, ..Self::start_with(api, Leadership::unconditional(), functions, publisher) }
     }
 
     /// Starts the operator as one that does not lead.
     pub(super) fn start_follower(api: &ApiServer) -> Self {
         let leases: Api<Lease> = Api::default_namespaced(api.client());
         let (_, leadership) = Candidate::new(leases, "queuewarden", "follower", Timing::default());
-        Self::start_with(api, leadership, Reckoning::default(), Publisher::new(None))
+        Self::start_as(api, leadership)
+    }
+
+    /// Starts the operator as one that leads when `leadership` says so.
+    pub(super) fn start_as(api: &ApiServer, leadership: Leadership) -> Self {
+        Self::start_with(api, leadership, Functions::default(), Publisher::new(None))
     }
 
     fn start_with(
         api: &ApiServer,
         leadership: Leadership,
-        reckoning: Reckoning,
+        functions: Functions,
         publisher: Publisher,
     ) -> Self {
         let client = api.client();
@@ -100,22 +106,23 @@ impl Bed {
         let health = Arc::new(Health::default());
         let reconciler = Reconciler {
             world: World::start(client.clone(), Arc::clone(&changed)),
+            last_base: last_base::Store::new(client.clone(), None),
             client,
-            changed,
             leadership,
-            asking: Asking::new(Scheduler::new().unwrap()),
+            asking: Asking::new(Scheduler::new().unwrap(), Arc::clone(&health)),
             events,
             health: Arc::clone(&health),
-            memory: Memory::default(),
-            pause: Pause::default(),
             publisher,
             logging: crate::telemetry::Logging::default(),
-            reported: String::new(),
-            readings: crate::plan::Readings::default(),
-            reckoning,
+            changed,
+            state: State::new(fastrand::u64(..)),
+            functions,
+            left: Left::default(),
+            known: crate::plan::Readings::default(),
+            failure: None,
         };
         let (stop, stopped) = oneshot::channel::<()>();
-        let task = tokio::spawn(reconciler.run_until(async {
+        let task = tokio::spawn(reconcile::run(reconciler, async {
             let _ = stopped.await;
         }));
         Self { api: api.clone(), health, stop: Some(stop), task, _doors: None }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::bed::{Bed, acl_path, acl_spec, cluster, put_acl};
-use crate::operator::reconcile::Reckoning;
-use crate::plan::plan_again;
+use crate::operator::reconcile::Functions;
+use crate::plan::machine::{Event, step};
 
 const ERRORS: &str = "queuewarden_reconcile_total{result=\"error\"}";
 const IN_SYNC: &str = "queuewarden_config_in_sync";
@@ -12,14 +12,16 @@ const IN_SYNC: &str = "queuewarden_config_in_sync";
 #[tokio::test(start_paused = true)]
 async fn a_plan_with_a_fault_is_an_error_and_made_again() {
     let api = cluster();
-    let fatal = Reckoning {
-        plan: |snapshot, readings| {
-            assert!(snapshot.queue_acls.iter().all(|acl| acl.meta.name != "fatal"), "a fault of ours");
-            plan_again(snapshot, readings)
+    let fatal = Functions {
+        step: |state, now, event, known| {
+            if let Event::Observed(snapshot) = &event {
+                assert!(snapshot.queue_acls.iter().all(|acl| acl.meta.name != "fatal"), "an internal error");
+            }
+            step(state, now, event, known)
         },
-        ..Reckoning::default()
+        ..Functions::default()
     };
-    let bed = Bed::start_reckoning(&api, fatal);
+    let bed = Bed::start_computing(&api, fatal);
     bed.until_granted("prod", "sue").await;
     bed.until("it is in sync", |_| bed.counted(IN_SYNC) == 1).await;
     assert_eq!(bed.counted(ERRORS), 0);
@@ -42,8 +44,8 @@ async fn a_plan_with_a_fault_is_an_error_and_made_again() {
 #[tokio::test(start_paused = true)]
 async fn a_fault_in_what_the_doors_answer_by_is_an_error_and_holds_nothing_up() {
     let api = cluster();
-    let fatal = Reckoning { know: |_, _, _, _| panic!("a fault of ours"), ..Reckoning::default() };
-    let bed = Bed::start_reckoning(&api, fatal);
+    let fatal = Functions { know: |_, _, _, _| panic!("an internal error"), ..Functions::default() };
+    let bed = Bed::start_computing(&api, fatal);
     bed.until_granted("prod", "sue").await;
     bed.until("it is in sync", |_| bed.counted(IN_SYNC) == 1).await;
     bed.writes_within(Duration::from_mins(10)).await;

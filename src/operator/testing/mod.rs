@@ -8,3 +8,4 @@ mod faults;
 mod faults_of_ours;
 mod mirror;
 mod scenarios;
+mod takeover;

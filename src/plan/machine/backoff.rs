@@ -74,3 +74,57 @@ fn jittered(length: SignedDuration, seed: u64, failures: u32) -> SignedDuration 
     let millis = i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     SignedDuration::from_millis(millis.saturating_mul(permille) / 1000)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millisecond(1_000_000_000 + millis).unwrap()
+    }
+
+    fn left<T: Default>(backoff: &Backoff<T>, now: Timestamp) -> i128 {
+        backoff.until().map_or(0, |until| until.duration_since(now).as_millis())
+    }
+
+    #[test]
+    fn backoff_after_each_failure_grows_up_to_a_minute_and_ends_with_a_success() {
+        let mut backoff = Backoff::<()>::default();
+        assert_eq!(backoff.until(), None);
+        for length in [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000] {
+            backoff.fail(at(0), (), 7);
+            let left = left(&backoff, at(0));
+            assert!((length * 4 / 5..=length * 6 / 5).contains(&left), "{length}: {left}");
+        }
+        assert!(backoff.lasts(at(47_000)) && !backoff.lasts(at(72_001)));
+        backoff.end();
+        assert_eq!((backoff.until(), backoff.lasts(at(0))), (None, false));
+    }
+
+    #[test]
+    fn backoff_of_another_seed_is_another_one() {
+        let length = |seed| {
+            let mut backoff = Backoff::<()>::default();
+            backoff.fail(at(0), (), seed);
+            left(&backoff, at(0))
+        };
+        let lengths: std::collections::BTreeSet<_> = (0..20).map(length).collect();
+        assert!(lengths.len() > 10, "{lengths:?}");
+    }
+
+    #[test]
+    fn backoff_holds_only_what_failed() {
+        let mut backoff = Backoff::<Vec<&str>>::default();
+        backoff.fail(at(0), vec!["a"], 0);
+        let holds = |this| backoff.holds(at(1), |what| what.contains(&this));
+        assert!(holds("a") && !holds("b"));
+    }
+
+    #[test]
+    fn backoff_with_a_clock_set_back_lasts_no_longer_than_the_longest() {
+        let mut backoff = Backoff::<()>::default();
+        backoff.fail(at(3_600_000), (), 0);
+        backoff.pass(at(0));
+        assert_eq!(left(&backoff, at(0)), 72_000);
+    }
+}

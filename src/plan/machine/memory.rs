@@ -253,3 +253,137 @@ pub(super) fn rival(map: Option<&ConfigMapState>, write: &Write) -> Option<Strin
         owners.iter().map(|owner| owner.manager.as_str()).filter(|name| *name != FIELD_MANAGER).collect();
     (!names.is_empty()).then(|| names.into_iter().collect::<Vec<_>>().join(", "))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::plan::snapshot::Owner;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn write(text: &str) -> Write {
+        Write {
+            name: "yunikorn-configs".into(),
+            resource_version: Some("1".into()),
+            data: BTreeMap::from([("queues.yaml".into(), Some(text.into()))]),
+            annotations: BTreeMap::new(),
+            in_force: None,
+            repair: false,
+            reassert: false,
+            widens: false,
+            partial: false,
+        }
+    }
+
+    #[test]
+    fn a_text_is_pending_from_when_it_was_first_observed_and_until_it_is_proven() {
+        let mut memory = Memory::default();
+        assert!(!memory.compare("a", at(1)));
+        assert_eq!(memory.observed.pending_since, None, "nobody was asked");
+        assert!(memory.answered(at(1), Ok(checksum("old"))));
+        memory.compare("a", at(2));
+        memory.compare("a", at(3));
+        assert_eq!(memory.observed.pending_since, Some(at(2)));
+        memory.compare("b", at(4));
+        assert_eq!(memory.observed.pending_since, Some(at(4)), "another text, another wait");
+        assert!(memory.answered(at(5), Err("no answer".into())));
+        memory.compare("b", at(5));
+        assert_eq!(memory.observed.pending_since, Some(at(4)), "no answer proves nothing");
+        assert!(memory.answered(at(6), Ok(checksum("b"))));
+        assert!(!memory.answered(at(7), Ok(checksum("b"))), "the same answer later is no news");
+        assert!(memory.compare("b", at(7)));
+        let loaded = memory.observed.loaded_text.as_deref();
+        assert_eq!((memory.observed.pending_since, loaded), (None, Some("b")));
+    }
+
+    #[test]
+    fn another_scheduler_has_answered_nothing_yet() {
+        let mut memory = Memory::default();
+        memory.asks(Some("http://a"));
+        memory.answered(at(1), Ok(checksum("a")));
+        assert!(!memory.asks(Some("http://a")));
+        assert!(memory.observed.read_back.is_some());
+        assert!(memory.asks(Some("http://b")));
+        assert_eq!(memory.observed, Observed::default());
+    }
+
+    #[test]
+    fn reassertions_are_counted_until_a_new_text_or_a_proof() {
+        let mut memory = Memory::default();
+        let again = Write { reassert: true, ..write("a") };
+        memory.written(at(1), &write("a"), None);
+        memory.written(at(2), &again, None);
+        memory.written(at(3), &again, None);
+        assert_eq!(memory.observed.reasserts, 2);
+        memory.written(at(4), &write("b"), None);
+        assert_eq!(memory.observed.reasserts, 0);
+        memory.written(at(5), &again, None);
+        memory.answered(at(6), Ok(checksum("a")));
+        memory.compare("a", at(6));
+        assert_eq!(memory.observed.reasserts, 0);
+    }
+
+    #[test]
+    fn repairs_and_widenings_are_remembered_and_bounded() {
+        let owner = |manager: &str| Owner { manager: manager.into(), operation: "Update".into() };
+        let foreign = ConfigMapState {
+            owners: BTreeMap::from([("queues.yaml".into(), vec![owner("helm"), owner(FIELD_MANAGER)])]),
+            ..ConfigMapState::default()
+        };
+        let mut memory = Memory::default();
+        let repair = Write { repair: true, widens: true, ..write("a") };
+        for second in 0..40 {
+            memory.written(at(second), &repair, rival(Some(&foreign), &repair));
+        }
+        for times in [&memory.observed.repairs, &memory.observed.widened] {
+            assert_eq!(times.len(), MAX_TIMES);
+            assert_eq!((times.first(), times.last()), (Some(&at(8)), Some(&at(39))));
+        }
+        assert_eq!(memory.observed.rival.as_deref(), Some("helm"));
+        memory.written(at(41), &repair, rival(None, &repair));
+        assert_eq!(memory.observed.rival, None, "a deletion has no owner");
+        memory.lost(at(42), &Write { widens: true, ..write("b") });
+        assert_eq!(memory.observed.widened.last(), Some(&at(42)), "it may have been written");
+        assert_eq!(memory.observed.repairs.last(), Some(&at(41)));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_leaves_nothing_in_the_future() {
+        let repair = Write { repair: true, ..write("a") };
+        let mut memory = Memory::default();
+        for second in [10, 4000, 4001] {
+            memory.written(at(second), &repair, None);
+        }
+        memory.answered(at(4000), Ok(checksum("old")));
+        memory.compare("a", at(4000));
+        memory.pass(at(100));
+        assert_eq!(memory.observed.repairs, [at(10), at(100), at(100)]);
+        assert_eq!(memory.observed.pending_since, Some(at(100)));
+        assert_eq!(memory.observed.read_back.as_ref().map(|read_back| read_back.at), Some(at(100)));
+        memory.pass(at(200));
+        assert_eq!(memory.observed.pending_since, Some(at(100)), "what is past stays as it is");
+    }
+
+    #[test]
+    fn a_refusal_of_the_same_body_is_counted_and_one_of_a_partial_text_is_not() {
+        let text = |revision: u64, body: &str| header::join(&header::origin("ConfigMap a/b"), revision, body);
+        let no = WriteFailure::Rejected("no".into());
+        let mut memory = Memory::default();
+        memory.refused(at(1), &Write { partial: true, ..write(&text(1, "a")) }, &no);
+        memory.refused(at(1), &write(&text(1, "a")), &WriteFailure::Transient("later".into()));
+        assert_eq!(memory.observed.refused, None);
+        memory.refused(at(2), &write(&text(2, "a")), &no);
+        memory.refused(at(3), &write(&text(3, "a")), &no);
+        let refused = Refused { body: checksum("a"), at: at(3), times: 2, by_scheduler: false };
+        assert_eq!(memory.observed.refused, Some(refused), "under another revision it is the same");
+        memory.refused(at(4), &write(&text(4, "b")), &no);
+        assert_eq!(
+            memory.observed.refused,
+            Some(Refused { body: checksum("b"), at: at(4), times: 1, by_scheduler: false })
+        );
+    }
+}

@@ -8,6 +8,7 @@ mod base;
 mod delegation;
 mod guard;
 mod load;
+mod machine;
 mod objects;
 mod policies;
 mod promise;

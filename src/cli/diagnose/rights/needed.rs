@@ -1,5 +1,6 @@
 //! Every right that an installation may need.
 
+use crate::operator::last_base;
 use crate::plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 
 /// Where a right is given.
@@ -86,6 +87,8 @@ pub const NEEDED: &[Needed] = &[
     for_creation(needed(Place::YuniKorn, "", &["configmaps"], &[], &["create"])),
     needed(Place::Own, "coordination.k8s.io", &["leases"], &["queuewarden"], &["get", "update"]),
     needed(Place::Own, "coordination.k8s.io", &["leases"], &[], &["create"]),
+    needed(Place::Own, "", &["configmaps"], &[last_base::NAME], &["get", "update", "patch"]),
+    needed(Place::Own, "", &["configmaps"], &[], &["create"]),
     needed(Place::Default, "events.k8s.io", &["events"], &[], &["create", "patch"]),
     for_certificate(needed(Place::Own, "", &["secrets"], &["queuewarden-doors"], &["get", "update"])),
     for_certificate(needed(

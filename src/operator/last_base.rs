@@ -1,0 +1,106 @@
+//! The last good base, kept in a ConfigMap in the operator's own namespace.
+//!
+//! While the base is missing or invalid, what ends has to be taken from the text all the same; a process that has just started knows the base
+//! only from here. Where the ConfigMap may not be read or written, that is logged once, and the memory of the process has to do.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{ObjectMeta, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use serde_json::json;
+
+use super::call::{Error, WRITE, call, call_within};
+use crate::plan::snapshot::{FIELD_MANAGER, LastBase};
+
+/// Name of the ConfigMap.
+pub const NAME: &str = "queuewarden-last-base";
+/// The key with the text.
+const KEY: &str = "queues.yaml";
+/// The annotation with the name of the base.
+const SOURCE: &str = "queuewarden.dev/source";
+
+/// The ConfigMap.
+#[expect(missing_debug_implementations, reason = "kube's client has none")]
+pub struct Store {
+    api: Api<ConfigMap>,
+    /// Whether it was logged that there is no right to it.
+    logged: AtomicBool,
+}
+
+impl Store {
+    /// Keeps it in `namespace`; `None`: the client's own.
+    pub fn new(client: Client, namespace: Option<&str>) -> Self {
+        let namespace = namespace.unwrap_or(client.default_namespace()).to_owned();
+        Self { api: Api::namespaced(client, &namespace), logged: AtomicBool::new(false) }
+    }
+
+    /// What is kept; nothing where it may not be read.
+    ///
+    /// # Errors
+    /// When the API server does not say.
+    pub async fn read(&self) -> Result<Option<LastBase>, Error> {
+        match call(self.api.get_opt(NAME)).await {
+            Ok(map) => Ok(map.and_then(base)),
+            Err(error) => self.allowed(error).map(|()| None),
+        }
+    }
+
+    /// Keeps `base`, where that is allowed.
+    ///
+    /// # Errors
+    /// When it is not kept, and may be when it is tried again.
+    pub async fn write(&self, base: &LastBase) -> Result<(), Error> {
+        let done = match self.patch(base).await {
+            Err(error) if error.is_not_found() => match self.create(base).await {
+                Err(error) if error.is_conflict() => self.patch(base).await,
+                done => done,
+            },
+            done => done,
+        };
+        done.or_else(|error| self.allowed(error))
+    }
+
+    async fn patch(&self, base: &LastBase) -> Result<(), Error> {
+        let body = json!({"metadata": {"annotations": {SOURCE: base.source}}, "data": {KEY: base.text}});
+        let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
+        call_within(WRITE, self.api.patch(NAME, &params, &Patch::Merge(body))).await.map(drop)
+    }
+
+    async fn create(&self, base: &LastBase) -> Result<(), Error> {
+        let map = ConfigMap {
+            metadata: ObjectMeta {
+                name: Some(NAME.to_owned()),
+                annotations: Some(BTreeMap::from([(SOURCE.to_owned(), base.source.clone())])),
+                ..ObjectMeta::default()
+            },
+            data: Some(BTreeMap::from([(KEY.to_owned(), base.text.clone())])),
+            ..ConfigMap::default()
+        };
+        let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
+        call_within(WRITE, self.api.create(&params, &map)).await.map(drop)
+    }
+
+    /// Goes on without the right to it.
+    fn allowed(&self, error: Error) -> Result<(), Error> {
+        if !error.is_forbidden() {
+            return Err(error);
+        }
+        if !self.logged.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                name = NAME,
+                %error,
+                "The last good base cannot be kept: after a restart, grants cannot be withdrawn while the base is missing or invalid. \
+                 Allow it in the Role of the operator's namespace"
+            );
+        }
+        Ok(())
+    }
+}
+
+fn base(map: ConfigMap) -> Option<LastBase> {
+    let source = map.metadata.annotations.and_then(|mut annotations| annotations.remove(SOURCE));
+    let text = map.data.and_then(|mut data| data.remove(KEY))?;
+    Some(LastBase { source: source.unwrap_or_default(), text })
+}
