@@ -28,7 +28,7 @@ async fn the_output_is_deleted_and_shadowed() -> Result<()> {
     Chaos::with(async |mut chaos| {
         let bed = chaos.bed;
         let operator = chaos.running().await?;
-        // The fourth is put back with a delay: such repairs are rationed.
+        // Beyond the third, a missing text is put back at least every second.
         for _ in 0..if full() { 4 } else { 2 } {
             chaos.change().await?;
             bed.delete_config_map(yunikorn::CONFIGS).await?;
@@ -104,8 +104,8 @@ async fn changes_get_through_while_another_key_is_written_ten_times_a_second() -
 }
 
 #[tokio::test]
-#[ignore = "four minutes; `operator::writers` has a slower rival"]
-async fn a_rival_writes_ten_times_a_second() -> Result<()> {
+#[ignore = "four minutes; `operator::writers` has a slower writer"]
+async fn another_writer_opens_the_text_ten_times_a_second() -> Result<()> {
     Chaos::with(async |mut chaos| {
         let bed = chaos.bed;
         let operator = chaos.running().await?;
@@ -119,7 +119,7 @@ async fn a_rival_writes_ten_times_a_second() -> Result<()> {
         }
         config_is(bed, is_false("Applied", "Contended"), PATIENCE).await?;
         let writes = writes(bed, mark, "configmaps", "")?;
-        ensure!((1..=10).contains(&writes), "{writes} writes against a rival");
+        ensure!((60..=130).contains(&writes), "{writes} writes in two minutes against the other writer");
         chaos.recovers(&operator, LONG * 3).await
     })
     .await
