@@ -105,6 +105,11 @@ pub(super) fn decided<'a>(
     let written = snapshot.observed.written.as_ref().filter(|written| written.key == env.key);
     let written = read(written.map(|written| &written.text));
     let proven = read(snapshot.observed.loaded_text.as_ref());
+    let programmed = snapshot.policies.iter().zip(&policies).any(|(entry, policy)| {
+        policy.keys().is_some()
+            && entry.in_force.is_some()
+            && entry.in_force.as_ref() == entry.spec.as_ref().ok()
+    });
     let question = Question {
         snapshot,
         spec,
@@ -118,6 +123,7 @@ pub(super) fn decided<'a>(
         proven,
         objects: objects.iter().filter(|object| object.contribution().is_some()).count(),
         policy: policies.iter().find_map(ResolvedPolicy::keys),
+        programmed,
         reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
     };
     let mut output = output::decide(&question, known);

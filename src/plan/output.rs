@@ -49,6 +49,8 @@ pub(super) struct Question<'a> {
     pub objects: usize,
     /// The keys of the policy that decides.
     pub policy: Option<&'a Keys>,
+    /// Whether these keys were in the output before.
+    pub programmed: bool,
     /// Since when the scheduler should have taken the text, if it did not: write it again.
     pub reassert: bool,
 }
@@ -361,7 +363,9 @@ fn hand_out(
 ) {
     let Question { snapshot, spec, env, .. } = question;
     let queue_tree = changes.contains_key(&env.key);
-    let repair = queue_tree && repairs(question);
+    // Keys that were there as they should be are others' changes now: they are never rationed, as they say who may be anyone.
+    let identity = question.programmed && changes.keys().any(|key| admission::KEYS.contains(&key.as_str()));
+    let repair = (queue_tree && repairs(question)) || identity;
     let current = question.current.as_ref().and_then(|current| current.tree.as_deref());
     let (open, widens) = match (current, decision.tree.as_deref()) {
         (Some(current), Some(tree)) if queue_tree => {
@@ -370,7 +374,9 @@ fn hand_out(
         _ => (queue_tree, false),
     };
     decision.applied = pending(question);
-    if repair && let Permit::At(due) = budget::permit(&snapshot.observed.repairs, open, snapshot.now) {
+    if repair
+        && let Permit::At(due) = budget::permit(&snapshot.observed.repairs, open || identity, snapshot.now)
+    {
         decision.applied = contended(question);
         decision.wake_at = Some(due);
         return;
@@ -496,9 +502,8 @@ fn contended(question: &Question<'_>) -> Finding {
         .as_deref()
         .map_or("another writer".to_string(), |name| format!("\"{name}\""));
     let message = format!(
-        "{rival} keeps changing key `{}` of {}; it is put back at growing intervals, so what is live may not be what is wanted. \
-         Take the key out of what that writer applies",
-        question.env.key,
+        "{rival} keeps changing keys of queuewarden's in {}; what is missing or grants too much is put right every second, other \
+         changes at growing intervals. Take these keys out of what that writer applies",
         config_map(question.spec, &question.spec.output_config_map)
     );
     Finding::no(Type::Applied, Reason::Contended, message)

@@ -135,7 +135,10 @@ async fn a_writer_that_insists_on_an_open_text_is_put_right_every_second_and_nam
         ensure!(contended.message.contains("argocd-controller"), "{}", contended.message);
         let count = writes(bed, mark, "configmaps", "")?;
         let seconds = usize::try_from(start.elapsed().as_secs())?;
-        ensure!(rounds > 10 && count <= seconds + 5, "{count} writes in {seconds} s against {rounds} of the other");
+        ensure!(
+            rounds > 10 && count <= seconds + 5,
+            "{count} writes in {seconds} s against {rounds} of the other"
+        );
         // It gives up, and what is wanted is live again.
         config_is(bed, is_true("Applied"), LONG).await?;
         ensure!(!live(bed).await?.contains("'*'"));

@@ -181,14 +181,14 @@ impl Memory {
     /// A write succeeded; `rival` names the other writers of what it replaced.
     pub(super) fn written(&mut self, now: Timestamp, write: &Write, rival: Option<String>) {
         self.observed.write_failure = None;
+        if write.repair {
+            self.observed.rival = rival;
+            remember(&mut self.observed.repairs, now);
+        }
         let Some(text) = self.sent(now, write) else { return };
         let observed = &mut self.observed;
         observed.last_written = Some(checksum(text));
         observed.reasserts = if write.reassert { observed.reasserts.saturating_add(1) } else { 0 };
-        if write.repair {
-            observed.rival = rival;
-            remember(&mut observed.repairs, now);
-        }
         self.unsure = false;
     }
 
@@ -246,11 +246,12 @@ pub(super) fn tree(write: &Write) -> Option<(&String, &String)> {
     set.find(|(key, _)| key.ends_with(".yaml"))
 }
 
-/// The managers that own the queue tree beside us.
+/// The managers that own what is written beside us.
 pub(super) fn rival(map: Option<&ConfigMapState>, write: &Write) -> Option<String> {
-    let owners = map?.owners.get(tree(write)?.0)?;
+    let map = map?;
+    let owners = write.data.keys().filter_map(|key| map.owners.get(key)).flatten();
     let names: BTreeSet<_> =
-        owners.iter().map(|owner| owner.manager.as_str()).filter(|name| *name != FIELD_MANAGER).collect();
+        owners.map(|owner| owner.manager.as_str()).filter(|name| *name != FIELD_MANAGER).collect();
     (!names.is_empty()).then(|| names.into_iter().collect::<Vec<_>>().join(", "))
 }
 
@@ -336,19 +337,19 @@ mod tests {
         };
         let mut memory = Memory::default();
         let repair = Write { repair: true, widens: true, ..write("a") };
-        for second in 0..40 {
+        for second in 0..72 {
             memory.written(at(second), &repair, rival(Some(&foreign), &repair));
         }
         for times in [&memory.observed.repairs, &memory.observed.widened] {
             assert_eq!(times.len(), MAX_TIMES);
-            assert_eq!((times.first(), times.last()), (Some(&at(8)), Some(&at(39))));
+            assert_eq!((times.first(), times.last()), (Some(&at(8)), Some(&at(71))));
         }
         assert_eq!(memory.observed.rival.as_deref(), Some("helm"));
-        memory.written(at(41), &repair, rival(None, &repair));
+        memory.written(at(73), &repair, rival(None, &repair));
         assert_eq!(memory.observed.rival, None, "a deletion has no owner");
-        memory.lost(at(42), &Write { widens: true, ..write("b") });
-        assert_eq!(memory.observed.widened.last(), Some(&at(42)), "it may have been written");
-        assert_eq!(memory.observed.repairs.last(), Some(&at(41)));
+        memory.lost(at(74), &Write { widens: true, ..write("b") });
+        assert_eq!(memory.observed.widened.last(), Some(&at(74)), "it may have been written");
+        assert_eq!(memory.observed.repairs.last(), Some(&at(73)));
     }
 
     #[test]

@@ -349,3 +349,21 @@ fn a_kept_base_is_read_like_any_other() {
     snapshot.queue_acls.clear();
     assert_eq!(plan(&snapshot).write, None, "a damaged one is none");
 }
+
+#[test]
+fn an_identity_setting_that_somebody_else_keeps_changing_is_put_back_counted_and_told() {
+    let key = crate::model::admission::BYPASS_AUTH;
+    let mut snapshot = cluster(BASE);
+    snapshot.policies =
+        vec![entry("p", AdmissionPolicySpec { bypass_auth: Some(false), ..AdmissionPolicySpec::default() })];
+    let mut snapshot = after(&snapshot);
+    let second = jiff::SignedDuration::from_secs(1);
+    snapshot.observed.repairs = (1..30).map(|n| now() - second * n).collect();
+    output(&mut snapshot).data.insert(key.into(), "true".into());
+    let write = plan(&snapshot).write.unwrap();
+    assert!(write.repair, "it is counted");
+    assert_eq!(write.data[key].as_deref(), Some("false"));
+    snapshot.observed.repairs.push(now());
+    assert_eq!(plan(&snapshot).write, None, "within a second");
+    assert_eq!(config_condition(&plan(&snapshot), "Applied"), "False/Contended");
+}
