@@ -82,7 +82,7 @@ vocabulary! {
         Applied,
         /// The scheduler runs what the ConfigMaps say.
         Loaded,
-        /// Access is open to everyone; present only when true.
+        /// Access is open to everyone.
         FailOpen,
         /// Kubernetes' RBAC says what the ACLs say; present only while it is to, or did.
         Mirrored,
@@ -128,6 +128,8 @@ vocabulary! {
         NotYetValid,
         /// `expiresAt` has passed.
         Expired,
+        /// What the object no longer grants is still written, or the scheduler may still run it.
+        WithdrawalPending,
         /// It is in the name of someone who may not write it: delegation is off, or they do not administer the queue.
         NotDelegated,
         /// An older `AdmissionPolicy` decides.
@@ -156,10 +158,16 @@ vocabulary! {
         Forbidden,
         /// An admission webhook refused the write.
         RejectedByAdmission,
+        /// A policy or a rule of the API server refused the write.
+        Rejected,
         /// A `binaryData` key hides the output key.
         ShadowedByBinaryData,
         /// The text lacks a partition that is active: the scheduler would hang.
         PartitionMissing,
+        /// There is no `schedulerUrl`, so nobody knows what the scheduler runs.
+        NotVerified,
+        /// `YuniKorn` takes nothing of what is written.
+        NotRead,
         /// Written, not yet read back.
         LoadPending,
         /// The scheduler does not answer.
@@ -172,10 +180,14 @@ vocabulary! {
         Undecided,
         /// `service.enableConfigHotRefresh` is off.
         HotRefreshDisabled,
+        /// `FailOpen=False`
+        Closed,
         /// The root queue allows everyone.
         RootAllowsEveryone,
         /// The output key is missing and what `YuniKorn` falls back to allows everyone.
         OutputMissing,
+        /// A watch fails, so nobody knows whether the objects are still as they were seen.
+        WatchFailing,
     }
 }
 

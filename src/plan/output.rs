@@ -331,6 +331,11 @@ pub(super) fn not_written(question: &Question<'_>, map: &str) -> Option<Finding>
             Reason::RejectedByAdmission,
             format!("an admission webhook refused the write of {map}: {message}"),
         ),
+        WriteFailure::Refused(message) => Finding::no(
+            Type::Applied,
+            Reason::Rejected,
+            format!("the API server refuses the write of {map}, and will until its cause is removed: {message}"),
+        ),
         WriteFailure::Transient(message) => Finding::no(
             Type::Applied,
             Reason::Pending,

@@ -275,6 +275,8 @@ pub struct ConfigSpec {
     pub rbac_mirror: bool,
     /// Whether `QueueAcl`s in the name of a queue's administrator count.
     pub delegation: Delegation,
+    /// Whether a root queue that the base, or a `QueueAcl`, opens to everyone is meant to be open.
+    pub accept_open_root: bool,
 }
 
 impl Default for ConfigSpec {
@@ -289,6 +291,7 @@ impl Default for ConfigSpec {
             scheduler_url: None,
             rbac_mirror: false,
             delegation: Delegation::Disabled,
+            accept_open_root: false,
         }
     }
 }
@@ -430,8 +433,10 @@ pub struct ReadBack {
 pub enum WriteFailure {
     /// 403 by RBAC; the message of the API server.
     Forbidden(String),
-    /// An admission webhook (`YuniKorn`'s own among them), a policy or a rule of the API server refused it, and will again.
+    /// An admission webhook (`YuniKorn`'s own among them) said no.
     Rejected(String),
+    /// A policy or a rule of the API server refused it, and will again.
+    Refused(String),
     /// Anything that passes by itself: a conflict, a time-out.
     Transient(String),
 }

@@ -48,6 +48,7 @@ pub(super) fn finding(question: &Question<'_>) -> Option<Finding> {
             return no(Reason::Forbidden, format!("the mirror may not be written; {hint}: {message}"));
         }
         Some(WriteFailure::Rejected(message)) => return no(Reason::RejectedByAdmission, message.clone()),
+        Some(WriteFailure::Refused(message)) => return no(Reason::Rejected, message.clone()),
         Some(WriteFailure::Transient(message)) => return no(Reason::Pending, message.clone()),
         None => {}
     }

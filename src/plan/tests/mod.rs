@@ -11,6 +11,7 @@ mod load;
 mod objects;
 mod policies;
 mod properties;
+mod truth;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
