@@ -63,7 +63,7 @@ pub(in crate::plan) fn fail_open(env: &Environment, key_written: bool, accepted:
     let (reason, why) = match (&env.source, &env.shadow) {
         (Source::Output, _) if accepted => (
             Reason::RootAllowsEveryone,
-            "the root queue's ACL is `*`, and spec.acceptOpenRoot says that this is meant".into(),
+            "the root queue's ACL is `*`, which spec.acceptOpenRoot accepts".into(),
         ),
         (Source::Output, _) => (
             Reason::RootAllowsEveryone,

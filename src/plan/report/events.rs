@@ -19,7 +19,7 @@ pub(in crate::plan) const OF_CONFIG: &[Type] =
 /// The conditions of which all other objects have events.
 pub(in crate::plan) const OF_OBJECTS: &[Type] = &[Type::Ready];
 /// What is not as it should be and asks nothing of anybody: it passes, or was chosen.
-const CALM: [Reason; 4] = [Reason::Pending, Reason::LoadPending, Reason::NotYetValid, Reason::ObserveMode];
+const CALM: [Reason; 3] = [Reason::Pending, Reason::LoadPending, Reason::ObserveMode];
 
 /// An event for each finding of the given types that differs from `old` in status or reason. Of `FailOpen` only that it is so is
 /// told here; [`closed`] tells that it is over.

@@ -411,7 +411,7 @@ fn open_root_is_ready_only_where_it_is_accepted() {
     spec(&mut snapshot).accept_open_root = true;
     let accepted = settled(&snapshot);
     assert_eq!(config_condition(&accepted.plan, "FailOpen"), "True/RootAllowsEveryone");
-    assert!(config_message(&accepted.plan, "FailOpen").contains("accepted"));
+    assert!(config_message(&accepted.plan, "FailOpen").contains("spec.acceptOpenRoot accepts"));
     assert_eq!(config_condition(&accepted.plan, "Ready"), "True/NotVerified");
 
     // The built-in default is nobody's choice.
