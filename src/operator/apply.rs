@@ -97,15 +97,17 @@ fn maps(client: &Client, namespace: &str) -> Api<ConfigMap> {
     Api::namespaced(client.clone(), namespace)
 }
 
-/// An admission webhook's answer is told by its words: its status code is its own choice, 400 and 403 are usual
-/// (apiserver `plugin/webhook/errors/statuserror.go`).
+/// Tells what passes by itself from what stays refused. The answer of an admission webhook, or of a policy, is known by its words: its status
+/// code is its own choice, 400 and 403 are usual (apiserver `plugin/webhook/errors/statuserror.go`, `plugin/policy/validating/dispatcher.go`).
 pub(super) fn failure(error: &Error) -> WriteFailure {
     let message = error.to_string();
-    if message.contains("admission webhook") && message.contains("denied the request") {
-        return WriteFailure::Rejected(message);
-    }
+    let webhook = message.contains("admission webhook") && message.contains("denied the request");
+    let policy = message.contains("AdmissionPolicy") && message.contains("denied request");
     match error {
+        Error::Refused { code: 400..=499, .. } if webhook || policy => WriteFailure::Rejected(message),
         Error::Refused { code: 403, .. } => WriteFailure::Forbidden(message),
+        Error::Refused { code: 401 | 404 | 408 | 409 | 429, .. } => WriteFailure::Transient(message),
+        Error::Refused { code: 400..=499, .. } => WriteFailure::Rejected(message),
         _ => WriteFailure::Transient(message),
     }
 }

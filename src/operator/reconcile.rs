@@ -310,7 +310,7 @@ impl Reconciler {
     fn failed(&mut self, spec: &ConfigSpec, failure: WriteFailure) -> Outcome {
         let (result, message) = match &failure {
             WriteFailure::Forbidden(message) => ("forbidden", message),
-            WriteFailure::Rejected(message) | WriteFailure::Refused(message) => ("rejected", message),
+            WriteFailure::Rejected(message) => ("rejected", message),
             WriteFailure::Transient(message) => ("error", message),
         };
         self.health.metrics.applied(result);

@@ -433,10 +433,8 @@ pub struct ReadBack {
 pub enum WriteFailure {
     /// 403 by RBAC; the message of the API server.
     Forbidden(String),
-    /// An admission webhook (`YuniKorn`'s own among them) said no.
+    /// An admission webhook (`YuniKorn`'s own among them), a policy or a rule of the API server refused it, and will again.
     Rejected(String),
-    /// A policy or a rule of the API server refused it, and will again.
-    Refused(String),
     /// Anything that passes by itself: a conflict, a time-out.
     Transient(String),
 }

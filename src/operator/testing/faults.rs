@@ -290,7 +290,7 @@ async fn a_watch_that_is_refused_for_a_while_is_over_when_it_begins_again() {
     bed.until("it is reported", |api| condition(api, CONFIG, "Ready") == "False/Invalid").await;
     bed.api.heal();
     bed.until_granted("prod", "sue").await;
-    assert_eq!(condition(&bed.api, CONFIG, "Ready"), "True/Ready");
+    assert_eq!(condition(&bed.api, CONFIG, "Ready"), "True/NotVerified");
 }
 
 #[tokio::test(start_paused = true)]

@@ -455,7 +455,7 @@ fn watch_that_fails_makes_ready_unknown() {
 fn refusal_that_lasts_is_a_warning() {
     let mut snapshot = running(vec![submit("a", "root.prod", "ann")]);
     narrow(&mut snapshot, "ann,bob");
-    snapshot.observed.write_failure = Some(WriteFailure::Refused("ConfigMap is immutable".into()));
+    snapshot.observed.write_failure = Some(WriteFailure::Rejected("ConfigMap is immutable".into()));
     let plan = plan(&snapshot);
     assert_eq!(config_condition(&plan, "Applied"), "False/Rejected");
     assert!(config_message(&plan, "Applied").contains("ConfigMap is immutable"));
