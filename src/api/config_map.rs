@@ -13,15 +13,21 @@ use k8s_openapi::{
 };
 
 use super::touches::touches;
+use super::v1alpha1::GrantInForce;
+use super::{convert, status};
 use crate::{
     model::config::flatten::is_packed,
-    plan::snapshot::{BinaryValue, ConfigMapState, Owner},
+    plan::{
+        Write,
+        snapshot::{BinaryValue, ConfigMapState, IN_FORCE, Owner, QueueAclInForce},
+    },
     text::yaml::MAX_TEXT,
 };
 
 /// Everything the plan looks at in a `ConfigMap`.
 pub fn state(config_map: &ConfigMap) -> ConfigMapState {
     let meta = &config_map.metadata;
+    let annotation = meta.annotations.as_ref().and_then(|annotations| annotations.get(IN_FORCE));
     ConfigMapState {
         name: meta.name.clone().unwrap_or_default(),
         uid: meta.uid.clone().unwrap_or_default(),
@@ -29,9 +35,26 @@ pub fn state(config_map: &ConfigMap) -> ConfigMapState {
         annotations: meta.annotations.clone().unwrap_or_default(),
         data: config_map.data.clone().unwrap_or_default(),
         binary: binary(config_map),
+        in_force: annotation.map(|text| in_force(text)).unwrap_or_default(),
         owners: owners(config_map),
         touches: touches(meta),
     }
+}
+
+/// Reads annotation [`IN_FORCE`]. One that somebody has damaged says nothing: then what the text grants limits what is kept.
+fn in_force(text: &str) -> BTreeMap<String, Option<QueueAclInForce>> {
+    let noted: BTreeMap<String, Option<GrantInForce>> = serde_json::from_str(text).unwrap_or_default();
+    noted.into_iter().map(|(uid, grant)| (uid, grant.map(convert::grant_in_force))).collect()
+}
+
+/// The annotations that a write sets.
+pub fn annotations(write: &Write) -> BTreeMap<String, String> {
+    let noted: Option<BTreeMap<&str, Option<GrantInForce>>> = write.in_force.as_ref().map(|noted| {
+        noted.iter().map(|(uid, grant)| (uid.as_str(), grant.as_ref().map(status::grant_in_force))).collect()
+    });
+    let noted = noted.and_then(|noted| serde_json::to_string(&noted).ok());
+    let noted = noted.map(|text| (IN_FORCE.to_owned(), text));
+    write.annotations.clone().into_iter().chain(noted).collect()
 }
 
 /// `binaryData`, with the texts that `YuniKorn` reads. Together they unpack to no more than one text may have: a little gzip can hold a great many blanks.

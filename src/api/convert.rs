@@ -21,8 +21,8 @@ use crate::{
     plan::{
         conditions::{Condition, Status},
         snapshot::{
-            AdmissionPolicySpec, Adoption, BaseAcl, ConfigMemory, ConfigSpec, Delegation, Entry, Grant, Meta,
-            Mode, QueueAclEntry, QueueAclInForce, QueueAclSpec,
+            AdmissionPolicySpec, Adoption, BaseAcl, CONFIRM_REMOVAL, ConfigMemory, ConfigSpec, Delegation,
+            Entry, Grant, Meta, Mode, QueueAclEntry, QueueAclInForce, QueueAclSpec,
         },
     },
     text::diag::{Code, Diagnostic},
@@ -70,7 +70,10 @@ pub fn admission_policy(object: &DynamicObject) -> Entry<AdmissionPolicySpec, Ad
 /// The `YuniKornConfig` for the plan.
 pub fn yunikorn_config(object: &DynamicObject) -> Entry<ConfigSpec, ConfigMemory> {
     let meta = meta(object);
+    let confirmed =
+        object.metadata.annotations.as_ref().and_then(|all| all.get(CONFIRM_REMOVAL)?.parse().ok());
     let spec = spec(object).and_then(|spec| config_spec(&meta.name, spec));
+    let spec = spec.map(|spec| ConfigSpec { confirmed_removal: confirmed, ..spec });
     Entry { meta, spec, in_force: Some(config_memory(object)) }
 }
 
@@ -186,7 +189,7 @@ fn base_acl(base_acl: api::BaseAcl) -> BaseAcl {
     }
 }
 
-fn grant_in_force(memory: api::GrantInForce) -> QueueAclInForce {
+pub(super) fn grant_in_force(memory: api::GrantInForce) -> QueueAclInForce {
     let api::GrantInForce { partition, queue, submit, admin, base_acl: kept, expires_at, delegated_by } =
         memory;
     QueueAclInForce {
@@ -351,6 +354,7 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
             api::Delegation::Enabled => Delegation::Enabled,
         },
         accept_open_root,
+        confirmed_removal: None,
     };
     if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
 }

@@ -98,7 +98,7 @@ pub fn conditions(conditions: &[Condition]) -> Option<Value> {
     (!conditions.is_empty()).then(|| serde_json::to_value(conditions).ok()).flatten()
 }
 
-fn grant_in_force(in_force: &QueueAclInForce) -> api::GrantInForce {
+pub(super) fn grant_in_force(in_force: &QueueAclInForce) -> api::GrantInForce {
     let QueueAclInForce { partition, queue, submit, admin, base_acl, expires_at, delegated_by } =
         in_force.clone();
     api::GrantInForce {

@@ -6,6 +6,7 @@ use kube::{Api, Client};
 use serde_json::json;
 
 use super::call::{Error, call};
+use crate::api::config_map::annotations;
 use crate::plan::snapshot::{FIELD_MANAGER, WriteFailure};
 use crate::plan::{NewConfigMap, Write};
 
@@ -52,8 +53,9 @@ pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<Co
         None => post(client, namespace, &output(write)).await,
         Some(version) => {
             let mut metadata = json!({"resourceVersion": version});
-            if let Some(metadata) = metadata.as_object_mut().filter(|_| !write.annotations.is_empty()) {
-                metadata.insert("annotations".into(), json!(write.annotations));
+            let annotations = annotations(write);
+            if let Some(metadata) = metadata.as_object_mut().filter(|_| !annotations.is_empty()) {
+                metadata.insert("annotations".into(), json!(annotations));
             }
             let patch = Patch::Merge(json!({"metadata": metadata, "data": write.data}));
             let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
@@ -80,7 +82,7 @@ fn output(write: &Write) -> ConfigMap {
     ConfigMap {
         metadata: ObjectMeta {
             name: Some(write.name.clone()),
-            annotations: Some(write.annotations.clone()).filter(|annotations| !annotations.is_empty()),
+            annotations: Some(annotations(write)).filter(|annotations| !annotations.is_empty()),
             ..ObjectMeta::default()
         },
         data: Some(data.collect()),

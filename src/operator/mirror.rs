@@ -19,6 +19,7 @@ use super::call::{Error, call};
 use super::watch::{Progress, Watch};
 use crate::api::mirror;
 use crate::plan::mirror::{Action, Changes, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, Standing, Step};
+pub use crate::plan::mirror::{Wish, wishes};
 use crate::plan::snapshot::{FIELD_MANAGER, WriteFailure};
 
 /// Writes on the way at once.
@@ -29,14 +30,6 @@ const CONCURRENCY: usize = 8;
 pub struct Watches {
     roles: Watch<Standing>,
     bindings: Watch<Standing>,
-}
-
-/// What a step is to bring about, whatever was seen before.
-pub type Wish = (Kind, String, Action);
-
-/// What the steps are to bring about.
-pub fn wishes(changes: &Changes) -> Vec<Wish> {
-    changes.steps.iter().map(|step| (step.kind, step.name.clone(), step.action.clone())).collect()
 }
 
 /// What came of a step.

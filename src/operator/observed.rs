@@ -142,6 +142,7 @@ mod tests {
             resource_version: Some("1".into()),
             data: BTreeMap::from([("queues.yaml".into(), Some(text.into()))]),
             annotations: BTreeMap::new(),
+            in_force: None,
             repair: false,
             reassert: false,
             widens: false,

@@ -4,15 +4,18 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::conditions::{Finding, Reason, Type};
-use super::environment::{Environment, config_map, text_in};
+use super::environment::{Environment, config_map, is_queues_key, text_in};
 use super::header;
+use super::ownership::ledger;
 use super::readings::{Reading, Readings};
-use super::snapshot::{ConfigSpec, Snapshot, YUNIKORN_DEFAULTS};
+use super::snapshot::{ConfigMemory, ConfigSpec, LastBase, Snapshot, YUNIKORN_DEFAULTS};
 use crate::model::config::{BUILT_IN, Config, contains_checksum_marker};
 use crate::text::diag::Diagnostic;
 
 /// How many diagnostics of a base a condition shows.
 const SHOWN: usize = 3;
+/// The source of a base that nobody wrote.
+const BUILT_IN_SOURCE: &str = "YuniKorn's built-in default";
 
 /// A base that ACLs can be rendered into.
 #[derive(Debug, Clone)]
@@ -31,6 +34,7 @@ pub(super) struct Base {
 pub(super) fn resolve(
     snapshot: &Snapshot,
     spec: &ConfigSpec,
+    memory: Option<&ConfigMemory>,
     env: &Environment,
     known: &mut Readings,
 ) -> Result<Base, Finding> {
@@ -43,35 +47,46 @@ pub(super) fn resolve(
         None => format!("{map} does not exist"),
         Some(_) => format!("{map} has no key `{key}`"),
     };
-    let text = stand_in(snapshot, spec, env, &missing)?;
-    read(text, "YuniKorn's built-in default".into(), Some(&missing), known)
-}
-
-/// The built-in default stands in for a base that was never there. For one that has gone it must not: the default has no queues
-/// and lets everyone in.
-fn stand_in(
-    snapshot: &Snapshot,
-    spec: &ConfigSpec,
-    env: &Environment,
-    missing: &str,
-) -> Result<&'static str, Finding> {
     let no =
         |why: &str| Err(Finding::no(Type::BaseResolved, Reason::BaseNotFound, format!("{missing}; {why}")));
     if spec.base_config_map != YUNIKORN_DEFAULTS {
         return no("create it, or set spec.base to where the queue tree is");
     }
-    let written_from_a_base = snapshot
-        .output
-        .as_ref()
-        .and_then(|output| output.data.get(&env.key))
-        .and_then(|text| header::split(text))
-        .is_some_and(|parts| parts.origin != header::origin("YuniKorn's built-in default"));
-    if written_from_a_base {
+    if had_another(snapshot, memory) {
         return no(
-            "it was there before, so what is live stays; bring it back, or write the tree you want into it",
+            "it was there before, so no new grants are written; bring it back, or write the tree you want into it",
         );
     }
-    Ok(BUILT_IN)
+    read(BUILT_IN, BUILT_IN_SOURCE.into(), Some(&missing), known)
+}
+
+/// Reads the last base from which a full text was written, for while there is no other.
+pub(super) fn last(snapshot: &Snapshot, known: &mut Readings) -> Option<Base> {
+    let LastBase { source, text } = snapshot.last_base.as_ref()?;
+    read(text, source.clone(), None, known).ok()
+}
+
+/// Whether anything was ever written from a base that somebody wrote, as far as anything tells. The built-in default must not take the
+/// place of such a base: it has no queues and lets everyone in.
+fn had_another(snapshot: &Snapshot, memory: Option<&ConfigMemory>) -> bool {
+    if let Some(last) = &snapshot.last_base {
+        return last.source != BUILT_IN_SOURCE;
+    }
+    let output = snapshot.output.as_deref();
+    let texts = output.into_iter().flat_map(|output| output.data.values());
+    let origins: Vec<&str> = texts.filter_map(|text| header::split(text)).map(|parts| parts.origin).collect();
+    if !origins.is_empty() {
+        return origins.iter().any(|origin| *origin != header::origin(BUILT_IN_SOURCE));
+    }
+    memory.is_some_and(|memory| memory.revision.is_some())
+        || output.is_some_and(|output| ledger(output).iter().any(|key| is_queues_key(key)))
+}
+
+impl Base {
+    /// The form in which it is kept for [`last`].
+    pub(super) fn to_last(&self) -> LastBase {
+        LastBase { source: self.source.clone(), text: self.read.text.clone() }
+    }
 }
 
 /// Reads the text of the base, or what stands in for it because of what is `missing`.

@@ -11,6 +11,8 @@ pub(super) const BURST: usize = 3;
 pub(super) const WINDOW: SignedDuration = SignedDuration::from_mins(10);
 /// Delay after the first repair beyond the burst; doubled for each further one.
 const FIRST_DELAY: SignedDuration = SignedDuration::from_secs(30);
+/// Delay of a repair beyond the burst where access is too wide.
+const OPEN_DELAY: SignedDuration = SignedDuration::from_secs(1);
 /// The longest delay.
 const LONGEST_DELAY: SignedDuration = SignedDuration::from_mins(10);
 /// A contention is over when nobody edited for this long after our last repair.
@@ -30,17 +32,45 @@ fn recent(repairs: &[Timestamp], now: Timestamp) -> impl DoubleEndedIterator<Ite
     repairs.iter().copied().filter(move |at| now.duration_since(*at) < WINDOW)
 }
 
-/// Whether one more repair may be made at `now`, given the earlier ones.
-pub(super) fn permit(repairs: &[Timestamp], now: Timestamp) -> Permit {
+/// Whether one more repair may be made at `now`, given the earlier ones. A text that is missing or grants too much (`open`) is put right
+/// at least every second: a reload costs milliseconds, an open cluster does not.
+pub(super) fn permit(repairs: &[Timestamp], open: bool, now: Timestamp) -> Permit {
     let count = recent(repairs, now).count();
     let (Some(beyond), Some(last)) = (count.checked_sub(BURST), recent(repairs, now).max()) else {
         return Permit::Now;
     };
-    let delay = doubled(FIRST_DELAY, beyond, LONGEST_DELAY);
+    let delay = if open { OPEN_DELAY } else { doubled(FIRST_DELAY, beyond, LONGEST_DELAY) };
     match last.checked_add(delay) {
         Ok(due) if due > now => Permit::At(due),
         _ => Permit::Now,
     }
+}
+
+/// Writes that widen access, at once.
+pub(super) const WIDENINGS: usize = 60;
+/// Time after which one more such write may be made.
+const WIDENING_EVERY: SignedDuration = SignedDuration::from_secs(5);
+
+/// Whether access may be widened once more at `now`, given when it was: a bucket of [`WIDENINGS`] tokens to which one comes every
+/// [`WIDENING_EVERY`].
+pub(super) fn widening(widened: &[Timestamp], now: Timestamp) -> Permit {
+    let take = |full: Option<Timestamp>, at: &Timestamp| {
+        full.map_or(*at, |full| full.max(*at)).checked_add(WIDENING_EVERY).ok()
+    };
+    // When the bucket is full again; it is empty where that takes all of its tokens.
+    let full = widened.iter().fold(None, take);
+    let depth =
+        i32::try_from(WIDENINGS).ok().and_then(|tokens| WIDENING_EVERY.checked_mul(tokens.saturating_sub(1)));
+    match full.zip(depth).and_then(|(full, depth)| full.checked_sub(depth).ok()) {
+        Some(due) if due > now => Permit::At(due),
+        _ => Permit::Now,
+    }
+}
+
+/// When to try again what was refused so many times, last at `at`.
+pub(super) fn retry_at(at: Timestamp, times: u32) -> Timestamp {
+    let times = usize::try_from(times).unwrap_or(usize::MAX);
+    at.checked_add(doubled(FIRST_DELAY, times, LONGEST_DELAY)).unwrap_or(at)
 }
 
 /// Until when the contention lasts, if there is one at `now` and nobody edits any more.
@@ -72,7 +102,7 @@ mod tests {
         let mut clock = 0;
         let mut waits = Vec::new();
         for _ in 0..8 {
-            let wait = match permit(&repairs, at(clock)) {
+            let wait = match permit(&repairs, false, at(clock)) {
                 Permit::Now => 0,
                 Permit::At(due) => due.duration_since(at(clock)).as_secs(),
             };
@@ -86,8 +116,8 @@ mod tests {
     #[test]
     fn old_repairs_are_forgotten() {
         let repairs: Vec<_> = (0..50).map(at).collect();
-        assert!(matches!(permit(&repairs, at(60)), Permit::At(_)));
-        assert_eq!(permit(&repairs, at(50 + 600)), Permit::Now);
+        assert!(matches!(permit(&repairs, false, at(60)), Permit::At(_)));
+        assert_eq!(permit(&repairs, false, at(50 + 600)), Permit::Now);
     }
 
     #[test]
@@ -102,7 +132,7 @@ mod tests {
     fn in_any_ten_minutes_of_a_hostile_writer_few_repairs_are_made() {
         let mut repairs: Vec<Timestamp> = Vec::new();
         for second in 0..3600 {
-            if permit(&repairs, at(second)) == Permit::Now {
+            if permit(&repairs, false, at(second)) == Permit::Now {
                 repairs.push(at(second));
             }
         }
@@ -112,9 +142,31 @@ mod tests {
     }
 
     #[test]
+    fn an_open_text_is_put_right_every_second() {
+        let repairs: Vec<_> = (0..20).map(at).collect();
+        assert_eq!(permit(&repairs, true, at(19)), Permit::At(at(20)));
+        assert_eq!(permit(&repairs, true, at(20)), Permit::Now);
+    }
+
+    #[test]
+    fn widenings_beyond_the_burst_come_one_by_one() {
+        let mut widened = Vec::new();
+        for second in 0..600 {
+            if widening(&widened, at(second)) == Permit::Now {
+                widened.push(at(second));
+            }
+        }
+        let first_minute = widened.iter().filter(|time| **time < at(60)).count();
+        assert_eq!(first_minute, 60, "the burst");
+        let last_minute = widened.iter().filter(|time| **time >= at(540)).count();
+        assert_eq!(last_minute, 12);
+        assert_eq!(widening(&widened, at(600 + 300)), Permit::Now);
+    }
+
+    #[test]
     fn a_repair_of_ten_minutes_ago_counts_no_more() {
         let repairs = [at(0), at(597), at(598), at(599)];
-        assert_eq!(permit(&repairs, at(599)), Permit::At(at(599 + 60)));
-        assert_eq!(permit(&repairs, at(600)), Permit::At(at(599 + 30)));
+        assert_eq!(permit(&repairs, false, at(599)), Permit::At(at(599 + 60)));
+        assert_eq!(permit(&repairs, false, at(600)), Permit::At(at(599 + 30)));
     }
 }

@@ -158,8 +158,12 @@ vocabulary! {
         Forbidden,
         /// An admission webhook refused the write.
         RejectedByAdmission,
-        /// A policy or a rule of the API server refused the write.
+        /// The API server or the scheduler refuses what is to be written.
         Rejected,
+        /// `service.policyGroup` names another key than the one the scheduler is proven to read.
+        PolicyGroupPending,
+        /// Most of the objects went at once, and nobody has confirmed it.
+        RemovalUnconfirmed,
         /// A `binaryData` key hides the output key.
         ShadowedByBinaryData,
         /// The text lacks a partition that is active: the scheduler would hang.
@@ -192,7 +196,7 @@ vocabulary! {
 }
 
 /// One condition of one object, as read from or written to its status.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Condition {
     /// `type`
     pub type_: String,

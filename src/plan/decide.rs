@@ -15,13 +15,15 @@ use super::output::{self, Decision, Question};
 use super::ownership::{Claim, claim};
 use super::policy::{self, ResolvedPolicy};
 use super::readings::{Reading, Readings};
+use super::record::{self, Record};
 use super::render;
 use super::report::queue_acl::Runs;
 use super::report::{self, events};
 use super::resolve::{self, Resolved};
 use super::running;
 use super::snapshot::{
-    ConfigMemory, ConfigSpec, Delegation, Entry, Meta, Mode, QueueAclEntry, Snapshot, YUNIKORN_DEFAULTS,
+    ConfigMemory, ConfigSpec, Delegation, Entry, LastBase, Meta, Mode, QueueAclEntry, Snapshot,
+    YUNIKORN_DEFAULTS,
 };
 use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests, attribution};
 use crate::model::admission;
@@ -45,8 +47,12 @@ pub(super) struct Decided<'a> {
     pub(super) policies: Vec<ResolvedPolicy>,
     grants: Arc<Grants>,
     by_object: ByObject,
+    /// Whether the ACLs were decided by a base, and not by what is live in its stead.
+    by_base: bool,
     pub(super) wanted: Option<Arc<Config>>,
     pub(super) output: Decision,
+    /// The base to keep for later, in place of the one that is kept.
+    last_base: Option<LastBase>,
     loaded: loaded::Answer,
     /// When the text that the scheduler does not take is to be written again, where that is ours to do.
     reassert_at: Option<Timestamp>,
@@ -71,11 +77,15 @@ pub(super) fn decided<'a>(
     known: &mut Readings,
 ) -> Decided<'a> {
     let env = Environment::of(snapshot, known);
-    let mut base = base::resolve(snapshot, spec, &env, known);
-    let tree = queues(base.as_ref(), &env);
-    let mut objects = objects(snapshot, tree);
+    let memory = config.in_force.as_ref();
+    let mut base = base::resolve(snapshot, spec, memory, &env, known);
+    let usable = base.as_ref().is_ok_and(|base| output::missing_partition(&base.tree, &env).is_none());
+    let last = if usable { None } else { base::last(snapshot, known) };
+    let from = last.or_else(|| base.as_ref().ok().cloned());
+    let tree = queues(from.as_ref(), base.as_ref(), &env);
+    let mut objects = objects(snapshot, tree, &Record::of(snapshot, &env.key, known));
     let Agreed { grants, by_object, body } =
-        agree(&mut objects, &snapshot.queue_acls, spec.delegation, tree.ok(), base.as_ref().ok(), known);
+        agree(&mut objects, &snapshot.queue_acls, spec.delegation, tree.ok(), from.as_ref(), known);
     let body = match body {
         Some(Ok(body)) => Some(body),
         Some(Err(finding)) => {
@@ -88,23 +98,42 @@ pub(super) fn decided<'a>(
     let loaded = loaded::answer(loaded::Question {
         asked: spec.scheduler_url.is_some(),
         expected: &env.checksum,
-        ignored: loaded::ignored(&env, spec, snapshot.output.as_deref(), config.in_force.as_ref()),
+        ignored: loaded::ignored(&env, spec),
         observed: &snapshot.observed,
         now: snapshot.now,
     });
     let reassert_at = loaded
         .reassert_at
         .filter(|_| spec.mode == Mode::Enforce && env.source == Source::Output);
-    let output = output::decide(&Question {
+    let mut read = |text: Option<&String>| text.map(|text| known.of_live(text));
+    let current = read(snapshot.output.as_deref().and_then(|output| output.data.get(&env.key)));
+    let written = snapshot.observed.written.as_ref().filter(|written| written.key == env.key);
+    let written = read(written.map(|written| &written.text));
+    let proven = read(snapshot.observed.loaded_text.as_ref());
+    let question = Question {
         snapshot,
         spec,
-        memory: config.in_force.as_ref(),
+        memory,
         env: &env,
         base: base.as_ref(),
-        body: body.as_ref().map(|body| body.text.as_str()),
+        from: from.as_ref(),
+        body: body.as_ref(),
+        current,
+        written,
+        proven,
+        objects: objects.iter().filter(|object| object.contribution().is_some()).count(),
         policy: policies.iter().find_map(ResolvedPolicy::keys),
         reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
-    });
+    };
+    let mut output = output::decide(&question, known);
+    let tree = output.tree.clone();
+    if let Some((write, tree)) =
+        output.write.as_mut().zip(tree).filter(|(write, _)| write.data.contains_key(&env.key))
+    {
+        write.in_force = record::changed(&tree, &objects, snapshot);
+    }
+    let last_base = base.as_ref().ok().filter(|_| output.full).map(Base::to_last);
+    let last_base = last_base.filter(|base| snapshot.last_base.as_ref() != Some(base));
     let (base, base_tree) = match base {
         Ok(base) => (base.finding, Some(base.tree)),
         Err(finding) => (finding, None),
@@ -121,8 +150,10 @@ pub(super) fn decided<'a>(
         policies,
         grants,
         by_object,
+        by_base: from.is_some(),
         wanted: body.and_then(|body| body.tree.clone()),
         output,
+        last_base,
         loaded,
         reassert_at,
         mirror,
@@ -168,20 +199,25 @@ fn agree(
     agreed
 }
 
-/// The queues to judge by: the base's, or what is live while the base is not in order. `YuniKorn`'s built-in default is neither.
-fn queues<'a>(base: Result<&'a Base, &'a Finding>, env: &'a Environment) -> Result<&'a Config, &'a str> {
+/// The queues to judge by: the base's, or what is live where no base is known. `YuniKorn`'s built-in default is neither.
+fn queues<'a>(
+    from: Option<&'a Base>,
+    base: Result<&'a Base, &'a Finding>,
+    env: &'a Environment,
+) -> Result<&'a Config, &'a str> {
     let live = env.tree.as_deref().filter(|_| env.source != Source::BuiltIn);
-    base.map(|base| &*base.tree).or_else(|finding| live.ok_or(finding.message.as_str()))
+    let tree = from.map(|base| &*base.tree).or(live);
+    tree.ok_or_else(|| base.err().map_or("", |finding| finding.message.as_str()))
 }
 
 /// Resolves all objects, as far as there is something to judge them by.
-fn objects(snapshot: &Snapshot, queues: Result<&Config, &str>) -> Vec<Resolved> {
+fn objects(snapshot: &Snapshot, queues: Result<&Config, &str>, record: &Record<'_>) -> Vec<Resolved> {
     let dynamic = |partition: &str, queue: &QueuePath| {
         let live = &snapshot.observed.live_queues;
         live.get(partition).and_then(|queues| queues.get(queue.as_str())) == Some(&false)
     };
     let resolve = |entry: &Arc<QueueAclEntry>| match queues {
-        Ok(tree) => resolve::resolve(entry, tree, snapshot.now, &dynamic),
+        Ok(tree) => resolve::resolve(entry, tree, record, snapshot.now, &dynamic),
         Err(why) => resolve::unjudged(entry, why),
     };
     snapshot.queue_acls.iter().map(resolve).collect()
@@ -231,7 +267,7 @@ impl Decided<'_> {
             import,
             backup,
             write,
-            last_base: None,
+            last_base: self.last_base,
             mirror: self.mirror.0,
             contributions: attribution::wanted(&self.objects),
             rendered,
@@ -272,7 +308,7 @@ impl Decided<'_> {
             source: &self.source(&name),
             wanted: self.wanted.as_deref(),
             granted: &granted,
-            by_base: self.base_tree.is_some(),
+            by_base: self.by_base,
             runs: &runs,
         };
         let objects = self.snapshot.queue_acls.iter().zip(&self.objects).enumerate();

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::ownership::ledger;
 use super::readings::Readings;
 use super::running::Running;
-use super::snapshot::{ConfigMapState, ConfigSpec, Snapshot};
+use super::snapshot::{ConfigMapState, ConfigSpec, QUEUES_KEY, Snapshot};
 use crate::model::admission;
 use crate::model::config::flatten::{self, ConfigMapData, Flattened, flatten};
 use crate::model::config::{BUILT_IN, Config, checksum};
@@ -26,8 +27,10 @@ pub(super) enum Source {
 /// What `YuniKorn` sees.
 #[derive(Debug, Clone)]
 pub(super) struct Environment {
-    /// The key with the queue tree: `<service.policyGroup>.yaml`.
+    /// The key with the queue tree.
     pub key: String,
+    /// The key that `service.policyGroup` names by now, where the scheduler is not proven to read it yet.
+    pub next_key: Option<String>,
     /// Whether a new text is taken without a restart.
     pub hot_refresh: bool,
     /// Where the tree in force comes from.
@@ -46,8 +49,6 @@ pub(super) struct Environment {
     pub refusal: Option<String>,
     /// The settings that `YuniKorn` cannot read; one of them makes it ignore every change.
     pub unreadable: Vec<String>,
-    /// The key with the queue tree that a scheduler reads which starts now.
-    pub starts_with: String,
     /// The settings of `YuniKorn`'s admission controller, as it reads them.
     pub admission: BTreeMap<&'static str, Setting>,
 }
@@ -67,7 +68,7 @@ impl Environment {
     /// Merges the ConfigMaps of the snapshot.
     pub(super) fn of(snapshot: &Snapshot, known: &mut Readings) -> Self {
         let flat = merged(snapshot);
-        let key = flat.queues_key();
+        let QueuesKey { key, next: next_key } = queues_key(snapshot, &flat);
         let shadow = flat.shadows(flatten::Source::Configs, &key).map(|origin| origin.key.clone());
         let queues = flat.queues(&key);
         let source = match queues.origin {
@@ -90,7 +91,6 @@ impl Environment {
         Self {
             unreadable: flat.unreadable().into_iter().map(|(key, _)| key.to_owned()).collect(),
             admission: admission::KEYS.iter().filter_map(setting).collect(),
-            starts_with: key.clone(),
             refusal: reading.refusal.clone(),
             hot_refresh: flat.hot_refresh(),
             source,
@@ -99,6 +99,7 @@ impl Environment {
             runs: Running::of(&flat, snapshot).read(|text| known.taken(text)),
             tree: reading.tree.clone(),
             text,
+            next_key,
             key,
         }
     }
@@ -125,7 +126,55 @@ pub fn merged_alone(map: &ConfigMapState) -> Flattened {
 /// The queue tree that `YuniKorn` should run now, whoever wrote it; [`Running`](super::Running) tells what it does run.
 pub fn text_in_force(snapshot: &Snapshot) -> String {
     let flat = merged(snapshot);
-    or_built_in(flat.queues(&flat.queues_key()).text).to_owned()
+    or_built_in(flat.queues(&queues_key(snapshot, &flat).key).text).to_owned()
+}
+
+/// The key that the scheduler reads its queues from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueuesKey {
+    /// The key it reads now, as far as that is proven.
+    pub key: String,
+    /// The key that it will read after a restart, if that is another one.
+    pub next: Option<String>,
+}
+
+/// The key that the scheduler reads its queues from. It takes over a change of `service.policyGroup` only when it starts (k8shim
+/// `schedulerconf.go`), so a change is followed once the scheduler reports the checksum of what the new key holds.
+pub fn queues_key(snapshot: &Snapshot, flat: &Flattened) -> QueuesKey {
+    let named = flat.queues_key();
+    let sum = |key: &str| checksum(or_built_in(flat.queues(key).text));
+    let reported = snapshot.observed.read_back.as_ref().and_then(|answer| answer.checksum.as_ref().ok());
+    match managed_key(snapshot, &named) {
+        Some(key) if key != named => {
+            let (now, then) = (sum(&key), sum(&named));
+            if now != then && reported == Some(&then) {
+                QueuesKey { key: named, next: None }
+            } else {
+                QueuesKey { key, next: Some(named) }
+            }
+        }
+        _ => QueuesKey { key: named, next: None },
+    }
+}
+
+/// The key with the queue tree that was written last, if one was; of several, the one that the output names, or else `named`.
+fn managed_key(snapshot: &Snapshot, named: &str) -> Option<String> {
+    let output = snapshot.output.as_deref();
+    let memory = snapshot.config.as_ref().and_then(|config| config.in_force.as_ref());
+    let noted = output.and_then(|output| output.annotations.get(QUEUES_KEY));
+    let written = output.into_iter().flat_map(ledger);
+    let remembered = memory.into_iter().flat_map(|memory| &memory.output_keys).map(String::as_str);
+    let keys: BTreeSet<&str> = written.chain(remembered).filter(|key| is_queues_key(key)).collect();
+    match noted.filter(|noted| keys.contains(noted.as_str())) {
+        Some(noted) => Some(noted.clone()),
+        None if keys.contains(named) => Some(named.to_owned()),
+        None => keys.first().map(|key| (*key).to_owned()),
+    }
+}
+
+/// Whether a key of the output holds a queue tree.
+pub(super) fn is_queues_key(key: &str) -> bool {
+    key.ends_with(".yaml")
 }
 
 /// An empty text is the built-in default.

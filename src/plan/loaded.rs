@@ -5,10 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::budget::doubled;
 use super::conditions::{Finding, Reason, Type};
 use super::environment::Environment;
-use super::ownership::{Claim, claim};
-use super::snapshot::{
-    ConfigMapState, ConfigMemory, ConfigSpec, Observed, ReadBack, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
-};
+use super::snapshot::{ConfigSpec, Observed, ReadBack, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 
 /// How long a reload may take before something is wrong.
 pub(super) const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
@@ -77,13 +74,8 @@ pub(super) fn answer(question: Question<'_>) -> Answer {
     }
 }
 
-/// Why a scheduler that runs takes over no text of `output`, whatever is written there.
-pub(super) fn ignored(
-    env: &Environment,
-    spec: &ConfigSpec,
-    output: Option<&ConfigMapState>,
-    memory: Option<&ConfigMemory>,
-) -> Option<(Reason, String)> {
+/// Why a scheduler that runs takes over no text of the output, whatever is written there.
+pub(super) fn ignored(env: &Environment, spec: &ConfigSpec) -> Option<(Reason, String)> {
     if !env.hot_refresh {
         let why = "`service.enableConfigHotRefresh` is off; set it to \"true\" and restart the scheduler";
         return Some((Reason::HotRefreshDisabled, why.into()));
@@ -97,28 +89,15 @@ pub(super) fn ignored(
         let keys: Vec<_> = env.unreadable.iter().take(SHOWN).map(|key| format!("`{key}`")).collect();
         let keys = keys.join(", ");
         format!("it cannot read the value of {keys}, and ignores every change until that is corrected")
-    } else if let Some(written) = written_elsewhere(env, output, memory) {
+    } else if let Some(next) = &env.next_key {
         format!(
-            "`service.policyGroup` leads to key `{}`, and what is written is in key `{written}`, which a running scheduler \
-             reads until it is restarted",
-            env.starts_with
+            "`service.policyGroup` names key `{next}`, which YuniKorn reads once it is restarted, and key `{}` is kept up",
+            env.key
         )
     } else {
         format!("YuniKorn refuses the text: {}", env.refusal.as_ref()?)
     };
     Some((Reason::NotRead, why))
-}
-
-/// The key with our queue tree, where that is not the one which a scheduler reads that starts now.
-fn written_elsewhere<'a>(
-    env: &Environment,
-    output: Option<&'a ConfigMapState>,
-    memory: Option<&ConfigMemory>,
-) -> Option<&'a str> {
-    let is_ours = |key: &&String| claim(output, memory, key) == Claim::Ours;
-    let mut trees = output?.data.keys().filter(|key| key.ends_with(".yaml")).filter(is_ours).peekable();
-    let first = *trees.peek()?;
-    trees.all(|key| *key != env.starts_with).then_some(first.as_str())
 }
 
 /// The scheduler runs something else although it should have loaded the text.

@@ -16,12 +16,15 @@ mod effect;
 mod environment;
 mod grants;
 mod header;
+mod hold;
 mod loaded;
+pub mod machine;
 pub mod mirror;
 mod output;
 mod ownership;
 mod policy;
 mod readings;
+mod record;
 mod render;
 mod report;
 mod resolve;
@@ -29,6 +32,7 @@ mod running;
 pub mod simulate;
 pub mod snapshot;
 mod waiting;
+mod withdraw;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,7 +46,7 @@ use snapshot::{AdmissionPolicySpec, LastBase, QueueAclInForce, Snapshot};
 use crate::access::expect::Tally;
 use crate::text::diag::Code;
 
-pub use environment::{merged, merged_alone, text_in_force};
+pub use environment::{QueuesKey, merged, merged_alone, queues_key, text_in_force};
 pub use output::{MAX_BYTES, WARN_BYTES, size_after};
 pub use policy::{submission, user_info};
 pub use readings::Readings;
@@ -109,7 +113,7 @@ pub struct Plan {
 }
 
 /// A ConfigMap to create.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct NewConfigMap {
     /// `metadata.name`, in the configured namespace.
     pub name: String,
@@ -120,7 +124,7 @@ pub struct NewConfigMap {
 }
 
 /// A change of the output ConfigMap; keys that are not named stay as they are.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Write {
     /// Name of the ConfigMap.
     pub name: String,
@@ -130,6 +134,8 @@ pub struct Write {
     pub data: BTreeMap<String, Option<String>>,
     /// `metadata.annotations` to set.
     pub annotations: BTreeMap<String, String>,
+    /// The annotation [`snapshot::IN_FORCE`] to set; `None` leaves it.
+    pub in_force: Option<BTreeMap<String, Option<QueueAclInForce>>>,
     /// Whether it puts back what someone else changed: such writes are rationed.
     pub repair: bool,
     /// Whether it writes the same again with a new revision, because the scheduler did not take it.

@@ -1,19 +1,25 @@
 //! What is written to the output ConfigMap, and whether it may be: ownership, guards, size, mode and the ration of repairs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::base::Base;
 use super::budget::{self, Permit};
 use super::conditions::{Finding, Reason, Type};
-use super::environment::{Environment, config_map};
+use super::environment::{Environment, config_map, is_queues_key};
+use super::hold::{self, Hold};
 use super::ownership::{Claim, claim, ledger, ledger_text};
 use super::policy::Keys;
-use super::snapshot::{ConfigMapState, ConfigMemory, ConfigSpec, MANAGED_KEYS, Mode, Snapshot, WriteFailure};
-use super::{NewConfigMap, Rendered, Write, adoption, header};
+use super::readings::{Reading, Readings};
+use super::snapshot::{
+    ConfigMapState, ConfigMemory, ConfigSpec, EPOCH, MANAGED_KEYS, Mode, OBJECTS, QUEUES_KEY, Snapshot,
+    WriteFailure,
+};
+use super::{NewConfigMap, Rendered, Write, adoption, header, withdraw};
 use crate::model::admission;
-use crate::model::config::checksum;
+use crate::model::config::{Config, checksum};
 
 /// Kubernetes' limit for the values of a ConfigMap together, in bytes.
 pub const MAX_BYTES: usize = 1024 * 1024;
@@ -28,8 +34,18 @@ pub(super) struct Question<'a> {
     pub env: &'a Environment,
     /// The base, or condition `BaseResolved` when there is none.
     pub base: Result<&'a Base, &'a Finding>,
-    /// The rendered body; an error when it cannot be rendered.
-    pub body: Option<&'a str>,
+    /// The base that the body was rendered from: the last good one where the base is not in order.
+    pub from: Option<&'a Base>,
+    /// The rendered body; `None` when it cannot be rendered.
+    pub body: Option<&'a Arc<Reading>>,
+    /// What is in the output under the key now; `None` when nothing is.
+    pub current: Option<Arc<Reading>>,
+    /// The text that this process wrote last under the key.
+    pub written: Option<Arc<Reading>>,
+    /// The text that the scheduler was last proven to run.
+    pub proven: Option<Arc<Reading>>,
+    /// How many objects the body was rendered from.
+    pub objects: usize,
     /// The keys of the policy that decides.
     pub policy: Option<&'a Keys>,
     /// Since when the scheduler should have taken the text, if it did not: write it again.
@@ -42,12 +58,16 @@ pub(super) struct Decision {
     pub backup: Option<NewConfigMap>,
     pub write: Option<Write>,
     pub rendered: Option<Rendered>,
+    /// The queues of `rendered`.
+    pub tree: Option<Arc<Config>>,
     /// Condition `Applied`.
     pub applied: Finding,
     /// When to look again.
     pub wake_at: Option<Timestamp>,
     /// The keys in the output that are ours once the write is done.
     pub keys: BTreeSet<String>,
+    /// Whether the output holds the text that was rendered from the base.
+    pub full: bool,
 }
 
 impl Decision {
@@ -57,28 +77,63 @@ impl Decision {
             backup: None,
             write: None,
             rendered: None,
+            tree: None,
             applied,
             wake_at: None,
             keys: BTreeSet::new(),
+            full: false,
         }
     }
 }
 
-/// Decides.
-pub(super) fn decide(question: &Question<'_>) -> Decision {
-    let rendered = question.body.and_then(|body| revise(question, body));
-    let Wanted { values, blocked, import } = wanted(question, rendered.as_ref());
-    let adopted = adoption::adopt(question, values);
-    let wants = adopted.wants;
-    let changes = changes(question, &wants);
-    let keys = owned_after(question, &wants, &changes);
+/// A queue tree that may be written.
+struct Candidate {
+    rendered: Rendered,
+    tree: Option<Arc<Config>>,
+    /// Whether it is the current text with nothing but the withdrawals applied.
+    partial: bool,
+}
+
+/// What one candidate comes to.
+struct Attempt {
+    adopted: adoption::Adopted,
+    changes: BTreeMap<String, Option<String>>,
+    keys: BTreeSet<String>,
+    oversized: Option<Finding>,
+}
+
+/// Decides: the full text where it may be written, else the current text with the withdrawals applied.
+pub(super) fn decide(question: &Question<'_>, cache: &mut Readings) -> Decision {
+    let full = question.body.and_then(|body| full(question, body));
+    let mut hold = hold::find(question);
+    let mut candidate = if hold.is_none() { full } else { partial(question, cache) };
+    let mut attempt = attempt(question, candidate.as_ref());
+    if hold.is_none() && attempt.oversized.is_some() {
+        hold = attempt.oversized.take().map(Hold::of);
+        candidate = partial(question, cache);
+        attempt = self::attempt(question, candidate.as_ref());
+    }
+    let Attempt { adopted, changes, keys, oversized } = attempt;
+    let (not_rendered, first) = match (&candidate, &hold) {
+        (None, None) => adoption::first_import(question).map_or_else(
+            || (Some(not_rendered(question)), None),
+            |(import, finding)| (Some(finding), import),
+        ),
+        _ => (None, None),
+    };
+    let full = hold.is_none() && candidate.is_some() && adopted.tree_conflict.is_none();
+    let (wake_at, held) = hold.map_or((None, None), |hold| (hold.until, Some(hold.applied)));
+    let partial = candidate.as_ref().is_some_and(|candidate| candidate.partial);
+    let (rendered, tree) = candidate.map_or((None, None), |it| (Some(it.rendered), it.tree));
     let mut decision = Decision {
         rendered,
+        tree,
         keys,
-        import: import.or(adopted.import),
+        wake_at,
+        import: first.or(adopted.import),
         ..Decision::nothing(applied(question))
     };
-    if let Some(finding) = oversized(question, &changes) {
+    if let Some(finding) = oversized {
         decision.applied = finding;
         return decision;
     }
@@ -86,53 +141,90 @@ pub(super) fn decide(question: &Question<'_>) -> Decision {
         if question.spec.mode == Mode::Observe {
             decision.applied = observed_only(question, &changes);
         } else {
-            hand_out(question, changes, adopted.replaced, &mut decision);
+            hand_out(question, changes, adopted.replaced, partial, &mut decision);
         }
-    } else if let Some(until) =
-        budget::contended_until(&question.snapshot.observed.repairs, question.snapshot.now)
-    {
-        decision.applied = contended(question);
-        decision.wake_at = Some(until);
+    } else {
+        decision.full = full;
+        decision.write = touch(question);
+        if let Some(until) =
+            budget::contended_until(&question.snapshot.observed.repairs, question.snapshot.now)
+        {
+            decision.applied = contended(question);
+            decision.wake_at = Some(until);
+        }
     }
     // That a policy's key is another's must not hide why nothing else is written.
     let written = matches!(decision.applied.reason, Reason::Applied | Reason::Pending);
     let conflict = adopted.conflict.filter(|_| written);
-    if let Some(finding) = blocked.or(adopted.tree_conflict).or_else(|| shadowed(question)).or(conflict) {
+    let blocked = held.filter(|_| written).or(not_rendered);
+    if let Some(finding) = blocked
+        .or(adopted.tree_conflict)
+        .or_else(|| shadowed(question))
+        .or_else(|| unproven_key(question))
+        .or(conflict)
+    {
         decision.applied = finding;
     }
     decision
 }
 
-/// The keys that should be in the output, whoever owns them now.
-struct Wanted {
-    values: BTreeMap<String, String>,
-    /// Condition `Applied`, when the queue tree is not among them.
-    blocked: Option<Finding>,
-    /// The base to create first, so that there can be a queue tree.
-    import: Option<NewConfigMap>,
-}
-
-fn wanted(question: &Question<'_>, rendered: Option<&Rendered>) -> Wanted {
+/// What writing the candidate, and the keys of the policy, comes to.
+fn attempt(question: &Question<'_>, candidate: Option<&Candidate>) -> Attempt {
     let policy = question.policy.into_iter().flatten();
     let mut values: BTreeMap<String, String> =
         policy.map(|(key, value)| ((*key).to_string(), value.clone())).collect();
-    let Some(rendered) = rendered else {
-        let (import, finding) =
-            adoption::first_import(question).unwrap_or_else(|| (None, not_rendered(question)));
-        return Wanted { values, blocked: Some(finding), import };
-    };
-    let blocked = missing_partition(question);
-    if blocked.is_none() {
-        values.insert(rendered.key.clone(), rendered.text.clone());
+    values.extend(candidate.map(|it| (it.rendered.key.clone(), it.rendered.text.clone())));
+    let mut adopted = adoption::adopt(question, values);
+    let wants = std::mem::take(&mut adopted.wants);
+    let changes = changes(question, &wants);
+    let keys = owned_after(question, &wants, &changes);
+    let oversized = oversized(question, &changes);
+    Attempt { adopted, changes, keys, oversized }
+}
+
+/// The full text: the rendered body under a header.
+fn full(question: &Question<'_>, body: &Reading) -> Option<Candidate> {
+    let origin = header::origin(&question.from?.source);
+    let rendered = revise(question, &body.text, &origin);
+    Some(Candidate { rendered, tree: body.tree.clone(), partial: false })
+}
+
+/// The current text with nothing but the withdrawals applied; `None` when nothing is withdrawn.
+fn partial(question: &Question<'_>, cache: &mut Readings) -> Option<Candidate> {
+    let output = question.snapshot.output.as_deref();
+    if claim(output, question.memory, &question.env.key) != Claim::Ours {
+        return None;
     }
-    Wanted { values, blocked, import: None }
+    let desired = question.body?.tree.as_deref()?;
+    let source = narrowed(question)?;
+    let withdrawn = withdraw::withdraw(source, desired, cache);
+    // Where nothing is withdrawn, somebody else's change of the text is put back all the same.
+    let restored = || question.written.as_ref().filter(|_| repairs(question));
+    let body = withdrawn.as_ref().or_else(restored)?;
+    if missing_partition(body.tree.as_deref()?, question.env).is_some() {
+        return None;
+    }
+    let origin = live_text(question)
+        .and_then(header::split)
+        .map(|parts| parts.origin.to_owned())
+        .or_else(|| Some(header::origin(&question.from?.source)))?;
+    let rendered = revise(question, &body.text, &origin);
+    Some(Candidate { rendered, tree: body.tree.clone(), partial: true })
+}
+
+/// The text that withdrawals are applied to: what is in the output, unless the scheduler refuses that, or somebody else wrote it.
+pub(super) fn narrowed<'q>(question: &'q Question<'_>) -> Option<&'q Arc<Reading>> {
+    let current = question.current.as_ref();
+    if question.snapshot.observed.refused.is_some() && question.proven.is_some() {
+        return question.proven.as_ref();
+    }
+    if repairs(question) { question.written.as_ref().or(current) } else { current }
 }
 
 /// The body under a header: with the live revision if that would change nothing, else with the next one.
-fn revise(question: &Question<'_>, body: &str) -> Option<Rendered> {
-    let origin = header::origin(&question.base.ok()?.source);
+fn revise(question: &Question<'_>, body: &str, origin: &str) -> Rendered {
     let live = live_text(question).and_then(header::split);
-    let wanted = header::join(&origin, 0, body);
+    let wanted = header::join(origin, 0, body);
     let same = live.filter(|live| {
         header::split(&wanted).is_some_and(|w| w.body == live.body && w.origin == live.origin)
     });
@@ -142,8 +234,8 @@ fn revise(question: &Question<'_>, body: &str) -> Option<Rendered> {
         Some(live) if !question.reassert => live.revision,
         _ => known.saturating_add(1),
     };
-    let text = header::join(&origin, revision, body);
-    Some(Rendered { key: question.env.key.clone(), checksum: checksum(&text), revision, text })
+    let text = header::join(origin, revision, body);
+    Rendered { key: question.env.key.clone(), checksum: checksum(&text), revision, text }
 }
 
 pub(super) fn live_text<'a>(question: &'a Question<'_>) -> Option<&'a str> {
@@ -160,12 +252,11 @@ fn not_rendered(question: &Question<'_>) -> Finding {
     Finding::no(Type::Applied, Reason::ConfigNotReady, message)
 }
 
-/// A text without a partition that is active now hangs the scheduler until it is restarted.
-fn missing_partition(question: &Question<'_>) -> Option<Finding> {
-    let tree = &question.base.ok()?.tree;
+/// Condition `Applied` while the base lacks a partition that is active: a text without it hangs the scheduler until it is restarted.
+pub(super) fn missing_partition(tree: &Config, env: &Environment) -> Option<Finding> {
     // The scheduler tells names apart by case (`GetNormalizedPartitionName`, yunikorn-core `common/utils.go`); the validator does not.
     let has = |name: &&String| tree.partitions.iter().any(|partition| partition.name == **name);
-    let active = question.env.active_partitions();
+    let active = env.active_partitions();
     let missing: Vec<_> = active.iter().filter(|name| !has(name)).map(|n| format!("`{n}`")).collect();
     if missing.is_empty() {
         return None;
@@ -176,6 +267,28 @@ fn missing_partition(question: &Question<'_>) -> Option<Finding> {
         missing.join(", ")
     );
     Some(Finding::no(Type::Applied, Reason::PartitionMissing, message))
+}
+
+/// A write that changes nothing but the resource version, while an older write may still be accepted.
+fn touch(question: &Question<'_>) -> Option<Write> {
+    let Question { snapshot, spec, .. } = question;
+    let output = snapshot.output.as_deref()?;
+    let fence = snapshot.observed.fence.as_ref();
+    if spec.mode == Mode::Observe || fence != Some(&output.resource_version) {
+        return None;
+    }
+    let epoch: u64 = output.annotations.get(EPOCH).and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
+    Some(Write {
+        name: spec.output_config_map.clone(),
+        resource_version: Some(output.resource_version.clone()),
+        data: BTreeMap::new(),
+        annotations: [(EPOCH.to_string(), epoch.wrapping_add(1).to_string())].into(),
+        in_force: None,
+        repair: false,
+        reassert: false,
+        widens: false,
+        partial: false,
+    })
 }
 
 /// The keys that are ours and present now.
@@ -239,13 +352,21 @@ fn hand_out(
     question: &Question<'_>,
     changes: BTreeMap<String, Option<String>>,
     taken: BTreeMap<String, String>,
+    partial: bool,
     decision: &mut Decision,
 ) {
     let Question { snapshot, spec, env, .. } = question;
     let queue_tree = changes.contains_key(&env.key);
     let repair = queue_tree && repairs(question);
+    let current = question.current.as_ref().and_then(|current| current.tree.as_deref());
+    let (open, widens) = match (current, decision.tree.as_deref()) {
+        (Some(current), Some(tree)) if queue_tree => {
+            (withdraw::exceeds(current, tree), withdraw::widens(current, tree))
+        }
+        _ => (queue_tree, false),
+    };
     decision.applied = pending(question);
-    if repair && let Permit::At(due) = budget::permit(&snapshot.observed.repairs, snapshot.now) {
+    if repair && let Permit::At(due) = budget::permit(&snapshot.observed.repairs, open, snapshot.now) {
         decision.applied = contended(question);
         decision.wake_at = Some(due);
         return;
@@ -253,34 +374,51 @@ fn hand_out(
     if !taken.is_empty() {
         decision.backup = Some(backup(spec, taken));
     }
-    let ledger_after = ledger_text(decision.keys.iter().map(String::as_str));
-    let annotations = match snapshot.output.as_deref() {
-        Some(output)
-            if ledger(output).iter().eq(decision
-                .keys
-                .iter()
-                .map(String::as_str)
-                .collect::<BTreeSet<_>>()
-                .iter()) =>
-        {
-            BTreeMap::new()
-        }
-        _ => [(MANAGED_KEYS.to_string(), ledger_after)].into(),
-    };
     decision.write = Some(Write {
         name: spec.output_config_map.clone(),
         resource_version: snapshot.output.as_deref().map(|output| output.resource_version.clone()),
         data: changes,
-        annotations,
+        annotations: annotations(question, queue_tree && !partial, &decision.keys),
+        in_force: None,
         repair,
         reassert: queue_tree && question.reassert,
-        widens: false,
-        partial: false,
+        widens: widens && !repair,
+        partial,
     });
 }
 
+/// The annotations beside the keys, as far as they change. `full`: the full text is written.
+fn annotations(question: &Question<'_>, full: bool, keys: &BTreeSet<String>) -> BTreeMap<String, String> {
+    let output = question.snapshot.output.as_deref();
+    let current = |name: &str| output.and_then(|output| output.annotations.get(name));
+    let mut annotations = BTreeMap::new();
+    if output.is_none_or(|output| !ledger(output).iter().eq(keys)) {
+        annotations.insert(MANAGED_KEYS.to_string(), ledger_text(keys.iter().map(String::as_str)));
+    }
+    if full && (question.objects > 0 || current(OBJECTS).is_some()) {
+        annotations.insert(OBJECTS.to_string(), question.objects.to_string());
+    }
+    if current(QUEUES_KEY).is_some() || keys.iter().filter(|key| is_queues_key(key)).count() > 1 {
+        annotations.insert(QUEUES_KEY.to_string(), question.env.key.clone());
+    }
+    annotations.retain(|name, value| current(name) != Some(value));
+    annotations
+}
+
+/// Condition `Applied` while `service.policyGroup` names another key than the one that the scheduler is proven to read.
+fn unproven_key(question: &Question<'_>) -> Option<Finding> {
+    let next = question.env.next_key.as_ref()?;
+    let message = format!(
+        "`service.policyGroup` names key `{next}` now, which YuniKorn reads only after a restart; key `{}` is kept up until the scheduler \
+         is seen to run `{next}` (spec.schedulerUrl). Before the restart, put the queue tree into key `{next}` of {}",
+        question.env.key,
+        config_map(question.spec, &question.spec.base_config_map)
+    );
+    Some(Finding::no(Type::Applied, Reason::PolicyGroupPending, message))
+}
+
 /// Whether writing the queue tree puts back what someone else changed, rather than bringing something new.
-fn repairs(question: &Question<'_>) -> bool {
+pub(super) fn repairs(question: &Question<'_>) -> bool {
     let last = question
         .snapshot
         .observed

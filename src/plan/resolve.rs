@@ -9,7 +9,8 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 
 use super::conditions::Reason;
-use super::grants::Place;
+use super::grants::{Place, acl_of};
+use super::record::Record;
 use super::snapshot::{BaseAcl, Grant, QueueAclEntry, QueueAclInForce, QueueAclSpec};
 use crate::model::acl::{self, Acl};
 use crate::model::config::{Config, Partition, Queue};
@@ -50,6 +51,24 @@ impl Contribution {
         match right {
             Right::Submit => self.submit.as_ref(),
             Right::Admin => self.admin.as_ref(),
+        }
+    }
+
+    /// The same without anybody in it: an object that is being deleted grants nothing, and closes what it closed until it is gone.
+    fn closing(self) -> Self {
+        let nobody = |acl: Option<Acl>| acl.map(|_| Acl::nobody());
+        Self { submit: nobody(self.submit), admin: nobody(self.admin), ..self }
+    }
+
+    /// The same as far as `tree` grants it at the queue.
+    pub(super) fn within(self, tree: Option<&Config>) -> Self {
+        let queue = tree.and_then(|tree| tree.partition(&self.partition)?.queue(&self.queue));
+        let part =
+            |right, acl: Acl| queue.map_or_else(Acl::nobody, |queue| acl_of(queue, right).intersection(&acl));
+        Self {
+            submit: self.submit.map(|acl| part(Right::Submit, acl)),
+            admin: self.admin.map(|acl| part(Right::Admin, acl)),
+            ..self
         }
     }
 
@@ -108,10 +127,12 @@ struct Intent {
     warnings: Vec<Diagnostic>,
 }
 
-/// Resolves one object against the base's queues. `dynamic` tells whether the scheduler has a queue that is not configured.
+/// Resolves one object against the base's queues. `record` tells what is in force of it, `dynamic` whether the scheduler has a queue that is
+/// not configured.
 pub(super) fn resolve(
     entry: &QueueAclEntry,
     tree: &Config,
+    record: &Record<'_>,
     now: Timestamp,
     dynamic: &dyn Fn(&str, &QueuePath) -> bool,
 ) -> Resolved {
@@ -131,11 +152,17 @@ pub(super) fn resolve(
     let kept = match &outcome {
         Err(refusal) if freezes(refusal.reason) => {
             let end = entry.spec.as_ref().ok().and_then(|spec| spec.expires_at);
-            entry.in_force.as_ref().and_then(|old| keep(old, end, tree, now))
+            record.in_force(entry).and_then(|old| keep(old, end, tree, record, now))
         }
         _ => None,
     };
-    Resolved { name: entry.meta.name.clone(), outcome, kept, lapsed, warnings, judged: true }
+    let mut resolved = Resolved { name: entry.meta.name.clone(), outcome, kept, lapsed, warnings, judged: true };
+    if entry.meta.deleting {
+        resolved.outcome = resolved.outcome.map(Contribution::closing);
+        resolved.kept = resolved.kept.map(Contribution::closing);
+        resolved.warnings.clear();
+    }
+    resolved
 }
 
 /// Refuses what would set an ACL that the base's text does not let be written there.
@@ -350,12 +377,13 @@ fn not_found(partition: &Partition, queue: &QueuePath, dynamic: bool) -> Refusal
     Refusal { reason: Reason::QueueNotFound, message }
 }
 
-/// The last valid version of an object that has become invalid, if its queue still exists and its time has not passed. An `end` that the
-/// invalid version asks for comes all the same.
+/// The last valid version of an object that has become invalid, if its queue still exists and its time has not passed: at most what the text
+/// that was written last grants. An `end` that the invalid version asks for comes all the same.
 fn keep(
     old: &QueueAclInForce,
     end: Option<Timestamp>,
     tree: &Config,
+    record: &Record<'_>,
     now: Timestamp,
 ) -> Option<Contribution> {
     let expires_at = [old.expires_at, end].into_iter().flatten().min();
@@ -366,7 +394,7 @@ fn keep(
     let queue = QueuePath::parse(&old.queue).ok()?;
     let queue = partition.queue(&queue).filter(|queue| !queue.inserted() && !is_shared(queue))?;
     let read = |text: &Option<String>| text.as_deref().and_then(|text| acl::parse(text).ok());
-    Some(Contribution {
+    let last = Contribution {
         partition: partition.name.clone(),
         queue: queue.path.clone(),
         submit: read(&old.submit),
@@ -374,5 +402,6 @@ fn keep(
         base_acl: old.base_acl,
         expires_at,
         delegated_by: old.delegated_by.clone(),
-    })
+    };
+    Some(last.within(record.tree()))
 }

@@ -3,7 +3,7 @@
 
 use jiff::SignedDuration;
 
-use super::environment::or_built_in;
+use super::environment::{or_built_in, queues_key};
 use super::snapshot::{ReadBack, Snapshot};
 use crate::model::config::checksum;
 use crate::model::config::flatten::Flattened;
@@ -46,7 +46,7 @@ impl<'s> Running<'s> {
 }
 
 fn text<'s>(flat: &'s Flattened, snapshot: &'s Snapshot) -> Result<&'s str, &'static str> {
-    let text = or_built_in(flat.queues(&flat.queues_key()).text);
+    let text = or_built_in(flat.queues(&queues_key(snapshot, flat).key).text);
     let observed = &snapshot.observed;
     let Some(ReadBack { checksum: Ok(reported), .. }) = &observed.read_back else {
         return Ok(text);

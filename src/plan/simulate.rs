@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::conditions::{Reason, Status, Type};
 use super::snapshot::{
-    ConfigMapState, ConfigMemory, Entry, FIELD_MANAGER, Mode, Owner, Snapshot, YUNIKORN_DEFAULTS,
+    ConfigMapState, ConfigMemory, Entry, FIELD_MANAGER, Mode, Owner, Snapshot, Written, YUNIKORN_DEFAULTS,
 };
-use super::{ConfigStatus, NewConfigMap, ObjectStatus, Plan, Readings, Write, plan_again};
+use super::{ConfigStatus, NewConfigMap, ObjectStatus, Plan, Readings, Rendered, Write, plan_again};
 
 /// The plan writes once, and once more where an import came first; more would be a plan that does not come to rest.
 const MAX_ROUNDS: usize = 4;
@@ -47,7 +47,7 @@ pub fn settle(mut snapshot: Snapshot) -> Settled {
     let mut known = Readings::default();
     let mut made = plan_again(&snapshot, &mut known);
     for _ in 0..MAX_ROUNDS {
-        if made.import.is_none() && made.write.is_none() {
+        if made.import.is_none() && made.write.is_none() && made.last_base.is_none() {
             break;
         }
         created.extend(made.import.clone());
@@ -70,12 +70,21 @@ pub fn enforced(snapshot: &Snapshot) -> Snapshot {
 }
 
 /// Does to the snapshot what the operator does to the cluster.
-fn apply(snapshot: &mut Snapshot, plan: &Plan) {
+pub(super) fn apply(snapshot: &mut Snapshot, plan: &Plan) {
     if let Some(new) = &plan.import {
         import(snapshot, new);
     }
     if let Some(change) = &plan.write {
         write(snapshot, change);
+        if let Some(Rendered { key, text, checksum, .. }) =
+            plan.rendered.as_ref().filter(|rendered| change.data.contains_key(&rendered.key))
+        {
+            snapshot.observed.last_written = Some(checksum.clone());
+            snapshot.observed.written = Some(Written { key: key.clone(), text: text.clone() });
+        }
+    }
+    if let Some(base) = &plan.last_base {
+        snapshot.last_base = Some(base.clone());
     }
     remember(snapshot, plan);
 }
@@ -108,6 +117,9 @@ fn write(snapshot: &mut Snapshot, change: &Write) {
         }
     }
     map.annotations.extend(change.annotations.clone());
+    if let Some(in_force) = &change.in_force {
+        map.in_force.clone_from(in_force);
+    }
 }
 
 fn us() -> Owner {

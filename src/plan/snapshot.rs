@@ -19,6 +19,16 @@ use crate::text::diag::Diagnostic;
 pub const FIELD_MANAGER: &str = "queuewarden";
 /// Annotation on the output ConfigMap: the keys that queuewarden wrote, separated by commas.
 pub const MANAGED_KEYS: &str = "queuewarden.dev/managed-keys";
+/// Annotation on the output ConfigMap: the key whose queue tree is kept up, where several keys of it are ours.
+pub const QUEUES_KEY: &str = "queuewarden.dev/queues-key";
+/// Annotation on the output ConfigMap: how many objects its queue tree was rendered from.
+pub const OBJECTS: &str = "queuewarden.dev/objects";
+/// Annotation on the output ConfigMap: a number that a write changes which changes nothing else.
+pub const EPOCH: &str = "queuewarden.dev/epoch";
+/// Annotation on the output ConfigMap: what its queue tree grants of the objects whose status does not say so yet.
+pub const IN_FORCE: &str = "queuewarden.dev/in-force";
+/// Annotation on the `YuniKornConfig`: the revision of the output in which so many objects may go at once.
+pub const CONFIRM_REMOVAL: &str = "queuewarden.dev/confirm-removal";
 /// Annotation on a base ConfigMap that `adoption: Import` created: `namespace/name` of where its text came from.
 pub const IMPORTED_FROM: &str = "queuewarden.dev/imported-from";
 /// `YuniKorn`'s first ConfigMap (Helm's); k8shim `constants.go:67`.
@@ -106,7 +116,7 @@ pub struct Meta {
 }
 
 /// What one program wrote of an object last: one entry of `metadata.managedFields`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Touch {
     /// When; `None` when the API server does not say.
     pub time: Option<Timestamp>,
@@ -119,7 +129,7 @@ pub struct Touch {
 }
 
 /// What to do with the base's own ACL of a queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
 pub enum BaseAcl {
     /// The objects' grants take its place.
     #[default]
@@ -166,7 +176,7 @@ pub struct QueueAclSpec {
 }
 
 /// `status.inForce` of a `QueueAcl`: its last version that went into the ConfigMap. Texts are canonical ACLs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct QueueAclInForce {
     /// Partition name.
     pub partition: String,
@@ -277,6 +287,8 @@ pub struct ConfigSpec {
     pub delegation: Delegation,
     /// Whether a root queue that the base, or a `QueueAcl`, opens to everyone is meant to be open.
     pub accept_open_root: bool,
+    /// The revision of the output that may be followed by one without most of its objects ([`CONFIRM_REMOVAL`]).
+    pub confirmed_removal: Option<u64>,
 }
 
 impl Default for ConfigSpec {
@@ -292,12 +304,13 @@ impl Default for ConfigSpec {
             rbac_mirror: false,
             delegation: Delegation::Disabled,
             accept_open_root: false,
+            confirmed_removal: None,
         }
     }
 }
 
 /// What `status` of the `YuniKornConfig` remembers.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
 pub struct ConfigMemory {
     /// Revision of the text that was written last.
     pub revision: Option<u64>,
@@ -316,7 +329,7 @@ pub struct ConfigMemory {
 }
 
 /// A ConfigMap as it stands.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct ConfigMapState {
     /// `metadata.name`
     pub name: String,
@@ -330,6 +343,8 @@ pub struct ConfigMapState {
     pub data: BTreeMap<String, String>,
     /// `binaryData`
     pub binary: BTreeMap<String, BinaryValue>,
+    /// Annotation [`IN_FORCE`] by the uid of the object; `None`: the queue tree grants nothing of it.
+    pub in_force: BTreeMap<String, Option<QueueAclInForce>>,
     /// Per key of `data` and `binaryData`: who owns it by `metadata.managedFields`.
     pub owners: BTreeMap<String, Vec<Owner>>,
     /// Who wrote what of it last. No plan depends on it: reports tell it.
@@ -337,7 +352,7 @@ pub struct ConfigMapState {
 }
 
 /// One value of `binaryData`, unpacked at the edge so that the core needs no decompressor.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct BinaryValue {
     /// Length in bytes as stored.
     pub len: usize,
@@ -346,7 +361,7 @@ pub struct BinaryValue {
 }
 
 /// One entry of `managedFields` that owns a key.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Owner {
     /// `manager`
     pub manager: String,
@@ -417,6 +432,8 @@ pub struct Refused {
     pub at: Timestamp,
     /// The number of refusals of this body.
     pub times: u32,
+    /// Whether the scheduler refused it, and not the API server.
+    pub by_scheduler: bool,
 }
 
 /// One answer of `GET /ws/v1/config`.

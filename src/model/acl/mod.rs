@@ -78,6 +78,22 @@ impl Acl {
         }
     }
 
+    /// Grants what both grant, by the names in them: the members of groups are not known.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        if self.everyone {
+            return other.clone();
+        }
+        if other.everyone {
+            return self.clone();
+        }
+        Self {
+            everyone: false,
+            users: self.users.difference(&self.users.difference(&other.users)),
+            groups: self.groups.difference(&self.groups.difference(&other.groups)),
+        }
+    }
+
     /// Whether it grants all that `other` grants, whoever the members of the groups are.
     pub fn contains(&self, other: &Self) -> bool {
         self.everyone || other.lost(self).is_nobody()
@@ -133,6 +149,21 @@ mod tests {
         for (left, right, expected) in cases {
             assert_eq!(acl(left).union(&acl(right)).canonical(), expected, "{left:?} {right:?}");
             assert_eq!(acl(right).union(&acl(left)).canonical(), expected, "{right:?} {left:?}");
+        }
+    }
+
+    #[test]
+    fn intersection_keeps_the_names_of_both() {
+        let cases = [
+            ("sue,bob dev", "bob,ann dev,ops", "bob dev"),
+            ("sue", " sue", ""),
+            ("*", "sue dev", "sue dev"),
+            ("*", "*", "*"),
+            ("", "*", ""),
+        ];
+        for (left, right, expected) in cases {
+            assert_eq!(acl(left).intersection(&acl(right)).canonical(), expected, "{left:?} {right:?}");
+            assert_eq!(acl(right).intersection(&acl(left)).canonical(), expected, "{right:?} {left:?}");
         }
     }
 

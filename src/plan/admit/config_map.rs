@@ -170,10 +170,13 @@ fn base_lost(
     known: &mut Readings,
 ) -> Option<String> {
     let (_, spec) = config(after.0)?;
-    let mut resolved = |(snapshot, env)| base::resolve(snapshot, spec, env, known);
+    let memory = |snapshot: &Snapshot| snapshot.config.as_ref().and_then(|config| config.in_force.clone());
+    let mut resolved = |(snapshot, env): (&Snapshot, &Environment)| {
+        base::resolve(snapshot, spec, memory(snapshot).as_ref(), env, known)
+    };
     resolved(before).ok()?;
     let lost = resolved(after).err()?;
-    Some(format!("QueueAcls no longer change what is live: {}", lost.message))
+    Some(format!("no new grants are written, only withdrawals: {}", lost.message))
 }
 
 /// Whether queuewarden will undo it.

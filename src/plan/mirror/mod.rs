@@ -31,7 +31,7 @@ use crate::model::config::checksum;
 use desired::Desired;
 
 pub use object::{Content, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, Rule, Standing, Subject};
-pub use steps::{Action, Step};
+pub use steps::{Action, Step, Wish, wishes};
 
 /// The partition that is mirrored.
 const PARTITION: &str = "default";

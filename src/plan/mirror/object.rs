@@ -18,7 +18,7 @@ pub enum Kind {
 }
 
 /// A rule of a role (`rules[]`, `rbac.authorization.k8s.io/v1`).
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Rule {
     /// `apiGroups`
     pub groups: Vec<String>,
@@ -31,7 +31,7 @@ pub struct Rule {
 }
 
 /// A subject of a binding.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Subject {
     /// A user.
     User(String),

@@ -7,8 +7,8 @@
 use std::collections::BTreeSet;
 
 use super::desired::{self, Desired, Pair};
-use super::is_ours;
 use super::object::{Content, Kind, Mirror, Rule, Standing, Subject};
+use super::{Changes, is_ours};
 
 /// At most so many are done before everything is looked at again: a new ACL does not wait for a large mirror.
 pub(super) const MAX_STEPS: usize = 64;
@@ -26,8 +26,16 @@ pub struct Step {
     pub action: Action,
 }
 
+/// What a step is to bring about, whatever was seen before.
+pub type Wish = (Kind, String, Action);
+
+/// What the steps are to bring about.
+pub fn wishes(changes: &Changes) -> Vec<Wish> {
+    changes.steps.iter().map(|step| (step.kind, step.name.clone(), step.action.clone())).collect()
+}
+
 /// What to do with an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Make it, or put this in place of what is in it.
     Rules(Vec<Rule>),

@@ -43,6 +43,7 @@ fn other_keys_stay() {
 #[test]
 fn the_annotation_names_all_keys_of_ours_and_is_written_when_they_change() {
     const BOTH: &str = "admissionController.accessControl.bypassAuth,queues.yaml";
+    let objects = || (OBJECTS.to_string(), "1".to_string());
     let annotation = |keys: &str| BTreeMap::from([(MANAGED_KEYS.to_string(), keys.to_string())]);
     let mut snapshot = cluster(BASE);
     snapshot.output = Some(map(YUNIKORN_CONFIGS, &[("log.level", "DEBUG")]));
@@ -55,9 +56,11 @@ fn the_annotation_names_all_keys_of_ours_and_is_written_when_they_change() {
     more.queue_acls = vec![submit("a", "root.prod", "ann")];
     let write = plan(&more).write.unwrap();
     assert_eq!(write.data.keys().collect::<Vec<_>>(), [KEY]);
-    assert_eq!(write.annotations, BTreeMap::new(), "they are what they were");
+    assert_eq!(write.annotations, [objects()].into(), "the keys are what they were");
     assert!(!write.reassert && !write.repair);
-    assert_eq!(settled(&more).snapshot.output.unwrap().annotations, annotation(BOTH));
+    let mut both = annotation(BOTH);
+    both.extend([objects()]);
+    assert_eq!(settled(&more).snapshot.output.unwrap().annotations, both);
 
     less.policies.clear();
     assert_eq!(plan(&less).write.unwrap().annotations, annotation(KEY));

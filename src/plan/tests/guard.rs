@@ -224,7 +224,7 @@ fn a_base_that_goes_away_is_told() {
     ] {
         let answer = changed(snapshot, name, new.as_deref());
         assert_eq!(answer.refusal, None);
-        let expected = format!("QueueAcls no longer change what is live: {why}");
+        let expected = format!("no new grants are written, only withdrawals: {why}");
         assert!(answer.warnings.iter().any(|warning| warning.starts_with(&expected)), "{answer:?}");
         // It is told once.
         let mut gone = snapshot.clone();

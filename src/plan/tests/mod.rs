@@ -10,6 +10,7 @@ mod guard;
 mod load;
 mod objects;
 mod policies;
+mod promise;
 mod properties;
 mod truth;
 

@@ -417,6 +417,7 @@ fn open_root_is_ready_only_where_it_is_accepted() {
     // The built-in default is nobody's choice.
     let mut baseless = accepted.snapshot.clone();
     baseless.output = None;
+    baseless.last_base = None;
     baseless.config.as_mut().unwrap().in_force = None;
     baseless.defaults = None;
     baseless.base = None;

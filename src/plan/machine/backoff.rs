@@ -1,0 +1,76 @@
+//! How long to leave alone what failed. What has not failed does not wait for it. A change of what is desired is tried at once; other changes
+//! are not, or two writers that race would do so without end.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+/// First and longest wait after a failure.
+const FIRST: SignedDuration = SignedDuration::from_secs(1);
+const LONGEST: SignedDuration = SignedDuration::from_mins(1);
+
+/// What a write sets and removes.
+pub(super) type Data = BTreeMap<String, Option<String>>;
+
+/// The wait of one cause.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub(super) struct Backoff<T> {
+    /// Since the last success.
+    failures: u32,
+    until: Option<Timestamp>,
+    what: T,
+}
+
+impl<T: Default> Backoff<T> {
+    /// Begins after a failure, longer after each and, by `seed`, never in step with others.
+    pub(super) fn fail(&mut self, now: Timestamp, what: T, seed: u64) {
+        let factor = 1_i32.checked_shl(self.failures.min(16)).unwrap_or(i32::MAX);
+        let length = FIRST.checked_mul(factor).unwrap_or(LONGEST).min(LONGEST);
+        let length = jittered(length, seed, self.failures);
+        let failures = self.failures.saturating_add(1);
+        *self = Self { failures, until: Some(now.checked_add(length).unwrap_or(Timestamp::MAX)), what };
+    }
+
+    /// Ends after a success.
+    pub(super) fn end(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Takes in whether something failed.
+    pub(super) fn take(&mut self, now: Timestamp, result: Result<(), T>, seed: u64) {
+        match result {
+            Ok(()) => self.end(),
+            Err(what) => self.fail(now, what, seed),
+        }
+    }
+
+    /// When it ends; `None` after a success.
+    pub(super) fn until(&self) -> Option<Timestamp> {
+        self.until
+    }
+
+    pub(super) fn lasts(&self, now: Timestamp) -> bool {
+        self.until.is_some_and(|until| now < until)
+    }
+
+    /// Whether it lasts, and is about `this`.
+    pub(super) fn holds(&self, now: Timestamp, this: impl Fn(&T) -> bool) -> bool {
+        self.lasts(now) && this(&self.what)
+    }
+
+    /// Bounds what is left: a clock that was set back would otherwise make it last for as long as it was wrong.
+    pub(super) fn pass(&mut self, now: Timestamp) {
+        let latest = LONGEST.checked_add(LONGEST / 5).and_then(|longest| now.checked_add(longest).ok());
+        self.until = self.until.map(|until| latest.map_or(until, |latest| until.min(latest)));
+    }
+}
+
+/// `length`, or up to a fifth less or more.
+fn jittered(length: SignedDuration, seed: u64, failures: u32) -> SignedDuration {
+    // As in splitmix64: neighbouring numbers give unlike ones.
+    let mixed = (seed ^ u64::from(failures)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 33;
+    let permille = 800_i64.saturating_add_unsigned(mixed % 401);
+    let millis = i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
+    SignedDuration::from_millis(millis.saturating_mul(permille) / 1000)
+}
