@@ -637,7 +637,8 @@ mod tests {
             .into_iter()
             .filter_map(|(name, field)| field.default.map(|JSON(default)| (name, default)))
             .collect();
-        let names = ["acceptOpenRoot", "adoption", "base", "delegation", "mode", "namespace", "output", "rbacMirror"];
+        let names =
+            ["acceptOpenRoot", "adoption", "base", "delegation", "mode", "namespace", "output", "rbacMirror"];
         assert_eq!(filled.keys().collect::<Vec<_>>(), names);
         let entry = yunikorn_config(&object(json!({"metadata": {"name": "default"}, "spec": filled})));
         assert_eq!(entry.spec.unwrap(), ConfigSpec::default());

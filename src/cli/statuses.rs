@@ -133,7 +133,8 @@ fn table(objects: &[ObjectConditions<'_>], width: usize) -> String {
         table.add_row(row.map(Cell::new));
         for (condition, _) in object.problems() {
             let told = ready.is_some_and(|ready| {
-                (&ready.reason, &ready.message) == (&condition.reason, &condition.message)
+                ready.reason == condition.reason
+                    && [ready.message.as_str(), object.summary(ready)].contains(&condition.message.as_str())
             });
             if !told {
                 table.add_row(["", "", "", &condition.reason, &condition.message]);

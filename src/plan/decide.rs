@@ -102,9 +102,8 @@ pub(super) fn decided<'a>(
         observed: &snapshot.observed,
         now: snapshot.now,
     });
-    let reassert_at = loaded
-        .reassert_at
-        .filter(|_| spec.mode == Mode::Enforce && env.source == Source::Output);
+    let reassert_at =
+        loaded.reassert_at.filter(|_| spec.mode == Mode::Enforce && env.source == Source::Output);
     let mut read = |text: Option<&String>| text.map(|text| known.of_live(text));
     let current = read(snapshot.output.as_deref().and_then(|output| output.data.get(&env.key)));
     let written = snapshot.observed.written.as_ref().filter(|written| written.key == env.key);
@@ -238,7 +237,9 @@ fn rendered(
 
 /// Whether all that kept an object from being ready was that the scheduler was not known to run it.
 fn is_unconfirmed(meta: &Meta) -> bool {
-    let is = |type_, status: fn(Status) -> bool| standing(&meta.conditions, type_).filter(|was| status(was.status));
+    let is = |type_, status: fn(Status) -> bool| {
+        standing(&meta.conditions, type_).filter(|was| status(was.status))
+    };
     let written = is(Type::Programmed, |status| status == Status::True).is_some();
     let reason = is(Type::Ready, |status| status != Status::True).map(|was| was.reason);
     let of_loading = [
@@ -424,10 +425,11 @@ impl Decided<'_> {
         let key_written =
             self.snapshot.output.as_deref().is_some_and(|output| output.data.contains_key(&self.env.key));
         let accepts_open = self.accepts_open();
-        let fail_open = report::config::fail_open(&self.env, key_written, accepts_open).unwrap_or_else(|| {
-            let was = standing(&meta.conditions, Type::FailOpen);
-            report::config::runs_open(&self.env, &self.runs(known), was.as_ref(), &self.loaded.finding)
-        });
+        let fail_open =
+            report::config::fail_open(&self.env, key_written, accepts_open).unwrap_or_else(|| {
+                let was = standing(&meta.conditions, Type::FailOpen);
+                report::config::runs_open(&self.env, &self.runs(known), was.as_ref(), &self.loaded.finding)
+            });
         let findings = report::config::findings(report::config::Findings {
             base: self.base.clone(),
             applied: self.output.applied.clone(),

@@ -156,7 +156,8 @@ pub(super) fn resolve(
         }
         _ => None,
     };
-    let mut resolved = Resolved { name: entry.meta.name.clone(), outcome, kept, lapsed, warnings, judged: true };
+    let mut resolved =
+        Resolved { name: entry.meta.name.clone(), outcome, kept, lapsed, warnings, judged: true };
     if entry.meta.deleting {
         resolved.outcome = resolved.outcome.map(Contribution::closing);
         resolved.kept = resolved.kept.map(Contribution::closing);
@@ -291,10 +292,9 @@ fn grant_acl(grant: &Grant) -> (Option<Acl>, Vec<Diagnostic>) {
 
 fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), Refusal> {
     match (spec.not_before, spec.expires_at) {
-        (_, Some(end)) if end <= now => Err(Refusal {
-            reason: Reason::Expired,
-            message: format!("expired at {end}"),
-        }),
+        (_, Some(end)) if end <= now => {
+            Err(Refusal { reason: Reason::Expired, message: format!("expired at {end}") })
+        }
         (Some(start), _) if start > now => {
             Err(Refusal { reason: Reason::NotYetValid, message: format!("not valid before {start}") })
         }

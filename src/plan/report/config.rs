@@ -39,11 +39,9 @@ pub(in crate::plan) fn findings(found: Findings) -> Vec<Finding> {
         Finding::unknown(Type::Ready, Reason::WatchFailing, message)
     });
     let ready = match &unverified {
-        Some(why) => Finding::yes(
-            Type::Ready,
-            Reason::NotVerified,
-            format!("the ConfigMaps are in order; {why}"),
-        ),
+        Some(why) => {
+            Finding::yes(Type::Ready, Reason::NotVerified, format!("the ConfigMaps are in order; {why}"))
+        }
         None => Finding::yes(Type::Ready, Reason::Ready, "the scheduler's configuration is in order"),
     };
     let mut chain = vec![base.clone(), applied.clone()];
@@ -112,15 +110,19 @@ pub(in crate::plan) fn runs_open(
         Runs::InForce => Finding::no(Type::FailOpen, Reason::Closed, closed),
         Runs::Other { tree, .. } => match open(tree) {
             Some(open) => {
-                let message =
-                    format!("{open}: the text is closed, and the scheduler does not run it: {}", loaded.message);
+                let message = format!(
+                    "{open}: the text is closed, and the scheduler does not run it: {}",
+                    loaded.message
+                );
                 Finding::yes(Type::FailOpen, Reason::RootAllowsEveryone, message)
             }
             None => Finding::no(Type::FailOpen, Reason::Closed, closed),
         },
         Runs::Unknown => {
-            let message =
-                format!("the text is closed, and it is not known whether the scheduler runs it: {}", loaded.message);
+            let message = format!(
+                "the text is closed, and it is not known whether the scheduler runs it: {}",
+                loaded.message
+            );
             // What was open is taken to be, until it is known to be closed.
             match was.filter(|was| was.status == Status::True) {
                 Some(was) => Finding { message, ..was.clone() },

@@ -63,7 +63,8 @@ pub(in crate::plan) fn closed(subject: &Subject, old: &[Condition], findings: &[
     let name = Type::FailOpen.as_str();
     let was = old.iter().any(|c| c.type_ == name && c.status == Status::True);
     let over = |finding: &Finding| finding.type_ == Type::FailOpen && finding.status == Status::False;
-    (was && findings.iter().any(over)).then(|| event(subject, false, FAIL_OPEN_ENDED, "no root queue admits everyone any more"))
+    (was && findings.iter().any(over))
+        .then(|| event(subject, false, FAIL_OPEN_ENDED, "no root queue admits everyone any more"))
 }
 
 /// An event with a note that fits.

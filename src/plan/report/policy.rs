@@ -88,8 +88,10 @@ fn programmed(keys: &Keys, valid: bool, facts: &Facts<'_>) -> Finding {
 /// Condition `Effective`: whether `YuniKorn`'s admission controller follows the keys.
 fn effective(facts: &Facts<'_>) -> Finding {
     if facts.spec.output_config_map != YUNIKORN_CONFIGS {
-        let message =
-            format!("YuniKorn does not read ConfigMap `{}`, which spec.output names", facts.spec.output_config_map);
+        let message = format!(
+            "YuniKorn does not read ConfigMap `{}`, which spec.output names",
+            facts.spec.output_config_map
+        );
         return Finding::no(Type::Effective, Reason::NotRead, message);
     }
     if !facts.env.hot_refresh {

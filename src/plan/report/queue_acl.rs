@@ -225,17 +225,21 @@ impl Withdrawal {
         if written.iter().any(Option::is_some) {
             return found(true, Some(true), &written);
         }
-        let unknown = || before.and_then(|_| {
-            let all: Vec<_> = withdrawn.iter().map(|part| part.named(&part.acl, former)).collect();
-            found(false, None, &all)
-        });
+        let unknown = || {
+            before.and_then(|_| {
+                let all: Vec<_> = withdrawn.iter().map(|part| part.named(&part.acl, former)).collect();
+                found(false, None, &all)
+            })
+        };
         match facts.runs {
             Runs::InForce => None,
             Runs::Other { tree, reported } => {
                 let run = left(Some(tree));
                 let is_run = run.iter().any(Option::is_some);
                 match (is_run, reported) {
-                    (true, _) if facts.target.loaded.status == Status::False => found(false, Some(true), &run),
+                    (true, _) if facts.target.loaded.status == Status::False => {
+                        found(false, Some(true), &run)
+                    }
                     (true, _) => found(false, None, &run),
                     (false, true) => None,
                     (false, false) => unknown(),
@@ -293,7 +297,8 @@ impl Part {
 fn withdrawn(former: &QueueAclInForce, facts: &Facts<'_>) -> Vec<Part> {
     let Ok(queue) = QueuePath::parse(&former.queue) else { return Vec::new() };
     let rights = [(Right::Submit, &former.submit), (Right::Admin, &former.admin)];
-    let set = rights.into_iter().filter_map(|(right, text)| Some((right, acl::parse(text.as_deref()?).ok()?)));
+    let set =
+        rights.into_iter().filter_map(|(right, text)| Some((right, acl::parse(text.as_deref()?).ok()?)));
     set.map(|(right, acl)| {
         let granted = granted(&former.partition, &queue, right, facts);
         Part { right, acl: acl.lost(&granted), granted }

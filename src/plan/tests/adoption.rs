@@ -273,7 +273,10 @@ fn a_revocation_is_no_repair() {
 fn a_write_that_fails_is_told_and_tried_again() {
     let reasons = [
         (WriteFailure::Forbidden("no".into()), "False/Forbidden"),
-        (WriteFailure::Rejected("admission webhook \"x\" denied the request: no".into()), "False/RejectedByAdmission"),
+        (
+            WriteFailure::Rejected("admission webhook \"x\" denied the request: no".into()),
+            "False/RejectedByAdmission",
+        ),
         (WriteFailure::Rejected("no".into()), "False/Rejected"),
         (WriteFailure::Transient("no".into()), "False/Pending"),
     ];

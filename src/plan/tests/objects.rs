@@ -340,7 +340,10 @@ fn events_tell_transitions_and_who_lost_access() {
     snapshot.output = settled(&snapshot).snapshot.output;
     let events: Vec<_> = plan(&snapshot).events;
     let reasons: Vec<_> = events.iter().map(|event| (event.reason.as_str(), event.warning)).collect();
-    assert!(reasons.contains(&("NotVerified", false)) && reasons.contains(&("AccessRemoved", true)), "{reasons:?}");
+    assert!(
+        reasons.contains(&("NotVerified", false)) && reasons.contains(&("AccessRemoved", true)),
+        "{reasons:?}"
+    );
 }
 
 #[test]

@@ -120,7 +120,12 @@ fn grant_that_ends_is_pending_while_it_is_written() {
         broken(&mut snapshot);
         snapshot.now = end();
         let plan = plan(&snapshot);
-        let expected = ["True/Expired", "False/WithdrawalPending", "Unknown/WithdrawalPending", "False/WithdrawalPending"];
+        let expected = [
+            "True/Expired",
+            "False/WithdrawalPending",
+            "Unknown/WithdrawalPending",
+            "False/WithdrawalPending",
+        ];
         assert_eq!(conditions(&plan, "a"), expected, "{index}");
         let message = acl_message(&plan, "a", "Ready");
         assert!(message.starts_with(&format!("expired at {}; ", end())), "{message}");
@@ -136,7 +141,8 @@ fn object_that_is_refused_or_put_off_is_pending_while_its_grant_is_written() {
         (
             |spec| {
                 spec.base_acl = BaseAcl::Extend;
-                spec.delegated_by = Some(crate::model::identity::Identity { user: "sue".into(), groups: vec![] });
+                spec.delegated_by =
+                    Some(crate::model::identity::Identity { user: "sue".into(), groups: vec![] });
             },
             "False/NotDelegated",
         ),
@@ -164,7 +170,8 @@ fn grant_that_ended_is_pending_until_the_scheduler_runs_a_text_without_it() {
     assert_eq!(submit_of(&behind, "root.prod"), "sue dev");
     behind.observed.pending_since = Some(end());
     let pending = plan(&behind);
-    let expected = ["True/Expired", "True/Programmed", "Unknown/WithdrawalPending", "False/WithdrawalPending"];
+    let expected =
+        ["True/Expired", "True/Programmed", "Unknown/WithdrawalPending", "False/WithdrawalPending"];
     assert_eq!(conditions(&pending, "a"), expected);
     assert!(acl_message(&pending, "a", "Ready").contains("the scheduler still runs a text that grants it"));
     assert_eq!(remembered(&pending, "a").as_deref(), Some("eve"));
@@ -173,7 +180,11 @@ fn grant_that_ended_is_pending_until_the_scheduler_runs_a_text_without_it() {
     behind.observed.pending_since = Some(now());
     let unseen = plan(&behind);
     assert_eq!(acl_condition(&unseen, "a", "Ready"), "Unknown/WithdrawalPending");
-    assert!(acl_message(&unseen, "a", "Ready").contains("it is not known"), "{}", acl_message(&unseen, "a", "Ready"));
+    assert!(
+        acl_message(&unseen, "a", "Ready").contains("it is not known"),
+        "{}",
+        acl_message(&unseen, "a", "Ready")
+    );
     behind.observed.loaded_text = Some(before);
     reports(&mut behind, Err("no connection".into()));
     let silent = plan(&behind);
@@ -189,7 +200,11 @@ fn grant_that_ended_is_pending_until_the_scheduler_runs_a_text_without_it() {
     reports(&mut behind, Err("no connection".into()));
     let mut later = ended.snapshot;
     reports(&mut later, Err("no connection".into()));
-    assert_eq!(acl_condition(&plan(&later), "a", "Ready"), "True/Expired", "what was proven is not asked again");
+    assert_eq!(
+        acl_condition(&plan(&later), "a", "Ready"),
+        "True/Expired",
+        "what was proven is not asked again"
+    );
 }
 
 #[test]
@@ -292,7 +307,8 @@ fn without_a_configuration_it_is_unknown_what_is_in_force() {
 #[test]
 fn without_a_scheduler_url_ready_says_that_it_is_not_verified() {
     let mut snapshot = running(vec![submit("a", "root.prod", "ann")]);
-    snapshot.policies = vec![entry("p", AdmissionPolicySpec { bypass_auth: Some(false), ..AdmissionPolicySpec::default() })];
+    snapshot.policies =
+        vec![entry("p", AdmissionPolicySpec { bypass_auth: Some(false), ..AdmissionPolicySpec::default() })];
     let settled = settled(&snapshot);
     assert_eq!(config_condition(&settled.plan, "Loaded"), "Unknown/NotVerified");
     assert_eq!(config_condition(&settled.plan, "Ready"), "True/NotVerified");
@@ -355,7 +371,8 @@ fn text_that_nobody_has_seen_proves_no_grant() {
 fn policy_says_what_yunikorn_reads_of_it() {
     let mut snapshot = cluster(BASE);
     spec(&mut snapshot).scheduler_url = Some("http://yunikorn-service.yunikorn:9080".into());
-    snapshot.policies = vec![entry("p", AdmissionPolicySpec { bypass_auth: Some(false), ..AdmissionPolicySpec::default() })];
+    snapshot.policies =
+        vec![entry("p", AdmissionPolicySpec { bypass_auth: Some(false), ..AdmissionPolicySpec::default() })];
     let snapshot = settled(&snapshot).snapshot;
     assert_eq!(policy_condition(&plan(&snapshot), "Ready"), "True/Ready");
 
