@@ -243,11 +243,16 @@ impl Finding {
 
     /// The summary: `Ready=True` with `message`, or the first finding that is not true.
     pub fn ready<'a>(findings: impl IntoIterator<Item = &'a Finding>, message: &str) -> Self {
+        Self::summary(findings, || Self::yes(Type::Ready, Reason::Ready, message))
+    }
+
+    /// The summary: the first finding that is not true, or else `ready`.
+    pub fn summary<'a>(
+        findings: impl IntoIterator<Item = &'a Finding>,
+        ready: impl FnOnce() -> Self,
+    ) -> Self {
         let failing = findings.into_iter().find(|finding| finding.status != Status::True);
-        match failing {
-            Some(first) => Self { type_: Type::Ready, ..first.clone() },
-            None => Self::yes(Type::Ready, Reason::Ready, message),
-        }
+        failing.map_or_else(ready, |first| Self { type_: Type::Ready, ..first.clone() })
     }
 }
 

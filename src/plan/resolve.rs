@@ -143,10 +143,7 @@ pub(super) fn resolve(
         warnings.clone_from(&intent.warnings);
         let timely = in_time(spec, now);
         let placed = place(spec, intent, tree, dynamic);
-        timely.or_else(|late| {
-            lapsed = placed.as_ref().ok().cloned();
-            Err(late)
-        })?;
+        timely.inspect_err(|_| lapsed = placed.as_ref().ok().cloned())?;
         placed
     });
     let kept = match &outcome {

@@ -274,7 +274,9 @@ async fn a_policy_that_is_hidden(seen: &mut Seen<'_>) -> Result<()> {
     let put = async |value: &str| -> Result<()> {
         let patch = format!(r#"{{"binaryData": {{"{key}": {value}}}}}"#);
         let (map, namespace) = (yunikorn::CONFIGS, yunikorn::NAMESPACE);
-        bed.kubectl(&["patch", "configmap", map, "-n", namespace, "--type=merge", "-p", &patch]).await.map(drop)
+        bed.kubectl(&["patch", "configmap", map, "-n", namespace, "--type=merge", "-p", &patch])
+            .await
+            .map(drop)
     };
     put(&serde_json::to_string(&ByteString(gzip("true")?))?).await?;
     let hidden = ("False", "ShadowedByBinaryData");
@@ -338,7 +340,16 @@ async fn refused_writes(seen: &mut Seen<'_>) -> Result<()> {
     seen.config("Applied", "True", "Applied").await?;
 
     // A rule of the API server: what is immutable stays as it is, and can only be deleted.
-    let immutable = ["patch", "configmap", yunikorn::CONFIGS, "-n", yunikorn::NAMESPACE, "--type=merge", "-p", r#"{"immutable": true}"#];
+    let immutable = [
+        "patch",
+        "configmap",
+        yunikorn::CONFIGS,
+        "-n",
+        yunikorn::NAMESPACE,
+        "--type=merge",
+        "-p",
+        r#"{"immutable": true}"#,
+    ];
     bed.kubectl(&immutable).await?;
     apply(bed, &acl("good", "root.prod", "submit: {users: [alice]}")).await?;
     let message = seen.config("Applied", "False", "Rejected").await?;
@@ -438,7 +449,9 @@ async fn nobody_asks_the_scheduler(seen: &mut Seen<'_>) -> Result<()> {
     let interval = async |value: &str| -> Result<()> {
         let patch = format!(r#"{{"data": {{"service.schedulingInterval": {value}}}}}"#);
         let (map, namespace) = (yunikorn::CONFIGS, yunikorn::NAMESPACE);
-        bed.kubectl(&["patch", "configmap", map, "-n", namespace, "--type=merge", "-p", &patch]).await.map(drop)
+        bed.kubectl(&["patch", "configmap", map, "-n", namespace, "--type=merge", "-p", &patch])
+            .await
+            .map(drop)
     };
     interval("\"soon\"").await?;
     let message = seen.config("Loaded", "False", "NotRead").await?;

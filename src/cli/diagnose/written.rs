@@ -74,9 +74,11 @@ fn config(found: Option<&Standing>, spec: &ConfigSpec) -> Vec<Line> {
     if let Some(open) = config.told(Type::FailOpen).filter(|told| told.status == Status::True) {
         let what = "close the root of the base; docs/runbooks/QueuewardenFailOpen.md";
         // Where the object is ready all the same, somebody has said that it is meant.
-        lines.push(match config.holds(Type::Ready) {
-            true => Line::ok(OPEN, open.message),
-            false => Line::fail(OPEN, open.message, what),
+        let accepted = config.holds(Type::Ready);
+        lines.push(if accepted {
+            Line::ok(OPEN, open.message)
+        } else {
+            Line::fail(OPEN, open.message, what)
         });
     }
     lines.extend(config.annotation(ANNOTATION).map(log_level));

@@ -1,7 +1,6 @@
 //! Conditions and status of the `YuniKornConfig`.
 
 use super::queue_acl::Runs;
-use super::summary;
 use crate::model::config::{Config, checksum};
 use crate::model::right::Right;
 use crate::plan::conditions::{Finding, Reason, Status, Type};
@@ -49,7 +48,7 @@ pub(in crate::plan) fn findings(found: Findings) -> Vec<Finding> {
     chain.extend(mirrored.iter().filter(|(_, to_be)| *to_be).map(|(finding, _)| finding.clone()));
     chain.extend(open);
     chain.extend(blind);
-    let ready = summary(&chain, ready);
+    let ready = Finding::summary(&chain, || ready);
     let mirrored = mirrored.map(|(finding, _)| finding);
     [base, applied, loaded].into_iter().chain(mirrored).chain([fail_open, ready]).collect()
 }

@@ -8,7 +8,7 @@ pub(super) mod queue_acl;
 use std::fmt::Write as _;
 
 use crate::model::acl::{Acl, Names};
-use crate::plan::conditions::{Finding, Reason, Status, Type};
+use crate::plan::conditions::{Finding, Reason, Type};
 use crate::plan::snapshot::Mode;
 use crate::text::diag::Diagnostic;
 
@@ -26,16 +26,6 @@ pub(super) struct Target<'a> {
 }
 
 impl Target<'_> {
-    /// Condition `Programmed` of an object that is valid now, or lives on in its last valid version, where `source` holds what it
-    /// contributes.
-    fn programmed(&self, source: &str, valid: bool) -> Finding {
-        if valid {
-            return Finding::yes(Type::Programmed, Reason::Programmed, format!("in {source}"));
-        }
-        let message = format!("the object is not valid now, so its last valid version stays in {source}");
-        Finding::yes(Type::Programmed, Reason::LastValidKept, message)
-    }
-
     /// Condition `Programmed` of an object whose contribution is not in what `YuniKorn` reads.
     fn not_programmed(&self) -> Finding {
         let Self { mode, applied, output, .. } = self;
@@ -72,10 +62,14 @@ impl Target<'_> {
     }
 }
 
-/// Condition `Ready`: the first of the findings that is not true, or else `ready`.
-fn summary(findings: &[Finding], ready: Finding) -> Finding {
-    let first = findings.iter().find(|finding| finding.status != Status::True);
-    first.map_or(ready, |first| Finding { type_: Type::Ready, ..first.clone() })
+/// Condition `Programmed` of an object that is valid now, or lives on in its last valid version, where `source` holds what it
+/// contributes.
+fn programmed(source: &str, valid: bool) -> Finding {
+    if valid {
+        return Finding::yes(Type::Programmed, Reason::Programmed, format!("in {source}"));
+    }
+    let message = format!("the object is not valid now, so its last valid version stays in {source}");
+    Finding::yes(Type::Programmed, Reason::LastValidKept, message)
 }
 
 /// How many names a message lists.

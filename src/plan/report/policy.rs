@@ -1,6 +1,6 @@
 //! Conditions and status of an `AdmissionPolicy`.
 
-use super::{Target, summary, with_warnings};
+use super::{Target, with_warnings};
 use crate::plan::conditions::{Finding, Reason, Status, Type};
 use crate::plan::environment::Environment;
 use crate::plan::policy::{Keys, ResolvedPolicy};
@@ -46,7 +46,7 @@ pub(in crate::plan) fn report(
     };
     let pending = (!left.is_empty()).then(|| Finding { type_: Type::Ready, ..programmed.clone() });
     let chain = [accepted(object), programmed, effective];
-    let ready = pending.unwrap_or_else(|| summary(&chain, facts.target.ready()));
+    let ready = pending.unwrap_or_else(|| Finding::summary(&chain, || facts.target.ready()));
     (chain.into_iter().chain([ready]).collect(), in_force)
 }
 
@@ -73,7 +73,7 @@ fn programmed(keys: &Keys, valid: bool, facts: &Facts<'_>) -> Finding {
         settings.get(*key).is_none_or(|setting| setting.text != **value || setting.ambiguous)
     });
     let Some((key, _)) = wrong.next() else {
-        return facts.target.programmed(facts.target.output, valid);
+        return super::programmed(facts.target.output, valid);
     };
     let packed = settings.get(key).and_then(|setting| setting.packed.as_ref());
     packed.map_or_else(

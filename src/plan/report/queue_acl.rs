@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Target, people, summary, with_warnings};
+use super::{Target, people, with_warnings};
 use crate::model::acl::{self, Acl};
 use crate::model::config::{Config, Queue};
 use crate::model::queue::QueuePath;
@@ -90,7 +90,7 @@ pub(in crate::plan) fn report(
         (None, None) => nothing(Type::Effective, object, facts),
     };
     let confirmed = contribution.is_none_or(|it| runs(it, decided, facts));
-    let unconfirmed = (programmed.status == Status::True && !confirmed).then(|| facts.target.loaded.clone());
+    let unconfirmed = (programmed.status == Status::True && !confirmed).then_some(facts.target.loaded);
     let ready = match (&withdrawal, &object.outcome) {
         (Some(withdrawal), _) => withdrawal.finding(Type::Ready, &accepted, facts),
         (None, Err(refusal)) if object.judged && is_late(refusal) => {
@@ -102,9 +102,8 @@ pub(in crate::plan) fn report(
         }
         // What the scheduler runs stands on the YuniKornConfig; but without it the object is not ready.
         _ => {
-            let mut chain = vec![accepted.clone(), programmed.clone(), effective.clone()];
-            chain.extend(unconfirmed);
-            summary(&chain, facts.target.ready())
+            let chain = [&accepted, &programmed, &effective].into_iter().chain(unconfirmed);
+            Finding::summary(chain, || facts.target.ready())
         }
     };
     let in_force = match (&object.outcome, programmed.status) {
@@ -170,7 +169,7 @@ fn programmed(
     // Without a text that should be in force only the version that was written before is known to be there as it is.
     let known = facts.wanted.is_some() || before.is_some_and(|before| is_same(before, contribution));
     if holds && known {
-        return facts.target.programmed(facts.source, object.outcome.is_ok());
+        return super::programmed(facts.source, object.outcome.is_ok());
     }
     let no = facts.target.not_programmed();
     if holds && before.is_some() {

@@ -6,6 +6,9 @@ use crate::model::admission::{BYPASS_AUTH, EXTERNAL_USERS};
 const HOT_REFRESH: &str = "service.enableConfigHotRefresh";
 const TYPES: [&str; 4] = ["Accepted", "Programmed", "Effective", "Ready"];
 
+/// A change of a cluster or of an object.
+type Change<T> = fn(&mut T);
+
 /// A settled cluster with these objects.
 fn running(objects: Vec<Arc<QueueAclEntry>>) -> Snapshot {
     let mut snapshot = cluster(BASE);
@@ -109,7 +112,7 @@ fn grant_with_broken_base_is_ready_while_it_is_the_one_in_force() {
 
 #[test]
 fn grant_that_ends_is_pending_while_it_is_written() {
-    let broken: [fn(&mut Snapshot); 4] = [
+    let broken: [Change<Snapshot>; 4] = [
         |snapshot| rebase(snapshot, BROKEN),
         |snapshot| spec(snapshot).mode = Mode::Observe,
         |snapshot| rebase(snapshot, &format!("{BASE}# {}\n", "x".repeat(1024 * 1024))),
@@ -136,7 +139,7 @@ fn grant_that_ends_is_pending_while_it_is_written() {
 
 #[test]
 fn object_that_is_refused_or_put_off_is_pending_while_its_grant_is_written() {
-    let changes: [(fn(&mut QueueAclSpec), &str); 3] = [
+    let changes: [(Change<QueueAclSpec>, &str); 3] = [
         (|spec| spec.not_before = Some(end()), "True/NotYetValid"),
         (
             |spec| {
@@ -322,7 +325,7 @@ fn without_a_scheduler_url_ready_says_that_it_is_not_verified() {
 
 #[test]
 fn what_yunikorn_does_not_read_is_not_ready_without_a_scheduler_url_either() {
-    let cases: [(fn(&mut Snapshot), &str); 4] = [
+    let cases: [(Change<Snapshot>, &str); 4] = [
         (|snapshot| put(snapshot, HOT_REFRESH, "false"), "HotRefreshDisabled"),
         (|snapshot| put(snapshot, "service.schedulingInterval", "soon"), "NotRead"),
         (|snapshot| spec(snapshot).output_config_map = "my-configs".into(), "NotRead"),
