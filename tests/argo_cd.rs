@@ -17,10 +17,17 @@ fn object(status: &str, reason: &str, observed: u32) -> Value {
 }
 
 #[test]
-fn healthy_is_what_the_scheduler_runs() {
+fn health_follows_ready_and_its_reason() {
     for (object, expected) in [
         (object("True", "Ready", 2), "Healthy"),
+        (object("True", "NotVerified", 2), "Healthy"),
         (object("True", "Ready", 1), "Progressing"),
+        (object("True", "NotYetValid", 2), "Suspended"),
+        (object("True", "Expired", 2), "Suspended"),
+        (object("False", "ObserveMode", 2), "Suspended"),
+        (object("False", "WithdrawalPending", 2), "Degraded"),
+        (object("False", "Rejected", 2), "Degraded"),
+        (object("False", "RootAllowsEveryone", 2), "Degraded"),
         (object("False", "Invalid", 2), "Degraded"),
         (object("False", "Pending", 2), "Progressing"),
         (object("False", "LoadPending", 2), "Progressing"),

@@ -176,8 +176,7 @@ async fn what_the_scheduler_does_not_take_does_not_count() -> Result<()> {
         bed.wait_for(Kind::QueueAcl, "closed", is_true("Ready"), PATIENCE).await?;
         ensure!(bed.submit("eve", &["x"], "root.dev").await?.is_rejected());
         shown("group platform (root)").await?;
-        let said = bed.conditions(Kind::YuniKornConfig, "default").await?;
-        ensure!(said.iter().all(|condition| condition.type_ != "FailOpen"), "{said:?}");
+        config_is(bed, is_false("FailOpen", "Closed"), PATIENCE).await?;
         Ok(())
     })
     .await

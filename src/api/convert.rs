@@ -315,6 +315,7 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
         scheduler_url,
         rbac_mirror,
         delegation,
+        accept_open_root,
     } = spec;
     let mut wrong = Vec::new();
     if name != api::SINGLETON {
@@ -352,6 +353,7 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
             api::Delegation::Disabled => Delegation::Disabled,
             api::Delegation::Enabled => Delegation::Enabled,
         },
+        accept_open_root,
         confirmed_removal: None,
     };
     if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
@@ -635,7 +637,8 @@ mod tests {
             .into_iter()
             .filter_map(|(name, field)| field.default.map(|JSON(default)| (name, default)))
             .collect();
-        let names = ["adoption", "base", "delegation", "mode", "namespace", "output", "rbacMirror"];
+        let names =
+            ["acceptOpenRoot", "adoption", "base", "delegation", "mode", "namespace", "output", "rbacMirror"];
         assert_eq!(filled.keys().collect::<Vec<_>>(), names);
         let entry = yunikorn_config(&object(json!({"metadata": {"name": "default"}, "spec": filled})));
         assert_eq!(entry.spec.unwrap(), ConfigSpec::default());

@@ -97,7 +97,7 @@ fn config(
         .of_kind(Kind::YuniKornConfig)
         .find(|object| object.name == v1alpha1::SINGLETON)
         .and_then(|object| typed(object, findings))
-        .map_or_else(assumed, |object| offline(convert::yunikorn_config(&object)))
+        .map_or_else(assumed, |object| convert::yunikorn_config(&object))
 }
 
 /// Whether a ConfigMap is in `YuniKorn`'s namespace. A manifest without one goes wherever it is applied.
@@ -114,14 +114,6 @@ fn is_read(object: &Object, spec: &ConfigSpec) -> bool {
 fn assumed() -> Entry<ConfigSpec, crate::plan::snapshot::ConfigMemory> {
     let meta = Meta { name: v1alpha1::SINGLETON.to_string(), ..Meta::default() };
     Entry { meta, spec: Ok(ConfigSpec::default()), in_force: None }
-}
-
-/// Without a cluster there is no scheduler to ask.
-fn offline<M>(mut config: Entry<ConfigSpec, M>) -> Entry<ConfigSpec, M> {
-    if let Ok(spec) = &mut config.spec {
-        spec.scheduler_url = None;
-    }
-    config
 }
 
 fn replace_base(snapshot: &mut Snapshot, spec: &ConfigSpec, text: String) {

@@ -12,7 +12,7 @@ use super::findings::{self, Count, plural};
 use super::input::object::Kind;
 use super::input::{Finding, Inputs};
 use super::{Exit, Failure, InputArgs, atomic, clock, manifest, statuses, watch};
-use crate::plan::simulate::{Settled, enforced, settle};
+use crate::plan::simulate::{Settled, enforced, loaded, settle};
 
 /// What is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -117,7 +117,7 @@ pub(super) fn print(args: &Args, console: Console, read: &Read, again: bool) -> 
         console.note("nothing is rendered: there is no object and no base in the input");
         return Ok(Printed { exit: Exit::Findings, wake_at: None });
     }
-    let settled = settle(assembled.snapshot.clone());
+    let settled = loaded(settle(assembled.snapshot.clone()));
     console.err(&statuses::show(&settled.plan, args.status, console.width()));
     let wake_at = settled.plan.wake_at;
     match rendered(&settled, inputs.findings.iter().chain(&assembled.findings)) {

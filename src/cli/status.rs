@@ -94,7 +94,7 @@ pub struct KindState {
     pub total: usize,
     /// How many are Ready.
     pub ready: usize,
-    /// How many are in the ConfigMap, an earlier version among them; absent for kinds that grant nothing.
+    /// How many are in the ConfigMap, or still run, an earlier version among them; absent for kinds that grant nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_force: Option<usize>,
     /// How many are not Ready, by reason.
@@ -186,12 +186,15 @@ fn kind_state(kind: Kind, found: &[Standing]) -> KindState {
         let count: &mut usize = reasons.entry(attention.reason).or_default();
         *count = count.saturating_add(1);
     }
-    let holding = |type_| found.iter().filter(|standing| standing.holds(type_)).count();
+    let ready = found.iter().filter(|standing| standing.holds(Type::Ready)).count();
     KindState {
         kind: kind.name().to_owned(),
         total: found.len(),
-        ready: holding(Type::Ready),
-        in_force: (kind != Kind::QueueAccessTest).then(|| holding(Type::Programmed)),
+        ready,
+        in_force: (kind != Kind::QueueAccessTest).then(|| {
+            let remembers = |standing: &&Standing| standing.field("/status/inForce").is_some();
+            found.iter().filter(remembers).count()
+        }),
         reasons,
     }
 }

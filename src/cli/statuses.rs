@@ -55,12 +55,15 @@ impl ObjectConditions<'_> {
     }
 
     /// What is wrong, by condition: what `YuniKorn` or Kubernetes refuses is an error, what is accepted and does not do what it seems
-    /// to say is a warning. The summary counts only where it stands alone: a `YuniKornConfig` that cannot be read has no other condition.
+    /// to say is a warning. What follows from an object that is not accepted is no problem of its own. The summary counts only where
+    /// nothing else is known: a `YuniKornConfig` that cannot be read.
     pub fn problems(&self) -> impl Iterator<Item = (&Condition, Severity)> {
-        let accepted = [Type::Accepted, Type::BaseResolved];
-        let judged = accepted.iter().any(|type_| self.get(*type_).is_some());
-        let summary = self.get(Type::Ready).filter(|ready| !judged && ready.status != Status::True);
-        let single = self.conditions.iter().filter_map(|condition| Some((condition, severity(condition)?)));
+        let refused = self.get(Type::Accepted).is_some_and(|accepted| accepted.status != Status::True);
+        let follows = move |type_: &str| refused && type_ != Type::Accepted.as_str();
+        let unread = self.get(Type::BaseResolved).is_some_and(|base| base.status == Status::Unknown);
+        let summary = self.get(Type::Ready).filter(|_| unread);
+        let own = self.conditions.iter().filter(move |condition| !follows(&condition.type_));
+        let single = own.filter_map(|condition| Some((condition, severity(condition)?)));
         single.chain(summary.map(|ready| (ready, Severity::Error)))
     }
 }
@@ -70,15 +73,17 @@ fn severity(condition: &Condition) -> Option<Severity> {
     let type_ = Type::ALL.iter().find(|type_| type_.as_str() == condition.type_)?;
     let is = |reason: Reason| condition.reason == reason.as_str();
     match (type_, condition.status) {
+        // What is outside its time says so once.
+        (Type::Effective, _) if is(Reason::NotYetValid) || is(Reason::Expired) => None,
         (Type::FailOpen, Status::True) | (Type::Effective, Status::False) => Some(Severity::Warning),
+        (Type::Accepted, Status::True) if is(Reason::Expired) => Some(Severity::Warning),
         (Type::FailOpen | Type::Loaded | Type::Passing | Type::Ready, _) | (_, Status::True) => None,
-        // It comes into force by itself.
-        (Type::Accepted, _) if is(Reason::NotYetValid) => None,
-        (Type::Accepted, _) if is(Reason::Expired) => Some(Severity::Warning),
         // Asked for.
         (Type::Applied | Type::Programmed, _) if is(Reason::ObserveMode) => None,
         // A consequence: what is not in order says so itself.
-        _ if is(Reason::ConfigNotReady) => None,
+        _ if is(Reason::ConfigNotReady) || is(Reason::WithdrawalPending) => None,
+        (Type::BaseResolved | Type::Applied, Status::Unknown) => None,
+        (Type::Effective, Status::Unknown) => Some(Severity::Warning),
         _ => Some(Severity::Error),
     }
 }
@@ -128,7 +133,8 @@ fn table(objects: &[ObjectConditions<'_>], width: usize) -> String {
         table.add_row(row.map(Cell::new));
         for (condition, _) in object.problems() {
             let told = ready.is_some_and(|ready| {
-                (&ready.reason, &ready.message) == (&condition.reason, &condition.message)
+                ready.reason == condition.reason
+                    && [ready.message.as_str(), object.summary(ready)].contains(&condition.message.as_str())
             });
             if !told {
                 table.add_row(["", "", "", &condition.reason, &condition.message]);

@@ -82,7 +82,7 @@ vocabulary! {
         Applied,
         /// The scheduler runs what the ConfigMaps say.
         Loaded,
-        /// Access is open to everyone; present only when true.
+        /// Access is open to everyone.
         FailOpen,
         /// Kubernetes' RBAC says what the ACLs say; present only while it is to, or did.
         Mirrored,
@@ -128,6 +128,8 @@ vocabulary! {
         NotYetValid,
         /// `expiresAt` has passed.
         Expired,
+        /// What the object no longer grants is still written, or the scheduler may still run it.
+        WithdrawalPending,
         /// It is in the name of someone who may not write it: delegation is off, or they do not administer the queue.
         NotDelegated,
         /// An older `AdmissionPolicy` decides.
@@ -166,6 +168,10 @@ vocabulary! {
         ShadowedByBinaryData,
         /// The text lacks a partition that is active: the scheduler would hang.
         PartitionMissing,
+        /// There is no `schedulerUrl`, so nobody knows what the scheduler runs.
+        NotVerified,
+        /// `YuniKorn` takes nothing of what is written.
+        NotRead,
         /// Written, not yet read back.
         LoadPending,
         /// The scheduler does not answer.
@@ -178,10 +184,14 @@ vocabulary! {
         Undecided,
         /// `service.enableConfigHotRefresh` is off.
         HotRefreshDisabled,
+        /// `FailOpen=False`
+        Closed,
         /// The root queue allows everyone.
         RootAllowsEveryone,
         /// The output key is missing and what `YuniKorn` falls back to allows everyone.
         OutputMissing,
+        /// A watch fails, so nobody knows whether the objects are still as they were seen.
+        WatchFailing,
     }
 }
 
@@ -233,11 +243,16 @@ impl Finding {
 
     /// The summary: `Ready=True` with `message`, or the first finding that is not true.
     pub fn ready<'a>(findings: impl IntoIterator<Item = &'a Finding>, message: &str) -> Self {
+        Self::summary(findings, || Self::yes(Type::Ready, Reason::Ready, message))
+    }
+
+    /// The summary: the first finding that is not true, or else `ready`.
+    pub fn summary<'a>(
+        findings: impl IntoIterator<Item = &'a Finding>,
+        ready: impl FnOnce() -> Self,
+    ) -> Self {
         let failing = findings.into_iter().find(|finding| finding.status != Status::True);
-        match failing {
-            Some(first) => Self { type_: Type::Ready, ..first.clone() },
-            None => Self::yes(Type::Ready, Reason::Ready, message),
-        }
+        failing.map_or_else(ready, |first| Self { type_: Type::Ready, ..first.clone() })
     }
 }
 

@@ -12,19 +12,24 @@ use super::grants::{self, ByObject, Grants};
 use super::loaded;
 use super::mirror;
 use super::output::{self, Decision, Question};
+use super::ownership::{Claim, claim};
 use super::policy::{self, ResolvedPolicy};
 use super::readings::{Reading, Readings};
 use super::record::{self, Record};
 use super::render;
+use super::report::queue_acl::Runs;
 use super::report::{self, events};
 use super::resolve::{self, Resolved};
 use super::running;
 use super::snapshot::{
     ConfigMemory, ConfigSpec, Delegation, Entry, LastBase, Meta, Mode, QueueAclEntry, Snapshot,
+    YUNIKORN_DEFAULTS,
 };
 use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests, attribution};
-use crate::model::config::Config;
+use crate::model::admission;
+use crate::model::config::{Config, checksum};
 use crate::model::queue::QueuePath;
+use crate::model::right::Right;
 
 /// How often objects are refused because they cannot be written, before the base is: without them others may come to be written.
 const MAX_ROUNDS: usize = 4;
@@ -42,11 +47,13 @@ pub(super) struct Decided<'a> {
     pub(super) policies: Vec<ResolvedPolicy>,
     grants: Arc<Grants>,
     by_object: ByObject,
+    /// Whether the ACLs were decided by a base, and not by what is live in its stead.
+    by_base: bool,
     pub(super) wanted: Option<Arc<Config>>,
     pub(super) output: Decision,
     /// The base to keep for later, in place of the one that is kept.
     last_base: Option<LastBase>,
-    loaded: Option<loaded::Answer>,
+    loaded: loaded::Answer,
     /// When the text that the scheduler does not take is to be written again, where that is ours to do.
     reassert_at: Option<Timestamp>,
     mirror: (mirror::Changes, Option<Finding>),
@@ -88,18 +95,15 @@ pub(super) fn decided<'a>(
         None => None,
     };
     let policies = policy::resolve(&snapshot.policies);
-    let loaded = spec.scheduler_url.as_ref().map(|_| {
-        loaded::answer(&loaded::Question {
-            expected: &env.checksum,
-            hot_refresh: env.hot_refresh,
-            observed: &snapshot.observed,
-            now: snapshot.now,
-        })
+    let loaded = loaded::answer(loaded::Question {
+        asked: spec.scheduler_url.is_some(),
+        expected: &env.checksum,
+        ignored: loaded::ignored(&env, spec),
+        observed: &snapshot.observed,
+        now: snapshot.now,
     });
-    let reassert_at = loaded
-        .as_ref()
-        .and_then(|answer| answer.reassert_at)
-        .filter(|_| spec.mode == Mode::Enforce && env.source == Source::Output);
+    let reassert_at =
+        loaded.reassert_at.filter(|_| spec.mode == Mode::Enforce && env.source == Source::Output);
     let mut read = |text: Option<&String>| text.map(|text| known.of_live(text));
     let current = read(snapshot.output.as_deref().and_then(|output| output.data.get(&env.key)));
     let written = snapshot.observed.written.as_ref().filter(|written| written.key == env.key);
@@ -151,6 +155,7 @@ pub(super) fn decided<'a>(
         policies,
         grants,
         by_object,
+        by_base: from.is_some(),
         wanted: body.and_then(|body| body.tree.clone()),
         output,
         last_base,
@@ -236,6 +241,24 @@ fn rendered(
     }))
 }
 
+/// Whether all that kept an object from being ready was that the scheduler was not known to run it.
+fn is_unconfirmed(meta: &Meta) -> bool {
+    let is = |type_, status: fn(Status) -> bool| {
+        standing(&meta.conditions, type_).filter(|was| status(was.status))
+    };
+    let written = is(Type::Programmed, |status| status == Status::True).is_some();
+    let reason = is(Type::Ready, |status| status != Status::True).map(|was| was.reason);
+    let of_loading = [
+        Reason::LoadPending,
+        Reason::SchedulerUnreachable,
+        Reason::SchedulerRejected,
+        Reason::HotRefreshDisabled,
+        Reason::NotRead,
+        Reason::WithdrawalPending,
+    ];
+    written && reason.is_some_and(|reason| of_loading.contains(&reason))
+}
+
 impl Decided<'_> {
     fn into_plan(self, known: &mut Readings) -> Plan {
         let mut events = Vec::new();
@@ -270,7 +293,8 @@ impl Decided<'_> {
     }
 
     fn target<'a>(&'a self, output: &'a str) -> report::Target<'a> {
-        report::Target { mode: self.spec.mode, applied: &self.output.applied, output }
+        let loaded = &self.loaded.finding;
+        report::Target { mode: self.spec.mode, applied: &self.output.applied, output, loaded }
     }
 
     fn queue_acl_statuses(
@@ -278,23 +302,32 @@ impl Decided<'_> {
         known: &mut Readings,
         events: &mut Vec<Event>,
     ) -> Vec<(String, ObjectStatus<QueueAclStatus>)> {
-        let text = self.snapshot.output.as_deref().and_then(|output| output.data.get(&self.env.key));
-        let written = text.and_then(|text| known.of_live(text).tree.clone());
-        let proven = self.proven(known);
+        let runs = self.runs(known);
         let name = config_map(self.spec, &self.spec.output_config_map);
+        // What the objects alone grant counts only where nothing can be rendered.
+        let granted = match self.wanted {
+            Some(_) => Grants::default(),
+            None => grants::decide(&self.objects, &Config::default()),
+        };
         let facts = report::queue_acl::Facts {
             target: self.target(&name),
             env: &self.env,
+            source: &self.source(&name),
             wanted: self.wanted.as_deref(),
-            written: written.as_deref(),
-            proven: proven.as_deref(),
-            loaded: self.loaded.as_ref().map(|answer| &answer.finding),
+            granted: &granted,
+            by_base: self.by_base,
+            runs: &runs,
         };
         let objects = self.snapshot.queue_acls.iter().zip(&self.objects).enumerate();
         objects
             .map(|(index, (entry, object))| {
                 let decided = self.by_object.decided(&self.grants, index);
-                let found = report::queue_acl::report(object, &decided, entry.in_force.as_ref(), &facts);
+                let mut found = report::queue_acl::report(object, &decided, entry.in_force.as_ref(), &facts);
+                if !object.judged {
+                    let granted = resolve::granted(entry, self.snapshot.now);
+                    let granted = granted.as_ref().map(|(submit, admin)| (submit.as_ref(), admin.as_ref()));
+                    (found.status.submit, found.status.admin) = report::queue_acl::columns(granted);
+                }
                 let subject = Subject::QueueAcl(entry.meta.name.clone());
                 events.extend(events::transitions(
                     &subject,
@@ -303,6 +336,7 @@ impl Decided<'_> {
                     events::OF_OBJECTS,
                 ));
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
+                let newly = newly || is_unconfirmed(&entry.meta);
                 if let Some(taken) = found.taken.filter(|_| newly) {
                     events.push(events::event(&subject, true, events::ACCESS_REMOVED, &taken));
                 }
@@ -311,17 +345,45 @@ impl Decided<'_> {
             .collect()
     }
 
-    /// The queues of the text that the scheduler was last proven to run; read only when that is in doubt now.
-    fn proven(&self, known: &mut Readings) -> Option<Arc<Config>> {
-        let loaded = &self.loaded.as_ref()?.finding;
-        if loaded.status == Status::True {
-            return None;
+    /// The text in force, as messages name it.
+    fn source(&self, output: &str) -> String {
+        match (self.env.source, &self.env.shadow) {
+            (Source::OutputBinary, Some(shadow)) => format!("binaryData key `{shadow}` of {output}"),
+            (Source::Output | Source::OutputBinary, _) => output.to_owned(),
+            (Source::Defaults, _) => config_map(self.spec, YUNIKORN_DEFAULTS),
+            (Source::BuiltIn, _) => "YuniKorn's built-in default".to_owned(),
         }
-        let memory = self.config.in_force.as_ref().and_then(|memory| memory.loaded_hash.as_ref());
+    }
+
+    /// What the scheduler runs.
+    fn runs(&self, known: &mut Readings) -> Runs {
+        let loaded = &self.loaded.finding;
+        if loaded.status == Status::True || loaded.reason == Reason::NotVerified {
+            return Runs::InForce;
+        }
+        let observed = &self.snapshot.observed;
         // A scheduler that cannot be asked is taken to run what it was last seen to run.
-        let unasked = loaded.status == Status::Unknown && memory == Some(&self.env.checksum);
-        let text = if unasked { Some(&self.env.text) } else { self.snapshot.observed.loaded_text.as_ref() };
-        known.of_live(text?).tree.clone()
+        let unasked = loaded.status == Status::Unknown
+            && report::config::loaded_hash(self.config) == Some(&self.env.checksum);
+        let (text, reported) = if unasked {
+            (Some(&self.env.text), true)
+        } else {
+            (observed.loaded_text.as_ref(), self.reports_loaded_text())
+        };
+        let text = text.filter(|_| {
+            let reports = observed.read_back.as_ref().is_some_and(|read| read.checksum.is_ok());
+            reported || !reports || running::loading(self.snapshot, self.env.hot_refresh)
+        });
+        let tree = text.and_then(|text| known.of_live(text).tree.clone());
+        tree.map_or(Runs::Unknown, |tree| Runs::Other { tree, reported })
+    }
+
+    /// Whether the scheduler reports the text that it was last seen to run.
+    fn reports_loaded_text(&self) -> bool {
+        let observed = &self.snapshot.observed;
+        let reported = observed.read_back.as_ref().and_then(|read| read.checksum.as_ref().ok());
+        let loaded = observed.loaded_text.as_ref().filter(|_| reported.is_some());
+        loaded.is_some_and(|text| Some(&checksum(text)) == reported)
     }
 
     fn policy_statuses(
@@ -329,14 +391,21 @@ impl Decided<'_> {
         events: &mut Vec<Event>,
     ) -> Vec<(String, ObjectStatus<Option<super::snapshot::AdmissionPolicySpec>>)> {
         let name = config_map(self.spec, &self.spec.output_config_map);
-        let facts =
-            report::policy::Facts { target: self.target(&name), output: self.snapshot.output.as_deref() };
+        let unset = self.unset_keys();
+        let facts = report::policy::Facts {
+            target: self.target(&name),
+            env: &self.env,
+            spec: self.spec,
+            unset: &unset,
+        };
         let objects = self.snapshot.policies.iter().zip(&self.policies);
         objects
             .map(|(entry, object)| {
                 let spec = entry.spec.as_ref().ok();
+                let before = entry.in_force.as_ref();
+                let former = policy::former(before);
                 let (findings, in_force) =
-                    report::policy::report(object, spec, entry.in_force.as_ref(), &facts);
+                    report::policy::report(object, spec, before, former.as_ref(), &facts);
                 let subject = Subject::AdmissionPolicy(entry.meta.name.clone());
                 events.extend(events::transitions(
                     &subject,
@@ -349,36 +418,53 @@ impl Decided<'_> {
             .collect()
     }
 
+    /// The keys of ours in the output that no policy sets any more.
+    fn unset_keys(&self) -> Vec<&'static str> {
+        let (output, memory) = (self.snapshot.output.as_deref(), self.config.in_force.as_ref());
+        let set = self.policies.iter().find_map(ResolvedPolicy::keys);
+        let unset = admission::KEYS.iter().filter(|key| set.is_none_or(|set| !set.contains_key(*key)));
+        unset.copied().filter(|key| claim(output, memory, key) == Claim::Ours).collect()
+    }
+
     fn config_status(&self, known: &mut Readings, events: &mut Vec<Event>) -> ObjectStatus<ConfigStatus> {
         let meta = &self.config.meta;
         let key_written =
             self.snapshot.output.as_deref().is_some_and(|output| output.data.contains_key(&self.env.key));
-        let fail_open = report::config::fail_open(&self.env, key_written).or_else(|| self.still_open(known));
-        let loaded = self.loaded.as_ref().map(|answer| answer.finding.clone());
-        let mirrored = self.mirror.1.clone().map(|finding| (finding, self.spec.rbac_mirror));
-        let findings = report::config::findings(
-            self.base.clone(),
-            self.output.applied.clone(),
-            loaded,
-            mirrored,
+        let accepts_open = self.accepts_open();
+        let fail_open =
+            report::config::fail_open(&self.env, key_written, accepts_open).unwrap_or_else(|| {
+                let was = standing(&meta.conditions, Type::FailOpen);
+                report::config::runs_open(&self.env, &self.runs(known), was.as_ref(), &self.loaded.finding)
+            });
+        let findings = report::config::findings(report::config::Findings {
+            base: self.base.clone(),
+            applied: self.output.applied.clone(),
+            loaded: self.loaded.finding.clone(),
+            mirrored: self.mirror.1.clone().map(|finding| (finding, self.spec.rbac_mirror)),
             fail_open,
-        );
+            accepts_open,
+            watch_failure: self.snapshot.observed.watch_failure.clone(),
+        });
         let subject = Subject::Config(meta.name.clone());
         events.extend(events::transitions(&subject, &meta.conditions, &findings, events::OF_CONFIG));
         events.extend(events::closed(&subject, &meta.conditions, &findings));
-        let rest = report::config::status(self.snapshot, self.spec, self.config.in_force.as_ref(), &self.env);
+        let rest = report::config::status(self.snapshot, self.spec, self.config, &self.env);
         self.status(meta, &findings, rest)
     }
 
-    /// Condition `FailOpen` while the text is closed and the scheduler has not taken it. Where nobody knows what it runs instead, it is as
-    /// open as it was.
-    fn still_open(&self, known: &mut Readings) -> Option<Finding> {
-        let loaded = self.loaded.as_ref().filter(|answer| answer.finding.status != Status::True)?;
-        match self.proven(known) {
-            Some(proven) => report::config::runs_open(&proven, &loaded.finding),
-            None => standing(&self.config.meta.conditions, Type::FailOpen)
-                .map(|was| report::config::maybe_open(&was, &loaded.finding)),
-        }
+    /// Whether the text in force may let everyone in at the root: it is the one that should be, and somebody wrote that `*`.
+    fn accepts_open(&self) -> bool {
+        let root = |right| self.by_object_at_root(right);
+        self.spec.accept_open_root
+            && self.env.source == Source::Output
+            && self.output.applied.reason == Reason::Applied
+            && (self.base.reason != Reason::BuiltInDefault || Right::ALL.into_iter().any(root))
+    }
+
+    /// Whether objects let everyone in at the root of a partition.
+    fn by_object_at_root(&self, right: Right) -> bool {
+        let mut grants = self.grants.iter();
+        grants.any(|((_, queue, at), decided)| *at == right && queue.is_root() && decided.acl.is_everyone())
     }
 
     /// The next moment at which the same snapshot would give another plan.
@@ -391,9 +477,14 @@ impl Decided<'_> {
             .snapshot
             .observed
             .pending_since
-            .filter(|_| self.loaded.as_ref().is_some_and(|answer| answer.reassert_at.is_some()))
+            .filter(|_| self.loaded.reassert_at.is_some())
             .and_then(|since| since.checked_add(loaded::PATIENCE).ok());
-        let loading = self.snapshot.observed.pending_since.filter(|_| !self.snapshot.access_tests.is_empty());
+        let observed = &self.snapshot.observed;
+        // Then a text that nobody has seen is what the scheduler runs, and no longer one that it is loading.
+        let unseen = observed.loaded_text.is_some()
+            && self.loaded.finding.reason == Reason::LoadPending
+            && !self.reports_loaded_text();
+        let loading = observed.pending_since.filter(|_| unseen || !self.snapshot.access_tests.is_empty());
         let loading = loading.and_then(|since| since.checked_add(running::LOADING).ok());
         windows
             .chain(kept)

@@ -1,12 +1,13 @@
 //! What `YuniKorn` sees now: both of its ConfigMaps merged as the shim merges them, and where the queue tree in force comes from.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::ownership::ledger;
 use super::readings::Readings;
 use super::running::Running;
 use super::snapshot::{ConfigMapState, ConfigSpec, QUEUES_KEY, Snapshot};
+use crate::model::admission;
 use crate::model::config::flatten::{self, ConfigMapData, Flattened, flatten};
 use crate::model::config::{BUILT_IN, Config, checksum};
 
@@ -44,6 +45,23 @@ pub(super) struct Environment {
     pub tree: Option<Arc<Config>>,
     /// The queues by which the scheduler decides now, or why nobody knows them.
     pub runs: Result<Arc<Config>, String>,
+    /// The refusal of the text in force, where a scheduler does not take it over.
+    pub refusal: Option<String>,
+    /// The settings that `YuniKorn` cannot read; one of them makes it ignore every change.
+    pub unreadable: Vec<String>,
+    /// The settings of `YuniKorn`'s admission controller, as it reads them.
+    pub admission: BTreeMap<&'static str, Setting>,
+}
+
+/// One setting as `YuniKorn` reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Setting {
+    /// The text.
+    pub text: String,
+    /// The `binaryData` key that it comes from, if it does.
+    pub packed: Option<String>,
+    /// Whether several keys give it different texts, of which `YuniKorn` takes any.
+    pub ambiguous: bool,
 }
 
 impl Environment {
@@ -63,13 +81,23 @@ impl Environment {
             },
         };
         let text = or_built_in(queues.text).to_owned();
+        let reading = known.of_live(&text);
+        let setting = |key: &&'static str| {
+            let value = flat.get(key)?;
+            let packed = value.origin.binary.then(|| value.origin.key.clone());
+            let ambiguous = flat.is_ambiguous(key);
+            Some((*key, Setting { text: value.text.clone(), packed, ambiguous }))
+        };
         Self {
+            unreadable: flat.unreadable().into_iter().map(|(key, _)| key.to_owned()).collect(),
+            admission: admission::KEYS.iter().filter_map(setting).collect(),
+            refusal: reading.refusal.clone(),
             hot_refresh: flat.hot_refresh(),
             source,
             shadow,
             checksum: checksum(&text),
             runs: Running::of(&flat, snapshot).read(|text| known.taken(text)),
-            tree: known.of_live(&text).tree.clone(),
+            tree: reading.tree.clone(),
             text,
             next_key,
             key,

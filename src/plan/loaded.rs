@@ -4,19 +4,28 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::budget::doubled;
 use super::conditions::{Finding, Reason, Type};
-use super::snapshot::{Observed, ReadBack};
+use super::environment::Environment;
+use super::snapshot::{ConfigSpec, Observed, ReadBack, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 
 /// How long a reload may take before something is wrong.
 pub(super) const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
+/// Unreadable settings that a message names.
+const SHOWN: usize = 3;
 /// The longest time between two attempts to make the scheduler take the text.
 const LONGEST: SignedDuration = SignedDuration::from_mins(10);
 
+/// Said where nobody asks the scheduler.
+const NOT_VERIFIED: &str = "whether the scheduler runs it is not verified: spec.schedulerUrl of YuniKornConfig `default` lets \
+                            queuewarden compare";
+
 /// What to compare.
 pub(super) struct Question<'a> {
+    /// Whether there is an address at which the scheduler is asked.
+    pub asked: bool,
     /// Checksum of the text the scheduler should run.
     pub expected: &'a str,
-    /// Whether `service.enableConfigHotRefresh` is on.
-    pub hot_refresh: bool,
+    /// Why a running scheduler takes no text from the ConfigMaps, where that is known.
+    pub ignored: Option<(Reason, String)>,
     /// What was seen.
     pub observed: &'a Observed,
     /// Now.
@@ -32,30 +41,63 @@ pub(super) struct Answer {
 }
 
 /// Compares what the scheduler reports with what it should run.
-pub(super) fn answer(question: &Question<'_>) -> Answer {
-    let Question { expected, hot_refresh, observed, now } = *question;
+pub(super) fn answer(question: Question<'_>) -> Answer {
+    let Question { asked, expected, ignored, observed, now } = question;
     let told = |finding| Answer { finding, reassert_at: None };
-    match &observed.read_back {
-        None => {
+    if !asked {
+        return told(match ignored {
+            Some((reason, why)) => {
+                Finding::no(Type::Loaded, reason, format!("the scheduler takes no new configuration: {why}"))
+            }
+            None => Finding::unknown(Type::Loaded, Reason::NotVerified, NOT_VERIFIED),
+        });
+    }
+    match (&observed.read_back, ignored) {
+        (None, _) => {
             told(Finding::unknown(Type::Loaded, Reason::LoadPending, "the scheduler has not been asked yet"))
         }
-        Some(ReadBack { checksum: Err(error), .. }) => {
+        (Some(ReadBack { checksum: Err(error), .. }), _) => {
             let message = format!("the scheduler does not answer: {error}");
             told(Finding::unknown(Type::Loaded, Reason::SchedulerUnreachable, message))
         }
-        Some(ReadBack { checksum: Ok(actual), .. }) if actual == expected => told(Finding::yes(
+        (Some(ReadBack { checksum: Ok(actual), .. }), _) if actual == expected => told(Finding::yes(
             Type::Loaded,
             Reason::Loaded,
             "the scheduler runs the configuration of the ConfigMaps",
         )),
-        Some(_) if !hot_refresh => told(Finding::no(
+        (Some(_), Some((reason, why))) => told(Finding::no(
             Type::Loaded,
-            Reason::HotRefreshDisabled,
-            "the scheduler runs another configuration and takes no new one: `service.enableConfigHotRefresh` is off; \
-             set it to \"true\" and restart the scheduler",
+            reason,
+            format!("the scheduler runs another configuration and takes no new one: {why}"),
         )),
-        Some(_) => not_taken(observed, now),
+        (Some(_), None) => not_taken(observed, now),
     }
+}
+
+/// Why a scheduler that runs takes over no text of the output, whatever is written there.
+pub(super) fn ignored(env: &Environment, spec: &ConfigSpec) -> Option<(Reason, String)> {
+    if !env.hot_refresh {
+        let why = "`service.enableConfigHotRefresh` is off; set it to \"true\" and restart the scheduler";
+        return Some((Reason::HotRefreshDisabled, why.into()));
+    }
+    let why = if spec.output_config_map != YUNIKORN_CONFIGS {
+        format!(
+            "YuniKorn reads ConfigMaps {YUNIKORN_DEFAULTS} and {YUNIKORN_CONFIGS}, and spec.output names `{}`",
+            spec.output_config_map
+        )
+    } else if !env.unreadable.is_empty() {
+        let keys: Vec<_> = env.unreadable.iter().take(SHOWN).map(|key| format!("`{key}`")).collect();
+        let keys = keys.join(", ");
+        format!("it cannot read the value of {keys}, and ignores every change until that is corrected")
+    } else if let Some(next) = &env.next_key {
+        format!(
+            "`service.policyGroup` names key `{next}`, which YuniKorn reads once it is restarted, and key `{}` is kept up",
+            env.key
+        )
+    } else {
+        format!("YuniKorn refuses the text: {}", env.refusal.as_ref()?)
+    };
+    Some((Reason::NotRead, why))
 }
 
 /// The scheduler runs something else although it should have loaded the text.
@@ -88,7 +130,8 @@ mod tests {
     }
 
     fn ask(observed: &Observed, hot_refresh: bool, second: i64) -> (Status, Reason, Option<i64>) {
-        let found = answer(&Question { expected: "AA", hot_refresh, observed, now: at(second) });
+        let ignored = (!hot_refresh).then(|| (Reason::HotRefreshDisabled, "it is off".to_owned()));
+        let found = answer(Question { asked: true, expected: "AA", ignored, observed, now: at(second) });
         let due = found.reassert_at.map(|due| due.duration_since(at(0)).as_secs());
         (found.finding.status, found.finding.reason, due)
     }

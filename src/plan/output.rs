@@ -474,17 +474,31 @@ pub(super) fn not_written(question: &Question<'_>, map: &str) -> Option<Finding>
             Reason::Forbidden,
             format!("the API server does not let queuewarden write {map}: {message}"),
         ),
-        WriteFailure::Rejected(message) => Finding::no(
-            Type::Applied,
-            Reason::RejectedByAdmission,
-            format!("an admission webhook refused the write of {map}: {message}"),
-        ),
+        WriteFailure::Rejected(message) => match rejection(message) {
+            Reason::RejectedByAdmission => Finding::no(
+                Type::Applied,
+                Reason::RejectedByAdmission,
+                format!("an admission webhook refused the write of {map}: {message}"),
+            ),
+            reason => Finding::no(
+                Type::Applied,
+                reason,
+                format!("the API server refuses the write of {map} until its cause is removed: {message}"),
+            ),
+        },
         WriteFailure::Transient(message) => Finding::no(
             Type::Applied,
             Reason::Pending,
             format!("{map} could not be written, and is tried again: {message}"),
         ),
     })
+}
+
+/// The reason of a refusal that lasts: an admission webhook is known by the words that the API server puts before its own (apiserver
+/// `plugin/webhook/errors/statuserror.go`).
+pub(super) fn rejection(message: &str) -> Reason {
+    let webhook = message.contains("admission webhook") && message.contains("denied the request");
+    if webhook { Reason::RejectedByAdmission } else { Reason::Rejected }
 }
 
 fn observed_only(question: &Question<'_>, changes: &BTreeMap<String, Option<String>>) -> Finding {

@@ -98,7 +98,7 @@ fn alone(entry: &Entry<AdmissionPolicySpec, AdmissionPolicySpec>) -> ResolvedPol
         }),
     };
     let kept = match &outcome {
-        Err(_) => entry.in_force.as_ref().and_then(|old| keys(old).ok()).map(|(keys, _)| keys),
+        Err(_) => former(entry.in_force.as_ref()),
         Ok(_) => None,
     };
     let outcome = outcome.map_err(|diagnostics| {
@@ -106,6 +106,11 @@ fn alone(entry: &Entry<AdmissionPolicySpec, AdmissionPolicySpec>) -> ResolvedPol
         Refusal { reason: Reason::Invalid, message: texts.join("; ") }
     });
     ResolvedPolicy { name: entry.meta.name.clone(), outcome, kept, warnings }
+}
+
+/// The keys of the version that a status remembers.
+pub(super) fn former(before: Option<&AdmissionPolicySpec>) -> Option<Keys> {
+    before.and_then(|old| keys(old).ok()).map(|(keys, _)| keys)
 }
 
 /// The keys that a spec sets, and the warnings about them; all errors when there is one.

@@ -105,6 +105,8 @@ pub(super) struct Resolved {
     pub outcome: Result<Contribution, Refusal>,
     /// The last valid version, kept in force because the object is invalid now.
     pub kept: Option<Contribution>,
+    /// What an object outside its time would grant within it.
+    pub lapsed: Option<Contribution>,
     /// Things worth saying although the object is accepted.
     pub warnings: Vec<Diagnostic>,
     /// Whether there was a queue tree to judge by; without one the status keeps what it remembers.
@@ -136,11 +138,14 @@ pub(super) fn resolve(
     dynamic: &dyn Fn(&str, &QueuePath) -> bool,
 ) -> Resolved {
     let mut warnings = Vec::new();
+    let mut lapsed = None;
     let outcome = entry.spec.as_ref().map_err(|diagnostics| invalid(diagnostics)).and_then(|spec| {
         let intent = read(spec).map_err(|diagnostics| invalid(&diagnostics))?;
         warnings.clone_from(&intent.warnings);
-        in_time(spec, now)?;
-        place(spec, intent, tree, dynamic)
+        let timely = in_time(spec, now);
+        let placed = place(spec, intent, tree, dynamic);
+        timely.inspect_err(|_| lapsed = placed.as_ref().ok().cloned())?;
+        placed
     });
     let kept = match &outcome {
         Err(refusal) if freezes(refusal.reason) => {
@@ -149,7 +154,8 @@ pub(super) fn resolve(
         }
         _ => None,
     };
-    let mut resolved = Resolved { name: entry.meta.name.clone(), outcome, kept, warnings, judged: true };
+    let mut resolved =
+        Resolved { name: entry.meta.name.clone(), outcome, kept, lapsed, warnings, judged: true };
     if entry.meta.deleting {
         resolved.outcome = resolved.outcome.map(Contribution::closing);
         resolved.kept = resolved.kept.map(Contribution::closing);
@@ -179,6 +185,7 @@ pub(super) fn unjudged(entry: &QueueAclEntry, why: &str) -> Resolved {
         name: entry.meta.name.clone(),
         outcome: Err(content(entry).unwrap_or_else(waiting)),
         kept: None,
+        lapsed: None,
         warnings: Vec::new(),
         judged: false,
     }
@@ -190,7 +197,18 @@ pub(super) fn content(entry: &QueueAclEntry) -> Option<Refusal> {
     (!faults.is_empty()).then(|| invalid(&faults))
 }
 
-/// The same one by one: errors, and the names that `YuniKorn` would drop.
+/// What an object grants by its own content at `now`, whether its queue exists or not: nothing outside its time. Where the content
+/// cannot be read, what its status remembers. `None` where it is nothing at all.
+pub(super) fn granted(entry: &QueueAclEntry, now: Timestamp) -> Option<(Option<Acl>, Option<Acl>)> {
+    let spec = entry.spec.as_ref().ok();
+    if let Some((spec, intent)) = spec.and_then(|spec| Some((spec, read(spec).ok()?))) {
+        return in_time(spec, now).is_ok().then_some((intent.submit, intent.admin));
+    }
+    let read = |text: &Option<String>| text.as_deref().and_then(|text| acl::parse(text).ok());
+    entry.in_force.as_ref().map(|memory| (read(&memory.submit), read(&memory.admin)))
+}
+
+/// What is wrong with an object's own content, one by one: errors, and the names that `YuniKorn` would drop.
 pub(super) fn faults(entry: &QueueAclEntry) -> Vec<Diagnostic> {
     match &entry.spec {
         Err(diagnostics) => diagnostics.clone(),
@@ -272,12 +290,11 @@ fn grant_acl(grant: &Grant) -> (Option<Acl>, Vec<Diagnostic>) {
 
 fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), Refusal> {
     match (spec.not_before, spec.expires_at) {
-        (_, Some(end)) if end <= now => Err(Refusal {
-            reason: Reason::Expired,
-            message: format!("expired at {end}: it grants nothing any more"),
-        }),
+        (_, Some(end)) if end <= now => {
+            Err(Refusal { reason: Reason::Expired, message: format!("expired at {end}") })
+        }
         (Some(start), _) if start > now => {
-            Err(Refusal { reason: Reason::NotYetValid, message: format!("grants nothing before {start}") })
+            Err(Refusal { reason: Reason::NotYetValid, message: format!("not valid before {start}") })
         }
         _ => Ok(()),
     }

@@ -51,14 +51,19 @@ fn text<'s>(flat: &'s Flattened, snapshot: &'s Snapshot) -> Result<&'s str, &'st
     let Some(ReadBack { checksum: Ok(reported), .. }) = &observed.read_back else {
         return Ok(text);
     };
-    let soon = observed.pending_since.is_none_or(|since| snapshot.now.duration_since(since) < LOADING);
-    // Written again means that it was not taken the first time.
-    let loading = flat.hot_refresh() && soon && observed.reasserts == 0;
-    if loading || *reported == checksum(text) {
+    if loading(snapshot, flat.hot_refresh()) || *reported == checksum(text) {
         return Ok(text);
     }
     let proven = observed.loaded_text.as_deref().filter(|proven| checksum(proven) == *reported);
     proven.ok_or(UNSEEN)
+}
+
+/// Whether a scheduler that reports another text than the one that was written may still be loading that.
+pub(super) fn loading(snapshot: &Snapshot, hot_refresh: bool) -> bool {
+    let observed = &snapshot.observed;
+    let soon = observed.pending_since.is_none_or(|since| snapshot.now.duration_since(since) < LOADING);
+    // Written again means that it was not taken the first time.
+    hot_refresh && soon && observed.reasserts == 0
 }
 
 #[cfg(test)]

@@ -4,9 +4,14 @@ use std::sync::Arc;
 
 use super::conditions::{Reason, Status, Type};
 use super::snapshot::{
-    ConfigMapState, ConfigMemory, Entry, FIELD_MANAGER, Mode, Owner, Snapshot, Written, YUNIKORN_DEFAULTS,
+    ConfigMapState, ConfigMemory, Entry, FIELD_MANAGER, Mode, Owner, ReadBack, Snapshot, Written,
+    YUNIKORN_DEFAULTS,
 };
-use super::{ConfigStatus, NewConfigMap, ObjectStatus, Plan, Readings, Rendered, Write, plan_again};
+use super::{
+    ConfigStatus, NewConfigMap, ObjectStatus, Plan, Readings, Rendered, Write, plan, plan_again,
+    text_in_force,
+};
+use crate::model::config::checksum;
 
 /// The plan writes once, and once more where an import came first; more would be a plan that does not come to rest.
 const MAX_ROUNDS: usize = 4;
@@ -58,6 +63,21 @@ pub fn settle(mut snapshot: Snapshot) -> Settled {
     }
     remember(&mut snapshot, &made);
     Settled { snapshot, plan: made, created, written }
+}
+
+/// The same once the scheduler has loaded the text, where there is one to ask.
+pub fn loaded(mut settled: Settled) -> Settled {
+    let config = settled.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
+    if config.is_none_or(|spec| spec.scheduler_url.is_none()) {
+        return settled;
+    }
+    let text = text_in_force(&settled.snapshot);
+    let checksum = Ok(checksum(&text));
+    settled.snapshot.observed.read_back = Some(ReadBack { at: settled.snapshot.now, checksum });
+    settled.snapshot.observed.loaded_text = Some(text);
+    settled.plan = plan(&settled.snapshot);
+    remember(&mut settled.snapshot, &settled.plan);
+    settled
 }
 
 /// The snapshot as if its mode were Enforce, to see what Observe only announces.

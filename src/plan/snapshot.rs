@@ -285,6 +285,8 @@ pub struct ConfigSpec {
     pub rbac_mirror: bool,
     /// Whether `QueueAcl`s in the name of a queue's administrator count.
     pub delegation: Delegation,
+    /// Whether a root queue that the base, or a `QueueAcl`, opens to everyone is meant to be open.
+    pub accept_open_root: bool,
     /// The revision of the output that may be followed by one without most of its objects ([`CONFIRM_REMOVAL`]).
     pub confirmed_removal: Option<u64>,
 }
@@ -301,6 +303,7 @@ impl Default for ConfigSpec {
             scheduler_url: None,
             rbac_mirror: false,
             delegation: Delegation::Disabled,
+            accept_open_root: false,
             confirmed_removal: None,
         }
     }

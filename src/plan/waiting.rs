@@ -1,9 +1,10 @@
 //! The plan while there is no usable `YuniKornConfig`: nothing is written, and every object is told why.
 
-use super::conditions::{Finding, Reason, Type, merge, standing};
+use super::conditions::{Finding, Reason, Status, Type, merge, standing};
 use super::snapshot::{ConfigMemory, ConfigSpec, Entry, Meta, Snapshot};
 use super::{
-    ConfigStatus, ObjectStatus, OutputRef, Plan, QueueAclStatus, access_tests, mirror, policy, resolve,
+    ConfigStatus, ObjectStatus, OutputRef, Plan, QueueAclStatus, access_tests, mirror, policy, report,
+    resolve,
 };
 
 /// Tells everyone that `why`.
@@ -12,7 +13,10 @@ pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&Entry<ConfigS
         |meta: &Meta, findings: &[Finding]| merge(&meta.conditions, findings, meta.generation, snapshot.now);
     let queue_acls = snapshot.queue_acls.iter().map(|entry| {
         let conditions = status(&entry.meta, &findings(resolve::content(entry), why));
-        let rest = QueueAclStatus { in_force: entry.in_force.clone(), ..QueueAclStatus::default() };
+        let granted = resolve::granted(entry, snapshot.now);
+        let granted = granted.as_ref().map(|(submit, admin)| (submit.as_ref(), admin.as_ref()));
+        let (submit, admin) = report::queue_acl::columns(granted);
+        let rest = QueueAclStatus { submit, admin, in_force: entry.in_force.clone() };
         (entry.meta.name.clone(), ObjectStatus { uid: entry.meta.uid.clone(), conditions, rest })
     });
     let resolved = policy::resolve(&snapshot.policies);
@@ -48,7 +52,8 @@ fn findings(refusal: Option<resolve::Refusal>, why: &str) -> Vec<Finding> {
         Some(refusal) => Finding::no(Type::Accepted, refusal.reason, refusal.message),
         None => Finding::unknown(Type::Accepted, Reason::ConfigNotReady, why),
     }];
-    findings.push(Finding::no(Type::Programmed, Reason::ConfigNotReady, why));
+    let rest = [Type::Programmed, Type::Effective];
+    findings.extend(rest.map(|type_| Finding::unknown(type_, Reason::ConfigNotReady, why)));
     let ready = Finding::ready(&findings, "");
     findings.push(ready);
     findings
@@ -57,11 +62,15 @@ fn findings(refusal: Option<resolve::Refusal>, why: &str) -> Vec<Finding> {
 /// What can be said about the configuration itself. That there is a mirror is not forgotten: it is to be removed some day. Nor is an open
 /// root, which nobody looks at now.
 fn config_findings(meta: &Meta, why: &str) -> Vec<Finding> {
+    let unknown = |type_| Finding::unknown(type_, Reason::Invalid, why);
     let mirrored = meta.conditions.iter().any(|condition| condition.type_ == Type::Mirrored.as_str());
     let mirrored = mirrored
         .then(|| Finding::unknown(Type::Mirrored, Reason::ConfigNotReady, "the RBAC mirror stays as it is"));
+    let open = standing(&meta.conditions, Type::FailOpen).filter(|was| was.status == Status::True);
+    let open = open.unwrap_or_else(|| unknown(Type::FailOpen));
     let ready = Finding::no(Type::Ready, Reason::Invalid, why);
-    mirrored.into_iter().chain(standing(&meta.conditions, Type::FailOpen)).chain([ready]).collect()
+    let chain = [Type::BaseResolved, Type::Applied, Type::Loaded].map(unknown);
+    chain.into_iter().chain(mirrored).chain([open, ready]).collect()
 }
 
 /// The status keeps what it knew.
@@ -72,7 +81,7 @@ fn remembered(entry: &Entry<ConfigSpec, ConfigMemory>) -> ConfigStatus {
     ConfigStatus {
         revision: memory.revision,
         config_hash: memory.config_hash.clone(),
-        loaded_hash: memory.loaded_hash.clone(),
+        loaded_hash: report::config::loaded_hash(entry).cloned(),
         output: memory.output_uid.as_ref().map(|uid| OutputRef {
             namespace: memory.output_namespace.clone(),
             name: memory.output_name.clone(),

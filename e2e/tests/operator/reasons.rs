@@ -66,11 +66,13 @@ async fn every_reason_is_reached() -> Result<()> {
         moot_grants(&mut seen).await?;
         bases(&mut seen).await?;
         binary_data(&mut seen).await?;
+        a_policy_that_is_hidden(&mut seen).await?;
         a_mirror(&mut seen).await?;
         access_tests(&mut seen).await?;
         refused_writes(&mut seen).await?;
         observing(&mut seen).await?;
         a_scheduler_that_does_not_load(&mut seen).await?;
+        nobody_asks_the_scheduler(&mut seen).await?;
         other_owners(&mut seen).await?;
         drop(operator);
         let all: BTreeSet<String> = Reason::ALL.iter().map(ToString::to_string).collect();
@@ -83,7 +85,7 @@ async fn every_reason_is_reached() -> Result<()> {
 
 async fn without_a_configuration(seen: &mut Seen<'_>) -> Result<()> {
     apply(seen.bed, &acl("good", "root.prod", "submit: {users: [alice]}")).await?;
-    seen.queue_acl("good", "Programmed", "False", "ConfigNotReady").await?;
+    seen.queue_acl("good", "Programmed", "Unknown", "ConfigNotReady").await?;
     configure(seen.bed, "").await?;
     for (r#type, status) in
         [("Accepted", "True"), ("Programmed", "True"), ("Effective", "True"), ("Ready", "True")]
@@ -93,6 +95,7 @@ async fn without_a_configuration(seen: &mut Seen<'_>) -> Result<()> {
     for r#type in ["BaseResolved", "Applied", "Loaded", "Ready"] {
         seen.config(r#type, "True", r#type).await?;
     }
+    seen.config("FailOpen", "False", "Closed").await?;
     Ok(())
 }
 
@@ -132,7 +135,11 @@ async fn objects(seen: &mut Seen<'_>) -> Result<()> {
     ];
     for (name, text, reason) in cases {
         apply(bed, &text).await?;
-        let message = seen.queue_acl(name, "Accepted", "False", reason).await?;
+        // What is outside its time is accepted, and there is nothing to wait for.
+        let late = matches!(reason, "NotYetValid" | "Expired");
+        let status = if late { "True" } else { "False" };
+        let message = seen.queue_acl(name, "Accepted", status, reason).await?;
+        seen.queue_acl(name, "Ready", status, reason).await?;
         if name == "queue" {
             ensure!(message.contains("did you mean `root.prod`?"), "{message}");
         }
@@ -241,9 +248,50 @@ async fn binary_data(seen: &mut Seen<'_>) -> Result<()> {
     let message = seen.config("Applied", "False", "ShadowedByBinaryData").await?;
     ensure!(message.contains("`queues.yaml.gz`"), "{message}");
     bed.yunikorn()?.wait_for_text(BASE, PATIENCE).await?;
+    ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_rejected());
+    seen.queue_acl("good", "Programmed", "False", "ShadowedByBinaryData").await?;
+    seen.queue_acl("good", "Ready", "False", "ShadowedByBinaryData").await?;
+    // The same with a tree of somebody else, which the scheduler runs.
+    let theirs = BASE.replace("name: prod", "name: prod\n            submitacl: mallory");
+    put("queues.yaml.gz", &serde_json::to_string(&ByteString(gzip(&theirs)?))?).await?;
+    bed.yunikorn()?.wait_for_text(&theirs, PATIENCE).await?;
+    seen.config("Loaded", "True", "Loaded").await?;
+    ensure!(bed.submit("mallory", &["x"], "root.prod").await?.is_allowed());
+    seen.queue_acl("good", "Ready", "False", "ShadowedByBinaryData").await?;
     put("queues.yaml.gz", "null").await?;
     seen.config("Ready", "True", "Ready").await?;
     seen.queue_acl("good", "Ready", "True", "Ready").await?;
+    Ok(())
+}
+
+/// A packed key beats the one that a policy sets, and then anyone may be anyone.
+async fn a_policy_that_is_hidden(seen: &mut Seen<'_>) -> Result<()> {
+    let bed = seen.bed;
+    let text = "apiVersion: queuewarden.dev/v1alpha1\nkind: AdmissionPolicy\nmetadata: {name: closed}\nspec: {bypassAuth: false}\n";
+    apply(bed, text).await?;
+    seen.wait(Kind::AdmissionPolicy, "closed", "Ready", "True", "Ready").await?;
+    let key = "admissionController.accessControl.bypassAuth.gz";
+    let put = async |value: &str| -> Result<()> {
+        let patch = format!(r#"{{"binaryData": {{"{key}": {value}}}}}"#);
+        let (map, namespace) = (yunikorn::CONFIGS, yunikorn::NAMESPACE);
+        bed.kubectl(&["patch", "configmap", map, "-n", namespace, "--type=merge", "-p", &patch])
+            .await
+            .map(drop)
+    };
+    put(&serde_json::to_string(&ByteString(gzip("true")?))?).await?;
+    let hidden = ("False", "ShadowedByBinaryData");
+    let message = seen.wait(Kind::AdmissionPolicy, "closed", "Ready", hidden.0, hidden.1).await?;
+    ensure!(message.contains(&format!("`{key}`")), "{message}");
+    put("null").await?;
+    seen.wait(Kind::AdmissionPolicy, "closed", "Ready", "True", "Ready").await?;
+    hot_refresh(bed, "\"false\"").await?;
+    seen.wait(Kind::AdmissionPolicy, "closed", "Effective", "Unknown", "HotRefreshDisabled").await?;
+    hot_refresh(bed, "null").await?;
+    delete(bed, "admissionpolicy", "closed").await?;
+    // A scheduler that saw it off stays so until it is started again.
+    bed.scheduler()?.kill()?;
+    bed.start_scheduler().await?;
+    seen.config("Ready", "True", "Ready").await?;
     Ok(())
 }
 
@@ -291,6 +339,29 @@ async fn refused_writes(seen: &mut Seen<'_>) -> Result<()> {
     bed.apply_kustomization("manifests").await?;
     seen.config("Applied", "True", "Applied").await?;
 
+    // A rule of the API server: what is immutable stays as it is, and can only be deleted.
+    let immutable = [
+        "patch",
+        "configmap",
+        yunikorn::CONFIGS,
+        "-n",
+        yunikorn::NAMESPACE,
+        "--type=merge",
+        "-p",
+        r#"{"immutable": true}"#,
+    ];
+    bed.kubectl(&immutable).await?;
+    apply(bed, &acl("good", "root.prod", "submit: {users: [alice]}")).await?;
+    let message = seen.config("Applied", "False", "Rejected").await?;
+    ensure!(message.contains("immutable"), "{message}");
+    // `ann` is still in, and nothing says otherwise.
+    let message = seen.queue_acl("good", "Ready", "False", "WithdrawalPending").await?;
+    ensure!(message.contains("ann"), "{message}");
+    ensure!(bed.submit("ann", &["devs"], "root.prod").await?.is_allowed());
+    bed.delete_config_map(yunikorn::CONFIGS).await?;
+    seen.config("Ready", "True", "Ready").await?;
+    seen.queue_acl("good", "Ready", "True", "Ready").await?;
+
     // YuniKorn's own webhook, when its scheduler says no. What we write, a scheduler of this version never refuses; one of another
     // version might.
     let refusing = Refusing::start().await?;
@@ -331,7 +402,10 @@ async fn observing(seen: &mut Seen<'_>) -> Result<()> {
     configure(bed, "  mode: Observe\n").await?;
     apply(bed, &acl("good", "root.prod", "submit: {users: [alice]}")).await?;
     seen.config("Applied", "False", "ObserveMode").await?;
-    seen.queue_acl("good", "Ready", "False", "ObserveMode").await?;
+    seen.queue_acl("good", "Ready", "False", "WithdrawalPending").await?;
+    apply(bed, &acl("new", "root.prod", "submit: {users: [bob]}")).await?;
+    seen.queue_acl("new", "Ready", "False", "ObserveMode").await?;
+    delete(bed, "queueacl", "new").await?;
     bed.delete_config_map(yunikorn::CONFIGS).await?;
     bed.set_base(&open_base()).await?;
     seen.config("FailOpen", "True", "OutputMissing").await?;
@@ -360,6 +434,32 @@ async fn a_scheduler_that_does_not_load(seen: &mut Seen<'_>) -> Result<()> {
     bed.scheduler()?.kill()?;
     bed.start_scheduler().await?;
     seen.config("Loaded", "True", "Loaded").await?;
+    Ok(())
+}
+
+/// Without a URL nothing is proven, and what is known all the same is said.
+async fn nobody_asks_the_scheduler(seen: &mut Seen<'_>) -> Result<()> {
+    let bed = seen.bed;
+    let unasked =
+        "apiVersion: queuewarden.dev/v1alpha1\nkind: YuniKornConfig\nmetadata: {name: default}\nspec: {}\n";
+    apply(bed, unasked).await?;
+    seen.config("Loaded", "Unknown", "NotVerified").await?;
+    seen.config("Ready", "True", "NotVerified").await?;
+    seen.queue_acl("good", "Ready", "True", "NotVerified").await?;
+    let interval = async |value: &str| -> Result<()> {
+        let patch = format!(r#"{{"data": {{"service.schedulingInterval": {value}}}}}"#);
+        let (map, namespace) = (yunikorn::CONFIGS, yunikorn::NAMESPACE);
+        bed.kubectl(&["patch", "configmap", map, "-n", namespace, "--type=merge", "-p", &patch])
+            .await
+            .map(drop)
+    };
+    interval("\"soon\"").await?;
+    let message = seen.config("Loaded", "False", "NotRead").await?;
+    ensure!(message.contains("`service.schedulingInterval`"), "{message}");
+    seen.queue_acl("good", "Ready", "False", "NotRead").await?;
+    interval("null").await?;
+    configure(bed, "").await?;
+    seen.config("Ready", "True", "Ready").await?;
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use queuewarden_e2e::audit::Write;
-use queuewarden_e2e::conditions::is_false;
+use queuewarden_e2e::conditions::{Expected, is_false};
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Bed, Capability, Kind, eventually, yunikorn};
 
@@ -67,8 +67,11 @@ async fn a_grant_ends_when_it_expires() -> Result<()> {
         let spec = format!("submit: {{users: [alice]}}, expiresAt: '{end}'");
         grant(bed, "guest", "root.prod", &spec).await?;
         ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
-        bed.wait_for(Kind::QueueAcl, "guest", is_false("Ready", "Expired"), LONG).await?;
-        submits(bed, "alice", &["devs"], "root.prod", false).await
+        let ended = Expected { r#type: "Ready", status: "True", reason: Some("Expired") };
+        bed.wait_for(Kind::QueueAcl, "guest", ended, LONG).await?;
+        // Not before: what is said to have ended has.
+        ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_rejected());
+        Ok(())
     })
     .await
 }

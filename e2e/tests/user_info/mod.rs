@@ -77,7 +77,7 @@ async fn guard<'bed>(bed: &'bed Bed, policy: &Value) -> Result<(Operator<'bed>, 
         json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": kind, "metadata": {"name": "default"}, "spec": spec})
             .to_string()
     };
-    let config = json!({"schedulerUrl": bed.scheduler_url()});
+    let config = json!({"schedulerUrl": bed.scheduler_url(), "acceptOpenRoot": true});
     bed.apply_text(&object("YuniKornConfig", &config), "e2e").await?;
     bed.apply_text(&object("AdmissionPolicy", policy), "e2e").await?;
     let (operator, doors) = Operator::start_serving(bed, &[]).await?;

@@ -82,7 +82,7 @@ pub struct YuniKornConfigSpec {
     pub adoption: Adoption,
 
     /// The scheduler's REST address, read only, e.g. "http://yunikorn-service.yunikorn:9080". With it queuewarden proves that the scheduler
-    /// runs what was written (condition Loaded). Left out: there is no such proof, and no condition Loaded.
+    /// runs what was written (condition Loaded). Left out: there is no such proof, Loaded is Unknown, and Ready has the reason NotVerified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     #[x_kube(
@@ -105,6 +105,12 @@ pub struct YuniKornConfigSpec {
     /// spec.delegatedBy grant nothing. Default: Disabled.
     #[serde(default)]
     pub delegation: Delegation,
+
+    /// true: the root queue is meant to let everyone in, by the ACL `*` in the base or by a QueueAcl with everyone for root. Then condition
+    /// FailOpen stays True, and the object is Ready all the same. It accepts nothing else that lets everyone in, such as YuniKorn's built-in
+    /// default or a missing output. Default: false.
+    #[serde(default)]
+    pub accept_open_root: bool,
 }
 
 fn default_namespace() -> String {
@@ -241,7 +247,8 @@ pub struct YuniKornConfigStatus {
     pub output: Option<OutputIdentity>,
 
     /// BaseResolved: the base was found and understood. Applied: the ConfigMap holds the computed text. Loaded: the scheduler runs it.
-    /// Mirrored: Kubernetes' RBAC says what the ACLs say (only with rbacMirror). FailOpen: present and True when everyone may submit everywhere. Ready: all is well.
+    /// Mirrored: Kubernetes' RBAC says what the ACLs say (only with rbacMirror). FailOpen: True when everyone may submit everywhere.
+    /// Ready: all is well.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,

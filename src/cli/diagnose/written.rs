@@ -73,7 +73,13 @@ fn config(found: Option<&Standing>, spec: &ConfigSpec) -> Vec<Line> {
     let mut lines = vec![ready(config, spec)];
     if let Some(open) = config.told(Type::FailOpen).filter(|told| told.status == Status::True) {
         let what = "close the root of the base; docs/runbooks/QueuewardenFailOpen.md";
-        lines.push(Line::fail(OPEN, open.message, what));
+        // Where the object is ready all the same, somebody has said that it is meant.
+        let accepted = config.holds(Type::Ready);
+        lines.push(if accepted {
+            Line::ok(OPEN, open.message)
+        } else {
+            Line::fail(OPEN, open.message, what)
+        });
     }
     lines.extend(config.annotation(ANNOTATION).map(log_level));
     lines

@@ -186,5 +186,5 @@ pub(super) fn condition(api: &ApiServer, path: &str, type_: &str) -> String {
 }
 
 pub(super) fn is_ready(api: &ApiServer, acl: &str) -> bool {
-    condition(api, &acl_path(acl), "Ready") == "True/Ready"
+    condition(api, &acl_path(acl), "Ready").starts_with("True/")
 }

@@ -288,7 +288,7 @@ async fn a_refused_watch_of_a_config_map_changes_no_status_and_holds_up_no_write
     bed.api.cut();
     let writes = bed.writes_within(Duration::from_mins(1)).await;
     assert_eq!(writes, Vec::<String>::new(), "one answer, or some, is no reason");
-    assert_eq!(condition(&bed.api, CONFIG, "Ready"), "True/Ready");
+    assert_eq!(condition(&bed.api, CONFIG, "Ready"), "True/NotVerified");
     bed.api.delete(PROD);
     bed.until("the deletion counts", |api| !text(api).contains("sue")).await;
     put_acl(&bed.api, "ml", &acl_spec("root.ml", "bob"));

@@ -3,6 +3,7 @@
 use super::desired::Desired;
 use super::object::Mirror;
 use crate::plan::conditions::{Finding, Reason, Type};
+use crate::plan::output::rejection;
 use crate::plan::snapshot::WriteFailure;
 use crate::text::diag::plural;
 
@@ -47,7 +48,7 @@ pub(super) fn finding(question: &Question<'_>) -> Option<Finding> {
             let hint = if *on { "apply manifests/rbac-mirror" } else { BY_HAND };
             return no(Reason::Forbidden, format!("the mirror may not be written; {hint}: {message}"));
         }
-        Some(WriteFailure::Rejected(message)) => return no(Reason::RejectedByAdmission, message.clone()),
+        Some(WriteFailure::Rejected(message)) => return no(rejection(message), message.clone()),
         Some(WriteFailure::Transient(message)) => return no(Reason::Pending, message.clone()),
         None => {}
     }

@@ -597,7 +597,7 @@ fn why_the_last_step_failed_and_what_has_no_room_is_told() {
     let mut snapshot = cluster(&prod("u"));
     let failures = [
         (WriteFailure::Forbidden("no".to_owned()), "False/Forbidden", "apply manifests/rbac-mirror: no"),
-        (WriteFailure::Rejected("no".to_owned()), "False/RejectedByAdmission", "no"),
+        (WriteFailure::Rejected("no".to_owned()), "False/Rejected", "no"),
         (WriteFailure::Transient("no".to_owned()), "False/Pending", "no"),
     ];
     for (failure, expected, message) in failures {

@@ -19,10 +19,10 @@ pub(in crate::plan) const OF_CONFIG: &[Type] =
 /// The conditions of which all other objects have events.
 pub(in crate::plan) const OF_OBJECTS: &[Type] = &[Type::Ready];
 /// What is not as it should be and asks nothing of anybody: it passes, or was chosen.
-const CALM: [Reason; 4] = [Reason::Pending, Reason::LoadPending, Reason::NotYetValid, Reason::ObserveMode];
+const CALM: [Reason; 3] = [Reason::Pending, Reason::LoadPending, Reason::ObserveMode];
 
-/// An event for each finding of the given types that differs from `old` in status or reason. A condition that is new and as it
-/// should be is no news, except for `Ready`.
+/// An event for each finding of the given types that differs from `old` in status or reason. Of `FailOpen` only that it is so is
+/// told here; [`closed`] tells that it is over.
 pub(in crate::plan) fn transitions(
     subject: &Subject,
     old: &[Condition],
@@ -32,6 +32,7 @@ pub(in crate::plan) fn transitions(
     findings
         .iter()
         .filter(|finding| types.contains(&finding.type_))
+        .filter(|finding| finding.type_ != Type::FailOpen || finding.status == Status::True)
         .filter(|finding| {
             let before = old.iter().find(|c| c.type_ == finding.type_.as_str());
             before.is_none_or(|c| c.status != finding.status || c.reason != finding.reason.as_str())
@@ -57,12 +58,13 @@ fn note<'a>(finding: &'a Finding, all: &[Finding]) -> Cow<'a, str> {
     })
 }
 
-/// An event for a negative condition that has gone.
+/// An event for a negative condition that is over.
 pub(in crate::plan) fn closed(subject: &Subject, old: &[Condition], findings: &[Finding]) -> Option<Event> {
     let name = Type::FailOpen.as_str();
     let was = old.iter().any(|c| c.type_ == name && c.status == Status::True);
-    let is = findings.iter().any(|finding| finding.type_ == Type::FailOpen);
-    (was && !is).then(|| event(subject, false, FAIL_OPEN_ENDED, "no root queue admits everyone any more"))
+    let over = |finding: &Finding| finding.type_ == Type::FailOpen && finding.status == Status::False;
+    (was && findings.iter().any(over))
+        .then(|| event(subject, false, FAIL_OPEN_ENDED, "no root queue admits everyone any more"))
 }
 
 /// An event with a note that fits.

@@ -21,33 +21,55 @@ pub(super) struct Target<'a> {
     pub applied: &'a Finding,
     /// `ConfigMap namespace/name` of the output.
     pub output: &'a str,
+    /// Condition `Loaded`.
+    pub loaded: &'a Finding,
 }
 
 impl Target<'_> {
-    /// Condition `Programmed` of an object whose contribution the output holds or not, and which is valid now or lives on in its last
-    /// valid version.
-    fn programmed(&self, holds: bool, valid: bool) -> Finding {
-        let Self { mode, applied, output } = self;
+    /// Condition `Programmed` of an object whose contribution is not in what `YuniKorn` reads.
+    fn not_programmed(&self) -> Finding {
+        let Self { mode, applied, output, .. } = self;
         let no = |reason, message: String| Finding::no(Type::Programmed, reason, message);
         match applied.reason {
-            _ if holds && valid => Finding::yes(Type::Programmed, Reason::Programmed, format!("in {output}")),
-            _ if holds => Finding::yes(
-                Type::Programmed,
-                Reason::LastValidKept,
-                format!("the object is not valid now, so its last valid version stays in {output}"),
-            ),
-            _ if *mode == Mode::Observe => {
-                no(Reason::ObserveMode, "nothing is written in mode Observe".to_string())
-            }
-            Reason::Pending | Reason::Applied | Reason::ShadowedByBinaryData => {
-                no(Reason::Pending, format!("{output} is being written"))
-            }
+            _ if *mode == Mode::Observe => no(Reason::ObserveMode, self.why()),
+            Reason::Pending | Reason::Applied => no(Reason::Pending, format!("{output} is being written")),
+            Reason::ShadowedByBinaryData => no(Reason::ShadowedByBinaryData, self.why()),
             _ => no(
                 Reason::ConfigNotReady,
                 format!("YuniKornConfig `default` is not in order: {}", applied.message),
             ),
         }
     }
+
+    /// Why what is to be written is not there.
+    fn why(&self) -> String {
+        let Self { mode, applied, output, .. } = self;
+        match applied.reason {
+            _ if *mode == Mode::Observe => "nothing is written in mode Observe".to_string(),
+            Reason::Applied => format!("{output} is being written"),
+            _ => applied.message.clone(),
+        }
+    }
+
+    /// Condition `Ready` where all other conditions are as they should be.
+    fn ready(&self) -> Finding {
+        let Self { output, loaded, .. } = self;
+        if loaded.reason == Reason::NotVerified {
+            let message = format!("in {output}; {}", loaded.message);
+            return Finding::yes(Type::Ready, Reason::NotVerified, message);
+        }
+        Finding::yes(Type::Ready, Reason::Ready, "in force")
+    }
+}
+
+/// Condition `Programmed` of an object that is valid now, or lives on in its last valid version, where `source` holds what it
+/// contributes.
+fn programmed(source: &str, valid: bool) -> Finding {
+    if valid {
+        return Finding::yes(Type::Programmed, Reason::Programmed, format!("in {source}"));
+    }
+    let message = format!("the object is not valid now, so its last valid version stays in {source}");
+    Finding::yes(Type::Programmed, Reason::LastValidKept, message)
 }
 
 /// How many names a message lists.

@@ -1,15 +1,18 @@
 //! Conditions and status of a `QueueAcl`.
 
+use std::sync::Arc;
+
 use super::{Target, people, with_warnings};
-use crate::model::acl::Acl;
-use crate::model::config::Config;
+use crate::model::acl::{self, Acl};
+use crate::model::config::{Config, Queue};
+use crate::model::queue::QueuePath;
 use crate::model::right::Right;
 use crate::plan::QueueAclStatus;
 use crate::plan::conditions::{Finding, Reason, Status, Type};
 use crate::plan::effect::moot;
 use crate::plan::environment::{Environment, Source};
-use crate::plan::grants::{Decided, acl_of};
-use crate::plan::resolve::{Contribution, Resolved};
+use crate::plan::grants::{Decided, Grants, acl_of};
+use crate::plan::resolve::{Contribution, Refusal, Resolved};
 use crate::plan::snapshot::QueueAclInForce;
 
 /// What the conditions depend on besides the object.
@@ -18,14 +21,32 @@ pub(in crate::plan) struct Facts<'a> {
     pub target: Target<'a>,
     /// What `YuniKorn` sees.
     pub env: &'a Environment,
+    /// The text in force, as messages name it.
+    pub source: &'a str,
     /// The queues of the text that should be in force.
     pub wanted: Option<&'a Config>,
-    /// The queues of the text in the output ConfigMap.
-    pub written: Option<&'a Config>,
-    /// The queues of the text that the scheduler was last proven to run.
-    pub proven: Option<&'a Config>,
-    /// Condition `Loaded`, if the scheduler is asked.
-    pub loaded: Option<&'a Finding>,
+    /// What the objects grant without the base; it counts where there is no text that should be in force.
+    pub granted: &'a Grants,
+    /// Whether the ACLs were decided by the base, and not by what is live in its stead.
+    pub by_base: bool,
+    /// What the scheduler runs.
+    pub runs: &'a Runs,
+}
+
+/// The text that the scheduler runs.
+#[derive(Debug, Clone)]
+pub(in crate::plan) enum Runs {
+    /// The text in force, or that is all one can say.
+    InForce,
+    /// Another one.
+    Other {
+        /// Its queues.
+        tree: Arc<Config>,
+        /// Whether the scheduler reported it last, or may have taken over another one since.
+        reported: bool,
+    },
+    /// Nobody knows.
+    Unknown,
 }
 
 /// What is found about one object.
@@ -34,7 +55,7 @@ pub(in crate::plan) struct Report {
     pub findings: Vec<Finding>,
     /// The rest of its status.
     pub status: QueueAclStatus,
-    /// Who lost access through it, if anyone did.
+    /// Who lost access through it, if anyone did, and the scheduler runs it.
     pub taken: Option<String>,
 }
 
@@ -45,38 +66,64 @@ pub(in crate::plan) fn report(
     before: Option<&QueueAclInForce>,
     facts: &Facts<'_>,
 ) -> Report {
-    let taken = taken(decided);
-    let mut findings = vec![accepted(object, taken.as_deref())];
-    let mut in_force = if object.judged { None } else { before.cloned() };
-    if !object.judged {
-        let message = "there is no queue tree to write it into";
-        findings.push(Finding::no(Type::Programmed, Reason::ConfigNotReady, message));
-    }
-    if let Some(contribution) = object.contribution() {
-        let programmed = facts
-            .target
-            .programmed(holds(facts.written, contribution, decided, facts), object.outcome.is_ok());
-        in_force = match (&object.outcome, programmed.status) {
-            (Ok(contribution), Status::True) => Some(contribution.in_force()),
-            _ => before.cloned(),
-        };
-        let written = programmed.status == Status::True;
-        findings.push(programmed);
-        findings.push(effective(contribution, facts));
-        if written && let Some(loaded) = unconfirmed(contribution, decided, facts) {
-            // Not a condition of its own: what the scheduler runs stands on the YuniKornConfig. But without it the object is not ready.
-            findings.push(loaded.clone());
+    let taken = if facts.by_base { taken(decided) } else { None };
+    let contribution = object.contribution();
+    let current = contribution.map(Contribution::in_force);
+    let withdrawal = Withdrawal::of(object, current.as_ref(), before, facts);
+    let accepted = accepted(object, taken.as_deref());
+    let programmed = match (&withdrawal, contribution) {
+        _ if !object.judged => unjudged(Type::Programmed),
+        (Some(withdrawal), _) if withdrawal.written => withdrawal.finding(Type::Programmed, &accepted, facts),
+        (_, Some(contribution)) => programmed(object, contribution, decided, before, facts),
+        (_, None) => nothing(Type::Programmed, object, facts),
+    };
+    let effective = match (&withdrawal, contribution) {
+        _ if !object.judged => unjudged(Type::Effective),
+        (_, Some(contribution)) => {
+            let written = facts.env.tree.as_deref();
+            let tree = if programmed.status == Status::True { written } else { facts.wanted.or(written) };
+            effective(contribution, tree, facts)
         }
-    }
-    let ready = Finding::ready(&findings, "in force");
-    findings.retain(|finding| finding.type_ != Type::Loaded);
-    findings.push(ready);
-    let text = |right| object.contribution().map_or_else(String::new, |c| column(c.grant(right)));
+        (Some(withdrawal), None) => {
+            Finding { status: Status::Unknown, ..withdrawal.finding(Type::Effective, &accepted, facts) }
+        }
+        (None, None) => nothing(Type::Effective, object, facts),
+    };
+    let confirmed = contribution.is_none_or(|it| runs(it, decided, facts));
+    let unconfirmed = (programmed.status == Status::True && !confirmed).then_some(facts.target.loaded);
+    let ready = match (&withdrawal, &object.outcome) {
+        (Some(withdrawal), _) => withdrawal.finding(Type::Ready, &accepted, facts),
+        (None, Err(refusal)) if object.judged && is_late(refusal) => {
+            let mut message = format!("{}; nothing of it is in {}", refusal.message, facts.source);
+            if facts.target.loaded.reason == Reason::NotVerified {
+                message = format!("{message}; {}", facts.target.loaded.message);
+            }
+            Finding::yes(Type::Ready, refusal.reason, message)
+        }
+        // What the scheduler runs stands on the YuniKornConfig; but without it the object is not ready.
+        _ => {
+            let chain = [&accepted, &programmed, &effective].into_iter().chain(unconfirmed);
+            Finding::summary(chain, || facts.target.ready())
+        }
+    };
+    let in_force = match (&object.outcome, programmed.status) {
+        _ if withdrawal.is_some() || !object.judged => before.cloned(),
+        (Ok(_), Status::True) => current,
+        _ if contribution.is_none() => None,
+        _ => before.cloned(),
+    };
+    let taken = taken.filter(|_| object.outcome.is_ok() && ready.status == Status::True);
+    let (submit, admin) = columns(contribution.map(|it| (it.submit.as_ref(), it.admin.as_ref())));
     Report {
-        status: QueueAclStatus { submit: text(Right::Submit), admin: text(Right::Admin), in_force },
-        taken: taken.filter(|_| object.outcome.is_ok()),
-        findings,
+        status: QueueAclStatus { submit, admin, in_force },
+        taken,
+        findings: vec![accepted, programmed, effective, ready],
     }
+}
+
+/// What an object grants, as the columns of its status show it: submit and admin.
+pub(in crate::plan) fn columns(granted: Option<(Option<&Acl>, Option<&Acl>)>) -> (String, String) {
+    granted.map_or_else(Default::default, |(submit, admin)| (column(submit), column(admin)))
 }
 
 /// A right as a column shows it.
@@ -88,10 +135,196 @@ fn column(grant: Option<&Acl>) -> String {
     }
 }
 
+/// A condition of an object while there is no queue tree.
+fn unjudged(type_: Type) -> Finding {
+    Finding::unknown(type_, Reason::ConfigNotReady, "there is no queue tree to write it into")
+}
+
+/// Whether an object is valid and outside its time.
+fn is_late(refusal: &Refusal) -> bool {
+    matches!(refusal.reason, Reason::Expired | Reason::NotYetValid)
+}
+
+/// `Programmed` or `Effective` of an object that grants nothing, and nothing of which is left.
+fn nothing(type_: Type, object: &Resolved, facts: &Facts<'_>) -> Finding {
+    let message = format!("nothing of it is in {}", facts.source);
+    match &object.outcome {
+        Err(refusal) if type_ == Type::Programmed && is_late(refusal) => {
+            Finding::yes(type_, Reason::Programmed, message)
+        }
+        Err(refusal) => Finding::no(type_, refusal.reason, message),
+        Ok(_) => Finding::no(type_, Reason::Pending, message),
+    }
+}
+
+/// Condition `Programmed` of an object of which nothing is left that it does not grant.
+fn programmed(
+    object: &Resolved,
+    contribution: &Contribution,
+    decided: &[(Right, &Decided)],
+    before: Option<&QueueAclInForce>,
+    facts: &Facts<'_>,
+) -> Finding {
+    let holds = holds(facts.env.tree.as_deref(), contribution, decided, facts);
+    // Without a text that should be in force only the version that was written before is known to be there as it is.
+    let known = facts.wanted.is_some() || before.is_some_and(|before| is_same(before, contribution));
+    if holds && known {
+        return super::programmed(facts.source, object.outcome.is_ok());
+    }
+    let no = facts.target.not_programmed();
+    if holds && before.is_some() {
+        let message = format!("another version of it is live; {}", no.message);
+        return Finding { message, ..no };
+    }
+    no
+}
+
+/// Whether both grant the same at the same place.
+fn is_same(before: &QueueAclInForce, contribution: &Contribution) -> bool {
+    let QueueAclInForce { expires_at, delegated_by, .. } = before;
+    let now = contribution.in_force();
+    *before == QueueAclInForce { expires_at: *expires_at, delegated_by: delegated_by.clone(), ..now }
+}
+
+/// What an object granted once, does not grant any more, and nobody else grants.
+struct Withdrawal {
+    /// Whether the text in force grants it.
+    written: bool,
+    /// Whether the scheduler runs a text that grants it; `None`: nobody knows.
+    run: Option<bool>,
+    /// Whom it is granted to.
+    left: String,
+}
+
+impl Withdrawal {
+    /// What is left of it somewhere, or may be.
+    fn of(
+        object: &Resolved,
+        current: Option<&QueueAclInForce>,
+        before: Option<&QueueAclInForce>,
+        facts: &Facts<'_>,
+    ) -> Option<Self> {
+        let lapsed = object.lapsed.as_ref().map(Contribution::in_force);
+        let former = before.or(lapsed.as_ref()).filter(|former| Some(*former) != current)?;
+        if !object.judged {
+            return None;
+        }
+        let withdrawn = withdrawn(former, facts);
+        if withdrawn.iter().all(|part| part.acl.is_nobody()) {
+            return None;
+        }
+        let said = |left: &[Option<String>]| left.iter().flatten().cloned().collect::<Vec<_>>().join(" and ");
+        let left = |tree: Option<&Config>| -> Vec<Option<String>> {
+            withdrawn.iter().map(|part| part.left(tree, former)).collect()
+        };
+        let found = |written: bool, run: Option<bool>, left: &[Option<String>]| {
+            Some(Self { written, run, left: said(left) })
+        };
+        let written = left(facts.env.tree.as_deref());
+        if written.iter().any(Option::is_some) {
+            return found(true, Some(true), &written);
+        }
+        let unknown = || {
+            before.and_then(|_| {
+                let all: Vec<_> = withdrawn.iter().map(|part| part.named(&part.acl, former)).collect();
+                found(false, None, &all)
+            })
+        };
+        match facts.runs {
+            Runs::InForce => None,
+            Runs::Other { tree, reported } => {
+                let run = left(Some(tree));
+                let is_run = run.iter().any(Option::is_some);
+                match (is_run, reported) {
+                    (true, _) if facts.target.loaded.status == Status::False => {
+                        found(false, Some(true), &run)
+                    }
+                    (true, _) => found(false, None, &run),
+                    (false, true) => None,
+                    (false, false) => unknown(),
+                }
+            }
+            Runs::Unknown => unknown(),
+        }
+    }
+
+    fn finding(&self, type_: Type, accepted: &Finding, facts: &Facts<'_>) -> Finding {
+        let first = match (accepted.status, accepted.reason) {
+            (Status::True, Reason::Accepted) => "it grants less than before",
+            _ => &accepted.message,
+        };
+        let Self { written, run, left } = self;
+        let loaded = &facts.target.loaded.message;
+        let message = match run {
+            _ if *written => {
+                let why = facts.target.why();
+                format!("{first}; still in {}: {left}, because {why}", facts.source)
+            }
+            Some(_) => format!("{first}; the scheduler still runs a text that grants it: {left}; {loaded}"),
+            None => format!(
+                "{first}; it is not known whether the scheduler still runs a text that grants it: {left}; {loaded}"
+            ),
+        };
+        let status = if run.is_some() { Status::False } else { Status::Unknown };
+        Finding { status, ..Finding::no(type_, Reason::WithdrawalPending, message) }
+    }
+}
+
+/// One right of what is withdrawn.
+struct Part {
+    right: Right,
+    /// Whom it is withdrawn from.
+    acl: Acl,
+    /// Whom the objects and the base grant it, on the queue or above.
+    granted: Acl,
+}
+
+impl Part {
+    /// Whom a text still grants it, in words.
+    fn left(&self, tree: Option<&Config>, former: &QueueAclInForce) -> Option<String> {
+        let queue = queue_of(tree, &former.partition, &QueuePath::parse(&former.queue).ok()?)?;
+        self.named(&acl_of(queue, self.right).lost(&self.granted).common(&self.acl), former)
+    }
+
+    fn named(&self, acl: &Acl, former: &QueueAclInForce) -> Option<String> {
+        let right = self.right.field();
+        (!acl.is_nobody()).then(|| format!("{right} to {} on queue `{}`", people(acl), former.queue))
+    }
+}
+
+/// What a former version of an object granted, and neither the base nor any object grants now, right by right.
+fn withdrawn(former: &QueueAclInForce, facts: &Facts<'_>) -> Vec<Part> {
+    let Ok(queue) = QueuePath::parse(&former.queue) else { return Vec::new() };
+    let rights = [(Right::Submit, &former.submit), (Right::Admin, &former.admin)];
+    let set =
+        rights.into_iter().filter_map(|(right, text)| Some((right, acl::parse(text.as_deref()?).ok()?)));
+    set.map(|(right, acl)| {
+        let granted = granted(&former.partition, &queue, right, facts);
+        Part { right, acl: acl.lost(&granted), granted }
+    })
+    .collect()
+}
+
+/// Whom a right is granted to on a queue or above it, by the text that should be in force, or else by the objects alone.
+fn granted(partition: &str, queue: &QueuePath, right: Right, facts: &Facts<'_>) -> Acl {
+    let own = |path: &QueuePath| match facts.wanted {
+        Some(_) => queue_of(facts.wanted, partition, path).map(|queue| acl_of(queue, right)),
+        None => facts.granted.get(partition, path, right).map(|decided| decided.acl.clone()),
+    };
+    queue.lineage().filter_map(|path| own(&path)).fold(Acl::nobody(), |all, own| all.union(&own))
+}
+
+fn queue_of<'t>(tree: Option<&'t Config>, partition: &str, queue: &QueuePath) -> Option<&'t Queue> {
+    tree?.partition(partition)?.queue(queue)
+}
+
 fn accepted(object: &Resolved, taken: Option<&str>) -> Finding {
     let contribution = match &object.outcome {
         Err(refusal) if refusal.reason == Reason::ConfigNotReady => {
             return Finding::unknown(Type::Accepted, refusal.reason, refusal.message.clone());
+        }
+        Err(refusal) if is_late(refusal) => {
+            return Finding::yes(Type::Accepted, refusal.reason, refusal.message.clone());
         }
         Err(refusal) => return Finding::no(Type::Accepted, refusal.reason, refusal.message.clone()),
         Ok(contribution) => contribution,
@@ -134,10 +367,7 @@ fn holds(
     decided: &[(Right, &Decided)],
     facts: &Facts<'_>,
 ) -> bool {
-    let queue = tree
-        .and_then(|tree| tree.partition(&contribution.partition))
-        .and_then(|p| p.queue(&contribution.queue));
-    let Some(queue) = queue else { return false };
+    let Some(queue) = queue_of(tree, &contribution.partition, &contribution.queue) else { return false };
     decided.iter().all(|(right, decided)| {
         let there = acl_of(queue, *right);
         match (facts.wanted, contribution.grant(*right)) {
@@ -148,24 +378,31 @@ fn holds(
     })
 }
 
-/// Condition `Loaded`, if what the object grants was not yet seen to run.
-fn unconfirmed<'a>(
-    contribution: &Contribution,
-    decided: &[(Right, &Decided)],
-    facts: &Facts<'a>,
-) -> Option<&'a Finding> {
-    let loaded = facts.loaded.filter(|finding| finding.status != Status::True)?;
-    (!holds(facts.proven, contribution, decided, facts)).then_some(loaded)
+/// Whether the scheduler is known to run what the object grants.
+fn runs(contribution: &Contribution, decided: &[(Right, &Decided)], facts: &Facts<'_>) -> bool {
+    match facts.runs {
+        Runs::InForce => true,
+        Runs::Unknown => false,
+        Runs::Other { tree, .. } => {
+            holds(Some(tree), contribution, decided, facts) && !is_moot(tree, contribution)
+        }
+    }
 }
 
-fn effective(contribution: &Contribution, facts: &Facts<'_>) -> Finding {
+/// Whether none of the contribution's rights changes anything in `tree`.
+fn is_moot(tree: &Config, contribution: &Contribution) -> bool {
+    let mut set = Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some());
+    set.all(|right| moot(tree, contribution, right).is_some())
+}
+
+fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &Facts<'_>) -> Finding {
     if facts.env.source == Source::BuiltIn
         && facts.env.tree.as_ref().is_some_and(|tree| crate::plan::effect::open_root(tree).is_some())
     {
         let message = "YuniKorn runs its built-in default now, which lets everyone submit to every queue";
         return Finding::no(Type::Effective, Reason::DefaultConfigActive, message);
     }
-    let Some(tree) = facts.wanted.or(facts.written) else {
+    let Some(tree) = tree else {
         return Finding::unknown(
             Type::Effective,
             Reason::ConfigNotReady,

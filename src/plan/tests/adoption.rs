@@ -35,7 +35,7 @@ fn other_keys_stay() {
     snapshot.output = Some(map(YUNIKORN_CONFIGS, &[("log.level", "DEBUG")]));
     let settled = settled(&snapshot);
     assert_eq!(settled.snapshot.output.as_deref().unwrap().data["log.level"], "DEBUG");
-    assert_eq!(config_condition(&settled.plan, "Ready"), "True/Ready");
+    assert_eq!(config_condition(&settled.plan, "Ready"), "True/NotVerified");
     assert!(settled.written && settled.applied() && !settled.only_observes());
     assert!(!super::settled(&settled.snapshot).written, "there is nothing left to write");
 }
@@ -89,7 +89,7 @@ fn import_makes_the_live_text_the_base_and_loses_nothing() {
     assert_eq!(settled.snapshot.defaults.as_deref(), Some(made), "YuniKorn reads it too");
     assert_eq!(submit_of(&settled.snapshot, "root.old"), "ann");
     assert!(text(&settled.snapshot).contains("# ours since 2021\n"));
-    assert_eq!(config_condition(&settled.plan, "Ready"), "True/Ready");
+    assert_eq!(config_condition(&settled.plan, "Ready"), "True/NotVerified");
     assert_at_rest(&settled);
 }
 
@@ -103,7 +103,7 @@ fn import_also_makes_a_base_of_another_name() {
     assert_eq!(settled.snapshot.base.as_deref().unwrap().data[KEY], BASE);
     assert_eq!(settled.snapshot.base.as_deref().unwrap().name, "yunikorn-queues");
     assert_eq!(settled.snapshot.defaults, snapshot.defaults, "YuniKorn does not read it");
-    assert_eq!(config_condition(&settled.plan, "Ready"), "True/Ready");
+    assert_eq!(config_condition(&settled.plan, "Ready"), "True/NotVerified");
     assert_at_rest(&settled);
 }
 
@@ -149,7 +149,7 @@ fn force_copies_first_and_keeps_live_queues() {
     assert!(backup.data[KEY].starts_with("# theirs\n"));
     assert_eq!(backup.data.len(), 1, "only what is replaced");
     let settled = settled(&snapshot);
-    assert_eq!(config_condition(&settled.plan, "Ready"), "True/Ready");
+    assert_eq!(config_condition(&settled.plan, "Ready"), "True/NotVerified");
     assert_at_rest(&settled);
 }
 
@@ -214,7 +214,7 @@ fn binary_data_that_hides_the_key_is_told() {
     output.binary.insert("queues.yaml.gz".into(), packed);
     let hidden = settled(&snapshot);
     assert_eq!(config_condition(&hidden.plan, "Applied"), "False/ShadowedByBinaryData");
-    assert_eq!(config_condition(&hidden.plan, "FailOpen"), "-");
+    assert_eq!(config_condition(&hidden.plan, "FailOpen"), "False/Closed");
     assert!(config_message(&hidden.plan, "Applied").contains("`queues.yaml.gz`"));
 }
 
@@ -273,7 +273,11 @@ fn a_revocation_is_no_repair() {
 fn a_write_that_fails_is_told_and_tried_again() {
     let reasons = [
         (WriteFailure::Forbidden("no".into()), "False/Forbidden"),
-        (WriteFailure::Rejected("no".into()), "False/RejectedByAdmission"),
+        (
+            WriteFailure::Rejected("admission webhook \"x\" denied the request: no".into()),
+            "False/RejectedByAdmission",
+        ),
+        (WriteFailure::Rejected("no".into()), "False/Rejected"),
         (WriteFailure::Transient("no".into()), "False/Pending"),
     ];
     for (failure, expected) in reasons {
@@ -306,7 +310,8 @@ fn an_open_text_says_how_to_close_it_and_an_empty_one_is_not_missing() {
         assert_eq!(config_condition(plan, "FailOpen"), "True/RootAllowsEveryone");
     }
     let what = "everyone may submit to every queue of partition `default`:";
-    let how = "the root queue's ACL is `*`; close it in the base, or with a QueueAcl for `root`";
+    let how = "the root queue's ACL is `*`; close it in the base, or with a QueueAcl for `root`; \
+               if it is meant, set spec.acceptOpenRoot";
     assert_eq!(config_message(&open, "FailOpen"), format!("{what} {how}"));
     let why = "key `queues.yaml` is empty, so YuniKorn runs its built-in default";
     assert_eq!(config_message(&empty, "FailOpen"), format!("{what} {why}"));

@@ -48,7 +48,7 @@ fn a_base_that_yunikorn_would_not_activate_changes_nothing() {
         assert_eq!(text(&settled.snapshot), text(&before), "{base}");
         assert_eq!(config_condition(&settled.plan, "BaseResolved"), "False/BaseInvalid", "{base}");
         assert_eq!(config_condition(&settled.plan, "Applied"), "False/ConfigNotReady");
-        assert_eq!(acl_condition(&settled.plan, "a", "Ready"), "True/Ready", "its grant is live");
+        assert_eq!(acl_condition(&settled.plan, "a", "Ready"), "True/NotVerified", "its grant is live");
         assert_at_rest(&settled);
     }
 }
@@ -108,8 +108,8 @@ fn without_any_base_the_built_in_default_stands_in_and_can_be_closed() {
     snapshot.queue_acls = vec![submit("root", "root", " platform")];
     let closed = settled(&snapshot);
     assert_eq!(submit_of(&closed.snapshot, "root"), " platform");
-    assert_eq!(config_condition(&closed.plan, "FailOpen"), "-");
-    assert_eq!(acl_condition(&closed.plan, "root", "Ready"), "True/Ready");
+    assert_eq!(config_condition(&closed.plan, "FailOpen"), "False/Closed");
+    assert_eq!(acl_condition(&closed.plan, "root", "Ready"), "True/NotVerified");
     assert_at_rest(&closed);
 }
 

@@ -132,12 +132,16 @@ fn a_root_is_open_until_the_scheduler_runs_the_text_that_closes_it() {
 
     let mut elsewhere = told(running(), Ok("OTHER".into()));
     elsewhere.observed.pending_since = Some(now());
-    assert_eq!(config_condition(&plan(&elsewhere), "FailOpen"), "-", "it was not open before");
+    assert_eq!(
+        config_condition(&plan(&elsewhere), "FailOpen"),
+        "Unknown/LoadPending",
+        "it was not open before"
+    );
 
     let snapshot = closed();
     let sum = config::checksum(text(&snapshot));
     let done = plan(&told(snapshot, Ok(sum)));
-    assert_eq!(config_condition(&done, "FailOpen"), "-");
+    assert_eq!(config_condition(&done, "FailOpen"), "False/Closed");
     assert!(ended(&done));
 }
 

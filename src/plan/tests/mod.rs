@@ -13,6 +13,7 @@ mod objects;
 mod policies;
 mod promise;
 mod properties;
+mod truth;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ fn grants_of_a_queue_join_and_take_the_place_of_the_bases_own() {
     assert_eq!(settled.plan.queue_acls["a"].rest.submit, "ann ops", "what it grants by itself");
     assert_eq!(settled.plan.queue_acls["b"].rest.submit, "bob");
     for name in ["a", "b"] {
-        assert_eq!(acl_condition(&settled.plan, name, "Ready"), "True/Ready");
+        assert_eq!(acl_condition(&settled.plan, name, "Ready"), "True/NotVerified");
         let message = acl_message(&settled.plan, name, "Accepted");
         assert!(message.contains("takes it from user sue and group dev"), "{message}");
     }
@@ -86,9 +86,9 @@ fn windows_open_and_close_with_the_clock() {
     assert_eq!(
         seen,
         [
-            ("sue dev".to_string(), "False/NotYetValid".to_string(), Some(start)),
-            ("ann".to_string(), "True/Ready".to_string(), Some(end)),
-            ("sue dev".to_string(), "False/Expired".to_string(), None),
+            ("sue dev".to_string(), "True/NotYetValid".to_string(), Some(start)),
+            ("ann".to_string(), "True/NotVerified".to_string(), Some(end)),
+            ("sue dev".to_string(), "True/Expired".to_string(), None),
         ]
     );
 }
@@ -152,7 +152,7 @@ fn an_invalid_object_that_never_was_in_force_grants_nothing() {
     snapshot.queue_acls = vec![submit("a", "root.prod", "ann  dev")];
     let settled = settled(&snapshot);
     assert_eq!(submit_of(&settled.snapshot, "root.prod"), "sue dev");
-    assert_eq!(acl_condition(&settled.plan, "a", "Programmed"), "-");
+    assert_eq!(acl_condition(&settled.plan, "a", "Programmed"), "False/Invalid");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn a_grant_that_is_put_off_ends_until_then() {
     let start: Timestamp = "2026-06-01T13:00:00Z".parse().unwrap();
     spec_of(&mut later.queue_acls[0]).not_before = Some(start);
     let waiting = settled(&later);
-    assert_eq!(acl_condition(&waiting.plan, "a", "Accepted"), "False/NotYetValid");
+    assert_eq!(acl_condition(&waiting.plan, "a", "Accepted"), "True/NotYetValid");
     assert_eq!(submit_of(&waiting.snapshot, "root.prod"), "sue dev");
     assert_at_rest(&waiting);
 }
@@ -213,13 +213,13 @@ fn an_acl_that_cannot_be_written_where_it_belongs_is_in_nobody_elses_way() {
         submit("explicit", "root.d", "dan"),
     ];
     let settled = settled(&snapshot);
-    assert_eq!(config_condition(&settled.plan, "Ready"), "True/Ready");
+    assert_eq!(config_condition(&settled.plan, "Ready"), "True/NotVerified");
     for (name, why) in [("anchored", "carries an anchor"), ("explicit", "? ")] {
         assert_eq!(acl_condition(&settled.plan, name, "Accepted"), "False/Invalid");
         assert!(acl_message(&settled.plan, name, "Accepted").contains(why), "{name}");
     }
     for name in ["alias", "plain"] {
-        assert_eq!(acl_condition(&settled.plan, name, "Ready"), "True/Ready");
+        assert_eq!(acl_condition(&settled.plan, name, "Ready"), "True/NotVerified");
     }
     let acls = ["a", "b", "c", "d"].map(|queue| submit_of(&settled.snapshot, &format!("root.{queue}")));
     assert_eq!(acls, ["sue", "bob", "cid", ""]);
@@ -286,17 +286,17 @@ fn an_ancestor_that_allows_everyone_makes_a_grant_moot() {
     let open = settled(&snapshot);
     assert_eq!(acl_condition(&open.plan, "moot", "Effective"), "False/AncestorAllowsEveryone");
     assert_eq!(acl_condition(&open.plan, "moot", "Ready"), "False/AncestorAllowsEveryone");
-    assert_eq!(acl_condition(&open.plan, "both", "Ready"), "True/Ready");
+    assert_eq!(acl_condition(&open.plan, "both", "Ready"), "True/NotVerified");
     assert!(acl_message(&open.plan, "both", "Effective").contains("submit changes nothing"));
     assert_eq!(config_condition(&open.plan, "FailOpen"), "True/RootAllowsEveryone");
-    assert_eq!(config_condition(&open.plan, "Ready"), "True/Ready");
+    assert_eq!(config_condition(&open.plan, "Ready"), "False/RootAllowsEveryone");
 
     let mut closing = open.snapshot.clone();
     closing.queue_acls.push(submit("root", "root", " platform"));
     let closed = settled(&closing);
     assert_eq!(submit_of(&closed.snapshot, "root"), " platform");
-    assert_eq!(config_condition(&closed.plan, "FailOpen"), "-");
-    assert_eq!(acl_condition(&closed.plan, "moot", "Ready"), "True/Ready");
+    assert_eq!(config_condition(&closed.plan, "FailOpen"), "False/Closed");
+    assert_eq!(acl_condition(&closed.plan, "moot", "Ready"), "True/NotVerified");
     assert_at_rest(&closed);
     let first = plan(&Snapshot { output: closed.snapshot.output.clone(), ..closing });
     assert!(
@@ -313,7 +313,7 @@ fn an_asterisk_among_names_is_no_wildcard() {
     snapshot.queue_acls = vec![submit("a", "root.prod.etl", "ann")];
     let settled = settled(&snapshot);
     assert_eq!(acl_condition(&settled.plan, "a", "Effective"), "True/Effective");
-    assert_eq!(config_condition(&settled.plan, "FailOpen"), "-");
+    assert_eq!(config_condition(&settled.plan, "FailOpen"), "False/Closed");
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn a_wildcard_beside_a_name_on_the_same_queue_makes_the_name_moot_but_not_itself
         submit("ann", "root.test", "ann"),
     ];
     let settled = settled(&snapshot);
-    assert_eq!(acl_condition(&settled.plan, "all", "Ready"), "True/Ready");
+    assert_eq!(acl_condition(&settled.plan, "all", "Ready"), "True/NotVerified");
     assert_eq!(acl_condition(&settled.plan, "ann", "Ready"), "False/AncestorAllowsEveryone");
 }
 
@@ -340,7 +340,10 @@ fn events_tell_transitions_and_who_lost_access() {
     snapshot.output = settled(&snapshot).snapshot.output;
     let events: Vec<_> = plan(&snapshot).events;
     let reasons: Vec<_> = events.iter().map(|event| (event.reason.as_str(), event.warning)).collect();
-    assert!(reasons.contains(&("Ready", false)) && reasons.contains(&("AccessRemoved", true)), "{reasons:?}");
+    assert!(
+        reasons.contains(&("NotVerified", false)) && reasons.contains(&("AccessRemoved", true)),
+        "{reasons:?}"
+    );
 }
 
 #[test]
@@ -372,7 +375,7 @@ fn a_last_valid_version_is_not_kept_where_it_could_not_be_written() {
         assert_eq!(acl_condition(&settled.plan, "a", "Accepted"), format!("False/{reason}"));
         let message = acl_message(&settled.plan, "a", "Accepted");
         assert!(message.contains(why), "{message}");
-        assert_eq!(acl_condition(&settled.plan, "a", "Programmed"), "-", "{queue}");
+        assert_eq!(acl_condition(&settled.plan, "a", "Programmed"), format!("False/{reason}"), "{queue}");
         assert_eq!(submit_of(&settled.snapshot, queue), "", "{queue}");
         assert_at_rest(&settled);
     }

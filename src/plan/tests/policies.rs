@@ -47,7 +47,7 @@ fn set_fields_become_keys_and_others_are_left_alone() {
     assert_eq!(value(&settled.snapshot, BYPASS_AUTH), Some("true"));
     assert_eq!(value(&settled.snapshot, EXTERNAL_USERS), Some("^a$,^b$"));
     assert_eq!(value(&settled.snapshot, TRUST_CONTROLLERS), Some("false"));
-    assert_eq!(condition(&settled.plan, "p", "Ready"), "True/Ready");
+    assert_eq!(condition(&settled.plan, "p", "Ready"), "True/NotVerified");
     assert_eq!(said(&settled.plan, "p"), format!("sets {BYPASS_AUTH}, {EXTERNAL_USERS}"));
     assert_at_rest(&settled);
 }
@@ -77,7 +77,7 @@ fn the_oldest_decides_then_the_first_by_name() {
     let settled = settled(&snapshot);
     assert_eq!(value(&settled.snapshot, BYPASS_AUTH), Some("true"));
     let ready: Vec<_> = ["a", "b", "c"].map(|name| condition(&settled.plan, name, "Ready")).into();
-    assert_eq!(ready, ["False/Conflicted", "True/Ready", "False/Conflicted"]);
+    assert_eq!(ready, ["False/Conflicted", "True/NotVerified", "False/Conflicted"]);
     let message = &find(&settled.plan.policies["a"].conditions, "Accepted").unwrap().message;
     assert!(message.contains("`b`"), "{message}");
 }
@@ -140,7 +140,7 @@ fn the_policy_that_decides_says_what_is_done_about_submissions() {
     let alone = AdmissionPolicySpec { submission: Some(Mode::Warn), ..AdmissionPolicySpec::default() };
     snapshot.policies = vec![policy("p", 1, alone)];
     let settled = settled(&snapshot);
-    assert_eq!(condition(&settled.plan, "p", "Ready"), "True/Ready");
+    assert_eq!(condition(&settled.plan, "p", "Ready"), "True/NotVerified");
     assert_eq!(submission(&settled.snapshot), Mode::Warn);
     assert_eq!(said(&settled.plan, "p"), "sets no key of YuniKorn's, so every key stays as it is");
     assert_at_rest(&settled);
@@ -167,7 +167,7 @@ fn the_policy_that_decides_says_what_is_done_about_user_info() {
     let alone = AdmissionPolicySpec { user_info: Some(enforce.clone()), ..AdmissionPolicySpec::default() };
     snapshot.policies = vec![policy("p", 1, alone)];
     let settled = settled(&snapshot);
-    assert_eq!(condition(&settled.plan, "p", "Ready"), "True/Ready");
+    assert_eq!(condition(&settled.plan, "p", "Ready"), "True/NotVerified");
     assert_eq!(user_info(&settled.snapshot), enforce);
     assert_at_rest(&settled);
 }

@@ -140,6 +140,47 @@ proptest! {
         }
     }
 
+    /// Nothing is written, so that whatever the objects gave up is still granted.
+    #[test]
+    fn no_object_is_ready_while_the_text_grants_what_it_gave_up(
+        snapshot in random_cluster(),
+        specs in prop::collection::vec(object(), 6),
+        forgotten in any::<bool>(),
+    ) {
+        let mut later = settled(&snapshot).snapshot;
+        let written = tree(&later);
+        for (entry, new) in later.queue_acls.iter_mut().zip(specs) {
+            let entry = Arc::make_mut(entry);
+            let old = entry.spec.as_ref().unwrap();
+            // Another spec, or the same one outside its time.
+            entry.spec = Ok(if forgotten { QueueAclSpec { not_before: None, expires_at: Some(now()), ..old.clone() } } else { new });
+        }
+        let desired = settled(&later).snapshot;
+        let desired = tree(&desired);
+        let granted = |at: &str, right: Right| {
+            let path = QueuePath::parse(at).unwrap();
+            path.lineage().fold(Acl::nobody(), |all, path| all.union(&acl_at(&desired, path.as_str(), right)))
+        };
+        spec(&mut later).mode = Mode::Observe;
+        let before = later.clone();
+        if forgotten {
+            later.queue_acls.iter_mut().for_each(|entry| Arc::make_mut(entry).in_force = None);
+        }
+        let plan = plan(&later);
+        for entry in &before.queue_acls {
+            let Some(memory) = &entry.in_force else { continue };
+            if !acl_condition(&plan, &entry.meta.name, "Ready").starts_with("True") {
+                continue;
+            }
+            for (right, text) in [(Right::Submit, &memory.submit), (Right::Admin, &memory.admin)] {
+                let once = text.as_deref().map_or_else(Acl::nobody, |text| acl::parse(text).unwrap());
+                let left = acl_at(&written, &memory.queue, right).common(&once);
+                let granted = granted(&memory.queue, right);
+                prop_assert!(granted.contains(&left), "{} {right:?}: {left:?} beyond {granted:?}", entry.meta.name);
+            }
+        }
+    }
+
     #[test]
     fn what_is_accepted_is_in_the_text(snapshot in random_cluster()) {
         let settled = settled(&snapshot);
