@@ -28,6 +28,9 @@ impl Asking {
     }
 
     /// The checksum of what the scheduler runs.
+    ///
+    /// # Errors
+    /// When there is no such answer.
     #[tracing::instrument(name = "ask_scheduler", skip_all)]
     pub async fn checksum(&self, url: &str) -> Result<String, String> {
         let answer = self.counted("config", self.scheduler.checksum(url)).await;
@@ -35,6 +38,9 @@ impl Asking {
     }
 
     /// The same, asked until it is `expected`, or there is no answer, or it takes too long.
+    ///
+    /// # Errors
+    /// When the last request got no such answer.
     pub async fn until_loaded(&self, url: &str, expected: &str) -> Result<String, String> {
         let begin = Instant::now();
         let (mut wait, longest) = WAITS;

@@ -28,6 +28,7 @@ pub fn precise() -> Timestamp {
         LazyLock::new(|| (Timestamp::now(), Instant::from_std(std::time::Instant::now())));
     let (time, instant) = *START;
     let now = Instant::now();
-    let span = |span| SignedDuration::try_from(span).unwrap();
-    time + span(now.saturating_duration_since(instant)) - span(instant.saturating_duration_since(now))
+    let millis = |span: std::time::Duration| i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+    let passed = millis(now.saturating_duration_since(instant));
+    time + SignedDuration::from_millis(passed.saturating_sub(millis(instant.saturating_duration_since(now))))
 }

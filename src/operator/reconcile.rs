@@ -36,7 +36,7 @@ use kube::runtime::{applier, watcher};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::{Instant, sleep};
 
-pub use planning::Functions;
+pub use planning::{Functions, Step};
 
 use super::asking::Asking;
 use super::clock;
@@ -164,7 +164,6 @@ pub async fn run(reconciler: Reconciler, stop: impl Future<Output = ()>) {
 }
 
 /// Says when to try again after a failed run.
-#[expect(clippy::needless_pass_by_value, reason = "what `applier` hands over")]
 fn error_policy(_: Arc<Installation>, error: &PlanFailed, _: Arc<Mutex<Reconciler>>) -> Action {
     requeue(error.due)
 }

@@ -600,7 +600,7 @@ impl State {
     }
 
     fn act(&mut self, now: Timestamp, snapshot: Snapshot, plan: Plan) -> Vec<Action> {
-        self.plan_at = self.wish(now, &plan);
+        self.plan_at = wish(now, &plan);
         if self.role == Role::Leader {
             let actions = self.write(now, &snapshot, &plan);
             let actions = actions.or_else(|| self.store_base(now, &plan));
@@ -623,12 +623,6 @@ impl State {
         }
         self.doing = Doing::Reporting;
         vec![publish, Action::Report(snapshot, plan)]
-    }
-
-    /// When the plan wishes to be made again.
-    fn wish(&self, now: Timestamp, plan: &Plan) -> Timestamp {
-        let wish = plan.wake_at.map(|at| at.max(after(now, SHORTEST)));
-        wish.unwrap_or(Timestamp::MAX).min(after(now, RESYNC))
     }
 
     /// When the next plan is due: after the shortest backoff where something failed, and not later than the plan wishes.
@@ -832,6 +826,12 @@ impl Backoffs {
         self.statuses.pass(now);
         self.base.pass(now);
     }
+}
+
+/// When the plan wishes to be made again.
+fn wish(now: Timestamp, plan: &Plan) -> Timestamp {
+    let wish = plan.wake_at.map(|at| at.max(after(now, SHORTEST)));
+    wish.unwrap_or(Timestamp::MAX).min(after(now, RESYNC))
 }
 
 fn spec(snapshot: &Snapshot) -> Option<&ConfigSpec> {

@@ -128,6 +128,7 @@ pub struct NewConfigMap {
 
 /// A change of the output ConfigMap; keys that are not named stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
 pub struct Write {
     /// Name of the ConfigMap.
     pub name: String,

@@ -6,6 +6,8 @@
 use std::mem;
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::{NoPlan, Reconciler};
 use crate::operator::clock;
 use crate::plan::machine::{Action, Event, State, step};
@@ -13,11 +15,14 @@ use crate::plan::snapshot::Snapshot;
 use crate::plan::{Plan, Readings};
 use crate::server::knowledge::Knowledge;
 
+/// The type of [`step`].
+pub type Step = fn(State, Timestamp, Event, &mut Readings) -> (State, Vec<Action>);
+
 /// The functions that compute. Tests put one with an internal error in their place.
 #[derive(Debug, Clone, Copy)]
 pub struct Functions {
     /// The machine.
-    pub step: fn(State, jiff::Timestamp, Event, &mut Readings) -> (State, Vec<Action>),
+    pub step: Step,
     /// Makes what the endpoints answer by, with what the plan has read, and what they have answered by so far.
     pub know: fn(Arc<Snapshot>, &Plan, &mut Readings, Option<&Knowledge>) -> Knowledge,
 }

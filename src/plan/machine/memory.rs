@@ -52,14 +52,13 @@ impl Memory {
     }
 
     fn forget_writes(&mut self) {
-        let Observed { read_back, pending_since, loaded_text, live_queues, watch_failure, .. } =
-            std::mem::take(&mut self.observed);
+        let before = std::mem::take(&mut self.observed);
         self.observed = Observed {
-            read_back,
-            pending_since,
-            loaded_text,
-            live_queues,
-            watch_failure,
+            read_back: before.read_back,
+            pending_since: before.pending_since,
+            loaded_text: before.loaded_text,
+            live_queues: before.live_queues,
+            watch_failure: before.watch_failure,
             ..Observed::default()
         };
         self.unsure = false;
@@ -243,7 +242,7 @@ fn remember(times: &mut Vec<Timestamp>, now: Timestamp) {
 /// The queue tree that a write sets, and its key.
 pub(super) fn tree(write: &Write) -> Option<(&String, &String)> {
     let mut set = write.data.iter().filter_map(|(key, value)| Some((key, value.as_ref()?)));
-    set.find(|(key, _)| key.ends_with(".yaml"))
+    set.find(|(key, _)| key.strip_suffix(".yaml").is_some())
 }
 
 /// The managers that own what is written beside us.
