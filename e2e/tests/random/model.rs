@@ -101,6 +101,8 @@ pub(super) struct Model {
     states: Vec<State>,
     /// The oldest state that may still explain an entry; 0 where it is not here.
     oldest: BTreeMap<Entry, usize>,
+    /// Revisions after which only states from a number on explain anything: they were written.
+    floors: Vec<(u64, usize)>,
     /// What the operator wrote last.
     last: Access,
     others: BTreeMap<String, String>,
@@ -130,6 +132,7 @@ impl Model {
             base: Base::Open,
             states: Vec::new(),
             oldest: BTreeMap::new(),
+            floors: Vec::new(),
             last: Access::default(),
             others: BTreeMap::new(),
             taken_by: BTreeMap::new(),
@@ -277,10 +280,19 @@ impl Model {
         Access(self.taken_by.iter().filter(|(_, by)| *by == name).map(|(entry, _)| entry.clone()).collect())
     }
 
+    /// The last state was seen in the output, and in what all objects say, at this revision.
+    pub(super) fn written(&mut self, revision: u64) {
+        let last = self.states.len().saturating_sub(1);
+        if self.floors.last().is_none_or(|(_, index)| *index < last) {
+            self.floors.push((revision, last));
+        }
+    }
+
     /// Everything is as the last state says: earlier ones explain nothing any more.
     pub(super) fn rested(&mut self) {
         self.states.drain(..self.states.len().saturating_sub(1));
         self.oldest.clear();
+        self.floors.clear();
         for object in self.objects.values_mut().filter(|object| !object.typo) {
             let last = object.specs.len().saturating_sub(1);
             object.specs.drain(..last);
@@ -311,10 +323,10 @@ impl Model {
         let access = Access::of_text(text)?;
         let found = access.0.iter().find(|entry| !self.explained(entry, version.revision));
         if let Some(entry) = found {
-            let oldest = self.oldest.get(entry).copied().unwrap_or_default();
+            let oldest = self.oldest(entry, version.revision);
             bail!(
                 "revision {} of the output, written by the operator, gives {entry}. No state from number {oldest} on \
-                 does; it was removed from the output at that state, or never granted. The operator's last text \
+                 does; it was removed from the output at that state, or that state was in the output before. The operator's last text \
                  gave: {}\nThe states: {}\nThe text:\n{text}",
                 version.revision,
                 self.last,
@@ -342,8 +354,14 @@ impl Model {
                 && self.first(entry, revision, |state| state.kept.gives(entry)).is_some()
     }
 
+    /// The oldest state that may explain the entry in a version of this revision.
+    fn oldest(&self, entry: &Entry, revision: u64) -> usize {
+        let floor = self.floors.iter().rev().find(|(at, _)| *at < revision).map_or(0, |(_, index)| *index);
+        self.oldest.get(entry).copied().unwrap_or_default().max(floor)
+    }
+
     fn first(&self, entry: &Entry, revision: u64, holds: impl Fn(&State) -> bool) -> Option<usize> {
-        let oldest = self.oldest.get(entry).copied().unwrap_or_default();
+        let oldest = self.oldest(entry, revision);
         let known = self.states.iter().enumerate().skip(oldest).take_while(|(_, it)| it.since <= revision);
         known.into_iter().find(|(_, state)| holds(state)).map(|(index, _)| index)
     }
@@ -416,6 +434,7 @@ mod tests {
         model.set_base(Base::Closed, 2, 0.0);
         model.put("a", Spec::at(&draft(&["sue", "bob"]), 0.0), 1, 3, 0.0);
         model.explain(&version(4, "bob,sue"))?;
+        model.written(4);
         model.put("a", Spec::at(&draft(&["sue"]), 0.0), 2, 5, 0.0);
         model.explain(&version(6, "bob,sue"))?;
         model.explain(&version(7, "sue"))?;
@@ -436,6 +455,7 @@ mod tests {
         root.queue = "root".to_owned();
         model.put("root", Spec::at(&root, 0.0), 1, 2, 0.0);
         model.prove("root");
+        model.written(2);
         model.put("a", Spec::at(&draft(&["bob"]), 0.0), 1, 3, 0.0);
         model.mistype("root", 2, 4, 0.0);
         assert_eq!(model.kept(0.0).to_string(), "root:Submit:@ops root.prod:Submit:bob");

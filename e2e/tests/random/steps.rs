@@ -84,10 +84,13 @@ fn spec(draft: &Draft, spec: &Spec) -> Result<Value> {
         } else if draft.raw || subjects.is_empty() {
             let groups = groups.join(",");
             json!({"acl": format!("{}{}{groups}", users.join(","), if groups.is_empty() { "" } else { " " })})
-        } else if groups.is_empty() {
-            json!({"users": users})
         } else {
-            json!({"users": users, "groups": groups})
+            let lists = [("users", users), ("groups", groups)];
+            lists
+                .into_iter()
+                .filter(|(_, names)| !names.is_empty())
+                .map(|(key, it)| (key, json!(it)))
+                .collect()
         }
     };
     let mut object =
@@ -175,8 +178,7 @@ impl<'bed> World<'bed> {
                 let params = PatchParams::apply("kustomize-controller").force();
                 return Ok(Some(api.patch(name, &params, &Patch::Apply(&object)).await?));
             }
-            let answer =
-                self.bed.kubectl_with_input(&["apply", "-o", "json", "-f", "-"], &text);
+            let answer = self.bed.kubectl_with_input(&["apply", "-o", "json", "-f", "-"], &text);
             Ok(Some(serde_json::from_str(&answer.await?)?))
         })
         .await?;

@@ -152,6 +152,12 @@ impl<'a> Watch<'a> {
         let excess = beyond(&written);
         if excess.0.is_empty() {
             shared.clean_at = begin;
+            if shared.model.required(end).without(&written).0.is_empty()
+                && look.objects.len() == shared.model.objects.len()
+                && look.objects.iter().all(is_current)
+            {
+                shared.model.written(look.revision);
+            }
         }
         let late = note(&mut self.written, &excess, end, shared.writes_from);
         if let Some((entry, since)) = late {
@@ -233,6 +239,12 @@ impl<'a> Watch<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether the status is about the object's present spec.
+fn is_current(object: &DynamicObject) -> bool {
+    let observed = condition(object, "Ready").and_then(|it| it.get("observedGeneration"));
+    object.metadata.generation.is_some() && observed.and_then(Value::as_i64) == object.metadata.generation
 }
 
 /// What the `ConfigMaps` say without `binaryData`: the output, else the base, else YuniKorn's built-in default.
