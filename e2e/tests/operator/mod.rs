@@ -6,6 +6,7 @@ mod events;
 mod failures;
 mod gitops;
 mod mirror;
+mod promise;
 mod quickstart;
 mod reasons;
 mod refusing;
