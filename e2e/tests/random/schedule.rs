@@ -207,10 +207,16 @@ impl Maker {
     }
 
     fn begin(&mut self) {
-        let submit = Some(["@platform".to_owned()].into());
-        let queue = ROOT.to_owned();
-        let draft = Draft { queue, submit, admin: None, extend: false, raw: false, begins: None, ends: None };
-        self.put(ROOT.to_owned(), draft);
+        // Root is closed by an object, or by the base.
+        if self.rng.bool() {
+            let submit = Some(["@platform".to_owned()].into());
+            let (queue, admin, begins, ends) = (ROOT.to_owned(), None, None, None);
+            let draft = Draft { queue, submit, admin, extend: false, raw: false, begins, ends };
+            self.put(ROOT.to_owned(), draft);
+        } else {
+            self.base = Base::Closed;
+            self.steps.push(Step::SetBase(Base::Closed));
+        }
         for number in 0..6 {
             let draft = self.draft(false);
             self.put(format!("a{number}"), draft);
@@ -242,6 +248,15 @@ impl Maker {
             *left = left.saturating_sub(1);
             *left == 0
         };
+        // Without the API server nothing else can be mended.
+        let api = self.active.get_mut(&Fault::Api).map(over);
+        if api == Some(false) {
+            return;
+        }
+        if api == Some(true) {
+            self.active.remove(&Fault::Api);
+            self.steps.push(Step::End(Fault::Api));
+        }
         let ends: Vec<Fault> =
             self.active.iter_mut().filter_map(|(fault, left)| over(left).then_some(*fault)).collect();
         let starts: Vec<usize> =
@@ -334,7 +349,7 @@ impl Maker {
                 self.steps.push(Step::Policy(users));
             }
             93..95 => self.steps.push(Step::NoPolicy),
-            95..100 if !self.active.keys().any(|fault| fault.lasts()) => {
+            95..100 if self.drafts.contains_key(ROOT) && !self.active.keys().any(|fault| fault.lasts()) => {
                 self.base = if self.base == Base::Open { Base::Closed } else { Base::Open };
                 self.base_proven = false;
                 self.steps.push(Step::SetBase(self.base));

@@ -74,6 +74,26 @@ fn broken(base: Base) -> String {
     text(base).replace("- name: adhoc\n", "- name: adhoc\n                submitacl: 'a  b'\n")
 }
 
+/// The text with one user, and nobody else, in an ACL.
+fn with_mallory(text: &str) -> String {
+    let (mut new, mut inside) = (String::new(), false);
+    for line in text.lines() {
+        let name = line.trim().starts_with("- name:");
+        inside = if name { line.trim() == "- name: dev" } else { inside };
+        if inside && line.trim().starts_with("submitacl") {
+            continue;
+        }
+        new.extend([line, "\n"]);
+        if inside && name {
+            new.push_str(&format!(
+                "{}submitacl: mallory\n",
+                " ".repeat(line.find('-').unwrap_or_default() + 2)
+            ));
+        }
+    }
+    new
+}
+
 fn spec(draft: &Draft, spec: &Spec) -> Result<Value> {
     let right = |subjects: &BTreeSet<String>| {
         let groups: Vec<&str> = subjects.iter().filter_map(|name| name.strip_prefix('@')).collect();
@@ -150,7 +170,7 @@ impl<'bed> World<'bed> {
                 tokio::time::sleep(Duration::from_millis(*time)).await;
                 Ok(())
             }
-            Step::Kill(index) => self.kill(*index),
+            Step::Kill(index) => self.kill(*index).await,
             Step::Start(index) => self.start_operator(*index),
             Step::Edit(edit) => self.edit(*edit).await,
             Step::DeleteOutput => self.delete_map(CONFIGS).await,
@@ -255,11 +275,18 @@ impl<'bed> World<'bed> {
         let alive = alive.any(|(_, operator)| operator.process().is_ok_and(|process| process.running()));
         let from = now() + allowance;
         let mut shared = self.common.lock();
-        let before = shared.writes_from.unwrap_or_default();
-        shared.writes_from = (api && alive).then_some(from.max(before));
-        shared.tells_from = if api && alive { shared.tells_from.max(from) } else { f64::INFINITY };
-        if api && alive && shared.tells_from.is_infinite() {
-            shared.tells_from = from;
+        if !(api && alive) {
+            (shared.writes_from, shared.tells_from) = (None, f64::INFINITY);
+            return;
+        }
+        let before = shared.writes_from;
+        match before {
+            None => (shared.writes_from, shared.tells_from) = (Some(from), from),
+            Some(before) if allowance > 0.0 => {
+                shared.writes_from = Some(before.max(from));
+                shared.tells_from = shared.tells_from.max(from);
+            }
+            Some(_) => {}
         }
     }
 
@@ -268,10 +295,14 @@ impl<'bed> World<'bed> {
         shared.tells_from = shared.tells_from.max(now() + NOTICE);
     }
 
-    fn kill(&self, index: usize) -> Result<()> {
+    async fn kill(&self, index: usize) -> Result<()> {
         let operator = self.operators.get(index).context("no such operator")?;
+        let api = !self.state().active.contains(&Fault::Api);
+        let leader = if api { self.bed.leader().await? } else { None };
         operator.process()?.kill()?;
-        self.writers_changed(TAKEOVER);
+        // Where another leads, nobody has to take over.
+        let led = leader.as_deref().is_none_or(|leader| operator.name().is_ok_and(|name| name == leader));
+        self.writers_changed(if led { TAKEOVER } else { 0.0 });
         Ok(())
     }
 
@@ -282,8 +313,9 @@ impl<'bed> World<'bed> {
                 self.state().frozen = None;
             }
             process.start()?;
+            let nobody = self.common.lock().writes_from.is_none();
+            self.writers_changed(if nobody { TAKEOVER } else { 0.0 });
         }
-        self.writers_changed(TAKEOVER);
         Ok(())
     }
 
@@ -312,21 +344,7 @@ impl<'bed> World<'bed> {
         let new = match edit {
             Edit::Open => text(Base::Open),
             Edit::Header => old.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default(),
-            Edit::Grant => {
-                let lines: Vec<&str> = old.lines().collect();
-                let dev =
-                    lines.iter().position(|line| line.trim() == "- name: dev").context("no queue dev")?;
-                let own = |line: &&str| !line.trim().starts_with("submitacl");
-                let (before, after) = lines.split_at(dev + 1);
-                let after = after
-                    .iter()
-                    .take(1)
-                    .copied()
-                    .filter(|line| own(&line))
-                    .chain(after.iter().skip(1).copied());
-                let all = before.iter().copied().chain(["            submitacl: mallory"]).chain(after);
-                all.flat_map(|line| [line, "\n"]).collect()
-            }
+            Edit::Grant => with_mallory(&old),
         };
         self.merge(CONFIGS, &json!({"data": {KEY: new}})).await
     }
