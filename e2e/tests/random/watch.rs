@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DynamicObject, ListParams};
 use queuewarden_e2e::yunikorn::{CONFIGS, DEFAULTS, NAMESPACE, Rest};
@@ -203,10 +203,10 @@ impl<'a> Watch<'a> {
         }
         let word = |field: &str| ready.get(field).and_then(Value::as_str).unwrap_or_default();
         let in_force = word("status") == "True" && word("reason") == "Ready";
-        let inside = known.valid().is_some_and(|spec| {
+        let runs = known.valid().is_some_and(|spec| {
             spec.has_begun(begin) && !spec.has_ended(end) && spec.own().without(running).0.is_empty()
         });
-        if in_force && inside {
+        if in_force && runs {
             shared.model.prove(name);
         }
         if begin < shared.tells_from {
@@ -220,20 +220,24 @@ impl<'a> Watch<'a> {
                 word("message")
             )
         };
-        let taken: Vec<Entry> =
-            shared.model.taken_by(name).0.into_iter().filter(|it| running.has(it)).collect();
-        if (in_force || word("reason") == "Expired")
-            && let Some(entry) = taken.first()
+        // At the moment of its end a status is about the time before; that it does not stay is seen in what the scheduler gives.
+        let inside = known.valid().is_some_and(|spec| spec.has_begun(begin) && !spec.has_ended(end));
+        let ended = word("reason") == "Expired" && known.valid().is_some_and(|spec| spec.has_ended(begin));
+        let taken = shared.model.taken_by(name);
+        if ((in_force && inside) || ended)
+            && let Some(entry) = taken.0.iter().find(|entry| running.has(entry))
         {
             bail!("{}. It took {entry} away, which the scheduler still gives: {running}", tells());
         }
         match known.valid() {
             None if word("status") == "True" => bail!("{}. Its spec is mistyped", tells()),
-            Some(spec) if in_force && spec.has_begun(begin) && !spec.has_ended(end) => {
+            Some(spec) if in_force && inside => {
                 let missing = spec.own().without(running);
-                if !missing.0.is_empty() {
-                    bail!("{}. The scheduler does not give {missing}: {running}", tells());
-                }
+                ensure!(
+                    missing.0.is_empty(),
+                    "{}. The scheduler does not give {missing}: {running}",
+                    tells()
+                );
             }
             _ => {}
         }
