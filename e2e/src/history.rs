@@ -23,6 +23,14 @@ pub struct Version {
     pub data: BTreeMap<String, String>,
 }
 
+impl Version {
+    /// The queue trees in it, by key: `queues.yaml`, and those of other policy groups.
+    pub fn trees(&self) -> impl Iterator<Item = (&str, &str)> {
+        let all = self.data.iter().map(|(key, text)| (key.as_str(), text.as_str()));
+        all.filter(|(key, _)| key.strip_suffix(".yaml").is_some())
+    }
+}
+
 /// The revision of the API server's store.
 ///
 /// # Errors

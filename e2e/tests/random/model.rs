@@ -171,8 +171,8 @@ impl Model {
     ) -> Access {
         let mut access = Access::default();
         for entry in self.base().0 {
-            let closed = self.objects.values().any(|object| closes(object, &entry.queue, entry.right, now));
-            if !closed {
+            let mut objects = self.objects.values();
+            if !objects.any(|object| closes(object, &entry.queue, entry.right, now)) {
                 access.add(&entry.queue, entry.right, [entry.subject]);
             }
         }
@@ -305,8 +305,8 @@ impl Model {
         if self.foreign.contains(&version.revision) {
             return Ok(());
         }
-        for (key, text) in version.data.iter().filter(|(key, _)| key.ends_with(".yaml") && *key != KEY) {
-            if self.others.insert(key.clone(), text.clone()).as_ref() != Some(text) {
+        for (key, text) in version.trees().filter(|(key, _)| *key != KEY) {
+            if self.others.insert(key.to_owned(), text.to_owned()).is_none_or(|before| before != text) {
                 let access = Access::of_text(text)?;
                 let explained = |entry: &&Entry| self.states.iter().any(|state| state.kept.gives(entry));
                 if let Some(entry) = access.0.iter().find(|entry| !explained(entry)) {

@@ -41,6 +41,8 @@ pub(super) enum Fault {
     Shadow,
     /// Edits and deletions are not limited to three.
     Often,
+    /// An object is mistyped right after it was narrowed.
+    Slip,
     /// `binaryData` hides the output behind another tree.
     Packed,
     /// The base is not valid.
@@ -54,7 +56,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    const ALL: [(Self, &'static str); 13] = [
+    const ALL: [(Self, &'static str); 14] = [
         (Self::Kill, "kill"),
         (Self::Freeze, "freeze"),
         (Self::Api, "api"),
@@ -63,6 +65,7 @@ impl Fault {
         (Self::Delete, "delete"),
         (Self::Shadow, "shadow"),
         (Self::Often, "often"),
+        (Self::Slip, "slip"),
         (Self::Packed, "packed"),
         (Self::Base, "base"),
         (Self::Gone, "gone"),
@@ -79,7 +82,7 @@ impl Fault {
                 .filter(|(fault, own)| match name {
                     "all" => true,
                     "ordinary" => *fault < Self::Often,
-                    "lasting" => *fault > Self::Often,
+                    "lasting" => fault.lasts() && *fault != Self::Shadow,
                     _ => name == *own,
                 })
                 .map(|(fault, _)| fault)
@@ -97,7 +100,7 @@ impl Fault {
 
     /// Whether it is about a `ConfigMap` and goes on until it is mended.
     fn lasts(self) -> bool {
-        self == Self::Shadow || self > Self::Often
+        self == Self::Shadow || self > Self::Slip
     }
 }
 
@@ -389,6 +392,19 @@ impl Maker {
         self.put(name.to_owned(), draft);
     }
 
+    /// Narrows an object and mistypes it at once.
+    fn slip(&mut self) {
+        let Some(name) = self.existing(false) else { return };
+        let Some(mut draft) = self.drafts.get(&name).cloned().filter(|draft| draft.ends.is_none()) else {
+            return;
+        };
+        let Some(subjects) = draft.submit.as_mut().filter(|subjects| subjects.len() > 1) else { return };
+        subjects.pop_last();
+        self.put(name.clone(), draft);
+        self.steps.push(Step::Pass(self.rng.u64(0..400)));
+        self.steps.push(Step::Typo(name));
+    }
+
     fn fault(&mut self) {
         let faults: Vec<Fault> = self.faults.iter().copied().filter(|fault| *fault != Fault::Often).collect();
         let Some(fault) = self.rng.choice(faults) else { return self.pass() };
@@ -417,6 +433,7 @@ impl Maker {
                 self.steps.push(Step::DeleteOutput);
                 return;
             }
+            Fault::Slip => return self.slip(),
             Fault::Edit | Fault::Delete | Fault::Often => return self.pass(),
             Fault::Scheduler if lasting => return self.pass(),
             _ if fault.lasts() && (lasting || scheduler || !self.base_proven) => return self.pass(),

@@ -11,6 +11,7 @@ use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use queuewarden_e2e::bed::BASE;
 use queuewarden_e2e::history::{revision, versions};
+use queuewarden_e2e::process::Process;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::yunikorn::{CONFIGS, DEFAULTS, NAMESPACE};
 use queuewarden_e2e::{Bed, Kind, Operator, eventually, operator};
@@ -85,10 +86,7 @@ fn with_mallory(text: &str) -> String {
         }
         new.extend([line, "\n"]);
         if inside && name {
-            new.push_str(&format!(
-                "{}submitacl: mallory\n",
-                " ".repeat(line.find('-').unwrap_or_default() + 2)
-            ));
+            new.extend([&*" ".repeat(line.find('-').unwrap_or_default() + 2), "submitacl: mallory\n"]);
         }
     }
     new
@@ -272,7 +270,7 @@ impl<'bed> World<'bed> {
             (!state.active.contains(&Fault::Api), state.frozen)
         };
         let mut alive = self.operators.iter().enumerate().filter(|(index, _)| Some(*index) != frozen);
-        let alive = alive.any(|(_, operator)| operator.process().is_ok_and(|process| process.running()));
+        let alive = alive.any(|(_, operator)| operator.process().is_ok_and(Process::running));
         let from = now() + allowance;
         let mut shared = self.common.lock();
         if !(api && alive) {
@@ -386,7 +384,9 @@ impl<'bed> World<'bed> {
                 self.delete_map(DEFAULTS).await
             }
             Fault::Group => self.merge(CONFIGS, &json!({"data": {"service.policyGroup": "group-a"}})).await,
-            Fault::Kill | Fault::Edit | Fault::Delete | Fault::Often => bail!("it has a step of its own"),
+            Fault::Kill | Fault::Edit | Fault::Delete | Fault::Often | Fault::Slip => {
+                bail!("it has a step of its own")
+            }
         }
     }
 
@@ -395,7 +395,7 @@ impl<'bed> World<'bed> {
         let leader = self.bed.leader().await?;
         let leads = |operator: &Operator<'_>| {
             operator.name().is_ok_and(|name| leader.as_deref() == Some(name))
-                && operator.process().is_ok_and(|process| process.running())
+                && operator.process().is_ok_and(Process::running)
         };
         if let Some(index) = self.operators.iter().position(leads)
             && let Some(operator) = self.operators.get(index)
@@ -439,7 +439,9 @@ impl<'bed> World<'bed> {
             Fault::Group => {
                 self.merge(CONFIGS, &json!({"data": {"service.policyGroup": null}})).await?;
             }
-            Fault::Kill | Fault::Edit | Fault::Delete | Fault::Often => bail!("it has a step of its own"),
+            Fault::Kill | Fault::Edit | Fault::Delete | Fault::Often | Fault::Slip => {
+                bail!("it has a step of its own")
+            }
         }
         self.disturbed();
         Ok(())

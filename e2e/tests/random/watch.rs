@@ -179,70 +179,64 @@ impl<'a> Watch<'a> {
             );
         }
         for object in &look.objects {
-            self.status(shared, object, running, begin, end)?;
+            status(shared, object, running, (begin, end))?;
         }
         Ok(())
     }
+}
 
-    /// What a status says is so.
-    fn status(
-        &self,
-        shared: &mut Shared,
-        object: &DynamicObject,
-        running: &Access,
-        begin: f64,
-        end: f64,
-    ) -> Result<()> {
-        let name = object.metadata.name.as_deref().unwrap_or_default();
-        let Some(known) = shared.model.objects.get(name).cloned() else { return Ok(()) };
-        let generation = object.metadata.generation;
-        let Some(ready) = condition(object, "Ready") else { return Ok(()) };
-        let observed = ready.get("observedGeneration").and_then(Value::as_i64);
-        if generation != Some(known.generation) || observed != generation {
-            return Ok(());
-        }
-        let word = |field: &str| ready.get(field).and_then(Value::as_str).unwrap_or_default();
-        let in_force = word("status") == "True" && word("reason") == "Ready";
-        let runs = known.valid().is_some_and(|spec| {
-            spec.has_begun(begin) && !spec.has_ended(end) && spec.own().without(running).0.is_empty()
-        });
-        if in_force && runs {
-            shared.model.prove(name);
-        }
-        if begin < shared.tells_from {
-            return Ok(());
-        }
-        let tells = || {
-            format!(
-                "QueueAcl {name} says Ready={} {}: {} (generation {generation:?})",
-                word("status"),
-                word("reason"),
-                word("message")
-            )
-        };
-        // At the moment of its end a status is about the time before; that it does not stay is seen in what the scheduler gives.
-        let inside = known.valid().is_some_and(|spec| spec.has_begun(begin) && !spec.has_ended(end));
-        let ended = word("reason") == "Expired" && known.valid().is_some_and(|spec| spec.has_ended(begin));
-        let taken = shared.model.taken_by(name);
-        if ((in_force && inside) || ended)
-            && let Some(entry) = taken.0.iter().find(|entry| running.has(entry))
-        {
-            bail!("{}. It took {entry} away, which the scheduler still gives: {running}", tells());
-        }
-        match known.valid() {
-            None if word("status") == "True" => bail!("{}. Its spec is mistyped", tells()),
-            Some(spec) if in_force && inside => {
-                let missing = spec.own().without(running);
-                ensure!(
-                    missing.0.is_empty(),
-                    "{}. The scheduler does not give {missing}: {running}",
-                    tells()
-                );
-            }
-            _ => {}
-        }
-        Ok(())
+/// What a status says is so.
+fn status(
+    shared: &mut Shared,
+    object: &DynamicObject,
+    running: &Access,
+    (begin, end): (f64, f64),
+) -> Result<()> {
+    let name = object.metadata.name.as_deref().unwrap_or_default();
+    let Some(known) = shared.model.objects.get(name).cloned() else { return Ok(()) };
+    let generation = object.metadata.generation;
+    let Some(ready) = condition(object, "Ready") else { return Ok(()) };
+    let observed = ready.get("observedGeneration").and_then(Value::as_i64);
+    if generation != Some(known.generation) || observed != generation {
+        return Ok(());
     }
+    let word = |field: &str| ready.get(field).and_then(Value::as_str).unwrap_or_default();
+    let in_force = word("status") == "True" && word("reason") == "Ready";
+    let runs = known.valid().is_some_and(|spec| {
+        spec.has_begun(begin) && !spec.has_ended(end) && spec.own().without(running).0.is_empty()
+    });
+    if in_force && runs {
+        shared.model.prove(name);
+    }
+    if begin < shared.tells_from {
+        return Ok(());
+    }
+    let tells = || {
+        format!(
+            "QueueAcl {name} says Ready={} {}: {} (generation {generation:?})",
+            word("status"),
+            word("reason"),
+            word("message")
+        )
+    };
+    // At the moment of its end a status is about the time before; that it does not stay is seen in what the scheduler gives.
+    let inside = known.valid().is_some_and(|spec| spec.has_begun(begin) && !spec.has_ended(end));
+    let ended = word("reason") == "Expired" && known.valid().is_some_and(|spec| spec.has_ended(begin));
+    let taken = shared.model.taken_by(name);
+    if ((in_force && inside) || ended)
+        && let Some(entry) = taken.0.iter().find(|entry| running.has(entry))
+    {
+        bail!("{}. It took {entry} away, which the scheduler still gives: {running}", tells());
+    }
+    match known.valid() {
+        None if word("status") == "True" => bail!("{}. Its spec is mistyped", tells()),
+        Some(spec) if in_force && inside => {
+            let missing = spec.own().without(running);
+            ensure!(missing.0.is_empty(), "{}. The scheduler does not give {missing}: {running}", tells());
+        }
+        _ => {}
+    }
+    Ok(())
 }
 
 /// Whether the status is about the object's present spec.
