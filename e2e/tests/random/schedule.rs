@@ -394,15 +394,25 @@ impl Maker {
 
     /// Narrows an object and mistypes it at once.
     fn slip(&mut self) {
-        let Some(name) = self.existing(false) else { return };
-        let Some(mut draft) = self.drafts.get(&name).cloned().filter(|draft| draft.ends.is_none()) else {
-            return;
-        };
-        let Some(subjects) = draft.submit.as_mut().filter(|subjects| subjects.len() > 1) else { return };
-        subjects.pop_last();
+        let narrow =
+            |draft: &Draft| draft.ends.is_none() && draft.submit.as_ref().is_some_and(|it| it.len() > 1);
+        let names: Vec<String> =
+            self.drafts.iter().filter(|(_, draft)| narrow(draft)).map(|(name, _)| name.clone()).collect();
+        let Some(name) = self.rng.choice(names) else { return };
+        let Some(mut draft) = self.drafts.get(&name).cloned() else { return };
+        draft.submit.as_mut().and_then(BTreeSet::pop_last);
+        // Without the scheduler the status waits for it, and the text does not.
+        let alone = self.active.is_empty() && self.rng.bool();
+        if alone {
+            self.steps.push(Step::Begin(Fault::Scheduler));
+        }
         self.put(name.clone(), draft);
-        self.steps.push(Step::Pass(self.rng.u64(0..400)));
+        self.steps.push(Step::Pass(self.rng.u64(0..600)));
         self.steps.push(Step::Typo(name));
+        if alone {
+            self.steps.push(Step::Pass(self.rng.u64(0..5000)));
+            self.steps.push(Step::End(Fault::Scheduler));
+        }
     }
 
     fn fault(&mut self) {
