@@ -43,6 +43,8 @@ pub(super) enum Fault {
     Often,
     /// An object is mistyped right after it was narrowed.
     Slip,
+    /// The scheduler is stopped and answers nothing.
+    Slow,
     /// `binaryData` hides the output behind another tree.
     Packed,
     /// The base is not valid.
@@ -56,7 +58,7 @@ pub(super) enum Fault {
 }
 
 impl Fault {
-    const ALL: [(Self, &'static str); 14] = [
+    const ALL: [(Self, &'static str); 15] = [
         (Self::Kill, "kill"),
         (Self::Freeze, "freeze"),
         (Self::Api, "api"),
@@ -66,6 +68,7 @@ impl Fault {
         (Self::Shadow, "shadow"),
         (Self::Often, "often"),
         (Self::Slip, "slip"),
+        (Self::Slow, "slow"),
         (Self::Packed, "packed"),
         (Self::Base, "base"),
         (Self::Gone, "gone"),
@@ -100,7 +103,7 @@ impl Fault {
 
     /// Whether it is about a `ConfigMap` and goes on until it is mended.
     fn lasts(self) -> bool {
-        self == Self::Shadow || self > Self::Slip
+        self == Self::Shadow || self > Self::Slow
     }
 }
 
@@ -401,25 +404,25 @@ impl Maker {
         let Some(name) = self.rng.choice(names) else { return };
         let Some(mut draft) = self.drafts.get(&name).cloned() else { return };
         draft.submit.as_mut().and_then(BTreeSet::pop_last);
-        // Without the scheduler the status waits for it, and the text does not.
+        // The status waits for the scheduler, and the text does not.
         let alone = self.active.is_empty() && self.rng.bool();
         if alone {
-            self.steps.push(Step::Begin(Fault::Scheduler));
+            self.steps.push(Step::Begin(Fault::Slow));
         }
         self.put(name.clone(), draft);
         self.steps.push(Step::Pass(self.rng.u64(0..600)));
         self.steps.push(Step::Typo(name));
         if alone {
             self.steps.push(Step::Pass(self.rng.u64(0..5000)));
-            self.steps.push(Step::End(Fault::Scheduler));
+            self.steps.push(Step::End(Fault::Slow));
         }
     }
 
     fn fault(&mut self) {
         let faults: Vec<Fault> = self.faults.iter().copied().filter(|fault| *fault != Fault::Often).collect();
         let Some(fault) = self.rng.choice(faults) else { return self.pass() };
-        let (api, scheduler) =
-            (self.active.contains_key(&Fault::Api), self.active.contains_key(&Fault::Scheduler));
+        let has = |fault| self.active.contains_key(&fault);
+        let (api, scheduler) = (has(Fault::Api), has(Fault::Scheduler) || has(Fault::Slow));
         let lasting = self.active.keys().any(|active| active.lasts());
         let edits = self.edits < 3 || self.faults.contains(&Fault::Often);
         let length = if fault.lasts() { self.rng.u32(3..14) } else { self.rng.u32(1..8) };
@@ -445,7 +448,7 @@ impl Maker {
             }
             Fault::Slip => return self.slip(),
             Fault::Edit | Fault::Delete | Fault::Often => return self.pass(),
-            Fault::Scheduler if lasting => return self.pass(),
+            Fault::Scheduler | Fault::Slow if lasting || scheduler => return self.pass(),
             _ if fault.lasts() && (lasting || scheduler || !self.base_proven) => return self.pass(),
             Fault::Both if !edits => return self.pass(),
             Fault::Both => self.edits += 1,

@@ -368,6 +368,10 @@ impl<'bed> World<'bed> {
                 self.common.lock().runs_from = None;
                 self.bed.scheduler()?.kill()
             }
+            Fault::Slow => {
+                self.common.lock().runs_from = None;
+                self.bed.scheduler()?.pause()
+            }
             Fault::Shadow | Fault::Packed => {
                 self.common.lock().runs_from = None;
                 let packed = gzip(&text(Base::Open).replace("pat ops", "mallory"))?;
@@ -428,6 +432,10 @@ impl<'bed> World<'bed> {
             }
             Fault::Scheduler => {
                 self.bed.start_scheduler().await?;
+                self.runs();
+            }
+            Fault::Slow => {
+                self.bed.scheduler()?.resume()?;
                 self.runs();
             }
             Fault::Shadow | Fault::Packed => {

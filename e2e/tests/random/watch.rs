@@ -23,6 +23,8 @@ const BOUND: f64 = 5.0;
 const PERIOD: Duration = Duration::from_millis(120);
 /// An answer that takes longer is none.
 const ANSWER: Duration = Duration::from_secs(4);
+/// The same for the scheduler.
+const SCHEDULER: Duration = Duration::from_secs(1);
 
 /// What the steps and the watch share.
 #[derive(Debug)]
@@ -127,9 +129,9 @@ impl<'a> Watch<'a> {
         let before = self.objects.list(&ListParams::default()).await?;
         let output = self.maps.get_opt(CONFIGS).await?;
         let defaults = self.maps.get_opt(DEFAULTS).await?;
-        let running = match self.rest.config_json().await {
-            Ok(config) => Some(Access::of_config(&config)?),
-            Err(_) => None,
+        let running = match timeout(SCHEDULER, self.rest.config_json()).await {
+            Ok(Ok(config)) => Some(Access::of_config(&config)?),
+            Ok(Err(_)) | Err(_) => None,
         };
         let after = self.objects.list(&ListParams::default()).await?;
         let same = |object: &DynamicObject| {
