@@ -36,7 +36,7 @@ const SECONDS: &str = "QUEUEWARDEN_E2E_RANDOM";
 /// Seeds that are tried each time, and one that nobody chose.
 const FIXED: [u64; 2] = [1, 2];
 /// Steps of a schedule.
-const SHORT: usize = 45;
+const SHORT: usize = 36;
 const LONG: usize = 120;
 
 #[tokio::test]
