@@ -1,4 +1,5 @@
-//! Status that stays true, and access that ends, while something stays broken: one test for each sequence that once broke the promise.
+//! Status that stays true, and access that ends, while something stays broken: one test for each sequence that once
+//! broke the promise.
 
 use std::time::{Duration, Instant};
 
@@ -36,7 +37,8 @@ async fn merge(bed: &Bed, change: &Value) -> Result<()> {
     Ok(())
 }
 
-/// The reason of condition `Ready`, if it is true and about the object's present generation; `Expired` also where it is not true.
+/// The text of condition `Ready`, if it is true and about the object's present generation; that of `Expired` also
+/// where it is not true.
 async fn claims(bed: &Bed, kind: Kind, name: &str) -> Result<Option<String>> {
     let Some(object) = bed.objects(kind)?.get_opt(name).await? else { return Ok(None) };
     let conditions = bed.conditions(kind, name).await?;
@@ -46,7 +48,7 @@ async fn claims(bed: &Bed, kind: Kind, name: &str) -> Result<Option<String>> {
     Ok(ready.map(|it| format!("Ready={} {}: {}", it.status, it.reason, it.message)))
 }
 
-/// Whether the configuration that the scheduler runs names somebody.
+/// Returns true if the configuration that the scheduler runs names somebody.
 async fn runs(bed: &Bed, user: &str) -> Result<bool> {
     Ok(bed.yunikorn()?.config_json().await?.to_string().contains(user))
 }
@@ -248,7 +250,7 @@ async fn an_admission_policy_behind_packed_data_of_somebody_else_is_not_ready() 
     .await
 }
 
-/// Whether everyone may submit to root by what the scheduler runs.
+/// Returns true if everyone may submit to root by what the scheduler runs.
 async fn open(bed: &Bed) -> Result<bool> {
     let config = bed.yunikorn()?.config_json().await?;
     let acl = config.pointer("/Partitions/0/Queues/0/SubmitACL").and_then(Value::as_str);
@@ -303,7 +305,7 @@ async fn closed_queues_come_back_when_both_config_maps_are_deleted() -> Result<(
     .await
 }
 
-/// How often the output is edited.
+/// Edits of the output.
 const EDITS: usize = 8;
 
 #[tokio::test]

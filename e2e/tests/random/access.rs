@@ -1,4 +1,5 @@
-//! Reads who may do what from a queue tree: the YAML of a `ConfigMap`, or what the scheduler answers to `GET /ws/v1/config`.
+//! Reads who may do what from a queue tree: the YAML of a `ConfigMap`, or the scheduler's answer to
+//! `GET /ws/v1/config`.
 //! Shares no code with queuewarden.
 
 use std::collections::BTreeSet;
@@ -88,24 +89,24 @@ impl Access {
         }
     }
 
-    /// Whether this queue's own ACL has the subject, or lets everyone in.
+    /// Returns true if this queue's own ACL has the subject, or lets everyone in.
     pub(super) fn has(&self, entry: &Entry) -> bool {
         let everyone = Entry { subject: EVERYONE.to_owned(), ..entry.clone() };
         self.0.contains(entry) || self.0.contains(&everyone)
     }
 
-    /// Whether the queue, or one above it, gives the subject the same right.
+    /// Returns true if the queue, or one above it, gives the subject the same right.
     pub(super) fn gives(&self, entry: &Entry) -> bool {
         above(&entry.queue).any(|queue| self.has(&Entry { queue: queue.to_owned(), ..entry.clone() }))
     }
 
-    /// Whether a user may submit by this tree: administrators may, too.
+    /// Returns true if a user may submit by this tree: administrators may, too.
     pub(super) fn admits(&self, user: &str, queue: &str) -> bool {
         let entry = |right| Entry { queue: queue.to_owned(), right, subject: user.to_owned() };
         [Right::Submit, Right::Admin].into_iter().any(|right| self.gives(&entry(right)))
     }
 
-    /// Whether an ACL of the queue, or of one above it, lets everyone in.
+    /// Returns true if an ACL of the queue, or of one above it, lets everyone in.
     pub(super) fn open_at(&self, queue: &str) -> bool {
         self.0.iter().any(|it| it.subject == EVERYONE && above(queue).any(|queue| queue == it.queue))
     }
@@ -153,7 +154,8 @@ fn list(queue: &Value) -> impl Iterator<Item = &Value> {
 
 #[test]
 fn a_tree_is_read_alike_from_yaml_and_from_the_scheduler() -> Result<()> {
-    let yaml = "partitions: [{name: default, queues: [{name: root, submitacl: '*', queues: [{name: A, adminacl: 'sue,bob devs'}]}]}]";
+    let yaml = "partitions: [{name: default, queues: [{name: root, submitacl: '*',\
+                queues: [{name: A, adminacl: 'sue,bob devs'}]}]}]";
     let json = serde_json::json!({"Partitions": [{"Name": "default", "Queues": [{"Name": "root", "SubmitACL": "* x",
         "Queues": [{"Name": "a", "AdminACL": "bob,sue devs"}]}]}]});
     let access = Access::of_text(yaml)?;

@@ -1,13 +1,14 @@
 //! Random changes and faults on a real cluster, compared with a model that shares no code with queuewarden.
 //!
 //! * [`schedule`]: the steps, made from a seed.
-//! * [`model`]: which access the objects give at each moment; [`access`]: which access a text, or the scheduler, gives.
+//! * [`model`]: which access the objects give at each moment.
+//! * [`access`]: which access a text, or the scheduler, gives.
 //! * [`steps`]: does a step to the cluster and to the model.
 //! * [`watch`]: compares them all the time.
 //!
-//! A disagreement prints the seed, the steps so far and both sides. `QUEUEWARDEN_E2E_SEED` makes the same schedule again;
-//! `QUEUEWARDEN_E2E_SCHEDULE` names a file with the printed steps, of which some may be taken out. `just random SECONDS` goes on with seed
-//! after seed.
+//! A disagreement prints the seed, the steps so far and both sides. `QUEUEWARDEN_E2E_SEED` makes the same schedule
+//! again; `QUEUEWARDEN_E2E_SCHEDULE` names a file with the printed steps, of which some may be taken out.
+//! `just random SECONDS` goes on with seed after seed.
 
 mod access;
 mod model;
@@ -31,7 +32,7 @@ const SEED: &str = "QUEUEWARDEN_E2E_SEED";
 const SCHEDULE: &str = "QUEUEWARDEN_E2E_SCHEDULE";
 /// Which faults there are: see [`Fault::read`].
 const FAULTS: &str = "QUEUEWARDEN_E2E_FAULTS";
-/// How many seconds [`seed_after_seed`] takes; an hour without it.
+/// The seconds that [`seed_after_seed_agrees_with_the_model`] takes; an hour without it.
 const SECONDS: &str = "QUEUEWARDEN_E2E_RANDOM";
 /// Seeds that are tried each time, and one that nobody chose.
 const FIXED: [u64; 2] = [1, 2];

@@ -1,9 +1,9 @@
-//! The state of the objects at each moment, and which access each state gives: the union of what the objects of a queue and right grant,
-//! joined by the base's own ACL where all of them extend it.
+//! The state of the objects at each moment, and which access each state gives: the union of what the objects of a
+//! queue and right grant, joined by the base's own ACL where all of them extend it.
 //!
-//! A new state begins with each change and at each moment at which an object begins or ends. A version of the output is compared with them
-//! entry by entry: somebody's right has to come from a state that is not younger than the version and not older than the last removal of that
-//! right. Shares no code with queuewarden.
+//! A new state begins with each change and at each moment at which an object begins or ends. A version of the output
+//! is compared with them entry by entry: a right has to come from a state that is not younger than the version and not
+//! older than the last removal of that right. Shares no code with queuewarden.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use super::schedule::{Base, Draft};
 
 pub(super) const KEY: &str = "queues.yaml";
 
-/// What an object grants, with its times in seconds since 1970.
+/// The grant of an object, with its times in seconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Spec {
     pub(super) draft: Draft,
@@ -66,11 +66,12 @@ fn seconds(time: i64) -> f64 {
 #[derive(Debug, Clone)]
 pub(super) struct Object {
     pub(super) generation: i64,
-    /// Whether its present spec is the typo.
+    /// The present spec is the typo.
     pub(super) typo: bool,
-    /// The valid specs since the last that was seen to be in force; the last is the present one, or the one before the typo.
+    /// The valid specs since the last that was seen to be in force; the last is the present one, or the one before
+    /// the typo.
     pub(super) specs: Vec<Spec>,
-    /// Whether the first of them was seen to be in force.
+    /// The first of them was seen to be in force.
     pub(super) proven: bool,
 }
 
@@ -81,12 +82,12 @@ impl Object {
     }
 }
 
-/// What one state of the objects gives.
+/// The access that one state of the objects gives.
 #[derive(Debug, Clone)]
 struct State {
     /// Revision from which on it was so, or an earlier one.
     since: u64,
-    /// What valid objects and the base give.
+    /// The access from valid objects and the base.
     granted: Access,
     /// The same with what mistyped objects may keep.
     kept: Access,
@@ -103,7 +104,7 @@ pub(super) struct Model {
     oldest: BTreeMap<Entry, usize>,
     /// Revisions after which only states from a number on explain anything: they were written.
     floors: Vec<(u64, usize)>,
-    /// What the operator wrote last.
+    /// The access in the operator's last text.
     last: Access,
     others: BTreeMap<String, String>,
     /// The last change of which object took the entry away.
@@ -148,7 +149,7 @@ impl Model {
         self.bases.get(key(self.base)).cloned().unwrap_or_default()
     }
 
-    /// What valid objects give at a moment; nothing is left out that may count.
+    /// The access from valid objects at a moment; nothing is left out that may count.
     pub(super) fn granted(&self, now: f64) -> Access {
         self.union(now, |object| object.valid().into_iter().collect(), Object::closes)
     }
@@ -158,7 +159,7 @@ impl Model {
         self.union(now, |object| object.specs.iter().skip(object.skipped()).collect(), Object::closes)
     }
 
-    /// What has to be in force: without what may be.
+    /// The access that has to be in force: without what may be.
     pub(super) fn required(&self, now: f64) -> Access {
         self.union(now, |object| object.valid().into_iter().collect(), Object::may_close)
     }
@@ -275,7 +276,7 @@ impl Model {
         self.revision = self.revision.max(since);
     }
 
-    /// What this object has taken away and nothing else gives.
+    /// Entries that this object has taken away and nothing else gives.
     pub(super) fn taken_by(&self, name: &str) -> Access {
         Access(self.taken_by.iter().filter(|(_, by)| *by == name).map(|(entry, _)| entry.clone()).collect())
     }
@@ -314,7 +315,7 @@ impl Model {
                         "revision {} of the output, written by the operator, gives {entry} in {key}; no state \
                          since the last rest does. The states: {}\nThe text:\n{text}",
                         version.revision,
-                        self.told()
+                        self.listed()
                     );
                 }
             }
@@ -330,7 +331,7 @@ impl Model {
                  gave: {}\nThe states: {}\nThe text:\n{text}",
                 version.revision,
                 self.last,
-                self.told()
+                self.listed()
             );
         }
         for entry in &access.0 {
@@ -347,7 +348,7 @@ impl Model {
         Ok(())
     }
 
-    /// Whether a state grants it, or it stays where a mistyped object may keep it.
+    /// Returns true if a state grants it, or it stays where a mistyped object may keep it.
     fn explained(&self, entry: &Entry, revision: u64) -> bool {
         self.first(entry, revision, |state| state.granted.gives(entry)).is_some()
             || self.last.gives(entry)
@@ -367,7 +368,7 @@ impl Model {
     }
 
     /// The states, each with what it gives that the one before did not, and what it does not.
-    fn told(&self) -> String {
+    fn listed(&self) -> String {
         let nothing = Access::default();
         let before = std::iter::once(&nothing).chain(self.states.iter().map(|state| &state.kept));
         let line = |(index, (state, before)): (usize, (&State, &Access))| {
@@ -379,12 +380,12 @@ impl Model {
 }
 
 impl Object {
-    /// How many of the specs cannot be in force: where the present one is valid, all others.
+    /// Counts the specs that cannot be in force: where the present one is valid, all others.
     fn skipped(&self) -> usize {
         if self.typo { 0 } else { self.specs.len().saturating_sub(1) }
     }
 
-    /// Whether the base's ACL has to be left out because of this object.
+    /// Returns true if the base's ACL has to be left out because of this object.
     fn closes(&self, queue: &str, right: Right, now: f64) -> bool {
         let mut specs = self.specs.iter().skip(self.skipped());
         (!self.typo || self.proven)
@@ -392,7 +393,7 @@ impl Object {
             && specs.all(|spec| spec.replaces(queue, right, now))
     }
 
-    /// Whether it may be left out because of this object.
+    /// Returns true if it may be left out because of this object.
     fn may_close(&self, queue: &str, right: Right, now: f64) -> bool {
         self.specs.iter().skip(self.skipped()).any(|spec| spec.replaces(queue, right, now))
     }

@@ -1,4 +1,5 @@
-//! The steps of a schedule, and how one is made from a number. A step is printed as one line of JSON and read back from it.
+//! The steps of a schedule, and how one is made from a number. A step is printed as one line of JSON and read back
+//! from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +23,7 @@ pub(super) struct Draft {
     pub(super) ends: Option<i64>,
 }
 
-/// What can go wrong.
+/// A fault that is made on purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum Fault {
     /// An operator is killed.
@@ -101,7 +102,7 @@ impl Fault {
         Ok(faults)
     }
 
-    /// Whether it is about a `ConfigMap` and goes on until it is mended.
+    /// Returns true if it is about a `ConfigMap` and goes on until it is mended.
     fn lasts(self) -> bool {
         self == Self::Shadow || self > Self::Slow
     }
@@ -118,7 +119,7 @@ pub(super) enum Edit {
     Grant,
 }
 
-/// What `yunikorn-defaults` holds.
+/// The tree in `yunikorn-defaults`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Base {
     /// Root lets everyone in.
@@ -178,7 +179,7 @@ pub(super) struct Maker {
     down: BTreeMap<usize, u32>,
     edits: u32,
     deletions: usize,
-    /// Whether the base has been in force since it was set.
+    /// The base has been in force since it was set.
     base_proven: bool,
     steps: Vec<Step>,
 }

@@ -30,7 +30,7 @@ const TAKEOVER: f64 = 20.0;
 const RECONNECT: f64 = 35.0;
 /// Seconds in which a status has followed what somebody else did.
 const NOTICE: f64 = 6.0;
-/// How often in a row nothing has been written.
+/// Looks in a row at which nothing has been written.
 const QUIET: usize = 12;
 /// The name of the one `AdmissionPolicy`, and the key that it sets.
 const POLICY: &str = "policy";
@@ -48,7 +48,7 @@ pub(super) struct World<'bed> {
     state: Mutex<State>,
 }
 
-/// What is out of order, and what else the model does not have.
+/// The faults that go on, and the rest that the model does not have.
 #[derive(Debug, Clone, Default)]
 struct State {
     active: BTreeSet<Fault>,
@@ -263,7 +263,7 @@ impl<'bed> World<'bed> {
         self.common.lock().model.base_in_force()
     }
 
-    /// Whether somebody can write, after a change in that.
+    /// Notes who can write, after a change in that.
     fn writers_changed(&self, allowance: f64) {
         let (api, frozen) = {
             let state = self.state();
@@ -274,15 +274,15 @@ impl<'bed> World<'bed> {
         let from = now() + allowance;
         let mut shared = self.common.lock();
         if !(api && alive) {
-            (shared.writes_from, shared.tells_from) = (None, f64::INFINITY);
+            (shared.writes_from, shared.status_from) = (None, f64::INFINITY);
             return;
         }
         let before = shared.writes_from;
         match before {
-            None => (shared.writes_from, shared.tells_from) = (Some(from), from),
+            None => (shared.writes_from, shared.status_from) = (Some(from), from),
             Some(before) if allowance > 0.0 => {
                 shared.writes_from = Some(before.max(from));
-                shared.tells_from = shared.tells_from.max(from);
+                shared.status_from = shared.status_from.max(from);
             }
             Some(_) => {}
         }
@@ -290,7 +290,7 @@ impl<'bed> World<'bed> {
 
     fn disturbed(&self) {
         let mut shared = self.common.lock();
-        shared.tells_from = shared.tells_from.max(now() + NOTICE);
+        shared.status_from = shared.status_from.max(now() + NOTICE);
     }
 
     async fn kill(&self, index: usize) -> Result<()> {
@@ -496,7 +496,7 @@ impl<'bed> World<'bed> {
         Ok(())
     }
 
-    /// Whether output, scheduler and conditions are as the model says.
+    /// Fails unless output, scheduler and conditions are as the model says.
     async fn agrees(&self) -> Result<()> {
         let (required, kept, known) = {
             let mut shared = self.common.lock();

@@ -26,7 +26,7 @@ const ANSWER: Duration = Duration::from_secs(4);
 /// The same for the scheduler.
 const SCHEDULER: Duration = Duration::from_secs(1);
 
-/// What the steps and the watch share.
+/// The state that the steps and the watch share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) model: Model,
@@ -37,8 +37,8 @@ pub(super) struct Shared {
     /// Since when the scheduler runs what the output says; `None` while it does not.
     pub(super) runs_from: Option<f64>,
     /// Since when no fault excuses a status that is late.
-    pub(super) tells_from: f64,
-    /// When a look began that found nothing in the output that was withdrawn.
+    pub(super) status_from: f64,
+    /// The beginning of the last look that found nothing withdrawn in the output.
     pub(super) clean_at: f64,
 }
 
@@ -48,7 +48,14 @@ pub(super) struct Common(Mutex<Shared>);
 impl Common {
     pub(super) fn new(model: Model) -> Self {
         let (writes_from, runs_from) = (None, Some(now()));
-        Self(Mutex::new(Shared { model, changes: 0, writes_from, runs_from, tells_from: 0.0, clean_at: 0.0 }))
+        Self(Mutex::new(Shared {
+            model,
+            changes: 0,
+            writes_from,
+            runs_from,
+            status_from: 0.0,
+            clean_at: 0.0,
+        }))
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -75,9 +82,9 @@ pub(super) struct Watch<'a> {
     maps: Api<ConfigMap>,
     rest: Rest,
     common: &'a Common,
-    /// What is in the output and should not, since when.
+    /// Entries that are in the output and should not be, since when.
     written: BTreeMap<Entry, f64>,
-    /// What the scheduler runs and should not, since when.
+    /// Entries that the scheduler gives and should not, since when.
     running: BTreeMap<Entry, f64>,
 }
 
@@ -187,7 +194,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// What a status says is so.
+/// Fails if a status says what is not so.
 fn status(
     shared: &mut Shared,
     object: &DynamicObject,
@@ -210,10 +217,10 @@ fn status(
     if in_force && runs {
         shared.model.prove(name);
     }
-    if begin < shared.tells_from {
+    if begin < shared.status_from {
         return Ok(());
     }
-    let tells = || {
+    let message = || {
         format!(
             "QueueAcl {name} says Ready={} {}: {} (generation {generation:?})",
             word("status"),
@@ -221,33 +228,35 @@ fn status(
             word("message")
         )
     };
-    // At the moment of its end a status is about the time before; that it does not stay is seen in what the scheduler gives.
+    // At the moment of its end a status is about the time before. That the access does not stay is seen in what the
+    // scheduler gives.
     let inside = known.valid().is_some_and(|spec| spec.has_begun(begin) && !spec.has_ended(end));
     let ended = word("reason") == "Expired" && known.valid().is_some_and(|spec| spec.has_ended(begin));
     let taken = shared.model.taken_by(name);
     if ((in_force && inside) || ended)
         && let Some(entry) = taken.0.iter().find(|entry| running.has(entry))
     {
-        bail!("{}. It took {entry} away, which the scheduler still gives: {running}", tells());
+        bail!("{}. It took {entry} away, which the scheduler still gives: {running}", message());
     }
     match known.valid() {
-        None if word("status") == "True" => bail!("{}. Its spec is mistyped", tells()),
+        None if word("status") == "True" => bail!("{}. Its spec is mistyped", message()),
         Some(spec) if in_force && inside => {
             let missing = spec.own().without(running);
-            ensure!(missing.0.is_empty(), "{}. The scheduler does not give {missing}: {running}", tells());
+            ensure!(missing.0.is_empty(), "{}. The scheduler does not give {missing}: {running}", message());
         }
         _ => {}
     }
     Ok(())
 }
 
-/// Whether the status is about the object's present spec.
+/// Returns true if the status is about the object's present spec.
 fn is_current(object: &DynamicObject) -> bool {
     let observed = condition(object, "Ready").and_then(|it| it.get("observedGeneration"));
     object.metadata.generation.is_some() && observed.and_then(Value::as_i64) == object.metadata.generation
 }
 
-/// What the `ConfigMaps` say without `binaryData`: the output, else the base, else YuniKorn's built-in default.
+/// The access by the `ConfigMaps` without `binaryData`: by the output, else the base, else YuniKorn's built-in
+/// default.
 fn in_force(look: &Look) -> Result<Access> {
     let text = |map: &Option<ConfigMap>| map.as_ref()?.data.as_ref()?.get(KEY).cloned();
     match text(&look.output).or_else(|| text(&look.defaults)) {
