@@ -97,6 +97,12 @@ soak seconds="1800":
     QUEUEWARDEN_E2E_SOAK={{ seconds }} QUEUEWARDEN_E2E_OPERATOR="$PWD/target/release/queuewarden" \
         cargo test --workspace --locked --test e2e -- scale::soak::long --ignored --nocapture
 
+# Random changes and faults, one schedule after the other for so many seconds, against a model that shares no code with the program.
+random seconds="3600":
+    cargo build --release --locked --package queuewarden
+    QUEUEWARDEN_E2E_RANDOM={{ seconds }} QUEUEWARDEN_E2E_OPERATOR="$PWD/target/release/queuewarden" \
+        cargo test --workspace --locked --test e2e -- random::seed_after_seed --ignored --nocapture
+
 # The end-to-end tests on a kind cluster with YuniKorn from Helm (needs docker, kind, kubectl, helm).
 kind-e2e:
     e2e/kind.sh

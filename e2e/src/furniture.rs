@@ -149,6 +149,9 @@ impl Bed {
         }
         self.delete_rbac_mirror().await?;
         self.delete_namespaced::<Lease>(operator::NAMESPACE).await?;
+        // The base that the operator of another test has kept.
+        let maps: Api<ConfigMap> = Api::namespaced(self.client()?, operator::NAMESPACE);
+        gone(maps.delete("queuewarden-last-base", &DeleteParams::default()).await.map(drop))?;
         // Owners first, though nobody is there to make new pods.
         self.delete_namespaced::<Job>(NAMESPACE).await?;
         self.delete_namespaced::<Deployment>(NAMESPACE).await?;

@@ -1,8 +1,6 @@
 //! What was granted when, and whether every version of the output `ConfigMap` that there ever was agrees with it.
 //!
-//! A watch would miss versions whenever the API server is away, and tests take it away. So the versions are read afterwards, one
-//! by one, from the history that etcd keeps: `resourceVersionMatch=Exact` asks for the state at a revision. Revisions are the same
-//! for all kinds, so that "granted at that moment" is a comparison of numbers.
+//! The versions are read afterwards: see [`crate::history`].
 //!
 //! A version is explained by a state of the grants when it gives exactly what that state grants, by the evaluator that `queuewarden
 //! diff` asks, and the state is not younger than the version. States explain versions in their order: what was revoked does not
@@ -12,9 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams};
 use queuewarden::access::Tree;
 use queuewarden::access::diff::{PartitionDiff, between};
 use queuewarden::model::config::verdict;
@@ -22,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::bed::{BASE, Bed};
 use crate::conditions::{Kind, is_true};
+use crate::history::{Version, revision, versions};
 use crate::wait::{PATIENCE, eventually};
 use crate::yunikorn;
 
@@ -43,13 +41,6 @@ struct State {
     since: u64,
     grants: Grants,
     tree: Tree,
-}
-
-/// A version of the output.
-#[derive(Debug)]
-struct Version {
-    revision: u64,
-    text: Option<String>,
 }
 
 /// The grants of one test, and how far the output was compared with them.
@@ -161,7 +152,7 @@ impl<'bed> Ledger<'bed> {
     pub async fn check(&mut self) -> Result<usize> {
         let now =
             eventually("the API server to answer", PATIENCE, || async { self.now().await.map(Some) }).await?;
-        let versions = self.versions(now).await?;
+        let versions = versions(&self.client, self.read_to, now).await?;
         for version in &versions {
             self.explain(version)?;
         }
@@ -181,7 +172,7 @@ impl<'bed> Ledger<'bed> {
 
     fn explain(&mut self, version: &Version) -> Result<()> {
         // Without the key the base is in force, which grants nothing.
-        let Some(text) = &version.text else { return Ok(()) };
+        let Some(text) = version.data.get(KEY) else { return Ok(()) };
         if self.foreign.contains(text) {
             return Ok(());
         }
@@ -203,44 +194,6 @@ impl<'bed> Ledger<'bed> {
         self.explained = index;
         Ok(())
     }
-
-    /// All versions of the output after the last that were compared, the oldest first.
-    async fn versions(&self, now: u64) -> Result<Vec<Version>> {
-        let mut found = Vec::new();
-        let mut at = now;
-        while at > self.read_to {
-            let Some(map) = self.output_at(at).await? else {
-                at -= 1;
-                continue;
-            };
-            let revision = map.metadata.resource_version.as_deref().unwrap_or_default().parse()?;
-            if revision <= self.read_to {
-                break;
-            }
-            found.push(Version { revision, text: map.data.and_then(|mut data| data.remove(KEY)) });
-            at = revision - 1;
-        }
-        found.reverse();
-        Ok(found)
-    }
-
-    /// The output as it stood at a revision.
-    async fn output_at(&self, revision: u64) -> Result<Option<ConfigMap>> {
-        let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), yunikorn::NAMESPACE);
-        let exactly = ListParams::default()
-            .fields(&format!("metadata.name={}", yunikorn::CONFIGS))
-            .at(&revision.to_string())
-            .matching(kube::api::VersionMatch::Exact);
-        let list = maps.list(&exactly).await.with_context(|| format!("the output at revision {revision}"))?;
-        Ok(list.items.into_iter().next())
-    }
-}
-
-/// The revision of the API server's store.
-async fn revision(client: &Client) -> Result<u64> {
-    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), yunikorn::NAMESPACE);
-    let list = maps.list(&ListParams::default().limit(1)).await?;
-    Ok(list.metadata.resource_version.as_deref().unwrap_or_default().parse()?)
 }
 
 /// The queues of partition `default` of a text that `YuniKorn` would take.

@@ -27,6 +27,7 @@ pub mod front_proxy;
 mod furniture;
 pub mod hadoop;
 pub mod helm;
+pub mod history;
 pub mod kubeconfig;
 pub mod ledger;
 mod line_program;

@@ -19,6 +19,7 @@ mod page;
 mod pages;
 mod placement;
 mod plugin;
+mod random;
 mod release;
 mod report;
 mod runbooks;

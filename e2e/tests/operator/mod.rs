@@ -6,6 +6,7 @@ mod events;
 mod failures;
 mod gitops;
 mod mirror;
+mod promise;
 mod quickstart;
 mod reasons;
 mod refusing;
@@ -13,6 +14,7 @@ mod story;
 mod submission_policy;
 mod writers;
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -144,4 +146,11 @@ pub(crate) fn writes(
             && write.accepted()
             && !write.dry_run()
     })
+}
+
+/// Text as `binaryData` may hold it.
+pub(crate) fn gzip(text: &str) -> Result<Vec<u8>> {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    packer.write_all(text.as_bytes())?;
+    Ok(packer.finish()?)
 }

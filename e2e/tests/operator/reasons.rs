@@ -4,7 +4,6 @@
 //! cluster can show does not stay in the vocabulary.
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -16,7 +15,7 @@ use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Bed, Capability, Kind, Operator, operator, yunikorn};
 
 use super::refusing::Refusing;
-use super::{KEY, acl, apply, configure, delete, hot_refresh, open_base, refresh_no_more};
+use super::{KEY, acl, apply, configure, delete, gzip, hot_refresh, open_base, refresh_no_more};
 
 /// The reasons seen so far.
 struct Seen<'bed> {
@@ -492,10 +491,4 @@ async fn other_owners(seen: &mut Seen<'_>) -> Result<()> {
     configure(bed, "").await?;
     seen.config("Applied", "False", "FieldConflict").await?;
     Ok(())
-}
-
-fn gzip(text: &str) -> Result<Vec<u8>> {
-    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    packer.write_all(text.as_bytes())?;
-    Ok(packer.finish()?)
 }

@@ -143,7 +143,7 @@ async fn an_idle_operator_writes_nothing() -> Result<()> {
 
 /// The moment so many seconds from now, to the second.
 #[expect(clippy::disallowed_methods, reason = "a test against a real clock must ask it")]
-fn in_seconds(seconds: i64) -> Result<k8s_openapi::jiff::Timestamp> {
+pub(super) fn in_seconds(seconds: i64) -> Result<k8s_openapi::jiff::Timestamp> {
     let now = k8s_openapi::jiff::Timestamp::now().as_second();
     Ok(k8s_openapi::jiff::Timestamp::from_second(now + seconds)?)
 }

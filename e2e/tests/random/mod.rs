@@ -1,0 +1,124 @@
+//! Random changes and faults on a real cluster, compared with a model that shares no code with queuewarden.
+//!
+//! * [`schedule`]: the steps, made from a seed.
+//! * [`model`]: which access the objects give at each moment.
+//! * [`access`]: which access a text, or the scheduler, gives.
+//! * [`steps`]: does a step to the cluster and to the model.
+//! * [`watch`]: compares them all the time.
+//!
+//! A disagreement prints the seed, the steps so far and both sides. `QUEUEWARDEN_E2E_SEED` makes the same schedule
+//! again; `QUEUEWARDEN_E2E_SCHEDULE` names a file with the printed steps, of which some may be taken out.
+//! `just random SECONDS` goes on with seed after seed.
+
+mod access;
+mod model;
+mod schedule;
+mod steps;
+mod watch;
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use queuewarden_e2e::{Bed, Capability};
+
+use schedule::{Fault, Maker, Step};
+use steps::World;
+use watch::Watch;
+
+/// The one seed that is tried.
+const SEED: &str = "QUEUEWARDEN_E2E_SEED";
+/// A file with steps.
+const SCHEDULE: &str = "QUEUEWARDEN_E2E_SCHEDULE";
+/// Which faults there are: see [`Fault::read`].
+const FAULTS: &str = "QUEUEWARDEN_E2E_FAULTS";
+/// The seconds that [`seed_after_seed_agrees_with_the_model`] takes; an hour without it.
+const SECONDS: &str = "QUEUEWARDEN_E2E_RANDOM";
+/// Seeds that are tried each time, and one that nobody chose.
+const FIXED: [u64; 2] = [1, 2];
+/// Steps of a schedule.
+const SHORT: usize = 36;
+const LONG: usize = 120;
+
+#[tokio::test]
+async fn a_few_schedules_agree_with_the_model() -> Result<()> {
+    let seeds = FIXED.into_iter().chain([fastrand::u64(..)]);
+    for seed in given()?.map_or_else(|| seeds.collect(), |seed| vec![seed]) {
+        run(seed, SHORT).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+#[ignore = "an hour: just random"]
+async fn seed_after_seed_agrees_with_the_model() -> Result<()> {
+    let seconds = std::env::var(SECONDS).map_or(Ok(3600), |seconds| seconds.parse())?;
+    let (begin, mut rounds) = (Instant::now(), 0_u32);
+    while begin.elapsed() < Duration::from_secs(seconds) {
+        let seed = given()?.unwrap_or_else(|| fastrand::u64(..));
+        run(seed, LONG).await?;
+        rounds += 1;
+    }
+    println!("{rounds} schedules of {LONG} steps in {} s", begin.elapsed().as_secs());
+    Ok(())
+}
+
+fn given() -> Result<Option<u64>> {
+    std::env::var(SEED).ok().map(|seed| seed.parse().context(SEED)).transpose()
+}
+
+/// One schedule on a fresh cluster.
+async fn run(seed: u64, length: usize) -> Result<()> {
+    let faults = Fault::read(&std::env::var(FAULTS).unwrap_or_else(|_| "all".to_owned()))?;
+    let schedule = match std::env::var(SCHEDULE) {
+        Ok(path) => schedule::read(&std::fs::read_to_string(&path).context(path)?)?,
+        Err(_) => Maker::schedule(seed, &faults, length),
+    };
+    Bed::with(async |bed| {
+        let needed = [
+            Capability::OperatorProcess,
+            Capability::ApiServerProcess,
+            Capability::SchedulerProcess,
+            Capability::Audit,
+        ];
+        if !bed.can_run(&needed)? {
+            return Ok(());
+        }
+        println!("random: {SEED}={seed}, {} steps, faults {faults:?}", schedule.len());
+        let begin = Instant::now();
+        let world = World::start(bed).await?;
+        let mut done = 0;
+        let outcome = tokio::select! {
+            found = Watch::new(bed, world.common())?.forever() => found.map(drop),
+            ended = follow(&world, &schedule, &mut done) => ended,
+        };
+        println!("random: {SEED}={seed}: {done} steps in {} s", begin.elapsed().as_secs());
+        outcome.with_context(|| history(seed, &schedule, done))
+    })
+    .await
+}
+
+async fn follow(world: &World<'_>, schedule: &[Step], done: &mut usize) -> Result<()> {
+    for step in schedule {
+        *done += 1;
+        world.step(step, *done).await?;
+    }
+    Ok(())
+}
+
+/// The seed and the steps so far, as they are read back.
+fn history(seed: u64, schedule: &[Step], done: usize) -> String {
+    let mut text = format!("{SEED}={seed}, step {done} of these, which {SCHEDULE} reads from a file:\n");
+    for step in schedule.iter().take(done) {
+        let line = serde_json::to_string(step).unwrap_or_else(|error| error.to_string());
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{line}");
+    }
+    text
+}
+
+/// Seconds since 1970.
+#[expect(clippy::disallowed_methods, reason = "objects begin and end by the clock")]
+fn now() -> f64 {
+    jiff::Timestamp::now().as_duration().as_secs_f64()
+}
