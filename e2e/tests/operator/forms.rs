@@ -1,0 +1,145 @@
+//! All ways from one form of a right to another, as each kind of program writes them, at the real API server.
+
+use anyhow::{Context as _, Result, ensure};
+use kube::api::{Api, DynamicObject, Patch, PatchParams};
+use queuewarden_e2e::{Bed, Kind};
+use serde_json::{Map, Value, json};
+
+/// Each form in which `admin` can be written; `None` is the right left out.
+fn forms() -> Vec<(&'static str, Option<Value>)> {
+    vec![
+        ("absent", None),
+        ("nobody", Some(json!({"nobody": true}))),
+        ("empty", Some(json!({}))),
+        ("no-names", Some(json!({"users": [], "groups": []}))),
+        ("everyone", Some(json!({"everyone": true}))),
+        ("acl", Some(json!({"acl": "ann dev"}))),
+        ("users", Some(json!({"users": ["sue"]}))),
+        ("groups", Some(json!({"groups": ["ops"]}))),
+        ("both", Some(json!({"users": ["bob", "sue"], "groups": ["qa"]}))),
+    ]
+}
+
+/// An object that is written in one form and then in another.
+struct Change {
+    from: Value,
+    to: Value,
+}
+
+/// A change for each ordered pair of forms, a form and itself among them.
+fn changes() -> Vec<Change> {
+    let forms = forms();
+    let pairs = forms.iter().flat_map(|from| forms.iter().map(move |to| (from, to)));
+    pairs
+        .map(|((left, from), (right, to))| {
+            let name = format!("{left}-to-{right}");
+            Change { from: object(&name, from.as_ref()), to: object(&name, to.as_ref()) }
+        })
+        .collect()
+}
+
+fn object(name: &str, admin: Option<&Value>) -> Value {
+    let mut spec = json!({"queue": "root.prod", "submit": {"users": ["sue"]}});
+    if let Some(admin) = admin {
+        spec["admin"] = admin.clone();
+    }
+    json!({
+        "apiVersion": "queuewarden.dev/v1alpha1",
+        "kind": "QueueAcl",
+        "metadata": {"name": name},
+        "spec": spec,
+    })
+}
+
+/// Many objects as one text for kubectl.
+fn list<'a>(items: impl Iterator<Item = &'a Value>) -> String {
+    json!({"apiVersion": "v1", "kind": "List", "items": items.collect::<Vec<_>>()}).to_string()
+}
+
+/// The JSON merge patch (RFC 7386) from one object to another: what Helm 3 sends for custom resources.
+fn merge_patch(from: &Value, to: &Value) -> Value {
+    let (Some(from), Some(to)) = (from.as_object(), to.as_object()) else { return to.clone() };
+    let removed = from.keys().filter(|key| !to.contains_key(*key)).map(|key| (key.clone(), Value::Null));
+    let set = to.iter().filter(|(key, value)| from.get(*key) != Some(value)).map(|(key, value)| {
+        let value = from.get(key).map_or_else(|| value.clone(), |old| merge_patch(old, value));
+        (key.clone(), value)
+    });
+    Value::Object(removed.chain(set).collect::<Map<_, _>>())
+}
+
+/// Names each object whose `admin` is not exactly that of the second form.
+async fn differences(bed: &Bed, changes: &[Change]) -> Result<Vec<String>> {
+    let stored = bed.kubectl(&["get", "queueacls", "-o", "json"]).await?;
+    let stored: Value = serde_json::from_str(&stored)?;
+    let items = stored["items"].as_array().context("no list")?;
+    let different = changes.iter().filter_map(|change| {
+        let name = &change.to["metadata"]["name"];
+        let item = items.iter().find(|item| item["metadata"]["name"] == *name);
+        let Some(item) = item else { return Some(format!("{name} is not there")) };
+        let (expected, found) = (change.to["spec"].get("admin"), item["spec"].get("admin"));
+        (expected != found).then(|| format!("{name}: {found:?} instead of {expected:?}"))
+    });
+    Ok(different.collect())
+}
+
+/// Walks all pairs with kubectl: `first` writes the first forms, `second` the second ones.
+async fn walk(bed: &Bed, first: &[&str], second: &[&str]) -> Result<()> {
+    let changes = changes();
+    bed.kubectl_with_input(first, &list(changes.iter().map(|change| &change.from))).await?;
+    let refused = bed.kubectl_with_input(second, &list(changes.iter().map(|change| &change.to))).await;
+    let different = differences(bed, &changes).await?;
+    ensure!(different.is_empty(), "{}\n{:?}", different.join("\n"), refused.err());
+    refused.map(drop)
+}
+
+#[tokio::test]
+async fn forms_by_server_side_apply_change_into_each_other() -> Result<()> {
+    let apply = ["apply", "--server-side", "--field-manager=flux", "-f", "-"];
+    Bed::with(async |bed| {
+        bed.install().await?;
+        walk(bed, &apply, &apply).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn forms_by_client_side_apply_change_into_each_other() -> Result<()> {
+    let apply = ["apply", "-f", "-"];
+    Bed::with(async |bed| {
+        bed.install().await?;
+        walk(bed, &apply, &apply).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn forms_by_replace_change_into_each_other() -> Result<()> {
+    Bed::with(async |bed| {
+        bed.install().await?;
+        walk(bed, &["create", "-f", "-"], &["replace", "-f", "-"]).await
+    })
+    .await
+}
+
+#[tokio::test]
+async fn forms_by_merge_patch_change_into_each_other() -> Result<()> {
+    Bed::with(async |bed| {
+        bed.install().await?;
+        let changes = changes();
+        bed.kubectl_with_input(&["create", "-f", "-"], &list(changes.iter().map(|change| &change.from)))
+            .await?;
+        let api: Api<DynamicObject> = bed.objects(Kind::QueueAcl)?;
+        let mut refused = Vec::new();
+        for Change { from, to } in &changes {
+            let name = to["metadata"]["name"].as_str().unwrap_or_default();
+            let patch = Patch::Merge(merge_patch(from, to));
+            if let Err(error) = api.patch(name, &PatchParams::default(), &patch).await {
+                refused.push(format!("{name}: {error}"));
+            }
+        }
+        let different = differences(bed, &changes).await?;
+        ensure!(different.is_empty() && refused.is_empty(), "{different:?} {refused:?}");
+        Ok(())
+    })
+    .await
+}
