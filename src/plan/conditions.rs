@@ -130,7 +130,7 @@ vocabulary! {
         Expired,
         /// It is in the name of someone who may not write it: delegation is off, or they do not administer the queue.
         NotDelegated,
-        /// An older `AdmissionPolicy` decides.
+        /// Another `AdmissionPolicy` counts, or none while there are several.
         Conflicted,
         /// Not written or not confirmed yet.
         Pending,
@@ -160,6 +160,8 @@ vocabulary! {
         ShadowedByBinaryData,
         /// The text lacks a partition that is active: the scheduler would hang.
         PartitionMissing,
+        /// No object has the name in `spec.admissionPolicy`.
+        AdmissionPolicyMissing,
         /// Written, not yet read back.
         LoadPending,
         /// The scheduler does not answer.

@@ -12,16 +12,18 @@ use super::grants::{self, ByObject, Grants};
 use super::loaded;
 use super::mirror;
 use super::output::{self, Decision, Question};
-use super::policy::{self, ResolvedPolicy};
+use super::policy::{self, Policies};
 use super::readings::{Reading, Readings};
 use super::render;
 use super::report::{self, events};
-use super::resolve::{self, Resolved};
+use super::resolve::{self, Contribution, Resolved};
 use super::running;
 use super::snapshot::{ConfigMemory, ConfigSpec, Delegation, Entry, Meta, Mode, QueueAclEntry, Snapshot};
 use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests, attribution};
+use crate::model::acl::Acl;
 use crate::model::config::Config;
 use crate::model::queue::QueuePath;
+use crate::model::right::Right;
 
 /// How often objects are refused because they cannot be written, before the base is: without them others may come to be written.
 const MAX_ROUNDS: usize = 4;
@@ -36,7 +38,7 @@ pub(super) struct Decided<'a> {
     /// The base's queues, if it is in order.
     pub(super) base_tree: Option<Arc<Config>>,
     pub(super) objects: Vec<Resolved>,
-    pub(super) policies: Vec<ResolvedPolicy>,
+    pub(super) policies: Policies,
     grants: Arc<Grants>,
     by_object: ByObject,
     pub(super) wanted: Option<Arc<Config>>,
@@ -78,7 +80,7 @@ pub(super) fn decided<'a>(
         }
         None => None,
     };
-    let policies = policy::resolve(&snapshot.policies);
+    let policies = policy::resolve(snapshot);
     let loaded = spec.scheduler_url.as_ref().map(|_| {
         loaded::answer(&loaded::Question {
             expected: &env.checksum,
@@ -98,7 +100,7 @@ pub(super) fn decided<'a>(
         env: &env,
         base: base.as_ref(),
         body: body.as_ref().map(|body| body.text.as_str()),
-        policy: policies.iter().find_map(ResolvedPolicy::keys),
+        policy: policies.keys.as_ref(),
         reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
     });
     let (base, base_tree) = match base {
@@ -197,6 +199,19 @@ fn rendered(
 }
 
 impl Decided<'_> {
+    /// Whom the base's own ACLs let in and the named object keeps out, which they do not do in `after`: queue, right and ACL.
+    pub(super) fn returning(&self, object: &str, after: &Self) -> Vec<(&QueuePath, Right, Acl)> {
+        let index = self.objects.iter().position(|resolved| resolved.name == object);
+        let found = index.and_then(|index| Some((index, self.objects.get(index)?.contribution()?)));
+        let Some((index, Contribution { partition, queue, .. })) = found else { return Vec::new() };
+        let decided = self.by_object.decided(&self.grants, index).into_iter();
+        let returning = decided.map(|(right, before)| {
+            let after = after.grants.get(partition, queue, right);
+            (queue, right, after.map_or_else(|| before.taken.clone(), |after| before.taken.lost(&after.taken)))
+        });
+        returning.filter(|(.., acl)| !acl.is_nobody()).collect()
+    }
+
     fn into_plan(self, known: &mut Readings) -> Plan {
         let mut events = Vec::new();
         let queue_acls = self.queue_acl_statuses(known, &mut events);
@@ -290,7 +305,7 @@ impl Decided<'_> {
         let name = config_map(self.spec, &self.spec.output_config_map);
         let facts =
             report::policy::Facts { target: self.target(&name), output: self.snapshot.output.as_deref() };
-        let objects = self.snapshot.policies.iter().zip(&self.policies);
+        let objects = self.snapshot.policies.iter().zip(&self.policies.objects);
         objects
             .map(|(entry, object)| {
                 let spec = entry.spec.as_ref().ok();
@@ -315,9 +330,11 @@ impl Decided<'_> {
         let fail_open = report::config::fail_open(&self.env, key_written).or_else(|| self.still_open(known));
         let loaded = self.loaded.as_ref().map(|answer| answer.finding.clone());
         let mirrored = self.mirror.1.clone().map(|finding| (finding, self.spec.rbac_mirror));
+        let applied = Some(&self.output.applied);
+        let written = applied.filter(|finding| !matches!(finding.reason, Reason::Applied | Reason::Pending));
         let findings = report::config::findings(
             self.base.clone(),
-            self.output.applied.clone(),
+            written.cloned().or_else(|| self.policies.not_found()).unwrap_or_else(|| self.output.applied.clone()),
             loaded,
             mirrored,
             fail_open,
@@ -325,7 +342,15 @@ impl Decided<'_> {
         let subject = Subject::Config(meta.name.clone());
         events.extend(events::transitions(&subject, &meta.conditions, &findings, events::OF_CONFIG));
         events.extend(events::closed(&subject, &meta.conditions, &findings));
-        let rest = report::config::status(self.snapshot, self.spec, self.config.in_force.as_ref(), &self.env);
+        let memory = self.config.in_force.as_ref();
+        let rest = ConfigStatus {
+            admission_policy: self.policies.remembered(memory),
+            ..report::config::status(self.snapshot, self.spec, memory, &self.env)
+        };
+        let counted = memory.and_then(|memory| memory.admission_policy.as_deref());
+        let counts = rest.admission_policy.as_deref();
+        let named = self.spec.admission_policy.as_deref();
+        events.extend(events::policy_changed(&subject, counted, counts, named));
         self.status(meta, &findings, rest)
     }
 

@@ -46,11 +46,19 @@ pub use environment::{merged, merged_alone, text_in_force};
 pub use output::{MAX_BYTES, WARN_BYTES, size_after};
 pub use policy::{submission, user_info};
 pub use readings::Readings;
+pub use resolve::no_names;
 pub use running::Running;
 
 /// All codes of this module.
 pub const CODES: &[Code] =
-    &[resolve::EMPTY_WINDOW, resolve::NO_RIGHT, resolve::SHARED_QUEUE, render::NOT_AS_MEANT];
+    &[
+        resolve::EMPTY_WINDOW,
+        resolve::NO_RIGHT,
+        resolve::SHARED_QUEUE,
+        resolve::REPLACES_FOR_A_TIME,
+        resolve::NO_NAMES,
+        render::NOT_AS_MEANT,
+    ];
 
 /// Makes the plan.
 pub fn plan(snapshot: &Snapshot) -> Plan {
@@ -189,6 +197,8 @@ pub struct ConfigStatus {
     pub loaded_hash: Option<String>,
     /// Where our keys are.
     pub output: Option<OutputRef>,
+    /// Name of the `AdmissionPolicy` that counts.
+    pub admission_policy: Option<String>,
 }
 
 /// Where our keys are.
@@ -224,7 +234,7 @@ pub struct Event {
     pub subject: Subject,
     /// `Warning` instead of `Normal`.
     pub warning: bool,
-    /// `reason`, a word of [`conditions::Reason`], `AccessRemoved` or `FailOpenEnded`.
+    /// `reason`, a word of [`conditions::Reason`], `AccessRemoved`, `AdmissionPolicyChanged` or `FailOpenEnded`.
     pub reason: String,
     /// `note`, at most 1000 bytes.
     pub note: String,

@@ -141,7 +141,7 @@ fn remember(snapshot: &mut Snapshot, plan: &Plan) {
 
 fn remember_config<S>(entry: &mut Entry<S, ConfigMemory>, status: &ObjectStatus<ConfigStatus>) {
     entry.meta.conditions.clone_from(&status.conditions);
-    let ConfigStatus { revision, config_hash, loaded_hash, output } = status.rest.clone();
+    let ConfigStatus { revision, config_hash, loaded_hash, output, admission_policy } = status.rest.clone();
     let output = output.unwrap_or_default();
     entry.in_force = Some(ConfigMemory {
         revision,
@@ -151,5 +151,6 @@ fn remember_config<S>(entry: &mut Entry<S, ConfigMemory>, status: &ObjectStatus<
         output_name: output.name,
         output_uid: Some(output.uid).filter(|uid| !uid.is_empty()),
         output_keys: output.keys.into_iter().collect(),
+        admission_policy,
     });
 }

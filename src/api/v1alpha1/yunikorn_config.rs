@@ -105,6 +105,12 @@ pub struct YuniKornConfigSpec {
     /// spec.delegatedBy grant nothing. Default: Disabled.
     #[serde(default)]
     pub delegation: Delegation,
+
+    /// Name of the AdmissionPolicy that counts; the others are Conflicted. Left out: the only one there is; of several the one that is in
+    /// force, and none before one is named here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub admission_policy: Option<String>,
 }
 
 fn default_namespace() -> String {
@@ -239,6 +245,11 @@ pub struct YuniKornConfigStatus {
     /// The ConfigMap that is written, and the keys in it that are queuewarden's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputIdentity>,
+
+    /// Name of the AdmissionPolicy that is in force. Where spec.admissionPolicy names none, it stays the one that counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub admission_policy: Option<String>,
 
     /// BaseResolved: the base was found and understood. Applied: the ConfigMap holds the computed text. Loaded: the scheduler runs it.
     /// Mirrored: Kubernetes' RBAC says what the ACLs say (only with rbacMirror). FailOpen: present and True when everyone may submit everywhere. Ready: all is well.

@@ -112,6 +112,7 @@ pub(in crate::plan) fn status(
                 .cloned()
                 .collect(),
         }),
+        admission_policy: None,
     }
 }
 
