@@ -89,7 +89,7 @@ async fn a_webhook_that_is_down_blocks_our_kinds_alone(
 ) -> Result<()> {
     operator.kill().await?;
     let admin = bed.client()?;
-    let object = acl("later", &json!({"queue": "root.test", "submit": {}}));
+    let object = acl("later", &json!({"queue": "root.test", "submit": {"nobody": true}}));
     let answer = create(&admin, ACLS, &object).await?;
     ensure!(answer.code == 500 && answer.message.contains("validate.queuewarden.dev"), "{answer:?}");
     bed.set_base(BASE).await?;
