@@ -143,3 +143,42 @@ async fn forms_by_merge_patch_change_into_each_other() -> Result<()> {
     })
     .await
 }
+
+/// A right that a template left empty is null. Where that reaches the API server, it is refused.
+#[tokio::test]
+async fn a_right_left_empty_is_refused() -> Result<()> {
+    const WHY: &str = "is left empty (null)";
+    Bed::with(async |bed| {
+        bed.install().await?;
+        let api: Api<DynamicObject> = bed.objects(Kind::QueueAcl)?;
+        let path = "/apis/queuewarden.dev/v1alpha1/queueacls";
+        let send = async |method: &str, path: &str, kind: &str, object: &Value| {
+            let request = http::Request::builder().method(method).uri(path).header("content-type", kind);
+            let answer = bed.client()?.request_text(request.body(serde_json::to_vec(object)?)?).await;
+            anyhow::Ok(answer.map_err(|error| error.to_string()))
+        };
+        let empty = object("empty", Some(&Value::Null));
+        let created = send("POST", path, "application/json", &empty).await?;
+        ensure!(created.as_ref().is_err_and(|why| why.contains(WHY)), "created: {created:?}");
+        let apply = format!("{path}/empty?fieldManager=flux");
+        let applied = send("PATCH", &apply, "application/apply-patch+yaml", &empty).await?;
+        ensure!(applied.as_ref().is_err_and(|why| why.contains(WHY)), "applied: {applied:?}");
+
+        let users = object("empty", Some(&json!({"users": ["sue"]})));
+        send("PATCH", &apply, "application/apply-patch+yaml", &users).await?.map_err(anyhow::Error::msg)?;
+        let applied = send("PATCH", &apply, "application/apply-patch+yaml", &empty).await?;
+        ensure!(applied.as_ref().is_err_and(|why| why.contains(WHY)), "applied: {applied:?}");
+        let mut replacement = empty.clone();
+        replacement["metadata"]["resourceVersion"] = json!(api.get("empty").await?.metadata.resource_version);
+        let replaced = send("PUT", &format!("{path}/empty"), "application/json", &replacement).await?;
+        ensure!(replaced.as_ref().is_err_and(|why| why.contains(WHY)), "replaced: {replaced:?}");
+        for kubectl in [&["create", "-f", "-"][..], &["apply", "-f", "-"]] {
+            let named = object("by-kubectl", Some(&Value::Null));
+            let refused = bed.kubectl_with_input(kubectl, &named.to_string()).await;
+            let refused = refused.map_err(|error| error.to_string());
+            ensure!(refused.as_ref().is_err_and(|why| why.contains(WHY)), "{kubectl:?}: {refused:?}");
+        }
+        Ok(())
+    })
+    .await
+}
