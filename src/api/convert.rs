@@ -70,11 +70,21 @@ pub fn queue_acl(object: &DynamicObject) -> QueueAclEntry {
     }
 }
 
-/// Refuses a right that is `null`: unlike other fields it is not dropped, because it reads as "nobody".
+/// What `kubectl apply` was given, which has the nulls that it does not send.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Refuses a right that is `null`, or that `kubectl apply` was given as `null` and left out: unlike other fields it is not dropped, because
+/// it reads as "nobody".
 fn not_left_empty(object: &DynamicObject) -> Result<(), Vec<Diagnostic>> {
+    let applied = object.metadata.annotations.as_ref().and_then(|annotations| annotations.get(LAST_APPLIED));
+    let applied = applied.filter(|text| text.contains(":null"));
+    let applied: Option<Value> = applied.and_then(|text| serde_json::from_str(text).ok());
     let spec = object.data.get("spec");
     let rights = Right::ALL.into_iter().map(Right::field);
-    let empty = rights.filter(|field| spec.and_then(|spec| spec.get(field)).is_some_and(Value::is_null));
+    let empty = rights.filter(|field| {
+        let given = || applied.as_ref()?.get("spec")?.get(field);
+        spec.and_then(|spec| spec.get(field)).or_else(given).is_some_and(Value::is_null)
+    });
     let wrong: Vec<_> =
         empty.map(|field| Diagnostic::error(RIGHT_LEFT_EMPTY, format!("{field}: {LEFT_EMPTY}"))).collect();
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
@@ -578,6 +588,24 @@ mod tests {
             assert!(diagnostic.message.starts_with(message), "{spec}: {diagnostic}");
             assert!(diagnostic.is_error());
         }
+    }
+
+    #[test]
+    fn a_right_that_kubectl_apply_was_given_as_null_is_refused() {
+        let applied = |right: Value, spec: Value| {
+            let applied = json!({"spec": {"queue": "root", "submit": right, "admin": {"users": ["a"]}}});
+            queue_acl(&object(json!({
+                "metadata": {"name": "x", "annotations": {LAST_APPLIED: applied.to_string()}},
+                "spec": spec,
+            })))
+            .spec
+        };
+        let admin = json!({"queue": "root", "admin": {"users": ["a"]}});
+        let wrong = applied(Value::Null, admin.clone()).unwrap_err();
+        assert_eq!(wrong.first().unwrap().code, RIGHT_LEFT_EMPTY);
+        let both = json!({"queue": "root", "submit": {"users": ["a"]}, "admin": {"users": ["a"]}});
+        assert!(applied(Value::Null, both).is_ok(), "somebody else has written it since");
+        assert!(applied(json!({"groups": null}), admin).is_ok());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{grant::Grant, schema};
-use crate::plan::snapshot::{LEFT_EMPTY, TEMPORARY_ONLY_ADDS};
+use crate::plan::snapshot::TEMPORARY_ONLY_ADDS;
 
 /// Which queue, which rights, and when.
 ///
@@ -67,8 +67,7 @@ use crate::plan::snapshot::{LEFT_EMPTY, TEMPORARY_ONLY_ADDS};
     validation = Rule::new("has(self.submit) || has(self.admin)").message(
         "set submit, admin or both: a QueueAcl without either changes nothing. To close a queue write submit: {nobody: true}"
     ),
-    validation = Rule::new("!has(self.submit) || self.submit != null").message(LEFT_EMPTY).field_path(".submit"),
-    validation = Rule::new("!has(self.admin) || self.admin != null").message(LEFT_EMPTY).field_path(".admin"),
+    validation = schema::nothing_left_empty(),
     validation = Rule::new("!(has(self.notBefore) || has(self.expiresAt)) || self.baseAcl == 'Extend'")
         .message(TEMPORARY_ONLY_ADDS),
     validation = Rule::new("!has(self.notBefore) || !has(self.expiresAt) || self.notBefore < self.expiresAt").message(
