@@ -565,11 +565,7 @@ mod tests {
                 EVERYONE_FALSE,
                 "admin: `everyone: false`",
             ),
-            (
-                json!({"queue": "root", "admin": {"nobody": false}}),
-                NOBODY_FALSE,
-                "admin: `nobody: false`",
-            ),
+            (json!({"queue": "root", "admin": {"nobody": false}}), NOBODY_FALSE, "admin: `nobody: false`"),
             (
                 json!({"queue": "root", "submit": null, "admin": {"users": ["a"]}}),
                 RIGHT_LEFT_EMPTY,

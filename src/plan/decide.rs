@@ -207,7 +207,11 @@ impl Decided<'_> {
         let decided = self.by_object.decided(&self.grants, index).into_iter();
         let returning = decided.map(|(right, before)| {
             let after = after.grants.get(partition, queue, right);
-            (queue, right, after.map_or_else(|| before.taken.clone(), |after| before.taken.lost(&after.taken)))
+            (
+                queue,
+                right,
+                after.map_or_else(|| before.taken.clone(), |after| before.taken.lost(&after.taken)),
+            )
         });
         returning.filter(|(.., acl)| !acl.is_nobody()).collect()
     }
@@ -334,7 +338,10 @@ impl Decided<'_> {
         let written = applied.filter(|finding| !matches!(finding.reason, Reason::Applied | Reason::Pending));
         let findings = report::config::findings(
             self.base.clone(),
-            written.cloned().or_else(|| self.policies.not_found()).unwrap_or_else(|| self.output.applied.clone()),
+            written
+                .cloned()
+                .or_else(|| self.policies.not_found())
+                .unwrap_or_else(|| self.output.applied.clone()),
             loaded,
             mirrored,
             fail_open,

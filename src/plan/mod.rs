@@ -50,15 +50,14 @@ pub use resolve::no_names;
 pub use running::Running;
 
 /// All codes of this module.
-pub const CODES: &[Code] =
-    &[
-        resolve::EMPTY_WINDOW,
-        resolve::NO_RIGHT,
-        resolve::SHARED_QUEUE,
-        resolve::REPLACES_FOR_A_TIME,
-        resolve::NO_NAMES,
-        render::NOT_AS_MEANT,
-    ];
+pub const CODES: &[Code] = &[
+    resolve::EMPTY_WINDOW,
+    resolve::NO_RIGHT,
+    resolve::SHARED_QUEUE,
+    resolve::REPLACES_FOR_A_TIME,
+    resolve::NO_NAMES,
+    render::NOT_AS_MEANT,
+];
 
 /// Makes the plan.
 pub fn plan(snapshot: &Snapshot) -> Plan {

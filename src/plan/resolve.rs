@@ -206,7 +206,9 @@ fn read(spec: &QueueAclSpec) -> Result<Intent, Vec<Diagnostic>> {
     let admin = right(Right::Admin, spec.admin.as_ref());
     if spec.submit.is_none() && spec.admin.is_none() {
         let message = "the object sets neither `submit` nor `admin`, so it would change nothing";
-        errors.push(Diagnostic::error(NO_RIGHT, message).help("write `submit: {nobody: true}` to admit nobody"));
+        errors.push(
+            Diagnostic::error(NO_RIGHT, message).help("write `submit: {nobody: true}` to admit nobody"),
+        );
     }
     if (spec.not_before.is_some() || spec.expires_at.is_some()) && spec.base_acl == BaseAcl::Replace {
         errors.push(Diagnostic::error(REPLACES_FOR_A_TIME, TEMPORARY_ONLY_ADDS));

@@ -107,12 +107,20 @@ async fn objects(seen: &mut Seen<'_>) -> Result<()> {
         ),
         (
             "later",
-            acl("later", "root.prod", "submit: {users: [bob]}, baseAcl: Extend, notBefore: '2100-01-01T00:00:00Z'"),
+            acl(
+                "later",
+                "root.prod",
+                "submit: {users: [bob]}, baseAcl: Extend, notBefore: '2100-01-01T00:00:00Z'",
+            ),
             "NotYetValid",
         ),
         (
             "over",
-            acl("over", "root.prod", "submit: {users: [bob]}, baseAcl: Extend, expiresAt: '2020-01-01T00:00:00Z'"),
+            acl(
+                "over",
+                "root.prod",
+                "submit: {users: [bob]}, baseAcl: Extend, expiresAt: '2020-01-01T00:00:00Z'",
+            ),
             "Expired",
         ),
         (

@@ -277,7 +277,9 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> 
     };
     let mut warnings = vec![change(queues(&was), queues(&is))];
     warnings.extend(policies_changed(snapshot, &after));
-    warnings.extend(is.policies.not_found().map(|Finding { reason, message, .. }| format!("{reason}: {message}")));
+    warnings.extend(
+        is.policies.not_found().map(|Finding { reason, message, .. }| format!("{reason}: {message}")),
+    );
     warnings.extend(standing(&is));
     Answer::warned(&warnings)
 }

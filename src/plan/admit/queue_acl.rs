@@ -44,7 +44,9 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
     };
     let mut warnings = vec![change(was, wanted)];
     let name = old.as_ref().map(|old| old.meta.name.as_str());
-    warnings.extend(name.zip(before.as_ref()).map(|(name, before)| opened(before, &is, name)).unwrap_or_default());
+    warnings.extend(
+        name.zip(before.as_ref()).map(|(name, before)| opened(before, &is, name)).unwrap_or_default(),
+    );
     warnings.extend(broken);
     warnings.extend(found.map(|object| about(object, &is)).unwrap_or_default());
     warnings.extend(standing(&is));

@@ -78,7 +78,9 @@ pub(in crate::plan) fn policy_changed(
     let before = before.filter(|before| now != Some(before))?;
     let note = match now {
         Some(now) => format!("AdmissionPolicy `{now}` counts instead of `{before}`"),
-        None => format!("AdmissionPolicy `{before}`, which counted, does not exist any more, and no other one"),
+        None => {
+            format!("AdmissionPolicy `{before}`, which counted, does not exist any more, and no other one")
+        }
     };
     let asked = now.is_some() && now == named;
     Some(event(subject, !asked, ADMISSION_POLICY_CHANGED, &note))

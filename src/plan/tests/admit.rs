@@ -74,7 +74,10 @@ fn a_deletion_that_lets_the_base_open_names_who_gains() {
     snapshot.queue_acls = acls.to_vec();
     quiet(&mut snapshot);
     let warnings = deleted(&snapshot, &acls[0]);
-    assert!(!warnings.iter().any(|warning| warning.contains("comes back")), "another object keeps it: {warnings:?}");
+    assert!(
+        !warnings.iter().any(|warning| warning.contains("comes back")),
+        "another object keeps it: {warnings:?}"
+    );
     snapshot.queue_acls = vec![acls[0].clone()];
     quiet(&mut snapshot);
     assert_eq!(deleted(&snapshot, &acls[0])[1], comes_back);

@@ -40,7 +40,10 @@ fn policies_say_which_keys_change() {
     quiet(&mut snapshot);
     let answer = create(&snapshot, policy("^b$"));
     let [conflict] = answer.warnings.as_slice() else { panic!("{answer:?}") };
-    assert!(conflict.starts_with("Conflicted: AdmissionPolicy `first` is in force and goes on counting"), "{answer:?}");
+    assert!(
+        conflict.starts_with("Conflicted: AdmissionPolicy `first` is in force and goes on counting"),
+        "{answer:?}"
+    );
 }
 
 #[test]

@@ -189,7 +189,10 @@ fn a_policy_that_is_deleted_and_created_again_counts_among_others() {
     assert_eq!(value(&between, BYPASS_AUTH), Some("false"));
     between.policies.push(policy("a", 99, bypass(false)));
     let again = settled(&between);
-    assert_eq!(accepted(&again.plan, &["a", "b", "c"]), ["True/Accepted", "False/Conflicted", "False/Conflicted"]);
+    assert_eq!(
+        accepted(&again.plan, &["a", "b", "c"]),
+        ["True/Accepted", "False/Conflicted", "False/Conflicted"]
+    );
 }
 
 #[test]
