@@ -175,7 +175,7 @@ async fn policies(seen: &mut Seen<'_>) -> Result<()> {
     let why = seen.wait(Kind::AdmissionPolicy, "second", "Accepted", "False", "Conflicted").await?;
     ensure!(why.contains("AdmissionPolicy `first` is in force"), "{why}");
     // Created anew, the first is the younger one. The second counts only while it is alone, or named.
-    configure(seen.bed, "admissionPolicy: first").await?;
+    configure(seen.bed, "  admissionPolicy: first\n").await?;
     delete(seen.bed, "admissionpolicy", "first").await?;
     seen.config("Applied", "False", "AdmissionPolicyMissing").await?;
     ensure!(seen.bed.config_value(yunikorn::CONFIGS, key).await?.as_deref() == Some("^ci$"));
