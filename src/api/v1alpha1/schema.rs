@@ -155,8 +155,7 @@ const FIELDS: [&str; 8] =
 pub(super) fn nothing_left_empty() -> Rule {
     let found = FIELDS.map(|field| format!("has(self.{field})")).join(", ");
     let rule = format!("size(dyn(self)) == [{found}].filter(found, found).size()");
-    let field = "(has(self.submit) ? 'admin' : 'submit')";
-    Rule::new(rule).message(Message::Expression(format!("{field} + \": {LEFT_EMPTY}\"")))
+    Rule::new(rule).message(Message::Message(format!("submit or admin {LEFT_EMPTY}")))
 }
 
 /// A list of regular expressions, which YuniKorn reads from one comma-separated string (yunikorn-k8shim `am_conf.go:364`).
