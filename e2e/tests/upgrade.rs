@@ -67,7 +67,8 @@ async fn upgrade(bed: &Bed, folder: &Path) -> Result<()> {
         Ok((led && operator.metric("queuewarden_config_in_sync", "").await? > 0.0).then_some(()))
     })
     .await?;
-    let after = State::of(bed).await?;
+    let mut after = State::of(bed).await?;
+    after.forget_what_is_new(&before);
     ensure!(after == before, "before:\n{before:#?}\nafter:\n{after:#?}");
     let written = |write: &queuewarden_e2e::audit::Write| {
         write.user == operator::USER && write.resource == "configmaps"
@@ -109,6 +110,16 @@ impl State {
         let annotations = output.annotations().clone();
         let version = output.resource_version();
         Ok(Self { output: (output.data.unwrap_or_default(), annotations, version), statuses })
+    }
+
+    /// Leaves out the fields of a status that the version before did not have.
+    fn forget_what_is_new(&mut self, before: &Self) {
+        for (name, status) in &mut self.statuses {
+            let had = before.statuses.get(name).and_then(Value::as_object);
+            if let (Some(fields), Some(had)) = (status.as_object_mut(), had) {
+                fields.retain(|field, _| had.contains_key(field));
+            }
+        }
     }
 
     fn text(&self) -> String {

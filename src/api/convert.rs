@@ -17,12 +17,12 @@ use super::touches::touches;
 use super::v1alpha1 as api;
 use crate::{
     access::{guard, submission},
-    model::identity::Identity,
+    model::{identity::Identity, right::Right},
     plan::{
         conditions::{Condition, Status},
         snapshot::{
             AdmissionPolicySpec, Adoption, BaseAcl, CONFIRM_REMOVAL, ConfigMemory, ConfigSpec, Delegation,
-            Entry, Grant, Meta, Mode, QueueAclEntry, QueueAclInForce, QueueAclSpec,
+            Entry, Grant, LEFT_EMPTY, Meta, Mode, QueueAclEntry, QueueAclInForce, QueueAclSpec,
         },
     },
     text::diag::{Code, Diagnostic},
@@ -30,10 +30,14 @@ use crate::{
 
 /// The spec is missing, has a field of the wrong type, or one that this version does not know.
 pub const UNREADABLE: Code = Code::new(5101, "unreadable-spec");
-/// More than one of lists, `everyone` and `acl` in one grant.
+/// More than one of lists, `everyone`, `nobody` and `acl` in one grant.
 pub const NOT_ONE_OF: Code = Code::new(5102, "grant-not-one-of");
 /// `everyone: false`, which says neither everyone nor nobody.
 pub const EVERYONE_FALSE: Code = Code::new(5103, "everyone-false");
+/// `nobody: false`, which says neither nobody nor somebody.
+pub const NOBODY_FALSE: Code = Code::new(5108, "nobody-false");
+/// `submit` or `admin` is `null`.
+pub const RIGHT_LEFT_EMPTY: Code = Code::new(5109, "right-left-empty");
 /// An `AdmissionPolicy` without any field.
 pub const EMPTY_POLICY: Code = Code::new(5104, "empty-policy");
 /// A `YuniKornConfig` of another name than `default`.
@@ -44,17 +48,46 @@ pub const BASE_IS_OUTPUT: Code = Code::new(5106, "base-is-output");
 pub const NO_PATH: Code = Code::new(5107, "no-template-path");
 
 /// All codes of this module.
-pub const CODES: &[Code] =
-    &[UNREADABLE, NOT_ONE_OF, EVERYONE_FALSE, EMPTY_POLICY, NOT_THE_SINGLETON, BASE_IS_OUTPUT, NO_PATH];
+pub const CODES: &[Code] = &[
+    UNREADABLE,
+    NOT_ONE_OF,
+    EVERYONE_FALSE,
+    EMPTY_POLICY,
+    NOT_THE_SINGLETON,
+    BASE_IS_OUTPUT,
+    NO_PATH,
+    NOBODY_FALSE,
+    RIGHT_LEFT_EMPTY,
+];
 
 /// A `QueueAcl` for the plan.
 pub fn queue_acl(object: &DynamicObject) -> QueueAclEntry {
     let memory: Option<api::GrantInForce> = status_field(object, "inForce");
     Entry {
         meta: meta(object),
-        spec: spec(object).and_then(queue_acl_spec),
+        spec: not_left_empty(object).and_then(|()| spec(object)).and_then(queue_acl_spec),
         in_force: memory.map(grant_in_force),
     }
+}
+
+/// What `kubectl apply` was given, which has the nulls that it does not send.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Refuses a right that is `null`, or that `kubectl apply` was given as `null` and left out: unlike other fields it is not dropped, because
+/// it reads as "nobody".
+fn not_left_empty(object: &DynamicObject) -> Result<(), Vec<Diagnostic>> {
+    let applied = object.metadata.annotations.as_ref().and_then(|annotations| annotations.get(LAST_APPLIED));
+    let applied = applied.filter(|text| text.contains(":null"));
+    let applied: Option<Value> = applied.and_then(|text| serde_json::from_str(text).ok());
+    let spec = object.data.get("spec");
+    let rights = Right::ALL.into_iter().map(Right::field);
+    let empty = rights.filter(|field| {
+        let given = || applied.as_ref()?.get("spec")?.get(field);
+        spec.and_then(|spec| spec.get(field)).or_else(given).is_some_and(Value::is_null)
+    });
+    let wrong: Vec<_> =
+        empty.map(|field| Diagnostic::error(RIGHT_LEFT_EMPTY, format!("{field}: {LEFT_EMPTY}"))).collect();
+    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
 }
 
 /// An `AdmissionPolicy` for the plan.
@@ -155,24 +188,30 @@ fn collect<T>(result: Result<T, Diagnostic>, wrong: &mut Vec<Diagnostic>) -> Opt
     result.map_err(|diagnostic| wrong.push(diagnostic)).ok()
 }
 
-/// The one of the three forms that was used. `path` is where the grant stands, for the message.
+/// The one of the four forms that was used. `path` is the field of the grant, for the message.
 fn grant(path: &str, grant: api::Grant) -> Result<Grant, Diagnostic> {
-    let api::Grant { users, groups, everyone, acl } = grant;
+    let api::Grant { users, groups, everyone, nobody, acl } = grant;
     let lists = !users.is_empty() || !groups.is_empty();
-    match (lists, everyone, acl) {
-        (false, None, Some(acl)) => Ok(Grant::Raw(acl)),
-        (false, Some(true), None) => Ok(Grant::Everyone),
-        (_, None, None) => Ok(Grant::Lists { users, groups }),
-        (false, Some(false), None) => Err(Diagnostic::error(
+    match (lists, everyone, nobody, acl) {
+        (false, None, None, Some(acl)) => Ok(Grant::Raw(acl)),
+        (false, Some(true), None, None) => Ok(Grant::Everyone),
+        (false, None, Some(true), None) => Ok(Grant::Nobody),
+        (_, None, None, None) => Ok(Grant::Lists { users, groups }),
+        (false, Some(false), None, None) => Err(Diagnostic::error(
             EVERYONE_FALSE,
             format!("{path}: `everyone: false` says neither everyone nor nobody"),
         )
-        .help("remove it; an empty object, `{}`, means nobody")),
+        .help("write `nobody: true` to give the right to nobody")),
+        (false, None, Some(false), None) => Err(Diagnostic::error(
+            NOBODY_FALSE,
+            format!("{path}: `nobody: false` says neither nobody nor somebody"),
+        )
+        .help("write `users`, `groups` or `everyone: true` to give the right to somebody")),
         _ => Err(Diagnostic::error(
             NOT_ONE_OF,
-            format!("{path}: `users` and `groups`, `everyone`, and `acl` exclude each other"),
+            format!("{path}: `users` and `groups`, `everyone`, `nobody`, and `acl` exclude each other"),
         )
-        .help("keep the lists, or `everyone: true`, or `acl`")),
+        .help("keep the lists, or `everyone: true`, or `nobody: true`, or `acl`")),
     }
 }
 
@@ -316,6 +355,7 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
         rbac_mirror,
         delegation,
         accept_open_root,
+        admission_policy,
     } = spec;
     let mut wrong = Vec::new();
     if name != api::SINGLETON {
@@ -355,6 +395,7 @@ fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, 
         },
         accept_open_root,
         confirmed_removal: None,
+        admission_policy,
     };
     if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
 }
@@ -370,6 +411,7 @@ fn config_memory(object: &DynamicObject) -> ConfigMemory {
         output_name: output.name,
         output_uid: Some(output.uid).filter(|uid| !uid.is_empty()),
         output_keys: output.keys.into_iter().collect(),
+        admission_policy: status_field(object, "admissionPolicy"),
     }
 }
 
@@ -471,13 +513,14 @@ mod tests {
     }
 
     #[test]
-    fn grants_have_three_forms_and_an_empty_one() {
+    fn grants_have_four_forms_and_an_empty_one() {
         let cases = [
             (json!({}), lists(&[], &[])),
             (json!({"users": []}), lists(&[], &[])),
             (json!({"users": null, "acl": null}), lists(&[], &[])),
             (json!({"groups": ["g"]}), lists(&[], &["g"])),
             (json!({"everyone": true}), Grant::Everyone),
+            (json!({"nobody": true}), Grant::Nobody),
             (json!({"acl": ""}), Grant::Raw(String::new())),
             (json!({"acl": "*"}), Grant::Raw("*".into())),
         ];
@@ -530,6 +573,14 @@ mod tests {
                 EVERYONE_FALSE,
                 "admin: `everyone: false`",
             ),
+            (json!({"queue": "root", "admin": {"nobody": false}}), NOBODY_FALSE, "admin: `nobody: false`"),
+            (
+                json!({"queue": "root", "submit": null, "admin": {"users": ["a"]}}),
+                RIGHT_LEFT_EMPTY,
+                "submit: is left empty (null)",
+            ),
+            (json!({"queue": "root", "submit": {"nobody": true, "users": ["b"]}}), NOT_ONE_OF, "submit: "),
+            (json!({"queue": "root", "submit": {"nobody": true, "everyone": true}}), NOT_ONE_OF, "submit: "),
             (json!({"queue": "root", "submit": {"acl": "a", "users": ["b"]}}), NOT_ONE_OF, "submit: "),
             (json!({"queue": "root", "submit": {"acl": "a", "everyone": true}}), NOT_ONE_OF, "submit: "),
             (json!({"queue": "root", "submit": {"groups": ["a"], "everyone": true}}), NOT_ONE_OF, "submit: "),
@@ -541,6 +592,24 @@ mod tests {
             assert!(diagnostic.message.starts_with(message), "{spec}: {diagnostic}");
             assert!(diagnostic.is_error());
         }
+    }
+
+    #[test]
+    fn a_right_that_kubectl_apply_was_given_as_null_is_refused() {
+        let applied = |right: Value, spec: Value| {
+            let applied = json!({"spec": {"queue": "root", "submit": right, "admin": {"users": ["a"]}}});
+            queue_acl(&object(json!({
+                "metadata": {"name": "x", "annotations": {LAST_APPLIED: applied.to_string()}},
+                "spec": spec,
+            })))
+            .spec
+        };
+        let admin = json!({"queue": "root", "admin": {"users": ["a"]}});
+        let wrong = applied(Value::Null, admin.clone()).unwrap_err();
+        assert_eq!(wrong.first().unwrap().code, RIGHT_LEFT_EMPTY);
+        let both = json!({"queue": "root", "submit": {"users": ["a"]}, "admin": {"users": ["a"]}});
+        assert!(applied(Value::Null, both).is_ok(), "somebody else has written it since");
+        assert!(applied(json!({"groups": null}), admin).is_ok());
     }
 
     #[test]
@@ -696,6 +765,7 @@ mod tests {
                 uid: "u9".into(),
                 keys: vec!["a".into(), "queues.yaml".into()],
             }),
+            admission_policy: Some("strict".into()),
         };
         let status = status::yunikorn_config(1, &rest);
         let entry = yunikorn_config(&object(json!({"metadata": {"name": "x"}, "status": status})));
@@ -707,6 +777,7 @@ mod tests {
             output_name: "yunikorn-configs".into(),
             output_uid: Some("u9".into()),
             output_keys: BTreeSet::from(["a".into(), "queues.yaml".into()]),
+            admission_policy: Some("strict".into()),
         };
         assert_eq!(entry.in_force, Some(expected));
     }

@@ -23,11 +23,12 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
 
 /// Makes a derived schema what Kubernetes' own kinds look like.
 ///
-/// * Derive marks every `Option` as `nullable`, which would keep a written `null` and make `has(self.field)` true for it in CEL. Without
-///   the mark the API server drops the `null` and applies the default.
+/// * Derive marks every `Option` as `nullable`, which keeps a written `null` and makes `has(self.field)` true for it in CEL. Without
+///   the mark the API server drops the `null` and applies the default. An atomic object keeps the mark: that is a grant, and its `null`
+///   is refused by a rule, because it reads as "nobody" and would count as "left out".
 /// * Descriptions keep the line breaks of the doc comments; `kubectl explain` breaks lines itself.
 fn tidy(schema: &mut JSONSchemaProps) {
-    schema.nullable = None;
+    schema.nullable = schema.nullable.filter(|_| schema.x_kubernetes_map_type.as_deref() == Some("atomic"));
     if let Some(description) = &mut schema.description {
         *description = description.split_whitespace().collect::<Vec<_>>().join(" ");
     }

@@ -58,7 +58,7 @@ pub fn queue_access_test(generation: i64, status: &AccessTestStatus) -> api::Que
 
 /// The status of the `YuniKornConfig` whose spec was read at `generation`.
 pub fn yunikorn_config(generation: i64, status: &ConfigStatus) -> api::YuniKornConfigStatus {
-    let ConfigStatus { revision, config_hash, loaded_hash, output } = status.clone();
+    let ConfigStatus { revision, config_hash, loaded_hash, output, admission_policy } = status.clone();
     api::YuniKornConfigStatus {
         observed_generation: Some(generation),
         revision,
@@ -70,6 +70,7 @@ pub fn yunikorn_config(generation: i64, status: &ConfigStatus) -> api::YuniKornC
             uid,
             keys,
         }),
+        admission_policy,
         conditions: Vec::new(),
     }
 }

@@ -126,7 +126,7 @@ mod tests {
             "apiVersion": "queuewarden.dev/v1alpha1",
             "kind": "QueueAcl",
             "metadata": {"name": "a", "uid": "u", "resourceVersion": "7"},
-            "spec": {"queue": "root.a", "submit": {}},
+            "spec": {"queue": "root.a", "submit": {"nobody": true}},
             "status": status,
         });
         let object = serde_json::from_value(object).unwrap();

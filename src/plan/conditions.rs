@@ -132,7 +132,7 @@ vocabulary! {
         WithdrawalPending,
         /// It is in the name of someone who may not write it: delegation is off, or they do not administer the queue.
         NotDelegated,
-        /// An older `AdmissionPolicy` decides.
+        /// Another `AdmissionPolicy` counts, or none while there are several.
         Conflicted,
         /// Not written or not confirmed yet.
         Pending,
@@ -172,6 +172,8 @@ vocabulary! {
         NotVerified,
         /// `YuniKorn` takes nothing of what is written.
         NotRead,
+        /// No object has the name in `spec.admissionPolicy`.
+        AdmissionPolicyMissing,
         /// Written, not yet read back.
         LoadPending,
         /// The scheduler does not answer.

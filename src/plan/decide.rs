@@ -13,19 +13,20 @@ use super::loaded;
 use super::mirror;
 use super::output::{self, Decision, Question};
 use super::ownership::{Claim, claim};
-use super::policy::{self, ResolvedPolicy};
+use super::policy::{self, Policies};
 use super::readings::{Reading, Readings};
 use super::record::{self, Record};
 use super::render;
 use super::report::queue_acl::Runs;
 use super::report::{self, events};
-use super::resolve::{self, Resolved};
+use super::resolve::{self, Contribution, Resolved};
 use super::running;
 use super::snapshot::{
     ConfigMemory, ConfigSpec, Delegation, Entry, LastBase, Meta, Mode, QueueAclEntry, Snapshot,
     YUNIKORN_DEFAULTS,
 };
 use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests, attribution};
+use crate::model::acl::Acl;
 use crate::model::admission;
 use crate::model::config::{Config, checksum};
 use crate::model::queue::QueuePath;
@@ -44,7 +45,7 @@ pub(super) struct Decided<'a> {
     /// The base's queues, if it is in order.
     pub(super) base_tree: Option<Arc<Config>>,
     pub(super) objects: Vec<Resolved>,
-    pub(super) policies: Vec<ResolvedPolicy>,
+    pub(super) policies: Policies,
     grants: Arc<Grants>,
     by_object: ByObject,
     /// Whether the ACLs were decided by a base, and not by what is live in its stead.
@@ -94,7 +95,7 @@ pub(super) fn decided<'a>(
         }
         None => None,
     };
-    let policies = policy::resolve(&snapshot.policies);
+    let policies = policy::resolve(snapshot);
     let loaded = loaded::answer(loaded::Question {
         asked: spec.scheduler_url.is_some(),
         expected: &env.checksum,
@@ -109,7 +110,7 @@ pub(super) fn decided<'a>(
     let written = snapshot.observed.written.as_ref().filter(|written| written.key == env.key);
     let written = read(written.map(|written| &written.text));
     let proven = read(snapshot.observed.loaded_text.as_ref());
-    let programmed = snapshot.policies.iter().zip(&policies).any(|(entry, policy)| {
+    let programmed = snapshot.policies.iter().zip(&policies.objects).any(|(entry, policy)| {
         policy.keys().is_some()
             && entry.in_force.is_some()
             && entry.in_force.as_ref() == entry.spec.as_ref().ok()
@@ -126,7 +127,7 @@ pub(super) fn decided<'a>(
         written,
         proven,
         objects: objects.iter().filter(|object| object.contribution().is_some()).count(),
-        policy: policies.iter().find_map(ResolvedPolicy::keys),
+        policy: policies.keys.as_ref(),
         programmed,
         reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
     };
@@ -260,6 +261,23 @@ fn is_unconfirmed(meta: &Meta) -> bool {
 }
 
 impl Decided<'_> {
+    /// Whom the base's own ACLs let in and the named object keeps out, which they do not do in `after`: queue, right and ACL.
+    pub(super) fn returning(&self, object: &str, after: &Self) -> Vec<(&QueuePath, Right, Acl)> {
+        let index = self.objects.iter().position(|resolved| resolved.name == object);
+        let found = index.and_then(|index| Some((index, self.objects.get(index)?.contribution()?)));
+        let Some((index, Contribution { partition, queue, .. })) = found else { return Vec::new() };
+        let decided = self.by_object.decided(&self.grants, index).into_iter();
+        let returning = decided.map(|(right, before)| {
+            let after = after.grants.get(partition, queue, right);
+            (
+                queue,
+                right,
+                after.map_or_else(|| before.taken.clone(), |after| before.taken.lost(&after.taken)),
+            )
+        });
+        returning.filter(|(.., acl)| !acl.is_nobody()).collect()
+    }
+
     fn into_plan(self, known: &mut Readings) -> Plan {
         let mut events = Vec::new();
         let queue_acls = self.queue_acl_statuses(known, &mut events);
@@ -398,7 +416,7 @@ impl Decided<'_> {
             spec: self.spec,
             unset: &unset,
         };
-        let objects = self.snapshot.policies.iter().zip(&self.policies);
+        let objects = self.snapshot.policies.iter().zip(&self.policies.objects);
         objects
             .map(|(entry, object)| {
                 let spec = entry.spec.as_ref().ok();
@@ -421,9 +439,18 @@ impl Decided<'_> {
     /// The keys of ours in the output that no policy sets any more.
     fn unset_keys(&self) -> Vec<&'static str> {
         let (output, memory) = (self.snapshot.output.as_deref(), self.config.in_force.as_ref());
-        let set = self.policies.iter().find_map(ResolvedPolicy::keys);
+        let set = self.policies.keys.as_ref();
         let unset = admission::KEYS.iter().filter(|key| set.is_none_or(|set| !set.contains_key(*key)));
         unset.copied().filter(|key| claim(output, memory, key) == Claim::Ours).collect()
+    }
+
+    /// Condition `Applied`, which also tells that the policy that is named is missing.
+    fn applied(&self) -> Finding {
+        let applied = &self.output.applied;
+        let missing = self.policies.not_found();
+        missing
+            .filter(|_| matches!(applied.reason, Reason::Applied | Reason::Pending))
+            .unwrap_or_else(|| applied.clone())
     }
 
     fn config_status(&self, known: &mut Readings, events: &mut Vec<Event>) -> ObjectStatus<ConfigStatus> {
@@ -438,7 +465,7 @@ impl Decided<'_> {
             });
         let findings = report::config::findings(report::config::Findings {
             base: self.base.clone(),
-            applied: self.output.applied.clone(),
+            applied: self.applied(),
             loaded: self.loaded.finding.clone(),
             mirrored: self.mirror.1.clone().map(|finding| (finding, self.spec.rbac_mirror)),
             fail_open,
@@ -448,7 +475,15 @@ impl Decided<'_> {
         let subject = Subject::Config(meta.name.clone());
         events.extend(events::transitions(&subject, &meta.conditions, &findings, events::OF_CONFIG));
         events.extend(events::closed(&subject, &meta.conditions, &findings));
-        let rest = report::config::status(self.snapshot, self.spec, self.config, &self.env);
+        let memory = self.config.in_force.as_ref();
+        let rest = ConfigStatus {
+            admission_policy: self.policies.remembered(memory),
+            ..report::config::status(self.snapshot, self.spec, self.config, &self.env)
+        };
+        let counted = memory.and_then(|memory| memory.admission_policy.as_deref());
+        let counts = rest.admission_policy.as_deref();
+        let named = self.spec.admission_policy.as_deref();
+        events.extend(events::policy_changed(&subject, counted, counts, named));
         self.status(meta, &findings, rest)
     }
 

@@ -53,11 +53,18 @@ pub use environment::{QueuesKey, merged, merged_alone, queues_key, text_in_force
 pub use output::{MAX_BYTES, WARN_BYTES, size_after};
 pub use policy::{submission, user_info};
 pub use readings::Readings;
+pub use resolve::no_names;
 pub use running::Running;
 
 /// All codes of this module.
-pub const CODES: &[Code] =
-    &[resolve::EMPTY_WINDOW, resolve::NO_RIGHT, resolve::SHARED_QUEUE, render::NOT_AS_MEANT];
+pub const CODES: &[Code] = &[
+    resolve::EMPTY_WINDOW,
+    resolve::NO_RIGHT,
+    resolve::SHARED_QUEUE,
+    resolve::REPLACES_FOR_A_TIME,
+    resolve::NO_NAMES,
+    render::NOT_AS_MEANT,
+];
 
 /// Makes the plan.
 pub fn plan(snapshot: &Snapshot) -> Plan {
@@ -205,6 +212,8 @@ pub struct ConfigStatus {
     pub loaded_hash: Option<String>,
     /// Where our keys are.
     pub output: Option<OutputRef>,
+    /// Name of the `AdmissionPolicy` that counts.
+    pub admission_policy: Option<String>,
 }
 
 /// Where our keys are.
@@ -240,7 +249,7 @@ pub struct Event {
     pub subject: Subject,
     /// `Warning` instead of `Normal`.
     pub warning: bool,
-    /// `reason`, a word of [`conditions::Reason`], `AccessRemoved` or `FailOpenEnded`.
+    /// `reason`, a word of [`conditions::Reason`], `AccessRemoved`, `AdmissionPolicyChanged` or `FailOpenEnded`.
     pub reason: String,
     /// `note`, at most 1000 bytes.
     pub note: String,

@@ -1,12 +1,15 @@
-//! `AdmissionPolicy` objects: which one decides, and what it writes into `admissionController.accessControl.*`.
+//! `AdmissionPolicy` objects: which one counts, and what it writes into `admissionController.accessControl.*`.
 //!
-//! Single values cannot be joined as ACLs can, so one object wins: the oldest, then the first by name. The others are told.
+//! Single values cannot be joined as ACLs can, so one object counts: the one that the `YuniKornConfig` names, else the only one, else the
+//! one in force. When they were created does not matter: deleting an object and creating it again must not put another one in its
+//! place. Where it cannot be decided, what is written stays.
 
 use std::collections::BTreeMap;
 
-use super::conditions::Reason;
+use super::conditions::{Finding, Reason, Type};
+use super::ownership::{Claim, claim};
 use super::resolve::Refusal;
-use super::snapshot::{self, AdmissionPolicySpec, Entry, Snapshot};
+use super::snapshot::{self, AdmissionPolicySpec, ConfigMemory, Entry, Snapshot};
 use crate::access::guard;
 use crate::access::submission::Mode;
 use crate::model::admission;
@@ -15,7 +18,7 @@ use crate::text::diag::Diagnostic;
 /// The keys of one policy with their texts.
 pub(super) type Keys = BTreeMap<&'static str, String>;
 
-/// What is done about workloads that `YuniKorn` would reject: what the policy says that decides, or its last valid version. While the
+/// What is done about workloads that `YuniKorn` would reject: what the policy that counts says, or its last valid version. While the
 /// `YuniKornConfig` only observes, nothing is enforced: nobody is refused, and who would be is told.
 pub fn submission(snapshot: &Snapshot) -> Mode {
     let said = in_force(snapshot).and_then(|policy| policy.submission).unwrap_or_default();
@@ -28,19 +31,61 @@ pub fn user_info(snapshot: &Snapshot) -> guard::Settings {
     in_force(snapshot).and_then(|policy| policy.user_info.clone()).unwrap_or_default()
 }
 
-/// What the policy says that decides, or its last valid version.
+/// What the policy that counts says, or its last valid version.
 pub(super) fn in_force(snapshot: &Snapshot) -> Option<&AdmissionPolicySpec> {
-    let entries = &snapshot.policies;
-    let decides = entries.iter().zip(resolve(entries)).find(|(_, policy)| policy.keys().is_some());
-    decides.and_then(|(entry, policy)| match (&policy.outcome, &entry.spec) {
-        (Ok(_), Ok(spec)) => Some(spec),
-        _ => entry.in_force.as_ref(),
-    })
+    let name = resolve(snapshot).counting?;
+    let entry = snapshot.policies.iter().find(|entry| entry.meta.name == name)?;
+    match &entry.spec {
+        Ok(spec) if keys(spec).is_ok() => Some(spec),
+        _ => entry.in_force.as_ref().filter(|old| keys(old).is_ok()),
+    }
 }
 
 fn observes(snapshot: &Snapshot) -> bool {
-    let config = snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
-    config.is_some_and(|spec| spec.mode == snapshot::Mode::Observe)
+    config_spec(snapshot).is_some_and(|spec| spec.mode == snapshot::Mode::Observe)
+}
+
+fn config_spec(snapshot: &Snapshot) -> Option<&snapshot::ConfigSpec> {
+    snapshot.config.as_ref()?.spec.as_ref().ok()
+}
+
+fn config_memory(snapshot: &Snapshot) -> Option<&ConfigMemory> {
+    snapshot.config.as_ref()?.in_force.as_ref()
+}
+
+/// What became of all objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Policies {
+    /// Each of them, in the order of the snapshot.
+    pub objects: Vec<ResolvedPolicy>,
+    /// Name of the one that counts.
+    pub counting: Option<String>,
+    /// The keys to write; `None`: no key is to be ours.
+    pub keys: Option<Keys>,
+    /// The name in `spec.admissionPolicy` that no object has.
+    pub missing: Option<String>,
+}
+
+impl Policies {
+    /// Condition `Applied` while the object that is to count is not there.
+    pub(super) fn not_found(&self) -> Option<Finding> {
+        let name = self.missing.as_ref()?;
+        let now = match &self.counting {
+            Some(counting) => format!("AdmissionPolicy `{counting}`, which is in force, counts until then"),
+            None => "the admissionController.accessControl keys that are written stay as they are".to_owned(),
+        };
+        let message = format!(
+            "there is no AdmissionPolicy `{name}`, which spec.admissionPolicy names; {now}. Create it, or name another one"
+        );
+        Some(Finding::no(Type::Applied, Reason::AdmissionPolicyMissing, message))
+    }
+
+    /// What status remembers: the one that counts; where that cannot be decided, the one that counted.
+    pub(super) fn remembered(&self, before: Option<&ConfigMemory>) -> Option<String> {
+        let undecided = self.missing.is_some() || !self.objects.is_empty();
+        let before = before.filter(|_| undecided).and_then(|memory| memory.admission_policy.clone());
+        self.counting.clone().or(before)
+    }
 }
 
 /// What became of one object.
@@ -50,7 +95,7 @@ pub(super) struct ResolvedPolicy {
     pub name: String,
     /// The keys it wants, or why it is refused.
     pub outcome: Result<Keys, Refusal>,
-    /// The keys of its last valid version, which stay because the object is invalid now and decides.
+    /// The keys of its last valid version, which stay because the object is invalid now and counts.
     pub kept: Option<Keys>,
     /// What there is to say about an accepted object.
     pub warnings: Vec<Diagnostic>,
@@ -63,29 +108,82 @@ impl ResolvedPolicy {
     }
 }
 
-/// Resolves all policies; the result is in the order of `entries`.
-pub(super) fn resolve(entries: &[Entry<AdmissionPolicySpec, AdmissionPolicySpec>]) -> Vec<ResolvedPolicy> {
-    let mut resolved: Vec<_> = entries.iter().map(alone).collect();
-    let winner = (0..entries.len())
-        .filter(|index| resolved.get(*index).is_some_and(|r| r.keys().is_some()))
-        .min_by_key(|index| {
-            entries.get(*index).map(|e| (e.meta.created.is_none(), e.meta.created, &e.meta.name))
-        });
-    let Some(winner) = winner else { return resolved };
-    let name = entries.get(winner).map(|e| e.meta.name.clone()).unwrap_or_default();
-    for (index, policy) in resolved.iter_mut().enumerate() {
-        if index == winner {
-            continue;
-        }
+/// Resolves all policies.
+pub(super) fn resolve(snapshot: &Snapshot) -> Policies {
+    let mut objects: Vec<_> = snapshot.policies.iter().map(alone).collect();
+    let named = config_spec(snapshot).and_then(|spec| spec.admission_policy.as_deref());
+    let (counting, missing) = match (named, objects.as_slice()) {
+        (Some(name), all) if all.iter().any(|policy| policy.name == name) => (Some(name.to_owned()), None),
+        (Some(name), all) => (last_counting(snapshot, all), Some(name.to_owned())),
+        (None, [only]) => (Some(only.name.clone()), None),
+        (None, all) => (last_counting(snapshot, all), None),
+    };
+    let keys = if objects.is_empty() && missing.is_none() {
+        None
+    } else {
+        let policy = objects.iter().find(|policy| counting.as_ref() == Some(&policy.name));
+        Some(policy.and_then(ResolvedPolicy::keys).cloned().unwrap_or_else(|| written(snapshot)))
+    };
+    let count = objects.len();
+    for policy in objects.iter_mut().filter(|policy| counting.as_ref() != Some(&policy.name)) {
         policy.kept = None;
         if policy.outcome.is_ok() {
-            let message = format!(
-                "AdmissionPolicy `{name}` is older and decides; merge this one into it, or delete one of them"
-            );
+            let message = conflict(counting.as_deref(), named, missing.as_deref(), count);
             policy.outcome = Err(Refusal { reason: Reason::Conflicted, message });
         }
     }
-    resolved
+    Policies { objects, counting, keys, missing }
+}
+
+/// The policy in force: the one that the status of the `YuniKornConfig` remembers. Where that was lost, the only one whose own status
+/// says so, or the only one whose keys are those that are written.
+fn last_counting(snapshot: &Snapshot, policies: &[ResolvedPolicy]) -> Option<String> {
+    let remembered = config_memory(snapshot).and_then(|memory| memory.admission_policy.as_ref());
+    if let Some(name) = remembered.filter(|name| policies.iter().any(|policy| policy.name == **name)) {
+        return Some(name.clone());
+    }
+    let by_status = snapshot.policies.iter().filter(|entry| entry.in_force.is_some());
+    let written = written(snapshot);
+    let by_keys = policies.iter().filter(|policy| !written.is_empty() && policy.keys() == Some(&written));
+    let only = only(by_status.map(|entry| &entry.meta.name)).or_else(|| only(by_keys.map(|it| &it.name)));
+    only.cloned()
+}
+
+/// The element, if there is one and no other.
+fn only<T>(mut elements: impl Iterator<Item = T>) -> Option<T> {
+    let first = elements.next();
+    first.filter(|_| elements.next().is_none())
+}
+
+/// The keys that are written and ours.
+fn written(snapshot: &Snapshot) -> Keys {
+    let output = snapshot.output.as_deref();
+    let ours = |key: &&str| claim(output, config_memory(snapshot), key) == Claim::Ours;
+    let keys = admission::KEYS.into_iter().filter(ours);
+    keys.filter_map(|key| Some((key, output?.data.get(key)?.clone()))).collect()
+}
+
+/// Why an object does not count.
+fn conflict(counting: Option<&str>, named: Option<&str>, missing: Option<&str>, count: usize) -> String {
+    const NAME: &str = "name the one that counts in YuniKornConfig spec.admissionPolicy";
+    match (counting, named, missing) {
+        (Some(counting), _, Some(missing)) => format!(
+            "YuniKornConfig spec.admissionPolicy names `{missing}`, which does not exist, so AdmissionPolicy `{counting}`, which is in \
+             force, counts; create `{missing}`, or {NAME}"
+        ),
+        (Some(counting), Some(_), None) => format!(
+            "YuniKornConfig spec.admissionPolicy names `{counting}`, so this one does not count; merge it into that one, or delete it"
+        ),
+        (Some(counting), None, None) => format!(
+            "AdmissionPolicy `{counting}` is in force and goes on counting; merge this one into it, delete one of them, or {NAME}"
+        ),
+        (None, _, Some(missing)) => format!(
+            "YuniKornConfig spec.admissionPolicy names `{missing}`, which does not exist, so none counts; create it, or {NAME}"
+        ),
+        (None, _, None) => format!(
+            "there are {count} AdmissionPolicies and none of them is in force, so none counts; {NAME}, or delete the others"
+        ),
+    }
 }
 
 fn alone(entry: &Entry<AdmissionPolicySpec, AdmissionPolicySpec>) -> ResolvedPolicy {

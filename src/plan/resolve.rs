@@ -12,7 +12,7 @@ use super::conditions::Reason;
 use super::grants::{Place, acl_of};
 use super::planted::{Fault, is_planted};
 use super::record::Record;
-use super::snapshot::{BaseAcl, Grant, QueueAclEntry, QueueAclInForce, QueueAclSpec};
+use super::snapshot::{BaseAcl, Grant, QueueAclEntry, QueueAclInForce, QueueAclSpec, TEMPORARY_ONLY_ADDS};
 use crate::model::acl::{self, Acl};
 use crate::model::config::{Config, Partition, Queue};
 use crate::model::identity::Identity;
@@ -26,6 +26,11 @@ pub(super) const EMPTY_WINDOW: Code = Code::new(5301, "empty-window");
 pub(super) const NO_RIGHT: Code = Code::new(5302, "no-right");
 /// The queue is written through a YAML anchor or alias, so that changing it would change other queues.
 pub(super) const SHARED_QUEUE: Code = Code::new(5303, "shared-queue");
+
+/// A temporary object replaces the base's own ACL.
+pub(super) const REPLACES_FOR_A_TIME: Code = Code::new(5304, "replaces-for-a-time");
+/// A right has neither names nor `nobody: true`; it is granted to nobody.
+pub(super) const NO_NAMES: Code = Code::new(5305, "no-names");
 
 /// What one object adds to one queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -247,7 +252,12 @@ fn read(spec: &QueueAclSpec) -> Result<Intent, Vec<Diagnostic>> {
     let admin = right(Right::Admin, spec.admin.as_ref());
     if spec.submit.is_none() && spec.admin.is_none() {
         let message = "the object sets neither `submit` nor `admin`, so it would change nothing";
-        errors.push(Diagnostic::error(NO_RIGHT, message).help("set `submit: {}` to admit nobody"));
+        errors.push(
+            Diagnostic::error(NO_RIGHT, message).help("write `submit: {nobody: true}` to admit nobody"),
+        );
+    }
+    if (spec.not_before.is_some() || spec.expires_at.is_some()) && spec.base_acl == BaseAcl::Replace {
+        errors.push(Diagnostic::error(REPLACES_FOR_A_TIME, TEMPORARY_ONLY_ADDS));
     }
     if let (Some(from), Some(to)) = (spec.not_before, spec.expires_at)
         && to <= from
@@ -277,15 +287,23 @@ fn refuses(diagnostic: &Diagnostic) -> bool {
 fn grant_acl(grant: &Grant) -> (Option<Acl>, Vec<Diagnostic>) {
     match grant {
         Grant::Everyone => (Some(Acl::everyone()), Vec::new()),
+        Grant::Nobody => (Some(Acl::nobody()), Vec::new()),
         Grant::Raw(text) => {
             let analysis = acl::lint::lint(text);
             (analysis.acl, analysis.diagnostics)
         }
         Grant::Lists { users, groups } => match Acl::named(users, groups) {
-            Ok(acl) => (Some(acl), Vec::new()),
+            Ok(acl) => (Some(acl), no_names(grant).into_iter().collect()),
             Err(findings) => (None, findings),
         },
     }
+}
+
+/// The warning about a grant that means nobody and does not say so.
+pub fn no_names(grant: &Grant) -> Option<Diagnostic> {
+    let Grant::Lists { users, groups } = grant else { return None };
+    let warning = || Diagnostic::warning(NO_NAMES, "without users and groups the right is given to nobody");
+    (users.is_empty() && groups.is_empty()).then(|| warning().help("write `nobody: true` to say so"))
 }
 
 fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), Refusal> {

@@ -173,9 +173,14 @@ fn remember(snapshot: &mut Snapshot, plan: &Plan) {
 
 fn remember_config<S>(entry: &mut Entry<S, ConfigMemory>, status: &ObjectStatus<ConfigStatus>) {
     entry.meta.conditions.clone_from(&status.conditions);
-    let ConfigStatus { revision, config_hash, loaded_hash, output } = status.rest.clone();
+    entry.in_force = Some(memory(&status.rest));
+}
+
+/// A status as it is remembered.
+pub(super) fn memory(status: &ConfigStatus) -> ConfigMemory {
+    let ConfigStatus { revision, config_hash, loaded_hash, output, admission_policy } = status.clone();
     let output = output.unwrap_or_default();
-    entry.in_force = Some(ConfigMemory {
+    ConfigMemory {
         revision,
         config_hash,
         loaded_hash,
@@ -183,5 +188,6 @@ fn remember_config<S>(entry: &mut Entry<S, ConfigMemory>, status: &ObjectStatus<
         output_name: output.name,
         output_uid: Some(output.uid).filter(|uid| !uid.is_empty()),
         output_keys: output.keys.into_iter().collect(),
-    });
+        admission_policy,
+    }
 }

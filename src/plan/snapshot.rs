@@ -36,6 +36,13 @@ pub const YUNIKORN_DEFAULTS: &str = "yunikorn-defaults";
 /// `YuniKorn`'s second ConfigMap, whose keys win; k8shim `constants.go:68`.
 pub const YUNIKORN_CONFIGS: &str = "yunikorn-configs";
 
+/// Why an object with a window has to say `baseAcl: Extend`: the words of the schema and of the plan.
+pub const TEMPORARY_ONLY_ADDS: &str = "with notBefore or expiresAt write baseAcl: Extend: a temporary grant only adds. With Replace the \
+    base's own ACL of the queue would give way when the time begins, and come back when it ends";
+/// Why a right that is `null` is refused: the words of the schema and of the conversion.
+pub const LEFT_EMPTY: &str = "is left empty (null), which says neither nobody nor nothing: write {nobody: true} to give the right to \
+    nobody, or users, groups or everyone: true; to keep the base's own ACL, remove the field";
+
 /// Everything the plan depends on.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
@@ -143,9 +150,11 @@ pub enum BaseAcl {
 pub enum Grant {
     /// `everyone: true`
     Everyone,
+    /// `nobody: true`
+    Nobody,
     /// `acl: "sue dev"`, `YuniKorn`'s own syntax.
     Raw(String),
-    /// `users` and `groups`; both empty means nobody.
+    /// `users` and `groups`; both empty means nobody, with a warning.
     Lists {
         /// User names.
         users: Vec<String>,
@@ -289,6 +298,8 @@ pub struct ConfigSpec {
     pub accept_open_root: bool,
     /// The revision of the output that may be followed by one without most of its objects ([`CONFIRM_REMOVAL`]).
     pub confirmed_removal: Option<u64>,
+    /// Name of the `AdmissionPolicy` that counts; `None`: the only one, or the one in force.
+    pub admission_policy: Option<String>,
 }
 
 impl Default for ConfigSpec {
@@ -305,6 +316,7 @@ impl Default for ConfigSpec {
             delegation: Delegation::Disabled,
             accept_open_root: false,
             confirmed_removal: None,
+            admission_policy: None,
         }
     }
 }
@@ -326,6 +338,8 @@ pub struct ConfigMemory {
     pub output_uid: Option<String>,
     /// The keys in it that are ours.
     pub output_keys: BTreeSet<String>,
+    /// Name of the `AdmissionPolicy` that counted last.
+    pub admission_policy: Option<String>,
 }
 
 /// A ConfigMap as it stands.

@@ -19,7 +19,7 @@ pub(super) fn plan(snapshot: &Snapshot, why: &str, config: Option<&Entry<ConfigS
         let rest = QueueAclStatus { submit, admin, in_force: entry.in_force.clone() };
         (entry.meta.name.clone(), ObjectStatus { uid: entry.meta.uid.clone(), conditions, rest })
     });
-    let resolved = policy::resolve(&snapshot.policies);
+    let resolved = policy::resolve(snapshot).objects;
     let policies = snapshot.policies.iter().zip(resolved).map(|(entry, policy)| {
         let conditions = status(&entry.meta, &findings(policy.outcome.err(), why));
         let rest = entry.in_force.clone();
@@ -88,5 +88,6 @@ fn remembered(entry: &Entry<ConfigSpec, ConfigMemory>) -> ConfigStatus {
             uid: uid.clone(),
             keys: memory.output_keys.iter().cloned().collect(),
         }),
+        admission_policy: memory.admission_policy.clone(),
     }
 }

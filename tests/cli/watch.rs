@@ -82,7 +82,7 @@ fn a_window_that_opens_is_rendered() {
     // To the second, as Kubernetes stores times.
     let begin = jiff::Timestamp::from_second(begin.as_second()).unwrap();
     fs::write(at("base.yaml"), BASE).unwrap();
-    fs::write(at("acl.yaml"), format!("{}  notBefore: {begin}\n", acl("sue"))).unwrap();
+    fs::write(at("acl.yaml"), format!("{}  baseAcl: Extend\n  notBefore: {begin}\n", acl("sue"))).unwrap();
     let _running = watching(&["-f", "acl.yaml", "--base", "base.yaml", "--output", "out.yaml"], dir.path());
     holds(&at("out.yaml"), "sue");
     assert!(now() >= begin, "granted before its begin");

@@ -18,7 +18,7 @@ async fn the_scheduler_restarts_with_everything_we_write() -> Result<()> {
         let steps = [
             acl("a", "root.prod", "submit: {users: [alice]}"),
             acl("a", "root.prod", "submit: {acl: ' devs'}, admin: {users: [pat]}"),
-            acl("a", "root.prod", "submit: {}"),
+            acl("a", "root.prod", "submit: {nobody: true}"),
             acl("a", "root.team", "submit: {everyone: true}"),
             "apiVersion: queuewarden.dev/v1alpha1\nkind: AdmissionPolicy\nmetadata: {name: p}\nspec: {trustControllers: false, externalUsers: ['^ci$']}\n".to_owned(),
         ];

@@ -4,6 +4,7 @@
 mod crds;
 mod events;
 mod failures;
+mod forms;
 mod gitops;
 mod mirror;
 mod promise;

@@ -64,7 +64,7 @@ async fn a_grant_ends_when_it_expires() -> Result<()> {
     Bed::with(async |bed| {
         let _operator = running(bed).await?;
         let end = in_seconds(12)?;
-        let spec = format!("submit: {{users: [alice]}}, expiresAt: '{end}'");
+        let spec = format!("baseAcl: Extend, submit: {{users: [alice]}}, expiresAt: '{end}'");
         grant(bed, "guest", "root.prod", &spec).await?;
         ensure!(bed.submit("alice", &["devs"], "root.prod").await?.is_allowed());
         let ended = Expected { r#type: "Ready", status: "True", reason: Some("Expired") };

@@ -64,6 +64,11 @@ async fn each_change_is_told_what_it_does_and_what_is_wrong() -> Result<()> {
         .await?;
         let answer = delete(&admin, "good").await?;
         ensure!(answer.code == 200 && answer.warns("from group devs"), "{answer:?}");
+        let back = "the base's own submitacl of queue `root.prod` comes back, which gives it to user pat";
+        ensure!(answer.warns(back), "{answer:?}");
+        let unnamed = acl("unnamed", &json!({"queue": "root.test", "submit": {}}));
+        let answer = create(&admin, ACLS, &unnamed).await?;
+        ensure!(answer.code == 201 && answer.warns("write `nobody: true` to say so"), "{answer:?}");
         policies(&admin).await?;
         a_webhook_that_is_down_blocks_our_kinds_alone(bed, operator).await
     })
@@ -89,7 +94,7 @@ async fn a_webhook_that_is_down_blocks_our_kinds_alone(
 ) -> Result<()> {
     operator.kill().await?;
     let admin = bed.client()?;
-    let object = acl("later", &json!({"queue": "root.test", "submit": {}}));
+    let object = acl("later", &json!({"queue": "root.test", "submit": {"nobody": true}}));
     let answer = create(&admin, ACLS, &object).await?;
     ensure!(answer.code == 500 && answer.message.contains("validate.queuewarden.dev"), "{answer:?}");
     bed.set_base(BASE).await?;

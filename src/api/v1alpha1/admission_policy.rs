@@ -9,7 +9,8 @@ use super::schema;
 
 /// YuniKorn's admissionController.accessControl.* keys. A field left out leaves its key alone.
 ///
-/// Of several AdmissionPolicies the oldest (creationTimestamp, then name) is in force; the others are reported as Conflicted.
+/// One AdmissionPolicy counts: the one that YuniKornConfig spec.admissionPolicy names, else the only one, else the one in force. The
+/// others are reported as Conflicted.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[kube(
     group = "queuewarden.dev",
@@ -198,7 +199,7 @@ pub struct AdmissionPolicyStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_force: Option<AccessControlInForce>,
 
-    /// Accepted: the object is valid and no older one takes its place. Programmed: it is in the ConfigMap. Effective: it changes a
+    /// Accepted: the object is valid and the one that counts. Programmed: it is in the ConfigMap. Effective: it changes a
     /// decision. Ready: all of these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]

@@ -5,11 +5,21 @@ use serde::{Deserialize, Serialize};
 
 use super::schema;
 
-/// Who gets the right: lists of users and groups, or everyone, or YuniKorn's own ACL text; exactly one of the three.
-/// An empty object means nobody.
+/// Who gets the right: lists of users and groups, or everyone, or nobody, or YuniKorn's own ACL text; exactly one of the four.
+/// An empty object means nobody, with a warning: write nobody: true.
+///
+/// The object is atomic, so that server-side apply can go from each form to each other: of an object that is not, the API server makes
+/// null when its last field goes.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("x-kubernetes-map-type" = "atomic"))]
 #[x_kube(
+    validation = Rule::new(
+        "!has(self.nobody) || !(has(self.users) || has(self.groups) || has(self.everyone) || has(self.acl))"
+    )
+    .message(
+        "nobody stands alone: it gives the right to no one. Remove it, or remove users, groups, everyone and acl"
+    ),
     validation = Rule::new("!has(self.acl) || !(has(self.users) || has(self.groups) || has(self.everyone))").message(
         "acl stands alone: it is the whole ACL in YuniKorn's own syntax. Write either acl, or users and groups, or everyone"
     ),
@@ -32,10 +42,20 @@ pub struct Grant {
     pub groups: Vec<String>,
 
     /// true gives the right to everyone (YuniKorn's '*'), on this queue and on all queues below it. There is no false: to grant
-    /// nobody, write an empty object.
+    /// nobody, write nobody: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new("self").message("everyone can only be true: to give the right to nobody write an empty object, {}"))]
+    #[x_kube(validation = Rule::new("self").message("everyone can only be true: to give the right to nobody write nobody: true"))]
     pub everyone: Option<bool>,
+
+    /// true gives the right to nobody by this object. There is no false: to give it to somebody, write users, groups or everyone; to
+    /// say nothing about the right, leave it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(
+        validation = Rule::new("self").message(
+            "nobody can only be true: to give the right to somebody write users, groups or everyone: true instead"
+        )
+    )]
+    pub nobody: Option<bool>,
 
     /// The whole ACL in YuniKorn's own syntax, for copy and paste: users separated by commas, one blank, groups separated by commas;
     /// e.g. "sue,bob devs", " devs" (a group only), "*" (everyone), "" (nobody). A name that YuniKorn would drop makes

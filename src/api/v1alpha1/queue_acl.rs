@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{grant::Grant, schema};
+use crate::plan::snapshot::TEMPORARY_ONLY_ADDS;
 
 /// Which queue, which rights, and when.
 ///
@@ -64,8 +65,11 @@ use super::{grant::Grant, schema};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
     validation = Rule::new("has(self.submit) || has(self.admin)").message(
-        "set submit, admin or both: a QueueAcl without either changes nothing. To close a queue write submit: {} (nobody)"
+        "set submit, admin or both: a QueueAcl without either changes nothing. To close a queue write submit: {nobody: true}"
     ),
+    validation = schema::nothing_left_empty(),
+    validation = Rule::new("!(has(self.notBefore) || has(self.expiresAt)) || self.baseAcl == 'Extend'")
+        .message(TEMPORARY_ONLY_ADDS),
     validation = Rule::new("!has(self.notBefore) || !has(self.expiresAt) || self.notBefore < self.expiresAt").message(
         "expiresAt must be later than notBefore: otherwise the grant is never in force"
     ),
@@ -88,29 +92,31 @@ pub struct QueueAclSpec {
     #[schemars(schema_with = "schema::queue_path")]
     pub queue: String,
 
-    /// Who may submit applications to the queue and to those below it. An empty object means nobody. Left out: this object says nothing
-    /// about submitting.
+    /// Who may submit applications to the queue and to those below it: users and groups, everyone: true, nobody: true, or acl. Left out:
+    /// this object says nothing about submitting. null is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submit: Option<Grant>,
 
     /// Who administers the queue and those below it. In YuniKorn an administrator may also submit; nothing else depends on this right
-    /// today. An empty object means nobody. Left out: this object says nothing about administration.
+    /// today. The forms are those of submit. Left out: this object says nothing about administration. null is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admin: Option<Grant>,
 
     /// What happens to the queue's ACL in the base configuration, for the rights set here. Replace: it no longer counts. Extend: it
-    /// joins the union, which suits temporary grants; one QueueAcl of the queue that says Replace for the right is enough to drop it.
+    /// joins the union, as temporary grants have to; one QueueAcl of the queue that says Replace for the right is enough to drop it.
     /// Default: Replace.
     #[serde(default)]
     pub base_acl: BaseAcl,
 
-    /// From when on the grant counts, to the second, e.g. "2026-12-01T00:00:00Z". Until then the object is NotYetValid.
-    /// Left out: at once.
+    /// From when on the grant counts, to the second, e.g. "2026-12-01T00:00:00Z". Until then the object is NotYetValid. It needs
+    /// baseAcl: Extend, because a temporary grant only adds, and an operator that runs at that time. Left out: at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Time>,
 
-    /// When the grant ends, to the second, e.g. "2027-01-01T00:00:00Z"; from then on the object is Expired and grants nothing, but is
-    /// not deleted. It must be later than notBefore. Left out: never.
+    /// When the grant ends, to the second, e.g. "2027-01-01T00:00:00Z". The end needs a running operator: it writes the configuration
+    /// without the grant at that time. While no operator runs or can write, YuniKorn goes on granting. From then on the object is
+    /// Expired, but is not deleted. It needs baseAcl: Extend, because a temporary grant only adds, and must be later than notBefore.
+    /// Left out: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
 

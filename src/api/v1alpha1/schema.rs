@@ -3,10 +3,12 @@
 //! A rule's message is what a user reads after `kubectl apply`; it names the offending text (the API server shows only its type),
 //! says why YuniKorn has no use for it, and what to write instead.
 
+use kube::core::{Message, Rule};
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
 use crate::access::guard;
+use crate::plan::snapshot::LEFT_EMPTY;
 
 /// Most users, and most groups, that one grant may list. Several QueueAcls of a queue add up, so this limits no queue.
 pub const MAX_NAMES: usize = 256;
@@ -140,6 +142,20 @@ fn names(what: &str, pattern: &str, message_expression: &str) -> Schema {
             }],
         },
     })
+}
+
+/// All fields of the spec of a QueueAcl.
+const FIELDS: [&str; 8] =
+    ["partition", "queue", "submit", "admin", "baseAcl", "notBefore", "expiresAt", "delegatedBy"];
+
+/// Refuses `submit` and `admin` that are null, the only fields whose null the API server keeps ([`crate::api::crd`]).
+///
+/// CEL takes a null for an absent field (apiserver `pkg/cel/common/valuesunstructured.go`, `Find`), but the size of the object counts it.
+/// So there is a null where the object has more fields than CEL finds.
+pub(super) fn nothing_left_empty() -> Rule {
+    let found = FIELDS.map(|field| format!("has(self.{field})")).join(", ");
+    let rule = format!("size(dyn(self)) == [{found}].filter(found, found).size()");
+    Rule::new(rule).message(Message::Message(format!("submit or admin {LEFT_EMPTY}")))
 }
 
 /// A list of regular expressions, which YuniKorn reads from one comma-separated string (yunikorn-k8shim `am_conf.go:364`).
@@ -280,4 +296,22 @@ fn rule(rule: &str, message: &str) -> Value {
 /// CEL and messages are written over several lines here; a message must not hold a line break, so runs of blanks become one.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::FIELDS;
+    use crate::api::crds;
+
+    #[test]
+    fn fields_of_a_queue_acl_are_all_looked_at_for_null() {
+        let crd = crds().into_iter().find(|crd| crd.spec.names.kind == "QueueAcl").unwrap();
+        let schema = crd.spec.versions[0].schema.clone().unwrap().open_api_v3_schema.unwrap();
+        let fields = schema.properties.unwrap()["spec"].properties.clone().unwrap();
+        assert_eq!(fields.keys().map(String::as_str).collect::<BTreeSet<_>>(), BTreeSet::from(FIELDS));
+        let kept = fields.iter().filter(|(_, field)| field.nullable == Some(true));
+        assert_eq!(kept.map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["admin", "submit"]);
+    }
 }

@@ -111,6 +111,12 @@ pub struct YuniKornConfigSpec {
     /// default or a missing output. Default: false.
     #[serde(default)]
     pub accept_open_root: bool,
+
+    /// Name of the AdmissionPolicy that counts; the others are Conflicted. Left out: the only one there is; of several the one that is in
+    /// force, and none before one is named here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 253))]
+    pub admission_policy: Option<String>,
 }
 
 fn default_namespace() -> String {
@@ -245,6 +251,11 @@ pub struct YuniKornConfigStatus {
     /// The ConfigMap that is written, and the keys in it that are queuewarden's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<OutputIdentity>,
+
+    /// Name of the AdmissionPolicy that is in force. Where spec.admissionPolicy names none, it stays the one that counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub admission_policy: Option<String>,
 
     /// BaseResolved: the base was found and understood. Applied: the ConfigMap holds the computed text. Loaded: the scheduler runs it.
     /// Mirrored: Kubernetes' RBAC says what the ACLs say (only with rbacMirror). FailOpen: True when everyone may submit everywhere.

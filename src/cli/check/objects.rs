@@ -11,6 +11,8 @@ use crate::cli::input::object::{Kind, Object, Step, path};
 use crate::model::acl::{self, Acl};
 use crate::model::admission;
 use crate::model::queue::QueuePath;
+use crate::model::right::Right;
+use crate::plan;
 use crate::text::diag::{Diagnostic, Severity};
 
 /// The fields of an `AdmissionPolicy` that hold regular expressions.
@@ -28,6 +30,7 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
         Kind::QueueAcl => {
             found.extend(queue(inputs, object));
             found.extend(["submit", "admin"].into_iter().flat_map(|right| grant(inputs, object, right)));
+            found.extend(unnamed(object));
         }
         Kind::AdmissionPolicy => {
             found.extend(LISTS.into_iter().flat_map(|list| expressions(inputs, object, list)));
@@ -103,6 +106,20 @@ fn grant(inputs: &Inputs, object: &Object, right: &str) -> Vec<Diagnostic> {
         }
     }
     found
+}
+
+/// The rights that are given to nobody without saying so.
+fn unnamed(object: &Object) -> Vec<Diagnostic> {
+    let dynamic = serde_json::from_value::<DynamicObject>(object.document.value.clone()).ok();
+    let Some(Ok(spec)) = dynamic.map(|dynamic| convert::queue_acl(&dynamic).spec) else { return Vec::new() };
+    let rights = [(Right::Submit, &spec.submit), (Right::Admin, &spec.admin)];
+    let unnamed = rights.into_iter().filter_map(|(right, grant)| {
+        let mut diagnostic = plan::no_names(grant.as_ref()?)?;
+        diagnostic.message = format!("{}: {}", right.field(), diagnostic.message);
+        let at = object.document.place(&path(&["spec", right.field()]));
+        Some(diagnostic.at(at))
+    });
+    unnamed.collect()
 }
 
 /// What `YuniKorn` accepts and drops is a warning in its own configuration. An object must not promise it.

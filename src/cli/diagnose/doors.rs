@@ -261,7 +261,7 @@ async fn answers(client: &Client) -> Line {
     let kind = Kind::QueueAcl;
     let object = json!({
         "apiVersion": format!("{}/{}", crate::api::GROUP, crate::api::VERSION), "kind": kind.name(),
-        "metadata": {"name": PROBE}, "spec": {"queue": "root", "submit": {}},
+        "metadata": {"name": PROBE}, "spec": {"queue": "root", "submit": {"nobody": true}},
     });
     let object: Result<DynamicObject, _> = serde_json::from_value(object);
     let Ok(object) = object else {

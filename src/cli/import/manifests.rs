@@ -87,9 +87,12 @@ fn grants(acl: &Acl) -> Vec<Grant> {
     if acl.is_everyone() {
         return vec![Grant { everyone: Some(true), ..Grant::default() }];
     }
+    if acl.is_nobody() {
+        return vec![Grant { nobody: Some(true), ..Grant::default() }];
+    }
     let users: Vec<String> = acl.users().iter().map(str::to_owned).collect();
     let groups: Vec<String> = acl.groups().iter().map(str::to_owned).collect();
-    let parts = users.len().max(groups.len()).div_ceil(MAX_NAMES).max(1);
+    let parts = users.len().max(groups.len()).div_ceil(MAX_NAMES);
     let part =
         |names: &[String], at: usize| names.chunks(MAX_NAMES).nth(at).map(<[_]>::to_vec).unwrap_or_default();
     (0..parts)
@@ -146,7 +149,8 @@ mod tests {
             grants.iter().map(|grant| (grant.users.len(), grant.groups.len())).collect::<Vec<_>>(),
             [(256, 1), (256, 0), (88, 0)]
         );
-        assert_eq!(super::grants(&Acl::nobody()), [Grant::default()]);
+        let nobody = Grant { nobody: Some(true), ..Grant::default() };
+        assert_eq!(super::grants(&Acl::nobody()), [nobody]);
         assert_eq!(super::grants(&Acl::everyone()).len(), 1);
     }
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use super::access_tests::AccessTest;
 use super::conditions::{Finding, Reason, Status};
 use super::decide::{self, Decided};
-use super::policy::{self, ResolvedPolicy};
+use super::policy::{self, Keys};
 use super::readings::Readings;
 use super::snapshot::{
     AdmissionPolicySpec, ConfigMemory, ConfigSpec, Delegation, Entry, QueueAclEntry, Snapshot,
@@ -189,10 +189,10 @@ fn admission_policy(snapshot: &Snapshot, versions: &Versions<AdmissionPolicy>) -
     let Versions { old, new } = versions;
     let mut after = snapshot.clone();
     put(&mut after.policies, old.as_ref(), new.as_ref());
-    let (was, is) = (policy::resolve(&snapshot.policies), policy::resolve(&after.policies));
+    let is = policy::resolve(&after);
     let mut warnings = Vec::new();
     if let Some(new) = new {
-        let Some(found) = is.iter().find(|policy| policy.name == new.meta.name) else {
+        let Some(found) = is.objects.iter().find(|policy| policy.name == new.meta.name) else {
             return Answer::default();
         };
         match &found.outcome {
@@ -203,18 +203,27 @@ fn admission_policy(snapshot: &Snapshot, versions: &Versions<AdmissionPolicy>) -
             Ok(_) => warnings.extend(found.warnings.iter().map(ToString::to_string)),
         }
     }
-    warnings.extend(keys_changed(&was, &is));
-    let said = |snapshot| policy::in_force(snapshot).cloned().unwrap_or_default();
-    warnings.extend(doors_changed(&said(snapshot), &said(&after)));
+    warnings.extend(policies_changed(snapshot, &after));
     Answer::warned(&warnings)
 }
 
+/// What changes of the policy that counts.
+fn policies_changed(snapshot: &Snapshot, after: &Snapshot) -> Vec<String> {
+    let (was, is) = (policy::resolve(snapshot), policy::resolve(after));
+    let mut warnings = Vec::new();
+    if let (Some(was), Some(is)) = (&was.counting, &is.counting)
+        && was != is
+    {
+        warnings.push(format!("AdmissionPolicy `{is}` counts instead of `{was}`"));
+    }
+    warnings.extend(keys_changed(&was.keys.unwrap_or_default(), &is.keys.unwrap_or_default()));
+    let said = |snapshot| policy::in_force(snapshot).cloned().unwrap_or_default();
+    warnings.extend(doors_changed(&said(snapshot), &said(after)));
+    warnings
+}
+
 /// What changes of what is written.
-fn keys_changed(was: &[ResolvedPolicy], is: &[ResolvedPolicy]) -> Vec<String> {
-    let keys = |policies: &[ResolvedPolicy]| {
-        policies.iter().find_map(ResolvedPolicy::keys).cloned().unwrap_or_default()
-    };
-    let (was, is) = (keys(was), keys(is));
+fn keys_changed(was: &Keys, is: &Keys) -> Vec<String> {
     let mut all: Vec<_> = was.keys().chain(is.keys()).copied().collect();
     all.sort_unstable();
     all.dedup();
@@ -267,6 +276,10 @@ fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> 
         return Answer::default();
     };
     let mut warnings = vec![change(queues(&was), queues(&is))];
+    warnings.extend(policies_changed(snapshot, &after));
+    warnings.extend(
+        is.policies.not_found().map(|Finding { reason, message, .. }| format!("{reason}: {message}")),
+    );
     warnings.extend(standing(&is));
     Answer::warned(&warnings)
 }

@@ -7,6 +7,7 @@ use crate::model::acl::codes::DROPS;
 use crate::plan::conditions::Reason;
 use crate::plan::decide::Decided;
 use crate::plan::readings::Readings;
+use crate::plan::report::people;
 use crate::plan::report::queue_acl::without_effect;
 use crate::plan::resolve::{self, Resolved};
 use crate::plan::snapshot::Snapshot;
@@ -35,17 +36,33 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
     {
         return Answer::refused(DELEGATION, refusal.message.clone());
     }
-    let was = decided(snapshot, known);
-    let (was, wanted) = (was.as_ref().and_then(queues), queues(&is));
+    let before = decided(snapshot, known);
+    let (was, wanted) = (before.as_ref().and_then(queues), queues(&is));
     let broken = match access_test::judge(&snapshot.access_tests, was, wanted) {
         Ok(broken) => broken,
         Err(why) => return Answer::refused(ACCESS_TEST, why),
     };
     let mut warnings = vec![change(was, wanted)];
+    let name = old.as_ref().map(|old| old.meta.name.as_str());
+    warnings.extend(
+        name.zip(before.as_ref()).map(|(name, before)| opened(before, &is, name)).unwrap_or_default(),
+    );
     warnings.extend(broken);
     warnings.extend(found.map(|object| about(object, &is)).unwrap_or_default());
     warnings.extend(standing(&is));
     Answer::warned(&warnings)
+}
+
+/// Whom the base's own ACLs let in again, because the object does not keep them out any more.
+fn opened(before: &Decided<'_>, is: &Decided<'_>, name: &str) -> Vec<String> {
+    let opened = before.returning(name, is).into_iter().map(|(queue, right, acl)| {
+        format!(
+            "the base's own {} of queue `{queue}` comes back, which gives it to {}: to keep the queue closed, change the base first",
+            right.key(),
+            people(&acl)
+        )
+    });
+    opened.collect()
 }
 
 /// What there is to know about the object itself.

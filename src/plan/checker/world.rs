@@ -11,8 +11,9 @@ use super::ghost::Ghost;
 use crate::model::config::{BUILT_IN, checksum};
 use crate::plan::conditions::Condition;
 use crate::plan::machine::{Action, Event, Outcome, State, step};
+use crate::plan::simulate::memory;
 use crate::plan::snapshot::*;
-use crate::plan::{ConfigStatus, Plan, Readings, Write, merged, text_in_force};
+use crate::plan::{Plan, Readings, Write, merged, text_in_force};
 
 /// The base as it should be.
 pub(super) const GOOD: &str =
@@ -593,19 +594,6 @@ impl World {
 
 fn name(slot: usize) -> String {
     format!("o{slot}")
-}
-
-fn memory(status: &ConfigStatus) -> ConfigMemory {
-    let output = status.output.clone().unwrap_or_default();
-    ConfigMemory {
-        revision: status.revision,
-        config_hash: status.config_hash.clone(),
-        loaded_hash: status.loaded_hash.clone(),
-        output_namespace: output.namespace,
-        output_name: output.name,
-        output_uid: Some(output.uid).filter(|uid| !uid.is_empty()),
-        output_keys: output.keys.into_iter().collect(),
-    }
 }
 
 /// What a replica that holds this plans by.

@@ -168,6 +168,7 @@ pub(in crate::plan) fn status(
                 .cloned()
                 .collect(),
         }),
+        admission_policy: None,
     }
 }
 

@@ -13,6 +13,8 @@ const CUT: &str = "…";
 pub(in crate::plan) const ACCESS_REMOVED: &str = "AccessRemoved";
 /// Reason of the event that says that not everyone may submit any more.
 const FAIL_OPEN_ENDED: &str = "FailOpenEnded";
+/// Reason of the event that says that another `AdmissionPolicy` counts.
+const ADMISSION_POLICY_CHANGED: &str = "AdmissionPolicyChanged";
 /// The conditions of which a `YuniKornConfig` has events: each by itself, as `Ready` would only repeat the first.
 pub(in crate::plan) const OF_CONFIG: &[Type] =
     &[Type::BaseResolved, Type::Applied, Type::Loaded, Type::Mirrored, Type::FailOpen];
@@ -65,6 +67,25 @@ pub(in crate::plan) fn closed(subject: &Subject, old: &[Condition], findings: &[
     let over = |finding: &Finding| finding.type_ == Type::FailOpen && finding.status == Status::False;
     (was && findings.iter().any(over))
         .then(|| event(subject, false, FAIL_OPEN_ENDED, "no root queue admits everyone any more"))
+}
+
+/// An event for another `AdmissionPolicy` than before: expected where `named` asks for it, a warning where nobody did. That the first one
+/// counts is no news.
+pub(in crate::plan) fn policy_changed(
+    subject: &Subject,
+    before: Option<&str>,
+    now: Option<&str>,
+    named: Option<&str>,
+) -> Option<Event> {
+    let before = before.filter(|before| now != Some(before))?;
+    let note = match now {
+        Some(now) => format!("AdmissionPolicy `{now}` counts instead of `{before}`"),
+        None => {
+            format!("AdmissionPolicy `{before}`, which counted, does not exist any more, and no other one")
+        }
+    };
+    let asked = now.is_some() && now == named;
+    Some(event(subject, !asked, ADMISSION_POLICY_CHANGED, &note))
 }
 
 /// An event with a note that fits.
@@ -147,11 +168,13 @@ mod tests {
         };
         let told: Vec<(&str, &str)> = rows.iter().map(|row| (row[0], row[1])).collect();
         let (config, objects) = (conditions(OF_CONFIG), conditions(OF_OBJECTS));
-        let [ended, removed] = [FAIL_OPEN_ENDED, ACCESS_REMOVED].map(|reason| format!("`{reason}`"));
+        let [ended, changed, removed] =
+            [FAIL_OPEN_ENDED, ADMISSION_POLICY_CHANGED, ACCESS_REMOVED].map(|reason| format!("`{reason}`"));
         let expected = [
             ("QueueAcl, AdmissionPolicy, QueueAccessTest", &objects),
             ("YuniKornConfig", &config),
             ("YuniKornConfig", &ended),
+            ("YuniKornConfig", &changed),
             ("QueueAcl", &removed),
         ];
         assert_eq!(told, expected.map(|(kind, of)| (kind, of.as_str())));

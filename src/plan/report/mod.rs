@@ -76,7 +76,7 @@ fn programmed(source: &str, valid: bool) -> Finding {
 const SHOWN: usize = 10;
 
 /// An ACL for people: `users sue, bob and groups dev`, `everyone`, `nobody`.
-fn people(acl: &Acl) -> String {
+pub(super) fn people(acl: &Acl) -> String {
     if acl.is_everyone() {
         return "everyone".into();
     }

@@ -62,12 +62,50 @@ fn a_deletion_says_who_loses() {
 }
 
 #[test]
+fn a_deletion_that_lets_the_base_open_names_who_gains() {
+    let open = BASE.replace("'sue dev'", "'*'");
+    let mut snapshot = cluster(&open);
+    let acls = [submit("a", "root.prod", "bob"), submit("b", "root.prod", "ann")];
+    let deleted = |snapshot: &Snapshot, object: &Object| {
+        admit(snapshot, &asked(&who("root", &[]), true, Some(object.clone()), None)).warnings
+    };
+    let comes_back = "the base's own submitacl of queue `root.prod` comes back, which gives it to everyone: to keep the \
+                      queue closed, change the base first";
+    snapshot.queue_acls = acls.to_vec();
+    quiet(&mut snapshot);
+    let warnings = deleted(&snapshot, &acls[0]);
+    assert!(
+        !warnings.iter().any(|warning| warning.contains("comes back")),
+        "another object keeps it: {warnings:?}"
+    );
+    snapshot.queue_acls = vec![acls[0].clone()];
+    quiet(&mut snapshot);
+    assert_eq!(deleted(&snapshot, &acls[0])[1], comes_back);
+    let extends = with(acls[0].clone(), |spec| spec.base_acl = BaseAcl::Extend);
+    let edit = asked(&who("root", &[]), true, Some(acls[0].clone()), Some(extends));
+    assert_eq!(admit(&snapshot, &edit).warnings[1], comes_back);
+}
+
+#[test]
+fn a_grant_without_names_is_accepted_with_a_warning() {
+    let mut snapshot = cluster(BASE);
+    quiet(&mut snapshot);
+    let unnamed = Grant::Lists { users: vec![], groups: vec![] };
+    let answer = created(&snapshot, with(submit("a", "root.test", ""), |spec| spec.submit = Some(unnamed)));
+    assert!(answer.warnings.iter().any(|warning| warning.contains("write `nobody: true`")), "{answer:?}");
+}
+
+#[test]
 fn what_has_no_effect_is_told_and_accepted() {
     let mut snapshot = cluster(BASE);
     quiet(&mut snapshot);
     let mut open = snapshot.clone();
     open.queue_acls = vec![submit("open", "root", "*")];
     quiet(&mut open);
+    let expired = with(submit("a", "root.prod", "bob"), |spec| {
+        spec.base_acl = BaseAcl::Extend;
+        spec.expires_at = Some(now());
+    });
     for (snapshot, object, words) in [
         (&snapshot, submit("a", "root.prdo", "bob"), "did you mean `root.prod`?"),
         (
@@ -76,7 +114,7 @@ fn what_has_no_effect_is_told_and_accepted() {
             "no partition `gpu`",
         ),
         (&snapshot, submit("a", "root.prod", "system:serviceaccount:a:b"), "Invalid: "),
-        (&snapshot, with(submit("a", "root.prod", "bob"), |spec| spec.expires_at = Some(now())), "Expired: "),
+        (&snapshot, expired, "Expired: "),
         (&open, submit("a", "root.prod", "bob"), "submit changes nothing, because submitacl of queue `root`"),
     ] {
         let answer = created(snapshot, object);

@@ -36,10 +36,14 @@ fn policies_say_which_keys_change() {
     let answer = create(&snapshot, policy("(airflow"));
     assert!(answer.refusal.is_some(), "{answer:?}");
     snapshot.policies = vec![policy("^a$")];
-    snapshot.policies[0].meta.name = "older".into();
-    snapshot.policies[0].meta.created = Some(now());
+    snapshot.policies[0].meta.name = "first".into();
+    quiet(&mut snapshot);
     let answer = create(&snapshot, policy("^b$"));
-    assert!(answer.warnings[0].starts_with("Conflicted: AdmissionPolicy `older` is older"), "{answer:?}");
+    let [conflict] = answer.warnings.as_slice() else { panic!("{answer:?}") };
+    assert!(
+        conflict.starts_with("Conflicted: AdmissionPolicy `first` is in force and goes on counting"),
+        "{answer:?}"
+    );
 }
 
 #[test]
@@ -142,6 +146,25 @@ fn a_configuration_that_changes_says_what_that_does() {
     let mut observed = snapshot.clone();
     spec(&mut observed).mode = Mode::Observe;
     assert_eq!(labelled(&observed), Answer::default());
+}
+
+#[test]
+fn a_configuration_that_names_another_policy_says_what_that_does() {
+    let mut snapshot = cluster(BASE);
+    let policy = |name: &str, value| {
+        entry(name, AdmissionPolicySpec { bypass_auth: Some(value), ..AdmissionPolicySpec::default() })
+    };
+    snapshot.policies = vec![policy("a", false)];
+    quiet(&mut snapshot);
+    snapshot.policies.push(policy("b", true));
+    quiet(&mut snapshot);
+    let named = |name: &str| {
+        configured(&snapshot, edited(&snapshot, |spec| spec.admission_policy = Some(name.into()))).warnings
+    };
+    let set = "sets admissionController.accessControl.bypassAuth to \"true\"";
+    assert_eq!(named("b")[1..], ["AdmissionPolicy `b` counts instead of `a`", set]);
+    let missing = named("c");
+    assert!(missing[1].starts_with("AdmissionPolicyMissing: there is no AdmissionPolicy `c`"), "{missing:?}");
 }
 
 #[test]

@@ -43,13 +43,47 @@ fn extend_keeps_the_bases_own_only_if_all_say_so() {
 #[test]
 fn a_right_that_nobody_sets_keeps_the_bases_text_and_an_empty_grant_admits_nobody() {
     let mut snapshot = cluster(BASE);
-    let nobody = Grant::Lists { users: vec![], groups: vec![] };
+    let nobody = Grant::Nobody;
     snapshot.queue_acls = vec![with(submit("a", "root.prod", ""), |spec| spec.submit = Some(nobody))];
     let settled = settled(&snapshot);
     assert_eq!(submit_of(&settled.snapshot, "root.prod"), " ");
     assert_eq!(settled.plan.queue_acls["a"].rest.submit, "nobody");
     assert_eq!(settled.plan.queue_acls["a"].rest.admin, "-");
     assert!(text(&settled.snapshot).contains("adminacl: ' qa'"));
+}
+
+/// A `QueueAcl` of `root.prod` beside the base's own ACL.
+fn extending(name: &str, acl: &str, change: impl FnOnce(&mut QueueAclSpec)) -> Arc<QueueAclEntry> {
+    let extending = with(submit(name, "root.prod", acl), |spec| spec.base_acl = BaseAcl::Extend);
+    with(extending, change)
+}
+
+#[test]
+fn a_grant_without_names_admits_nobody_and_says_so() {
+    let mut snapshot = cluster(BASE);
+    let unnamed = Grant::Lists { users: vec![], groups: vec![] };
+    snapshot.queue_acls = vec![with(submit("a", "root.prod", ""), |spec| spec.submit = Some(unnamed))];
+    let settled = settled(&snapshot);
+    assert_eq!(submit_of(&settled.snapshot, "root.prod"), " ");
+    assert_eq!(acl_condition(&settled.plan, "a", "Ready"), "True/Ready");
+    let message = acl_message(&settled.plan, "a", "Accepted");
+    assert!(message.ends_with("help: write `nobody: true` to say so"), "{message}");
+}
+
+#[test]
+fn a_temporary_object_that_replaces_is_invalid() {
+    let time: Timestamp = "2026-06-01T13:00:00Z".parse().unwrap();
+    let windows: [fn(&mut QueueAclSpec, Timestamp); 2] =
+        [|spec, time| spec.not_before = Some(time), |spec, time| spec.expires_at = Some(time)];
+    for window in windows {
+        let mut snapshot = cluster(BASE);
+        snapshot.queue_acls = vec![with(submit("a", "root.prod", "ann"), |spec| window(spec, time))];
+        let settled = settled(&snapshot);
+        assert_eq!(acl_condition(&settled.plan, "a", "Accepted"), "False/Invalid");
+        let message = acl_message(&settled.plan, "a", "Accepted");
+        assert!(message.contains(TEMPORARY_ONLY_ADDS), "{message}");
+        assert_eq!(submit_of(&settled.snapshot, "root.prod"), "sue dev");
+    }
 }
 
 #[test]
@@ -69,6 +103,7 @@ fn windows_open_and_close_with_the_clock() {
     let mut snapshot = cluster(BASE);
     let (start, end) = ("2026-06-01T13:00:00Z".parse().unwrap(), "2026-06-01T14:00:00Z".parse().unwrap());
     snapshot.queue_acls = vec![with(submit("a", "root.prod", "ann"), |spec| {
+        spec.base_acl = BaseAcl::Extend;
         spec.not_before = Some(start);
         spec.expires_at = Some(end);
     })];
@@ -87,7 +122,7 @@ fn windows_open_and_close_with_the_clock() {
         seen,
         [
             ("sue dev".to_string(), "True/NotYetValid".to_string(), Some(start)),
-            ("ann".to_string(), "True/NotVerified".to_string(), Some(end)),
+            ("ann,sue dev".to_string(), "True/NotVerified".to_string(), Some(end)),
             ("sue dev".to_string(), "True/Expired".to_string(), None),
         ]
     );
@@ -159,7 +194,7 @@ fn an_invalid_object_that_never_was_in_force_grants_nothing() {
 fn a_kept_grant_ends_when_it_would_have_ended() {
     let mut snapshot = cluster(BASE);
     let end: Timestamp = "2026-06-01T13:00:00Z".parse().unwrap();
-    snapshot.queue_acls = vec![with(submit("a", "root.prod", "ann"), |spec| spec.expires_at = Some(end))];
+    snapshot.queue_acls = vec![extending("a", "ann", |spec| spec.expires_at = Some(end))];
     let mut broken = settled(&snapshot).snapshot;
     Arc::make_mut(&mut broken.queue_acls[0]).spec = Err(vec![]);
     assert_eq!(plan(&broken).wake_at, Some(end));
@@ -190,7 +225,7 @@ fn an_end_comes_although_the_version_that_asks_for_it_is_invalid() {
 #[test]
 fn a_grant_that_is_put_off_ends_until_then() {
     let mut snapshot = cluster(BASE);
-    snapshot.queue_acls = vec![submit("a", "root.prod", "ann")];
+    snapshot.queue_acls = vec![extending("a", "ann", |_| ())];
     let mut later = settled(&snapshot).snapshot;
     let start: Timestamp = "2026-06-01T13:00:00Z".parse().unwrap();
     spec_of(&mut later.queue_acls[0]).not_before = Some(start);

@@ -69,17 +69,130 @@ fn a_key_that_is_not_wanted_any_more_goes() {
     assert_at_rest(&gone);
 }
 
-#[test]
-fn the_oldest_decides_then_the_first_by_name() {
+fn accepted(plan: &Plan, names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| condition(plan, name, "Accepted")).collect()
+}
+
+/// Type and note of the events about another policy.
+fn changes(plan: &Plan) -> Vec<(bool, &str)> {
+    let events = plan.events.iter().filter(|event| event.reason == "AdmissionPolicyChanged");
+    events.map(|event| (event.warning, event.note.as_str())).collect()
+}
+
+/// A cluster in which `a` is in force and `b`, which is laxer and says it is older, came later.
+fn contested() -> Snapshot {
     let mut snapshot = cluster(BASE);
-    snapshot.policies =
-        vec![policy("b", 5, bypass(true)), policy("a", 9, bypass(false)), policy("c", 5, bypass(false))];
-    let settled = settled(&snapshot);
-    assert_eq!(value(&settled.snapshot, BYPASS_AUTH), Some("true"));
-    let ready: Vec<_> = ["a", "b", "c"].map(|name| condition(&settled.plan, name, "Ready")).into();
-    assert_eq!(ready, ["False/Conflicted", "True/NotVerified", "False/Conflicted"]);
-    let message = &find(&settled.plan.policies["a"].conditions, "Accepted").unwrap().message;
-    assert!(message.contains("`b`"), "{message}");
+    snapshot.output = Some(map(YUNIKORN_CONFIGS, &[]));
+    snapshot.policies = vec![policy("a", 9, bypass(false))];
+    let mut snapshot = settled(&snapshot).snapshot;
+    snapshot.policies.push(policy("b", 1, bypass(true)));
+    snapshot
+}
+
+#[test]
+fn the_policy_in_force_stays_whenever_it_was_created() {
+    let settled = settled(&contested());
+    assert_eq!(value(&settled.snapshot, BYPASS_AUTH), Some("false"));
+    assert_eq!(accepted(&settled.plan, &["a", "b"]), ["True/Accepted", "False/Conflicted"]);
+    let conflict = "AdmissionPolicy `a` is in force and goes on counting; merge this one into it, delete one of them, or name the \
+                    one that counts in YuniKornConfig spec.admissionPolicy";
+    assert_eq!(said(&settled.plan, "b"), conflict);
+    assert_eq!(changes(&settled.plan), []);
+    assert_at_rest(&settled);
+}
+
+#[test]
+fn the_policy_in_force_is_found_without_status() {
+    let forget: [fn(&mut Snapshot); 2] = [
+        |snapshot| snapshot.config.as_mut().unwrap().in_force = None,
+        |snapshot| {
+            snapshot.config.as_mut().unwrap().in_force = None;
+            snapshot.policies.iter_mut().for_each(|entry| entry.in_force = None);
+        },
+    ];
+    for forget in forget {
+        let mut snapshot = settled(&contested()).snapshot;
+        forget(&mut snapshot);
+        let settled = settled(&snapshot);
+        assert_eq!(value(&settled.snapshot, BYPASS_AUTH), Some("false"));
+        assert_eq!(accepted(&settled.plan, &["a", "b"]), ["True/Accepted", "False/Conflicted"]);
+        assert_at_rest(&settled);
+    }
+}
+
+#[test]
+fn a_policy_that_is_named_takes_over_and_one_that_is_left_alone_does_with_a_warning() {
+    let mut named = contested();
+    spec(&mut named).admission_policy = Some("b".into());
+    assert_eq!(changes(&plan(&named)), [(false, "AdmissionPolicy `b` counts instead of `a`")]);
+    let named = settled(&named);
+    assert_eq!(value(&named.snapshot, BYPASS_AUTH), Some("true"));
+    assert_eq!(accepted(&named.plan, &["a", "b"]), ["False/Conflicted", "True/Accepted"]);
+    assert_at_rest(&named);
+
+    let mut alone = contested();
+    alone.policies.remove(0);
+    assert_eq!(changes(&plan(&alone)), [(true, "AdmissionPolicy `b` counts instead of `a`")]);
+    alone.policies.clear();
+    let none = "AdmissionPolicy `a`, which counted, does not exist any more, and no other one";
+    assert_eq!(changes(&plan(&alone)), [(true, none)]);
+    let none = settled(&alone);
+    assert_eq!(value(&none.snapshot, BYPASS_AUTH), None);
+    assert_at_rest(&none);
+}
+
+#[test]
+fn of_several_new_policies_none_counts_until_one_is_named() {
+    let mut snapshot = cluster(BASE);
+    snapshot.policies = vec![policy("a", 1, bypass(false)), policy("b", 2, bypass(true))];
+    let undecided = settled(&snapshot);
+    assert_eq!(value(&undecided.snapshot, BYPASS_AUTH), None);
+    assert_eq!(accepted(&undecided.plan, &["a", "b"]), ["False/Conflicted", "False/Conflicted"]);
+    assert!(said(&undecided.plan, "a").contains("spec.admissionPolicy"));
+    assert_eq!(config_condition(&undecided.plan, "Ready"), "True/Ready");
+    assert_at_rest(&undecided);
+    snapshot = undecided.snapshot;
+    spec(&mut snapshot).admission_policy = Some("b".into());
+    assert_eq!(value(&settled(&snapshot).snapshot, BYPASS_AUTH), Some("true"));
+}
+
+#[test]
+fn while_the_named_policy_is_missing_the_keys_in_force_stay() {
+    let missing = "there is no AdmissionPolicy `c`, which spec.admissionPolicy names; ";
+    let mut snapshot = settled(&contested()).snapshot;
+    spec(&mut snapshot).admission_policy = Some("c".into());
+    let other = settled(&snapshot);
+    assert_eq!(value(&other.snapshot, BYPASS_AUTH), Some("false"));
+    assert_eq!(accepted(&other.plan, &["a", "b"]), ["True/Accepted", "False/Conflicted"]);
+    assert_eq!(config_condition(&other.plan, "Applied"), "False/AdmissionPolicyMissing");
+    assert!(config_message(&other.plan, "Applied").starts_with(missing));
+    assert_at_rest(&other);
+    for names in [&["b"][..], &[]] {
+        let mut without = other.snapshot.clone();
+        without.policies.retain(|entry| names.contains(&entry.meta.name.as_str()));
+        let without = settled(&without);
+        assert_eq!(value(&without.snapshot, BYPASS_AUTH), Some("false"), "{names:?}");
+        assert_eq!(config_condition(&without.plan, "Ready"), "False/AdmissionPolicyMissing");
+        assert_eq!(accepted(&without.plan, names), vec!["False/Conflicted"; names.len()]);
+        assert_eq!(changes(&without.plan), []);
+        assert_at_rest(&without);
+    }
+}
+
+#[test]
+fn a_policy_that_is_deleted_and_created_again_counts_among_others() {
+    let mut snapshot = contested();
+    snapshot.policies.push(policy("c", 2, bypass(true)));
+    let mut snapshot = settled(&snapshot).snapshot;
+    snapshot.policies.remove(0);
+    let mut between = settled(&snapshot).snapshot;
+    assert_eq!(value(&between, BYPASS_AUTH), Some("false"));
+    between.policies.push(policy("a", 99, bypass(false)));
+    let again = settled(&between);
+    assert_eq!(
+        accepted(&again.plan, &["a", "b", "c"]),
+        ["True/Accepted", "False/Conflicted", "False/Conflicted"]
+    );
 }
 
 #[test]
@@ -112,18 +225,21 @@ fn someone_elses_key_does_not_hold_up_the_queues() {
 }
 
 #[test]
-fn the_policy_that_decides_says_what_is_done_about_submissions() {
+fn the_policy_that_counts_says_what_is_done_about_submissions() {
     use crate::access::submission::Mode;
     let saying = |mode, users: &[&str]| AdmissionPolicySpec { submission: Some(mode), ..external(users) };
     let mut snapshot = cluster(BASE);
     assert_eq!(submission(&snapshot), Mode::Off);
     snapshot.policies =
         vec![policy("b", 5, saying(Mode::Audit, &["^a$"])), policy("a", 9, saying(Mode::Deny, &["^a$"]))];
+    assert_eq!(submission(&snapshot), Mode::Off, "of two none counts until one is named");
+    spec(&mut snapshot).admission_policy = Some("b".into());
     assert_eq!(submission(&snapshot), Mode::Audit);
     let mut kept = settled(&snapshot).snapshot;
     kept.policies[0].spec = Ok(saying(Mode::Deny, &["("]));
     assert_eq!(submission(&kept), Mode::Audit, "what is invalid keeps its last valid version");
     kept.policies.remove(0);
+    spec(&mut kept).admission_policy = None;
     assert_eq!(submission(&kept), Mode::Deny);
     // Nothing is enforced while the configuration only observes.
     for (mode, submissions, expected) in [
@@ -137,6 +253,7 @@ fn the_policy_that_decides_says_what_is_done_about_submissions() {
         assert_eq!(submission(&observed), expected, "{mode:?}");
     }
     // Alone it writes no key.
+    spec(&mut snapshot).admission_policy = None;
     let alone = AdmissionPolicySpec { submission: Some(Mode::Warn), ..AdmissionPolicySpec::default() };
     snapshot.policies = vec![policy("p", 1, alone)];
     let settled = settled(&snapshot);
@@ -147,7 +264,7 @@ fn the_policy_that_decides_says_what_is_done_about_submissions() {
 }
 
 #[test]
-fn the_policy_that_decides_says_what_is_done_about_user_info() {
+fn the_policy_that_counts_says_what_is_done_about_user_info() {
     let enforce = Settings { mode: guard::Mode::Enforce, ..Settings::default() };
     let saying = |settings: &Settings, users: &[&str]| AdmissionPolicySpec {
         user_info: Some(settings.clone()),
@@ -157,6 +274,7 @@ fn the_policy_that_decides_says_what_is_done_about_user_info() {
     assert_eq!(user_info(&snapshot), Settings::default());
     snapshot.policies =
         vec![policy("b", 5, saying(&enforce, &["^a$"])), policy("a", 9, saying(&Settings::default(), &[]))];
+    spec(&mut snapshot).admission_policy = Some("b".into());
     let mut kept = settled(&snapshot).snapshot;
     assert_eq!(user_info(&kept), enforce);
     kept.policies[0].spec = Ok(saying(&Settings::default(), &["("]));
@@ -164,6 +282,7 @@ fn the_policy_that_decides_says_what_is_done_about_user_info() {
     spec(&mut kept).mode = snapshot::Mode::Observe;
     assert_eq!(user_info(&kept), enforce, "to look at a change of queues opens nothing");
     // Alone it writes no key.
+    spec(&mut snapshot).admission_policy = None;
     let alone = AdmissionPolicySpec { user_info: Some(enforce.clone()), ..AdmissionPolicySpec::default() };
     snapshot.policies = vec![policy("p", 1, alone)];
     let settled = settled(&snapshot);

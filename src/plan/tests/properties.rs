@@ -15,6 +15,7 @@ fn grant() -> impl Strategy<Value = Grant> {
         || prop::sample::select(vec!["ann", "bob", "sue", "dev", "1bad", "a:b"]).prop_map(String::from);
     prop_oneof![
         Just(Grant::Everyone),
+        Just(Grant::Nobody),
         prop::sample::select(vec!["", " ", "*", "ann dev", "ann  dev", " ops", "sue,*", "ann, bob"])
             .prop_map(|acl| Grant::Raw(acl.into())),
         (prop::collection::vec(name(), 0..3), prop::collection::vec(name(), 0..3))
@@ -66,7 +67,7 @@ fn acl_at(tree: &Config, queue: &str, right: Right) -> Acl {
 /// The most that an object can grant.
 fn most(grant: Option<&Grant>) -> Acl {
     match grant {
-        None => Acl::nobody(),
+        None | Some(Grant::Nobody) => Acl::nobody(),
         Some(Grant::Everyone) => Acl::everyone(),
         Some(Grant::Raw(text)) => acl::parse(text).unwrap_or_default(),
         Some(Grant::Lists { users, groups }) => {

@@ -28,6 +28,7 @@ fn object(path: &str, settings: &Value) -> Option<Value> {
         })),
         QUEUE_ACLS => {
             let mut bob = queue_acl("old", "bob");
+            bob["spec"]["baseAcl"] = json!("Extend");
             bob["spec"]["expiresAt"] = json!("2027-01-01T00:00:00Z");
             Some(
                 json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAclList", "metadata": {}, "items": [bob]}),
