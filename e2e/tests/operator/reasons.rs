@@ -85,6 +85,11 @@ async fn every_reason_is_reached() -> Result<()> {
 async fn without_a_configuration(seen: &mut Seen<'_>) -> Result<()> {
     apply(seen.bed, &acl("good", "root.prod", "submit: {users: [alice]}")).await?;
     seen.queue_acl("good", "Programmed", "Unknown", "ConfigNotReady").await?;
+    // No base at all, and nothing was ever in force: the built-in default, which nobody has to write.
+    seen.bed.write_config_map(yunikorn::DEFAULTS, seen.bed.needed_defaults()).await?;
+    configure(seen.bed, "  mode: Observe\n").await?;
+    seen.config("BaseResolved", "True", "BuiltInDefault").await?;
+    seen.bed.set_base(BASE).await?;
     configure(seen.bed, "").await?;
     for (r#type, status) in
         [("Accepted", "True"), ("Programmed", "True"), ("Effective", "True"), ("Ready", "True")]
@@ -420,9 +425,6 @@ async fn observing(seen: &mut Seen<'_>) -> Result<()> {
     bed.delete_config_map(yunikorn::CONFIGS).await?;
     bed.set_base(&open_base()).await?;
     seen.config("FailOpen", "True", "OutputMissing").await?;
-    // No base at all: the built-in default, which nobody has to write.
-    bed.write_config_map(yunikorn::DEFAULTS, bed.needed_defaults()).await?;
-    seen.config("BaseResolved", "True", "BuiltInDefault").await?;
     bed.set_base(BASE).await?;
     configure(bed, "").await?;
     seen.config("Ready", "True", "Ready").await?;
