@@ -1,5 +1,6 @@
 //! The plan itself, step by step: what `YuniKorn` sees, the base, the objects, the text, the write, the statuses.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -13,6 +14,7 @@ use super::loaded;
 use super::mirror;
 use super::output::{self, Decision, Question};
 use super::ownership::{Claim, claim};
+use super::planted::{Fault, is_planted};
 use super::policy::{self, Policies};
 use super::readings::{Reading, Readings};
 use super::record::{self, Record};
@@ -327,9 +329,10 @@ impl Decided<'_> {
             Some(_) => Grants::default(),
             None => grants::decide(&self.objects, &Config::default()),
         };
+        let env = self.reported_environment(known);
         let facts = report::queue_acl::Facts {
             target: self.target(&name),
-            env: &self.env,
+            env: &env,
             source: &self.source(&name),
             wanted: self.wanted.as_deref(),
             granted: &granted,
@@ -442,6 +445,16 @@ impl Decided<'_> {
         let set = self.policies.keys.as_ref();
         let unset = admission::KEYS.iter().filter(|key| set.is_none_or(|set| !set.contains_key(*key)));
         unset.copied().filter(|key| claim(output, memory, key) == Claim::Ours).collect()
+    }
+
+    /// The environment that objects are compared with.
+    fn reported_environment(&self, known: &mut Readings) -> Cow<'_, Environment> {
+        if !is_planted(Fault::DataAlone) {
+            return Cow::Borrowed(&self.env);
+        }
+        let text = self.snapshot.output.as_deref().and_then(|output| output.data.get(&self.env.key));
+        let tree = text.and_then(|text| known.of_live(text).tree.clone());
+        Cow::Owned(Environment { tree, source: Source::Output, shadow: None, ..self.env.clone() })
     }
 
     /// Condition `Applied`, which also tells that the policy that is named is missing.

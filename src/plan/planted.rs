@@ -19,6 +19,8 @@ pub(super) enum Fault {
     UnprovenReady,
     /// Statuses go by the ConfigMap's `data`, also where the scheduler reads another text.
     DataAlone,
+    /// A narrowed object is Ready where the text grants at least what it grants.
+    UnwrittenNarrowing,
     /// An end is said without a look at the texts.
     UnprovenEnd,
 }

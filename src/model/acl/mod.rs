@@ -99,16 +99,6 @@ impl Acl {
         self.everyone || other.lost(self).is_nobody()
     }
 
-    /// The names that both have; all of the other one's where one is the wildcard.
-    #[must_use]
-    pub fn common(&self, other: &Self) -> Self {
-        match (self.everyone, other.everyone) {
-            (true, _) => other.clone(),
-            (false, true) => self.clone(),
-            (false, false) => self.lost(&self.lost(other)),
-        }
-    }
-
     /// What is lost when `self` is replaced by `new`: the names that only `self` has. [`Acl::is_nobody`] when nothing is lost.
     /// Everyone when a wildcard gives way to names: all lose access but those that `new` grants it. A user who is no longer
     /// named may keep access through a group, which cannot be told from the ACL.
@@ -180,21 +170,6 @@ mod tests {
         for (old, new, expected) in cases {
             assert_eq!(acl(old).lost(&acl(new)).canonical(), expected, "{old:?} {new:?}");
             assert_eq!(acl(new).contains(&acl(old)), expected.is_empty(), "{old:?} {new:?}");
-        }
-    }
-
-    #[test]
-    fn common_is_what_both_name_and_the_wildcard_names_all() {
-        let cases = [
-            ("sue,bob dev", "bob dev,ops", "bob dev"),
-            ("sue", " dev", ""),
-            ("*", "sue dev", "sue dev"),
-            ("*", "*", "*"),
-            ("*", "", ""),
-        ];
-        for (left, right, expected) in cases {
-            assert_eq!(acl(left).common(&acl(right)).canonical(), expected, "{left:?} {right:?}");
-            assert_eq!(acl(right).common(&acl(left)).canonical(), expected, "{right:?} {left:?}");
         }
     }
 

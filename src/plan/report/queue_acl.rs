@@ -12,6 +12,7 @@ use crate::plan::conditions::{Finding, Reason, Status, Type};
 use crate::plan::effect::moot;
 use crate::plan::environment::{Environment, Source};
 use crate::plan::grants::{Decided, Grants, acl_of};
+use crate::plan::planted::{Fault, is_planted};
 use crate::plan::resolve::{Contribution, Refusal, Resolved};
 use crate::plan::snapshot::QueueAclInForce;
 
@@ -204,6 +205,10 @@ impl Withdrawal {
         before: Option<&QueueAclInForce>,
         facts: &Facts<'_>,
     ) -> Option<Self> {
+        let ends = current.is_none();
+        if is_planted(Fault::UnprovenEnd) && ends || is_planted(Fault::UnwrittenNarrowing) && !ends {
+            return None;
+        }
         let lapsed = object.lapsed.as_ref().map(Contribution::in_force);
         let former = before.or(lapsed.as_ref()).filter(|former| Some(*former) != current)?;
         if !object.judged {
@@ -283,7 +288,7 @@ impl Part {
     /// Whom a text still grants it, in words.
     fn left(&self, tree: Option<&Config>, former: &QueueAclInForce) -> Option<String> {
         let queue = queue_of(tree, &former.partition, &QueuePath::parse(&former.queue).ok()?)?;
-        self.named(&acl_of(queue, self.right).lost(&self.granted).common(&self.acl), former)
+        self.named(&acl_of(queue, self.right).lost(&self.granted).intersection(&self.acl), former)
     }
 
     fn named(&self, acl: &Acl, former: &QueueAclInForce) -> Option<String> {
@@ -371,6 +376,7 @@ fn holds(
     decided.iter().all(|(right, decided)| {
         let there = acl_of(queue, *right);
         match (facts.wanted, contribution.grant(*right)) {
+            (Some(_), Some(grant)) if is_planted(Fault::UnwrittenNarrowing) => there.contains(grant),
             (Some(_), _) => there == decided.acl,
             (None, Some(grant)) => there.contains(grant),
             (None, None) => true,
@@ -381,6 +387,7 @@ fn holds(
 /// Whether the scheduler is known to run what the object grants.
 fn runs(contribution: &Contribution, decided: &[(Right, &Decided)], facts: &Facts<'_>) -> bool {
     match facts.runs {
+        _ if is_planted(Fault::UnprovenReady) => true,
         Runs::InForce => true,
         Runs::Unknown => false,
         Runs::Other { tree, .. } => {

@@ -175,7 +175,7 @@ proptest! {
             }
             for (right, text) in [(Right::Submit, &memory.submit), (Right::Admin, &memory.admin)] {
                 let once = text.as_deref().map_or_else(Acl::nobody, |text| acl::parse(text).unwrap());
-                let left = acl_at(&written, &memory.queue, right).common(&once);
+                let left = acl_at(&written, &memory.queue, right).intersection(&once);
                 let granted = granted(&memory.queue, right);
                 prop_assert!(granted.contains(&left), "{} {right:?}: {left:?} beyond {granted:?}", entry.meta.name);
             }
