@@ -340,10 +340,17 @@ impl Decided<'_> {
             runs: &runs,
         };
         let objects = self.snapshot.queue_acls.iter().zip(&self.objects).enumerate();
+        let output = self.snapshot.output.as_deref();
         objects
             .map(|(index, (entry, object))| {
                 let decided = self.by_object.decided(&self.grants, index);
-                let mut found = report::queue_acl::report(object, &decided, entry.in_force.as_ref(), &facts);
+                let mut found = report::queue_acl::report(
+                    entry,
+                    object,
+                    &decided,
+                    record::in_force(output, entry),
+                    &facts,
+                );
                 if !object.judged {
                     let granted = resolve::granted(entry, self.snapshot.now);
                     let granted = granted.as_ref().map(|(submit, admin)| (submit.as_ref(), admin.as_ref()));

@@ -43,15 +43,23 @@ impl<'a> Record<'a> {
         self.text.as_ref()?.tree.as_deref()
     }
 
-    /// What is in force of an object, by the output or else by the object's status.
+    /// What is in force of an object.
     pub(super) fn in_force<'e>(&'e self, entry: &'e QueueAclEntry) -> Option<&'e QueueAclInForce> {
-        if is_planted(Fault::KeptByStatusAlone) {
-            return entry.in_force.as_ref();
-        }
-        match self.output.and_then(|output| output.in_force.get(&entry.meta.uid)) {
-            Some(noted) => noted.as_ref(),
-            None => entry.in_force.as_ref(),
-        }
+        in_force(self.output, entry)
+    }
+}
+
+/// What is in force of an object, by the output or else by the object's status.
+pub(super) fn in_force<'e>(
+    output: Option<&'e ConfigMapState>,
+    entry: &'e QueueAclEntry,
+) -> Option<&'e QueueAclInForce> {
+    if is_planted(Fault::KeptByStatusAlone) {
+        return entry.in_force.as_ref();
+    }
+    match output.and_then(|output| output.in_force.get(&entry.meta.uid)) {
+        Some(noted) => noted.as_ref(),
+        None => entry.in_force.as_ref(),
     }
 }
 
@@ -62,10 +70,9 @@ pub(super) fn changed(
     snapshot: &Snapshot,
 ) -> Option<BTreeMap<String, Option<QueueAclInForce>>> {
     let noted = snapshot.queue_acls.iter().zip(objects).filter_map(|(entry, object)| {
-        let status = entry.in_force.as_ref()?;
         let contribution = object.contribution().cloned();
         let granted = contribution.map(|it| it.within(Some(tree))).as_ref().map(Contribution::in_force);
-        (granted.as_ref() != Some(status)).then(|| (entry.meta.uid.clone(), granted))
+        (granted != entry.in_force).then(|| (entry.meta.uid.clone(), granted))
     });
     let mut bytes = 0_usize;
     let fits = |(uid, granted): &(String, Option<QueueAclInForce>)| {

@@ -286,7 +286,7 @@ impl World {
                 }
                 Request::Load => steps.push(Step::Loaded(index)),
                 Request::Report(..) => steps.push(Step::Report(index)),
-                Request::Until(at) if *at <= self.clock => steps.push(Step::Due(index)),
+                Request::Until(at) if replica.leads && *at <= self.clock => steps.push(Step::Due(index)),
                 Request::Until(_) | Request::Nothing => {}
             }
         }
@@ -512,12 +512,13 @@ impl World {
 
     /// Feeds an event, and all that is answered at once.
     fn feed(&mut self, index: usize, event: Event, cache: &mut Readings) {
+        // What a follower makes of a change is no concern: it writes nothing.
+        if !self.replicas[index].leads && !matches!(event, Event::LeadershipLost) {
+            return;
+        }
         let mut events = vec![event];
         while let Some(event) = events.pop() {
             let replica = &mut self.replicas[index];
-            if !replica.leads && !matches!(event, Event::LeadershipLost) {
-                return;
-            }
             let (state, actions) = step((*replica.state).clone(), self.clock, event, cache);
             replica.state = Arc::new(state);
             for action in actions {

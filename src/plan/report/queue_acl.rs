@@ -8,13 +8,13 @@ use crate::model::config::{Config, Queue};
 use crate::model::queue::QueuePath;
 use crate::model::right::Right;
 use crate::plan::QueueAclStatus;
-use crate::plan::conditions::{Finding, Reason, Status, Type};
+use crate::plan::conditions::{Finding, Reason, Status, Type, standing};
 use crate::plan::effect::moot;
 use crate::plan::environment::{Environment, Source};
 use crate::plan::grants::{Decided, Grants, acl_of};
 use crate::plan::planted::{Fault, is_planted};
 use crate::plan::resolve::{Contribution, Refusal, Resolved};
-use crate::plan::snapshot::QueueAclInForce;
+use crate::plan::snapshot::{Meta, QueueAclEntry, QueueAclInForce};
 
 /// What the conditions depend on besides the object.
 pub(in crate::plan) struct Facts<'a> {
@@ -60,17 +60,23 @@ pub(in crate::plan) struct Report {
     pub taken: Option<String>,
 }
 
-/// Reports one object; `decided` is what it takes part in, `before` what its status remembers.
+/// Reports one object; `decided` is what it takes part in, `noted` what the output says is in force of it.
 pub(in crate::plan) fn report(
+    entry: &QueueAclEntry,
     object: &Resolved,
     decided: &[(Right, &Decided)],
-    before: Option<&QueueAclInForce>,
+    noted: Option<&QueueAclInForce>,
     facts: &Facts<'_>,
 ) -> Report {
+    let before = entry.in_force.as_ref();
     let taken = if facts.by_base { taken(decided) } else { None };
     let contribution = object.contribution();
     let current = contribution.map(Contribution::in_force);
-    let withdrawal = Withdrawal::of(object, current.as_ref(), before, facts);
+    let lapsed = object.lapsed.as_ref().map(Contribution::in_force);
+    let former = [(before, true), (noted, true), (lapsed.as_ref(), false)].into_iter();
+    let withdrawal = former
+        .filter_map(|(former, written)| Some((former.filter(|it| Some(*it) != current.as_ref())?, written)))
+        .find_map(|(former, written)| Withdrawal::of(object, former, written, facts));
     let accepted = accepted(object, taken.as_deref());
     let programmed = match (&withdrawal, contribution) {
         _ if !object.judged => unjudged(Type::Programmed),
@@ -94,6 +100,9 @@ pub(in crate::plan) fn report(
     let unconfirmed = (programmed.status == Status::True && !confirmed).then_some(facts.target.loaded);
     let ready = match (&withdrawal, &object.outcome) {
         (Some(withdrawal), _) => withdrawal.finding(Type::Ready, &accepted, facts),
+        (None, Err(refusal)) if object.judged && is_late(refusal) && !may_end(entry, refusal, facts) => {
+            Finding { type_: Type::Ready, ..facts.target.loaded.clone() }
+        }
         (None, Err(refusal)) if object.judged && is_late(refusal) => {
             let mut message = format!("{}; nothing of it is in {}", refusal.message, facts.source);
             if facts.target.loaded.reason == Reason::NotVerified {
@@ -144,6 +153,15 @@ fn unjudged(type_: Type) -> Finding {
 /// Whether an object is valid and outside its time.
 fn is_late(refusal: &Refusal) -> bool {
     matches!(refusal.reason, Reason::Expired | Reason::NotYetValid)
+}
+
+/// Whether it may be said that nothing of an object is left: when that was said before, or once the scheduler is seen to run the text in force. What
+/// it ran before may hold a version that no status tells of.
+fn may_end(entry: &QueueAclEntry, refusal: &Refusal, facts: &Facts<'_>) -> bool {
+    let Meta { conditions, generation, .. } = &entry.meta;
+    let told = standing(conditions, Type::Ready).is_some_and(|was| was.reason == refusal.reason);
+    let current = conditions.iter().all(|condition| condition.observed_generation == *generation);
+    (told && current) || matches!(facts.runs, Runs::InForce)
 }
 
 /// `Programmed` or `Effective` of an object that grants nothing, and nothing of which is left.
@@ -199,18 +217,11 @@ struct Withdrawal {
 
 impl Withdrawal {
     /// What is left of it somewhere, or may be.
-    fn of(
-        object: &Resolved,
-        current: Option<&QueueAclInForce>,
-        before: Option<&QueueAclInForce>,
-        facts: &Facts<'_>,
-    ) -> Option<Self> {
-        let ends = current.is_none();
+    fn of(object: &Resolved, former: &QueueAclInForce, was_written: bool, facts: &Facts<'_>) -> Option<Self> {
+        let ends = object.contribution().is_none();
         if is_planted(Fault::UnprovenEnd) && ends || is_planted(Fault::UnwrittenNarrowing) && !ends {
             return None;
         }
-        let lapsed = object.lapsed.as_ref().map(Contribution::in_force);
-        let former = before.or(lapsed.as_ref()).filter(|former| Some(*former) != current)?;
         if !object.judged {
             return None;
         }
@@ -230,10 +241,8 @@ impl Withdrawal {
             return found(true, Some(true), &written);
         }
         let unknown = || {
-            before.and_then(|_| {
-                let all: Vec<_> = withdrawn.iter().map(|part| part.named(&part.acl, former)).collect();
-                found(false, None, &all)
-            })
+            let all: Vec<_> = withdrawn.iter().map(|part| part.named(&part.acl, former)).collect();
+            if was_written { found(false, None, &all) } else { None }
         };
         match facts.runs {
             Runs::InForce => None,
