@@ -24,10 +24,15 @@ pub(super) const DEV: Names = 16;
 /// What was declared, and what was made of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Ghost {
-    /// Who may submit by each state of the objects, in order.
-    states: Vec<Names>,
+    /// Who may submit by each state of the objects, in order; and who may stay because an object that granted it is invalid now: the operator
+    /// need not have seen the versions in between.
+    states: Vec<(Names, Names)>,
+    /// Whom the text lets in that the operator wrote last.
+    text: Names,
     /// Which objects those were, what their last valid versions grant, and what all of their versions did.
     valid: [Option<(u8, Names, Names)>; 2],
+    /// What was ever granted under each name.
+    granted: [Names; 2],
     /// The oldest state that explains all texts that were written so far.
     explained: usize,
     /// The first thing that does not hold.
@@ -37,11 +42,9 @@ pub(super) struct Ghost {
 impl Ghost {
     /// The objects, or the time, have changed.
     pub(super) fn declare(&mut self, objects: &[Option<Object>; 2], ticked: bool) {
-        if self.states.is_empty() {
-            self.states.push(DEV);
-        }
-        let mut state = DEV;
-        for (valid, object) in self.valid.iter_mut().zip(objects) {
+        self.begin();
+        let (mut state, mut frozen) = (DEV, 0);
+        for ((valid, granted), object) in self.valid.iter_mut().zip(&mut self.granted).zip(objects) {
             let before = valid.take();
             *valid = object.as_ref().map(|object| {
                 let before = before.filter(|(uid, ..)| *uid == object.uid);
@@ -50,27 +53,34 @@ impl Ghost {
                 (object.uid, now, ever | now | granted_by(object.spec, false).unwrap_or(0))
             });
             state |= valid.map_or(0, |(_, names, _)| names);
+            *granted |= valid.map_or(0, |(.., ever)| ever);
+            let typo = object.as_ref().is_some_and(|object| object.spec == Spec::Typo);
+            frozen |= valid.filter(|_| typo).map_or(0, |(.., ever)| ever);
         }
-        self.states.push(state);
+        self.states.push((state, frozen));
+    }
+
+    fn begin(&mut self) {
+        if self.states.is_empty() {
+            self.states.push((DEV, 0));
+        }
     }
 
     /// Who may submit by now.
     pub(super) fn declared(&self) -> Names {
-        self.states.last().copied().unwrap_or(DEV)
+        self.states.last().map_or(DEV, |(state, frozen)| state | (frozen & self.text))
     }
 
     /// The operator wrote a text.
     pub(super) fn written(&mut self, text: &str) {
-        if self.states.is_empty() {
-            self.states.push(DEV);
-        }
+        self.begin();
         let names = names(text);
-        let explained =
-            self.states.iter().enumerate().skip(self.explained).find(|(_, state)| names & !**state == 0);
-        match explained {
-            Some((index, _)) => self.explained = index,
+        let explains = |(state, frozen): &(Names, Names)| names & !(state | (frozen & self.text)) == 0;
+        match self.states.iter().skip(self.explained).position(explains) {
+            Some(later) => self.explained += later,
             None => self.fails("a text grants what no state of the objects granted, in their order"),
         }
+        self.text = names;
     }
 
     /// The operator wrote a status; `answered` is what the scheduler ran when it was asked last.
@@ -99,7 +109,10 @@ impl Ghost {
             all | granted_by(other.spec, ticked).unwrap_or(kept) | kept
         });
         let ever = self.valid[slot].filter(|(uid, ..)| *uid == object.uid).map_or(0, |(.., ever)| ever);
-        let left = runs & ever & !(own | others);
+        // What another object granted once is that one's to tell.
+        let of_others = self.granted.iter().enumerate().filter(|(index, _)| *index != slot);
+        let of_others = of_others.fold(others, |all, (_, ever)| all | ever);
+        let left = runs & ever & !(own | of_others);
         // Where somebody else lets everyone in, nothing of that is the object's end.
         let open = runs & MALLORY != 0;
         if own & !runs != 0 {
