@@ -65,6 +65,11 @@ fuzz seconds="3600" *targets="acl yaml regex admission access_review xml":
             -- -max_total_time={{ seconds }} -timeout=10 -rss_limit_mb=4096 -max_len=16384 || exit 1; \
     done
 
+# Explores the controller's protocol: ten million states of small clusters, then a million random schedules (up to an hour).
+model:
+    CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+        cargo test --release --package queuewarden --lib --locked -- plan::checker::everything --ignored --nocapture
+
 # Changes what decides in thousands of places, one at a time: some test must fail each time (needs cargo-mutants; all of it takes hours, `just mutants --shard 0/32` a part).
 mutants *args:
     PROPTEST_CASES=48 PROPTEST_MAX_SHRINK_ITERS=50 cargo mutants --package queuewarden {{ args }}
