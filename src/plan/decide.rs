@@ -1,6 +1,7 @@
 //! The plan itself, step by step: what `YuniKorn` sees, the base, the objects, the text, the write, the statuses.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -87,8 +88,11 @@ pub(super) fn decided<'a>(
     let from = last.or_else(|| base.as_ref().ok().cloned());
     let tree = queues(from.as_ref(), base.as_ref(), &env);
     let mut objects = objects(snapshot, tree, &Record::of(snapshot, &env.key, known));
+    let tree_gone = BTreeMap::from([(env.key.clone(), None)]);
+    let used = from.as_ref().map_or(0, |base| base.read.text.len());
+    let used = used.saturating_add(output::size_after(snapshot.output.as_deref(), &tree_gone));
     let Agreed { grants, by_object, body } =
-        agree(&mut objects, &snapshot.queue_acls, spec.delegation, tree.ok(), from.as_ref(), known);
+        agree(&mut objects, &snapshot.queue_acls, spec.delegation, tree.ok(), from.as_ref(), used, known);
     let body = match body {
         Some(Ok(body)) => Some(body),
         Some(Err(finding)) => {
@@ -178,18 +182,19 @@ struct Agreed {
 }
 
 /// Joins the objects, and refuses those that do not count, or whose ACLs cannot be written where they belong: the others must not wait
-/// for those.
+/// for those. `used` is what is taken of the ConfigMap before any object.
 fn agree(
     objects: &mut [Resolved],
     entries: &[Arc<QueueAclEntry>],
     delegation: Delegation,
     tree: Option<&Config>,
     base: Option<&Base>,
+    used: usize,
     known: &mut Readings,
 ) -> Agreed {
     let Some(tree) = tree else { return Agreed::default() };
     let mut round = |objects: &mut [Resolved]| {
-        delegation::recheck(objects, entries, delegation, tree);
+        delegation::recheck(objects, entries, delegation, tree, used);
         let (grants, by_object) = grants::decide_by_object(&*objects, tree);
         let grants = Arc::new(grants);
         Agreed { body: rendered(base, &grants, known), grants, by_object }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::conditions::Reason;
 use super::grants::{self, Grants, acl_of};
+use super::output;
 use super::resolve::{Contribution, Refusal, Resolved};
 use super::snapshot::{BaseAcl, Delegation, QueueAclEntry};
 use crate::model::config::Config;
@@ -22,7 +23,8 @@ use crate::text::diag::quoted;
 pub(super) const MAX_CHAIN: usize = 16;
 /// Bytes of ACLs that one writer's objects may add: all of it goes into one ConfigMap of 1 MiB, which others need as well.
 pub(super) const MAX_BYTES_OF_ONE: usize = 32 * 1024;
-/// Bytes of ACLs that all delegated objects may add.
+/// Bytes of ACLs that all delegated objects may add, at most: what the base, other keys and the cluster administrators' objects leave of the
+/// ConfigMap may be less.
 pub(super) const MAX_BYTES: usize = 256 * 1024;
 
 /// Who administers what, by the objects that count.
@@ -57,6 +59,7 @@ pub(super) fn recheck(
     entries: &[Arc<QueueAclEntry>],
     delegation: Delegation,
     tree: &Config,
+    used: usize,
 ) {
     let mut waiting = delegated(objects, entries);
     if waiting.is_empty() {
@@ -70,7 +73,9 @@ pub(super) fn recheck(
         }
         None => true,
     });
-    let mut room = Room::default();
+    let others = counting.iter().filter_map(|index| contribution(objects, *index)).map(bytes);
+    let used = others.fold(used, usize::saturating_add);
+    let mut room = Room::of(output::MAX_BYTES.saturating_sub(used).min(MAX_BYTES));
     for _ in 0..MAX_CHAIN {
         let counted = objects.iter().enumerate().filter(|(index, _)| counting.contains(index));
         let administrators = Administrators::of(counted.map(|(_, object)| object), tree);
@@ -166,21 +171,28 @@ fn refuse(objects: &mut [Resolved], index: usize, reason: Reason, message: Strin
     }
 }
 
+/// Bytes of the ACLs of an object.
+fn bytes(contribution: &Contribution) -> usize {
+    let acls = Right::ALL.into_iter().filter_map(|right| contribution.grant(right));
+    acls.map(|acl| acl.canonical().len()).sum()
+}
+
 /// What delegated objects have taken of the ConfigMap.
 #[derive(Debug, Default)]
 struct Room {
+    most: usize,
     all: usize,
     of_one: std::collections::BTreeMap<String, usize>,
 }
 
 impl Room {
+    fn of(most: usize) -> Self {
+        Self { most, ..Self::default() }
+    }
+
     /// Takes what an object needs, or says why there is too little.
     fn take(&mut self, contribution: &Contribution) -> Option<String> {
-        let needs: usize = Right::ALL
-            .into_iter()
-            .filter_map(|right| contribution.grant(right))
-            .map(|acl| acl.canonical().len())
-            .sum();
+        let needs = bytes(contribution);
         let user = contribution.delegated_by.as_ref().map(|by| by.user.clone()).unwrap_or_default();
         let of_one = self.of_one.entry(user).or_default();
         if of_one.saturating_add(needs) > MAX_BYTES_OF_ONE {
@@ -189,10 +201,9 @@ impl Room {
                  cluster administrator"
             ));
         }
-        if self.all.saturating_add(needs) > MAX_BYTES {
-            return Some(format!(
-                "all delegated objects together would add more than {MAX_BYTES} bytes of ACLs"
-            ));
+        let most = self.most;
+        if self.all.saturating_add(needs) > most {
+            return Some(format!("all delegated objects together would add more than {most} bytes of ACLs"));
         }
         *of_one = of_one.saturating_add(needs);
         self.all = self.all.saturating_add(needs);
@@ -222,7 +233,7 @@ mod tests {
 
     #[test]
     fn what_one_writer_and_all_together_add_is_bounded_to_the_byte() {
-        let mut room = Room::default();
+        let mut room = Room::of(MAX_BYTES);
         for writer in 0..MAX_BYTES / MAX_BYTES_OF_ONE {
             assert_eq!(room.take(&adds(writer, MAX_BYTES_OF_ONE / 64)), None, "all but one byte");
             assert_eq!(room.take(&adds(writer, 1)), None, "the last byte");

@@ -367,3 +367,27 @@ fn an_identity_setting_that_somebody_else_keeps_changing_is_put_back_counted_and
     assert_eq!(plan(&snapshot).write, None, "within a second");
     assert_eq!(config_condition(&plan(&snapshot), "Applied"), "False/Contended");
 }
+
+#[test]
+fn delegated_objects_share_what_the_base_and_the_administrators_leave() {
+    let mut snapshot = cluster(&format!("{BASE}# {}\n", "x".repeat(1000 * 1024)));
+    spec(&mut snapshot).delegation = Delegation::Enabled;
+    let ann = crate::model::identity::Identity { user: "ann".into(), groups: Vec::new() };
+    let many = |count: usize| (0..count).map(|n| format!("user{n:04}")).collect::<Vec<_>>().join(",");
+    let chief = with(submit("chief", "root.prod", "ann"), |spec| spec.admin = spec.submit.take());
+    let by_ann = |name: &str, count: usize| {
+        with(submit(name, "root.prod.etl", &many(count)), |spec| {
+            spec.base_acl = BaseAcl::Extend;
+            spec.delegated_by = Some(ann.clone());
+        })
+    };
+    snapshot.queue_acls = vec![chief, by_ann("few", 500), by_ann("many", 3000)];
+    let settled = settled(&snapshot);
+    assert_eq!(
+        config_condition(&settled.plan, "Applied"),
+        "True/Applied",
+        "nobody's withdrawal has to wait for them"
+    );
+    assert_eq!(acl_condition(&settled.plan, "few", "Accepted"), "True/Accepted");
+    assert_eq!(acl_condition(&settled.plan, "many", "Accepted"), "False/TooLarge");
+}
