@@ -52,6 +52,7 @@ async fn a_new_leader_whose_watches_are_dead_does_not_grant_again_what_was_withd
 async fn an_output_that_was_deleted_unnoticed_is_created_when_a_write_finds_out() {
     let api = cluster();
     let mut spec = acl_spec("root.prod", "sue");
+    spec["baseAcl"] = json!("Extend");
     spec["expiresAt"] = json!((clock::now() + SignedDuration::from_secs(20)).to_string());
     put_acl(&api, "prod", &spec);
     let bed = Bed::start(&api);

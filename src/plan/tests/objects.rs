@@ -65,7 +65,7 @@ fn a_grant_without_names_admits_nobody_and_says_so() {
     snapshot.queue_acls = vec![with(submit("a", "root.prod", ""), |spec| spec.submit = Some(unnamed))];
     let settled = settled(&snapshot);
     assert_eq!(submit_of(&settled.snapshot, "root.prod"), " ");
-    assert_eq!(acl_condition(&settled.plan, "a", "Ready"), "True/Ready");
+    assert_eq!(acl_condition(&settled.plan, "a", "Ready"), "True/NotVerified");
     let message = acl_message(&settled.plan, "a", "Accepted");
     assert!(message.ends_with("help: write `nobody: true` to say so"), "{message}");
 }

@@ -149,7 +149,7 @@ fn of_several_new_policies_none_counts_until_one_is_named() {
     assert_eq!(value(&undecided.snapshot, BYPASS_AUTH), None);
     assert_eq!(accepted(&undecided.plan, &["a", "b"]), ["False/Conflicted", "False/Conflicted"]);
     assert!(said(&undecided.plan, "a").contains("spec.admissionPolicy"));
-    assert_eq!(config_condition(&undecided.plan, "Ready"), "True/Ready");
+    assert_eq!(config_condition(&undecided.plan, "Ready"), "True/NotVerified");
     assert_at_rest(&undecided);
     snapshot = undecided.snapshot;
     spec(&mut snapshot).admission_policy = Some("b".into());

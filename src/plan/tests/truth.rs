@@ -54,7 +54,10 @@ fn pack(snapshot: &mut Snapshot, key: &str, value: &str) {
 }
 
 fn until(name: &str, queue: &str, acl: &str) -> Arc<QueueAclEntry> {
-    with(submit(name, queue, acl), |spec| spec.expires_at = Some(end()))
+    with(submit(name, queue, acl), |spec| {
+        spec.base_acl = BaseAcl::Extend;
+        spec.expires_at = Some(end());
+    })
 }
 
 fn end() -> Timestamp {
@@ -140,7 +143,13 @@ fn grant_that_ends_is_pending_while_it_is_written() {
 #[test]
 fn object_that_is_refused_or_put_off_is_pending_while_its_grant_is_written() {
     let changes: [(Change<QueueAclSpec>, &str); 3] = [
-        (|spec| spec.not_before = Some(end()), "True/NotYetValid"),
+        (
+            |spec| {
+                spec.base_acl = BaseAcl::Extend;
+                spec.not_before = Some(end());
+            },
+            "True/NotYetValid",
+        ),
         (
             |spec| {
                 spec.base_acl = BaseAcl::Extend;
