@@ -173,6 +173,7 @@ fn managed_key(snapshot: &Snapshot, named: &str) -> Option<String> {
 }
 
 /// Whether a key of the output holds a queue tree.
+#[expect(clippy::case_sensitive_file_extension_comparisons, reason = "YuniKorn tells `.YAML` from `.yaml`")]
 pub(super) fn is_queues_key(key: &str) -> bool {
     key.ends_with(".yaml")
 }

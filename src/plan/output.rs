@@ -125,7 +125,7 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut Readings) -> Decision 
         _ => (None, None),
     };
     let full = hold.is_none() && candidate.is_some() && adopted.tree_conflict.is_none();
-    let (wake_at, held) = hold.map_or((None, None), |hold| (hold.until, Some(hold.applied)));
+    let (wake_at, because) = hold.map_or((None, None), |hold| (hold.until, Some(hold.applied)));
     let partial = candidate.as_ref().is_some_and(|candidate| candidate.partial);
     let (rendered, tree) = candidate.map_or((None, None), |it| (Some(it.rendered), it.tree));
     let mut decision = Decision {
@@ -140,13 +140,7 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut Readings) -> Decision 
         decision.applied = finding;
         return decision;
     }
-    if !changes.is_empty() {
-        if question.spec.mode == Mode::Observe {
-            decision.applied = observed_only(question, &changes);
-        } else {
-            hand_out(question, changes, adopted.replaced, partial, &mut decision);
-        }
-    } else {
+    if changes.is_empty() {
         decision.full = full;
         decision.write = touch(question);
         if let Some(until) =
@@ -155,11 +149,15 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut Readings) -> Decision 
             decision.applied = contended(question);
             decision.wake_at = Some(until);
         }
+    } else if question.spec.mode == Mode::Observe {
+        decision.applied = observed_only(question, &changes);
+    } else {
+        hand_out(question, changes, adopted.replaced, partial, &mut decision);
     }
     // That a policy's key is another's must not hide why nothing else is written.
     let written = matches!(decision.applied.reason, Reason::Applied | Reason::Pending);
     let conflict = adopted.conflict.filter(|_| written);
-    let blocked = held.filter(|_| written).or(not_rendered);
+    let blocked = because.filter(|_| written).or(not_rendered);
     if let Some(finding) = blocked
         .or(adopted.tree_conflict)
         .or_else(|| shadowed(question))
