@@ -30,7 +30,7 @@ async fn break_base(bed: &Bed) -> Result<()> {
 }
 
 /// Changes a `ConfigMap` as somebody else.
-async fn merge(bed: &Bed, change: &Value) -> Result<()> {
+pub(super) async fn merge(bed: &Bed, change: &Value) -> Result<()> {
     let maps: Api<ConfigMap> = Api::namespaced(bed.client()?, yunikorn::NAMESPACE);
     let params = PatchParams { field_manager: Some("somebody".into()), ..PatchParams::default() };
     maps.patch(yunikorn::CONFIGS, &params, &Patch::Merge(change)).await.map(drop)?;
