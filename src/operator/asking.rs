@@ -9,8 +9,10 @@ use tokio::time::{Instant, sleep};
 use super::health::Health;
 use super::read_back::{Error, Scheduler};
 
-/// Longest wait for the scheduler after a write.
+/// Longest wait for the scheduler after a write ...
 const AFTER_WRITE: Duration = Duration::from_secs(3);
+/// ... and where something has changed meanwhile: the text may be another one by now, and a withdrawal does not wait for its proof.
+const AFTER_CHANGE: Duration = Duration::from_millis(300);
 /// First and longest wait between two requests after a write.
 const WAITS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(300));
 
@@ -37,17 +39,23 @@ impl Asking {
         answer.map_err(|error| error.to_string())
     }
 
-    /// The same, asked until it is `expected`, or there is no answer, or it takes too long.
+    /// The same, asked until it is `expected`, or there is no answer, or it takes too long. It may take less time once something `changed`.
     ///
     /// # Errors
     /// When the last request got no such answer.
-    pub async fn until_loaded(&self, url: &str, expected: &str) -> Result<String, String> {
+    pub async fn until_loaded(
+        &self,
+        url: &str,
+        expected: &str,
+        changed: impl Fn() -> bool,
+    ) -> Result<String, String> {
         let begin = Instant::now();
         let (mut wait, longest) = WAITS;
         loop {
             let answer = self.checksum(url).await;
             let behind = answer.as_ref().is_ok_and(|actual| actual != expected);
-            if !behind || begin.elapsed() >= AFTER_WRITE {
+            let limit = if changed() { AFTER_CHANGE } else { AFTER_WRITE };
+            if !behind || begin.elapsed() >= limit {
                 return answer;
             }
             sleep(wait).await;

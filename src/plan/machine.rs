@@ -181,7 +181,8 @@ pub enum Action {
         /// `metadata.name`
         name: String,
     },
-    /// Ask the scheduler until it runs the text with this checksum, or does not answer, or takes too long.
+    /// Ask the scheduler until it runs the text with this checksum, or does not answer, or takes too long. A change of what is watched
+    /// shortens the wait.
     AskUntilLoaded {
         /// The scheduler's URL.
         url: String,

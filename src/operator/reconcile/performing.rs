@@ -1,5 +1,8 @@
 //! The actions of the machine, performed: each gives the event that answers it, if it has an answer.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use super::Reconciler;
 use crate::operator::mirror::{self, Answer};
 use crate::operator::{apply, clock, served};
@@ -28,7 +31,9 @@ impl Reconciler {
             }
             Action::AskScheduler(url) => Event::Answered(self.asking.checksum(&url).await),
             Action::AskUntilLoaded { url, checksum } => {
-                Event::Answered(self.asking.until_loaded(&url, &checksum).await)
+                let flag = Arc::clone(&self.left.changed);
+                let changed = || flag.load(Ordering::Relaxed);
+                Event::Answered(self.asking.until_loaded(&url, &checksum, changed).await)
             }
             Action::AskQueues { url, partitions } => {
                 Event::Queues(self.asking.queues(&url, partitions).await)

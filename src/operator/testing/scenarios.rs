@@ -184,3 +184,16 @@ async fn what_the_scheduler_says_is_believed_and_an_unchanged_answer_is_no_cause
     *other.lock().unwrap() = None;
     bed.until("it is proven again", |api| condition(api, CONFIG, "Loaded") == "True/Loaded").await;
 }
+
+#[tokio::test]
+async fn a_withdrawal_does_not_wait_for_the_proof_of_the_last_write() {
+    let api = cluster();
+    let url = scheduler(&api, Arc::new(Mutex::new(Some("F".repeat(64))))).await;
+    api.put(CONFIG, &json!({"spec": {"schedulerUrl": url}}), "kubectl");
+    let bed = Bed::start(&api);
+    bed.until("it is written", |api| text(api).contains("sue")).await;
+    let begin = std::time::Instant::now();
+    bed.api.delete(&acl_path("prod"));
+    bed.until("the withdrawal is written", |api| !text(api).contains("sue")).await;
+    assert!(begin.elapsed() < Duration::from_secs(2), "after {:?}", begin.elapsed());
+}
