@@ -547,7 +547,9 @@ impl World {
                     Action::Report(snapshot, plan) => replica.request = Request::Report(snapshot, plan),
                     Action::Wait(until) => replica.request = Request::Until(until),
                     Action::AskQueues { .. } => events.push(Event::Queues(BTreeMap::new())),
-                    Action::Create { .. } | Action::Mirror(_) => unreachable!("nothing here asks for it"),
+                    Action::Create { .. } | Action::Mirror(_) => {
+                        self.ghost.fails("something is created that nothing here asks for");
+                    }
                 }
             }
         }
