@@ -138,11 +138,9 @@ pub(super) fn decided<'a>(
         reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
     };
     let mut output = output::decide(&question, known);
-    let tree = output.tree.clone();
-    if let Some((write, tree)) =
-        output.write.as_mut().zip(tree).filter(|(write, _)| write.data.contains_key(&env.key))
-    {
-        write.in_force = record::changed(&tree, &objects, snapshot);
+    if let Some(write) = output.write.as_mut().filter(|write| write.data.contains_key(&env.key)) {
+        let partial = output.tree.as_deref().filter(|_| write.partial);
+        write.in_force = record::changed(partial, &objects, snapshot);
     }
     let last_base = base.as_ref().ok().filter(|_| output.full).map(Base::to_last);
     let last_base = last_base.filter(|base| snapshot.last_base.as_ref() != Some(base));

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::ownership::{Claim, claim};
 use super::planted::{Fault, is_planted};
 use super::readings::{Reading, Readings};
-use super::resolve::{Contribution, Resolved};
+use super::resolve::Resolved;
 use super::snapshot::{ConfigMapState, QueueAclEntry, QueueAclInForce, Snapshot};
 use crate::model::config::Config;
 
@@ -63,15 +63,18 @@ pub(super) fn in_force<'e>(
     }
 }
 
-/// What a text with this tree grants of the objects whose status does not say so; `None` where the output notes that already.
+/// What a text grants of the objects whose status does not say so; `None` where the output notes that already. A full text grants all of what
+/// they contribute, a `partial` one what its queues say.
 pub(super) fn changed(
-    tree: &Config,
+    partial: Option<&Config>,
     objects: &[Resolved],
     snapshot: &Snapshot,
 ) -> Option<BTreeMap<String, Option<QueueAclInForce>>> {
     let noted = snapshot.queue_acls.iter().zip(objects).filter_map(|(entry, object)| {
-        let contribution = object.contribution().cloned();
-        let granted = contribution.map(|it| it.within(Some(tree))).as_ref().map(Contribution::in_force);
+        let granted = object.contribution().map(|contribution| match partial {
+            None => contribution.in_force(),
+            Some(_) => contribution.clone().within(partial).in_force(),
+        });
         (granted != entry.in_force).then(|| (entry.meta.uid.clone(), granted))
     });
     let mut bytes = 0_usize;
