@@ -108,6 +108,17 @@ impl<'bed> Ledger<'bed> {
         self.note(since, Grants::new())
     }
 
+    /// What an object grants may be withdrawn before what it grants next is written.
+    ///
+    /// # Errors
+    /// When the API server does not answer.
+    pub async fn expect_withdrawal(&mut self, name: &str) -> Result<()> {
+        let since = revision(&self.client).await?;
+        let mut grants = self.standing()?.clone();
+        grants.remove(name);
+        self.note(since, grants)
+    }
+
     /// The revision of now.
     ///
     /// # Errors

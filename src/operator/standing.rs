@@ -3,6 +3,7 @@
 //! Of ten thousand objects this is most of what the operator holds, so nothing is held twice. The conditions are in the plan's entry already; the
 //! rest of the status is a text, which is smaller than its tree, and which is only read again when it is to be changed.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use kube::api::DynamicObject;
@@ -80,12 +81,15 @@ pub fn keep<E, M, S: Serialize + DeserializeOwned>(
     let entry = entry(&object);
     let DynamicObject { metadata, mut data, .. } = object;
     let status = data.get_mut("status").map(Value::take).unwrap_or_default();
+    // A confirmation, a level, what `kubectl apply` was given: all of them come without a new generation.
+    let mut annotations = DefaultHasher::new();
+    metadata.annotations.hash(&mut annotations);
     let log_level = metadata.annotations.and_then(|mut annotations| annotations.remove(level::ANNOTATION));
     let (uid, generation) = (metadata.uid.unwrap_or_default(), metadata.generation.unwrap_or_default());
     Kept {
         name: metadata.name.unwrap_or_default(),
         resource_version: metadata.resource_version.unwrap_or_default(),
-        stamp: format!("{uid}/{generation}/{}", log_level.as_deref().unwrap_or_default()),
+        stamp: format!("{uid}/{generation}/{:x}", annotations.finish()),
         value: Arc::new(Object {
             log_level,
             status: held::<S>(status, &entry.meta.conditions),

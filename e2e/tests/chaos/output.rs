@@ -9,11 +9,11 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams};
 use queuewarden_e2e::conditions::{Expected, is_false};
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Bed, yunikorn};
+use queuewarden_e2e::{Bed, eventually, yunikorn};
 use serde_json::{Value, json};
 
 use super::{Chaos, full};
-use crate::operator::{config_is, open_base, writes};
+use crate::operator::{config_is, live, open_base, output_writes};
 
 /// Merges this into the output, as somebody else.
 async fn merge(bed: &Bed, change: &Value) -> Result<()> {
@@ -56,13 +56,18 @@ async fn there_is_no_room_left_in_the_output() -> Result<()> {
         let used: usize = data.iter().map(|(key, value)| key.len() + value.len()).sum();
         let filler = "x".repeat((1 << 20) - used - "filler".len() - 20);
         merge(bed, &json!({"data": {"filler": filler}})).await?;
+        // The withdrawal finds room, what is granted instead does not.
+        chaos.ledger.expect_withdrawal("prod").await?;
         chaos
             .ledger
             .grant("prod", "root.prod", &["a-user-whose-name-is-longer-than-the-room-that-is-left"])
             .await?;
         let told = config_is(bed, is_false("Applied", "TooLarge"), PATIENCE).await?;
         ensure!(told.message.contains("1 MiB") || told.message.contains("1048576"), "{}", told.message);
-        // What takes less room is written although that does not fit yet: nothing is lost, and nothing of it comes late.
+        eventually("the withdrawal", PATIENCE, || async {
+            Ok((!live(bed).await?.contains("alice")).then_some(()))
+        })
+        .await?;
         merge(bed, &json!({"data": {"filler": null}})).await?;
         chaos.recovers(&operator, LONG).await
     })
@@ -96,7 +101,7 @@ async fn changes_get_through_while_another_key_is_written_ten_times_a_second() -
             ended = rival => ended?,
             done = changes => done?,
         }
-        let writes = writes(bed, mark, "configmaps", "")?;
+        let writes = output_writes(bed, mark)?;
         ensure!(writes <= rounds * 3, "{writes} writes for {rounds} times three changes");
         chaos.recovers(&operator, LONG).await
     })
@@ -118,7 +123,7 @@ async fn another_writer_opens_the_text_ten_times_a_second() -> Result<()> {
             merge(bed, &json!({"data": {"queues.yaml": open}})).await?;
         }
         config_is(bed, is_false("Applied", "Contended"), PATIENCE).await?;
-        let writes = writes(bed, mark, "configmaps", "")?;
+        let writes = output_writes(bed, mark)?;
         ensure!((60..=130).contains(&writes), "{writes} writes in two minutes against the other writer");
         chaos.recovers(&operator, LONG * 3).await
     })

@@ -13,7 +13,7 @@ use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Bed, Capability, Kind, yunikorn};
 use serde_json::{Map, Value, json};
 
-use super::{KEY, configure, live_when, submits, writes};
+use super::{KEY, configure, live_when, output_writes, submits, writes};
 
 const ROUNDS: usize = 20;
 /// The base, which is the tool's.
@@ -170,11 +170,13 @@ async fn lives_with(tool: Tool) -> Result<()> {
         }
         submits(bed, "alice", &["devs"], "root.prod", true).await?;
         submits(bed, "user0", &["devs"], "root.prod", false).await?;
-        let written = writes(bed, mark, "configmaps", "")?;
+        let written = output_writes(bed, mark)?;
         ensure!(
             (rounds..=objects).contains(&written),
             "{objects} objects in {rounds} rounds, {written} writes"
         );
+        let kept = writes(bed, mark, "configmaps", "")? - written;
+        ensure!(kept <= ROUNDS / 10, "the last good base was written {kept} times");
         Ok(())
     })
     .await

@@ -149,6 +149,17 @@ pub(crate) fn writes(
     })
 }
 
+/// The same of the output alone: not of the last good base, which is kept in a `ConfigMap` too.
+pub(crate) fn output_writes(bed: &Bed, mark: queuewarden_e2e::audit::Mark) -> Result<usize> {
+    bed.audit()?.count(mark, |write| {
+        write.user == operator::USER
+            && write.resource == "configmaps"
+            && write.name == yunikorn::CONFIGS
+            && write.accepted()
+            && !write.dry_run()
+    })
+}
+
 /// Text as `binaryData` may hold it.
 pub(crate) fn gzip(text: &str) -> Result<Vec<u8>> {
     let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());

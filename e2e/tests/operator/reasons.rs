@@ -258,10 +258,9 @@ async fn another_policy_group(seen: &mut Seen<'_>) -> Result<()> {
 /// Objects that close a queue go all at once: nobody gains access before somebody confirms it.
 async fn most_objects_gone(seen: &mut Seen<'_>) -> Result<()> {
     let bed = seen.bed;
-    let names: Vec<_> = (0..4).map(|n| format!("closing-{n}")).collect();
-    for name in &names {
-        apply(bed, &acl(name, "root.dev", "submit: {users: [dan]}")).await?;
-        seen.queue_acl(name, "Ready", "True", "Ready").await?;
+    for name in (0..4).map(|n| format!("closing-{n}")) {
+        apply(bed, &acl(&name, "root.dev", &format!("submit: {{users: [{name}]}}"))).await?;
+        seen.queue_acl(&name, "Ready", "True", "Ready").await?;
     }
     bed.set_base(&BASE.replace("- name: dev\n", "- name: dev\n            submitacl: '*'\n")).await?;
     seen.config("Ready", "True", "Ready").await?;

@@ -8,7 +8,7 @@ use queuewarden_e2e::conditions::{is_false, is_true};
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Bed, Capability, yunikorn};
 
-use super::{KEY, config_is, configure, grant, live, live_when, open_base, running, submits, writes};
+use super::{KEY, config_is, configure, grant, live, live_when, open_base, output_writes, running, submits};
 
 /// `yunikorn-configs` with one queue tree, as a manifest.
 fn manifest(text: &str) -> String {
@@ -133,7 +133,7 @@ async fn a_writer_that_insists_on_an_open_text_is_put_right_every_second_and_nam
         }
         let contended = config_is(bed, is_false("Applied", "Contended"), PATIENCE).await?;
         ensure!(contended.message.contains("argocd-controller"), "{}", contended.message);
-        let count = writes(bed, mark, "configmaps", "")?;
+        let count = output_writes(bed, mark)?;
         let seconds = usize::try_from(start.elapsed().as_secs())?;
         ensure!(
             rounds > 10 && count <= seconds + 5,

@@ -10,6 +10,7 @@ use super::bed::{
     BASE, Bed, CONFIG, OUTPUT, acl_path, acl_spec, cluster, condition, is_ready, put_acl, text,
 };
 use crate::model::config::checksum;
+use crate::plan::snapshot::CONFIRM_REMOVAL;
 
 const MINUTES: Duration = Duration::from_mins(25);
 
@@ -196,4 +197,25 @@ async fn a_withdrawal_does_not_wait_for_the_proof_of_the_last_write() {
     bed.api.delete(&acl_path("prod"));
     bed.until("the withdrawal is written", |api| !text(api).contains("sue")).await;
     assert!(begin.elapsed() < Duration::from_secs(2), "after {:?}", begin.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_confirmed_removal_is_written() {
+    let api = cluster();
+    let tree = api.get(BASE)["data"]["queues.yaml"].as_str().unwrap().to_owned();
+    let tree = tree.replace("- name: ml", "- name: ml\n            submitacl: '*'");
+    api.put(BASE, &json!({"data": {"queues.yaml": tree}}), "helm");
+    for name in ["a", "b", "c"] {
+        put_acl(&api, name, &acl_spec("root.ml", name));
+    }
+    let bed = Bed::start(&api);
+    bed.until("all are granted", |api| text(api).contains("'a,b,c'")).await;
+    for name in ["a", "b", "c"] {
+        bed.api.delete(&acl_path(name));
+    }
+    bed.until("it is asked for", |api| condition(api, CONFIG, "Applied") == "False/RemovalUnconfirmed").await;
+    let revision = bed.api.get(CONFIG)["status"]["revision"].as_i64().unwrap();
+    let confirmed = json!({"metadata": {"annotations": {CONFIRM_REMOVAL: revision.to_string()}}});
+    bed.api.put(CONFIG, &confirmed, "kubectl");
+    bed.until("the base is back", |api| text(api).contains("'*'")).await;
 }
