@@ -142,7 +142,7 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut Readings) -> Decision 
     }
     if changes.is_empty() {
         decision.full = full;
-        decision.write = touch(question);
+        decision.write = touch(question, full);
         if let Some(until) =
             budget::contended_until(&question.snapshot.observed.repairs, question.snapshot.now)
         {
@@ -273,20 +273,26 @@ pub(super) fn missing_partition(tree: &Config, env: &Environment) -> Option<Find
     Some(Finding::no(Type::Applied, Reason::PartitionMissing, message))
 }
 
-/// A write that changes nothing but the resource version, while an older write may still be accepted.
-fn touch(question: &Question<'_>) -> Option<Write> {
+/// A write that changes annotations alone: the resource version, while an older write may still be accepted; and the number of objects, where
+/// they have changed and the text (`full`) has not.
+fn touch(question: &Question<'_>, full: bool) -> Option<Write> {
     let Question { snapshot, spec, .. } = question;
-    let output = snapshot.output.as_deref()?;
+    let output = snapshot.output.as_deref().filter(|_| spec.mode == Mode::Enforce)?;
+    let mut annotations = BTreeMap::new();
     let fence = snapshot.observed.fence.as_ref();
-    if spec.mode == Mode::Observe || fence != Some(&output.resource_version) || is_planted(Fault::NoFence) {
-        return None;
+    if fence == Some(&output.resource_version) && !is_planted(Fault::NoFence) {
+        let epoch: u64 = output.annotations.get(EPOCH).and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
+        annotations.insert(EPOCH.to_string(), epoch.wrapping_add(1).to_string());
     }
-    let epoch: u64 = output.annotations.get(EPOCH).and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
-    Some(Write {
+    let objects = question.objects.to_string();
+    if full && output.annotations.get(OBJECTS).map_or("0", String::as_str) != objects {
+        annotations.insert(OBJECTS.to_string(), objects);
+    }
+    (!annotations.is_empty()).then(|| Write {
         name: spec.output_config_map.clone(),
         resource_version: Some(output.resource_version.clone()),
         data: BTreeMap::new(),
-        annotations: [(EPOCH.to_string(), epoch.wrapping_add(1).to_string())].into(),
+        annotations,
         in_force: None,
         repair: false,
         reassert: false,
@@ -332,7 +338,7 @@ fn oversized(question: &Question<'_>, changes: &BTreeMap<String, Option<String>>
     let size = size_after(question.snapshot.output.as_deref(), changes);
     (size > MAX_BYTES).then(|| {
         let message = format!(
-            "{} would have {size} bytes, more than the {MAX_BYTES} that Kubernetes allows; nothing is written, what is live stays",
+            "{} would have {size} bytes, more than the {MAX_BYTES} that Kubernetes allows; only withdrawals are written, new grants wait",
             config_map(question.spec, &question.spec.output_config_map)
         );
         Finding::no(Type::Applied, Reason::TooLarge, message)

@@ -391,3 +391,18 @@ fn delegated_objects_share_what_the_base_and_the_administrators_leave() {
     assert_eq!(acl_condition(&settled.plan, "few", "Accepted"), "True/Accepted");
     assert_eq!(acl_condition(&settled.plan, "many", "Accepted"), "False/TooLarge");
 }
+
+#[test]
+fn the_number_of_objects_is_noted_also_where_the_text_stays() {
+    let open = BASE.replace("'sue dev'", "'*'");
+    let mut snapshot = cluster(&open);
+    snapshot.queue_acls = vec![submit("o0", "root.prod", "dan")];
+    let mut snapshot = after(&snapshot);
+    snapshot.queue_acls.extend((1..4).map(|n| submit(&format!("o{n}"), "root.prod", "dan")));
+    let write = plan(&snapshot).write.unwrap();
+    assert_eq!((write.data.len(), write.annotations), (0, [(OBJECTS.to_string(), "4".to_string())].into()));
+    let mut snapshot = after(&snapshot);
+    assert_eq!(plan(&snapshot).write, None);
+    snapshot.queue_acls.clear();
+    assert_eq!(config_condition(&settled(&snapshot).plan, "Applied"), "False/RemovalUnconfirmed");
+}
