@@ -72,10 +72,7 @@ async fn upgrade(bed: &Bed, folder: &Path) -> Result<()> {
     let mut after = State::of(bed).await?;
     after.forget_what_is_new(&before);
     ensure!(after == before, "before:\n{before:#?}\nafter:\n{after:#?}");
-    let written = |write: &queuewarden_e2e::audit::Write| {
-        write.user == operator::USER && write.resource == "configmaps"
-    };
-    ensure!(bed.audit()?.count(mark, written)? == 0, "{:?}", bed.audit()?.since(mark)?);
+    ensure!(output_writes(bed, mark)? == 0, "{:?}", bed.audit()?.since(mark)?);
 
     // It is at work all the same, and goes on where the other one was.
     bed.apply_text(GRANT, "somebody").await?;
