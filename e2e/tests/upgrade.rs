@@ -14,6 +14,8 @@ use queuewarden_e2e::{Bed, Capability, Kind, Operator, eventually, operator, yun
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::operator::output_writes;
+
 /// A folder for each version.
 const VERSIONS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/upgrade");
 /// The objects that a version is recorded with.
@@ -70,15 +72,12 @@ async fn upgrade(bed: &Bed, folder: &Path) -> Result<()> {
     let mut after = State::of(bed).await?;
     after.forget_what_is_new(&before);
     ensure!(after == before, "before:\n{before:#?}\nafter:\n{after:#?}");
-    let written = |write: &queuewarden_e2e::audit::Write| {
-        write.user == operator::USER && write.resource == "configmaps"
-    };
-    ensure!(bed.audit()?.count(mark, written)? == 0, "{:?}", bed.audit()?.since(mark)?);
+    ensure!(output_writes(bed, mark)? == 0, "{:?}", bed.audit()?.since(mark)?);
 
     // It is at work all the same, and goes on where the other one was.
     bed.apply_text(GRANT, "somebody").await?;
     bed.wait_for(Kind::QueueAcl, "after-the-upgrade", is_true("Ready"), PATIENCE).await?;
-    ensure!(bed.audit()?.count(mark, written)? == 1, "{:?}", bed.audit()?.since(mark)?);
+    ensure!(output_writes(bed, mark)? == 1, "{:?}", bed.audit()?.since(mark)?);
     let text = State::of(bed).await?.text();
     let changed = text.lines().filter(|line| !before.text().lines().any(|old| old == *line)).count();
     ensure!(text.contains("newcomer") && changed <= 3, "{changed} lines have changed:\n{text}");

@@ -351,8 +351,12 @@ async fn grants_nothing(bed: &Bed, way: &Way) -> Result<()> {
         let status = object.data.get("status");
         let seen = status.and_then(|status| status.get("observedGeneration")).and_then(Value::as_i64);
         let conditions = status.and_then(|status| status.get("conditions")).and_then(Value::as_array);
-        let refused =
-            conditions.into_iter().flatten().any(|c| c["type"] == "Accepted" && c["status"] == "False");
+        // What is outside its time is accepted, and grants nothing either.
+        let late = |c: &Value| ["NotYetValid", "Expired"].iter().any(|reason| c["reason"] == *reason);
+        let refused = conditions
+            .into_iter()
+            .flatten()
+            .any(|c| c["type"] == "Accepted" && (c["status"] == "False" || late(c)));
         Ok((seen == object.metadata.generation && refused).then_some(()))
     })
     .await?;
