@@ -40,8 +40,8 @@ pub(super) struct Ghost {
 }
 
 impl Ghost {
-    /// The objects, or the time, have changed.
-    pub(super) fn declare(&mut self, objects: &[Option<Object>; 2], ticked: bool) {
+    /// The objects, or the time, have changed; the number of the state that they are in now.
+    pub(super) fn declare(&mut self, objects: &[Option<Object>; 2], ticked: bool) -> usize {
         self.begin();
         let (mut state, mut frozen) = (DEV, 0);
         for ((valid, granted), object) in self.valid.iter_mut().zip(&mut self.granted).zip(objects) {
@@ -58,6 +58,12 @@ impl Ghost {
             frozen |= valid.filter(|_| typo).map_or(0, |(.., ever)| ever);
         }
         self.states.push((state, frozen));
+        self.states.len() - 1
+    }
+
+    /// The leader has nothing to write by this state of the objects: texts of older ones must not come any more.
+    pub(super) fn at_rest(&mut self, state: usize) {
+        self.explained = self.explained.max(state);
     }
 
     fn begin(&mut self) {

@@ -64,6 +64,8 @@ pub(super) struct Held {
     pub(super) config: (ConfigMemory, Arc<[Condition]>),
     pub(super) base: BaseIs,
     pub(super) output: Option<Arc<ConfigMapState>>,
+    /// Which state of the objects it is, in their order.
+    state: usize,
 }
 
 /// What a replica waits for.
@@ -217,6 +219,7 @@ impl World {
             config: (ConfigMemory::default(), [].into()),
             base: BaseIs::Good,
             output: None,
+            state: 0,
         });
         Self {
             replicas: (0..replicas).map(|index| Replica::new(index, &held)).collect(),
@@ -388,6 +391,9 @@ impl World {
             Step::Loaded(index) => self.answer(index, cache),
             Step::Report(index) => {
                 let Request::Report(snapshot, plan) = self.replicas[index].request.clone() else { return };
+                if plan.write.is_none() {
+                    self.ghost.at_rest(self.replicas[index].cache.state);
+                }
                 self.report(index, &snapshot, &plan);
                 self.feed(index, Event::Reported { written: true, failed: false, unfinished: false }, cache);
             }
@@ -433,7 +439,8 @@ impl World {
     }
 
     fn declared(&mut self) {
-        self.ghost.declare(&self.held.objects, self.ticked);
+        let state = self.ghost.declare(&self.held.objects, self.ticked);
+        self.held_mut().state = state;
     }
 
     /// A write of this replica that is under way goes on without it.
