@@ -1,6 +1,6 @@
 //! Whoever upgrades finds everything as it was: objects ready, and in `YuniKorn`'s configuration not one byte changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use queuewarden::plan::snapshot::EPOCH;
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Bed, Capability, Kind, Operator, eventually, operator, yunikorn};
@@ -66,18 +67,20 @@ async fn upgrade(bed: &Bed, folder: &Path) -> Result<()> {
     let operator = Operator::start(bed).await?;
     eventually("the new version to lead, and to have read the scheduler back", PATIENCE, || async {
         let led = operator.metric("queuewarden_leader", "").await? > 0.0;
-        Ok((led && operator.metric("queuewarden_config_in_sync", "").await? > 0.0).then_some(()))
+        let fenced = output_writes(bed, mark)? > 0;
+        Ok((led && fenced && operator.metric("queuewarden_config_in_sync", "").await? > 0.0).then_some(()))
     })
     .await?;
     let mut after = State::of(bed).await?;
     after.forget_what_is_new(&before);
     ensure!(after == before, "before:\n{before:#?}\nafter:\n{after:#?}");
-    ensure!(output_writes(bed, mark)? == 0, "{:?}", bed.audit()?.since(mark)?);
+    // A new leader moves the epoch, so that no late write of the one before is accepted.
+    ensure!(output_writes(bed, mark)? == 1, "{:?}", bed.audit()?.since(mark)?);
 
     // It is at work all the same, and goes on where the other one was.
     bed.apply_text(GRANT, "somebody").await?;
     bed.wait_for(Kind::QueueAcl, "after-the-upgrade", is_true("Ready"), PATIENCE).await?;
-    ensure!(output_writes(bed, mark)? == 1, "{:?}", bed.audit()?.since(mark)?);
+    ensure!(output_writes(bed, mark)? == 2, "{:?}", bed.audit()?.since(mark)?);
     let text = State::of(bed).await?.text();
     let changed = text.lines().filter(|line| !before.text().lines().any(|old| old == *line)).count();
     ensure!(text.contains("newcomer") && changed <= 3, "{changed} lines have changed:\n{text}");
@@ -90,8 +93,8 @@ const GRANT: &str = "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetad
 /// What an upgrade must leave as it is.
 #[derive(Debug, PartialEq)]
 struct State {
-    /// The output with its annotations, and the version that every write changes.
-    output: (BTreeMap<String, String>, BTreeMap<String, String>, Option<String>),
+    /// The output with its annotations, the epoch aside.
+    output: (BTreeMap<String, String>, BTreeMap<String, String>),
     /// The status of each object, times of its conditions included.
     statuses: BTreeMap<String, Value>,
 }
@@ -106,17 +109,21 @@ impl State {
                 statuses.insert(format!("{kind:?} {}", object.name_any()), status);
             }
         }
-        let annotations = output.annotations().clone();
-        let version = output.resource_version();
-        Ok(Self { output: (output.data.unwrap_or_default(), annotations, version), statuses })
+        let mut annotations = output.annotations().clone();
+        annotations.remove(EPOCH);
+        Ok(Self { output: (output.data.unwrap_or_default(), annotations), statuses })
     }
 
-    /// Leaves out the fields of a status that the version before did not have.
+    /// Leaves out the fields of a status, and the types of conditions, that the version before did not have.
     fn forget_what_is_new(&mut self, before: &Self) {
         for (name, status) in &mut self.statuses {
             let had = before.statuses.get(name).and_then(Value::as_object);
             if let (Some(fields), Some(had)) = (status.as_object_mut(), had) {
                 fields.retain(|field, _| had.contains_key(field));
+                let types: BTreeSet<_> = conditions(had.get("conditions")).collect();
+                if let Some(all) = fields.get_mut("conditions").and_then(Value::as_array_mut) {
+                    all.retain(|condition| condition["type"].as_str().is_some_and(|it| types.contains(it)));
+                }
             }
         }
     }
@@ -124,6 +131,11 @@ impl State {
     fn text(&self) -> String {
         self.output.0.get("queues.yaml").cloned().unwrap_or_default()
     }
+}
+
+/// The types of the conditions of a status.
+fn conditions(all: Option<&Value>) -> impl Iterator<Item = &str> {
+    all.and_then(Value::as_array).into_iter().flatten().filter_map(|condition| condition["type"].as_str())
 }
 
 fn text_of(left: &Left) -> String {
