@@ -25,7 +25,7 @@ const SOURCE: &str = "queuewarden.dev/source";
 #[expect(missing_debug_implementations, reason = "kube's client has none")]
 pub struct Store {
     api: Api<ConfigMap>,
-    /// Whether it was logged that there is no right to it.
+    /// True if it was logged that there is no right to it.
     logged: AtomicBool,
 }
 

@@ -100,7 +100,7 @@ pub struct Reconciler {
 /// What a run leaves for the next one.
 #[derive(Debug, Default)]
 pub struct Left {
-    /// Whether something has changed since the last run began.
+    /// True if something has changed since the last run began.
     changed: Arc<AtomicBool>,
     /// The term of leading that the machine was told of.
     term: Option<u64>,
@@ -296,7 +296,7 @@ impl Reconciler {
         actions
     }
 
-    /// Whether this replica has lost the Lease since the machine was told that it leads.
+    /// Returns whether this replica has lost the Lease since the machine was told that it leads.
     fn has_lost(&self) -> bool {
         self.left.term.is_some() && self.leadership.term().map(|term| term.number) != self.left.term
     }

@@ -104,7 +104,7 @@ pub struct World {
     current: Watches,
     /// When the current watches were begun.
     begun: Instant,
-    /// Whether it is to be told that everything was read anew.
+    /// True if it is to be told that everything was read anew.
     relisting: bool,
     next: Option<(Watches, Instant)>,
 }
@@ -152,7 +152,7 @@ impl World {
         self.changed.notify_one();
     }
 
-    /// Whether everything was read anew since [`World::relist`]; tells it once. From then on nothing older is observed.
+    /// Returns whether everything was read anew since [`World::relist`]; tells it once. From then on nothing older is observed.
     pub fn relisted(&mut self) -> bool {
         if !self.relisting {
             return false;

@@ -67,7 +67,7 @@ pub(super) fn last(snapshot: &Snapshot, known: &mut Readings) -> Option<Base> {
     read(text, source.clone(), None, known).ok()
 }
 
-/// Whether anything was ever written from a base that somebody wrote, as far as anything tells. The built-in default must not take the
+/// Returns whether anything was ever written from a base that somebody wrote, as far as anything tells. The built-in default must not take the
 /// place of such a base: it has no queues and lets everyone in.
 fn had_another(snapshot: &Snapshot, memory: Option<&ConfigMemory>) -> bool {
     if is_planted(Fault::BuiltInDefault) {

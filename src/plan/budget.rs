@@ -32,7 +32,7 @@ fn recent(repairs: &[Timestamp], now: Timestamp) -> impl DoubleEndedIterator<Ite
     repairs.iter().copied().filter(move |at| now.duration_since(*at) < WINDOW)
 }
 
-/// Whether one more repair may be made at `now`, given the earlier ones. A text that is missing or grants too much (`open`) is put right
+/// Returns whether one more repair may be made at `now`, given the earlier ones. A text that is missing or grants too much (`open`) is put right
 /// at least every second: a reload costs milliseconds, an open cluster does not.
 pub(super) fn permit(repairs: &[Timestamp], open: bool, now: Timestamp) -> Permit {
     let count = recent(repairs, now).count();
@@ -51,7 +51,7 @@ pub(super) const WIDENINGS: usize = 60;
 /// Time after which one more such write may be made.
 const WIDENING_EVERY: SignedDuration = SignedDuration::from_secs(5);
 
-/// Whether access may be widened once more at `now`, given when it was: a bucket of [`WIDENINGS`] tokens to which one comes every
+/// Returns whether access may be widened once more at `now`, given when it was: a bucket of [`WIDENINGS`] tokens to which one comes every
 /// [`WIDENING_EVERY`].
 pub(super) fn widening(widened: &[Timestamp], now: Timestamp) -> Permit {
     let take = |full: Option<Timestamp>, at: &Timestamp| {

@@ -51,7 +51,7 @@ pub(super) struct Decided<'a> {
     pub(super) policies: Policies,
     grants: Arc<Grants>,
     by_object: ByObject,
-    /// Whether the ACLs were decided by a base, and not by what is live in its stead.
+    /// True if the ACLs were decided by a base, and not by what is live in its stead.
     by_base: bool,
     pub(super) wanted: Option<Arc<Config>>,
     pub(super) output: Decision,
@@ -247,7 +247,7 @@ fn rendered(
     }))
 }
 
-/// Whether all that kept an object from being ready was that the scheduler was not known to run it.
+/// Returns whether all that kept an object from being ready was that the scheduler was not known to run it.
 fn is_unconfirmed(meta: &Meta) -> bool {
     let is = |type_, status: fn(Status) -> bool| {
         standing(&meta.conditions, type_).filter(|was| status(was.status))
@@ -409,7 +409,7 @@ impl Decided<'_> {
         tree.map_or(Runs::Unknown, |tree| Runs::Other { tree, reported })
     }
 
-    /// Whether the scheduler reports the text that it was last seen to run.
+    /// Returns whether the scheduler reports the text that it was last seen to run.
     fn reports_loaded_text(&self) -> bool {
         let observed = &self.snapshot.observed;
         let reported = observed.read_back.as_ref().and_then(|read| read.checksum.as_ref().ok());
@@ -510,7 +510,7 @@ impl Decided<'_> {
         self.status(meta, &findings, rest)
     }
 
-    /// Whether the text in force may let everyone in at the root: it is the one that should be, and somebody wrote that `*`.
+    /// Returns whether the text in force may let everyone in at the root: it is the one that should be, and somebody wrote that `*`.
     fn accepts_open(&self) -> bool {
         let root = |right| self.by_object_at_root(right);
         self.spec.accept_open_root
@@ -519,7 +519,7 @@ impl Decided<'_> {
             && (self.base.reason != Reason::BuiltInDefault || Right::ALL.into_iter().any(root))
     }
 
-    /// Whether objects let everyone in at the root of a partition.
+    /// Returns whether objects let everyone in at the root of a partition.
     fn by_object_at_root(&self, right: Right) -> bool {
         let mut grants = self.grants.iter();
         grants.any(|((_, queue, at), decided)| *at == right && queue.is_root() && decided.acl.is_everyone())

@@ -60,7 +60,7 @@ pub(super) struct Setting {
     pub text: String,
     /// The `binaryData` key that it comes from, if it does.
     pub packed: Option<String>,
-    /// Whether several keys give it different texts, of which `YuniKorn` takes any.
+    /// True if several keys give it different texts, of which `YuniKorn` takes any.
     pub ambiguous: bool,
 }
 
@@ -172,7 +172,7 @@ fn managed_key(snapshot: &Snapshot, named: &str) -> Option<String> {
     }
 }
 
-/// Whether a key of the output holds a queue tree.
+/// Returns whether a key of the output holds a queue tree.
 #[expect(clippy::case_sensitive_file_extension_comparisons, reason = "YuniKorn tells `.YAML` from `.yaml`")]
 pub(super) fn is_queues_key(key: &str) -> bool {
     key.ends_with(".yaml")

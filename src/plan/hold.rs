@@ -107,7 +107,7 @@ fn pace(question: &Question<'_>) -> Option<Hold> {
     Some(Hold { applied: Finding::no(Type::Applied, Reason::Pending, message), until: Some(until) })
 }
 
-/// Whether the full text grants anything that the current one does not.
+/// Returns whether the full text grants anything that the current one does not.
 fn widens(question: &Question<'_>) -> bool {
     let current = question.current.as_ref().and_then(|current| current.tree.as_deref());
     let desired = question.body.and_then(|body| body.tree.as_deref());

@@ -20,7 +20,7 @@ const NOT_VERIFIED: &str = "whether the scheduler runs it is not verified: spec.
 
 /// What to compare.
 pub(super) struct Question<'a> {
-    /// Whether there is an address at which the scheduler is asked.
+    /// True if there is an address at which the scheduler is asked.
     pub asked: bool,
     /// Checksum of the text the scheduler should run.
     pub expected: &'a str,

@@ -107,7 +107,7 @@ pub enum Event {
     Mirrored {
         /// The first failure.
         failure: Option<WriteFailure>,
-        /// Whether another writer was faster.
+        /// True if another writer was faster.
         conflict: bool,
     },
     /// Answers [`Action::AskQueues`]: queues by partition, and whether they come from the configuration.
@@ -218,7 +218,7 @@ pub struct State {
     /// What is being written.
     pending: Option<Pending>,
     backoffs: Backoffs,
-    /// Whether a plan is wanted.
+    /// True if a plan is wanted.
     wanted: bool,
     /// When the next plan is due without a cause.
     plan_at: Timestamp,
@@ -312,10 +312,10 @@ struct Backoffs {
 /// What is known of the last good base.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 struct Base {
-    /// Whether it was read since the start, and since the last takeover.
+    /// True if it was read since the start, and since the last takeover.
     read: bool,
     kept: Option<LastBase>,
-    /// Whether what is kept is not stored.
+    /// True if what is kept is not stored.
     unsaved: bool,
 }
 
@@ -338,22 +338,22 @@ impl State {
         }
     }
 
-    /// Whether it was told that this replica leads, whether it may write by now or not.
+    /// Returns whether it was told that this replica leads, whether it may write by now or not.
     pub fn leads(&self) -> bool {
         self.role != Role::Follower
     }
 
-    /// Whether no answer is awaited.
+    /// Returns whether no answer is awaited.
     pub fn is_idle(&self) -> bool {
         self.doing == Doing::Nothing
     }
 
-    /// Whether this replica leads and has read everything anew.
+    /// Returns whether this replica leads and has read everything anew.
     pub fn may_write(&self) -> bool {
         self.role == Role::Leader
     }
 
-    /// Whether something failed and waits to be tried again.
+    /// Returns whether something failed and waits to be tried again.
     pub fn is_backing_off(&self) -> bool {
         self.backoffs.until().is_some()
     }

@@ -151,9 +151,9 @@ pub struct Write {
     pub repair: bool,
     /// Whether it writes the same again with a new revision, because the scheduler did not take it.
     pub reassert: bool,
-    /// Whether it grants somebody more than the current text does: such writes are rationed.
+    /// True if it grants somebody more than the current text does: such writes are rationed.
     pub widens: bool,
-    /// Whether its text is the current one with nothing but withdrawals applied, and not the full text.
+    /// True if its text is the current one with nothing but withdrawals applied, and not the full text.
     pub partial: bool,
 }
 

@@ -39,17 +39,17 @@ pub(super) struct Question<'a> {
     pub from: Option<&'a Base>,
     /// The rendered body; `None` when it cannot be rendered.
     pub body: Option<&'a Arc<Reading>>,
-    /// What is in the output under the key now; `None` when nothing is.
+    /// The text in the output under the key; `None` when nothing is.
     pub current: Option<Arc<Reading>>,
     /// The text that this process wrote last under the key.
     pub written: Option<Arc<Reading>>,
     /// The text that the scheduler was last proven to run.
     pub proven: Option<Arc<Reading>>,
-    /// How many objects the body was rendered from.
+    /// The number of objects the body was rendered from.
     pub objects: usize,
     /// The keys of the policy that decides.
     pub policy: Option<&'a Keys>,
-    /// Whether these keys were in the output before.
+    /// True if these keys were in the output before.
     pub programmed: bool,
     /// Since when the scheduler should have taken the text, if it did not: write it again.
     pub reassert: bool,
@@ -69,7 +69,7 @@ pub(super) struct Decision {
     pub wake_at: Option<Timestamp>,
     /// The keys in the output that are ours once the write is done.
     pub keys: BTreeSet<String>,
-    /// Whether the output holds the text that was rendered from the base.
+    /// True if the output holds the text that was rendered from the base.
     pub full: bool,
 }
 
@@ -93,11 +93,11 @@ impl Decision {
 struct Candidate {
     rendered: Rendered,
     tree: Option<Arc<Config>>,
-    /// Whether it is the current text with nothing but the withdrawals applied.
+    /// True if it is the current text with nothing but the withdrawals applied.
     partial: bool,
 }
 
-/// What one candidate comes to.
+/// The result of writing one candidate.
 struct Attempt {
     adopted: adoption::Adopted,
     changes: BTreeMap<String, Option<String>>,
@@ -169,7 +169,7 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut Readings) -> Decision 
     decision
 }
 
-/// What writing the candidate, and the keys of the policy, comes to.
+/// Returns the result of writing the candidate and the keys of the policy.
 fn attempt(question: &Question<'_>, candidate: Option<&Candidate>) -> Attempt {
     let policy = question.policy.into_iter().flatten();
     let mut values: BTreeMap<String, String> =

@@ -36,13 +36,13 @@ pub(super) fn plant(fault: Option<Fault>) {
     PLANTED.with(|planted| planted.set(fault));
 }
 
-/// Whether a fault is switched on.
+/// Returns whether a fault is switched on.
 #[cfg(test)]
 pub(super) fn is_planted(fault: Fault) -> bool {
     PLANTED.with(|planted| planted.get() == Some(fault))
 }
 
-/// Whether a fault is switched on: never.
+/// Returns whether a fault is switched on: never.
 #[cfg(not(test))]
 pub(super) const fn is_planted(_: Fault) -> bool {
     false

@@ -1,4 +1,4 @@
-//! What is in force of each object, beside the text that grants it.
+//! The record of what is in force of each object, beside the text that grants it.
 //!
 //! An object that becomes invalid keeps its last valid version. Its status remembers that version, but a status is written after the
 //! text, may be late for long, and may be lost. So a text that is written carries what it grants of the objects whose status does not
@@ -18,7 +18,7 @@ use crate::model::config::Config;
 /// kept but what their status and the text both grant.
 const MAX_BYTES: usize = 96 * 1024;
 
-/// What is known of the text that was written last.
+/// The text that was written last, and what is noted beside it.
 #[derive(Debug, Default)]
 pub(super) struct Record<'a> {
     output: Option<&'a ConfigMapState>,
@@ -43,13 +43,13 @@ impl<'a> Record<'a> {
         self.text.as_ref()?.tree.as_deref()
     }
 
-    /// What is in force of an object.
+    /// Returns what is in force of an object.
     pub(super) fn in_force<'e>(&'e self, entry: &'e QueueAclEntry) -> Option<&'e QueueAclInForce> {
         in_force(self.output, entry)
     }
 }
 
-/// What is in force of an object, by the output or else by the object's status.
+/// Returns what is in force of an object, by the output or else by the object's status.
 pub(super) fn in_force<'e>(
     output: Option<&'e ConfigMapState>,
     entry: &'e QueueAclEntry,
@@ -63,7 +63,7 @@ pub(super) fn in_force<'e>(
     }
 }
 
-/// What a text grants of the objects whose status does not say so; `None` where the output notes that already. A full text grants all of what
+/// Returns what a text grants of the objects whose status does not say so; `None` where the output notes that already. A full text grants all of what
 /// they contribute, a `partial` one what its queues say.
 pub(super) fn changed(
     partial: Option<&Config>,

@@ -58,7 +58,7 @@ fn text<'s>(flat: &'s Flattened, snapshot: &'s Snapshot) -> Result<&'s str, &'st
     proven.ok_or(UNSEEN)
 }
 
-/// Whether a scheduler that reports another text than the one that was written may still be loading that.
+/// Returns whether a scheduler that reports another text than the one that was written may still be loading that.
 pub(super) fn loading(snapshot: &Snapshot, hot_refresh: bool) -> bool {
     let observed = &snapshot.observed;
     let soon = observed.pending_since.is_none_or(|since| snapshot.now.duration_since(since) < LOADING);

@@ -114,7 +114,7 @@ pub struct Meta {
     pub generation: i64,
     /// `metadata.creationTimestamp`
     pub created: Option<Timestamp>,
-    /// Whether `metadata.deletionTimestamp` is set: the object is deleted, and a finalizer holds it.
+    /// True if `metadata.deletionTimestamp` is set: the object is deleted, and a finalizer holds it.
     pub deleting: bool,
     /// `status.conditions` as they stand; shared with plans that leave them so.
     pub conditions: Arc<[Condition]>,
@@ -294,7 +294,7 @@ pub struct ConfigSpec {
     pub rbac_mirror: bool,
     /// Whether `QueueAcl`s in the name of a queue's administrator count.
     pub delegation: Delegation,
-    /// Whether a root queue that the base, or a `QueueAcl`, opens to everyone is meant to be open.
+    /// True if a root queue that the base, or a `QueueAcl`, opens to everyone is meant to be open.
     pub accept_open_root: bool,
     /// The revision of the output that may be followed by one without most of its objects ([`CONFIRM_REMOVAL`]).
     pub confirmed_removal: Option<u64>,
@@ -446,7 +446,7 @@ pub struct Refused {
     pub at: Timestamp,
     /// The number of refusals of this body.
     pub times: u32,
-    /// Whether the scheduler refused it, and not the API server.
+    /// True if the scheduler refused it, and not the API server.
     pub by_scheduler: bool,
 }
 

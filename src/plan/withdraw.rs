@@ -37,7 +37,7 @@ pub(super) fn withdraw(
     (result.refusal.is_none() && narrower && result.text != current.text).then_some(result)
 }
 
-/// Whether `to` grants anything that `from` does not grant.
+/// Returns whether `to` grants anything that `from` does not grant.
 pub(super) fn widens(from: &Config, to: &Config) -> bool {
     acls(to).any(|(partition, queue, right)| {
         let Some(before) = from.partition(&partition.name) else {
@@ -48,7 +48,7 @@ pub(super) fn widens(from: &Config, to: &Config) -> bool {
     })
 }
 
-/// Whether `current` grants anything that `desired` does not grant.
+/// Returns whether `current` grants anything that `desired` does not grant.
 pub(super) fn exceeds(current: &Config, desired: &Config) -> bool {
     widens(desired, current)
 }
@@ -76,7 +76,7 @@ fn acls(tree: &Config) -> impl Iterator<Item = (&Partition, &Queue, Right)> {
     all.filter(|(_, queue, right)| text_of(queue, *right).is_some())
 }
 
-/// Whether the same ACL is written at the same queue: nearly always, and then nothing need be parsed.
+/// Returns whether the same ACL is written at the same queue: nearly always, and then nothing need be parsed.
 fn same_text(partition: &Partition, queue: &Queue, right: Right) -> bool {
     partition.queue(&queue.path).is_some_and(|other| text_of(other, right) == text_of(queue, right))
 }

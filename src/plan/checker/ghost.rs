@@ -1,4 +1,4 @@
-//! What must hold, told by a record beside the cluster that nothing in it can see.
+//! The laws, checked by a record beside the cluster that nothing in it can see.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,17 +21,17 @@ const MALLORY: Names = 8;
 /// Granted by the base.
 pub(super) const DEV: Names = 16;
 
-/// What was declared, and what was made of it.
+/// The states that were declared, and the texts made of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Ghost {
-    /// Who may submit by each state of the objects, in order; and who may stay because an object that granted it is invalid now: the operator
+    /// The names that may submit by each state of the objects, in order; and those that may stay because an object that granted it is invalid now: the operator
     /// need not have seen the versions in between.
     states: Vec<(Names, Names)>,
-    /// Whom the text lets in that the operator wrote last.
+    /// The names in the text that the operator wrote last.
     text: Names,
     /// Which objects those were, what their last valid versions grant, and what all of their versions did.
     valid: [Option<(u8, Names, Names)>; 2],
-    /// What was ever granted under each name.
+    /// The names that each object ever granted.
     granted: [Names; 2],
     /// The oldest state that explains all texts that were written so far.
     explained: usize,
@@ -72,7 +72,7 @@ impl Ghost {
         }
     }
 
-    /// Who may submit by now.
+    /// Returns the names that may submit by now.
     pub(super) fn declared(&self) -> Names {
         self.states.last().map_or(DEV, |(state, frozen)| state | (frozen & self.text))
     }
@@ -135,7 +135,7 @@ impl Ghost {
     }
 }
 
-/// Whom a spec grants access; `None` where it is invalid.
+/// Returns the names that a spec grants access; `None` where it is invalid.
 fn granted_by(spec: Spec, ticked: bool) -> Option<Names> {
     match spec {
         Spec::Users(users) => Some(names_of(users)),
@@ -151,7 +151,7 @@ fn names_of(acl: &str) -> Names {
     bit("sue", SUE) | bit("bob", BOB) | bit("eve", EVE) | bit("mallory", MALLORY) | dev
 }
 
-/// Who may submit to the queue by a text.
+/// Returns the names that may submit to the queue by a text.
 pub(super) fn names(text: &str) -> Names {
     thread_local! {
         static KNOWN: RefCell<HashMap<String, Names>> = RefCell::default();

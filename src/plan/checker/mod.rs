@@ -94,7 +94,7 @@ fn rest(mut world: World, cache: &mut Readings) -> Result<World, &'static str> {
     Err("it does not come to rest")
 }
 
-/// What does not hold of a cluster that has come to rest.
+/// Returns what does not hold of a cluster that has come to rest.
 fn settled(world: &World) -> Option<&'static str> {
     let declared = world.ghost.declared();
     let runs = names(&world.runs);

@@ -27,7 +27,7 @@ pub(super) const KEY: &str = "queues.yaml";
 /// Shadows the key with the text of [`FOREIGN`].
 const SHADOW: &str = "queues.yaml.gz";
 
-/// What users make of an object.
+/// The spec of an object, as users write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Spec {
     /// Grants these users.
@@ -49,7 +49,7 @@ pub(super) struct Object {
     pub(super) conditions: Arc<[Condition]>,
 }
 
-/// How the base is.
+/// The state of the base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum BaseIs {
     Good,
@@ -57,7 +57,7 @@ pub(super) enum BaseIs {
     Missing,
 }
 
-/// What the API server holds.
+/// The objects of the API server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Held {
     pub(super) objects: [Option<Object>; 2],
@@ -68,7 +68,7 @@ pub(super) struct Held {
     state: usize,
 }
 
-/// What a replica waits for.
+/// The answer that a replica waits for.
 #[derive(Debug, Clone)]
 pub(super) enum Request {
     Nothing,
@@ -83,7 +83,7 @@ pub(super) enum Request {
 #[derive(Debug, Clone)]
 pub(super) struct Replica {
     pub(super) state: Arc<State>,
-    /// What its watches have brought.
+    /// The objects that its watches have brought.
     pub(super) cache: Arc<Held>,
     pub(super) leads: bool,
     relisting: bool,
@@ -92,7 +92,7 @@ pub(super) struct Replica {
     pub(super) answered: Option<Arc<str>>,
 }
 
-/// How much may still happen.
+/// The number of things that may still happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Budget {
     pub(super) changes: u8,
@@ -187,7 +187,7 @@ impl Hash for Replica {
 }
 
 impl Request {
-    /// What distinguishes it: a plan follows from the state and the cache.
+    /// The part that distinguishes it: a plan follows from the state and the cache.
     fn key(&self) -> (u8, Option<&Write>, Option<Timestamp>) {
         match self {
             Self::Nothing => (0, None, None),
@@ -606,7 +606,7 @@ fn name(slot: usize) -> String {
     format!("o{slot}")
 }
 
-/// What a replica that holds this plans by.
+/// The snapshot of a replica that holds this.
 fn snapshot(held: &Held, now: Timestamp) -> Snapshot {
     let base = match held.base {
         BaseIs::Good => Some(GOOD),

@@ -53,7 +53,7 @@ impl<T: Default> Backoff<T> {
         self.until.is_some_and(|until| now < until)
     }
 
-    /// Whether it lasts, and is about `this`.
+    /// Returns whether it lasts, and is about `this`.
     pub(super) fn holds(&self, now: Timestamp, this: impl Fn(&T) -> bool) -> bool {
         self.lasts(now) && this(&self.what)
     }

@@ -27,11 +27,11 @@ pub(super) struct Memory {
     revision: Option<u64>,
     /// The output that the rest is about.
     output: Option<Output>,
-    /// Whether the output may be changed by a write of a former leader that is still under way.
+    /// True if the output may be changed by a write of a former leader that is still under way.
     suspect: bool,
-    /// Whether it is unknown if the text in `written` was written.
+    /// True if it is unknown if the text in `written` was written.
     unsure: bool,
-    /// Whether the text in `written` is not the full one.
+    /// True if the text in `written` is not the full one.
     partial: bool,
 }
 

@@ -21,7 +21,7 @@ pub(in crate::plan) struct Findings {
     pub mirrored: Option<(Finding, bool)>,
     /// Condition `FailOpen`.
     pub fail_open: Finding,
-    /// Whether `FailOpen` may be true.
+    /// True if `FailOpen` may be true.
     pub accepts_open: bool,
     /// A watch that fails, and why.
     pub watch_failure: Option<String>,

@@ -28,7 +28,7 @@ pub(in crate::plan) struct Facts<'a> {
     pub wanted: Option<&'a Config>,
     /// What the objects grant without the base; it counts where there is no text that should be in force.
     pub granted: &'a Grants,
-    /// Whether the ACLs were decided by the base, and not by what is live in its stead.
+    /// True if the ACLs were decided by the base, and not by what is live in its stead.
     pub by_base: bool,
     /// What the scheduler runs.
     pub runs: &'a Runs,
@@ -43,7 +43,7 @@ pub(in crate::plan) enum Runs {
     Other {
         /// Its queues.
         tree: Arc<Config>,
-        /// Whether the scheduler reported it last, or may have taken over another one since.
+        /// True if the scheduler reported it last, or may have taken over another one since.
         reported: bool,
     },
     /// Nobody knows.
@@ -150,12 +150,12 @@ fn unjudged(type_: Type) -> Finding {
     Finding::unknown(type_, Reason::ConfigNotReady, "there is no queue tree to write it into")
 }
 
-/// Whether an object is valid and outside its time.
+/// Returns whether an object is valid and outside its time.
 fn is_late(refusal: &Refusal) -> bool {
     matches!(refusal.reason, Reason::Expired | Reason::NotYetValid)
 }
 
-/// Whether it may be said that nothing of an object is left: when that was said before, or once the scheduler is seen to run the text in force. What
+/// Returns whether it may be said that nothing of an object is left: when that was said before, or once the scheduler is seen to run the text in force. What
 /// it ran before may hold a version that no status tells of.
 fn may_end(entry: &QueueAclEntry, refusal: &Refusal, facts: &Facts<'_>) -> bool {
     let Meta { conditions, generation, .. } = &entry.meta;
@@ -198,7 +198,7 @@ fn programmed(
     no
 }
 
-/// Whether both grant the same at the same place.
+/// Returns whether both grant the same at the same place.
 fn is_same(before: &QueueAclInForce, contribution: &Contribution) -> bool {
     let QueueAclInForce { expires_at, delegated_by, .. } = before;
     let now = contribution.in_force();
@@ -207,9 +207,9 @@ fn is_same(before: &QueueAclInForce, contribution: &Contribution) -> bool {
 
 /// What an object granted once, does not grant any more, and nobody else grants.
 struct Withdrawal {
-    /// Whether the text in force grants it.
+    /// True if the text in force grants it.
     written: bool,
-    /// Whether the scheduler runs a text that grants it; `None`: nobody knows.
+    /// True if the scheduler runs a text that grants it; `None`: nobody knows.
     run: Option<bool>,
     /// Whom it is granted to.
     left: String,
@@ -393,7 +393,7 @@ fn holds(
     })
 }
 
-/// Whether the scheduler is known to run what the object grants.
+/// Returns whether the scheduler is known to run what the object grants.
 fn runs(contribution: &Contribution, decided: &[(Right, &Decided)], facts: &Facts<'_>) -> bool {
     match facts.runs {
         _ if is_planted(Fault::UnprovenReady) => true,
@@ -405,7 +405,7 @@ fn runs(contribution: &Contribution, decided: &[(Right, &Decided)], facts: &Fact
     }
 }
 
-/// Whether none of the contribution's rights changes anything in `tree`.
+/// Returns whether none of the contribution's rights changes anything in `tree`.
 fn is_moot(tree: &Config, contribution: &Contribution) -> bool {
     let mut set = Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some());
     set.all(|right| moot(tree, contribution, right).is_some())
