@@ -34,16 +34,15 @@ const SCHEDULE: &str = "QUEUEWARDEN_E2E_SCHEDULE";
 const FAULTS: &str = "QUEUEWARDEN_E2E_FAULTS";
 /// The seconds that [`seed_after_seed_agrees_with_the_model`] takes; an hour without it.
 const SECONDS: &str = "QUEUEWARDEN_E2E_RANDOM";
-/// Seeds that are tried each time, and one that nobody chose.
-const FIXED: [u64; 2] = [1, 2];
+/// Seeds that CI tries each time; `just random` tries new ones.
+const FIXED: [u64; 3] = [1, 2, 3];
 /// Steps of a schedule.
 const SHORT: usize = 36;
 const LONG: usize = 120;
 
 #[tokio::test]
 async fn a_few_schedules_agree_with_the_model() -> Result<()> {
-    let seeds = FIXED.into_iter().chain([fastrand::u64(..)]);
-    for seed in given()?.map_or_else(|| seeds.collect(), |seed| vec![seed]) {
+    for seed in given()?.map_or_else(|| FIXED.to_vec(), |seed| vec![seed]) {
         run(seed, SHORT).await?;
     }
     Ok(())
