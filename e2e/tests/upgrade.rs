@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use queuewarden::plan::snapshot::EPOCH;
+use queuewarden::plan::snapshot::{EPOCH, OBJECTS};
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Bed, Capability, Kind, Operator, eventually, operator, yunikorn};
@@ -93,7 +93,7 @@ const GRANT: &str = "apiVersion: queuewarden.dev/v1alpha1\nkind: QueueAcl\nmetad
 /// What an upgrade must leave as it is.
 #[derive(Debug, PartialEq)]
 struct State {
-    /// The output with its annotations, the epoch aside.
+    /// The output with its annotations, the epoch and the number of objects aside.
     output: (BTreeMap<String, String>, BTreeMap<String, String>),
     /// The status of each object, times of its conditions included.
     statuses: BTreeMap<String, Value>,
@@ -111,6 +111,7 @@ impl State {
         }
         let mut annotations = output.annotations().clone();
         annotations.remove(EPOCH);
+        annotations.remove(OBJECTS);
         Ok(Self { output: (output.data.unwrap_or_default(), annotations), statuses })
     }
 
