@@ -87,6 +87,11 @@ fn had_another(snapshot: &Snapshot, memory: Option<&ConfigMemory>) -> bool {
 }
 
 impl Base {
+    /// Returns whether it is the one that is kept. Asked by each plan, so the text is compared and not copied.
+    pub(super) fn is(&self, kept: Option<&LastBase>) -> bool {
+        kept.is_some_and(|kept| kept.source == self.source && kept.text == self.read.text)
+    }
+
     /// The form in which it is kept for [`last`].
     pub(super) fn to_last(&self) -> LastBase {
         LastBase { source: self.source.clone(), text: self.read.text.clone() }

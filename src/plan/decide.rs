@@ -142,8 +142,8 @@ pub(super) fn decided<'a>(
         let partial = output.tree.as_deref().filter(|_| write.partial);
         write.in_force = record::changed(partial, &objects, snapshot);
     }
-    let last_base = base.as_ref().ok().filter(|_| output.full).map(Base::to_last);
-    let last_base = last_base.filter(|base| snapshot.last_base.as_ref() != Some(base));
+    let last_base = base.as_ref().ok().filter(|base| output.full && !base.is(snapshot.last_base.as_ref()));
+    let last_base = last_base.map(Base::to_last);
     let (base, base_tree) = match base {
         Ok(base) => (base.finding, Some(base.tree)),
         Err(finding) => (finding, None),

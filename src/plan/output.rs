@@ -107,9 +107,11 @@ struct Attempt {
 
 /// Decides: the full text where it may be written, else the current text with the withdrawals applied.
 pub(super) fn decide(question: &Question<'_>, cache: &mut Readings) -> Decision {
-    let full = question.body.and_then(|body| full(question, body));
     let mut hold = hold::find(question);
-    let mut candidate = if hold.is_none() { full } else { partial(question, cache) };
+    let mut candidate = match hold {
+        None => question.body.and_then(|body| full(question, body)),
+        Some(_) => partial(question, cache),
+    };
     let mut attempt = attempt(question, candidate.as_ref());
     if hold.is_none() && attempt.oversized.is_some() {
         hold = attempt.oversized.take().map(Hold::of);

@@ -63,8 +63,8 @@ pub(super) fn in_force<'e>(
     }
 }
 
-/// Returns what a text grants of the objects whose status does not say so; `None` where the output notes that already. A full text grants all of what
-/// they contribute, a `partial` one what its queues say.
+/// Returns what a text grants of the objects whose status does not say so; `None` where the output notes that already.
+/// A full text grants all of what they contribute, a `partial` one what its queues say.
 pub(super) fn changed(
     partial: Option<&Config>,
     objects: &[Resolved],
