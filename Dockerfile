@@ -18,19 +18,21 @@ RUN if [ -n "${CARGO_AUDITABLE}" ]; then cargo install cargo-auditable --locked 
 
 # The dependencies, as a layer of their own: it is built anew only when a manifest or the lock file changes.
 COPY Cargo.toml Cargo.lock rust-toolchain.toml ./
+COPY crates/go-compat/Cargo.toml crates/go-compat/
 COPY e2e/Cargo.toml e2e/
 COPY e2e/compare/Cargo.toml e2e/compare/
 COPY fuzz fuzz
-RUN mkdir -p src benches tests e2e/src e2e/tests e2e/compare/src \
+RUN mkdir -p crates/go-compat/src src benches tests e2e/src e2e/tests e2e/compare/src \
     && echo 'fn main() {}' | tee src/main.rs > e2e/compare/src/main.rs \
-    && touch src/lib.rs benches/all.rs tests/all.rs e2e/src/lib.rs e2e/tests/e2e.rs \
+    && touch crates/go-compat/src/lib.rs src/lib.rs benches/all.rs tests/all.rs e2e/src/lib.rs e2e/tests/e2e.rs \
     && ${CARGO_BUILD} --release --locked --package queuewarden --bin queuewarden
 
 # Ours. cargo compares times, and COPY keeps those of the checkout, which may be older than the layer above.
+COPY crates crates
 COPY src src
 # `queuewarden codes CODE` has its words from there.
 COPY docs/codes docs/codes
-RUN find src -name '*.rs' -exec touch {} + \
+RUN find crates src -name '*.rs' -exec touch {} + \
     && ${CARGO_BUILD} --release --locked --package queuewarden --bin queuewarden
 
 FROM ${PROGRAM} AS program

@@ -1,6 +1,6 @@
 //! queuewarden manages who may submit to and who administers the queues of Apache `YuniKorn`.
 //!
-//! The crate is layered; imports go downwards only:
+//! It is layered; imports go downwards only:
 //!
 //! ```text
 //! text  ←  model  ←  access  ←  import, plan  ←  report  ←  api  ←  operator, server  ←  cli
@@ -25,7 +25,8 @@ pub mod import;
 pub mod model;
 pub mod plan;
 pub mod report;
-pub mod text;
+
+pub use go_compat as text;
 
 #[cfg(feature = "operator")]
 pub mod api;

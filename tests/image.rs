@@ -9,17 +9,16 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The files outside of `src` that the program includes, from the root of the checkout; what tests include is not among them.
+/// The files outside of the sources that the program includes, from the root of the checkout; what tests include is not among them.
 fn included() -> BTreeSet<PathBuf> {
-    let (mut found, mut files) = (BTreeSet::new(), Vec::new());
-    sources(&root().join("src"), &mut files);
-    for source in files {
+    let mut found = BTreeSet::new();
+    for source in sources() {
         let text = std::fs::read_to_string(&source).unwrap();
         let program = text.split("#[cfg(test)]").next().unwrap_or_default();
         for part in program.split("include_str!(\"").skip(1) {
             let path = part.split('"').next().unwrap_or_default();
             let path = normal(&source.parent().unwrap().join(path)).strip_prefix(root()).unwrap().to_owned();
-            if !path.starts_with("src") && !path.starts_with("tests") {
+            if !["src", "crates", "tests"].iter().any(|folder| path.starts_with(folder)) {
                 found.insert(path);
             }
         }

@@ -27,11 +27,20 @@ const ABOUT: [&str; 7] = [
 /// Longer lines of examples are cut on the pages, in characters.
 const WIDEST: usize = 300;
 
-pub(crate) fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+/// The sources of the program, those of its crates included.
+pub(crate) fn sources() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for folder in ["src", "crates/go-compat/src"] {
+        collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut found);
+    }
+    found
+}
+
+fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            sources(&path, found);
+            collect(&path, found);
         } else if path.extension().is_some_and(|ext| ext == "rs") {
             found.push(path);
         }
@@ -40,10 +49,8 @@ pub(crate) fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 
 /// Per code number the comment above its declaration.
 fn meanings() -> BTreeMap<u16, String> {
-    let mut files = Vec::new();
-    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
     let mut meanings = BTreeMap::new();
-    for file in files {
+    for file in sources() {
         let text = std::fs::read_to_string(file).unwrap();
         let mut comment = Vec::new();
         for line in text.lines().map(str::trim) {

@@ -7,6 +7,7 @@ mod examples;
 mod output;
 mod pipe;
 mod process;
+mod promises;
 mod readme;
 mod reference;
 mod schema;
