@@ -28,8 +28,9 @@ const STORY: [(&str, &str); 14] = [
 ];
 
 /// Blocks that are not typed here, and why.
-const ELSEWHERE: [(&str, &str, &str); 7] = [
+const ELSEWHERE: [(&str, &str, &str); 8] = [
     ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the second is all tests"),
+    ("docs/api-versions.md", "", "operator/versions.rs"),
     ("docs/delegation.md", "kubectl apply -f - <<'END'", "the doors judge it: validating/delegation.rs"),
     ("docs/kubectl.md", "kubectl create -o yaml -f -", "the doors answer it: access.rs"),
     (

@@ -29,6 +29,7 @@ pub mod lint;
 pub mod man;
 pub mod manifest;
 pub mod matrix;
+pub mod migrate_storage;
 pub mod os_groups;
 pub mod place;
 pub mod render;
@@ -110,6 +111,8 @@ enum Command {
     AuthorizerConfig(authorizer_config::Args),
     /// Print the custom resource definitions
     Crds(crds::Args),
+    /// Rewrite all objects in the storage version of the custom resource definitions
+    MigrateStorage(migrate_storage::Args),
     /// List the codes of all diagnostics, or explain one
     Codes(codes::Args),
     /// Print the script that completes commands in a shell
@@ -301,6 +304,7 @@ pub fn main() -> ExitCode {
         Command::Collect(args) => collect::run(args, console),
         Command::AuthorizerConfig(args) => authorizer_config::run(args, console),
         Command::Crds(args) => crds::run(args, console),
+        Command::MigrateStorage(args) => migrate_storage::run(args, console),
         Command::Codes(args) => codes::run(args, console),
         Command::Completion(args) => completion::run(args, console),
         Command::Man(args) => man::run(args, console),

@@ -45,11 +45,13 @@ impl ObjectConditions<'_> {
         self.conditions.iter().find(|condition| condition.type_ == type_.as_str())
     }
 
-    /// What a line about the object says: why it is not ready, or what it does.
+    /// Returns what a line about the object says: why it is not ready or has another reason, or what it does. What nobody verifies is said
+    /// once, of the `YuniKornConfig`.
     fn summary<'a>(&'a self, ready: &'a Condition) -> &'a str {
         let does = [Type::Accepted, Type::BaseResolved].into_iter().find_map(|type_| self.get(type_));
+        let unverified = self.kind == Kind::YuniKornConfig && ready.reason == Reason::NotVerified.as_str();
         match does {
-            Some(does) if ready.status == Status::True => &does.message,
+            Some(does) if ready.status == Status::True && !unverified => &does.message,
             _ => &ready.message,
         }
     }

@@ -53,7 +53,7 @@ const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 4054,
         when: "Not told as things are: of every class that Go knows the members are known. It is kept for a Go with newer tables.",
-        file: "src/text/go_regex/tests.rs",
+        file: "crates/go-compat/src/go_regex/tests.rs",
         test: "unicode_classes_and_case_folding_are_gos",
     },
     Elsewhere {
@@ -65,7 +65,7 @@ const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 5201,
         when: "Told by the operator, in the conditions of the `YuniKornConfig`, when the API server does not let it read.",
-        file: "src/operator/testing/faults.rs",
+        file: "e2e/tests/operator/failures.rs",
         test: "a_config_map_that_may_not_be_read_is_not_taken_for_missing",
     },
     Elsewhere {
@@ -189,10 +189,8 @@ fn every_code_has_an_example() {
 
 /// The name of the constant that a code is declared by.
 fn constant(number: u16) -> String {
-    let mut files = Vec::new();
-    super::docs::sources(&root().join("src"), &mut files);
     let declared = format!("Code = Code::new({number}, ");
-    let texts = files.iter().map(|path| std::fs::read_to_string(path).unwrap());
+    let texts = super::docs::sources().into_iter().map(|path| std::fs::read_to_string(path).unwrap());
     let mut named = texts.filter_map(|text| {
         let line = text.lines().find(|line| line.contains(&declared))?.to_owned();
         Some(line.split_once("const ")?.1.split_once(':')?.0.to_owned())

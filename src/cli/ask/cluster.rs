@@ -358,7 +358,7 @@ fn no_cluster(why: &str) -> Failure {
 }
 
 /// An error with its causes, as far as they say more.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
+pub(in crate::cli) fn chain(error: &dyn std::error::Error) -> String {
     let mut shown = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -87,7 +87,7 @@ pub const NEEDED: &[Needed] = &[
     for_creation(needed(Place::YuniKorn, "", &["configmaps"], &[], &["create"])),
     needed(Place::Own, "coordination.k8s.io", &["leases"], &["queuewarden"], &["get", "update"]),
     needed(Place::Own, "coordination.k8s.io", &["leases"], &[], &["create"]),
-    needed(Place::Own, "", &["configmaps"], &[last_base::NAME], &["get", "update", "patch"]),
+    needed(Place::Own, "", &["configmaps"], &[last_base::NAME], &["get", "patch"]),
     needed(Place::Own, "", &["configmaps"], &[], &["create"]),
     needed(Place::Default, "events.k8s.io", &["events"], &[], &["create", "patch"]),
     for_certificate(needed(Place::Own, "", &["secrets"], &["queuewarden-doors"], &["get", "update"])),

@@ -1,0 +1,225 @@
+//! `queuewarden migrate-storage`: rewrites all objects of ours, so that none is stored in an older version: `docs/api-versions.md`.
+//!
+//! An object is stored in the storage version of its definition as of its last write. `status.storedVersions` of the definition lists every
+//! version that was ever one; the API server adds to it, and leaves it to others to take out what no object has any more.
+
+use std::path::PathBuf;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::{Api, Client, ResourceExt};
+use serde_json::json;
+
+use super::ask::ClusterArgs;
+use super::ask::cluster::{Cluster, chain};
+use super::console::Console;
+use super::{Exit, Failure};
+use crate::api::GROUP;
+use crate::operator::call::{self, call};
+use crate::operator::world::Kind;
+
+/// Objects in one answer.
+const PAGE: u32 = 500;
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 the API server refuses, 2 the command line is wrong, 3 the cluster does not answer.";
+const RIGHTS: &str = "this takes `get` on customresourcedefinitions and `patch` on customresourcedefinitions/status \
+                      in apiextensions.k8s.io, and `list` and `patch` on all kinds of queuewarden.dev";
+
+/// Rewrites all objects of queuewarden's kinds in the storage version, and takes older ones out of status.storedVersions of the
+/// definitions. Nothing else about the objects changes.
+#[derive(Debug, Clone, clap::Args)]
+#[command(after_help = EXIT_CODES)]
+pub struct Args {
+    /// The kubeconfig file, instead of $KUBECONFIG or ~/.kube/config
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// The context of the kubeconfig
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// Let the API server check each request, and store nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no way to a cluster, the API server refuses, or nobody takes the output.
+pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
+    let cluster = Cluster::connect(&ClusterArgs {
+        kubeconfig: args.kubeconfig.clone(),
+        context: args.context.clone(),
+        ..ClusterArgs::default()
+    })?;
+    cluster.run(async |client| {
+        for kind in Kind::ALL {
+            console.out(&migrate(client, kind, args.dry_run).await?)?;
+        }
+        Ok(Exit::Clean)
+    })
+}
+
+/// Migrates one kind; the line about it.
+async fn migrate(client: &Client, kind: Kind, dry_run: bool) -> Result<String, Failure> {
+    let name = format!("{}.{GROUP}", kind.plural());
+    let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let definition = call(definitions.get(&name)).await.map_err(|error| failed("read", &name, &error))?;
+    let storage = definition.spec.versions.iter().find(|version| version.storage);
+    let storage = storage.map(|version| version.name.as_str()).unwrap_or_default();
+    let stored = definition.status.as_ref().and_then(|status| status.stored_versions.clone());
+    let stored = stored.unwrap_or_default();
+    if stored == [storage] {
+        return Ok(format!("{name}: {storage} is the only stored version\n"));
+    }
+    let objects = kind.api(client.clone());
+    let mut names = Vec::new();
+    let mut page = ListParams::default().limit(PAGE);
+    loop {
+        let list = call(objects.list_metadata(&page)).await.map_err(|error| failed("list", &name, &error))?;
+        names.extend(list.items.iter().map(ResourceExt::name_any));
+        let Some(next) = list.metadata.continue_.filter(|next| !next.is_empty()) else { break };
+        page = page.continue_token(&next);
+    }
+    let params = PatchParams { dry_run, ..PatchParams::default() };
+    for object in &names {
+        // The API server compares what it would store with what is stored, so this writes where the version differs, and only there.
+        match call(objects.patch_metadata(object, &params, &Patch::Merge(json!({})))).await {
+            Ok(_) => {}
+            // Since the list it was deleted, or somebody else has written it.
+            Err(error) if error.is_not_found() || error.is_conflict() => {}
+            Err(error) => return Err(failed("rewrite", &format!("{}/{object}", kind.name()), &error)),
+        }
+    }
+    // Objects were rewritten in the storage version of this definition, and of no later one.
+    let change = json!({
+        "metadata": {"resourceVersion": definition.metadata.resource_version},
+        "status": {"storedVersions": [storage]},
+    });
+    call(definitions.patch_status(&name, &params, &Patch::Merge(change)))
+        .await
+        .map_err(|error| failed("set status.storedVersions of", &name, &error))?;
+    let (would, count, stored) = (if dry_run { "would be " } else { "" }, names.len(), stored.join(", "));
+    Ok(format!("{name}: {count} objects {would}rewritten in {storage}; stored versions were {stored}\n"))
+}
+
+fn failed(doing: &str, what: &str, error: &call::Error) -> Failure {
+    let message = format!("cannot {doing} {what}: {}", chain(error));
+    match error {
+        call::Error::Refused { code: 403, .. } => Failure::Output(format!("{message}; {RIGHTS}")),
+        call::Error::Refused { code: 409, .. } => {
+            Failure::Output(format!("{message}; run this command again"))
+        }
+        call::Error::Refused { .. } => Failure::Output(message),
+        call::Error::Timeout(_) | call::Error::Unreachable(_) => Failure::Undecided(message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+    use std::convert::Infallible;
+    use std::sync::{Arc, Mutex};
+
+    use http::{Request, Response};
+    use http_body_util::BodyExt as _;
+    use kube::client::Body;
+    use serde_json::Value;
+
+    use super::*;
+
+    /// Migrates `QueueAcl`s against these answers; the outcome, and what was asked.
+    async fn migrated(answers: Vec<(u16, Value)>) -> (Result<String, Failure>, Vec<String>) {
+        let answers = Arc::new(Mutex::new(VecDeque::from(answers)));
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&asked);
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let (answers, seen) = (Arc::clone(&answers), Arc::clone(&seen));
+            async move {
+                let (head, body) = request.into_parts();
+                let body = String::from_utf8(body.collect().await.unwrap().to_bytes().to_vec()).unwrap();
+                seen.lock().unwrap().push(format!("{} {} {body}", head.method, head.uri).trim().to_owned());
+                let (status, answer) = answers.lock().unwrap().pop_front().unwrap();
+                let answer = Body::from(answer.to_string().into_bytes());
+                Ok::<_, Infallible>(Response::builder().status(status).body(answer).unwrap())
+            }
+        });
+        let outcome = migrate(&Client::new(service, "default"), Kind::QueueAcl, false).await;
+        let asked = asked.lock().unwrap().clone();
+        (outcome, asked)
+    }
+
+    fn definition(stored: &[&str]) -> Value {
+        let version = |name: &str, storage: bool| json!({"name": name, "served": true, "storage": storage});
+        json!({
+            "metadata": {"name": "queueacls.queuewarden.dev", "resourceVersion": "7"},
+            "spec": {
+                "group": GROUP, "scope": "Cluster", "names": {"kind": "QueueAcl", "plural": "queueacls"},
+                "versions": [version("v1alpha1", false), version("v1beta1", true)],
+            },
+            "status": {"storedVersions": stored},
+        })
+    }
+
+    fn page(names: &[&str], next: &str) -> Value {
+        let items: Vec<Value> = names.iter().map(|name| object(name)).collect();
+        json!({"metadata": {"continue": next}, "items": items})
+    }
+
+    fn object(name: &str) -> Value {
+        json!({"metadata": {"name": name}})
+    }
+
+    fn refused(code: u16) -> (u16, Value) {
+        let reason = if code == 404 { "NotFound" } else { "Other" };
+        (code, json!({"status": "Failure", "message": "no", "reason": reason, "code": code}))
+    }
+
+    #[tokio::test]
+    async fn what_was_deleted_or_written_meanwhile_is_left_alone() {
+        let (outcome, asked) = migrated(vec![
+            (200, definition(&["v1alpha1", "v1beta1"])),
+            (200, page(&["a", "b"], "more")),
+            (200, page(&["c"], "")),
+            (200, object("a")),
+            refused(404),
+            refused(409),
+            (200, definition(&["v1beta1"])),
+        ])
+        .await;
+        let line = outcome.unwrap();
+        assert!(
+            line.contains("3 objects rewritten in v1beta1; stored versions were v1alpha1, v1beta1"),
+            "{line}"
+        );
+        assert!(asked[2].contains("continue=more"), "{asked:?}");
+        assert!(asked[5].contains("/queueacls/c?") && asked[5].ends_with(" {}"), "{asked:?}");
+        let change = r#"{"metadata":{"resourceVersion":"7"},"status":{"storedVersions":["v1beta1"]}}"#;
+        assert!(
+            asked[6].contains("queueacls.queuewarden.dev/status?") && asked[6].ends_with(change),
+            "{asked:?}"
+        );
+    }
+
+    #[tokio::test]
+    async fn older_versions_stay_listed_where_an_object_was_not_rewritten() {
+        for (code, hint) in [(403, RIGHTS), (422, "cannot rewrite QueueAcl/a: no")] {
+            let (outcome, asked) = migrated(vec![
+                (200, definition(&["v1alpha1", "v1beta1"])),
+                (200, page(&["a"], "")),
+                refused(code),
+            ])
+            .await;
+            let failure = outcome.unwrap_err().to_string();
+            assert!(failure.contains(hint) && asked.len() == 3, "{failure} {asked:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_definition_that_changed_meanwhile_is_one_to_begin_again_with() {
+        let (outcome, _) =
+            migrated(vec![(200, definition(&["v1alpha1", "v1beta1"])), (200, page(&[], "")), refused(409)])
+                .await;
+        let failure = outcome.unwrap_err().to_string();
+        assert!(failure.ends_with("run this command again"), "{failure}");
+    }
+}
