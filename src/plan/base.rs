@@ -63,7 +63,7 @@ pub(super) fn resolve(
 
 /// Reads the last base from which a full text was written, for while there is no other.
 pub(super) fn last(snapshot: &Snapshot, known: &mut Readings) -> Option<Base> {
-    let LastBase { source, text } = snapshot.last_base.as_ref()?;
+    let LastBase { source, text, .. } = snapshot.last_base.as_ref()?;
     read(text, source.clone(), None, known).ok()
 }
 
@@ -94,7 +94,7 @@ impl Base {
 
     /// The form in which it is kept for [`last`].
     pub(super) fn to_last(&self) -> LastBase {
-        LastBase { source: self.source.clone(), text: self.read.text.clone() }
+        LastBase { source: self.source.clone(), text: self.read.text.clone(), loaded: None }
     }
 }
 

@@ -25,7 +25,7 @@ use super::report::{self, events};
 use super::resolve::{self, Contribution, Resolved};
 use super::running;
 use super::snapshot::{
-    ConfigMemory, ConfigSpec, Delegation, Entry, LastBase, Meta, Mode, QueueAclEntry, Snapshot,
+    ConfigMemory, ConfigSpec, Delegation, Entry, LastBase, Meta, Mode, Observed, QueueAclEntry, Snapshot,
     YUNIKORN_DEFAULTS,
 };
 use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests, attribution};
@@ -58,6 +58,10 @@ pub(super) struct Decided<'a> {
     /// The base to keep for later, in place of the one that is kept.
     last_base: Option<LastBase>,
     loaded: loaded::Answer,
+    /// Condition `Loaded` as objects see it, where it differs.
+    uncertain: Option<Finding>,
+    /// The text that the scheduler runs.
+    runs: Runs,
     /// When the text that the scheduler does not take is to be written again, where that is ours to do.
     reassert_at: Option<Timestamp>,
     mirror: (mirror::Changes, Option<Finding>),
@@ -93,13 +97,13 @@ pub(super) fn decided<'a>(
     let used = used.saturating_add(output::size_after(snapshot.output.as_deref(), &tree_gone));
     let Agreed { grants, by_object, body } =
         agree(&mut objects, &snapshot.queue_acls, spec.delegation, tree.ok(), from.as_ref(), used, known);
-    let body = match body {
-        Some(Ok(body)) => Some(body),
-        Some(Err(finding)) => {
+    let (body, desired) = match (body, &from) {
+        (Some(Ok(body)), _) => (Some(Arc::clone(&body)), body.tree.clone()),
+        (Some(Err(finding)), Some(from)) => {
             base = Err(finding);
-            None
+            (None, Some(Arc::new(render::tree(from, &grants))))
         }
-        None => None,
+        _ => (None, None),
     };
     let policies = policy::resolve(snapshot);
     let loaded = loaded::answer(loaded::Question {
@@ -109,6 +113,14 @@ pub(super) fn decided<'a>(
         observed: &snapshot.observed,
         now: snapshot.now,
     });
+    let mut runs = runs(snapshot, config, &env, &loaded.finding, known);
+    let mut uncertain = None;
+    if spec.mode == Mode::Enforce && output::is_fenced(snapshot) && matches!(runs, Runs::InForce) {
+        let message =
+            "another write of the output may still be accepted, so it is not certain which text is in force";
+        uncertain = Some(Finding::unknown(Type::Loaded, Reason::LoadPending, message));
+        runs = env.tree.clone().map_or(Runs::Unknown, |tree| Runs::Other { tree, reported: false });
+    }
     let reassert_at =
         loaded.reassert_at.filter(|_| spec.mode == Mode::Enforce && env.source == Source::Output);
     let mut read = |text: Option<&String>| text.map(|text| known.of_live(text));
@@ -129,6 +141,7 @@ pub(super) fn decided<'a>(
         base: base.as_ref(),
         from: from.as_ref(),
         body: body.as_ref(),
+        desired: desired.as_deref(),
         current,
         written,
         proven,
@@ -161,13 +174,50 @@ pub(super) fn decided<'a>(
         grants,
         by_object,
         by_base: from.is_some(),
-        wanted: body.and_then(|body| body.tree.clone()),
+        wanted: desired,
         output,
         last_base,
         loaded,
+        uncertain,
+        runs,
         reassert_at,
         mirror,
     }
+}
+
+/// Finds the text that the scheduler runs; `loaded` is condition `Loaded`.
+fn runs(
+    snapshot: &Snapshot,
+    config: &Entry<ConfigSpec, ConfigMemory>,
+    env: &Environment,
+    loaded: &Finding,
+    known: &mut Readings,
+) -> Runs {
+    if loaded.status == Status::True || loaded.reason == Reason::NotVerified {
+        return Runs::InForce;
+    }
+    let observed = &snapshot.observed;
+    // A scheduler that cannot be asked is taken to run what it was last seen to run.
+    let unasked =
+        loaded.status == Status::Unknown && report::config::loaded_hash(config) == Some(&env.checksum);
+    let (text, reported) = if unasked {
+        (Some(&env.text), true)
+    } else {
+        (observed.loaded_text.as_ref(), reports_loaded_text(observed))
+    };
+    let text = text.filter(|_| {
+        let reports = observed.read_back.as_ref().is_some_and(|read| read.checksum.is_ok());
+        reported || !reports || running::loading(snapshot, env.hot_refresh)
+    });
+    let tree = text.and_then(|text| known.of_live(text).tree.clone());
+    tree.map_or(Runs::Unknown, |tree| Runs::Other { tree, reported })
+}
+
+/// Returns whether the scheduler reports the text that it was last seen to run.
+fn reports_loaded_text(observed: &Observed) -> bool {
+    let reported = observed.read_back.as_ref().and_then(|read| read.checksum.as_ref().ok());
+    let loaded = observed.loaded_text.as_ref().filter(|_| reported.is_some());
+    loaded.is_some_and(|text| Some(&checksum(text)) == reported)
 }
 
 /// What all objects come to.
@@ -287,7 +337,7 @@ impl Decided<'_> {
         let mut events = Vec::new();
         let queue_acls = self.queue_acl_statuses(known, &mut events);
         let policies = self.policy_statuses(&mut events);
-        let config = self.config_status(known, &mut events);
+        let config = self.config_status(&mut events);
         let runs = self.env.runs.as_deref().map_err(String::as_str);
         let access_tests = access_tests::statuses(self.snapshot, runs, &mut events);
         let wake_at = self.wake_at();
@@ -316,7 +366,7 @@ impl Decided<'_> {
     }
 
     fn target<'a>(&'a self, output: &'a str) -> report::Target<'a> {
-        let loaded = &self.loaded.finding;
+        let loaded = self.uncertain.as_ref().unwrap_or(&self.loaded.finding);
         report::Target { mode: self.spec.mode, applied: &self.output.applied, output, loaded }
     }
 
@@ -325,7 +375,6 @@ impl Decided<'_> {
         known: &mut Readings,
         events: &mut Vec<Event>,
     ) -> Vec<(String, ObjectStatus<QueueAclStatus>)> {
-        let runs = self.runs(known);
         let name = config_map(self.spec, &self.spec.output_config_map);
         // What the objects alone grant counts only where nothing can be rendered.
         let granted = match self.wanted {
@@ -340,7 +389,7 @@ impl Decided<'_> {
             wanted: self.wanted.as_deref(),
             granted: &granted,
             by_base: self.by_base,
-            runs: &runs,
+            runs: &self.runs,
         };
         let objects = self.snapshot.queue_acls.iter().zip(&self.objects).enumerate();
         let output = self.snapshot.output.as_deref();
@@ -384,37 +433,6 @@ impl Decided<'_> {
             (Source::Defaults, _) => config_map(self.spec, YUNIKORN_DEFAULTS),
             (Source::BuiltIn, _) => "YuniKorn's built-in default".to_owned(),
         }
-    }
-
-    /// What the scheduler runs.
-    fn runs(&self, known: &mut Readings) -> Runs {
-        let loaded = &self.loaded.finding;
-        if loaded.status == Status::True || loaded.reason == Reason::NotVerified {
-            return Runs::InForce;
-        }
-        let observed = &self.snapshot.observed;
-        // A scheduler that cannot be asked is taken to run what it was last seen to run.
-        let unasked = loaded.status == Status::Unknown
-            && report::config::loaded_hash(self.config) == Some(&self.env.checksum);
-        let (text, reported) = if unasked {
-            (Some(&self.env.text), true)
-        } else {
-            (observed.loaded_text.as_ref(), self.reports_loaded_text())
-        };
-        let text = text.filter(|_| {
-            let reports = observed.read_back.as_ref().is_some_and(|read| read.checksum.is_ok());
-            reported || !reports || running::loading(self.snapshot, self.env.hot_refresh)
-        });
-        let tree = text.and_then(|text| known.of_live(text).tree.clone());
-        tree.map_or(Runs::Unknown, |tree| Runs::Other { tree, reported })
-    }
-
-    /// Returns whether the scheduler reports the text that it was last seen to run.
-    fn reports_loaded_text(&self) -> bool {
-        let observed = &self.snapshot.observed;
-        let reported = observed.read_back.as_ref().and_then(|read| read.checksum.as_ref().ok());
-        let loaded = observed.loaded_text.as_ref().filter(|_| reported.is_some());
-        loaded.is_some_and(|text| Some(&checksum(text)) == reported)
     }
 
     fn policy_statuses(
@@ -476,7 +494,7 @@ impl Decided<'_> {
             .unwrap_or_else(|| applied.clone())
     }
 
-    fn config_status(&self, known: &mut Readings, events: &mut Vec<Event>) -> ObjectStatus<ConfigStatus> {
+    fn config_status(&self, events: &mut Vec<Event>) -> ObjectStatus<ConfigStatus> {
         let meta = &self.config.meta;
         let key_written =
             self.snapshot.output.as_deref().is_some_and(|output| output.data.contains_key(&self.env.key));
@@ -484,7 +502,7 @@ impl Decided<'_> {
         let fail_open =
             report::config::fail_open(&self.env, key_written, accepts_open).unwrap_or_else(|| {
                 let was = standing(&meta.conditions, Type::FailOpen);
-                report::config::runs_open(&self.env, &self.runs(known), was.as_ref(), &self.loaded.finding)
+                report::config::runs_open(&self.env, &self.runs, was.as_ref(), &self.loaded.finding)
             });
         let findings = report::config::findings(report::config::Findings {
             base: self.base.clone(),
@@ -541,7 +559,7 @@ impl Decided<'_> {
         // Then a text that nobody has seen is what the scheduler runs, and no longer one that it is loading.
         let unseen = observed.loaded_text.is_some()
             && self.loaded.finding.reason == Reason::LoadPending
-            && !self.reports_loaded_text();
+            && !reports_loaded_text(observed);
         let loading = observed.pending_since.filter(|_| unseen || !self.snapshot.access_tests.is_empty());
         let loading = loading.and_then(|since| since.checked_add(running::LOADING).ok());
         windows

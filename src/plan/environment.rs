@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::ownership::ledger;
+use super::planted::{Fault, is_planted};
 use super::readings::Readings;
+use super::report::config::loaded_hash;
 use super::running::Running;
 use super::snapshot::{ConfigMapState, ConfigSpec, QUEUES_KEY, Snapshot};
 use crate::model::admission;
@@ -145,9 +147,12 @@ pub fn queues_key(snapshot: &Snapshot, flat: &Flattened) -> QueuesKey {
     let sum = |key: &str| checksum(or_built_in(flat.queues(key).text));
     let reported = snapshot.observed.read_back.as_ref().and_then(|answer| answer.checksum.as_ref().ok());
     match managed_key(snapshot, &named) {
-        Some(key) if key != named => {
+        Some(key) if key != named && !is_planted(Fault::GroupAtOnce) => {
             let (now, then) = (sum(&key), sum(&named));
-            if now != then && reported == Some(&then) {
+            // It runs the built-in default also where the key that it reads was missing for a moment, until it loads what is there again.
+            let restarted =
+                then != checksum(BUILT_IN) || has_run(snapshot, &now) || snapshot.observed.reasserts > 0;
+            if now != then && reported == Some(&then) && restarted {
                 QueuesKey { key: named, next: None }
             } else {
                 QueuesKey { key, next: Some(named) }
@@ -155,6 +160,12 @@ pub fn queues_key(snapshot: &Snapshot, flat: &Flattened) -> QueuesKey {
         }
         _ => QueuesKey { key: named, next: None },
     }
+}
+
+/// Returns whether the scheduler was seen to run the text with this checksum.
+fn has_run(snapshot: &Snapshot, sum: &str) -> bool {
+    snapshot.config.as_ref().and_then(loaded_hash).is_some_and(|seen| seen == sum)
+        || snapshot.observed.loaded_text.as_ref().is_some_and(|text| checksum(text) == sum)
 }
 
 /// The key with the queue tree that was written last, if one was; of several, the one that the output names, or else `named`.

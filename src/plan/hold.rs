@@ -31,7 +31,7 @@ impl Hold {
 /// The first reason that holds. None does while the output has no text of its own: whatever the scheduler falls back to is wider than what
 /// is rendered from the last good base.
 pub(super) fn find(question: &Question<'_>) -> Option<Hold> {
-    if question.body.is_none() || live_text(question).is_none() {
+    if question.desired.is_none() || live_text(question).is_none() {
         return None;
     }
     base(question)
@@ -58,8 +58,8 @@ fn refused(question: &Question<'_>) -> Option<Hold> {
     let refused = snapshot.observed.refused.as_ref()?;
     let until = budget::retry_at(refused.at, refused.times);
     let (source, body) = (narrowed(question)?, question.body?);
-    let withdraws = source.tree.as_deref().zip(body.tree.as_deref());
-    let withdraws = withdraws.is_some_and(|(source, body)| withdraw::exceeds(source, body));
+    let withdraws = source.tree.as_deref().zip(question.desired);
+    let withdraws = withdraws.is_some_and(|(source, desired)| withdraw::exceeds(source, desired));
     let runs = || {
         let proven = question.proven.as_ref().map(|proven| &proven.text);
         refused.by_scheduler
@@ -110,6 +110,5 @@ fn pace(question: &Question<'_>) -> Option<Hold> {
 /// Returns whether the full text grants anything that the current one does not.
 fn widens(question: &Question<'_>) -> bool {
     let current = question.current.as_ref().and_then(|current| current.tree.as_deref());
-    let desired = question.body.and_then(|body| body.tree.as_deref());
-    current.zip(desired).is_some_and(|(current, desired)| withdraw::widens(current, desired))
+    current.zip(question.desired).is_some_and(|(current, desired)| withdraw::widens(current, desired))
 }

@@ -74,7 +74,8 @@ pub(super) fn answer(question: Question<'_>) -> Answer {
     }
 }
 
-/// Why a scheduler that runs takes over no text of the output, whatever is written there.
+/// Returns why a scheduler that runs takes over no text of the output, whatever is written there. One that is asked reads the key that it is seen to
+/// read, whichever `service.policyGroup` names.
 pub(super) fn ignored(env: &Environment, spec: &ConfigSpec) -> Option<(Reason, String)> {
     if !env.hot_refresh {
         let why = "`service.enableConfigHotRefresh` is off; set it to \"true\" and restart the scheduler";
@@ -89,7 +90,7 @@ pub(super) fn ignored(env: &Environment, spec: &ConfigSpec) -> Option<(Reason, S
         let keys: Vec<_> = env.unreadable.iter().take(SHOWN).map(|key| format!("`{key}`")).collect();
         let keys = keys.join(", ");
         format!("it cannot read the value of {keys}, and ignores every change until that is corrected")
-    } else if let Some(next) = &env.next_key {
+    } else if let Some(next) = env.next_key.as_ref().filter(|_| spec.scheduler_url.is_none()) {
         format!(
             "`service.policyGroup` names key `{next}`, which YuniKorn reads once it is restarted, and key `{}` is kept up",
             env.key

@@ -35,7 +35,7 @@ use super::conditions::Reason;
 use super::mirror::{self, Wish, wishes};
 use super::planted::{Fault, is_planted};
 use super::snapshot::{ConfigSpec, LastBase, Snapshot, WriteFailure};
-use super::{NewConfigMap, Plan, Readings, Write, plan_again, text_in_force};
+use super::{MAX_BYTES, NewConfigMap, Plan, Readings, Write, plan_again, text_in_force};
 use crate::model::config::checksum;
 use backoff::{Backoff, Data};
 use memory::Memory;
@@ -270,6 +270,8 @@ struct Run {
     /// The steps of the RBAC mirror that were tried last.
     tried: Vec<Wish>,
     queues: bool,
+    /// True if there is more to do than one run does.
+    more: bool,
 }
 
 /// How far a part of a run is.
@@ -522,9 +524,9 @@ impl State {
     /// Ends the run; a plan is due at `plan_at` without a cause.
     fn finish(&mut self, now: Timestamp, plan_at: Timestamp) -> Vec<Action> {
         self.doing = Doing::Nothing;
-        self.run = Run::default();
+        let run = std::mem::take(&mut self.run);
         self.leads_by_now();
-        self.plan_at = if self.wanted { plan_at.min(after(now, AGAIN)) } else { plan_at };
+        self.plan_at = if self.wanted || run.more { plan_at.min(after(now, AGAIN)) } else { plan_at };
         self.wanted = false;
         let request = self.next_request().map(|(_, at)| at);
         let failing = self.failing.as_ref().map(|failing| after(failing.since, WATCH_PATIENCE));
@@ -582,6 +584,9 @@ impl State {
             return self.proceed(now);
         }
         self.memory.observed.watch_failure = self.watch_failure(now);
+        if let Some(stored) = self.base.kept.as_ref().and_then(|kept| kept.loaded.as_ref()) {
+            self.memory.recall(stored);
+        }
         let text = text_in_force(&snapshot);
         let proven = self.memory.compare(&text, snapshot.now);
         let mut plan = self.plan(&mut snapshot, known);
@@ -652,7 +657,7 @@ impl State {
         match self.run.write {
             Stage::Open => {}
             Stage::Written => {
-                self.wanted |= plan.write.is_some();
+                self.run.more |= plan.write.is_some();
                 self.backoffs.write.end();
                 self.run.write = Stage::Over;
                 return None;
@@ -666,7 +671,8 @@ impl State {
             self.run.write = Stage::Over;
             return None;
         }
-        let creates: VecDeque<_> = plan.import.iter().chain(&plan.backup).cloned().collect();
+        let mut creates: VecDeque<_> = plan.import.iter().chain(&plan.backup).cloned().collect();
+        creates.extend(plan.write.as_ref().filter(|write| write.resource_version.is_none()).map(empty));
         let spec = spec(snapshot).filter(|_| plan.write.is_some() || plan.import.is_some());
         let Some(spec) = spec.filter(|_| self.run.tries < MAX_TRIES) else {
             self.run.write = Stage::Over;
@@ -691,6 +697,9 @@ impl State {
             return self.begin(Doing::Creating, Action::Create { namespace, map });
         }
         match pending.write.clone() {
+            Some(write) if write.resource_version.is_none() => {
+                self.begin(Doing::Rereading, Action::Reread { namespace, name: write.name })
+            }
             Some(write) => self.begin(Doing::Writing, Action::Write { namespace, write }),
             None => self.try_again(),
         }
@@ -741,10 +750,17 @@ impl State {
         self.observe()
     }
 
-    /// Stores the base that the plan wants to be kept.
+    /// Stores the base that the plan wants to be kept, and what the scheduler runs while it refuses what is written.
     fn store_base(&mut self, now: Timestamp, plan: &Plan) -> Option<Vec<Action>> {
         if plan.last_base.is_some() && plan.last_base != self.base.kept {
             self.base.kept.clone_from(&plan.last_base);
+            self.base.unsaved = true;
+        }
+        if let (Some(kept), Some(loaded)) = (&mut self.base.kept, self.memory.left())
+            && kept.loaded.as_ref() != Some(loaded)
+            && kept.text.len().saturating_add(loaded.len()) <= MAX_BYTES
+        {
+            kept.loaded = Some(loaded.clone());
             self.base.unsaved = true;
         }
         let unsaved = self.base.unsaved && self.base.read && !self.backoffs.base.lasts(now);
@@ -761,7 +777,7 @@ impl State {
             Stage::Failed => {
                 let undone: Vec<_> = tried.into_iter().filter(|wish| left.contains(wish)).collect();
                 // There is more than one run does at a time, and the rest has not failed.
-                self.wanted |= left.iter().any(|wish| !undone.contains(wish));
+                self.run.more |= left.iter().any(|wish| !undone.contains(wish));
                 self.run.mirror = Stage::Over;
                 self.backoffs.mirror.fail(now, undone, self.seed);
                 return None;
@@ -790,7 +806,7 @@ impl State {
             return Some(self.observe());
         } else {
             // The rest is not left to the next cause.
-            self.wanted = true;
+            self.run.more = true;
         }
         self.run.mirror = Stage::Over;
         self.backoffs.mirror.end();
@@ -827,6 +843,11 @@ impl Backoffs {
         self.statuses.pass(now);
         self.base.pass(now);
     }
+}
+
+/// The output before the first write. A creation names no version, so one that is accepted late must not bring anything back.
+fn empty(write: &Write) -> NewConfigMap {
+    NewConfigMap { name: write.name.clone(), annotations: BTreeMap::new(), data: BTreeMap::new() }
 }
 
 /// When the plan wishes to be made again.

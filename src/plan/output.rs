@@ -39,6 +39,8 @@ pub(super) struct Question<'a> {
     pub from: Option<&'a Base>,
     /// The rendered body; `None` when it cannot be rendered.
     pub body: Option<&'a Arc<Reading>>,
+    /// Its queues, known also where no text can be made of them.
+    pub desired: Option<&'a Config>,
     /// The text in the output under the key; `None` when nothing is.
     pub current: Option<Arc<Reading>>,
     /// The text that this process wrote last under the key.
@@ -192,7 +194,7 @@ fn full(question: &Question<'_>, body: &Reading) -> Option<Candidate> {
     Some(Candidate { rendered, tree: body.tree.clone(), partial: false })
 }
 
-/// The current text with nothing but the withdrawals applied; `None` when nothing is withdrawn.
+/// The current text with nothing but the withdrawals applied; `None` when there is nothing to write.
 fn partial(question: &Question<'_>, cache: &mut Readings) -> Option<Candidate> {
     if is_planted(Fault::WithdrawalsWait) {
         return None;
@@ -201,12 +203,14 @@ fn partial(question: &Question<'_>, cache: &mut Readings) -> Option<Candidate> {
     if claim(output, question.memory, &question.env.key) != Claim::Ours {
         return None;
     }
-    let desired = question.body?.tree.as_deref()?;
+    let desired = question.desired?;
     let source = narrowed(question)?;
     let withdrawn = withdraw::withdraw(source, desired, cache);
     // Where nothing is withdrawn, somebody else's change of the text is put back all the same.
     let restored = || question.written.as_ref().filter(|_| repairs(question));
-    let body = withdrawn.as_ref().or_else(restored)?;
+    // What the scheduler did not take is written again: it may have refused it, and withdrawals must not wait behind that.
+    let again = || question.current.as_ref().filter(|_| question.reassert);
+    let body = withdrawn.as_ref().or_else(restored).or_else(again)?;
     if missing_partition(body.tree.as_deref()?, question.env).is_some() {
         return None;
     }
@@ -275,14 +279,19 @@ pub(super) fn missing_partition(tree: &Config, env: &Environment) -> Option<Find
     Some(Finding::no(Type::Applied, Reason::PartitionMissing, message))
 }
 
+/// Returns whether an older write may still be accepted, or was and is not seen yet: then another text may be in force.
+pub(super) fn is_fenced(snapshot: &Snapshot) -> bool {
+    let version = snapshot.output.as_deref().map(|output| &output.resource_version);
+    version.is_some() && snapshot.observed.fence.as_ref() == version
+}
+
 /// A write that changes annotations alone: the resource version, while an older write may still be accepted; and the number of objects, where
 /// they have changed and the text (`full`) has not.
 fn touch(question: &Question<'_>, full: bool) -> Option<Write> {
     let Question { snapshot, spec, .. } = question;
     let output = snapshot.output.as_deref().filter(|_| spec.mode == Mode::Enforce)?;
     let mut annotations = BTreeMap::new();
-    let fence = snapshot.observed.fence.as_ref();
-    if fence == Some(&output.resource_version) && !is_planted(Fault::NoFence) {
+    if is_fenced(snapshot) && !is_planted(Fault::NoFence) {
         let epoch: u64 = output.annotations.get(EPOCH).and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
         annotations.insert(EPOCH.to_string(), epoch.wrapping_add(1).to_string());
     }

@@ -23,6 +23,12 @@ pub(super) enum Fault {
     UnwrittenNarrowing,
     /// An end is said without a look at the texts.
     UnprovenEnd,
+    /// An object counts also when its writer administers nothing any more.
+    DelegationLasts,
+    /// `service.policyGroup` is followed before the scheduler does.
+    GroupAtOnce,
+    /// The operator does not notice that the scheduler refuses a text.
+    RefusalUnnoticed,
 }
 
 #[cfg(test)]

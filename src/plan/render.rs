@@ -7,6 +7,7 @@ use super::base::Base;
 use super::grants::{Grants, Place, acl_of, text_of};
 use super::readings::{Reading, Readings};
 use crate::model::acl;
+use crate::model::config::Config;
 use crate::text::diag::{Code, Diagnostic};
 use crate::text::yaml::edit::{self, Edit};
 
@@ -37,6 +38,18 @@ pub(super) fn body(
     prove(&body, grants)?;
     known.remember(&base.read, grants, &body);
     Ok(body)
+}
+
+/// Returns the base's queues with the ACLs, for where no text can be made of them.
+pub(super) fn tree(base: &Base, grants: &Grants) -> Config {
+    let mut tree = Config::clone(&base.tree);
+    for ((partition, path, right), decided) in grants.iter() {
+        if let Some(partition) = tree.partitions.iter_mut().find(|it| it.name.eq_ignore_ascii_case(partition))
+        {
+            partition.set_acl(path, *right, decided.acl.explicit());
+        }
+    }
+    tree
 }
 
 /// The ACLs that cannot be written into this base, because of how it is written in those places, each with why.

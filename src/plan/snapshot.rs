@@ -390,6 +390,8 @@ pub struct LastBase {
     pub source: String,
     /// The text.
     pub text: String,
+    /// The text that the scheduler ran when it refused another one: withdrawals are applied to it.
+    pub loaded: Option<String>,
 }
 
 /// What the operator has seen since it started. All empty for `render`.

@@ -3,7 +3,7 @@
 //! Written where the desired text cannot be: an end, a deletion or a narrowed grant must not wait for a base that is broken, for room
 //! in the ConfigMap or for a scheduler that refuses the desired text. An entry of an ACL stays if the desired text grants its
 //! subject the same right on that queue or on one above it: access only adds up towards the root. So the result grants nothing that
-//! the current text or the desired one does not grant.
+//! the current text or the desired one does not grant. That an administrator may submit as well keeps no entry: statuses go by each right.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ pub(super) fn widens(from: &Config, to: &Config) -> bool {
             return !acl_of(queue, right).is_nobody();
         };
         !same_text(before, queue, right)
-            && !granted(before, &queue.path, right).contains(&acl_of(queue, right))
+            && !granted(before, &queue.path, implying(right)).contains(&acl_of(queue, right))
     })
 }
 
@@ -62,7 +62,7 @@ fn withdrawals(current: &Config, desired: &Config) -> impl Iterator<Item = Edit>
         }
         let acl = acl_of(queue, right);
         let left =
-            after.map_or_else(Acl::nobody, |after| granted(after, &queue.path, right).intersection(&acl));
+            after.map_or_else(Acl::nobody, |after| granted(after, &queue.path, &[right]).intersection(&acl));
         let value = Some(left.explicit());
         (left != acl).then(|| Edit { path: place.path.steps(), key: right.key().into(), value })
     })
@@ -81,12 +81,16 @@ fn same_text(partition: &Partition, queue: &Queue, right: Right) -> bool {
     partition.queue(&queue.path).is_some_and(|other| text_of(other, right) == text_of(queue, right))
 }
 
-/// Everyone who has the right on the queue, by its ACLs and by those of the queues above it: an administrator may also submit.
-fn granted(partition: &Partition, queue: &QueuePath, right: Right) -> Acl {
-    let rights: &[Right] = match right {
+/// Returns the rights that include this one: an administrator may also submit.
+fn implying(right: Right) -> &'static [Right] {
+    match right {
         Right::Submit => &Right::ALL,
         Right::Admin => &[Right::Admin],
-    };
+    }
+}
+
+/// Returns everyone who has one of the rights on the queue, by its ACLs and by those of the queues above it.
+fn granted(partition: &Partition, queue: &QueuePath, rights: &[Right]) -> Acl {
     let lineage = queue.lineage().filter_map(|path| partition.queue(&path));
     let acls = lineage.flat_map(|queue| rights.iter().map(move |right| acl_of(queue, *right)));
     acls.fold(Acl::nobody(), |all, acl| all.union(&acl))
@@ -113,7 +117,7 @@ mod tests {
             ("submitacl: 'sue,bob dev'", "submitacl: 'sue,ann ops'", Some("submitacl: 'sue'")),
             ("submitacl: '*'", "submitacl: 'sue dev'", Some("submitacl: 'sue dev'")),
             ("submitacl: 'sue'", "submitacl: '*'", None),
-            ("submitacl: 'sue'", "adminacl: 'sue'", None),
+            ("submitacl: 'sue'", "adminacl: 'sue'", Some("submitacl: ' '")),
             ("adminacl: 'sue'", "submitacl: 'sue'", Some("adminacl: ' '")),
         ] {
             let expected = expected.map(|acls| text(&prod("", acls)));

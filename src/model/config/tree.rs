@@ -5,6 +5,7 @@
 use super::schema::{Limit, PartitionConfig, PlacementRule, QueueConfig, SchedulerConfig, UserGroupResolver};
 use crate::model::by_path::ByPath;
 use crate::model::queue::QueuePath;
+use crate::model::right::Right;
 use crate::text::yaml::decode::{Place, Spanned};
 
 /// A validated configuration.
@@ -99,6 +100,17 @@ impl Partition {
         }
         let index = self.by_path.find(path, |index| self.below.get(index).map(|queue| &queue.path))?;
         self.below.get(index)
+    }
+
+    /// Changes the ACL of a right on the queue with exactly this path, if there is one.
+    pub(crate) fn set_acl(&mut self, path: &QueuePath, right: Right, acl: String) {
+        let index = self.by_path.find(path, |index| self.below.get(index).map(|queue| &queue.path));
+        let below = index.and_then(|index| self.below.get_mut(index));
+        let Some(queue) = (if path.is_root() { Some(&mut self.root) } else { below }) else { return };
+        match right {
+            Right::Submit => queue.submit_acl.value = acl,
+            Right::Admin => queue.admin_acl.value = acl,
+        }
     }
 
     /// The queue with this path, or the nearest one above it that exists.

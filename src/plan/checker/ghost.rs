@@ -8,18 +8,25 @@ use crate::model::acl;
 use crate::model::config::verdict;
 use crate::model::queue::QueuePath;
 use crate::model::right::Right;
-use crate::plan::conditions::Status;
+use crate::plan::conditions::{Condition, Status};
 use crate::plan::grants::acl_of;
+use crate::plan::snapshot::BaseAcl;
 
-/// Users and a group, one bit each.
+/// Users and a group, one bit each, and how they are granted.
 pub(super) type Names = u8;
 const SUE: Names = 1;
-const BOB: Names = 2;
+pub(super) const BOB: Names = 2;
 const EVE: Names = 4;
 /// Granted nothing by anybody.
 const MALLORY: Names = 8;
-/// Granted by the base.
-pub(super) const DEV: Names = 16;
+/// Granted by the base, unless an object takes its place.
+const DEV: Names = 16;
+/// Administers the queue, and so may submit.
+const ANN: Names = 32;
+/// No name: the base does not count.
+const REPLACES: Names = 64;
+/// No name: eve, as long as ann administers the queue.
+const BY_ANN: Names = 128;
 
 /// The states that were declared, and the texts made of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -33,6 +40,8 @@ pub(super) struct Ghost {
     valid: [Option<(u8, Names, Names)>; 2],
     /// The names that each object ever granted.
     granted: [Names; 2],
+    /// The names that objects granted which are deleted: no status tells of those.
+    gone: Names,
     /// The oldest state that explains all texts that were written so far.
     explained: usize,
     /// The first thing that does not hold.
@@ -43,19 +52,24 @@ impl Ghost {
     /// The objects, or the time, have changed; the number of the state that they are in now.
     pub(super) fn declare(&mut self, objects: &[Option<Object>; 2], ticked: bool) -> usize {
         self.begin();
-        let (mut state, mut frozen) = (DEV, 0);
+        let (mut state, mut frozen) = (0, 0);
         for ((valid, granted), object) in self.valid.iter_mut().zip(&mut self.granted).zip(objects) {
             let before = valid.take();
+            let deleted = before.filter(|(uid, ..)| object.as_ref().is_none_or(|object| object.uid != *uid));
+            self.gone |= deleted.map_or(0, |(.., ever)| ever);
             *valid = object.as_ref().map(|object| {
                 let before = before.filter(|(uid, ..)| *uid == object.uid);
                 let (kept, ever) = before.map_or((0, 0), |(_, kept, ever)| (kept, ever));
+                // A version that never came into force takes nothing of the base's place.
+                let replaced = object.in_force.as_ref().is_some_and(|kept| kept.base_acl == BaseAcl::Replace);
+                let kept = if replaced { kept } else { kept & !REPLACES };
                 let now = granted_by(object.spec, ticked).unwrap_or(kept);
                 (object.uid, now, ever | now | granted_by(object.spec, false).unwrap_or(0))
             });
             state |= valid.map_or(0, |(_, names, _)| names);
             *granted |= valid.map_or(0, |(.., ever)| ever);
             let typo = object.as_ref().is_some_and(|object| object.spec == Spec::Typo);
-            frozen |= valid.filter(|_| typo).map_or(0, |(.., ever)| ever);
+            frozen |= valid.filter(|_| typo).map_or(0, |(.., ever)| ever | DEV);
         }
         self.states.push((state, frozen));
         self.states.len() - 1
@@ -68,20 +82,21 @@ impl Ghost {
 
     fn begin(&mut self) {
         if self.states.is_empty() {
-            self.states.push((DEV, 0));
+            self.states.push((0, 0));
         }
     }
 
     /// Returns the names that may submit by now.
     pub(super) fn declared(&self) -> Names {
-        self.states.last().map_or(DEV, |(state, frozen)| state | (frozen & self.text))
+        self.states.last().map_or(DEV, |(state, frozen)| together(state | (frozen & self.text)))
     }
 
     /// The operator wrote a text.
     pub(super) fn written(&mut self, text: &str) {
         self.begin();
         let names = names(text);
-        let explains = |(state, frozen): &(Names, Names)| names & !(state | (frozen & self.text)) == 0;
+        let explains =
+            |(state, frozen): &(Names, Names)| names & !together(state | (frozen & self.text)) == 0;
         match self.states.iter().skip(self.explained).position(explains) {
             Some(later) => self.explained += later,
             None => self.fails("a text grants what no state of the objects granted, in their order"),
@@ -98,30 +113,31 @@ impl Ghost {
         answered: Option<&str>,
         ticked: bool,
     ) {
-        let current = |type_: &str| {
-            object.conditions.iter().find(|condition| {
-                condition.type_ == type_ && condition.observed_generation == i64::from(object.generation)
-            })
-        };
-        let Some(ready) = current("Ready").filter(|ready| ready.status == Status::True) else { return };
+        let Some(ready) = ready(&object.conditions, object.generation) else { return };
         let runs = answered.map_or(DEV | MALLORY, names);
         let own = granted_by(object.spec, ticked).unwrap_or(0);
         let others = seen.iter().enumerate().filter(|(index, _)| *index != slot);
-        let others = others.filter_map(|(_, other)| other.as_ref()).fold(DEV, |all, other| {
-            let kept = other
-                .in_force
-                .as_ref()
-                .map_or(0, |kept| names_of(kept.submit.as_deref().unwrap_or_default()));
-            all | granted_by(other.spec, ticked).unwrap_or(kept) | kept
+        let others = others.filter_map(|(_, other)| other.as_ref()).fold(0, |all, other| {
+            let acls = other.in_force.iter().flat_map(|kept| [&kept.submit, &kept.admin]).flatten();
+            let kept = acls.fold(0, |all, acl| all | names_of(acl));
+            all | granted_by(other.spec, ticked).unwrap_or(0) | kept
         });
+        // Why ann is an administrator may be noted beside the text alone, or be over since the plan was made.
+        let lost = own & BY_ANN != 0 && (others | runs) & ANN == 0;
+        let all = together(own | others);
+        let own = if lost { 0 } else { each(own) };
+        let all = all | own;
         let ever = self.valid[slot].filter(|(uid, ..)| *uid == object.uid).map_or(0, |(.., ever)| ever);
         // What another object granted once is that one's to tell.
         let of_others = self.granted.iter().enumerate().filter(|(index, _)| *index != slot);
-        let of_others = of_others.fold(others, |all, (_, ever)| all | ever);
-        let left = runs & ever & !(own | of_others);
+        let of_others = of_others.fold(each(self.gone), |all, (_, ever)| all | each(*ever));
+        let replaced = if object.spec == Spec::Replace { DEV } else { 0 };
+        let left = runs & (each(ever) | replaced) & !(all | of_others);
         // Where somebody else lets everyone in, nothing of that is the object's end.
         let open = runs & MALLORY != 0;
-        if own & !runs != 0 {
+        if own == 0 && ready.reason != "Expired" {
+            self.fails("an object is Ready, and does not count");
+        } else if own & !runs != 0 {
             self.fails("an object is Ready, and the scheduler does not grant what it grants");
         } else if ready.reason == "Expired" && left != 0 && !open {
             self.fails("an object's end is told, and the scheduler still grants it");
@@ -130,9 +146,38 @@ impl Ghost {
         }
     }
 
+    /// The operator wrote the status of the `YuniKornConfig`.
+    pub(super) fn configured(&mut self, conditions: &[Condition], answered: Option<&str>) {
+        if ready(conditions, 1).is_some() && answered.map_or(MALLORY, names) & MALLORY != 0 {
+            self.fails("the configuration is Ready, and the scheduler lets everyone in");
+        }
+    }
+
     pub(super) fn fails(&mut self, wrong: &'static str) {
         self.wrong.get_or_insert(wrong);
     }
+}
+
+/// Returns condition `Ready`, if that is so of this generation.
+fn ready(conditions: &[Condition], generation: u8) -> Option<&Condition> {
+    let is = |condition: &&Condition| {
+        let of_this = condition.observed_generation == i64::from(generation);
+        condition.type_ == "Ready" && condition.status == Status::True && of_this
+    };
+    conditions.iter().find(is)
+}
+
+/// Returns who may submit where the objects grant this together.
+fn together(granted: Names) -> Names {
+    let base = if granted & REPLACES == 0 { DEV } else { 0 };
+    let by_ann = if granted & ANN == 0 { 0 } else { granted & BY_ANN };
+    base | each(granted & !BY_ANN | by_ann)
+}
+
+/// Returns the names.
+fn each(granted: Names) -> Names {
+    let eve = if granted & BY_ANN == 0 { 0 } else { EVE };
+    (granted | eve) & !(REPLACES | BY_ANN)
 }
 
 /// Returns the names that a spec grants access; `None` where it is invalid.
@@ -141,6 +186,9 @@ fn granted_by(spec: Spec, ticked: bool) -> Option<Names> {
         Spec::Users(users) => Some(names_of(users)),
         Spec::Temporary(users) => Some(if ticked { 0 } else { names_of(users) }),
         Spec::Typo => None,
+        Spec::Replace => Some(SUE | REPLACES),
+        Spec::Admin => Some(SUE | ANN),
+        Spec::ByAnn => Some(BY_ANN),
     }
 }
 
@@ -148,7 +196,8 @@ fn names_of(acl: &str) -> Names {
     let acl = acl::parse(acl).unwrap_or_default();
     let bit = |user: &str, bit| if acl.allows(user, &[] as &[&str]) { bit } else { 0 };
     let dev = if acl.allows("", &["dev"]) { DEV } else { 0 };
-    bit("sue", SUE) | bit("bob", BOB) | bit("eve", EVE) | bit("mallory", MALLORY) | dev
+    let users = [("sue", SUE), ("bob", BOB), ("eve", EVE), ("mallory", MALLORY), ("ann", ANN)];
+    users.into_iter().fold(dev, |all, (user, name)| all | bit(user, name))
 }
 
 /// Returns the names that may submit to the queue by a text.
@@ -165,7 +214,8 @@ pub(super) fn names(text: &str) -> Names {
         .partition("default")
         .into_iter()
         .flat_map(|partition| path.lineage().filter_map(|path| partition.queue(&path)).collect::<Vec<_>>());
-    let names = queues.fold(0, |all, queue| all | names_of(&acl_of(queue, Right::Submit).canonical()));
+    let acls = queues.flat_map(|queue| Right::ALL.map(|right| acl_of(queue, right)));
+    let names = acls.fold(0, |all, acl| all | names_of(&acl.canonical()));
     KNOWN.with(|known| known.borrow_mut().insert(text.to_owned(), names));
     names
 }

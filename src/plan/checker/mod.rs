@@ -8,12 +8,16 @@ mod world;
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use stateright::{Checker, Model, Property};
 
 use super::Readings;
 use super::planted::{Fault, plant};
-use ghost::{DEV, Names, names};
-use world::{BaseIs, Budget, Spec, Step, World};
+use ghost::names;
+use world::{
+    Budget, COLD, DELEGATION, EMPTY_GROUP, GROUPS, LOSSES, PAUSES, Parts, REFUSALS, REPLACE, Spec, Step,
+    World,
+};
 
 /// Steps within which all comes to rest once nothing happens any more.
 const PATIENCE: usize = 400;
@@ -24,6 +28,7 @@ const MOST_WRITES: u16 = 12;
 struct Cluster {
     replicas: usize,
     budget: Budget,
+    has: Parts,
     planted: Option<Fault>,
 }
 
@@ -31,7 +36,8 @@ impl Cluster {
     /// A cluster in which the operator has run before.
     fn installed(&self) -> World {
         let mut cache = Readings::default();
-        let mut world = rest(World::new(self.replicas, self.budget), &mut cache).expect("a new cluster");
+        let mut world =
+            rest(World::new(self.replicas, self.budget, self.has), &mut cache).expect("a new cluster");
         world.take(Step::Crash(0), &mut cache);
         world.budget = self.budget;
         world
@@ -72,6 +78,8 @@ fn rest(mut world: World, cache: &mut Readings) -> Result<World, &'static str> {
     let mut writes = 0;
     let mut asleep = 0;
     world.budget = Budget { changes: 0, faults: 0, ticks: 0 };
+    // The operator waits before it takes a text for refused, and before it tries that again.
+    let until = world.clock + SignedDuration::from_mins(5);
     if !world.replicas.iter().any(|replica| replica.leads) {
         world.take(Step::Win(0), cache);
     }
@@ -87,7 +95,11 @@ fn rest(mut world: World, cache: &mut Readings) -> Result<World, &'static str> {
                 world.take(step, cache);
                 asleep = 0;
             }
-            None if asleep < 3 && world.sleep(cache) => asleep += 1,
+            None if (asleep < 3 || world.clock < until && settled(&world).is_some())
+                && world.sleep(cache) =>
+            {
+                asleep += 1;
+            }
             None => return if writes > MOST_WRITES { Err("it writes without end") } else { Ok(world) },
         }
     }
@@ -96,24 +108,16 @@ fn rest(mut world: World, cache: &mut Readings) -> Result<World, &'static str> {
 
 /// Returns what does not hold of a cluster that has come to rest.
 fn settled(world: &World) -> Option<&'static str> {
-    let declared = world.ghost.declared();
-    let runs = names(&world.runs);
     if world.ghost.wrong.is_some() {
         return world.ghost.wrong;
     }
     let shadowed = world.held.output.as_ref().is_some_and(|output| !output.binary.is_empty());
-    if shadowed {
-        return None;
-    }
-    if runs & !declared != 0 {
+    let (declared, runs) = (world.ghost.declared(), names(&world.runs));
+    if runs & !declared != 0 && !shadowed && !world.is_out_of_reach() {
         return Some("a withdrawal did not get through");
     }
-    if world.held.base != BaseIs::Good {
-        return None;
-    }
-    let missing: Names = declared & !runs & !DEV;
     let valid = world.held.objects.iter().flatten().all(|object| object.spec != Spec::Typo);
-    if missing != 0 && valid {
+    if declared & !runs != 0 && valid && world.is_whole() {
         return Some("a grant did not get through");
     }
     None
@@ -123,6 +127,7 @@ fn settled(world: &World) -> Option<&'static str> {
 fn schedule(cluster: &Cluster, number: u64, length: usize) -> Result<(), (Vec<Step>, &'static str)> {
     let mut random = fastrand::Rng::with_seed(number);
     let mut world = cluster.installed();
+    world.has &= random.u8(..);
     let (mut taken, mut steps) = (Vec::new(), Vec::new());
     let mut cache = Readings::default();
     plant(cluster.planted);
@@ -140,10 +145,10 @@ fn schedule(cluster: &Cluster, number: u64, length: usize) -> Result<(), (Vec<St
         match rest(world, &mut cache) {
             Ok(mut world) => {
                 let broken = settled(&world);
-                if broken.is_some() || world.held.base == BaseIs::Good {
+                if broken.is_some() || world.is_whole() {
                     break 'found broken;
                 }
-                world.take(Step::Base(BaseIs::Good), &mut cache);
+                world.heal(&mut cache);
                 rest(world, &mut cache).map_or_else(Some, |world| settled(&world))
             }
             Err(wrong) => Some(wrong),
@@ -153,18 +158,20 @@ fn schedule(cluster: &Cluster, number: u64, length: usize) -> Result<(), (Vec<St
     found.map_or(Ok(()), |wrong| Err((taken, wrong)))
 }
 
-/// Runs schedules on two threads; the first that shows something wrong.
-fn schedules(cluster: &Cluster, numbers: std::ops::Range<u64>, length: usize) -> Option<String> {
+/// Runs schedules on two threads; returns those that show something wrong, about `most` of them.
+fn schedules(cluster: &Cluster, numbers: std::ops::Range<u64>, length: usize, most: usize) -> Vec<String> {
     let halves = [numbers.clone().step_by(2), (numbers.start + 1..numbers.end).step_by(2)];
     std::thread::scope(|scope| {
-        let threads = halves.map(|mut numbers| {
+        let threads = halves.map(|numbers| {
             scope.spawn(move || {
-                numbers.find_map(|number| Some((number, schedule(cluster, number, length).err()?)))
+                let found = numbers.filter_map(|number| {
+                    let (taken, wrong) = schedule(cluster, number, length).err()?;
+                    Some(format!("schedule {number}: {wrong}\n{taken:?}"))
+                });
+                found.take(most).collect::<Vec<_>>()
             })
         });
-        let found =
-            threads.map(|thread| thread.join().unwrap()).into_iter().flatten().min_by_key(|found| found.0);
-        found.map(|(number, (taken, wrong))| format!("schedule {number}: {wrong}\n{taken:#?}"))
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     })
 }
 
@@ -180,16 +187,18 @@ fn explore(cluster: Cluster, states: usize, time: Duration) -> (usize, Option<St
     )
 }
 
-fn small(changes: u8, faults: u8, ticks: u8) -> Cluster {
-    Cluster { replicas: 1, budget: Budget { changes, faults, ticks }, planted: None }
+fn small(changes: u8, faults: u8, ticks: u8, has: Parts) -> Cluster {
+    Cluster { replicas: 1, budget: Budget { changes, faults, ticks }, has, planted: None }
 }
 
+/// Two replicas, and all parts but the empty policy group: where the queues' key is missing as well, the built-in default proves neither key, and here a
+/// scheduler may take longer to load a text than the operator waits for.
 fn random(planted: Option<Fault>) -> Cluster {
-    Cluster { replicas: 2, budget: Budget { changes: 6, faults: 5, ticks: 1 }, planted }
+    Cluster { replicas: 2, budget: Budget { changes: 6, faults: 5, ticks: 2 }, has: !EMPTY_GROUP, planted }
 }
 
 /// The faults that the checker has to find.
-const PLANTED: [Fault; 9] = [
+const PLANTED: [Fault; 12] = [
     Fault::WithdrawalsWait,
     Fault::KeptByStatusAlone,
     Fault::BuiltInDefault,
@@ -199,37 +208,51 @@ const PLANTED: [Fault; 9] = [
     Fault::UnwrittenNarrowing,
     Fault::UnprovenEnd,
     Fault::DataAlone,
+    Fault::DelegationLasts,
+    Fault::GroupAtOnce,
+    Fault::RefusalUnnoticed,
 ];
 
 #[test]
 fn small_clusters_do_what_must_hold() {
-    let (states, found) = explore(small(2, 1, 1), 20_000, Duration::from_mins(1));
-    assert_eq!(found, None);
-    assert!(states > 1000, "{states}");
+    for has in [0, REFUSALS | COLD | PAUSES, REPLACE | DELEGATION, GROUPS | LOSSES] {
+        let (states, found) = explore(small(2, 1, 1, has), 8_000, Duration::from_secs(20));
+        assert_eq!(found, None, "{has}");
+        assert!(states > 1000, "{has}: {states}");
+    }
 }
 
 #[test]
 fn random_schedules_do_what_must_hold() {
-    assert_eq!(schedules(&random(None), 0..5_000, 60), None);
+    assert_eq!(schedules(&random(None), 0..3_000, 60, 5), [""; 0]);
 }
 
 #[test]
 fn planted_faults_are_found() {
     let missed: Vec<_> = PLANTED
         .into_iter()
-        .filter(|fault| schedules(&random(Some(*fault)), 0..5_000, 60).is_none())
+        .filter(|fault| schedules(&random(Some(*fault)), 0..5_000, 60, 1).is_empty())
         .collect();
     assert_eq!(missed, []);
 }
 
-/// Ten million states and a million schedules: `just model`.
+/// A million schedules and ten million states: `just model`.
 #[test]
 #[ignore = "an hour"]
 fn everything_in_reach_does_what_must_hold() {
-    for (changes, faults, ticks) in [(1, 1, 1), (2, 1, 1), (2, 2, 1), (3, 2, 1)] {
-        let (states, found) = explore(small(changes, faults, ticks), 10_000_000, Duration::from_mins(25));
-        println!("{changes} changes, {faults} faults, {ticks} ticks: {states} states");
+    assert_eq!(schedules(&random(None), 0..1_000_000, 60, 5), [""; 0]);
+    println!("1,000,000 schedules");
+    for (changes, faults, ticks, has) in [
+        (2, 2, 1, 0),
+        (2, 1, 2, REFUSALS | COLD | PAUSES),
+        (2, 1, 1, REPLACE | DELEGATION),
+        (1, 2, 1, GROUPS),
+        (2, 1, 1, LOSSES),
+        (3, 2, 1, !EMPTY_GROUP),
+    ] {
+        let cluster = small(changes, faults, ticks, has);
+        let (states, found) = explore(cluster, 10_000_000, Duration::from_mins(6));
+        println!("{changes} changes, {faults} faults, {ticks} ticks, parts {has}: {states} states");
         assert_eq!(found, None);
     }
-    assert_eq!(schedules(&random(None), 0..1_000_000, 60), None);
 }

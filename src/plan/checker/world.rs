@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::ghost::Ghost;
+use super::ghost::{BOB, Ghost, names};
 use crate::model::config::{BUILT_IN, checksum};
+use crate::model::identity::Identity;
 use crate::plan::conditions::Condition;
 use crate::plan::machine::{Action, Event, Outcome, State, step};
+use crate::plan::ownership::{Claim, claim};
 use crate::plan::simulate::memory;
 use crate::plan::snapshot::*;
-use crate::plan::{Plan, Readings, Write, merged, text_in_force};
+use crate::plan::{NewConfigMap, Plan, Readings, Write, merged, text_in_force};
 
 /// The base as it should be.
 pub(super) const GOOD: &str =
@@ -23,9 +25,31 @@ const BROKEN: &str =
 /// Text that somebody else writes.
 pub(super) const FOREIGN: &str =
     "partitions: [{name: default, queues: [{name: root, submitacl: '*', queues: [{name: q}]}]}]";
-pub(super) const KEY: &str = "queues.yaml";
+const KEY: &str = "queues.yaml";
+/// The key of another policy group, and the base's text in it.
+const OTHER_KEY: &str = "other.yaml";
+const OTHER: &str = "partitions: [{name: default, queues: [{name: root, queues: [{name: q, submitacl: ' dev'}, {name: r}]}]}]";
 /// Shadows the key with the text of [`FOREIGN`].
 const SHADOW: &str = "queues.yaml.gz";
+
+/// Parts that a cluster may have beside the rest, one bit each. Small clusters leave most of it out, and each random schedule leaves out some.
+pub(super) type Parts = u8;
+/// A scheduler that refuses some texts.
+pub(super) const REFUSALS: Parts = 1;
+/// A scheduler whose hot reload is switched off.
+pub(super) const COLD: Parts = 2;
+/// Objects that take the place of what the base grants.
+pub(super) const REPLACE: Parts = 4;
+/// Objects in the name of an administrator.
+pub(super) const DELEGATION: Parts = 8;
+/// Another policy group.
+pub(super) const GROUPS: Parts = 16;
+/// A policy group whose key nothing has.
+pub(super) const EMPTY_GROUP: Parts = 64;
+/// Moments that pass while nothing else happens.
+pub(super) const PAUSES: Parts = 32;
+/// Statuses that are lost, as when a backup is restored.
+pub(super) const LOSSES: Parts = 128;
 
 /// The spec of an object, as users write it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,6 +60,12 @@ pub(super) enum Spec {
     Typo,
     /// Grants a user until the first tick.
     Temporary(&'static str),
+    /// Grants sue, and nobody by the base.
+    Replace,
+    /// Grants sue, and makes ann an administrator.
+    Admin,
+    /// Grants eve in the name of ann.
+    ByAnn,
 }
 
 /// An object as the API server holds it.
@@ -57,12 +87,26 @@ pub(super) enum BaseIs {
     Missing,
 }
 
+/// The key that the scheduler reads once it is restarted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Group {
+    /// The usual one.
+    Queues,
+    /// Another one, which the base has too.
+    Other,
+    /// Another one, which nothing has.
+    Empty,
+}
+
 /// The objects of the API server.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Held {
     pub(super) objects: [Option<Object>; 2],
     pub(super) config: (ConfigMemory, Arc<[Condition]>),
     pub(super) base: BaseIs,
+    group: Group,
+    /// True if hot reload is switched off.
+    cold: bool,
     pub(super) output: Option<Arc<ConfigMapState>>,
     /// Which state of the objects it is, in their order.
     state: usize,
@@ -90,6 +134,8 @@ pub(super) struct Replica {
     pub(super) request: Request,
     /// The text that the scheduler ran when it was asked last.
     pub(super) answered: Option<Arc<str>>,
+    /// The text that it has seen the scheduler run.
+    proven: Option<String>,
 }
 
 /// The number of things that may still happen.
@@ -107,14 +153,21 @@ pub(super) struct World {
     pub(super) last_base: Option<LastBase>,
     versions: u16,
     uids: u8,
-    clock: Timestamp,
-    pub(super) ticked: bool,
+    pub(super) clock: Timestamp,
+    ticked: bool,
     /// The text that the scheduler runs.
     pub(super) runs: Arc<str>,
+    /// The key that it reads.
+    key: &'static str,
+    /// True if it loads nothing until it is restarted.
+    deaf: bool,
+    /// True if it refuses a text that lets bob in.
+    pub(super) refuses: bool,
     pub(super) replicas: Vec<Replica>,
     /// Writes under way whose sender does not wait for them any more.
     pub(super) late: Vec<Arc<Write>>,
     pub(super) budget: Budget,
+    pub(super) has: Parts,
     pub(super) ghost: Ghost,
 }
 
@@ -127,7 +180,12 @@ pub(super) enum Step {
     OtherEdits,
     OtherDeletes,
     OtherShadows(bool),
+    HotReload(bool),
+    PolicyGroup(Group),
+    Refuses(bool),
+    StatusesLost,
     Tick,
+    Pause,
     Win(usize),
     Lose(usize),
     Crash(usize),
@@ -160,6 +218,7 @@ impl PartialEq for World {
                 == (&other.last_base, other.versions, other.uids, other.clock)
             && (&self.runs, &self.replicas, &self.late, self.budget)
                 == (&other.runs, &other.replicas, &other.late, other.budget)
+            && (self.key, self.deaf, self.refuses) == (other.key, other.deaf, other.refuses)
             && self.ghost == other.ghost
     }
 }
@@ -168,6 +227,7 @@ impl Hash for World {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (&self.held, &self.last_base, self.versions, self.uids, self.clock).hash(state);
         (&self.runs, &self.replicas, &self.late, self.budget, &self.ghost).hash(state);
+        (self.key, self.deaf, self.refuses).hash(state);
     }
 }
 
@@ -208,16 +268,19 @@ impl Replica {
             relisting: false,
             request: Request::Nothing,
             answered: None,
+            proven: None,
         }
     }
 }
 
 impl World {
-    pub(super) fn new(replicas: usize, budget: Budget) -> Self {
+    pub(super) fn new(replicas: usize, budget: Budget, has: Parts) -> Self {
         let held = Arc::new(Held {
             objects: [None, None],
             config: (ConfigMemory::default(), [].into()),
             base: BaseIs::Good,
+            group: Group::Queues,
+            cold: false,
             output: None,
             state: 0,
         });
@@ -230,8 +293,12 @@ impl World {
             clock: begin(),
             ticked: false,
             runs: GOOD.into(),
+            key: KEY,
+            deaf: false,
+            refuses: false,
             late: Vec::new(),
             budget,
+            has,
             ghost: Ghost::default(),
         }
     }
@@ -240,15 +307,20 @@ impl World {
     pub(super) fn steps(&self, steps: &mut Vec<Step>) {
         if self.budget.changes > 0 {
             for index in 0..self.held.objects.len() {
-                let specs: &[Spec] = if index == 0 {
-                    &[Spec::Users("sue,bob"), Spec::Users("sue"), Spec::Typo]
+                let specs: &[(Spec, Parts)] = if index == 0 {
+                    &[
+                        (Spec::Users("sue,bob"), 0),
+                        (Spec::Users("sue"), 0),
+                        (Spec::Typo, 0),
+                        (Spec::Replace, REPLACE),
+                        (Spec::Admin, DELEGATION),
+                    ]
                 } else {
-                    &[Spec::Temporary("eve"), Spec::Users("bob")]
+                    &[(Spec::Temporary("eve"), 0), (Spec::Users("bob"), 0), (Spec::ByAnn, DELEGATION)]
                 };
                 let is = self.held.objects[index].as_ref().map(|object| object.spec);
-                steps.extend(
-                    specs.iter().filter(|spec| Some(**spec) != is).map(|spec| Step::Set(index, *spec)),
-                );
+                let others = specs.iter().filter(|(spec, part)| self.has(*part) && Some(*spec) != is);
+                steps.extend(others.map(|(spec, _)| Step::Set(index, *spec)));
                 steps.extend(is.map(|_| Step::Delete(index)));
             }
         }
@@ -262,10 +334,28 @@ impl World {
                     Step::OtherShadows(output.binary.is_empty()),
                 ]);
             }
-            steps.push(Step::SchedulerRestarts);
+            if self.takes(self.named()) {
+                steps.push(Step::SchedulerRestarts);
+            }
+            if self.has(COLD) {
+                steps.push(Step::HotReload(self.held.cold));
+            }
+            if self.has(REFUSALS) {
+                steps.push(Step::Refuses(!self.refuses));
+            }
+            if self.has(LOSSES) {
+                steps.push(Step::StatusesLost);
+            }
+            let groups = [(Group::Queues, GROUPS), (Group::Other, GROUPS), (Group::Empty, EMPTY_GROUP)];
+            let groups =
+                groups.into_iter().filter(|(group, part)| self.has(*part) && *group != self.held.group);
+            steps.extend(groups.map(|(group, _)| Step::PolicyGroup(group)));
         }
         if self.budget.ticks > 0 {
             steps.push(Step::Tick);
+            if self.has(PAUSES) {
+                steps.push(Step::Pause);
+            }
         }
         for (index, replica) in self.replicas.iter().enumerate() {
             if !self.replicas.iter().any(|replica| replica.leads) {
@@ -289,18 +379,55 @@ impl World {
                 }
                 Request::Load => steps.push(Step::Loaded(index)),
                 Request::Report(..) => steps.push(Step::Report(index)),
-                Request::Until(at) if replica.leads && *at <= self.clock => steps.push(Step::Due(index)),
+                Request::Until(at) if *at <= self.clock => steps.push(Step::Due(index)),
                 Request::Until(_) | Request::Nothing => {}
             }
         }
         steps.extend((0..self.late.len()).map(Step::LateWrite));
-        if *self.runs != *self.effective() {
+        if !self.deaf && self.takes(self.key) && *self.runs != *self.effective(self.key) {
             steps.push(Step::SchedulerLoads);
         }
     }
 
-    /// Makes something happen.
-    pub(super) fn take(&mut self, step: Step, cache: &mut Readings) {
+    fn has(&self, part: Parts) -> bool {
+        self.has & part == part
+    }
+
+    /// Returns whether no fault lasts.
+    pub(super) fn is_whole(&self) -> bool {
+        let Held { base, group, cold, output, .. } = &*self.held;
+        let shadowed = output.as_ref().is_some_and(|output| !output.binary.is_empty());
+        (*base, *group, self.key) == (BaseIs::Good, Group::Queues, KEY)
+            && !(*cold || self.deaf || self.refuses || shadowed || self.is_foreign())
+    }
+
+    /// Returns whether the scheduler reads a key that another writer made: the operator names it, and leaves it alone.
+    fn is_foreign(&self) -> bool {
+        let claim = claim(self.held.output.as_deref(), Some(&self.held.config.0), self.key);
+        matches!(claim, Claim::Foreign(_))
+    }
+
+    /// Returns whether the leader cannot make the scheduler take a withdrawal: that takes nothing, reads another writer's key, or one that it
+    /// had when it started and that nobody names any more, or refuses the text and runs one that the leader has never seen, or every text with
+    /// a name that stays.
+    pub(super) fn is_out_of_reach(&self) -> bool {
+        let written = |output: &Arc<ConfigMapState>| output.data.contains_key(self.key);
+        let lost = self.key != self.named() && !self.held.output.as_ref().is_some_and(written);
+        let knows = |replica: &Replica| replica.leads && replica.proven.as_deref() == Some(&*self.runs);
+        let stays = self.ghost.declared() & names(&self.runs) & BOB != 0;
+        self.deaf || lost || self.is_foreign() || self.refuses && (stays || !self.replicas.iter().any(knows))
+    }
+
+    /// Ends all faults that last.
+    pub(super) fn heal(&mut self, cache: &mut Readings) {
+        let steps = [Step::Base(BaseIs::Good), Step::PolicyGroup(Group::Queues), Step::OtherShadows(false)];
+        let scheduler = [Step::Refuses(false), Step::HotReload(true), Step::SchedulerRestarts];
+        for step in steps.into_iter().chain(scheduler) {
+            self.take(step, cache);
+        }
+    }
+
+    fn spend(&mut self, step: Step) {
         match step {
             Step::Set(..) | Step::Delete(_) => self.budget.changes -= 1,
             Step::Base(_)
@@ -310,10 +437,19 @@ impl World {
             | Step::Lose(_)
             | Step::Crash(_)
             | Step::WriteLost(..)
+            | Step::HotReload(_)
+            | Step::PolicyGroup(_)
+            | Step::Refuses(_)
+            | Step::StatusesLost
             | Step::SchedulerRestarts => self.budget.faults = self.budget.faults.saturating_sub(1),
-            Step::Tick => self.budget.ticks -= 1,
+            Step::Tick | Step::Pause => self.budget.ticks -= 1,
             _ => {}
         }
+    }
+
+    /// Makes something happen.
+    pub(super) fn take(&mut self, step: Step, cache: &mut Readings) {
+        self.spend(step);
         match step {
             Step::Set(index, spec) => self.set(index, spec),
             Step::Delete(index) => {
@@ -337,12 +473,15 @@ impl World {
                     output.binary.insert(SHADOW.into(), value);
                 }
             }),
-            Step::Tick => {
-                self.clock = end().max(self.clock + SignedDuration::from_mins(1));
-                self.ticked = true;
-                self.declared();
-                self.wake(cache);
+            Step::HotReload(on) => {
+                self.held_mut().cold = !on;
+                self.deaf |= !on;
             }
+            Step::PolicyGroup(group) => self.held_mut().group = group,
+            Step::Refuses(on) => self.refuses = on,
+            Step::StatusesLost => self.lose_statuses(),
+            Step::Tick => self.pass(end().max(self.clock + SignedDuration::from_mins(1)), cache),
+            Step::Pause => self.pass(self.clock + SignedDuration::from_secs(31), cache),
             Step::Win(index) => {
                 self.replicas[index].leads = true;
                 self.feed(index, Event::LeadershipWon, cache);
@@ -355,6 +494,7 @@ impl World {
             Step::Crash(index) => {
                 self.abandon(index);
                 self.replicas[index] = Replica::new(index, &self.held);
+                self.feed(index, Event::Due, cache);
             }
             Step::Watch(index) => {
                 self.replicas[index].cache = Arc::clone(&self.held);
@@ -398,7 +538,11 @@ impl World {
                 self.feed(index, Event::Reported { written: true, failed: false, unfinished: false }, cache);
             }
             Step::Due(index) => self.feed(index, Event::Due, cache),
-            Step::SchedulerLoads | Step::SchedulerRestarts => self.runs = self.effective(),
+            Step::SchedulerLoads => self.runs = self.effective(self.key),
+            Step::SchedulerRestarts => {
+                (self.key, self.deaf) = (self.named(), self.held.cold);
+                self.runs = self.effective(self.key);
+            }
         }
     }
 
@@ -438,6 +582,16 @@ impl World {
         self.declared();
     }
 
+    fn lose_statuses(&mut self) {
+        for slot in 0..self.held.objects.len() {
+            let version = self.next_version();
+            if let Some(object) = &mut self.held_mut().objects[slot] {
+                (object.version, object.in_force, object.conditions) = (version, None, [].into());
+            }
+        }
+        self.held_mut().config = (ConfigMemory::default(), [].into());
+    }
+
     fn declared(&mut self) {
         let state = self.ghost.declare(&self.held.objects, self.ticked);
         self.held_mut().state = state;
@@ -451,16 +605,25 @@ impl World {
         }
     }
 
+    /// The API server creates the output, where there is none.
+    fn create(&mut self, new: &NewConfigMap) {
+        if !new.data.is_empty() {
+            self.ghost.fails("a creation, which has no precondition, brings a text");
+        }
+        let version = self.next_version().to_string();
+        let (name, uid) = (new.name.clone(), "output".into());
+        let made = || Arc::new(ConfigMapState { name, uid, resource_version: version, ..Default::default() });
+        self.held_mut().output.get_or_insert_with(made);
+    }
+
     /// The API server takes a write, if its precondition holds.
     fn accept(&mut self, write: &Write) -> bool {
         let version = self.held.output.as_ref().map(|output| output.resource_version.clone());
-        if version != write.resource_version {
+        if version.is_none() || version != write.resource_version {
             return false;
         }
         let next = self.next_version().to_string();
         let output = Arc::make_mut(self.held_mut().output.get_or_insert_default());
-        output.name.clone_from(&write.name);
-        output.uid = "output".into();
         output.resource_version = next;
         for (key, value) in &write.data {
             match value {
@@ -476,17 +639,27 @@ impl World {
         if let Some(in_force) = &write.in_force {
             output.in_force.clone_from(in_force);
         }
-        if let Some(Some(text)) = write.data.get(KEY) {
+        for text in write.data.values().flatten() {
             self.ghost.written(text);
         }
         true
     }
 
-    /// The text that the scheduler would load.
-    pub(super) fn effective(&self) -> Arc<str> {
+    /// The key that a scheduler reads that starts now.
+    fn named(&self) -> &'static str {
+        if self.held.group == Group::Queues { KEY } else { OTHER_KEY }
+    }
+
+    /// Returns whether the scheduler would take the text under a key.
+    fn takes(&self, key: &str) -> bool {
+        !self.refuses || names(&self.effective(key)) & BOB == 0
+    }
+
+    /// The text that the scheduler would load from a key.
+    fn effective(&self, key: &str) -> Arc<str> {
         let snapshot = snapshot(&self.held, self.clock);
         let flat = merged(&snapshot);
-        let text = flat.queues(KEY).text;
+        let text = flat.queues(key).text;
         if text.is_empty() { BUILT_IN.into() } else { text.into() }
     }
 
@@ -494,6 +667,16 @@ impl World {
         self.replicas[index].answered = Some(Arc::clone(&self.runs));
         let answer = checksum(&self.runs);
         self.feed(index, Event::Answered(Ok(answer)), cache);
+    }
+
+    /// The clock moves on.
+    fn pass(&mut self, to: Timestamp, cache: &mut Readings) {
+        self.clock = self.clock.max(to);
+        if !self.ticked && self.clock >= end() {
+            self.ticked = true;
+            self.declared();
+        }
+        self.wake(cache);
     }
 
     /// Everyone whose time has come goes on.
@@ -512,23 +695,31 @@ impl World {
             _ => None,
         });
         let Some(at) = waits.min() else { return false };
-        self.clock = self.clock.max(at);
-        self.wake(cache);
+        self.pass(at, cache);
         true
     }
 
     /// Feeds an event, and all that is answered at once.
     fn feed(&mut self, index: usize, event: Event, cache: &mut Readings) {
-        // What a follower makes of a change is no concern: it writes nothing.
-        if !self.replicas[index].leads && !matches!(event, Event::LeadershipLost) {
-            return;
-        }
         let mut events = vec![event];
         while let Some(event) = events.pop() {
             let replica = &mut self.replicas[index];
             let (state, actions) = step((*replica.state).clone(), self.clock, event, cache);
             replica.state = Arc::new(state);
             for action in actions {
+                let replica = &mut self.replicas[index];
+                let reads = matches!(
+                    action,
+                    Action::ReadBase
+                        | Action::AskScheduler(_)
+                        | Action::Observe
+                        | Action::AskQueues { .. }
+                        | Action::Publish(..)
+                        | Action::Wait(_)
+                );
+                if !(replica.leads || reads) {
+                    self.ghost.fails("a replica that does not lead does more than look");
+                }
                 match action {
                     Action::Relist => replica.relisting = true,
                     Action::ReadBase => events.push(Event::BaseRead(Ok(self.last_base.clone()))),
@@ -551,12 +742,17 @@ impl World {
                     Action::Publish(..) => events.push(Event::Published(true)),
                     Action::Write { write, .. } => replica.request = Request::Write(Arc::new(write)),
                     Action::AskUntilLoaded { .. } => replica.request = Request::Load,
-                    Action::Report(snapshot, plan) => replica.request = Request::Report(snapshot, plan),
+                    Action::Report(snapshot, plan) => {
+                        replica.proven.clone_from(&snapshot.observed.loaded_text);
+                        replica.request = Request::Report(snapshot, plan);
+                    }
                     Action::Wait(until) => replica.request = Request::Until(until),
                     Action::AskQueues { .. } => events.push(Event::Queues(BTreeMap::new())),
-                    Action::Create { .. } | Action::Mirror(_) => {
-                        self.ghost.fails("something is created that nothing here asks for");
+                    Action::Create { map, .. } => {
+                        self.create(&map);
+                        events.push(Event::Created(Ok(())));
                     }
+                    Action::Mirror(_) => self.ghost.fails("something is done that nothing here asks for"),
                 }
             }
         }
@@ -594,6 +790,7 @@ impl World {
             Arc::make_mut(&mut self.replicas[index].cache).objects[slot] = Some(object);
         }
         if let Some(status) = &plan.config {
+            self.ghost.configured(&status.conditions, replica.answered.as_deref());
             let memory = memory(&status.rest);
             self.held_mut().config = (memory, Arc::clone(&status.conditions));
             let config = self.held.config.clone();
@@ -609,19 +806,27 @@ fn name(slot: usize) -> String {
 /// The snapshot of a replica that holds this.
 fn snapshot(held: &Held, now: Timestamp) -> Snapshot {
     let base = match held.base {
-        BaseIs::Good => Some(GOOD),
-        BaseIs::Broken => Some(BROKEN),
+        BaseIs::Good => Some((KEY, GOOD)),
+        BaseIs::Broken => Some((KEY, BROKEN)),
         BaseIs::Missing => None,
     };
-    let base = base.map(|text| {
-        Arc::new(ConfigMapState {
-            name: YUNIKORN_DEFAULTS.into(),
-            data: BTreeMap::from([(KEY.into(), text.into())]),
-            ..ConfigMapState::default()
-        })
+    let other = (held.group == Group::Other).then_some((OTHER_KEY, OTHER));
+    let group = (held.group != Group::Queues).then_some(("service.policyGroup", "other"));
+    let cold = held.cold.then_some(("service.enableConfigHotRefresh", "false"));
+    let data: BTreeMap<String, String> = [base, other, group, cold]
+        .into_iter()
+        .flatten()
+        .map(|(key, text)| (key.into(), text.into()))
+        .collect();
+    let base = (!data.is_empty()).then(|| {
+        Arc::new(ConfigMapState { name: YUNIKORN_DEFAULTS.into(), data, ..ConfigMapState::default() })
     });
     let (in_force, conditions) = held.config.clone();
-    let spec = ConfigSpec { scheduler_url: Some("http://scheduler".into()), ..ConfigSpec::default() };
+    let spec = ConfigSpec {
+        scheduler_url: Some("http://scheduler".into()),
+        delegation: Delegation::Enabled,
+        ..ConfigSpec::default()
+    };
     let meta =
         Meta { name: "default".into(), uid: "config".into(), generation: 1, conditions, ..Meta::default() };
     let objects = held.objects.iter().enumerate().filter_map(|(slot, object)| {
@@ -630,16 +835,19 @@ fn snapshot(held: &Held, now: Timestamp) -> Snapshot {
             Spec::Users(users) => (users, None),
             Spec::Typo => ("sue,oidc:ann", None),
             Spec::Temporary(users) => (users, Some(end())),
+            Spec::Replace | Spec::Admin => ("sue", None),
+            Spec::ByAnn => ("eve", None),
         };
         let spec = QueueAclSpec {
             partition: "default".into(),
             queue: "root.q".into(),
             submit: Some(Grant::Raw(grant.into())),
-            admin: None,
-            base_acl: BaseAcl::Extend,
+            admin: (object.spec == Spec::Admin).then(|| Grant::Raw("ann".into())),
+            base_acl: if object.spec == Spec::Replace { BaseAcl::Replace } else { BaseAcl::Extend },
             not_before: None,
             expires_at,
-            delegated_by: None,
+            delegated_by: (object.spec == Spec::ByAnn)
+                .then(|| Identity { user: "ann".into(), groups: Vec::new() }),
         };
         let meta = Meta {
             name: name(slot),

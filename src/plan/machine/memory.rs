@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use crate::model::config::checksum;
 use crate::plan::conditions::{Reason, Type};
+use crate::plan::planted::{Fault, is_planted};
 use crate::plan::snapshot::{
     ConfigMapState, FIELD_MANAGER, Observed, ReadBack, Refused, Snapshot, WriteFailure, Written,
 };
@@ -151,17 +152,31 @@ impl Memory {
         proven
     }
 
-    /// Concludes from a plan whether the scheduler refused or proved the full text; whether that is news for the plan.
+    /// Takes a text that an earlier process has stored for the one that the scheduler runs, where the scheduler reports it.
+    pub(super) fn recall(&mut self, stored: &str) {
+        let observed = &mut self.observed;
+        let reported = observed.read_back.as_ref().and_then(|read| read.checksum.as_ref().ok());
+        if observed.loaded_text.is_none() && reported == Some(&checksum(stored)) {
+            observed.loaded_text = Some(stored.to_owned());
+        }
+    }
+
+    /// Returns the text that the scheduler runs in place of one that it refuses.
+    pub(super) fn left(&self) -> Option<&String> {
+        let refused = self.observed.refused.as_ref().is_some_and(|refused| refused.by_scheduler);
+        self.observed.loaded_text.as_ref().filter(|_| refused)
+    }
+
+    /// Concludes from a plan whether the scheduler refused what was written, or proved the full text; whether that is news for the plan.
     pub(super) fn concludes(&mut self, text: &str, proven: bool, plan: &Plan, now: Timestamp) -> bool {
         let body = header::strip(text);
         let ours = self.observed.written.as_ref().is_some_and(|written| written.text == text);
-        let full = plan.rendered.as_ref().is_some_and(|rendered| header::strip(&rendered.text) == body)
-            && !(ours && self.partial);
-        if !full {
+        if plan.rendered.as_ref().is_none_or(|rendered| header::strip(&rendered.text) != body) {
             return false;
         }
         if proven {
-            return self.observed.refused.take().is_some();
+            let full = !(ours && self.partial);
+            return full && self.observed.refused.take().is_some();
         }
         let conditions = plan.config.iter().flat_map(|config| config.conditions.iter());
         let rejected = conditions.into_iter().any(|condition| {
@@ -170,7 +185,10 @@ impl Memory {
         let times = self.observed.reasserts.max(1);
         let body = checksum(body);
         let known = |refused: &Refused| refused.body == body && refused.times >= times;
-        if !rejected || self.observed.refused.as_ref().is_some_and(known) {
+        if !rejected
+            || is_planted(Fault::RefusalUnnoticed)
+            || self.observed.refused.as_ref().is_some_and(known)
+        {
             return false;
         }
         self.observed.refused = Some(Refused { body, at: now, times, by_scheduler: true });

@@ -96,7 +96,7 @@ pub(in crate::plan) fn report(
         }
         (None, None) => nothing(Type::Effective, object, facts),
     };
-    let confirmed = contribution.is_none_or(|it| runs(it, decided, facts));
+    let confirmed = contribution.is_none_or(|it| runs(entry, it, decided, facts));
     let unconfirmed = (programmed.status == Status::True && !confirmed).then_some(facts.target.loaded);
     let ready = match (&withdrawal, &object.outcome) {
         (Some(withdrawal), _) => withdrawal.finding(Type::Ready, &accepted, facts),
@@ -158,10 +158,19 @@ fn is_late(refusal: &Refusal) -> bool {
 /// Returns whether it may be said that nothing of an object is left: when that was said before, or once the scheduler is seen to run the text in force. What
 /// it ran before may hold a version that no status tells of.
 fn may_end(entry: &QueueAclEntry, refusal: &Refusal, facts: &Facts<'_>) -> bool {
+    match facts.runs {
+        Runs::InForce => true,
+        Runs::Other { .. } => was_ready(entry, refusal.reason),
+        Runs::Unknown => false,
+    }
+}
+
+/// Returns whether the status says of this generation that it is ready, for this reason.
+fn was_ready(entry: &QueueAclEntry, reason: Reason) -> bool {
     let Meta { conditions, generation, .. } = &entry.meta;
-    let told = standing(conditions, Type::Ready).is_some_and(|was| was.reason == refusal.reason);
-    let current = conditions.iter().all(|condition| condition.observed_generation == *generation);
-    (told && current) || matches!(facts.runs, Runs::InForce)
+    let ready = standing(conditions, Type::Ready);
+    ready.is_some_and(|was| was.status == Status::True && was.reason == reason)
+        && conditions.iter().all(|condition| condition.observed_generation == *generation)
 }
 
 /// `Programmed` or `Effective` of an object that grants nothing, and nothing of which is left.
@@ -393,16 +402,34 @@ fn holds(
     })
 }
 
-/// Returns whether the scheduler is known to run what the object grants.
-fn runs(contribution: &Contribution, decided: &[(Right, &Decided)], facts: &Facts<'_>) -> bool {
+/// Returns whether the scheduler is known to run what the object grants. A text that it was seen to run and does not report now is good
+/// enough for an object to stay ready, and not for one to become so.
+fn runs(
+    entry: &QueueAclEntry,
+    contribution: &Contribution,
+    decided: &[(Right, &Decided)],
+    facts: &Facts<'_>,
+) -> bool {
     match facts.runs {
         _ if is_planted(Fault::UnprovenReady) => true,
         Runs::InForce => true,
         Runs::Unknown => false,
-        Runs::Other { tree, .. } => {
-            holds(Some(tree), contribution, decided, facts) && !is_moot(tree, contribution)
+        Runs::Other { tree, reported } => {
+            (*reported || was_ready(entry, Reason::Ready))
+                && holds(Some(tree), contribution, decided, facts)
+                && !exceeds(tree, contribution, facts)
+                && !is_moot(tree, contribution)
         }
     }
+}
+
+/// Returns whether `tree` grants anything on the contribution's queue that should not be in force: an earlier version of the object may have set a
+/// right that this one leaves alone.
+fn exceeds(tree: &Config, contribution: &Contribution, facts: &Facts<'_>) -> bool {
+    let queue = |tree| queue_of(tree, &contribution.partition, &contribution.queue);
+    queue(Some(tree)).zip(queue(facts.wanted)).is_some_and(|(is, wanted)| {
+        Right::ALL.into_iter().any(|right| !acl_of(is, right).lost(&acl_of(wanted, right)).is_nobody())
+    })
 }
 
 /// Returns whether none of the contribution's rights changes anything in `tree`.

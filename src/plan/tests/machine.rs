@@ -92,7 +92,12 @@ impl Process {
                 ("ask", Some(Event::Answered(runs.unwrap_or_else(|| Ok(checksum(text(&self.cluster)))))))
             }
             Action::Observe => ("observe", Some(Event::Observed(Box::new(self.cluster.clone())))),
-            Action::Create { .. } => ("create", Some(Event::Created(Ok(())))),
+            Action::Create { map: new, .. } => {
+                if new.name == YUNIKORN_CONFIGS {
+                    self.cluster.output.get_or_insert_with(|| map(YUNIKORN_CONFIGS, &[]));
+                }
+                ("create", Some(Event::Created(Ok(()))))
+            }
             Action::Write { write, .. } => {
                 let outcome = self.outcomes.pop_front().unwrap_or(Outcome::Done);
                 if outcome == Outcome::Done {
@@ -147,6 +152,15 @@ impl Process {
         self.now += span;
     }
 
+    /// Returns whether the output grants this within ten minutes.
+    fn comes_to(&mut self, acl: &str) -> bool {
+        (0..600).any(|_| {
+            self.wait(SignedDuration::from_secs(1));
+            self.feed(Event::Due);
+            submit_of(&self.cluster, "root.prod") == acl
+        })
+    }
+
     fn observed(&self) -> &Observed {
         &self.published.as_ref().unwrap().0.observed
     }
@@ -199,7 +213,8 @@ fn a_new_leader_writes_nothing_before_everything_was_read_anew() {
     process.forget();
     process.grant("bob");
     process.feed(Event::Relisted);
-    assert_eq!(process.done, ["observe", "write", "observe", "store base", "observe", "publish", "report"]);
+    let rest = ["observe", "write", "observe", "store base", "observe", "publish", "report"];
+    assert_eq!(process.done, [&["observe", "create", "reread"], &rest[..]].concat());
     assert_eq!(submit_of(&process.cluster, "root.prod"), "bob");
 }
 
@@ -262,7 +277,7 @@ fn a_write_of_unknown_outcome_fences_the_version_that_it_named() {
     process.grant("bob");
     process.feed(Event::Changed);
     let observed = process.observed();
-    assert_eq!(observed.fence.as_deref(), Some("1"));
+    assert_eq!(observed.fence.as_deref(), Some("2"));
     assert_eq!(observed.write_failure, Some(WriteFailure::Transient("no answer".into())));
     let lost = process.writes[0].data[KEY].clone().unwrap();
     assert_eq!(observed.written, Some(Written { key: KEY.into(), text: lost.clone() }));
@@ -353,6 +368,58 @@ fn a_text_that_the_scheduler_keeps_refusing_is_remembered_as_refused() {
         process.feed(Event::Due);
     }
     assert_eq!(process.observed().refused, None, "the full text is tried again, and proven");
+}
+
+#[test]
+fn a_withdrawal_gets_through_after_a_restart_while_the_scheduler_refuses_the_text() {
+    let mut process = Process::leading(asking("bob,sue"));
+    let runs = text(&process.cluster).to_owned();
+    process.scheduler = Some(Ok(checksum(&runs)));
+    process.grant("bob,eve,sue");
+    process.feed(Event::Changed);
+    for _ in 0..600 {
+        process.wait(SignedDuration::from_secs(1));
+        process.feed(Event::Due);
+    }
+    assert_eq!(process.base.as_ref().unwrap().loaded.as_ref(), Some(&runs));
+    let Process { cluster, scheduler, base, now, .. } = process;
+    let mut next = Process { now, scheduler, base, ..Process::new(cluster) };
+    next.grant("eve,sue");
+    next.feed(Event::LeadershipWon);
+    next.feed(Event::Relisted);
+    assert!(next.comes_to("sue"), "{}", text(&next.cluster));
+}
+
+#[test]
+fn a_refusal_is_noticed_while_the_base_is_invalid() {
+    let mut process = Process::leading(asking("bob,sue"));
+    process.scheduler = Some(Ok(checksum(text(&process.cluster))));
+    process.grant("bob,eve,sue");
+    process.feed(Event::Changed);
+    let base = map(YUNIKORN_DEFAULTS, &[(KEY, "partitions: 1\n")]);
+    process.cluster.base = Some(Arc::clone(&base));
+    process.cluster.defaults = Some(base);
+    process.grant("eve,sue");
+    assert!(process.comes_to("sue"), "{}", text(&process.cluster));
+}
+
+#[test]
+fn a_change_during_a_write_is_written_at_once_whatever_else_the_run_does() {
+    let acls = |acl: &str| vec![submit("a", "root.prod", acl), submit("b", "root.nowhere", "ann")];
+    let mut process = Process::leading(asking("ann"));
+    process.cluster.queue_acls = acls("bob");
+    process.step(Event::Changed);
+    let observed = Event::Observed(Box::new(process.cluster.clone()));
+    let actions = process.step(observed);
+    let [Action::Write { write, .. }] = actions.as_slice() else { panic!("{actions:?}") };
+    process.land(write);
+    process.cluster.queue_acls = acls("eve");
+    process.step(Event::Changed);
+    process.feed(Event::Written(Outcome::Done));
+    assert_eq!(process.done, ["ask", "observe", "ask queues", "observe", "publish", "report"]);
+    process.wait(SignedDuration::from_millis(100));
+    process.feed(Event::Due);
+    assert_eq!(submit_of(&process.cluster, "root.prod"), "eve");
 }
 
 #[test]
@@ -474,7 +541,7 @@ fn statuses_that_are_unfinished_are_gone_on_with_at_once_and_failed_ones_later()
 #[test]
 fn the_base_is_read_at_the_start_and_with_each_takeover_and_an_error_is_tried_again() {
     let mut process = Process::new(granting("ann"));
-    let base = LastBase { source: "ConfigMap yunikorn/b".into(), text: BASE.into() };
+    let base = LastBase { source: "ConfigMap yunikorn/b".into(), text: BASE.into(), loaded: None };
     assert!(matches!(process.step(Event::Due).as_slice(), [Action::ReadBase]));
     process.feed(Event::BaseRead(Err("down".into())));
     assert_eq!(process.done, ["observe", "publish"], "nothing waits for it");
@@ -512,7 +579,8 @@ fn events_in_any_order_give_no_write_before_everything_was_read_anew() {
             writes += usize::from(matches!(action, Action::Write { .. }));
             assert!(
                 match action {
-                    Action::Write { .. } | Action::StoreBase(_) => fresh,
+                    Action::Write { ref write, .. } => fresh && write.resource_version.is_some(),
+                    Action::Create { .. } | Action::StoreBase(_) => fresh,
                     Action::Report(..) => leads,
                     _ => true,
                 },

@@ -119,7 +119,7 @@ fn settled(snapshot: &Snapshot) -> Settled {
 }
 
 fn text(snapshot: &Snapshot) -> &str {
-    snapshot.output.as_deref().map_or("", |output| output.data[KEY].as_str())
+    snapshot.output.as_deref().and_then(|output| output.data.get(KEY)).map_or("", String::as_str)
 }
 
 fn tree(snapshot: &Snapshot) -> Config {

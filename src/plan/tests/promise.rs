@@ -105,6 +105,25 @@ fn a_deleted_grant_is_taken_away_while_the_full_text_is_too_large() {
 }
 
 #[test]
+fn a_deleted_grant_is_taken_away_while_no_text_can_be_made_of_the_others() {
+    let mut snapshot = cluster(BASE);
+    snapshot.queue_acls = vec![submit("a", "root.prod", "sue"), submit("b", "root.test", "eve")];
+    let mut snapshot = after(&snapshot);
+    let user = "u".repeat(crate::text::yaml::MAX_TEXT);
+    snapshot.queue_acls[1] = submit("c", "root.prod", &user);
+    let plan = plan(&snapshot);
+    assert_eq!(config_condition(&plan, "BaseResolved"), "False/BaseInvalid");
+    assert_eq!(config_condition(&plan, "Applied"), "False/ConfigNotReady");
+    assert_eq!(acl_condition(&plan, "c", "Ready"), "False/ConfigNotReady");
+    let written = plan.write.unwrap().data[KEY].clone().unwrap();
+    output(&mut snapshot).data.insert(KEY.into(), written);
+    assert_eq!(
+        (submit_of(&snapshot, "root.prod").as_str(), submit_of(&snapshot, "root.test").as_str()),
+        ("sue", " ")
+    );
+}
+
+#[test]
 fn a_deleted_grant_is_taken_away_while_a_partition_is_missing() {
     let gpu = format!("{BASE}  - name: gpu\n    queues:\n      - name: root\n        submitacl: ' ops'\n");
     let mut snapshot = cluster(&gpu);
@@ -227,6 +246,7 @@ fn a_changed_policy_group_is_followed_when_the_scheduler_is_proven_to_run_it() {
     assert_at_rest(&done);
     // The scheduler starts anew: there is no group-a.yaml, so it runs the built-in default.
     let mut snapshot = done.snapshot;
+    snapshot.observed.loaded_text = Some(text(&snapshot).to_owned());
     let checksum = Ok(config::checksum(BUILT_IN));
     snapshot.observed.read_back = Some(ReadBack { at: now(), checksum });
     let done = settled(&snapshot);
@@ -239,6 +259,29 @@ fn a_changed_policy_group_is_followed_when_the_scheduler_is_proven_to_run_it() {
     let checksum = Ok(config::checksum(&text));
     snapshot.observed.read_back = Some(ReadBack { at: now(), checksum });
     assert_eq!(plan(&snapshot).write, None);
+}
+
+#[test]
+fn the_built_in_default_proves_no_other_policy_group() {
+    let mut snapshot = granted("sue");
+    output(&mut snapshot).data.insert("service.policyGroup".into(), "other".into());
+    snapshot.observed.read_back = Some(ReadBack { at: now(), checksum: Ok(config::checksum(BUILT_IN)) });
+    let written =
+        |snapshot: &Snapshot| plan(snapshot).write.is_some_and(|it| it.data.contains_key("other.yaml"));
+    assert!(!written(&snapshot), "the key that it reads may have been missing for a moment");
+    snapshot.observed.reasserts = 1;
+    assert!(written(&snapshot), "it does not take what is there");
+    snapshot.observed.reasserts = 0;
+    snapshot.observed.loaded_text = Some(text(&snapshot).to_owned());
+    assert!(written(&snapshot), "it has left a text that is still there");
+    // An earlier process saw it run that text.
+    snapshot.observed.loaded_text = None;
+    let sum = config::checksum(text(&snapshot));
+    let config = snapshot.config.as_mut().unwrap();
+    config.in_force.as_mut().unwrap().loaded_hash = Some(sum);
+    assert!(written(&snapshot), "by the status");
+    snapshot.config.as_mut().unwrap().meta.generation += 1;
+    assert!(!written(&snapshot), "that may have been another scheduler");
 }
 
 #[test]
@@ -345,7 +388,7 @@ fn widenings_beyond_the_burst_wait_and_withdrawals_do_not() {
 fn a_kept_base_is_read_like_any_other() {
     let mut snapshot = granted("sue");
     rebase(&mut snapshot, None);
-    snapshot.last_base = Some(LastBase { source: "x".into(), text: "partitions: [".into() });
+    snapshot.last_base = Some(LastBase { source: "x".into(), text: "partitions: [".into(), loaded: None });
     snapshot.queue_acls.clear();
     assert_eq!(plan(&snapshot).write, None, "a damaged one is none");
 }

@@ -380,6 +380,63 @@ fn text_that_nobody_has_seen_proves_no_grant() {
 }
 
 #[test]
+fn text_that_the_scheduler_has_left_makes_no_object_ready() {
+    let mut snapshot = proven(vec![submit("a", "root.prod", "ann")]);
+    let ready = std::mem::take(&mut Arc::make_mut(&mut snapshot.queue_acls[0]).meta.conditions);
+    assert_eq!(acl_condition(&plan(&snapshot), "a", "Ready"), "True/Ready", "it runs what is in force");
+    reports(&mut snapshot, Ok("OTHER".into()));
+    snapshot.observed.pending_since = Some(now());
+    assert_eq!(acl_condition(&plan(&snapshot), "a", "Ready"), "False/LoadPending");
+    Arc::make_mut(&mut snapshot.queue_acls[0]).meta.conditions = ready;
+    assert_eq!(acl_condition(&plan(&snapshot), "a", "Ready"), "True/Ready", "it was ready before");
+    Arc::make_mut(&mut snapshot.queue_acls[0]).meta.generation += 1;
+    assert_eq!(acl_condition(&plan(&snapshot), "a", "Ready"), "False/LoadPending", "another generation");
+}
+
+#[test]
+fn right_of_an_earlier_version_that_the_scheduler_runs_keeps_an_object_from_being_ready() {
+    let mut snapshot = proven(vec![with(submit("a", "root.prod", "sue"), |spec| {
+        spec.admin = Some(Grant::Raw("ann".into()));
+    })]);
+    // No status was written of that version.
+    snapshot.queue_acls = vec![submit("a", "root.prod", "sue")];
+    Arc::make_mut(snapshot.output.as_mut().unwrap()).in_force.clear();
+    let mut snapshot = settled(&snapshot).snapshot;
+    let plan = plan(&snapshot);
+    assert_eq!(config_condition(&plan, "Loaded"), "False/LoadPending");
+    assert_eq!(acl_condition(&plan, "a", "Ready"), "False/LoadPending");
+    runs_output(&mut snapshot);
+    assert_eq!(acl_condition(&super::plan(&snapshot), "a", "Ready"), "True/Ready");
+}
+
+#[test]
+fn refused_text_is_noticed_while_another_policy_group_is_named() {
+    let mut snapshot = proven(vec![submit("a", "root.prod", "sue")]);
+    put(&mut snapshot, "service.policyGroup", "other");
+    reports(&mut snapshot, Ok("ANOTHER".into()));
+    snapshot.observed.pending_since = Some(now());
+    snapshot.observed.reasserts = 2;
+    assert_eq!(config_condition(&plan(&snapshot), "Loaded"), "False/SchedulerRejected");
+}
+
+#[test]
+fn nothing_becomes_ready_and_no_end_is_told_while_an_older_write_may_be_accepted() {
+    let mut snapshot = proven(vec![until("a", "root.prod", "eve")]);
+    let ready = std::mem::take(&mut Arc::make_mut(&mut snapshot.queue_acls[0]).meta.conditions);
+    let version = snapshot.output.as_deref().unwrap().resource_version.clone();
+    snapshot.observed.fence = Some(version);
+    assert!(!acl_condition(&plan(&snapshot), "a", "Ready").starts_with("True"));
+    Arc::make_mut(&mut snapshot.queue_acls[0]).meta.conditions = ready;
+    assert_eq!(acl_condition(&plan(&snapshot), "a", "Ready"), "True/Ready", "it was ready before");
+    let mut ended = proven(Vec::new());
+    ended.queue_acls = vec![until("a", "root.prod", "eve")];
+    ended.now = end();
+    assert_eq!(acl_condition(&plan(&ended), "a", "Ready"), "True/Expired");
+    ended.observed.fence = Some(ended.output.as_deref().unwrap().resource_version.clone());
+    assert!(!acl_condition(&plan(&ended), "a", "Ready").starts_with("True"));
+}
+
+#[test]
 fn policy_says_what_yunikorn_reads_of_it() {
     let mut snapshot = cluster(BASE);
     spec(&mut snapshot).scheduler_url = Some("http://yunikorn-service.yunikorn:9080".into());
