@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{ConfigMap, ServiceAccount};
 use kube::api::{Api, PostParams};
-use serde_json::json;
+use serde::Deserialize as _;
+use serde_json::{Value, json};
 
 use crate::audit::Audit;
 use crate::bed::{Bed, Cluster, NAMESPACE};
@@ -147,11 +149,26 @@ impl Bed {
     /// # Errors
     /// When the store is not ours, or does not know the revision.
     pub async fn compact(&self, revision: u64) -> Result<()> {
-        let url = format!("{}/v3/kv/compaction", self.local()?.plane.store_url);
-        let http = reqwest::Client::builder().timeout(PATIENCE).no_proxy().build()?;
         let request = json!({"revision": revision.to_string(), "physical": true});
-        http.post(url).body(request.to_string()).send().await?.error_for_status()?;
-        Ok(())
+        self.ask_store("compaction", &request).await.map(drop)
+    }
+
+    /// An object of ours as the store holds it: in the version it was written in.
+    ///
+    /// # Errors
+    /// When the store is not ours, or does not have it.
+    pub async fn stored(&self, plural: &str, name: &str) -> Result<Value> {
+        let key = ByteString(format!("/registry/queuewarden.dev/{plural}/{name}").into_bytes());
+        let answer = self.ask_store("range", &json!({"key": key})).await?;
+        let value = answer.pointer("/kvs/0/value").context("the store does not have it")?;
+        Ok(serde_json::from_slice(&ByteString::deserialize(value)?.0)?)
+    }
+
+    async fn ask_store(&self, operation: &str, request: &Value) -> Result<Value> {
+        let url = format!("{}/v3/kv/{operation}", self.local()?.plane.store_url);
+        let http = reqwest::Client::builder().timeout(PATIENCE).no_proxy().build()?;
+        let answer = http.post(url).body(request.to_string()).send().await?.error_for_status()?;
+        Ok(serde_json::from_str(&answer.text().await?)?)
     }
 
     /// Starts the API server again, on its old port, and waits until it is ready. What was paused goes on.

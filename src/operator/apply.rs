@@ -29,7 +29,8 @@ pub async fn create(
         data: Some(new.data.clone()),
         ..ConfigMap::default()
     };
-    match post(client, namespace, &map).await {
+    let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
+    match call_within(WRITE, maps(client, namespace).create(&params, &map)).await {
         Ok(map) => Ok(Some(map)),
         Err(error) if error.is_conflict() => Ok(None),
         Err(error) if error.is_not_found() => Err(no_namespace(namespace)),
@@ -42,24 +43,18 @@ pub async fn create(
 /// # Errors
 /// When it was not changed.
 pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<ConfigMap, Outcome> {
-    let done = match &write.resource_version {
-        None => post(client, namespace, &output(write)).await,
-        Some(version) => {
-            let mut metadata = json!({"resourceVersion": version});
-            let annotations = annotations(write);
-            if let Some(metadata) = metadata.as_object_mut().filter(|_| !annotations.is_empty()) {
-                metadata.insert("annotations".into(), json!(annotations));
-            }
-            let patch = Patch::Merge(json!({"metadata": metadata, "data": write.data}));
-            let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
-            call_within(WRITE, maps(client, namespace).patch(&write.name, &params, &patch)).await
-        }
-    };
+    // Without a version nothing was there: it is created before it is written.
+    let Some(version) = &write.resource_version else { return Err(Outcome::Conflict) };
+    let mut metadata = json!({"resourceVersion": version});
+    let annotations = annotations(write);
+    if let Some(metadata) = metadata.as_object_mut().filter(|_| !annotations.is_empty()) {
+        metadata.insert("annotations".into(), json!(annotations));
+    }
+    let patch = Patch::Merge(json!({"metadata": metadata, "data": write.data}));
+    let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
+    let done = call_within(WRITE, maps(client, namespace).patch(&write.name, &params, &patch)).await;
     done.map_err(|error| match error {
-        error if error.is_not_found() && write.resource_version.is_none() => {
-            Outcome::Refused(no_namespace(namespace))
-        }
-        // Deleted since, changed since, or made since.
+        // Deleted since, or changed since.
         error if error.is_conflict() || error.is_not_found() => Outcome::Conflict,
         error if error.is_definite() => Outcome::Refused(failure(&error)),
         error => Outcome::Unknown(error.to_string()),
@@ -72,24 +67,6 @@ pub async fn write(client: &Client, namespace: &str, write: &Write) -> Result<Co
 /// When the API server does not say.
 pub async fn read(client: &Client, namespace: &str, name: &str) -> Result<Option<ConfigMap>, Error> {
     call(maps(client, namespace).get_opt(name)).await
-}
-
-fn output(write: &Write) -> ConfigMap {
-    let data = write.data.iter().filter_map(|(key, value)| Some((key.clone(), value.clone()?)));
-    ConfigMap {
-        metadata: ObjectMeta {
-            name: Some(write.name.clone()),
-            annotations: Some(annotations(write)).filter(|annotations| !annotations.is_empty()),
-            ..ObjectMeta::default()
-        },
-        data: Some(data.collect()),
-        ..ConfigMap::default()
-    }
-}
-
-async fn post(client: &Client, namespace: &str, map: &ConfigMap) -> Result<ConfigMap, Error> {
-    let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
-    call_within(WRITE, maps(client, namespace).create(&params, map)).await
 }
 
 fn maps(client: &Client, namespace: &str) -> Api<ConfigMap> {

@@ -18,6 +18,8 @@ use crate::plan::snapshot::{FIELD_MANAGER, LastBase};
 pub const NAME: &str = "queuewarden-last-base";
 /// The key with the text.
 const KEY: &str = "queues.yaml";
+/// The key with the text that the scheduler ran when it refused another one.
+const LOADED: &str = "loaded.yaml";
 /// The annotation with the name of the base.
 const SOURCE: &str = "queuewarden.dev/source";
 
@@ -63,7 +65,8 @@ impl Store {
     }
 
     async fn patch(&self, base: &LastBase) -> Result<(), Error> {
-        let body = json!({"metadata": {"annotations": {SOURCE: base.source}}, "data": {KEY: base.text}});
+        let data = json!({KEY: base.text, LOADED: base.loaded});
+        let body = json!({"metadata": {"annotations": {SOURCE: base.source}}, "data": data});
         let params = PatchParams { field_manager: Some(FIELD_MANAGER.into()), ..PatchParams::default() };
         call_within(WRITE, self.api.patch(NAME, &params, &Patch::Merge(body))).await.map(drop)
     }
@@ -75,7 +78,12 @@ impl Store {
                 annotations: Some(BTreeMap::from([(SOURCE.to_owned(), base.source.clone())])),
                 ..ObjectMeta::default()
             },
-            data: Some(BTreeMap::from([(KEY.to_owned(), base.text.clone())])),
+            data: Some(
+                [(KEY, Some(&base.text)), (LOADED, base.loaded.as_ref())]
+                    .into_iter()
+                    .filter_map(|(key, text)| Some((key.to_owned(), text?.clone())))
+                    .collect(),
+            ),
             ..ConfigMap::default()
         };
         let params = PostParams { field_manager: Some(FIELD_MANAGER.into()), ..PostParams::default() };
@@ -101,6 +109,7 @@ impl Store {
 
 fn base(map: ConfigMap) -> Option<LastBase> {
     let source = map.metadata.annotations.and_then(|mut annotations| annotations.remove(SOURCE));
-    let text = map.data.and_then(|mut data| data.remove(KEY))?;
-    Some(LastBase { source: source.unwrap_or_default(), text })
+    let mut data = map.data?;
+    let (text, loaded) = (data.remove(KEY)?, data.remove(LOADED));
+    Some(LastBase { source: source.unwrap_or_default(), text, loaded })
 }

@@ -26,8 +26,6 @@ pub mod reconcile;
 pub mod served;
 pub mod standing;
 pub mod status;
-#[cfg(test)]
-mod testing;
 pub mod watch;
 pub mod world;
 
@@ -176,6 +174,7 @@ pub async fn serve(
         left: Left::default(),
         known: Readings::default(),
         failure: None,
+        created: false,
     };
     reconcile::run(reconciler, stop).await;
     let farewell = async {

@@ -95,6 +95,8 @@ pub struct Reconciler {
     pub known: Readings,
     /// The failure that was logged last.
     pub failure: Option<WriteFailure>,
+    /// True if the output was created and is not written yet.
+    pub created: bool,
 }
 
 /// What a run leaves for the next one.

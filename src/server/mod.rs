@@ -56,7 +56,7 @@ mod source;
 pub mod submission;
 mod surroundings;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 pub mod tls;
 pub mod user_info;
 pub mod validating;

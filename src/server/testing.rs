@@ -20,7 +20,7 @@ use crate::plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
 use crate::plan::{Readings, plan_again};
 
 /// A client of an API server that answers so.
-pub(super) fn client<F, A>(answer: F) -> Client
+pub(crate) fn client<F, A>(answer: F) -> Client
 where
     F: Fn(Request<kube::client::Body>) -> A + Clone + Send + 'static,
     A: Future<Output = Response<Body>> + Send + 'static,
@@ -33,7 +33,7 @@ where
 }
 
 /// An answer of the API server.
-pub(super) fn reply(code: u16, body: &Value) -> Response<Body> {
+pub(crate) fn reply(code: u16, body: &Value) -> Response<Body> {
     Response::builder().status(code).body(Body::from(body.to_string())).unwrap()
 }
 

@@ -46,14 +46,16 @@ async fn the_api_server_and_its_store_freeze() -> Result<()> {
 }
 
 #[tokio::test]
-#[ignore = "a minute; who leads then is tested in virtual time"]
+#[ignore = "a minute"]
 async fn the_api_server_is_slow() -> Result<()> {
     Chaos::with(async |mut chaos| {
         let operator = chaos.running().await?;
         let slow = Fault::Delay(Duration::from_secs(4));
         chaos.proxy.judge(move |_| Some(slow));
         chaos.change().await?;
-        chaos.recovers(&operator, LONG).await
+        chaos.recovers(&operator, LONG).await?;
+        ensure!(!operator.log().await?.contains("does not lead any more"), "nobody leads for long");
+        Ok(())
     })
     .await
 }

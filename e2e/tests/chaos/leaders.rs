@@ -1,10 +1,11 @@
-//! Two replicas, of which one freezes while its write is on the way, with clocks that are two hours apart.
+//! Two replicas, of which one freezes while its write is on the way, with clocks that are two hours apart, or is cut off.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::{SignedDuration, Timestamp};
-use queuewarden_e2e::faults::Fault;
+use queuewarden_e2e::faults::{Disturbance, Fault};
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{FaultProxy, eventually, operator};
 use serde_json::Value;
@@ -12,6 +13,9 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::{Chaos, length};
+
+/// Within this time another replica leads and has written: before a watch that fell silent is begun anew.
+const TAKEOVER: Duration = Duration::from_secs(45);
 
 /// Moves the times that whoever is behind this proxy writes into its Lease: its clock goes wrong by so much.
 fn skew(proxy: &FaultProxy, by: SignedDuration) {
@@ -41,6 +45,10 @@ async fn a_leader_freezes_with_a_write_on_the_way_and_clocks_disagree() -> Resul
         following.ready().await?;
         let leader = bed.leader().await?.context("nobody leads")?;
         ensure!(leader == leading.name()?, "{leader} leads");
+        let written = other.calls().into_iter().find(|call| call.method != http::Method::GET);
+        ensure!(written.is_none(), "who does not lead writes: {written:?}");
+        // The other learns nothing any more but by what it reads once it leads.
+        other.disturb(Disturbance::Silence);
 
         let (mark, sent) = (bed.audit()?.mark()?, Arc::new(Notify::new()));
         let (late, tell) = (length(22, 40), Arc::clone(&sent));
@@ -56,7 +64,7 @@ async fn a_leader_freezes_with_a_write_on_the_way_and_clocks_disagree() -> Resul
         leading.process()?.pause()?;
         // The other takes over, and what the first one wanted is over before its write arrives.
         chaos.ledger.revoke("prod").await?;
-        chaos.ledger.converged(LONG).await?;
+        chaos.ledger.converged(TAKEOVER).await?;
         ensure!(bed.leader().await?.as_deref() == Some(following.name()?));
         eventually("the late write to be refused", LONG, || async {
             let refused = bed.audit()?.count(mark, |write| {
@@ -70,6 +78,31 @@ async fn a_leader_freezes_with_a_write_on_the_way_and_clocks_disagree() -> Resul
         chaos.recovers(&leading, PATIENCE).await?;
         let leader = bed.leader().await?.context("nobody leads")?;
         ensure!(leader == following.name()?, "{leader} leads, which was frozen");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_leader_that_is_cut_off_stops_before_another_begins() -> Result<()> {
+    Chaos::with(async |mut chaos| {
+        let bed = chaos.bed;
+        let other = FaultProxy::start(bed).await?;
+        let leading = chaos.running().await?;
+        let following = chaos.launch_behind(&other).await?;
+        following.ready().await?;
+        chaos.proxy.judge(|_| Some(Fault::Hang));
+        eventually("it to stop", Duration::from_secs(12), || async {
+            Ok((leading.metric("queuewarden_leader", "").await? == 0.0).then_some(()))
+        })
+        .await?;
+        ensure!(bed.leader().await?.as_deref() == Some(leading.name()?), "another has begun");
+        chaos.change().await?;
+        chaos.ledger.converged(TAKEOVER).await?;
+        ensure!(bed.leader().await?.as_deref() == Some(following.name()?));
+        chaos.proxy.heal();
+        chaos.recovers(&leading, LONG).await?;
+        ensure!(bed.leader().await?.as_deref() == Some(following.name()?), "it has come back");
         Ok(())
     })
     .await

@@ -1,6 +1,7 @@
 //! The output is deleted, shadowed, filled up by others, and written over by somebody who does not give up.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
@@ -128,4 +129,92 @@ async fn another_writer_opens_the_text_ten_times_a_second() -> Result<()> {
         chaos.recovers(&operator, LONG * 3).await
     })
     .await
+}
+
+/// The time in which others open the text.
+const HOSTILE: Duration = Duration::from_mins(10);
+/// The time between two of their changes.
+const GAP: Duration = Duration::from_secs(5);
+
+#[tokio::test]
+#[ignore = "ten minutes"]
+async fn another_writer_opens_and_deletes_the_text_every_five_seconds_for_ten_minutes() -> Result<()> {
+    Chaos::with(async |mut chaos| {
+        let bed = chaos.bed;
+        let operator = chaos.running().await?;
+        let (open, scheduler) = (open_base(), bed.yunikorn()?);
+        chaos.ledger.expect_foreign(&open);
+        let (mark, begin) = (bed.audit()?.mark()?, Instant::now());
+        let rival = async {
+            let mut ticks = tokio::time::interval(GAP);
+            let mut rounds = 0_usize;
+            while begin.elapsed() < HOSTILE {
+                ticks.tick().await;
+                rounds += 1;
+                if rounds.is_multiple_of(12) {
+                    // The API server keeps five minutes of versions.
+                    chaos.ledger.check().await?;
+                }
+                if rounds.is_multiple_of(3) {
+                    bed.delete_config_map(yunikorn::CONFIGS).await?;
+                } else {
+                    merge(bed, &json!({"data": {"queues.yaml": open}})).await?;
+                }
+            }
+            anyhow::Ok(rounds)
+        };
+        let (mut text, mut run) = (Opened::default(), Opened::default());
+        let mut looks = async || -> Result<Infallible> {
+            let mut ticks = tokio::time::interval(Duration::from_millis(50));
+            let foreign = yunikorn::checksum(&open);
+            loop {
+                ticks.tick().await;
+                let current = bed.config_value(yunikorn::CONFIGS, "queues.yaml").await?;
+                text.look(current.is_none_or(|current| current == open));
+                run.look(scheduler.config_checksum().await? == foreign);
+            }
+        };
+        let rounds = tokio::select! {
+            ended = looks() => match ended? {},
+            rounds = rival => rounds?,
+        };
+        let writes = output_writes(bed, mark)?;
+        println!("{rounds} changes of the other writer, {writes} of the operator");
+        println!("open text: {text}\nopen scheduler: {run}");
+        ensure!(text.longest < Duration::from_secs(2), "the text was open for {:?}", text.longest);
+        ensure!(text.share() < 0.05, "the text was open in {:.1} % of looks", 100.0 * text.share());
+        ensure!(writes <= 2 * rounds, "{writes} writes against {rounds} of the other");
+        chaos.recovers(&operator, LONG * 3).await
+    })
+    .await
+}
+
+/// Looks at what may be open.
+#[derive(Default)]
+struct Opened {
+    looks: u32,
+    open: u32,
+    since: Option<Instant>,
+    longest: Duration,
+}
+
+impl Opened {
+    fn look(&mut self, open: bool) {
+        self.looks += 1;
+        self.open += u32::from(open);
+        let since = open.then(|| self.since.unwrap_or_else(Instant::now));
+        self.longest = self.longest.max(since.or(self.since).map_or(Duration::ZERO, |since| since.elapsed()));
+        self.since = since;
+    }
+
+    fn share(&self) -> f64 {
+        f64::from(self.open) / f64::from(self.looks)
+    }
+}
+
+impl std::fmt::Display for Opened {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { looks, open, longest, .. } = self;
+        write!(f, "{open} of {looks} looks ({:.2} %), {longest:?} at the longest", 100.0 * self.share())
+    }
 }

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use queuewarden_e2e::faults::Disturbance;
+use queuewarden_e2e::faults::{Disturbance, Fault};
 use queuewarden_e2e::wait::LONG;
+use queuewarden_e2e::yunikorn;
 
 use super::{Chaos, last, length};
 
@@ -22,6 +23,27 @@ async fn watches_that_are_dropped_again_and_again_miss_nothing() -> Result<()> {
             chaos.recovers(&operator, LONG).await?;
         }
         Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn refused_watches_of_config_maps_hold_up_no_write() -> Result<()> {
+    Chaos::with(async |mut chaos| {
+        let operator = chaos.running().await?;
+        chaos.proxy.judge(|call| {
+            let lists = call.method == http::Method::GET && call.path.ends_with("/configmaps");
+            lists.then_some(Fault::Refuse(403))
+        });
+        chaos.proxy.disturb(Disturbance::Cut);
+        chaos.change().await?;
+        chaos.ledger.converged(LONG).await?;
+        // Nobody tells the operator: its next write finds out.
+        chaos.bed.delete_config_map(yunikorn::CONFIGS).await?;
+        chaos.change().await?;
+        chaos.ledger.converged(LONG).await?;
+        chaos.proxy.heal();
+        chaos.recovers(&operator, LONG).await
     })
     .await
 }

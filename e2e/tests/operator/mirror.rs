@@ -8,11 +8,12 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use queuewarden_e2e::conditions::{is_false, is_true};
+use queuewarden_e2e::faults::{Call, Fault};
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Bed, Capability, Kind, Operator, eventually, operator};
+use queuewarden_e2e::{Bed, Capability, FaultProxy, Kind, Operator, eventually, operator};
 use serde_json::json;
 
-use super::{config_is, configure, delete, grant, writes};
+use super::{config_is, configure, delete, grant, start_behind, writes};
 
 /// The objects of the mirror.
 const LABEL: &str = "queuewarden.dev/mirror=rbac";
@@ -22,6 +23,14 @@ type Person<'a> = (&'a str, &'a [&'a str]);
 
 /// Starts the operator with the mirror on and the rights for it.
 pub(crate) async fn mirroring(bed: &Bed) -> Result<Operator<'_>> {
+    allow(bed).await?;
+    let operator = Operator::start(bed).await?;
+    config_is(bed, is_true("Mirrored"), PATIENCE).await?;
+    Ok(operator)
+}
+
+/// Turns the mirror on, and gives the rights for it.
+async fn allow(bed: &Bed) -> Result<()> {
     bed.install().await?;
     bed.apply_kustomization("manifests/rbac-mirror").await?;
     eventually("the rights to the mirror", PATIENCE, || async {
@@ -29,10 +38,17 @@ pub(crate) async fn mirroring(bed: &Bed) -> Result<Operator<'_>> {
         Ok(may.then_some(()))
     })
     .await?;
-    configure(bed, "  rbacMirror: Enabled\n").await?;
-    let operator = Operator::start(bed).await?;
-    config_is(bed, is_true("Mirrored"), PATIENCE).await?;
-    Ok(operator)
+    configure(bed, "  rbacMirror: Enabled\n").await
+}
+
+/// Waits until the mirror is told to be unfinished, and why.
+async fn unfinished(bed: &Bed, why: &str) -> Result<()> {
+    eventually(&format!("`Mirrored` to tell of {why}"), LONG, || async {
+        let conditions = bed.conditions(Kind::YuniKornConfig, "default").await?;
+        let told = conditions.iter().find(|it| it.type_ == "Mirrored" && it.status == "False");
+        Ok(told.is_some_and(|told| told.message.contains(why)).then_some(()))
+    })
+    .await
 }
 
 /// Whether the API server lets somebody do this with a queue.
@@ -144,7 +160,7 @@ async fn switched_off_it_is_removed_and_without_rights_it_says_so() -> Result<()
         bindings.delete_collection(&DeleteParams::default(), &rights).await?;
         roles.delete_collection(&DeleteParams::default(), &rights).await?;
         configure(bed, "  rbacMirror: Enabled\n").await?;
-        let _operator = Operator::start(bed).await?;
+        let operator = Operator::start(bed).await?;
         config_is(bed, is_false("Mirrored", "Forbidden"), PATIENCE).await?;
         // The queues are configured all the same.
         config_is(bed, is_true("Loaded"), PATIENCE).await?;
@@ -158,7 +174,9 @@ async fn switched_off_it_is_removed_and_without_rights_it_says_so() -> Result<()
             let (roles, bindings) = mirrored(bed).await?;
             let told = bed.conditions(Kind::YuniKornConfig, "default").await?;
             let told = told.iter().any(|condition| condition.type_ == "Mirrored");
-            Ok((roles.is_empty() && bindings.is_empty() && !told).then_some(()))
+            // A watch that is no more would look stalled.
+            let watched = operator.get("/metrics").await?.contains("resource=\"clusterroles\"");
+            Ok((roles.is_empty() && bindings.is_empty() && !told && !watched).then_some(()))
         })
         .await?;
         ensure!(bed.submit("alice", &[], "root.prod").await?.is_allowed());
@@ -207,6 +225,40 @@ async fn what_somebody_else_does_to_it_is_undone() -> Result<()> {
             }
         }
         Ok(())
+    })
+    .await
+}
+
+/// It pauses, says so, and goes on once it may: where a write is refused, and where somebody else is always faster.
+#[tokio::test]
+async fn refused_and_outrun_writes_are_told_and_made_later() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        allow(bed).await?;
+        let proxy = FaultProxy::start(bed).await?;
+        let _operator = start_behind(bed, &proxy).await?;
+        grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
+        may(bed, ("alice", &[]), "submit", "root.prod", true).await?;
+        for (name, method, resource, code, why) in [
+            ("dev", http::Method::POST, "clusterroles", 403, "may not be written"),
+            ("prod", http::Method::PUT, "clusterrolebindings", 409, "other writers were faster"),
+        ] {
+            let fails = move |call: &Call| call.method == method && call.is_about(resource);
+            let counted = fails.clone();
+            proxy.forget();
+            proxy.judge(move |call| fails(call).then_some(Fault::Refuse(code)));
+            let queue = format!("root.{name}");
+            grant(bed, name, &queue, "submit: {users: [bob]}").await?;
+            unfinished(bed, why).await?;
+            let tried = proxy.calls().iter().filter(|call| counted(call)).count();
+            ensure!((1..=20).contains(&tried), "{tried} attempts");
+            proxy.heal();
+            may(bed, ("bob", &[]), "submit", &queue, true).await?;
+            config_is(bed, is_true("Mirrored"), PATIENCE).await?;
+        }
+        may(bed, ("alice", &[]), "submit", "root.prod", false).await
     })
     .await
 }
@@ -309,6 +361,9 @@ async fn a_thousand_acls_find_room_and_those_after_them_are_told() -> Result<()>
     Bed::with(async |bed| {
         let _operator = mirroring(bed).await?;
         let before = reviews(bed).await?;
+        // Somebody else's is in the way of one of them, and of no other.
+        let theirs = "queuewarden:mirror:submit:root.q0500";
+        bed.kubectl(&["create", "clusterrole", theirs, "--verb=get", "--resource=pods"]).await?;
         let start = Instant::now();
         bed.set_base(&many(1000)).await?;
         let last = ("user0999", [].as_slice());
@@ -316,8 +371,12 @@ async fn a_thousand_acls_find_room_and_those_after_them_are_told() -> Result<()>
             Ok(can_i(bed, last, "submit", QUEUES, "root.q0999").await?.then_some(()))
         })
         .await?;
-        config_is(bed, is_true("Mirrored"), LONG).await?;
+        unfinished(bed, theirs).await?;
+        let role = Api::<ClusterRole>::all(bed.client()?).get(theirs).await?;
+        ensure!(role.metadata.labels.is_none() && role.rules.is_some_and(|rules| rules.len() == 1));
         eprintln!("1000 ACLs were mirrored in {:?}", start.elapsed());
+        bed.kubectl(&["delete", "clusterrole", theirs]).await?;
+        config_is(bed, is_true("Mirrored"), LONG).await?;
         eprintln!(
             "a review takes (fastest, median) {before:?} without and {:?} with them",
             reviews(bed).await?

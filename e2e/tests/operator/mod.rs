@@ -13,6 +13,7 @@ mod reasons;
 mod refusing;
 mod story;
 mod submission_policy;
+mod versions;
 mod writers;
 
 use std::io::Write as _;
@@ -24,7 +25,7 @@ use kube::api::DynamicObject;
 use queuewarden_e2e::bed::BASE;
 use queuewarden_e2e::conditions::{Expected, is_true};
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Bed, Kind, Operator, Outcome, eventually, operator, yunikorn};
+use queuewarden_e2e::{Bed, FaultProxy, Kind, Operator, Outcome, eventually, operator, yunikorn};
 
 /// The key with the queue tree.
 const KEY: &str = "queues.yaml";
@@ -59,6 +60,12 @@ pub(crate) async fn running(bed: &Bed) -> Result<Operator<'_>> {
     let operator = Operator::start(bed).await?;
     bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
     Ok(operator)
+}
+
+/// Starts the operator behind this proxy.
+async fn start_behind<'bed>(bed: &'bed Bed, proxy: &FaultProxy) -> Result<Operator<'bed>> {
+    let kubeconfig = proxy.kubeconfig(bed).await?;
+    Operator::start_with(bed, &[], &[("KUBECONFIG", &kubeconfig.to_string_lossy())]).await
 }
 
 /// Applies the `YuniKornConfig`, with further lines of its spec (indented by two).

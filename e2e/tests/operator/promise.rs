@@ -12,11 +12,13 @@ use queuewarden_e2e::conditions::{Expected, is_false, is_true};
 use queuewarden_e2e::faults::Fault;
 use queuewarden_e2e::history::{revision, versions};
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, FaultProxy, Kind, Operator, eventually, yunikorn};
+use queuewarden_e2e::{Bed, Capability, FaultProxy, Kind, Operator, eventually, yunikorn};
 use serde_json::{Value, json};
 
 use super::story::in_seconds;
-use super::{KEY, acl, apply, config_is, configure, delete, grant, gzip, live, running};
+use super::{
+    KEY, acl, apply, config_is, configure, delete, grant, gzip, live, refresh_no_more, running, start_behind,
+};
 
 /// Within this time a withdrawal reaches the scheduler, whatever is broken.
 const WITHDRAWAL: Duration = Duration::from_secs(5);
@@ -119,10 +121,21 @@ async fn a_grant_that_expires_while_the_base_is_broken_ends() -> Result<()> {
 #[tokio::test]
 async fn a_grant_that_is_deleted_while_the_base_is_broken_ends() -> Result<()> {
     Bed::with(async |bed| {
-        let _operator = running(bed).await?;
+        if !bed.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        let operator = running(bed).await?;
         grant(bed, "prod", "root.prod", "submit: {users: [eve]}").await?;
         grant(bed, "dev", "root.dev", "submit: {users: [tom]}").await?;
         break_base(bed).await?;
+        // Another process knows the base only from where the first one kept it.
+        operator.process()?.terminate()?;
+        operator.process()?.exited(PATIENCE).await?;
+        let next = Operator::start(bed).await?;
+        eventually("it to lead", PATIENCE, || async {
+            Ok((bed.leader().await?.as_deref() == Some(next.name()?)).then_some(()))
+        })
+        .await?;
         delete(bed, "queueacl", "prod").await?;
         ends(bed, "prod", "eve").await?;
         ensure!(bed.submit("tom", &["nobody"], "root.dev").await?.is_allowed());
@@ -152,9 +165,7 @@ async fn a_typo_after_a_narrowing_that_no_status_remembers_brings_nobody_back() 
         bed.install().await?;
         configure(bed, "").await?;
         let proxy = FaultProxy::start(bed).await?;
-        let kubeconfig = proxy.kubeconfig(bed).await?;
-        let environment = [("KUBECONFIG", &*kubeconfig.to_string_lossy())];
-        let _operator = Operator::start_with(bed, &[], &environment).await?;
+        let _operator = start_behind(bed, &proxy).await?;
         grant(bed, "prod", "root.prod", "submit: {users: [sue, bob]}").await?;
         proxy.judge(|call| {
             let status = call.path.ends_with("/queueacls/prod/status");
@@ -304,6 +315,50 @@ async fn closed_queues_come_back_when_both_config_maps_are_deleted() -> Result<(
         ready_is_true_only_where(bed, Kind::YuniKornConfig, "default", closed).await?;
         ensure!(bed.submit("tom", &["nobody"], "root.dev").await?.is_rejected());
         Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_withdrawal_does_not_wait_for_the_proof_of_the_last_write() -> Result<()> {
+    Bed::with(async |bed| {
+        let _operator = running(bed).await?;
+        refresh_no_more(bed).await?;
+        let named = async |user| Ok(live(bed).await?.contains(user));
+        apply(bed, &acl("prod", "root.prod", "submit: {users: [eve]}")).await?;
+        eventually("the grant", PATIENCE, || async { named("eve").await.map(|is| is.then_some(())) }).await?;
+        delete(bed, "queueacl", "prod").await?;
+        let gone = || async { named("eve").await.map(|is| (!is).then_some(())) };
+        eventually("eve to be out of the output", Duration::from_secs(2), gone).await
+    })
+    .await
+}
+
+/// YuniKorn's webhook asks the scheduler about each text, and the API server waits ten seconds for the webhook before it ignores it.
+const WEBHOOK: Duration = Duration::from_secs(10);
+
+#[tokio::test]
+async fn a_withdrawal_is_written_while_the_scheduler_hangs_behind_its_webhook() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::SchedulerProcess, Capability::AdmissionProcess])? {
+            return Ok(());
+        }
+        let _operator = running(bed).await?;
+        grant(bed, "prod", "root.prod", "submit: {users: [sue, bob]}").await?;
+        bed.start_admission_controller().await?;
+        bed.scheduler()?.pause()?;
+        let begin = Instant::now();
+        apply(bed, &acl("prod", "root.prod", "submit: {users: [sue]}")).await?;
+        eventually("bob to be out of the output", WEBHOOK + WITHDRAWAL, || async {
+            Ok((!live(bed).await?.contains("bob")).then_some(()))
+        })
+        .await?;
+        ensure!(begin.elapsed() >= WEBHOOK, "the webhook answered for a scheduler that hangs");
+        bed.scheduler()?.kill()?;
+        bed.start_scheduler().await?;
+        ensure!(bed.submit("bob", &["nobody"], "root.prod").await?.is_rejected());
+        ensure!(bed.submit("sue", &["nobody"], "root.prod").await?.is_allowed());
+        bed.wait_for(Kind::QueueAcl, "prod", is_true("Ready"), PATIENCE).await.map(drop)
     })
     .await
 }

@@ -281,28 +281,16 @@ async fn most_objects_gone(seen: &mut Seen<'_>) -> Result<()> {
 
 async fn binary_data(seen: &mut Seen<'_>) -> Result<()> {
     let bed = seen.bed;
-    let patch = |key: &str, value: &str| format!(r#"{{"binaryData": {{"{key}": {value}}}}}"#);
-    let put = async |key: &str, value: &str| -> Result<()> {
-        let args = [
-            "patch",
-            "configmap",
-            yunikorn::CONFIGS,
-            "-n",
-            yunikorn::NAMESPACE,
-            "--type=merge",
-            "-p",
-            &patch(key, value),
-        ];
-        bed.kubectl(&args).await.map(drop)
-    };
-    put("queues.yaml.bak", "\"eA==\"").await?;
+    let put =
+        async |key: &str, value: Option<ByteString>| merge(bed, &json!({"binaryData": {key: value}})).await;
+    put("queues.yaml.bak", Some(ByteString(b"x".to_vec()))).await?;
     seen.config("Applied", "False", "ShadowedByBinaryData").await?;
     seen.config("FailOpen", "True", "ShadowedByBinaryData").await?;
     seen.queue_acl("good", "Effective", "False", "DefaultConfigActive").await?;
-    put("queues.yaml.bak", "null").await?;
+    put("queues.yaml.bak", None).await?;
     seen.config("Ready", "True", "Ready").await?;
     // A packed tree hides ours; the scheduler runs it, and who was granted access is out.
-    put("queues.yaml.gz", &serde_json::to_string(&ByteString(gzip(BASE)?))?).await?;
+    put("queues.yaml.gz", Some(ByteString(gzip(BASE)?))).await?;
     let message = seen.config("Applied", "False", "ShadowedByBinaryData").await?;
     ensure!(message.contains("`queues.yaml.gz`"), "{message}");
     bed.yunikorn()?.wait_for_text(BASE, PATIENCE).await?;
@@ -311,12 +299,12 @@ async fn binary_data(seen: &mut Seen<'_>) -> Result<()> {
     seen.queue_acl("good", "Ready", "False", "ShadowedByBinaryData").await?;
     // The same with a tree of somebody else, which the scheduler runs.
     let theirs = BASE.replace("name: prod", "name: prod\n            submitacl: mallory");
-    put("queues.yaml.gz", &serde_json::to_string(&ByteString(gzip(&theirs)?))?).await?;
+    put("queues.yaml.gz", Some(ByteString(gzip(&theirs)?))).await?;
     bed.yunikorn()?.wait_for_text(&theirs, PATIENCE).await?;
     seen.config("Loaded", "True", "Loaded").await?;
     ensure!(bed.submit("mallory", &["x"], "root.prod").await?.is_allowed());
     seen.queue_acl("good", "Ready", "False", "ShadowedByBinaryData").await?;
-    put("queues.yaml.gz", "null").await?;
+    put("queues.yaml.gz", None).await?;
     seen.config("Ready", "True", "Ready").await?;
     seen.queue_acl("good", "Ready", "True", "Ready").await?;
     Ok(())
@@ -329,18 +317,11 @@ async fn a_policy_that_is_hidden(seen: &mut Seen<'_>) -> Result<()> {
     apply(bed, text).await?;
     seen.wait(Kind::AdmissionPolicy, "closed", "Ready", "True", "Ready").await?;
     let key = "admissionController.accessControl.bypassAuth.gz";
-    let put = async |value: &str| -> Result<()> {
-        let patch = format!(r#"{{"binaryData": {{"{key}": {value}}}}}"#);
-        let (map, namespace) = (yunikorn::CONFIGS, yunikorn::NAMESPACE);
-        bed.kubectl(&["patch", "configmap", map, "-n", namespace, "--type=merge", "-p", &patch])
-            .await
-            .map(drop)
-    };
-    put(&serde_json::to_string(&ByteString(gzip("true")?))?).await?;
+    merge(bed, &json!({"binaryData": {key: ByteString(gzip("true")?)}})).await?;
     let hidden = ("False", "ShadowedByBinaryData");
     let message = seen.wait(Kind::AdmissionPolicy, "closed", "Ready", hidden.0, hidden.1).await?;
     ensure!(message.contains(&format!("`{key}`")), "{message}");
-    put("null").await?;
+    merge(bed, &json!({"binaryData": {key: null}})).await?;
     seen.wait(Kind::AdmissionPolicy, "closed", "Ready", "True", "Ready").await?;
     hot_refresh(bed, "\"false\"").await?;
     seen.wait(Kind::AdmissionPolicy, "closed", "Effective", "Unknown", "HotRefreshDisabled").await?;
@@ -398,17 +379,7 @@ async fn refused_writes(seen: &mut Seen<'_>) -> Result<()> {
     seen.config("Applied", "True", "Applied").await?;
 
     // A rule of the API server: what is immutable stays as it is, and can only be deleted.
-    let immutable = [
-        "patch",
-        "configmap",
-        yunikorn::CONFIGS,
-        "-n",
-        yunikorn::NAMESPACE,
-        "--type=merge",
-        "-p",
-        r#"{"immutable": true}"#,
-    ];
-    bed.kubectl(&immutable).await?;
+    merge(bed, &json!({"immutable": true})).await?;
     apply(bed, &acl("good", "root.prod", "submit: {users: [alice]}")).await?;
     let message = seen.config("Applied", "False", "Rejected").await?;
     ensure!(message.contains("immutable"), "{message}");
@@ -501,18 +472,11 @@ async fn nobody_asks_the_scheduler(seen: &mut Seen<'_>) -> Result<()> {
     seen.config("Loaded", "Unknown", "NotVerified").await?;
     seen.config("Ready", "True", "NotVerified").await?;
     seen.queue_acl("good", "Ready", "True", "NotVerified").await?;
-    let interval = async |value: &str| -> Result<()> {
-        let patch = format!(r#"{{"data": {{"service.schedulingInterval": {value}}}}}"#);
-        let (map, namespace) = (yunikorn::CONFIGS, yunikorn::NAMESPACE);
-        bed.kubectl(&["patch", "configmap", map, "-n", namespace, "--type=merge", "-p", &patch])
-            .await
-            .map(drop)
-    };
-    interval("\"soon\"").await?;
+    merge(bed, &json!({"data": {"service.schedulingInterval": "soon"}})).await?;
     let message = seen.config("Loaded", "False", "NotRead").await?;
     ensure!(message.contains("`service.schedulingInterval`"), "{message}");
     seen.queue_acl("good", "Ready", "False", "NotRead").await?;
-    interval("null").await?;
+    merge(bed, &json!({"data": {"service.schedulingInterval": null}})).await?;
     configure(bed, "").await?;
     seen.config("Ready", "True", "Ready").await?;
     Ok(())

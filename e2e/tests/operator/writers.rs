@@ -26,7 +26,7 @@ fn manifest(text: &str) -> String {
 #[tokio::test]
 async fn a_hand_edit_is_put_back() -> Result<()> {
     Bed::with(async |bed| {
-        let _operator = running(bed).await?;
+        let operator = running(bed).await?;
         grant(bed, "prod", "root.prod", "submit: {users: [alice]}").await?;
         bed.set_configs(&open_base()).await?;
         live_when(bed, "our text to be back", |text| text.contains("'alice'") && !text.contains("'*'"))
@@ -35,6 +35,9 @@ async fn a_hand_edit_is_put_back() -> Result<()> {
         ensure!(bed.submit("bob", &["ops"], "root.prod").await?.is_rejected());
         bed.delete_config_map(yunikorn::CONFIGS).await?;
         live_when(bed, "our text to be back", |text| text.contains("'alice'")).await?;
+        for kind in ["kind=\"external_edit\"", "kind=\"deleted\""] {
+            ensure!(operator.metric("queuewarden_config_drift_total", kind).await? > 0.0, "{kind}");
+        }
         Ok(())
     })
     .await

@@ -32,6 +32,8 @@ const RECONNECT: f64 = 35.0;
 const NOTICE: f64 = 6.0;
 /// Looks in a row at which nothing has been written.
 const QUIET: usize = 12;
+/// Within this time an edit that opens nothing is put back, however often it was: a delay of ten minutes at most.
+const CONTENDED: Duration = Duration::from_mins(11);
 /// The name of the one `AdmissionPolicy`, and the key that it sets.
 const POLICY: &str = "policy";
 const POLICY_KEY: &str = "admissionController.accessControl.externalUsers";
@@ -157,6 +159,7 @@ impl<'bed> World<'bed> {
     }
 
     pub(super) async fn step(&self, step: &Step, number: usize) -> Result<()> {
+        self.revive().await?;
         match step {
             Step::Put(name, draft) => self.put(name, draft).await,
             Step::Typo(name) => self.mistype(name).await,
@@ -341,7 +344,10 @@ impl<'bed> World<'bed> {
         let Some(old) = map.and_then(|map| map.data?.remove(KEY)) else { return Ok(()) };
         let new = match edit {
             Edit::Open => text(Base::Open),
-            Edit::Header => old.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default(),
+            Edit::Header => {
+                let rest = old.split_once('\n').filter(|(first, _)| first.starts_with('#'));
+                rest.map_or_else(|| old.clone(), |(_, rest)| rest.to_owned())
+            }
             Edit::Grant => with_mallory(&old),
         };
         self.merge(CONFIGS, &json!({"data": {KEY: new}})).await
@@ -469,6 +475,18 @@ impl<'bed> World<'bed> {
         .await
     }
 
+    /// Starts a scheduler that has crashed, as a kubelet does: `YuniKorn` 1.8 crashes when it hears of the deletion of its `ConfigMap` only
+    /// by the list after a lost watch (k8shim `pkg/cache/context.go:561`).
+    async fn revive(&self) -> Result<()> {
+        let down = [Fault::Scheduler, Fault::Api].iter().any(|fault| self.state().active.contains(fault));
+        if down || self.bed.scheduler()?.running() {
+            return Ok(());
+        }
+        self.bed.start_scheduler().await?;
+        self.runs();
+        Ok(())
+    }
+
     async fn rest(&self, number: usize) -> Result<()> {
         // The API server first: the others are mended through it.
         let mut active: Vec<Fault> = self.state().active.iter().copied().collect();
@@ -486,8 +504,11 @@ impl<'bed> World<'bed> {
             Ok((now() > self.common.lock().model.last_moment()).then_some(()))
         })
         .await?;
-        eventually("the cluster to be as the model says", LONG, || async { self.agrees().await.map(Some) })
-            .await?;
+        eventually("the cluster to be as the model says", CONTENDED, || async {
+            self.revive().await?;
+            self.agrees().await.map(Some)
+        })
+        .await?;
         self.quiet().await?;
         self.agrees().await?;
         self.submissions(number).await?;

@@ -124,7 +124,8 @@ impl<'a> Watch<'a> {
             let common = self.common;
             let mut shared = common.lock();
             if shared.changes == changes {
-                shared.model.advance(begin);
+                // States of moments up to now are older than what the look has seen.
+                shared.model.advance(now());
                 shared.model.revision = shared.model.revision.max(look.revision);
                 self.compare(&mut shared, &look, begin)?;
             }

@@ -26,6 +26,7 @@ use tokio::{
 
 use election::{Election, Record, Seen, Step, Timing};
 
+use super::clock::precise;
 use crate::plan::snapshot::FIELD_MANAGER;
 
 /// Longest wait for one answer, shorter when the deadline is nearer. An attempt of who does not lead has two: it reads, then writes.
@@ -45,23 +46,32 @@ pub struct Term {
     /// When the Lease was won.
     pub since: Instant,
     until: Instant,
+    /// The same by the wall clock: a monotonic one stands still while a virtual machine is suspended.
+    wall_until: Timestamp,
+}
+
+impl Term {
+    fn holds(&self, now: Instant, wall: Timestamp) -> bool {
+        now < self.until && wall < self.wall_until
+    }
 }
 
 impl Leadership {
     /// Leadership that does not depend on a Lease (`--leader-elect=false`).
     pub fn unconditional() -> Self {
         let since = Instant::now();
-        let term = Term { number: 1, since, until: since + Duration::from_hours(24 * 365 * 30) };
+        let until = since + Duration::from_hours(24 * 365 * 30);
+        let term = Term { number: 1, since, until, wall_until: Timestamp::MAX };
         let (_, term) = watch::channel(Some(term));
         Self { term }
     }
 
     /// The term, if this replica leads.
     pub fn term(&self) -> Option<Term> {
-        self.term.borrow().filter(|term| Instant::now() < term.until)
+        self.term.borrow().filter(|term| term.holds(Instant::now(), precise()))
     }
 
-    /// Compares with the clock each time: a process that was suspended finds out before the lease task runs again.
+    /// Compares with both clocks each time: a process that was suspended finds out before the lease task runs again.
     pub fn holds(&self) -> bool {
         self.term().is_some()
     }
@@ -89,6 +99,8 @@ pub struct Candidate {
     /// The Lease as our last write returned it: renewing it needs no other request.
     held: Option<Lease>,
     origin: Instant,
+    /// When the last renewal ends, by the wall clock.
+    wall_until: Timestamp,
     /// The number of the last term.
     terms: u64,
     term: watch::Sender<Option<Term>>,
@@ -105,6 +117,7 @@ impl Candidate {
             timing,
             held: None,
             origin: Instant::now(),
+            wall_until: Timestamp::MIN,
             terms: 0,
             term,
         };
@@ -151,11 +164,12 @@ impl Candidate {
             Some(held) => Some(held),
             None => self.api.get_opt(&self.name).await?,
         };
-        let sent = self.origin.elapsed();
+        let (sent, wall) = (self.origin.elapsed(), precise());
         let found = lease.as_ref().map(seen);
-        if let Step::Write(next) = self.election.step(sent, now(), found.as_ref()) {
+        if let Step::Write(next) = self.election.step(sent, wall, found.as_ref()) {
             let written = self.write(lease, &next).await?;
             self.election.written(sent, seen(&written));
+            self.wall_until = wall.checked_add(self.timing.deadline).unwrap_or(Timestamp::MAX);
             self.held = Some(written);
         }
         Ok(())
@@ -196,7 +210,12 @@ impl Candidate {
             self.terms = self.terms.saturating_add(1);
         }
         let since = before.map_or_else(Instant::now, |term| term.since);
-        self.term.send_replace(until.map(|until| Term { number: self.terms, since, until }));
+        self.term.send_replace(until.map(|until| Term {
+            number: self.terms,
+            since,
+            until,
+            wall_until: self.wall_until,
+        }));
         match (before.is_some(), until.is_some()) {
             (false, true) => tracing::info!(lease = self.name, "This replica leads"),
             (true, false) => tracing::warn!(lease = self.name, "This replica does not lead any more"),
@@ -207,7 +226,7 @@ impl Candidate {
     /// Stops leading, then tells the others, if the API server listens.
     async fn release(&mut self) {
         self.term.send_replace(None);
-        let Some(record) = self.election.release(now()) else {
+        let Some(record) = self.election.release(precise()) else {
             return;
         };
         match timeout(CALL_TIMEOUT, self.give_up(&record)).await {
@@ -235,14 +254,6 @@ fn is_race(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.is_conflict() || status.is_already_exists())
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the times in a Lease are for people; decisions use the monotonic clock"
-)]
-fn now() -> Timestamp {
-    Timestamp::now()
-}
-
 fn seen(lease: &Lease) -> Seen {
     let spec = lease.spec.clone().unwrap_or_default();
     let record = Record {
@@ -263,5 +274,50 @@ fn spec(record: &Record) -> LeaseSpec {
         renew_time: record.renewed.map(MicroTime),
         lease_transitions: Some(record.transitions),
         ..LeaseSpec::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use jiff::SignedDuration;
+    use tokio::time::advance;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn term_ends_by_either_clock() {
+        let (since, wall) = (Instant::now(), precise());
+        let ten = Duration::from_secs(10);
+        let term = Term { number: 1, since, until: since + ten, wall_until: wall + ten };
+        let at = |monotonic: u64, seconds: i64| {
+            term.holds(since + Duration::from_secs(monotonic), wall + SignedDuration::from_secs(seconds))
+        };
+        assert!(at(9, 9));
+        assert!(at(9, -3600), "a clock that was set back");
+        assert!(!at(10, 9), "suspended by a signal, with a clock that was set back");
+        assert!(!at(1, 3600), "a virtual machine that was suspended");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_was_suspended_knows_before_anybody_says_so_and_renewals_are_not_told() {
+        let since = Instant::now();
+        let until = |seconds| {
+            let until = since + Duration::from_secs(seconds);
+            Some(Term { number: 1, since, until, wall_until: Timestamp::MAX })
+        };
+        let (term, view) = watch::channel(until(10));
+        let mut leadership = Leadership { term: view };
+        let asked = leadership.clone();
+        let mut changed = std::pin::pin!(leadership.changed());
+        assert!(changed.as_mut().now_or_never().is_none());
+        term.send_replace(until(20));
+        assert!(changed.as_mut().now_or_never().is_none(), "a renewal");
+        advance(Duration::from_secs(19)).await;
+        assert!(asked.holds());
+        advance(Duration::from_secs(1)).await;
+        assert!(!asked.holds());
+        term.send_replace(None);
+        assert!(changed.as_mut().now_or_never().is_some());
     }
 }

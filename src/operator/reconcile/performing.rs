@@ -62,6 +62,7 @@ impl Reconciler {
         match created {
             Ok(Some(map)) => {
                 tracing::info!(namespace, name = new.name, "Created a ConfigMap");
+                self.created = new.data.is_empty();
                 self.world.learn_config_map(map, moment);
             }
             Ok(None) => {}
@@ -112,8 +113,9 @@ impl Reconciler {
         tracing::info!(namespace, name, ?keys, repair, reassert, partial, "Wrote the ConfigMap");
         self.failure = None;
         self.health.metrics.applied("applied");
+        let created = std::mem::take(&mut self.created);
         if write.repair {
-            let kind = if write.resource_version.is_some() { "external_edit" } else { "deleted" };
+            let kind = if created { "deleted" } else { "external_edit" };
             self.health.metrics.drifted(kind);
         }
     }

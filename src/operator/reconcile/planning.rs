@@ -101,3 +101,78 @@ impl Reconciler {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use serde_json::json;
+    use tokio::sync::{Notify, watch};
+
+    use super::*;
+    use crate::operator::asking::Asking;
+    use crate::operator::events::Events;
+    use crate::operator::health::Health;
+    use crate::operator::last_base;
+    use crate::operator::leader::Leadership;
+    use crate::operator::read_back::Scheduler;
+    use crate::operator::reconcile::Left;
+    use crate::operator::world::World;
+    use crate::server::knowledge::Publisher;
+    use crate::server::testing::{client, reply};
+    use crate::telemetry::Logging;
+
+    /// Returns whether the first run of a leader in an empty cluster ends with an error, and whether it is counted as one.
+    async fn fails(functions: Functions) -> (bool, bool) {
+        let client = client(|request| async move {
+            if request.uri().query().is_some_and(|query| query.contains("watch=true")) {
+                std::future::pending::<()>().await;
+            }
+            reply(200, &json!({"metadata": {"resourceVersion": "1"}, "items": []}))
+        });
+        let (changed, health, publisher) =
+            (Arc::new(Notify::new()), Arc::new(Health::default()), Publisher::new(None));
+        let _doors = publisher.subscribe();
+        let mut leader = Reconciler {
+            world: World::start(client.clone(), Arc::clone(&changed)),
+            last_base: last_base::Store::new(client.clone(), None),
+            leadership: Leadership::unconditional(),
+            asking: Asking::new(Scheduler::new().unwrap(), Arc::clone(&health)),
+            events: Events::start(client.clone(), "test".into()).0,
+            client,
+            health,
+            publisher,
+            logging: Logging::default(),
+            changed: Arc::clone(&changed),
+            state: State::new(7),
+            functions,
+            left: Left::default(),
+            known: Readings::default(),
+            failure: None,
+            created: false,
+        };
+        let (_stop, stopped) = watch::channel(false);
+        loop {
+            leader.left.changed.store(true, Ordering::Relaxed);
+            let ended = leader.reconcile(&stopped).await;
+            if leader.left.unplanned != Some(NoPlan::Unready) {
+                let counted =
+                    leader.health.text().contains("queuewarden_reconcile_total{result=\"error\"} 1");
+                return (ended.is_err(), counted);
+            }
+            changed.notified().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn internal_errors_are_errors_of_the_run() {
+        let fatal: Step = |state, now, event, known| {
+            assert!(!matches!(event, Event::Observed(_)), "an internal error");
+            step(state, now, event, known)
+        };
+        assert_eq!(fails(Functions { step: fatal, ..Functions::default() }).await, (true, true));
+        let deaf = Functions { know: |_, _, _, _| panic!("an internal error"), ..Functions::default() };
+        assert_eq!(fails(deaf).await, (false, true), "the endpoints hold nothing up");
+        assert_eq!(fails(Functions::default()).await, (false, false));
+    }
+}

@@ -214,12 +214,16 @@ impl Keeper {
 mod tests {
     use std::collections::BTreeSet;
     use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use jiff::SignedDuration;
     use k8s_openapi::ByteString;
+    use serde_json::json;
 
     use super::*;
-    use crate::server::testing::{client, reply};
+    use crate::operator::leader::Candidate;
+    use crate::operator::leader::election::Timing;
+    use crate::server::testing::{client, not_found, reply};
 
     fn terms() -> Terms {
         Terms {
@@ -229,6 +233,10 @@ mod tests {
         }
     }
 
+    fn ago(hours: i64) -> Timestamp {
+        clock::now() - SignedDuration::from_hours(hours)
+    }
+
     fn made() -> Material {
         let mut material = Material::default();
         material.add_authority(clock::now(), &terms()).unwrap();
@@ -236,30 +244,66 @@ mod tests {
         material
     }
 
-    /// What the leader, who held this before, says to a Secret with these data, and what it writes into it.
-    async fn round(held: &Material, data: BTreeMap<String, ByteString>) -> (String, Vec<Secret>) {
-        let metadata = ObjectMeta { name: Some("doors".to_owned()), ..ObjectMeta::default() };
-        let kept = serde_json::to_value(Secret { metadata, data: Some(data), ..Secret::default() }).unwrap();
-        let written = Arc::new(Mutex::new(Vec::new()));
-        let writes = Arc::clone(&written);
-        let client = client(move |request| {
-            let (kept, writes) = (kept.clone(), Arc::clone(&writes));
-            async move {
-                if request.method() == http::Method::GET {
-                    return reply(200, &kept);
+    /// A replica, the Secrets that it has written, and whether the API server may be told.
+    struct Replica {
+        keeper: Keeper,
+        written: Arc<Mutex<Vec<Secret>>>,
+        listens: Arc<AtomicBool>,
+    }
+
+    impl Replica {
+        /// The leader of a cluster with such a Secret, or with none.
+        fn leading(data: Option<BTreeMap<String, ByteString>>) -> Self {
+            let metadata = ObjectMeta { name: Some("doors".to_owned()), ..ObjectMeta::default() };
+            let kept = data.map(|data| Secret { metadata, data: Some(data), ..Secret::default() });
+            let (written, listens) = (Arc::default(), Arc::new(AtomicBool::new(true)));
+            let (writes, open) = (Arc::clone(&written), Arc::clone(&listens));
+            let client = client(move |request| {
+                let (kept, writes) = (kept.clone(), Arc::<Mutex<Vec<Secret>>>::clone(&writes));
+                let told = open.load(Ordering::Relaxed);
+                async move {
+                    let secret = request.uri().path().contains("/secrets");
+                    match *request.method() {
+                        http::Method::GET if secret => match kept {
+                            Some(kept) => reply(200, &json!(kept)),
+                            None => not_found(),
+                        },
+                        http::Method::GET => {
+                            reply(200, &json!({"webhooks": [{"clientConfig": {"service": {}}}]}))
+                        }
+                        http::Method::PATCH if told => reply(200, &json!({"metadata": {}})),
+                        http::Method::PATCH => not_found(),
+                        _ => {
+                            let body = http_body_util::BodyExt::collect(request.into_body()).await.unwrap();
+                            let secret: Secret = serde_json::from_slice(&body.to_bytes()).unwrap();
+                            writes.lock().unwrap().push(secret.clone());
+                            reply(200, &json!(secret))
+                        }
+                    }
                 }
-                let body = http_body_util::BodyExt::collect(request.into_body()).await.unwrap().to_bytes();
-                writes.lock().unwrap().push(serde_json::from_slice::<Secret>(&body).unwrap());
-                reply(200, &kept)
-            }
-        });
-        let (leadership, health) = (Leadership::unconditional(), Arc::new(Health::default()));
-        let name = ("guards", "doors");
-        let mut keeper = Keeper::new(&client, name, terms(), Identity::default(), leadership, health);
-        keeper.held = held.clone();
-        let problem = keeper.round(clock::now()).await.err();
-        let written = written.lock().unwrap().clone();
-        (problem.map(|error| error.to_string()).unwrap_or_default(), written)
+            });
+            let (leadership, health) = (Leadership::unconditional(), Arc::new(Health::default()));
+            let name = ("guards", "doors");
+            let keeper = Keeper::new(&client, name, terms(), Identity::default(), leadership, health);
+            Self { keeper, written, listens }
+        }
+
+        /// Runs a round; returns its problem and the Secrets that were written so far. Without a problem it is empty.
+        async fn round(&mut self) -> (String, Vec<BTreeMap<String, ByteString>>) {
+            let problem = self.keeper.round(clock::now()).await.err().map(|error| error.to_string());
+            let written = self.written.lock().unwrap().clone();
+            (problem.unwrap_or_default(), written.into_iter().filter_map(|secret| secret.data).collect())
+        }
+    }
+
+    /// The same of a leader that held this before.
+    async fn round(
+        held: &Material,
+        data: Option<BTreeMap<String, ByteString>>,
+    ) -> (String, Vec<BTreeMap<String, ByteString>>) {
+        let mut leader = Replica::leading(data);
+        leader.keeper.held = held.clone();
+        leader.round().await
     }
 
     #[tokio::test]
@@ -268,27 +312,53 @@ mod tests {
         for keys in [&["tls.crt", "tls.key"][..], &["tls.crt", "tls.key", "ca.crt"]] {
             let mut data = secret::data(&made());
             data.retain(|key, _| keys.contains(&key.as_str()));
-            let (problem, written) = round(&held, data).await;
+            let (problem, written) = round(&held, Some(data)).await;
             assert!(problem.contains("was not written by queuewarden"), "{keys:?}: {problem}");
             assert!(written.is_empty(), "{keys:?}");
         }
         let password = BTreeMap::from([("password".to_owned(), ByteString(b"x".to_vec()))]);
-        let (problem, written) = round(&held, password).await;
+        let (problem, written) = round(&held, Some(password)).await;
         assert!(problem.contains("was not written by queuewarden"), "{problem}");
         assert!(written.is_empty());
     }
 
     #[tokio::test]
-    async fn what_was_emptied_is_put_back() {
+    async fn what_was_emptied_or_removed_is_put_back() {
         let held = made();
         let blank = secret::data(&Material::default());
         let mut blank_keys = blank.clone();
         blank_keys.retain(|key, _| key == secret::AUTHORITY_KEYS);
         let placeholder = ["tls.crt", "tls.key"].map(|key| (key.to_owned(), ByteString::default())).into();
-        for data in [BTreeMap::new(), blank, blank_keys, placeholder] {
-            let (problem, written) = round(&held, data).await;
-            let data: Vec<_> = written.into_iter().filter_map(|secret| secret.data).collect();
-            assert_eq!(data, [secret::data(&held)], "{problem}");
+        for data in [Some(BTreeMap::new()), Some(blank), Some(blank_keys), Some(placeholder), None] {
+            assert_eq!(round(&held, data).await, (String::new(), vec![secret::data(&held)]));
         }
+    }
+
+    #[tokio::test]
+    async fn who_does_not_lead_makes_nothing() {
+        let mut follower = Replica::leading(None);
+        let leases = Api::namespaced(follower.keeper.client.clone(), "guards");
+        follower.keeper.leadership = Candidate::new(leases, "queuewarden", "b", Timing::default()).1;
+        assert_eq!(follower.round().await, (String::new(), Vec::new()));
+    }
+
+    #[tokio::test]
+    async fn a_new_authority_does_not_sign_before_callers_were_told() {
+        let mut material = Material::default();
+        material.add_authority(ago(500), &terms()).unwrap();
+        material.add_authority(ago(120), &terms()).unwrap();
+        material.sign(clock::now(), &terms(), 0).unwrap();
+        let mut leader = Replica::leading(Some(secret::data(&material)));
+        leader.listens.store(false, Ordering::Relaxed);
+        for _ in 0..2 {
+            let (problem, written) = leader.round().await;
+            assert!(problem.contains("cannot tell the API server") && written.is_empty(), "{problem}");
+        }
+        leader.listens.store(true, Ordering::Relaxed);
+        assert_eq!(leader.round().await, (String::new(), Vec::new()));
+        assert_eq!(leader.round().await.1.len(), 1);
+        let signer =
+            leader.keeper.held.view(&terms(), true, |view| view.shown.and_then(|shown| shown.signer));
+        assert_eq!(signer, Some(1));
     }
 }
