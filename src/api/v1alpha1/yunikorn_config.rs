@@ -106,8 +106,8 @@ pub struct YuniKornConfigSpec {
     #[serde(default)]
     pub delegation: Delegation,
 
-    /// true: the root queue is meant to let everyone in, by the ACL `*` in the base or by a QueueAcl with everyone for root. Then condition
-    /// FailOpen stays True, and the object is Ready all the same. It accepts nothing else that lets everyone in, such as YuniKorn's built-in
+    /// true: FailOpen=True does not keep this object from being Ready while YuniKorn reads the text that queuewarden wrote in full, and the base,
+    /// or a QueueAcl with everyone for root, opens root there. It accepts nothing else that lets everyone in, such as YuniKorn's built-in
     /// default or a missing output. Default: false.
     #[serde(default)]
     pub accept_open_root: bool,
