@@ -10,6 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use super::v1alpha1::SINGLETON;
 use super::{GROUP, VERSION};
 use crate::plan::mirror::{Content, Kind, MIRROR_LABEL, MIRROR_VALUE, Rule, Standing, Subject};
+use crate::plan::snapshot::{FIELD_MANAGER, MANAGED_BY};
 
 /// The group of roles, bindings, users and groups.
 const RBAC: &str = "rbac.authorization.k8s.io";
@@ -123,10 +124,7 @@ fn metadata(name: &str, owner: &str, version: Option<&str>) -> ObjectMeta {
     ObjectMeta {
         name: Some(name.to_owned()),
         resource_version: version.map(str::to_owned),
-        labels: Some(BTreeMap::from([
-            label(MIRROR_LABEL, MIRROR_VALUE),
-            label("app.kubernetes.io/managed-by", "queuewarden"),
-        ])),
+        labels: Some(BTreeMap::from([label(MIRROR_LABEL, MIRROR_VALUE), label(MANAGED_BY, FIELD_MANAGER)])),
         owner_references: Some(vec![OwnerReference {
             api_version: format!("{GROUP}/{VERSION}"),
             kind: OWNER.to_owned(),

@@ -8,10 +8,13 @@ use serde_json::json;
 use super::call::{Error, WRITE, call, call_within};
 use crate::api::config_map::annotations;
 use crate::plan::machine::Outcome;
-use crate::plan::snapshot::{FIELD_MANAGER, WriteFailure};
+use crate::plan::snapshot::{FIELD_MANAGER, MANAGED_BY, WriteFailure};
 use crate::plan::{NewConfigMap, Write};
 
-/// Makes a ConfigMap. One that exists already is left alone: `None`.
+/// Creates a ConfigMap. One that exists already is left alone: `None`.
+///
+/// It has a label even when it is empty otherwise: an object whose creator owns no field gets no `managedFields` by later updates, either
+/// (apimachinery `pkg/util/managedfields/internal/skipnonapplied.go`), and nobody could tell whose its keys are.
 ///
 /// # Errors
 /// When it is neither there nor made.
@@ -23,6 +26,7 @@ pub async fn create(
     let map = ConfigMap {
         metadata: ObjectMeta {
             name: Some(new.name.clone()),
+            labels: Some([(MANAGED_BY.to_owned(), FIELD_MANAGER.to_owned())].into()),
             annotations: Some(new.annotations.clone()).filter(|annotations| !annotations.is_empty()),
             ..ObjectMeta::default()
         },

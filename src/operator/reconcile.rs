@@ -255,6 +255,7 @@ impl Reconciler {
             self.health.metrics.reconciled(begin.elapsed(), self.state.is_backing_off());
         }
         // Other objects may be named than before, and so other watches be needed.
+        self.world.follow_mirror();
         self.health.round(self.world.progress());
         match self.left.unplanned {
             Some(NoPlan::Failed) => Err(PlanFailed { due }),

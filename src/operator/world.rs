@@ -239,6 +239,11 @@ impl World {
         self.current.mirror.as_ref()
     }
 
+    /// Ends the watches of the RBAC mirror once nothing tells of it: after the last status was written nothing else may happen for long.
+    pub fn follow_mirror(&mut self) {
+        self.current.follow_mirror();
+    }
+
     /// The signs of life of all watches.
     pub fn progress(&self) -> Vec<Arc<Progress>> {
         let mirror = self.current.mirror.iter().flat_map(mirror::Watches::progress);

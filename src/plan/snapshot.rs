@@ -17,6 +17,8 @@ use crate::text::diag::Diagnostic;
 
 /// The field manager of every write, and the name in `managedFields` that tells our keys from other people's.
 pub const FIELD_MANAGER: &str = "queuewarden";
+/// The label of the objects that queuewarden creates. Its value is [`FIELD_MANAGER`].
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Annotation on the output ConfigMap: the keys that queuewarden wrote, separated by commas.
 pub const MANAGED_KEYS: &str = "queuewarden.dev/managed-keys";
 /// Annotation on the output ConfigMap: the key whose queue tree is kept up, where several keys of it are ours.
