@@ -94,14 +94,14 @@ fn checksums_are_those_of_the_scheduler() {
 
 /// The samples with what `YuniKorn` says of them.
 fn samples() -> Vec<(String, String, Value)> {
-    let verdicts = vectors(include_str!("../../../tests/vectors/yunikorn-verdicts.json"));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
-    let samples = verdicts["samples"].as_array().unwrap();
-    samples
-        .iter()
-        .map(|row| {
-            let name = row["file"].as_str().unwrap();
-            (name.to_owned(), std::fs::read_to_string(folder.join(name)).expect(name), row.clone())
+    include_str!("../../../tests/vectors/yunikorn-samples.jsonl")
+        .lines()
+        .map(|line| {
+            let row = vectors(line);
+            let name = row["file"].as_str().unwrap().to_owned();
+            let text = std::fs::read_to_string(folder.join(&name)).expect(&name);
+            (name, text, row)
         })
         .collect()
 }
