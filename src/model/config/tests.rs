@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::verdict::judge;
 use super::*;
 use crate::text::diag::{Severity, Span};
-use crate::text::yaml::decode::items;
 use crate::text::yaml::EDIT;
+use crate::text::yaml::decode::items;
 use crate::text::yaml::edit::{self, Edit};
 
 const ACTIVE: &[&str] = &["default"];
