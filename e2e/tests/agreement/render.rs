@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
-use queuewarden::model::config::{Queue, verdict};
+use queuewarden::model::config::{Queue, contains_checksum_marker, verdict};
 use queuewarden::plan::snapshot::{
     BaseAcl, ConfigMapState, ConfigSpec, Entry, Grant, Meta, Observed, QueueAclSpec, Snapshot,
     YUNIKORN_DEFAULTS,
@@ -46,7 +46,8 @@ fn one_queue_acl_changes_one_value_of_every_sample() -> Result<()> {
         let accepted = [&before.validate_error, &before.start_error, &before.reload_error]
             .iter()
             .all(|error| error.is_empty());
-        if accepted && !text.is_empty() {
+        // Nothing is written over a base that hides what follows a checksum from the scheduler.
+        if accepted && !text.is_empty() && !contains_checksum_marker(text) {
             cases.extend(grants(name, text, &before)?);
         }
     }
