@@ -30,7 +30,7 @@ pub(super) fn split(text: &str) -> Option<Parts<'_>> {
     Some(Parts { revision, origin: origin.trim_end(), body })
 }
 
-/// The base's text without a header of ours: a base may have been copied from an output.
+/// The base's text without a header of ours: a base may have been made from an output.
 pub(super) fn strip(text: &str) -> &str {
     split(text).map_or(text, |parts| parts.body)
 }

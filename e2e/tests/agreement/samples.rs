@@ -7,6 +7,9 @@ use anyhow::{Result, ensure};
 use queuewarden::model::config::{checksum, verdict};
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::ConfigQuestion;
+use serde_json::json;
+
+use super::fixture::hold;
 
 /// Every sample by its name below `tests/samples`.
 pub(crate) fn texts() -> BTreeMap<String, String> {
@@ -42,4 +45,25 @@ fn the_model_judges_the_samples_as_yunikorn_does() -> Result<()> {
         ensure!(answer.checksum.is_empty() || text.is_empty() || answer.checksum == checksum(text), "{name}");
     }
     Ok(())
+}
+
+/// `tests/vectors/yunikorn-samples.jsonl`, which the unit tests believe: the verdict on every sample, and its checksum.
+#[test]
+fn the_verdicts_on_the_samples_are_recorded() -> Result<()> {
+    let texts = texts();
+    let questions: Vec<ConfigQuestion> =
+        texts.values().map(|text| ConfigQuestion { text: text.clone(), from: String::new() }).collect();
+    let oracle = Oracle::get()?;
+    let checksums = oracle.checksum(&texts.values().cloned().collect::<Vec<_>>())?;
+    let answers = oracle.config(&questions)?.into_iter().zip(checksums);
+    let rows = texts.keys().zip(answers).map(|(name, (answer, checksum))| {
+        json!({
+            "file": name,
+            "validate": answer.validate_error,
+            "start": answer.start_error,
+            "reload": answer.reload_error,
+            "checksum": checksum,
+        })
+    });
+    hold("yunikorn-samples.jsonl", rows)
 }

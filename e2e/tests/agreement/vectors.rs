@@ -7,8 +7,6 @@ use queuewarden_e2e::oracle::{
 };
 use serde_json::{Value, json};
 
-use super::samples::texts;
-
 fn vectors(name: &str) -> Result<Value> {
     let path = format!("{}/../tests/vectors/{name}.json", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).with_context(|| path.clone())?;
@@ -45,7 +43,6 @@ fn acls() -> Result<()> {
 
 #[test]
 fn configurations() -> Result<()> {
-    let texts = texts();
     let [short, long] = [vectors("yunikorn-config")?, vectors("yunikorn-verdicts")?];
     let mut expected: Vec<(String, [String; 3], Option<String>)> = Vec::new();
     for row in rows(&short, "")? {
@@ -55,11 +52,6 @@ fn configurations() -> Result<()> {
     }
     for row in rows(&long, "rows")? {
         expected.push((text(row, "yaml"), ["validate", "start", "reload"].map(|key| text(row, key)), None));
-    }
-    for row in rows(&long, "samples")? {
-        let sample = texts.get(&text(row, "file")).with_context(|| format!("no sample {row}"))?;
-        let errors = ["validate", "start", "reload"].map(|key| text(row, key));
-        expected.push((sample.clone(), errors, row["checksum"].as_str().map(str::to_owned)));
     }
     // The fixtures ask below the level where an empty text becomes the built-in one; the oracle asks above.
     expected.retain(|(text, ..)| !text.is_empty());

@@ -1,5 +1,5 @@
-//! The examples of Cloudera's handbook as one fair-scheduler.xml, imported, rendered by the operator and loaded by the scheduler: who
-//! gets in, asked with pods, is who gets in by the handbook.
+//! A fair-scheduler.xml with each form of ACL, imported in Cloudera's reading, rendered by the operator and loaded by the scheduler: who
+//! gets in, asked with pods, is who gets in by Cloudera's handbook.
 
 use std::collections::BTreeSet;
 
@@ -31,8 +31,8 @@ const FROM: [&str; 8] = [
 ];
 /// Pods that are asked about at once.
 const AT_ONCE: usize = 8;
-/// Whom the file does not name, and the handbook talks of.
-const OTHERS: [&str; 2] = ["group_6", "strangers"];
+/// Groups that the file does not name.
+const OTHERS: [&str; 2] = ["lab_f", "strangers"];
 /// Names that stand for nobody by the handbook, and are names to Hadoop: they are left out.
 const NOBODY: [&str; 2] = ["NOUSERS", "NOGROUPS"];
 

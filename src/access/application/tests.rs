@@ -6,33 +6,32 @@ use crate::model::right::Right;
 use proptest::prelude::*;
 use std::sync::LazyLock;
 
-/// The queues of the handbook's worked examples ("Killing an Application in the Queue Production", "Moving the Application and
-/// Viewing the Log in the Queue Test").
+/// Otto runs applications below Engineering, which Ines administers; she also administers two queues beside it.
 const QUEUES: &str = r#"
 partitions:
   - name: default
     queues:
       - name: root
         queues:
-          - name: Datascience
-            adminacl: jane
+          - name: Engineering
+            adminacl: ines
             queues:
-              - name: Production
-                submitacl: john
-              - name: Test
-                submitacl: john
-          - name: Marketing
-            adminacl: jane
-            submitacl: " marketing"
-          - name: Dev
-            adminacl: jane
+              - name: Simulation
+                submitacl: otto
+              - name: Beta
+                submitacl: otto
+          - name: Warehouse
+            adminacl: ines
+            submitacl: " warehouse"
+          - name: Lab
+            adminacl: ines
 "#;
-/// As above, with Jane's queues as in the second example.
-const WITHOUT_DATASCIENCE: (&str, &str) =
-    ("            adminacl: jane\n            queues", "            queues");
-const PRODUCTION: &str = "root.Datascience.Production";
-const TEST: &str = "root.Datascience.Test";
-const MARKETING: &str = "root.Marketing";
+/// As above, without her list at Engineering.
+const WITHOUT_ENGINEERING: (&str, &str) =
+    ("            adminacl: ines\n            queues", "            queues");
+const SIMULATION: &str = "root.Engineering.Simulation";
+const BETA: &str = "root.Engineering.Beta";
+const WAREHOUSE: &str = "root.Warehouse";
 
 const YARN: [Dialect; 2] = [Dialect::YarnHadoop, Dialect::YarnCloudera];
 const ON: (&str, &str) = ("yarn.acl.enable", "true");
@@ -57,7 +56,7 @@ fn person(text: &str) -> Identity {
 fn application(dialect: Dialect, settings: &[(&str, &str)]) -> ApplicationAcl {
     let (rules, findings) = Rules::read(dialect, settings.iter().copied());
     assert!(!findings.iter().any(crate::text::diag::Diagnostic::is_error), "{findings:?}");
-    ApplicationAcl { owner: "john".to_owned(), rules }
+    ApplicationAcl { owner: "otto".to_owned(), rules }
 }
 
 fn ask(tree: &Tree, application: &ApplicationAcl, verb: Verb<'_>, queue: &str, who: &str) -> Decision {
@@ -85,15 +84,15 @@ fn why(decision: &Decision) -> String {
 #[test]
 fn killing_an_application_in_production() {
     let cases = [
-        ("john", "owner"),
-        ("jane", "adminacl of root.datascience"),
+        ("otto", "owner"),
+        ("ines", "adminacl of root.engineering"),
         ("bob", YARN_ADMIN),
         ("ann", "no: Modify"),
     ];
     for dialect in YARN {
         let application = application(dialect, &[ON, BOB]);
         for (who, expected) in cases {
-            let decision = ask(tree(), &application, Verb::Kill, PRODUCTION, who);
+            let decision = ask(tree(), &application, Verb::Kill, SIMULATION, who);
             assert_eq!(why(&decision), expected, "{dialect} {who}");
             assert_eq!(decision.allowed(), !expected.starts_with("no"));
         }
@@ -102,22 +101,22 @@ fn killing_an_application_in_production() {
 
 #[test]
 fn moving_the_application_and_viewing_the_log_in_test() {
-    let tree = tree_of(&QUEUES.replace(WITHOUT_DATASCIENCE.0, WITHOUT_DATASCIENCE.1));
-    let to_marketing = Verb::Move(MARKETING);
+    let tree = tree_of(&QUEUES.replace(WITHOUT_ENGINEERING.0, WITHOUT_ENGINEERING.1));
+    let to_warehouse = Verb::Move(WAREHOUSE);
     let cases = [
-        (Verb::Logs, "john", ["owner", "owner"]),
-        (to_marketing, "jane", ["no: Modify", "no: Source"]),
-        (Verb::Kill, "jane", ["no: Modify", "no: Modify"]),
-        (Verb::Logs, "jane", [YARN_VIEW, YARN_VIEW]),
+        (Verb::Logs, "otto", ["owner", "owner"]),
+        (to_warehouse, "ines", ["no: Modify", "no: Source"]),
+        (Verb::Kill, "ines", ["no: Modify", "no: Modify"]),
+        (Verb::Logs, "ines", [YARN_VIEW, YARN_VIEW]),
         // The source lets Bob modify the application, and not submit to the other queue.
-        (to_marketing, "bob", ["no: Target", YARN_ADMIN]),
-        (to_marketing, "john", ["no: Target", "no: Target"]),
-        (to_marketing, "john marketing", ["submitacl of root.marketing", "submitacl of root.marketing"]),
+        (to_warehouse, "bob", ["no: Target", YARN_ADMIN]),
+        (to_warehouse, "otto", ["no: Target", "no: Target"]),
+        (to_warehouse, "otto warehouse", ["submitacl of root.warehouse", "submitacl of root.warehouse"]),
     ];
     for (verb, who, expected) in cases {
         for (dialect, expected) in YARN.into_iter().zip(expected) {
-            let application = application(dialect, &[ON, BOB, (YARN_VIEW, "jane")]);
-            assert_eq!(why(&ask(&tree, &application, verb, TEST, who)), expected, "{dialect} {verb:?} {who}");
+            let application = application(dialect, &[ON, BOB, (YARN_VIEW, "ines")]);
+            assert_eq!(why(&ask(&tree, &application, verb, BETA, who)), expected, "{dialect} {verb:?} {who}");
         }
     }
 }
@@ -132,26 +131,26 @@ fn the_dialects_of_yarn_differ_where_their_sources_do() {
         (Verb::Logs, "mike", ["no: Logs", YARN_MODIFY]),
         (Verb::Modify, "mike", [YARN_MODIFY, YARN_MODIFY]),
         // Logs are served by those who do not know the queues.
-        (Verb::View, "jane", ["adminacl of root.datascience", "adminacl of root.datascience"]),
-        (Verb::Logs, "jane", ["no: Logs", "adminacl of root.datascience"]),
+        (Verb::View, "ines", ["adminacl of root.engineering", "adminacl of root.engineering"]),
+        (Verb::Logs, "ines", ["no: Logs", "adminacl of root.engineering"]),
         // Who may modify an application may not move it by the handbook, without submitting to its queue.
-        (Verb::Move(MARKETING), "mike marketing", ["submitacl of root.marketing", "no: Source"]),
+        (Verb::Move(WAREHOUSE), "mike warehouse", ["submitacl of root.warehouse", "no: Source"]),
         (Verb::Move("root.nowhere"), "bob", ["no: Target", "no: Target"]),
     ];
     for (verb, who, expected) in cases {
         for (dialect, expected) in YARN.into_iter().zip(expected) {
             let application = application(dialect, &[ON, BOB, modify]);
-            let decision = ask(tree(), &application, verb, PRODUCTION, who);
+            let decision = ask(tree(), &application, verb, SIMULATION, who);
             assert_eq!(why(&decision), expected, "{dialect} {verb:?} {who}");
         }
     }
     // By the source, only the switch lets in here; the handbook's clusters have it on.
     assert_eq!(
-        why(&ask(tree(), &application(Dialect::YarnHadoop, &[]), Verb::Kill, TEST, "x")),
+        why(&ask(tree(), &application(Dialect::YarnHadoop, &[]), Verb::Kill, BETA, "x")),
         "yarn.acl.enable is off"
     );
     assert_eq!(
-        why(&ask(tree(), &application(Dialect::YarnCloudera, &[]), Verb::Kill, TEST, "x")),
+        why(&ask(tree(), &application(Dialect::YarnCloudera, &[]), Verb::Kill, BETA, "x")),
         YARN_ADMIN
     );
 }
@@ -160,10 +159,10 @@ fn the_dialects_of_yarn_differ_where_their_sources_do() {
 fn a_switch_that_is_off_lets_everybody_in_but_moves_nothing_to_nowhere() {
     for dialect in YARN {
         let off = application(dialect, &[("yarn.acl.enable", "FALSE "), BOB]);
-        for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs, Verb::Move(MARKETING)] {
-            assert_eq!(why(&ask(tree(), &off, verb, PRODUCTION, "x")), "yarn.acl.enable is off", "{verb:?}");
+        for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs, Verb::Move(WAREHOUSE)] {
+            assert_eq!(why(&ask(tree(), &off, verb, SIMULATION, "x")), "yarn.acl.enable is off", "{verb:?}");
         }
-        assert!(!ask(tree(), &off, Verb::Move("root.not"), PRODUCTION, "x").allowed());
+        assert!(!ask(tree(), &off, Verb::Move("root.not"), SIMULATION, "x").allowed());
     }
 }
 
@@ -171,15 +170,15 @@ fn a_switch_that_is_off_lets_everybody_in_but_moves_nothing_to_nowhere() {
 fn yunikorn_knows_the_owner_and_the_queues_administrators() {
     let application = application(Dialect::YuniKorn, &[]);
     let cases = [
-        (Verb::Kill, "john", "owner"),
-        (Verb::Logs, "jane", "adminacl of root.datascience"),
+        (Verb::Kill, "otto", "owner"),
+        (Verb::Logs, "ines", "adminacl of root.engineering"),
         (Verb::View, "ann", "no: View"),
-        (Verb::Move(MARKETING), "jane", "adminacl of root.marketing"),
-        (Verb::Move(MARKETING), "john", "no: Target"),
-        (Verb::Move("root.Dev.deeper"), "jane", "no: Target"),
+        (Verb::Move(WAREHOUSE), "ines", "adminacl of root.warehouse"),
+        (Verb::Move(WAREHOUSE), "otto", "no: Target"),
+        (Verb::Move("root.Lab.deeper"), "ines", "no: Target"),
     ];
     for (verb, who, expected) in cases {
-        assert_eq!(why(&ask(tree(), &application, verb, TEST, who)), expected, "{verb:?} {who}");
+        assert_eq!(why(&ask(tree(), &application, verb, BETA, who)), expected, "{verb:?} {who}");
     }
 }
 
@@ -195,7 +194,7 @@ fn spark_asks_its_lists() {
     ];
     let application = application(Dialect::Spark, &settings);
     let cases = [
-        (Verb::View, "john", "owner"),
+        (Verb::View, "otto", "owner"),
         (Verb::Kill, "adam", "spark.admin.acls"),
         (Verb::Kill, "x admins", "spark.admin.acls.groups"),
         (Verb::Logs, "x viewers", "spark.ui.view.acls.groups"),
@@ -205,11 +204,11 @@ fn spark_asks_its_lists() {
         (Verb::Kill, "mike", "no: View"),
         (Verb::Kill, "mona", "spark.modify.acls"),
         // Spark knows no queues.
-        (Verb::Kill, "jane", "no: View"),
-        (Verb::Move(MARKETING), "adam", "no: Impossible"),
+        (Verb::Kill, "ines", "no: View"),
+        (Verb::Move(WAREHOUSE), "adam", "no: Impossible"),
     ];
     for (verb, who, expected) in cases {
-        assert_eq!(why(&ask(tree(), &application, verb, TEST, who)), expected, "{verb:?} {who}");
+        assert_eq!(why(&ask(tree(), &application, verb, BETA, who)), expected, "{verb:?} {who}");
     }
 }
 
@@ -217,11 +216,11 @@ fn spark_asks_its_lists() {
 fn sparks_wildcard_is_one_anywhere_in_a_list() {
     let with = |key, text| application(Dialect::Spark, &[("spark.acls.enable", "true"), (key, text)]);
     for (key, text) in [("spark.modify.acls", "alice,*"), ("spark.admin.acls.groups", "a, * ,b")] {
-        assert_eq!(why(&ask(tree(), &with(key, text), Verb::Modify, TEST, "x")), key, "{text}");
+        assert_eq!(why(&ask(tree(), &with(key, text), Verb::Modify, BETA, "x")), key, "{text}");
     }
-    assert!(!ask(tree(), &with("spark.modify.acls", "**"), Verb::Modify, TEST, "x").allowed());
+    assert!(!ask(tree(), &with("spark.modify.acls", "**"), Verb::Modify, BETA, "x").allowed());
     assert_eq!(
-        why(&ask(tree(), &application(Dialect::Spark, &[]), Verb::Kill, TEST, "x")),
+        why(&ask(tree(), &application(Dialect::Spark, &[]), Verb::Kill, BETA, "x")),
         "spark.acls.enable is off"
     );
 }
@@ -233,10 +232,10 @@ fn a_queue_that_there_is_not_lets_nobody_in() {
         let application = application(dialect, settings);
         for queue in ["", "production", "gone.queue", "root.gone", "root.gone.deeper"] {
             assert!(!ask(tree(), &application, Verb::Kill, queue, "ann").allowed(), "{dialect} {queue}");
-            assert!(ask(tree(), &application, Verb::Kill, queue, "john").allowed(), "{dialect} {queue}");
+            assert!(ask(tree(), &application, Verb::Kill, queue, "otto").allowed(), "{dialect} {queue}");
         }
         // One that was made below a queue there is has the administrators of that.
-        assert!(ask(tree(), &application, Verb::Kill, "root.datascience.john", "jane").allowed());
+        assert!(ask(tree(), &application, Verb::Kill, "root.engineering.otto", "ines").allowed());
     }
 }
 
@@ -244,13 +243,13 @@ fn a_queue_that_there_is_not_lets_nobody_in() {
 fn nobody_owns_what_has_no_owner() {
     let mut application = application(Dialect::YarnHadoop, &[ON, BOB]);
     application.owner = String::new();
-    assert!(!ask(tree(), &application, Verb::View, TEST, "").allowed());
+    assert!(!ask(tree(), &application, Verb::View, BETA, "").allowed());
 }
 
 #[test]
 fn a_denial_tells_what_would_help_the_smallest_change_first() {
     let remedies = |dialect, settings: &[_], verb, who| -> Vec<String> {
-        let decision = ask(tree(), &application(dialect, settings), verb, TEST, who);
+        let decision = ask(tree(), &application(dialect, settings), verb, BETA, who);
         decision.remedies(tree()).iter().map(ToString::to_string).collect()
     };
     let in_queue = |right, queue| -> Vec<String> {
@@ -260,23 +259,23 @@ fn a_denial_tells_what_would_help_the_smallest_change_first() {
     let kill = remedies(Dialect::YarnHadoop, &[ON, BOB], Verb::Kill, "ann");
     let first = "name the user or one of the groups in mapreduce.job.acl-modify-job, which is set when the application is submitted";
     let last = "name the user or one of the groups in yarn.admin.acl, which counts for all applications";
-    let queues = in_queue(Right::Admin, TEST);
+    let queues = in_queue(Right::Admin, BETA);
     assert!(!queues.is_empty());
     assert_eq!(kill, [&[first.to_owned()], queues.as_slice(), &[last.to_owned()]].concat());
     assert_eq!(remedies(Dialect::YuniKorn, &[], Verb::Kill, "ann"), queues);
-    let moving = remedies(Dialect::YarnCloudera, &[ON, BOB], Verb::Move(MARKETING), "john");
+    let moving = remedies(Dialect::YarnCloudera, &[ON, BOB], Verb::Move(WAREHOUSE), "otto");
     assert!(moving.len() > 1 && moving.last().is_some_and(|remedy| remedy == last), "{moving:?}");
-    let nowhere = remedies(Dialect::YuniKorn, &[], Verb::Move("root.x"), "john");
+    let nowhere = remedies(Dialect::YuniKorn, &[], Verb::Move("root.x"), "otto");
     assert_eq!(nowhere, ["make the queue root.x"]);
     let none: [String; 0] = [];
-    assert_eq!(remedies(Dialect::Spark, &[("spark.acls.enable", "true")], Verb::Move(TEST), "john"), none);
-    assert_eq!(remedies(Dialect::YuniKorn, &[], Verb::Kill, "john"), none);
+    assert_eq!(remedies(Dialect::Spark, &[("spark.acls.enable", "true")], Verb::Move(BETA), "otto"), none);
+    assert_eq!(remedies(Dialect::YuniKorn, &[], Verb::Kill, "otto"), none);
 }
 
 #[test]
 fn a_decision_is_one_sentence() {
     let say = |dialect, settings: &[_], verb, who| {
-        sentence(tree(), &ask(tree(), &application(dialect, settings), verb, TEST, who))
+        sentence(tree(), &ask(tree(), &application(dialect, settings), verb, BETA, who))
     };
     let hadoop = Dialect::YarnHadoop;
     assert_eq!(
@@ -286,7 +285,7 @@ fn a_decision_is_one_sentence() {
     assert_eq!(say(hadoop, &[ON, BOB], Verb::Kill, "bob"), "yarn.admin.acl names user bob");
     assert_eq!(
         say(hadoop, &[ON, BOB], Verb::Logs, "ann"),
-        "user ann may not read its logs: john owns it; neither yarn.admin.acl nor mapreduce.job.acl-view-job names the user or \
+        "user ann may not read its logs: otto owns it; neither yarn.admin.acl nor mapreduce.job.acl-view-job names the user or \
          a group"
     );
     let moving = say(Dialect::YarnCloudera, &[ON, BOB], Verb::Move("root.x"), "bob");
@@ -294,12 +293,12 @@ fn a_decision_is_one_sentence() {
     let spark = say(Dialect::Spark, &[("spark.acls.enable", "true")], Verb::Kill, "ann");
     assert!(spark.ends_with("none of spark.admin.acls, spark.admin.acls.groups, spark.ui.view.acls, spark.ui.view.acls.groups names the user or a group"), "{spark}");
     assert_eq!(
-        say(Dialect::Spark, &[("spark.acls.enable", "true")], Verb::Move(MARKETING), "ann"),
+        say(Dialect::Spark, &[("spark.acls.enable", "true")], Verb::Move(WAREHOUSE), "ann"),
         "spark moves no application from queue to queue"
     );
     assert_eq!(
-        say(Dialect::YuniKorn, &[], Verb::Move(MARKETING), "jane"),
-        "user jane may administer root.datascience; user jane may administer root.marketing, and so may submit"
+        say(Dialect::YuniKorn, &[], Verb::Move(WAREHOUSE), "ines"),
+        "user ines may administer root.engineering; user ines may administer root.warehouse, and so may submit"
     );
 }
 
@@ -307,18 +306,18 @@ fn a_decision_is_one_sentence() {
 fn what_decided_is_one_word_of_a_few() {
     use Dialect::{Spark, YarnHadoop, YuniKorn};
     let cases: [(_, &[_], _, _, _, _); 11] = [
-        (YarnHadoop, &[], Verb::Kill, TEST, "x", "switch"),
-        (YarnHadoop, &[ON, BOB], Verb::Kill, TEST, "bob", "cluster_administrators"),
-        (YuniKorn, &[], Verb::Kill, TEST, "john", "owner"),
-        (YarnHadoop, &[ON, BOB, (YARN_VIEW, "jane")], Verb::Logs, TEST, "jane", "application_acl"),
-        (YuniKorn, &[], Verb::Kill, TEST, "jane", "adminacl"),
-        (YarnHadoop, &[ON, BOB], Verb::Move(MARKETING), TEST, "john marketing", "submitacl"),
-        (YuniKorn, &[], Verb::Kill, TEST, "ann", "acl"),
-        (YarnHadoop, &[ON, BOB], Verb::Logs, TEST, "ann", "acl"),
+        (YarnHadoop, &[], Verb::Kill, BETA, "x", "switch"),
+        (YarnHadoop, &[ON, BOB], Verb::Kill, BETA, "bob", "cluster_administrators"),
+        (YuniKorn, &[], Verb::Kill, BETA, "otto", "owner"),
+        (YarnHadoop, &[ON, BOB, (YARN_VIEW, "ines")], Verb::Logs, BETA, "ines", "application_acl"),
+        (YuniKorn, &[], Verb::Kill, BETA, "ines", "adminacl"),
+        (YarnHadoop, &[ON, BOB], Verb::Move(WAREHOUSE), BETA, "otto warehouse", "submitacl"),
+        (YuniKorn, &[], Verb::Kill, BETA, "ann", "acl"),
+        (YarnHadoop, &[ON, BOB], Verb::Logs, BETA, "ann", "acl"),
         // The queue that it is said to be in, and the one that it is to be moved to.
         (YuniKorn, &[], Verb::Kill, "production", "ann", "no_queue"),
-        (YuniKorn, &[], Verb::Move("root.x"), TEST, "john", "no_queue"),
-        (Spark, &[("spark.acls.enable", "true")], Verb::Move(TEST), TEST, "john", "impossible"),
+        (YuniKorn, &[], Verb::Move("root.x"), BETA, "otto", "no_queue"),
+        (Spark, &[("spark.acls.enable", "true")], Verb::Move(BETA), BETA, "otto", "impossible"),
     ];
     for (dialect, settings, verb, queue, who, expected) in cases {
         let decision = ask(tree(), &application(dialect, settings), verb, queue, who);
@@ -336,7 +335,7 @@ fn any_application() -> impl Strategy<Value = ApplicationAcl> {
     let of = |(dialect, keys): (Dialect, &'static [&'static str])| {
         any_settings(keys).prop_map(move |settings| {
             let read = settings.iter().map(|(key, value)| (*key, value.as_str()));
-            ApplicationAcl { owner: "john".to_owned(), rules: Rules::read(dialect, read).0 }
+            ApplicationAcl { owner: "otto".to_owned(), rules: Rules::read(dialect, read).0 }
         })
     };
     let [own, hadoop, cloudera, spark] = KEYS;
@@ -348,21 +347,21 @@ proptest! {
     #[test]
     fn a_group_more_takes_nothing_away(
         application in any_application(),
-        who in "(john|jane|a|b) [abc]",
+        who in "(otto|ines|a|b) [abc]",
         more in "[abc*]",
     ) {
-        for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs, Verb::Move(MARKETING)] {
-            let before = ask(tree(), &application, verb, TEST, &who);
-            let after = ask(tree(), &application, verb, TEST, &format!("{who},{more}"));
+        for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs, Verb::Move(WAREHOUSE)] {
+            let before = ask(tree(), &application, verb, BETA, &who);
+            let after = ask(tree(), &application, verb, BETA, &format!("{who},{more}"));
             prop_assert!(!before.allowed() || after.allowed(), "{:?}", verb);
         }
     }
 
     /// The trace ends where the answer is found, and remedies are for denials only.
     #[test]
-    fn the_trace_is_the_answer(application in any_application(), who in "(john|jane|a|b) [abc]") {
-        for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs, Verb::Move(MARKETING)] {
-            let decision = ask(tree(), &application, verb, TEST, &who);
+    fn the_trace_is_the_answer(application in any_application(), who in "(otto|ines|a|b) [abc]") {
+        for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs, Verb::Move(WAREHOUSE)] {
+            let decision = ask(tree(), &application, verb, BETA, &who);
             for requirement in &decision.requirements {
                 let granted = requirement.steps.iter().filter(|step| step.granted).count();
                 prop_assert_eq!(granted, usize::from(requirement.met()));
@@ -380,11 +379,11 @@ proptest! {
         prop_assume!(settings.iter().all(|(_, text)| text.matches(' ').count() < 2));
         let read = |dialect| {
             let settings = settings.iter().map(|(key, value)| (*key, value.as_str())).chain([ON]);
-            ApplicationAcl { owner: "john".to_owned(), rules: Rules::read(dialect, settings).0 }
+            ApplicationAcl { owner: "otto".to_owned(), rules: Rules::read(dialect, settings).0 }
         };
         for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs] {
-            let source = ask(tree(), &read(Dialect::YarnHadoop), verb, TEST, &who).allowed();
-            prop_assert!(!source || ask(tree(), &read(Dialect::YarnCloudera), verb, TEST, &who).allowed());
+            let source = ask(tree(), &read(Dialect::YarnHadoop), verb, BETA, &who).allowed();
+            prop_assert!(!source || ask(tree(), &read(Dialect::YarnCloudera), verb, BETA, &who).allowed());
         }
     }
 }

@@ -99,25 +99,25 @@ mod tests {
         }
     }
 
-    /// The walk-through of `YuniKorn`'s documentation (user guide, "ACLs"): sue has no group, john is in dev, bob is in test.
     #[test]
-    fn the_documented_examples_hold() {
-        let sue: (&str, &[&str]) = ("sue", &["sue"]);
-        let john: (&str, &[&str]) = ("john", &["dev"]);
-        let bob: (&str, &[&str]) = ("bob", &["test"]);
+    fn allows_users_and_groups_by_name() {
+        let mia: (&str, &[&str]) = ("mia", &["mia"]);
+        let ben: (&str, &[&str]) = ("ben", &["press", "print"]);
+        let ida: (&str, &[&str]) = ("ida", &["post"]);
         let cases = [
-            ("sue", [true, false, false]),
-            ("sue dev", [true, true, false]),
-            (" dev,test", [false, true, true]),
-            // Unquoted in YAML, the leading blank is lost and the groups become users.
-            ("dev,test", [false, false, false]),
-            ("*", [true, true, true]),
+            ("mia", [true, false, false]),
+            ("mia,ida print", [true, true, true]),
+            (" press,post", [false, true, true]),
+            // Unquoted in YAML, the leading space is lost and the groups become users.
+            ("press,post", [false, false, false]),
+            ("* press", [true, true, true]),
+            ("ben *", [true, true, true]),
             ("", [false, false, false]),
             (" ", [false, false, false]),
         ];
         for (text, expected) in cases {
             let acl = parse(text).expect(text);
-            let answers = [sue, john, bob].map(|(user, groups)| acl.allows(user, groups));
+            let answers = [mia, ben, ida].map(|(user, groups)| acl.allows(user, groups));
             assert_eq!(answers, expected, "{text:?}");
         }
     }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::verdict::judge;
 use super::*;
 use crate::text::diag::{Severity, Span};
+use crate::text::yaml::EDIT;
 use crate::text::yaml::decode::items;
 use crate::text::yaml::edit::{self, Edit};
 
@@ -29,7 +30,10 @@ fn answers(verdict: &Verdict) -> [String; 3] {
 }
 
 fn expected(row: &Value, names: [&str; 3]) -> [String; 3] {
-    names.map(|name| row[name].as_str().unwrap().replace("!!! DEADLOCK (no return in 2s)", "HANG"))
+    names.map(|name| match row[name].as_str().unwrap() {
+        "deadlock" | "!!! DEADLOCK (no return in 2s)" => "HANG".to_owned(),
+        answer => answer.to_owned(),
+    })
 }
 
 #[test]
@@ -94,14 +98,14 @@ fn checksums_are_those_of_the_scheduler() {
 
 /// The samples with what `YuniKorn` says of them.
 fn samples() -> Vec<(String, String, Value)> {
-    let verdicts = vectors(include_str!("../../../tests/vectors/yunikorn-verdicts.json"));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/samples");
-    let samples = verdicts["samples"].as_array().unwrap();
-    samples
-        .iter()
-        .map(|row| {
-            let name = row["file"].as_str().unwrap();
-            (name.to_owned(), std::fs::read_to_string(folder.join(name)).expect(name), row.clone())
+    include_str!("../../../tests/vectors/yunikorn-samples.jsonl")
+        .lines()
+        .map(|line| {
+            let row = vectors(line);
+            let name = row["file"].as_str().unwrap().to_owned();
+            let text = std::fs::read_to_string(folder.join(&name)).expect(&name);
+            (name, text, row)
         })
         .collect()
 }
@@ -131,8 +135,12 @@ fn the_place_of_a_queue_is_where_its_acl_can_be_edited() {
                     key: "submitacl".to_owned(),
                     value: Some("sue devs".to_owned()),
                 };
-                let changed = edit::apply(&text, &[edit])
-                    .unwrap_or_else(|error| panic!("{name} {}: {error}", queue.path));
+                let changed = match edit::apply(&text, &[edit]) {
+                    Ok(changed) => changed,
+                    // The value has an anchor, and stands for other queues, too.
+                    Err(error) if error.code == EDIT && text.contains("submitacl: &") => continue,
+                    Err(error) => panic!("{name} {}: {error}", queue.path),
+                };
                 let changed = verdict(&changed, ACTIVE).config.expect(&name);
                 for (before, after) in partition.queues().zip(changed.partitions[index].queues()) {
                     let expected =
