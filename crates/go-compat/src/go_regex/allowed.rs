@@ -7,8 +7,9 @@ use regex_syntax::ast::{
 
 use super::error::{
     INVALID_COUNT, INVALID_ESCAPE, INVALID_NAME, INVALID_PERL, NESTED_REPETITION, READ_DIFFERENTLY, TOO_DEEP,
-    TOO_LARGE, UNPROVEN_CLASS, is_count, place, refusal,
+    TOO_LARGE, UNPROVEN_CLASS, place, refusal,
 };
+use super::prepare::BRACE;
 use super::{MAX_DEPTH, MAX_SIZE};
 use crate::diag::{Code, Diagnostic, Span};
 
@@ -79,6 +80,9 @@ impl Walk<'_> {
             | LiteralKind::Special(_)
             | LiteralKind::HexFixed(HexLiteralKind::X)
             | LiteralKind::HexBrace(HexLiteralKind::X) => {
+                if literal.c == BRACE && literal.kind == LiteralKind::Verbatim {
+                    self.replace(&literal.span, r"\{");
+                }
                 if literal.c > LAST_STABLE {
                     self.unstable = Some(place(&literal.span));
                 }
@@ -137,10 +141,6 @@ impl Walk<'_> {
     fn repetition(&mut self, repetition: &Repetition) -> Result<usize, Diagnostic> {
         let inner = self.part(&repetition.ast)?;
         let span = &repetition.op.span;
-        let counts = matches!(repetition.op.kind, RepetitionKind::Range(_));
-        if counts && !is_count(self.text(span)) {
-            return Err(self.refusal(READ_DIFFERENTLY, span));
-        }
         if matches!(*repetition.ast, Ast::Repetition(_)) {
             return Err(self.refusal(NESTED_REPETITION, span));
         }
@@ -202,10 +202,6 @@ impl Walk<'_> {
     fn copy_until(&mut self, end: usize) {
         self.spelled_out.push_str(self.pattern.get(self.copied..end).unwrap_or_default());
         self.copied = end;
-    }
-
-    fn text(&self, span: &AstSpan) -> &str {
-        self.pattern.get(span.start.offset..span.end.offset).unwrap_or_default()
     }
 
     fn refusal(&self, code: Code, span: &AstSpan) -> Diagnostic {

@@ -34,7 +34,7 @@ const UNEXPECTED_PAREN: Code = Code::new(4011, "go-unexpected-paren");
 const TOO_LONG: Code = Code::new(4051, "regex-too-long");
 /// Groups are nested deeper than is judged here ([`MAX_DEPTH`]).
 pub(super) const TOO_DEEP: Code = Code::new(4052, "regex-too-deep");
-/// The bytes of a pattern, multiplied with its counts, are more than are judged here ([`MAX_SIZE`]).
+/// The bytes of a pattern, multiplied with its counts, are more than are judged here ([`MAX_SIZE`]), or its memory is.
 pub(super) const TOO_LARGE: Code = Code::new(4053, "regex-too-large");
 /// A Unicode class: Go has the tables of another version of Unicode.
 pub(super) const UNPROVEN_CLASS: Code = Code::new(4054, "regex-unproven-unicode-class");
@@ -104,7 +104,7 @@ fn texts(code: Code) -> (&'static str, &'static str) {
             "write a letter or digit as it is, a code point as `\\x{61}`, the end of the text as `$`",
         ),
         INVALID_NAME => (
-            "is no name of a group that Go takes",
+            "is not in the name of a group in Go",
             "name it with ASCII letters, digits and `_`, as in `(?P<name>…)`, or leave the name out",
         ),
         INVALID_PERL => (
@@ -171,8 +171,8 @@ pub(super) fn place(span: &ast::Span) -> Span {
 }
 
 /// Refuses what the parser refuses. Its error is Go's where Go has read all before it alike and has no meaning for it.
-pub(super) fn of_parser(error: &ast::Error) -> Diagnostic {
-    let (pattern, span) = (error.pattern(), place(error.span()));
+pub(super) fn of_parser(pattern: &str, error: &ast::Error) -> Diagnostic {
+    let span = place(error.span());
     let part = pattern.get(span.start..span.end).unwrap_or_default();
     let behind = pattern.get(span.end..).unwrap_or_default();
     let code = match error.kind() {
@@ -194,30 +194,26 @@ pub(super) fn of_parser(error: &ast::Error) -> Diagnostic {
         | ErrorKind::FlagUnrecognized
         | ErrorKind::UnsupportedLookAround => INVALID_PERL,
         ErrorKind::GroupNameEmpty | ErrorKind::GroupNameUnexpectedEof => INVALID_NAME,
+        // Go also takes a digit at the start.
+        ErrorKind::GroupNameInvalid if !part.starts_with(|c: char| c.is_ascii_digit()) => INVALID_NAME,
         ErrorKind::GroupUnclosed => MISSING_PAREN,
         ErrorKind::GroupUnopened => UNEXPECTED_PAREN,
-        ErrorKind::NestLimitExceeded(_) => TOO_DEEP,
-        ErrorKind::RepetitionCountInvalid if is_count(part) => INVALID_COUNT,
+        ErrorKind::NestLimitExceeded(_) => {
+            return refusal(TOO_DEEP, pattern, character(pattern, span.start));
+        }
+        ErrorKind::RepetitionCountInvalid => INVALID_COUNT,
         ErrorKind::RepetitionMissing if lacks_argument(pattern, span.start) => MISSING_ARGUMENT,
         _ => READ_DIFFERENTLY,
     };
     refusal(code, pattern, span)
 }
 
-/// Tells whether Go has nothing to repeat either. It takes `(?)`, repeats in `a(?i)*` the `a`, and may read `{` as a character.
+/// Tells whether Go has nothing to repeat either. It takes `(?)`, and repeats in `a(?i)*` the `a`.
 fn lacks_argument(pattern: &str, at: usize) -> bool {
     let Some((before, operator)) = pattern.split_at_checked(at) else { return false };
     match before.chars().next_back() {
         Some(')') => false,
-        Some('(') => operator.starts_with(['*', '+']),
-        _ => operator.starts_with(['*', '+', '?']),
+        Some('(') => operator.starts_with(['*', '+', '{']),
+        _ => operator.starts_with(['*', '+', '?', '{']),
     }
-}
-
-/// Tells whether Go reads a count: digits without a leading zero or a space; else the braces are characters.
-pub(super) fn is_count(text: &str) -> bool {
-    let limit =
-        |text: &str| text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
-    let counts = text.strip_prefix('{').and_then(|text| text.trim_end_matches('?').strip_suffix('}'));
-    counts.is_some_and(|counts| counts.split(',').all(limit))
 }

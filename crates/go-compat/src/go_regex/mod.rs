@@ -4,13 +4,13 @@
 //! means the same to both, or has a form that does: `\d`, `\s`, `\w` and `\b` are ASCII in Go. Of the others, a pattern is refused
 //! as Go does ([`Verdict::RefusedByGo`]) where that is certain, and else as not known here ([`Verdict::Unjudged`]).
 //!
-//! * `classes`: brackets, before the pattern is parsed; both read the rest of a pattern by the same grammar.
+//! * `prepare`: brackets and braces, before the pattern is parsed; both read the rest of a pattern by the same grammar.
 //! * `allowed`: the parts of the parsed pattern that pass.
 //! * `error`: the diagnostics.
 
 mod allowed;
-mod classes;
 mod error;
+mod prepare;
 
 use regex_syntax::ast;
 use regex_syntax::hir::{Hir, HirKind, Look};
@@ -56,8 +56,9 @@ impl GoRegex {
         if pattern.len() > MAX_BYTES {
             return Err(error::too_long(pattern));
         }
-        classes::check(pattern)?;
-        let ast = ast::parse::Parser::new().parse(pattern).map_err(|found| error::of_parser(&found))?;
+        let prepared = prepare::prepare(pattern)?;
+        let parsed = ast::parse::Parser::new().parse(&prepared);
+        let ast = parsed.map_err(|found| error::of_parser(pattern, &found))?;
         let spelled_out = allowed::spell_out(pattern, &ast)?;
         let too_large = || error::refusal(error::TOO_LARGE, pattern, Span::new(0, pattern.len()));
         let tree = regex_syntax::parse(&spelled_out).map_err(|_| too_large())?;

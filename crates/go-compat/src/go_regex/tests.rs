@@ -43,9 +43,7 @@ fn recorded_lists_decide_as_go_or_are_unjudged() {
             .collect();
         assert_eq!(matches, strings(&row["matches"]), "{pattern}");
     }
-    let expected = [
-        "^a{1,3}$", "a{,3}", "{", r"\Qa.b\E", r"\pL", r"\p{Greek}", r"\p{L}a", "[a[b]", "[a~~b]", "[[.a.]]",
-    ];
+    let expected = [r"\Qa.b\E", r"\pL", r"\p{Greek}", r"\p{L}a", "[a[b]", "[a~~b]", "[[.a.]]"];
     assert_eq!(unjudged, expected.into());
 }
 
@@ -88,6 +86,7 @@ const REFUSED_BY_GO: &[(&str, &str, u16)] = &[
     ("(?P<a.b>c)", "a.b", 4003),
     ("(?<>c)", ">", 4003),
     ("(?<name", "e", 4003),
+    ("(?P<air-flow>a)", "-", 4003),
     ("a(?=b)", "(?=", 4004),
     ("(?<!a)b", "(?<!", 4004),
     ("(?x)a", "x", 4004),
@@ -107,6 +106,7 @@ const REFUSED_BY_GO: &[(&str, &str, u16)] = &[
     ("*", "*", 4009),
     ("a|?", "?", 4009),
     ("(+)", "+", 4009),
+    ("{2}", "{", 4009),
     (r"ab\", r"\", 4010),
     ("ab)cd", ")", 4011),
 ];
@@ -128,14 +128,8 @@ fn refusal_of_go_has_a_span_a_code_and_help() {
     assert!(codes.range(..4050).all(|number| tried.contains(number)));
 }
 
-/// The pattern and the span's text. Go takes all but the last three.
+/// The pattern and the span's text. Go takes all but the last two.
 const READ_DIFFERENTLY: &[(&str, &str)] = &[
-    ("a{1", "{1"),
-    ("{", "{"),
-    ("a{,3}", ","),
-    ("a{ 2 }", "{ 2 }"),
-    ("a{02}*", "{02}"),
-    ("a*{02}", "{02}"),
     ("[a[b]", "[b"),
     ("[[.a.]]", "[."),
     ("[!-[:alpha:]]", "[:"),
@@ -148,7 +142,6 @@ const READ_DIFFERENTLY: &[(&str, &str)] = &[
     (r"\0", r"\0"),
     (r"\<a\>", r"\<"),
     (r"[\<]", r"\<"),
-    (r"\b{start}", r"\b{start}"),
     (r"\x{D800}", "D800"),
     ("a(?i)*", "*"),
     ("(?)a", "?"),
@@ -159,7 +152,6 @@ const READ_DIFFERENTLY: &[(&str, &str)] = &[
     ("[a-Σ](?i:b)", "Σ"),
     ("[a--b]", "--"),
     (r"\x{110000}", "110000"),
-    ("{2}", "{"),
 ];
 
 #[test]
@@ -187,6 +179,7 @@ fn pattern_beyond_a_limit_is_unjudged() {
         (".{1000}".to_owned(), None),
         (r"\w{1000}".repeat(200), Some(4053)),
         (format!("({}){{1000}}", "(|)".repeat(340)), Some(4053)),
+        ("(....){1000}".to_owned(), Some(4053)),
         (r"\pL".to_owned(), Some(4054)),
         (r"[\p{Greek}a]".to_owned(), Some(4054)),
     ];
@@ -237,6 +230,13 @@ fn match_is_decided_as_go_does() {
         (r"^\_\/\@$", "_/@", true),
         ("^(?:a{0})*$", "", true),
         ("^*a", "ba", true),
+        ("^a{1$", "a{1", true),
+        ("^{a,3}$", "{a,3}", true),
+        ("^a{,3}$", "a{,3}", true),
+        ("^a{ 2 }+$", "a{ 2 }}", true),
+        ("^a*{02}$", "aa{02}", true),
+        (r"^a\b{start}$", "a{start}", true),
+        ("(?i)^{k$", "{\u{212A}", true),
         (r"[^\x00-\x{10FFFF}]", "a", false),
     ];
     for (pattern, text, expected) in cases {
