@@ -141,8 +141,9 @@ impl Walk<'_> {
     fn repetition(&mut self, repetition: &Repetition) -> Result<usize, Diagnostic> {
         let inner = self.part(&repetition.ast)?;
         let span = &repetition.op.span;
-        if matches!(*repetition.ast, Ast::Repetition(_)) {
-            return Err(self.refusal(NESTED_REPETITION, span));
+        if let Ast::Repetition(inner) = &*repetition.ast {
+            let both = Span::new(inner.op.span.start.offset, span.end.offset);
+            return Err(refusal(NESTED_REPETITION, self.pattern, both));
         }
         let RepetitionKind::Range(range) = &repetition.op.kind else { return Ok(inner) };
         let times = match *range {

@@ -24,9 +24,7 @@ pub(super) fn prepare(pattern: &str) -> Result<String, Diagnostic> {
             // It may end a range.
             '[' if inside && before.ends_with('-') => return Err(differently(pattern, before.len())),
             '[' if inside => posix_name(pattern, before.len())?,
-            '[' => {
-                ["[^]", "[^", "[]"].into_iter().find(|opening| rest.starts_with(opening)).map_or(1, str::len)
-            }
+            '[' => opening(rest).ok_or_else(|| differently(pattern, before.len()))?,
             '&' | '-' | '~' if inside && next == Some(c) => return Err(differently(pattern, before.len())),
             '{' if !inside && !is_count(rest) => {
                 prepared.push(BRACE);
@@ -38,6 +36,13 @@ pub(super) fn prepare(pattern: &str) -> Result<String, Diagnostic> {
         prepared.push_str(rest.get(..part).unwrap_or(rest));
     }
     Ok(prepared)
+}
+
+/// The length of `[`, `[^`, `[]` or `[^]`, whose `]` is a character; to Go it may begin a range.
+fn opening(rest: &str) -> Option<usize> {
+    let opening = ["[^]", "[]", "[^"].into_iter().find(|opening| rest.starts_with(opening)).unwrap_or("[");
+    let begins_range = rest.strip_prefix(opening).is_some_and(|behind| behind.starts_with('-'));
+    (!opening.ends_with(']') || !begins_range).then_some(opening.len())
 }
 
 /// The length of an escape with the brace that belongs to it. `\Q` quotes all that follows.
