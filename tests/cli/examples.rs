@@ -51,12 +51,6 @@ const ELSEWHERE: &[Elsewhere] = &[
         test: "a_reload_without_an_active_partition_hangs",
     },
     Elsewhere {
-        number: 4054,
-        when: "Not told as things are: of every class that Go knows the members are known. It is kept for a Go with newer tables.",
-        file: "crates/go-compat/src/go_regex/tests.rs",
-        test: "unicode_classes_and_case_folding_are_gos",
-    },
-    Elsewhere {
         number: 5003,
         when: "Told where the API server does not validate: the schema refuses paths of more than 1024 characters before.",
         file: "src/model/queue.rs",

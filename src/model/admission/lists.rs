@@ -229,7 +229,7 @@ mod tests {
         );
         assert_eq!(
             found[0].message,
-            "admissionController.accessControl.systemUsers: error parsing regexp: missing closing ): `(b`, so the whole list is \
+            "admissionController.accessControl.systemUsers: `(` is not closed with `)`, so the whole list is \
              discarded and the default `^system:serviceaccount:kube-system:` is in force"
         );
     }

@@ -1,43 +1,47 @@
-//! What is wrong with a pattern: Go's errors in Go's words, and the refusals of our own.
+//! Refusals: what Go refuses for certain, and what is not known here.
 
-use crate::diag::{Code, Diagnostic, Span};
+use regex_syntax::ast::{self, ErrorKind};
 
-use super::{MAX_BYTES, MAX_DEPTH, MAX_SIZE};
+use crate::diag::{Code, Diagnostic, Span, quoted};
+
+use super::MAX_BYTES;
+#[cfg(doc)]
+use super::{MAX_DEPTH, MAX_SIZE};
 
 /// A class, range or `\p` name that Go does not know.
-pub const INVALID_CLASS: Code = Code::new(4001, "go-invalid-character-class");
+pub(super) const INVALID_CLASS: Code = Code::new(4001, "go-invalid-character-class");
 /// A backslash before something that has no meaning in Go.
-pub const INVALID_ESCAPE: Code = Code::new(4002, "go-invalid-escape");
+pub(super) const INVALID_ESCAPE: Code = Code::new(4002, "go-invalid-escape");
 /// `(?P<…>` or `(?<…>` without a valid name.
-pub const INVALID_NAME: Code = Code::new(4003, "go-invalid-named-capture");
+pub(super) const INVALID_NAME: Code = Code::new(4003, "go-invalid-named-capture");
 /// A `(?…` that Go does not have.
-pub const INVALID_PERL: Code = Code::new(4004, "go-invalid-perl-syntax");
+pub(super) const INVALID_PERL: Code = Code::new(4004, "go-invalid-perl-syntax");
 /// One repetition operator directly behind another.
-pub const NESTED_REPETITION: Code = Code::new(4005, "go-nested-repetition");
+pub(super) const NESTED_REPETITION: Code = Code::new(4005, "go-nested-repetition");
 /// A count over 1000, alone or multiplied with the counts around it, or `{max,min}`.
-pub const INVALID_COUNT: Code = Code::new(4006, "go-invalid-repeat-count");
+pub(super) const INVALID_COUNT: Code = Code::new(4006, "go-invalid-repeat-count");
 /// A class that is not closed with `]`.
-pub const MISSING_BRACKET: Code = Code::new(4007, "go-missing-bracket");
+const MISSING_BRACKET: Code = Code::new(4007, "go-missing-bracket");
 /// A group that is not closed with `)`.
-pub const MISSING_PAREN: Code = Code::new(4008, "go-missing-paren");
+const MISSING_PAREN: Code = Code::new(4008, "go-missing-paren");
 /// A repetition operator with nothing before it.
-pub const MISSING_ARGUMENT: Code = Code::new(4009, "go-missing-repeat-argument");
+const MISSING_ARGUMENT: Code = Code::new(4009, "go-missing-repeat-argument");
 /// A backslash at the end.
-pub const TRAILING_BACKSLASH: Code = Code::new(4010, "go-trailing-backslash");
+const TRAILING_BACKSLASH: Code = Code::new(4010, "go-trailing-backslash");
 /// A `)` that closes nothing.
-pub const UNEXPECTED_PAREN: Code = Code::new(4011, "go-unexpected-paren");
+const UNEXPECTED_PAREN: Code = Code::new(4011, "go-unexpected-paren");
 /// A pattern is longer than is judged here ([`MAX_BYTES`]).
-pub const TOO_LONG: Code = Code::new(4051, "regex-too-long");
+const TOO_LONG: Code = Code::new(4051, "regex-too-long");
 /// Groups are nested deeper than is judged here ([`MAX_DEPTH`]).
-pub const TOO_DEEP: Code = Code::new(4052, "regex-too-deep");
-/// With repetitions multiplied out a pattern is larger than is judged here ([`MAX_SIZE`]).
-pub const TOO_LARGE: Code = Code::new(4053, "regex-too-large");
-/// A Unicode class whose members cannot be proven to be Go's.
-pub const UNPROVEN_CLASS: Code = Code::new(4054, "regex-unproven-unicode-class");
-/// An escaped surrogate, which is no character.
-pub const SURROGATE: Code = Code::new(4055, "regex-surrogate");
+pub(super) const TOO_DEEP: Code = Code::new(4052, "regex-too-deep");
+/// The bytes of a pattern, multiplied with its counts, are more than are judged here ([`MAX_SIZE`]), or its memory is.
+pub(super) const TOO_LARGE: Code = Code::new(4053, "regex-too-large");
+/// A Unicode class: Go has the tables of another version of Unicode.
+pub(super) const UNPROVEN_CLASS: Code = Code::new(4054, "regex-unproven-unicode-class");
+/// A construct that Go may read in another way than is known here.
+pub(super) const READ_DIFFERENTLY: Code = Code::new(4056, "regex-read-differently");
 
-/// Every code of this module.
+/// Lists every code of this module.
 pub const CODES: &[Code] = &[
     INVALID_CLASS,
     INVALID_ESCAPE,
@@ -54,159 +58,162 @@ pub const CODES: &[Code] = &[
     TOO_DEEP,
     TOO_LARGE,
     UNPROVEN_CLASS,
-    SURROGATE,
+    READ_DIFFERENTLY,
 ];
 
-/// Who refuses the pattern.
+/// The one who refuses a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Go does not compile it.
     RefusedByGo,
-    /// Go may compile it; what it then means is not known here.
+    /// Go may compile it; its meaning is not known here.
     Unjudged,
 }
 
 impl Verdict {
-    /// Who refuses, for an error of [`super::GoRegex::new`].
+    /// Returns who refuses, for an error of [`super::GoRegex::new`].
     pub fn of(refusal: &Diagnostic) -> Self {
-        let ours = [TOO_LONG, TOO_DEEP, TOO_LARGE, UNPROVEN_CLASS, SURROGATE];
+        let ours = [TOO_LONG, TOO_DEEP, TOO_LARGE, UNPROVEN_CLASS, READ_DIFFERENTLY];
         if ours.contains(&refusal.code) { Self::Unjudged } else { Self::RefusedByGo }
     }
 }
 
-/// Go's kinds of error (`regexp/syntax` `ErrorCode`); the three that are missing, invalid UTF-8, nesting depth and size, cannot occur:
-/// the input is UTF-8 and [`MAX_BYTES`], [`MAX_DEPTH`] and [`MAX_SIZE`] come first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum GoError {
-    CharRange,
-    Escape,
-    NamedCapture,
-    PerlOp,
-    RepeatOp,
-    RepeatSize,
-    MissingBracket,
-    MissingParen,
-    MissingRepeatArgument,
-    TrailingBackslash,
-    UnexpectedParen,
+/// Refuses a pattern for the part of it at `span`.
+pub(super) fn refusal(code: Code, pattern: &str, span: Span) -> Diagnostic {
+    let (why, help) = texts(code);
+    let span = if span.start == span.end { character(pattern, span.start) } else { span };
+    let part = quoted(pattern.get(span.start..span.end).unwrap_or(pattern));
+    Diagnostic::error(code, format!("{part} {why}")).at(span).help(help)
 }
 
-impl GoError {
-    /// The error as Go words it, `expr` being the part of the pattern that Go quotes, with the place at `span`.
-    pub(super) fn quoting(self, expr: &str, span: Span) -> Diagnostic {
-        let (code, text, help) = self.texts(expr);
-        Diagnostic::error(code, format!("error parsing regexp: {text}: `{expr}`")).at(span).help(help)
-    }
+/// The character at `at`, or the last one.
+fn character(pattern: &str, at: usize) -> Span {
+    let next = pattern.char_indices().find(|(start, _)| *start >= at);
+    let (start, c) = next.or_else(|| pattern.char_indices().next_back()).unwrap_or_default();
+    Span::new(start, start + c.len_utf8())
+}
 
-    fn texts(self, expr: &str) -> (Code, &'static str, &'static str) {
-        match self {
-            Self::CharRange => (
-                INVALID_CLASS,
-                "invalid character class range",
-                "Go knows `[a-z]`, POSIX names as in `[[:alpha:]]`, and the one-word scripts and the general categories of \
-                 Unicode as in `\\p{Greek}`; escape a literal `-` as `\\-`",
-            ),
-            Self::Escape => (INVALID_ESCAPE, "invalid escape sequence", escape_help(expr)),
-            Self::NamedCapture => (
-                INVALID_NAME,
-                "invalid named capture",
-                "name a group with letters, digits and `_`: `(?P<name>…)`, or do not name it",
-            ),
-            Self::PerlOp => (
-                INVALID_PERL,
-                "invalid or unsupported Perl syntax",
-                "Go has no look-around, atomic groups or comments; the flags are `i`, `m`, `s` and `U`, as in `(?i)` or `(?i:…)`",
-            ),
-            Self::RepeatOp => (
-                NESTED_REPETITION,
-                "invalid nested repetition operator",
-                "use one operator, or put the inner repetition into a group: `(?:a*)+`",
-            ),
-            Self::RepeatSize => (
-                INVALID_COUNT,
-                "invalid repeat count",
-                "counts go up to 1000, also when multiplied with the counts around them, and the smaller one comes first",
-            ),
-            Self::MissingBracket => (
-                MISSING_BRACKET,
-                "missing closing ]",
-                "close the class with `]`, or write a literal `[` as `\\[`",
-            ),
-            Self::MissingParen => (
-                MISSING_PAREN,
-                "missing closing )",
-                "close the group with `)`, or write a literal `(` as `\\(`",
-            ),
-            Self::MissingRepeatArgument => (
-                MISSING_ARGUMENT,
-                "missing argument to repetition operator",
-                "put what repeats before the operator, as in `.*`, or escape it to mean the character",
-            ),
-            Self::TrailingBackslash => (
-                TRAILING_BACKSLASH,
-                "trailing backslash at end of expression",
-                "remove it, or write a literal backslash as `\\\\`",
-            ),
-            Self::UnexpectedParen => (
-                UNEXPECTED_PAREN,
-                "unexpected )",
-                "remove it, open a group before it, or write a literal `)` as `\\)`",
-            ),
+fn texts(code: Code) -> (&'static str, &'static str) {
+    match code {
+        INVALID_CLASS => (
+            "is no class or range that Go knows",
+            "write a range from the smaller to the larger character, a name as in `[[:alpha:]]`, and `-` itself as `\\-`",
+        ),
+        INVALID_ESCAPE => (
+            "is no escape that Go knows",
+            "write a letter or digit as it is, a code point as `\\x{61}`, the end of the text as `$`",
+        ),
+        INVALID_NAME => (
+            "is not in the name of a group in Go",
+            "name it with ASCII letters, digits and `_`, as in `(?P<name>…)`, or leave the name out",
+        ),
+        INVALID_PERL => (
+            "is syntax that Go does not have",
+            "leave it out: there is no look-around, and the flags are `i`, `m`, `s` and `U`, as in `(?i)` or `(?i:…)`",
+        ),
+        NESTED_REPETITION => (
+            "repeats a repetition",
+            "use one operator, or put the inner repetition into a group, as in `(?:a*)+`",
+        ),
+        INVALID_COUNT => (
+            "is a count that Go refuses",
+            "count up to 1000, multiplied with the counts around it, and write the smaller limit first",
+        ),
+        MISSING_BRACKET => {
+            ("is not closed with `]`", "close the class with `]`, or write the character `[` as `\\[`")
         }
-    }
-}
-
-fn escape_help(expr: &str) -> &'static str {
-    match expr.chars().nth(1) {
-        Some('1'..='9') => "Go has no backreferences; write what is to be repeated again",
-        Some('x') => "write two hexadecimal digits, `\\x41`, or a code point in braces, `\\x{1F600}`",
-        Some('u' | 'U' | 'N') => "write the code point in braces: `\\x{61}`",
-        Some('Z') => "the end of the text is `\\z` or `$`",
-        Some('d' | 'D' | 's' | 'S' | 'w' | 'W') => {
-            "a class cannot be the end of a range; write a literal `-` as `\\-`"
+        MISSING_PAREN => {
+            ("is not closed with `)`", "close the group with `)`, or write the character `(` as `\\(`")
         }
-        Some('C') => "Go's regexp has no single bytes; `.` is any character but a newline",
-        _ => "letters and digits are escaped only where the escape has a meaning; write the character itself",
+        MISSING_ARGUMENT => (
+            "has nothing before it to repeat",
+            "put before it what repeats, as in `.*`, or a backslash where the character is meant",
+        ),
+        TRAILING_BACKSLASH => {
+            ("at the end escapes nothing", "remove it, or write the character `\\` as `\\\\`")
+        }
+        UNEXPECTED_PAREN => {
+            ("closes no group", "remove it, open a group before it, or write the character `)` as `\\)`")
+        }
+        TOO_DEEP => {
+            ("is a group nested deeper than is judged here", "split the pattern into several simpler ones")
+        }
+        TOO_LARGE => (
+            "is larger than is judged here when its counts are multiplied",
+            "split the pattern into several simpler ones",
+        ),
+        UNPROVEN_CLASS => (
+            "may not have the same characters in the version of Unicode that Go has",
+            "name the characters, as in `[a-zß]`",
+        ),
+        _ => (
+            "may have another meaning to Go than is known here",
+            "write it with characters, `.`, classes as `[a-z]`, groups, `|`, `*`, `+`, `?` and counts as `{2}`; \
+             a backslash makes a character of each of these",
+        ),
     }
 }
 
+/// Refuses a pattern that is longer than [`MAX_BYTES`].
 pub(super) fn too_long(pattern: &str) -> Diagnostic {
     // The span begins at a character, wherever the limit falls.
     let judged = (0..=MAX_BYTES).rev().find(|at| pattern.is_char_boundary(*at)).unwrap_or_default();
-    unjudged(
-        TOO_LONG,
-        format!("the pattern has {} bytes, more than the {MAX_BYTES} that are judged", pattern.len()),
-    )
-    .at(Span::new(judged, pattern.len()))
+    let message =
+        format!("the pattern has {} bytes, more than the {MAX_BYTES} that are judged", pattern.len());
+    Diagnostic::error(TOO_LONG, message)
+        .at(Span::new(judged, pattern.len()))
+        .help("split it into several simpler patterns")
 }
 
-pub(super) fn too_deep(span: Span) -> Diagnostic {
-    unjudged(TOO_DEEP, format!("groups are nested deeper than the {MAX_DEPTH} levels that are judged"))
-        .at(span)
+/// Returns a span of the parser as one of ours.
+pub(super) fn place(span: &ast::Span) -> Span {
+    Span::new(span.start.offset, span.end.offset)
 }
 
-pub(super) fn too_large(pattern: &str) -> Diagnostic {
-    let message = format!(
-        "with its repetitions multiplied the pattern is larger than the {MAX_SIZE} steps that are judged"
-    );
-    unjudged(TOO_LARGE, message).at(Span::new(0, pattern.len()))
+/// Refuses what the parser refuses. Its error is Go's where Go has read all before it alike and has no meaning for it.
+pub(super) fn of_parser(pattern: &str, error: &ast::Error) -> Diagnostic {
+    let span = place(error.span());
+    let part = pattern.get(span.start..span.end).unwrap_or_default();
+    let behind = pattern.get(span.end..).unwrap_or_default();
+    let code = match error.kind() {
+        ErrorKind::ClassRangeInvalid => INVALID_CLASS,
+        ErrorKind::ClassUnclosed => MISSING_BRACKET,
+        ErrorKind::EscapeHexEmpty | ErrorKind::EscapeHexInvalidDigit => INVALID_ESCAPE,
+        ErrorKind::ClassEscapeInvalid if !matches!(part, r"\<" | r"\>") => INVALID_ESCAPE,
+        ErrorKind::EscapeUnexpectedEof if part == r"\" => TRAILING_BACKSLASH,
+        ErrorKind::EscapeUnexpectedEof => INVALID_ESCAPE,
+        ErrorKind::EscapeUnrecognized if !matches!(part, r"\Q" | r"\E") => INVALID_ESCAPE,
+        // Behind `\0`, and before another digit, Go may read an octal number.
+        ErrorKind::UnsupportedBackreference
+            if part != r"\0" && !behind.starts_with(|c: char| c.is_ascii_digit()) =>
+        {
+            INVALID_ESCAPE
+        }
+        ErrorKind::FlagDanglingNegation
+        | ErrorKind::FlagUnexpectedEof
+        | ErrorKind::FlagUnrecognized
+        | ErrorKind::UnsupportedLookAround => INVALID_PERL,
+        ErrorKind::GroupNameEmpty | ErrorKind::GroupNameUnexpectedEof => INVALID_NAME,
+        // Go also takes a digit at the start.
+        ErrorKind::GroupNameInvalid if !part.starts_with(|c: char| c.is_ascii_digit()) => INVALID_NAME,
+        ErrorKind::GroupUnclosed => MISSING_PAREN,
+        ErrorKind::GroupUnopened => UNEXPECTED_PAREN,
+        ErrorKind::NestLimitExceeded(_) => {
+            return refusal(TOO_DEEP, pattern, character(pattern, span.start));
+        }
+        ErrorKind::RepetitionCountInvalid => INVALID_COUNT,
+        ErrorKind::RepetitionMissing if lacks_argument(pattern, span.start) => MISSING_ARGUMENT,
+        _ => READ_DIFFERENTLY,
+    };
+    refusal(code, pattern, span)
 }
 
-fn unjudged(code: Code, message: String) -> Diagnostic {
-    Diagnostic::error(code, message).help("split it into several simpler patterns")
-}
-
-pub(super) fn unproven_class(quoted: &str, span: Span) -> Diagnostic {
-    Diagnostic::error(
-        UNPROVEN_CLASS,
-        format!("it cannot be proven that Go takes the same characters for `{quoted}`"),
-    )
-    .at(span)
-    .help("name the characters, as in `[a-zß]`")
-}
-
-pub(super) fn surrogate(quoted: &str, span: Span) -> Diagnostic {
-    Diagnostic::error(SURROGATE, format!("`{quoted}` is a surrogate, not a character"))
-        .at(span)
-        .help("write the character's own code point, as in `\\x{1F600}`, or leave it out: no text contains a surrogate")
+/// Tells whether Go has nothing to repeat either. It takes `(?)`, and repeats in `a(?i)*` the `a`.
+fn lacks_argument(pattern: &str, at: usize) -> bool {
+    let Some((before, operator)) = pattern.split_at_checked(at) else { return false };
+    match before.chars().next_back() {
+        Some(')') => false,
+        Some('(') => operator.starts_with(['*', '+', '{']),
+        _ => operator.starts_with(['*', '+', '?', '{']),
+    }
 }

@@ -1,53 +1,32 @@
-//! Regular expressions with Go's syntax and Go's meaning.
+//! Regular expressions as Go's `regexp` decides them.
 //!
-//! `YuniKorn` compiles the patterns of its admission controller with Go's `regexp`. The `regex` crate reads many of the same
-//! texts differently: `\w` is Unicode there and ASCII in Go, `[a&&b]` is an intersection there and four literals in Go, `a{1` is
-//! an error there and a literal in Go. So the pattern is parsed here by Go's grammar (`regexp/syntax/parse.go` with the flags
-//! `Perl`, as `regexp.Compile` sets them), and what it means is spelled out for the `regex` crate in the few constructs both
-//! understand alike: code points, ranges, repetition, alternation, anchors.
+//! `YuniKorn` compiles its patterns with Go; this module matches them with the `regex` crate. A pattern passes when each part of it
+//! means the same to both, or has a form that does: `\d`, `\s`, `\w` and `\b` are ASCII in Go. Of the others, a pattern is refused
+//! as Go does ([`Verdict::RefusedByGo`]) where that is certain, and else as not known here ([`Verdict::Unjudged`]).
 //!
-//! The rules are those of Go 1.25 and 1.26 (`YuniKorn` 1.8 builds with 1.25 or later). Where the answer cannot be proven to be Go's,
-//! the pattern is refused with a code of its own ([`Verdict::Unjudged`]), never given another meaning.
-//!
-//! * `parse`: the grammar; `group`, `class`, `escape` and `repeat` are its parts, `input` its cursor.
-//! * `unicode`: `\p{…}` tables and case folding of the Unicode version Go has.
-//! * `syntax`: the tree; `emit`: the tree as a pattern of the `regex` crate.
+//! * `prepare`: brackets and braces, before the pattern is parsed; both read the rest of a pattern by the same grammar.
+//! * `allowed`: the parts of the parsed pattern that pass.
 //! * `error`: the diagnostics.
 
-mod class;
-mod emit;
-pub mod error;
-mod escape;
-mod group;
-mod input;
-mod parse;
-mod repeat;
-mod syntax;
-mod unicode;
+mod allowed;
+mod error;
+mod prepare;
 
-use regex::RegexBuilder;
+use regex_syntax::ast;
+use regex_syntax::hir::{Hir, HirKind, Look};
 
-use super::diag::Diagnostic;
+use super::diag::{Diagnostic, Span};
 pub use error::{CODES, Verdict};
 
-/// The longest pattern that is judged, in bytes.
-///
-/// Together with [`MAX_DEPTH`] and [`MAX_SIZE`] this keeps every judged pattern far inside Go's own limits, so that these never
-/// have to be computed the way Go does (they depend on how Go factors alternations): 1000 levels of height and 128 MiB of
-/// instructions or class ranges (`parse.go` `maxHeight`, `maxSize`, `maxRunes`).
-/// Height: 25 nested groups are at most 104 levels; factoring an alternation k levels deep takes at least k²/2 bytes of
-/// alternatives, so over all nested alternations it adds at most 2·√(2·3000·26) = 790 levels.
-/// Ranges: the largest class, 3 bytes long, has fewer than 3000 code points in its table, so 1000 of them stay below Go's 32 million.
+/// Limits the bytes of a pattern. With [`MAX_DEPTH`] and [`MAX_SIZE`] it keeps patterns far below the limits of Go, which depend on how
+/// Go simplifies: 1,000 levels of its tree, and 3.3 million instructions, of which a byte makes two at most.
 pub const MAX_BYTES: usize = 3000;
-/// The deepest nesting of groups that is judged.
+/// Limits how deep groups are nested.
 pub const MAX_DEPTH: usize = 25;
-/// The most steps a pattern that is judged may have. A step is one of Go's instructions, or eight ranges of a class; counted
-/// repetition multiplies. Go's own limit is over 80 times this, which also covers that Go counts some parts it has already factored out.
-pub const MAX_SIZE: u32 = 40_000;
-/// The most bytes the `regex` crate may use for one compiled pattern.
+/// Limits the bytes of a pattern, multiplied with its counts.
+pub const MAX_SIZE: usize = 1_000_000;
+/// Limits the memory of a compiled pattern.
 const MAX_COMPILED_BYTES: usize = 2 << 20;
-/// The longest pattern that is handed to the `regex` crate; many `\p{…}` in one pattern spell out long.
-const MAX_EMITTED_BYTES: usize = 1 << 20;
 
 /// A compiled expression that decides as Go's `regexp.MatchString` does.
 #[derive(Debug, Clone)]
@@ -57,7 +36,7 @@ pub struct GoRegex {
     anchors: Anchors,
 }
 
-/// How an expression is tied to the ends of the text.
+/// The ends of the text that an expression is tied to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Anchors {
     /// Every match begins at the start of the text.
@@ -69,34 +48,30 @@ pub struct Anchors {
 }
 
 impl GoRegex {
-    /// Compiles `pattern`, or refuses with a span into it. What Go refuses is an error here too, with Go's text as message; what Go may accept
-    /// but cannot be given the same meaning with certainty is refused with a code of its own. [`Verdict::of`] tells the two apart.
+    /// Compiles `pattern`.
     ///
     /// # Errors
-    /// See above; the codes are [`CODES`].
+    /// One of [`CODES`] with a span; [`Verdict::of`] tells who refuses.
     pub fn new(pattern: &str) -> Result<Self, Diagnostic> {
         if pattern.len() > MAX_BYTES {
             return Err(error::too_long(pattern));
         }
-        let expr = parse::parse(pattern)?;
-        if expr.size() > MAX_SIZE {
-            return Err(error::too_large(pattern));
-        }
-        let emitted = emit::pattern(&expr);
-        if emitted.len() > MAX_EMITTED_BYTES {
-            return Err(error::too_large(pattern));
-        }
-        let inner = RegexBuilder::new(&emitted)
+        let prepared = prepare::prepare(pattern)?;
+        let parsed = ast::parse::Parser::new().parse(&prepared);
+        let ast = parsed.map_err(|found| error::of_parser(pattern, &found))?;
+        let spelled_out = allowed::spell_out(pattern, &ast)?;
+        let too_large = || error::refusal(error::TOO_LARGE, pattern, Span::new(0, pattern.len()));
+        let tree = regex_syntax::parse(&spelled_out).map_err(|_| too_large())?;
+        let inner = regex::RegexBuilder::new(&spelled_out)
             .size_limit(MAX_COMPILED_BYTES)
             .build()
-            .map_err(|_| error::too_large(pattern))?;
-        Ok(Self { pattern: pattern.to_owned(), inner, anchors: expr.anchors() })
+            .map_err(|_| too_large())?;
+        Ok(Self { pattern: pattern.to_owned(), inner, anchors: Anchors::of(&tree) })
     }
 
-    /// Unanchored search, as `regexp.MatchString`.
+    /// Searches anywhere in `text`, as `regexp.MatchString`.
     pub fn is_match(&self, text: &str) -> bool {
-        // Not `Regex::is_match`: an ASCII `\B` also holds between the bytes of one character, and when that ends a search early,
-        // `is_match` drops the empty match but does not come back to longer ones that began before it (`ſ|\B` in `xſb`). `find` does.
+        // `Regex::is_match` misses `ſ|\B` in `xſb`: it ends at an empty match of `\B` between two bytes of a character.
         self.inner.find(text).is_some()
     }
 
@@ -105,7 +80,7 @@ impl GoRegex {
         &self.pattern
     }
 
-    /// How matches are tied to the ends of the text.
+    /// The ends of the text that matches are tied to.
     pub fn anchors(&self) -> Anchors {
         self.anchors
     }
@@ -119,6 +94,30 @@ impl PartialEq for GoRegex {
 }
 
 impl Eq for GoRegex {}
+
+impl Anchors {
+    fn of(tree: &Hir) -> Self {
+        let (start, end) = ends(tree);
+        Self { start, end, split: is_split(tree) }
+    }
+}
+
+fn ends(tree: &Hir) -> (bool, bool) {
+    let looks = tree.properties();
+    (looks.look_set_prefix().contains(Look::Start), looks.look_set_suffix().contains(Look::End))
+}
+
+fn is_split(tree: &Hir) -> bool {
+    let HirKind::Alternation(alternatives) = tree.kind() else { return false };
+    match alternatives.as_slice() {
+        [first, between @ .., last] => {
+            ends(first) == (true, false)
+                && ends(last) == (false, true)
+                && between.iter().all(|one| ends(one) == (false, false))
+        }
+        _ => false,
+    }
+}
 
 #[cfg(test)]
 mod tests;
