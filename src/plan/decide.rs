@@ -391,9 +391,12 @@ impl Decided<'_> {
             by_base: self.by_base,
             runs: &self.runs,
         };
-        let objects = self.snapshot.queue_acls.iter().zip(&self.objects).enumerate();
+        let mut objects: Vec<_> = self.snapshot.queue_acls.iter().zip(&self.objects).enumerate().collect();
+        // The statuses are to be in the order of the names, and are larger to move.
+        objects.sort_unstable_by_key(|(_, (entry, _))| &entry.meta.name);
         let output = self.snapshot.output.as_deref();
         objects
+            .into_iter()
             .map(|(index, (entry, object))| {
                 let decided = self.by_object.decided(&self.grants, index);
                 let mut found = report::queue_acl::report(
@@ -416,8 +419,7 @@ impl Decided<'_> {
                     events::OF_OBJECTS,
                 ));
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
-                let newly = newly || is_unconfirmed(&entry.meta);
-                if let Some(taken) = found.taken.filter(|_| newly) {
+                if let Some(taken) = found.taken.filter(|_| newly || is_unconfirmed(&entry.meta)) {
                     events.push(events::event(&subject, true, events::ACCESS_REMOVED, &taken));
                 }
                 (entry.meta.name.clone(), self.status(&entry.meta, &found.findings, found.status))
