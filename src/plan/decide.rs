@@ -391,12 +391,9 @@ impl Decided<'_> {
             by_base: self.by_base,
             runs: &self.runs,
         };
-        let mut objects: Vec<_> = self.snapshot.queue_acls.iter().zip(&self.objects).enumerate().collect();
-        // The statuses are to be in the order of the names, and are larger to move.
-        objects.sort_unstable_by_key(|(_, (entry, _))| &entry.meta.name);
+        let objects = self.snapshot.queue_acls.iter().zip(&self.objects).enumerate();
         let output = self.snapshot.output.as_deref();
         objects
-            .into_iter()
             .map(|(index, (entry, object))| {
                 let decided = self.by_object.decided(&self.grants, index);
                 let mut found = report::queue_acl::report(
