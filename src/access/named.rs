@@ -253,7 +253,9 @@ mod tests {
         fn way_on_random_trees_is_that_of_the_walk(
             tree in any_tree(), people in proptest::collection::vec(any_identity(), 4),
         ) {
-            people.iter().for_each(|who| agree(&tree, who));
+            for who in &people {
+                agree(&tree, who);
+            }
         }
 
         #[test]

@@ -139,14 +139,14 @@ struct Told {
     nearest: String,
     exists: bool,
     leaf: bool,
-    submit: bool,
-    admin: bool,
+    /// To submit, and to administer.
+    rights: [bool; 2],
 }
 
 impl Told {
     fn by(decision: &Decision) -> Self {
         let Decision { nearest, exists, leaf, submit, admin, .. } = decision.clone();
-        Self { nearest, exists, leaf, submit, admin }
+        Self { nearest, exists, leaf, rights: [submit, admin] }
     }
 
     fn ours(tree: &Tree, query: &AccessQuery, groups: &[String]) -> Self {
@@ -158,8 +158,7 @@ impl Told {
             nearest: node.map(|node| node.path.to_string()).unwrap_or_default(),
             exists: matches!(located, Located::Queue(_)),
             leaf: node.is_some_and(|node| node.is_leaf),
-            submit: may(Right::Submit),
-            admin: may(Right::Admin),
+            rights: Right::ALL.map(may),
         }
     }
 }
