@@ -12,7 +12,6 @@ use crate::inputs;
 pub(crate) fn load(criterion: &mut Criterion) {
     let text = inputs::queues();
     let config = verdict(&text, &[]).config.expect("a valid configuration");
-    let tree = tree(&config);
     let mut group = criterion.benchmark_group("load");
     group.sample_size(20);
     group.bench_function("yaml", |bencher| bencher.iter(|| parse_in(black_box(&text))));
