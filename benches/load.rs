@@ -2,8 +2,8 @@
 
 use std::hint::black_box;
 
-use criterion::Criterion;
-use queuewarden::access::{Index, Tree};
+use criterion::{BatchSize, Criterion};
+use queuewarden::access::Tree;
 use queuewarden::model::config::{self, Config, verdict};
 use queuewarden::text::yaml::parse::parse_in;
 
@@ -12,20 +12,21 @@ use crate::inputs;
 pub(crate) fn load(criterion: &mut Criterion) {
     let text = inputs::queues();
     let config = verdict(&text, &[]).config.expect("a valid configuration");
-    let tree = tree(&config);
     let mut group = criterion.benchmark_group("load");
     group.sample_size(20);
     group.bench_function("yaml", |bencher| bencher.iter(|| parse_in(black_box(&text))));
     group.bench_function("read", |bencher| bencher.iter(|| config::read(black_box(&text))));
     group.bench_function("verdict", |bencher| bencher.iter(|| verdict(black_box(&text), &[])));
     group.bench_function("tree", |bencher| bencher.iter(|| self::tree(black_box(&config))));
-    group.bench_function("index", |bencher| bencher.iter(|| Index::of(black_box(&tree))));
+    group.bench_function("ready", |bencher| {
+        bencher.iter_batched_ref(|| self::tree(&config), |tree| tree.make_ready(), BatchSize::PerIteration);
+    });
     group.bench_function("all", |bencher| {
         bencher.iter(|| {
             let verdict = verdict(black_box(&text), &[]);
             let tree = self::tree(verdict.config.as_ref().expect("a valid configuration"));
-            let index = Index::of(&tree);
-            (tree, index)
+            tree.make_ready();
+            tree
         });
     });
     group.finish();

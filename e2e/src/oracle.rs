@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::assets;
 use crate::line_program::LineProgram;
 pub use identity::{ClaimQuestion, IdentityAnswer, IdentityQuestion};
-pub use mutate::{MutateAnswer, MutateQuestion, PodFacts};
+pub use mutate::{MutateAnswer, MutateQuestion, PodFacts, without_wording};
 
 /// A running oracle.
 #[derive(Debug)]

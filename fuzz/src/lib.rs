@@ -11,9 +11,9 @@
     reason = "to panic is what these are for"
 )]
 
-use queuewarden::access::check::decide;
+use queuewarden::access::check::{decide, explain};
 use queuewarden::access::review::{self, NoApplications, World};
-use queuewarden::access::{Index, Tree, guard};
+use queuewarden::access::{Tree, guard};
 use queuewarden::api::review::{Kind, access, admission, change, submission, user_info};
 use queuewarden::import::yarn::{Source, Wanted};
 use queuewarden::model::acl;
@@ -60,13 +60,12 @@ pub fn yaml(data: &[u8]) {
     let Some(config) = judged.config else { return };
     for partition in &config.partitions {
         let Ok(tree) = Tree::of(partition) else { continue };
-        let index = Index::of(&tree);
         let sue = Identity { user: "sue".to_owned(), groups: vec!["dev".to_owned()] };
         for (_, node) in tree.queues().take(8) {
             for right in Right::ALL {
                 let queue = node.path.as_str();
-                let walked = decide(&tree, right, queue, &sue).allowed();
-                assert_eq!(index.allows(right, queue, &sue.user, &sue.groups), walked, "{queue}");
+                let allowed = decide(&tree, right, queue, &sue).allowed();
+                assert_eq!(explain(&tree, right, queue, &sue).granted_by().is_some(), allowed, "{queue}");
             }
         }
     }

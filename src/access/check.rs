@@ -6,8 +6,8 @@
 
 use std::fmt;
 
-use super::reach::stops;
-use super::tree::{Grants, Located, Origin, Tree};
+use super::reach::{Way, asked, stops};
+use super::tree::{Grants, Located, Origin, QueueId, Tree};
 use crate::model::acl::Acl;
 use crate::model::identity::Identity;
 use crate::model::queue::QueuePath;
@@ -108,50 +108,83 @@ impl Decision {
     pub fn clause(&self) -> &'static str {
         match self.outcome {
             Outcome::Allowed => self.granted_by().map_or("acl", |step| step.right.key()),
-            Outcome::Denied(Denial::NotGranted) => "acl",
-            Outcome::Denied(Denial::Recovery) => "recovery",
-            Outcome::Denied(Denial::NoQueue) => "no_queue",
+            Outcome::Denied(denial) => denial.clause(),
         }
     }
 }
 
-/// Decides, and says how.
-pub fn decide(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Decision {
+impl Denial {
+    fn clause(self) -> &'static str {
+        match self {
+            Self::NotGranted => "acl",
+            Self::Recovery => "recovery",
+            Self::NoQueue => "no_queue",
+        }
+    }
+}
+
+/// The answer to one question, without the way to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict<'t> {
+    /// What the path leads to.
+    pub located: Located,
+    /// The entry that grants it, or why nothing does.
+    pub way: Result<Way<'t>, Denial>,
+}
+
+impl Verdict<'_> {
+    /// Whether it is a yes.
+    pub fn allowed(&self) -> bool {
+        self.way.is_ok()
+    }
+}
+
+/// Decides, without allocation where the queue is spelled as it is stored.
+pub fn decide<'t>(tree: &'t Tree, right: Right, queue: &str, identity: &Identity) -> Verdict<'t> {
     let located = tree.locate(queue);
-    let mut decision = Decision {
+    let way = match located.decides() {
+        None => Err(Denial::NoQueue),
+        Some(id) => Way::of(tree, right, id, identity).ok_or_else(|| denial(tree, right, id)),
+    };
+    Verdict { located, way }
+}
+
+fn denial(tree: &Tree, right: Right, id: QueueId) -> Denial {
+    let is_recovery = tree.lineage(id).any(|(_, node)| stops(right, node));
+    if is_recovery { Denial::Recovery } else { Denial::NotGranted }
+}
+
+/// Decides, and says how.
+pub fn explain(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Decision {
+    let Verdict { located, way } = decide(tree, right, queue, identity);
+    Decision {
         right,
         asked: queue.to_owned(),
         identity: identity.clone(),
         located,
-        outcome: Outcome::Denied(Denial::NotGranted),
-        steps: Vec::new(),
-    };
-    let Some(id) = located.decides() else {
-        decision.outcome = Outcome::Denied(Denial::NoQueue);
-        return decision;
-    };
-    for (_, node) in tree.lineage(id) {
-        if stops(right, node) {
-            decision.outcome = Outcome::Denied(Denial::Recovery);
-            return decision;
-        }
-        for asked in implied_by(right) {
-            let grants = node.grants(*asked);
-            let entry = grants.entry(identity);
-            let granted = entry.is_some();
-            decision.steps.push(Step {
+        outcome: way.map_or_else(Outcome::Denied, |_| Outcome::Allowed),
+        steps: located.decides().map(|id| steps(tree, right, id, way.ok())).unwrap_or_default(),
+    }
+}
+
+/// Each ACL that is asked, up to the one that grants it.
+fn steps(tree: &Tree, right: Right, id: QueueId, way: Option<Way<'_>>) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for (id, node) in asked(tree, right, id) {
+        for acl in implied_by(right) {
+            let way = way.filter(|way| (way.queue, way.acl) == (id, *acl));
+            steps.push(Step {
                 queue: node.path.clone(),
-                right: *asked,
-                acl: grants.text.clone(),
-                entry,
+                right: *acl,
+                acl: node.grants(*acl).text.clone(),
+                entry: way.map(|way| way.written(tree)),
             });
-            if granted {
-                decision.outcome = Outcome::Allowed;
-                return decision;
+            if way.is_some() {
+                return steps;
             }
         }
     }
-    decision
+    steps
 }
 
 /// The ACLs that grant a right, in the order they are asked: an administrator may submit, too.
@@ -163,13 +196,6 @@ pub fn implied_by(right: Right) -> &'static [Right] {
 }
 
 impl Grants {
-    /// The entry that grants access to someone.
-    pub fn entry(&self, identity: &Identity) -> Option<Entry> {
-        let subject = Subject::from(self.acl.matched(&identity.user, &identity.groups)?);
-        let origins = self.origins(&subject);
-        Some(Entry { subject, origins })
-    }
-
     /// Who wrote the entry for a subject.
     pub fn origins(&self, subject: &Subject) -> Vec<Origin> {
         let names = |acl: &Acl| match subject {
@@ -227,17 +253,18 @@ partitions:
             (Right::Admin, "root.prod", person("ann", &["ops"]), Some(("root", Right::Admin))),
         ];
         for (right, queue, identity, expected) in cases {
-            let decision = decide(&tree(), right, queue, &identity);
+            let decision = explain(&tree(), right, queue, &identity);
             let by = decision.granted_by().map(|step| (step.queue.as_str(), step.right));
             assert_eq!(by, expected, "{right:?} {queue} {identity:?}");
             assert_eq!(decision.allowed(), expected.is_some());
+            assert_eq!(decide(&tree(), right, queue, &identity).allowed(), expected.is_some());
         }
     }
 
     #[test]
     fn what_is_no_queue_is_denied() {
         for queue in ["", "prod", "rootprod", ".root"] {
-            let decision = decide(&tree(), Right::Submit, queue, &person("ann", &["ops"]));
+            let decision = explain(&tree(), Right::Submit, queue, &person("ann", &["ops"]));
             assert_eq!(decision.outcome, Outcome::Denied(Denial::NoQueue), "{queue}");
         }
     }
@@ -253,7 +280,7 @@ partitions:
         ];
         for (queue, identity, expected) in cases {
             assert_eq!(
-                decide(&tree(), Right::Submit, queue, &identity).clause(),
+                explain(&tree(), Right::Submit, queue, &identity).clause(),
                 expected,
                 "{queue} {identity:?}"
             );
@@ -269,7 +296,7 @@ partitions:
         tree.attribute(&prod, Right::Submit, object("b"), &devs);
         tree.attribute(&prod, Right::Submit, object("a"), &devs);
         let origins = |user: &str, groups: &[&str]| {
-            let decision = decide(&tree, Right::Submit, "root.prod", &person(user, groups));
+            let decision = explain(&tree, Right::Submit, "root.prod", &person(user, groups));
             decision.granted_by().and_then(|step| step.entry.clone()).expect("granted").origins
         };
         assert_eq!(origins("bob", &["devs"]), [object("a"), object("b")]);

@@ -79,7 +79,7 @@ impl<'t> Matrix<'t> {
     pub fn rows(&self) -> impl Iterator<Item = Row<'t>> {
         self.subjects.iter().map(|subject| {
             let cell =
-                |(queue, right): &(QueueId, Right)| Way::of(self.tree, *right, *queue, subject.entry());
+                |(queue, right): &(QueueId, Right)| Way::of_name(self.tree, *right, *queue, subject.entry());
             Row { subject: subject.clone(), cells: self.columns.iter().map(cell).collect() }
         })
     }

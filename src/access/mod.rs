@@ -5,7 +5,7 @@
 //! * [`check`]: may this user submit to, or administer, this queue; with every step on the way.
 //! * [`sentence`](mod@sentence): a decision for people.
 //! * [`near_miss`], [`remedy`]: why it is a no although it looks like a yes, and what would make it one.
-//! * [`index`]: the same decisions from a table, without the steps.
+//! * `named`: whom the ACLs name, and where their rights begin: what decides.
 //! * [`reach`]: how far a grant reaches.
 //! * [`starts`](mod@starts): where rights begin, which is the whole matrix in few words.
 //! * [`review`]: the same questions as Kubernetes asks them.
@@ -26,9 +26,9 @@ pub mod check;
 pub mod diff;
 pub mod expect;
 pub mod guard;
-pub mod index;
 pub mod lint;
 pub mod matrix;
+mod named;
 pub mod near_miss;
 pub mod placement;
 #[cfg(test)]
@@ -46,9 +46,8 @@ pub mod tree;
 pub mod what_can;
 pub mod who_can;
 
-pub use check::{Decision, Denial, Outcome, Step};
+pub use check::{Decision, Denial, Outcome, Step, Verdict};
 pub use diff::{Diff, diff};
-pub use index::Index;
 pub use matrix::{Matrix, matrix};
 pub use near_miss::{NearMiss, near_misses};
 pub use reach::{QueueSet, Way};

@@ -94,7 +94,7 @@ pub fn near_misses(step: &Step, identity: &Identity) -> Vec<NearMiss> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::check::decide;
+    use crate::access::check::explain;
     use crate::access::testing::tree;
     use crate::model::right::Right;
 
@@ -137,7 +137,7 @@ mod tests {
         ];
         for (acl, identity, expected) in cases {
             let tree = tree(&[("root", acl, "")]);
-            let decision = decide(&tree, Right::Submit, "root", &identity);
+            let decision = explain(&tree, Right::Submit, "root", &identity);
             let told: Vec<String> = decision
                 .steps
                 .iter()

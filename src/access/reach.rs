@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::check::{Entry, Subject, implied_by};
+use super::check::{Entry, Subject};
 use super::tree::{Node, QueueId, Tree};
 use crate::model::acl::Match;
 use crate::model::identity::Identity;
@@ -129,6 +129,11 @@ pub fn granted_on(tree: &Tree, right: Right, id: QueueId) -> QueueSet {
     QueueSet::of(reach(right, tree.subtree(id), tree.recovery().as_ref()).to_vec())
 }
 
+/// The queues on which an entry of an ACL grants a right, alone.
+pub fn reached_by(tree: &Tree, right: Right, entry: Match<'_>) -> QueueSet {
+    tree.named().reach(right, entry)
+}
+
 /// The queues whose ACLs are asked about a right on one of them, in order: itself, and those above it as far as the question goes up.
 pub fn asked(tree: &Tree, right: Right, id: QueueId) -> impl Iterator<Item = (QueueId, &Node)> {
     tree.lineage(id).take_while(move |(_, node)| !stops(right, node))
@@ -151,27 +156,29 @@ pub struct Way<'t> {
 }
 
 impl<'t> Way<'t> {
-    /// How someone comes to a right on a queue; `None` when nothing grants it.
-    pub fn find(tree: &'t Tree, right: Right, id: QueueId, identity: &Identity) -> Option<Self> {
-        asked(tree, right, id).find_map(|(queue, node)| Self::here(right, queue, node, identity))
+    /// How a user with these groups comes to a right on a queue; `None` when nothing grants it. Decides all questions.
+    pub fn find<G: AsRef<str>>(
+        tree: &'t Tree,
+        right: Right,
+        id: QueueId,
+        user: &str,
+        groups: &[G],
+    ) -> Option<Self> {
+        tree.named().way(right, id, user, groups)
+    }
+
+    /// As [`Way::find`], for somebody who is known.
+    pub fn of(tree: &'t Tree, right: Right, id: QueueId, identity: &Identity) -> Option<Self> {
+        Self::find(tree, right, id, &identity.user, &identity.groups)
     }
 
     /// As [`Way::find`] for one of whom nothing is known but a name ([`Subject::identity`]).
-    pub fn of(tree: &'t Tree, right: Right, id: QueueId, name: Match<'_>) -> Option<Self> {
-        asked(tree, right, id).find_map(|(queue, node)| {
-            implied_by(right).iter().find_map(|acl| {
-                let entry = node.grants(*acl).acl.entry_of(name)?;
-                Some(Self { queue, acl: *acl, entry })
-            })
-        })
-    }
-
-    /// As [`Way::find`], by this queue alone.
-    pub(super) fn here(right: Right, queue: QueueId, node: &'t Node, identity: &Identity) -> Option<Self> {
-        implied_by(right).iter().find_map(|acl| {
-            let entry = node.grants(*acl).acl.matched(&identity.user, &identity.groups)?;
-            Some(Self { queue, acl: *acl, entry })
-        })
+    pub fn of_name(tree: &'t Tree, right: Right, id: QueueId, name: Match<'_>) -> Option<Self> {
+        match name {
+            Match::Everyone => Self::find::<&str>(tree, right, id, "", &[]),
+            Match::User(user) => Self::find::<&str>(tree, right, id, user, &[]),
+            Match::Group(group) => Self::find(tree, right, id, "", &[group]),
+        }
     }
 
     /// The entry with where it is written.

@@ -138,7 +138,7 @@ fn meant(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     let Located::Below(_) = decision.located else { return None };
     let asked = lowered(&decision.asked);
     let found = near(tree, decision.right, asked.as_str())?;
-    Way::find(tree, decision.right, found, &decision.identity)?;
+    Way::of(tree, decision.right, found, &decision.identity)?;
     tree.node(found).map(|node| Remedy::Ask { queue: node.path.clone() })
 }
 
@@ -162,7 +162,7 @@ fn like(tree: &Tree, decision: &Decision) -> Option<Remedy> {
     } else {
         near(tree, decision.right, &full)?
     };
-    Way::find(tree, decision.right, found, &decision.identity)?;
+    Way::of(tree, decision.right, found, &decision.identity)?;
     let node = tree.node(found).filter(|node| serves(decision.right, node))?;
     Some(Remedy::Ask { queue: node.path.clone() })
 }
@@ -246,7 +246,7 @@ fn width(tree: &Tree, right: Right, group: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::check::decide;
+    use crate::access::check::{decide, explain};
     use crate::access::testing::{any_identity, any_tree, text, tree};
     use crate::model::acl;
     use crate::model::config::verdict;
@@ -256,7 +256,7 @@ mod tests {
     fn told(tree: &Tree, right: Right, queue: &str, user: &str, groups: &[&str]) -> Vec<String> {
         let identity =
             Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() };
-        remedies(tree, &decide(tree, right, queue, &identity)).iter().map(ToString::to_string).collect()
+        remedies(tree, &explain(tree, right, queue, &identity)).iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -325,7 +325,7 @@ mod tests {
     fn the_first_costs_no_walk_through_the_tree() {
         let tree = tree(&[("root", "", " ops,qa"), ("root.prod", "bob devs,leads", "")]);
         let identity = Identity { user: "sue".to_owned(), groups: vec!["x".to_owned()] };
-        let decision = decide(&tree, Right::Submit, "root.prod", &identity);
+        let decision = explain(&tree, Right::Submit, "root.prod", &identity);
         WEIGHED.set(0);
         assert!(matches!(first_remedy(&tree, &decision), Some(Remedy::Grant { .. })));
         assert_eq!(WEIGHED.get(), 0);
@@ -357,7 +357,7 @@ mod tests {
         let near = format!(" {}", many.join(","));
         let tree = tree(&[("root", " far", ""), ("root.a", &near, "")]);
         let identity = Identity { user: "sue".to_owned(), groups: Vec::new() };
-        let decision = decide(&tree, Right::Submit, "root.a", &identity);
+        let decision = explain(&tree, Right::Submit, "root.a", &identity);
         WEIGHED.set(0);
         assert_eq!(remedies(&tree, &decision).len(), 1 + MOST);
         assert_eq!(WEIGHED.get(), MOST_WEIGHED);
@@ -408,7 +408,7 @@ mod tests {
         let tree = tree(&[("root", "", "ann ops"), ("root.prod", "", "*"), ("root.prod.etl", "", "bob ops")]);
         let asked = |queue: &str| {
             let identity = Identity { user: "sue".to_owned(), groups: Vec::new() };
-            administrators(&tree, &decide(&tree, Right::Submit, queue, &identity))
+            administrators(&tree, &explain(&tree, Right::Submit, queue, &identity))
         };
         let [ann, bob] = ["ann", "bob"].map(|user| Subject::User(user.to_owned()));
         let ops = Subject::Group("ops".to_owned());
@@ -422,7 +422,7 @@ mod tests {
         #[test]
         fn what_is_offered_helps(tree in any_tree(), identity in any_identity(), queue in "root(\\.(a|b|x)){0,3}") {
             for right in Right::ALL {
-                let decision = decide(&tree, right, &queue, &identity);
+                let decision = explain(&tree, right, &queue, &identity);
                 let remedies = remedies(&tree, &decision);
                 let first = first_remedy(&tree, &decision);
                 prop_assert_eq!(first.as_ref(), remedies.first());

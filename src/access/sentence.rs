@@ -1,9 +1,10 @@
 //! A decision in one sentence: a line of output, a webhook's `reason`, an event.
 
-use super::check::{Decision, Denial, Outcome, Step, Subject};
+use super::check::{Decision, Denial, Outcome, Subject};
+use super::reach::Way;
 use super::tree::{Located, Tree};
 use crate::model::identity::Identity;
-use crate::model::queue::{RECOVERY, ROOT};
+use crate::model::queue::{QueuePath, RECOVERY, ROOT};
 use crate::model::right::Right;
 use crate::text::diag::quoted;
 
@@ -11,14 +12,11 @@ use crate::text::diag::quoted;
 pub fn sentence(tree: &Tree, decision: &Decision) -> String {
     let queue = decision.located.decides().and_then(|id| tree.node(id)).map(|node| node.path.as_str());
     let queue = queue.unwrap_or(&decision.asked);
-    let instead = match decision.located {
-        Located::Below(_) => format!("{} is not configured, and {queue} decides: ", quoted(&decision.asked)),
-        Located::Queue(_) | Located::Nowhere => String::new(),
-    };
     let why = match decision.outcome {
-        Outcome::Allowed => {
-            decision.granted_by().map_or_else(String::new, |step| granted(decision.right, step))
-        }
+        Outcome::Allowed => decision.granted_by().map_or_else(String::new, |step| {
+            let who = step.entry.as_ref().map_or(&Subject::Everyone, |entry| &entry.subject);
+            granted(decision.right, step.right, &step.queue, who)
+        }),
         Outcome::Denied(Denial::NotGranted) => not_granted(decision, queue, ROOT),
         Outcome::Denied(Denial::Recovery) if queue != RECOVERY => {
             let why = not_granted(decision, queue, RECOVERY);
@@ -31,13 +29,26 @@ pub fn sentence(tree: &Tree, decision: &Decision) -> String {
             format!("{} is no queue: a queue path begins with `root`", quoted(&decision.asked))
         }
     };
-    format!("{instead}{why}")
+    format!("{}{why}", instead(tree, &decision.asked, decision.located))
 }
 
-fn granted(right: Right, step: &Step) -> String {
-    let who = step.entry.as_ref().map_or(&Subject::Everyone, |entry| &entry.subject);
-    let queue = &step.queue;
-    match (right, step.right) {
+/// Why a yes is one, without its trace; the same sentence.
+pub fn yes(tree: &Tree, right: Right, asked: &str, located: Located, way: &Way<'_>) -> String {
+    let why = tree.node(way.queue).map(|node| granted(right, way.acl, &node.path, &way.entry.into()));
+    format!("{}{}", instead(tree, asked, located), why.unwrap_or_default())
+}
+
+fn instead(tree: &Tree, asked: &str, located: Located) -> String {
+    match (located, located.decides().and_then(|id| tree.node(id))) {
+        (Located::Below(_), Some(node)) => {
+            format!("{} is not configured, and {} decides: ", quoted(asked), node.path)
+        }
+        _ => String::new(),
+    }
+}
+
+fn granted(right: Right, acl: Right, queue: &QueuePath, who: &Subject) -> String {
+    match (right, acl) {
         (Right::Submit, Right::Submit) => format!("{who} may submit to {queue}"),
         (Right::Submit, Right::Admin) => format!("{who} may administer {queue}, and so may submit"),
         (Right::Admin, _) => format!("{who} may administer {queue}"),
@@ -70,7 +81,7 @@ fn whom(identity: &Identity) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::check::decide;
+    use crate::access::check::explain;
     use crate::access::testing::tree;
 
     #[test]
@@ -119,7 +130,7 @@ mod tests {
         for (right, queue, user, groups, expected) in cases {
             let identity =
                 Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() };
-            assert_eq!(sentence(&tree, &decide(&tree, right, queue, &identity)), expected);
+            assert_eq!(sentence(&tree, &explain(&tree, right, queue, &identity)), expected);
         }
     }
 }

@@ -4,7 +4,9 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::OnceLock;
 
+use super::named::Named;
 use crate::model::acl::{self, Acl, AclError};
 use crate::model::by_path::ByPath;
 use crate::model::config::schema::PlacementRule;
@@ -24,6 +26,18 @@ pub struct Tree {
     rules: Vec<PlacementRule>,
     queues: Vec<Node>,
     by_path: ByPath,
+    named: Lazy,
+}
+
+/// Made when the first question is asked: many trees are only compared or printed.
+#[derive(Debug, Clone, Default)]
+struct Lazy(OnceLock<Named>);
+
+/// Follows from the queues.
+impl PartialEq for Lazy {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 /// One queue.
@@ -121,6 +135,7 @@ impl Tree {
             rules: partition.placement_rules.clone(),
             queues: Vec::with_capacity(partition.queues().size_hint().0),
             by_path: ByPath::default(),
+            named: Lazy::default(),
         };
         let mut above: Vec<QueueId> = Vec::new();
         for queue in partition.queues() {
@@ -169,6 +184,7 @@ impl Tree {
             rules: Vec::new(),
             queues: Vec::new(),
             by_path: ByPath::default(),
+            named: Lazy::default(),
         }
     }
 
@@ -197,23 +213,28 @@ impl Tree {
 
     /// The queue with this path.
     pub fn find(&self, path: &QueuePath) -> Option<QueueId> {
-        let index = self.by_path.find(path, |index| self.queues.get(index).map(|node| &node.path))?;
-        u32::try_from(index).ok().map(QueueId)
+        self.by_path.find(path.as_str()).map(QueueId)
+    }
+
+    /// Whether there is a queue with exactly this path, as it is stored.
+    pub fn has(&self, path: &str) -> bool {
+        self.by_path.find(path).is_some()
     }
 
     /// What a path leads to, whatever its case (`getQueueInternal`, yunikorn-core `partition.go:488-504`). Parts below the nearest queue
     /// may be anything, also empty.
     pub fn locate(&self, path: &str) -> Located {
+        // Exactly as it is stored, as most are.
+        if let Some(number) = self.by_path.find(path) {
+            return Located::Queue(QueueId(number));
+        }
         let lower = queue::lowered(path);
         if lower.split('.').next() != Some(queue::ROOT) {
             return Located::Nowhere;
         }
         let mut known = Located::Nowhere;
         for (end, _) in lower.match_indices('.').chain(std::iter::once((lower.len(), ""))) {
-            let found = lower
-                .get(..end)
-                .and_then(|path| QueuePath::parse(path).ok())
-                .and_then(|path| self.find(&path));
+            let found = lower.get(..end).and_then(|path| self.by_path.find(path)).map(QueueId);
             match found {
                 Some(id) if end == lower.len() => return Located::Queue(id),
                 Some(id) => known = Located::Below(id),
@@ -221,6 +242,16 @@ impl Tree {
             }
         }
         known
+    }
+
+    /// Prepares for questions: else the first one has to.
+    pub fn make_ready(&self) {
+        self.named();
+    }
+
+    /// Whom its ACLs name.
+    pub(super) fn named(&self) -> &Named {
+        self.named.0.get_or_init(|| Named::of(self))
     }
 
     /// The queue and those above it, up to the root.
@@ -254,6 +285,7 @@ impl Tree {
     pub(super) fn clear(&mut self, path: &QueuePath, right: Right) {
         if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
             *node.grants_mut(right) = Grants::default();
+            self.named = Lazy::default();
         }
     }
 }

@@ -1,6 +1,6 @@
 //! On which queues may this user do this?
 
-use super::reach::{QueueSet, Way, stops};
+use super::reach::{QueueSet, Way};
 use super::tree::{QueueId, Tree};
 use crate::model::identity::Identity;
 use crate::model::right::Right;
@@ -44,18 +44,14 @@ pub fn what_can<'t>(tree: &'t Tree, right: Right, identity: &Identity) -> WhatCa
     let mut nearest: Vec<Option<Way<'t>>> = Vec::with_capacity(tree.queues().len());
     let mut subtrees = Vec::new();
     for (id, node) in tree.queues() {
-        if stops(right, node) {
-            nearest.push(None);
-            continue;
-        }
         // Queues come after the one above them.
         let above = node.parent.and_then(|parent| nearest.get(parent.index()).copied().flatten());
-        let here = Way::here(right, id, node, identity);
-        if let (None, Some(way)) = (above, here) {
+        let way = Way::of(tree, right, id, identity);
+        if let (None, Some(way)) = (above, way) {
             let reached = super::reach::reach(right, tree.subtree(id), recovery.as_ref());
             subtrees.push(Subtree { way, queues: QueueSet::of(reached.into()) });
         }
-        nearest.push(here.or(above));
+        nearest.push(way);
     }
     WhatCan { right, subtrees, nearest }
 }

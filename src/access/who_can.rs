@@ -98,7 +98,7 @@ fn grants<'t>(of_one: &[Found<'t>], steps: &[(QueueId, Right)]) -> Vec<Grant<'t>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::check::{Outcome, Subject, decide};
+    use crate::access::check::{Outcome, Subject, explain};
     use crate::access::matrix::{How, all_named, matrix};
     use crate::access::reach::Way;
     use crate::access::testing::{QUEUES, any_identity, any_tree, each_tree, people, tree};
@@ -119,7 +119,7 @@ mod tests {
     /// That every way to ask about a queue gets one answer.
     fn agree(tree: &Tree, what: &WhatCan<'_>, queue: &str, identity: &Identity) -> Result<(), String> {
         let right = what.right;
-        let decision = decide(tree, right, queue, identity);
+        let decision = explain(tree, right, queue, identity);
         let who = who_can(tree, right, queue);
         let ours: Vec<_> = who.grantees.iter().filter(|grantee| is(identity, grantee.subject)).collect();
         let same = |holds: bool, what: &str| {
@@ -134,7 +134,7 @@ mod tests {
         let Some(id) = who.located.decides() else { return Ok(()) };
         let way = what.on(id);
         same(way.is_some() == decision.allowed(), "what-can and can-i")?;
-        same(way == Way::find(tree, right, id, identity), "what-can and the way")?;
+        same(way == Way::of(tree, right, id, identity), "what-can and the way")?;
         let step = decision.granted_by();
         let entry = way.map(|way| way.written(tree));
         same(entry == step.and_then(|step| step.entry.clone()), "the entry")?;
@@ -205,7 +205,7 @@ mod tests {
             for row in matrix.rows() {
                 for ((queue, right), cell) in matrix.columns().iter().zip(&row.cells) {
                     let path = tree.node(*queue).unwrap().path.clone();
-                    let decision = decide(&tree, *right, path.as_str(), &row.subject.identity());
+                    let decision = explain(&tree, *right, path.as_str(), &row.subject.identity());
                     prop_assert_eq!(cell.map(|way| way.written(&tree)), decision.granted_by().and_then(|step| step.entry.clone()));
                     if let Some(way) = cell {
                         let step = decision.granted_by().unwrap();

@@ -7,7 +7,7 @@ use super::ask::question::{self, AnyVerb};
 use super::ask::{EXIT_CODES, SourceArgs};
 use super::console::Console;
 use super::{Exit, Failure};
-use crate::access::check::decide;
+use crate::access::check::explain;
 use crate::api::answer::Answers;
 
 /// Tells whether a user may submit to a queue, or administer it, or do something with an application: `yes`, or `no` and why.
@@ -53,7 +53,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
         resolved => resolved?,
     };
     let tree = asked.tree()?;
-    let decision = decide(tree, right, &queue, &identity);
+    let decision = explain(tree, right, &queue, &identity);
     let answers = Answers { configuration: &asked.configuration, tree };
     let allowed = decision.allowed();
     if !args.quiet {

@@ -9,7 +9,7 @@ use super::ask::question::{self, AnyVerb};
 use super::ask::{EXIT_CODES, SourceArgs};
 use super::console::Console;
 use super::{Exit, Failure};
-use crate::access::check::{Decision, Step, decide};
+use crate::access::check::{Decision, Step, explain};
 use crate::access::tree::Tree;
 use crate::access::{self, near_misses};
 use crate::api::answer::Answers;
@@ -58,7 +58,7 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     let asked = args.source.open(console)?;
     let identity = args.identity.resolve(&asked, console)?;
     let tree = asked.tree()?;
-    let decision = decide(tree, right, &queue, &identity);
+    let decision = explain(tree, right, &queue, &identity);
     let answers = Answers { configuration: &asked.configuration, tree };
     console.out(&args.format.show(|| text(&answers, &decision), || answers.decision(&decision))?)?;
     Ok(Exit::yes(decision.allowed()))

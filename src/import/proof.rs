@@ -12,7 +12,7 @@ use super::translate::{Came, Imported};
 use super::yarn::{Granting, Holders, Source};
 use super::{Place, codes};
 use crate::access::check::{Subject, implied_by};
-use crate::access::{Index, QueueId, Tree};
+use crate::access::{QueueId, Tree, Way};
 use crate::model::config::verdict;
 use crate::model::right::Right;
 use crate::text::diag::{Code, Diagnostic};
@@ -101,13 +101,12 @@ pub fn prove(
             format!("{} queues times {} names are too many to be compared", proof.queues, proof.subjects);
         return Err(Diagnostic::error(codes::TOO_MANY, message).help("import a part of the tree at a time"));
     }
-    let index = Index::of(&tree);
     let ids: Vec<Option<QueueId>> = imported
         .of_source
         .iter()
         .map(|target| imported.queues.get((*target).ok()?).and_then(|queue| tree.find(&queue.path)))
         .collect();
-    let comparison = Comparison { source, imported, index, ids, named: known.into_iter().collect() };
+    let comparison = Comparison { source, imported, tree: &tree, ids, named: known.into_iter().collect() };
     for (done, subject) in subjects.iter().enumerate() {
         progress(done, subjects.len());
         let identity = names.identity(subject);
@@ -136,7 +135,7 @@ fn tree_of(imported: &Imported) -> Result<Tree, Diagnostic> {
 struct Comparison<'a> {
     source: &'a Source,
     imported: &'a Imported,
-    index: Index,
+    tree: &'a Tree,
     ids: Vec<Option<QueueId>>,
     /// Whom the source names.
     named: BTreeSet<Subject>,
@@ -188,11 +187,7 @@ impl Comparison<'_> {
     /// Whether `YuniKorn` lets them.
     fn after(&self, right: Right, at: usize, identity: &Subject) -> bool {
         let Some(id) = self.ids.get(at).copied().flatten() else { return false };
-        match identity {
-            Subject::Everyone => self.index.allows_on::<&str>(right, id, "", &[]),
-            Subject::User(name) => self.index.allows_on::<&str>(right, id, name, &[]),
-            Subject::Group(name) => self.index.allows_on(right, id, "", &[name]),
-        }
+        Way::of_name(self.tree, right, id, identity.entry()).is_some()
     }
 
     /// Why somebody is not let in any more.

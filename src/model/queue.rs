@@ -4,6 +4,7 @@
 //! `partition.go:488-504`), so two spellings that differ in case are one queue. A [`QueuePath`] is that one spelling: whoever
 //! holds one needs no further check. [`nearest`] answers "did you mean" when a path leads nowhere.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -53,6 +54,13 @@ pub const CODES: &[Code] = &[NOT_FROM_ROOT, BAD_NAME, TOO_LONG];
 /// clone shares the text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct QueuePath(Arc<str>);
+
+/// Equal and hashed as its text.
+impl Borrow<str> for QueuePath {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
 
 impl QueuePath {
     /// The root queue.

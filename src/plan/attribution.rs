@@ -3,9 +3,9 @@
 //! Two moments can be asked about: the text a plan wants ([`wanted`]), and the text that stands in the output now, of which the
 //! statuses remember what each object contributed ([`in_force`]).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::grants::Place;
 use super::resolve::Resolved;
 use super::snapshot::{BaseAcl, QueueAclEntry};
 use crate::access::{Origin, Tree};
@@ -33,8 +33,8 @@ pub(super) fn wanted(objects: &[Resolved]) -> Arc<[Attribution]> {
     let contributions = objects.iter().filter_map(|object| Some((&object.name, object.contribution()?)));
     collect(contributions.flat_map(|(name, contribution)| {
         Right::ALL.into_iter().filter_map(move |right| {
-            let place = (contribution.partition.clone(), contribution.queue.clone(), right);
-            Some((place, name.clone(), contribution.grant(right)?.clone(), contribution.base_acl))
+            let place = (contribution.partition.as_str(), Cow::Borrowed(&contribution.queue), right);
+            Some((place, name, Cow::Borrowed(contribution.grant(right)?), contribution.base_acl))
         })
     }))
 }
@@ -48,8 +48,9 @@ pub fn in_force(entries: &[Arc<QueueAclEntry>]) -> Arc<[Attribution]> {
                 Right::Submit => &memory.submit,
                 Right::Admin => &memory.admin,
             };
-            let place = (memory.partition.clone(), QueuePath::parse(&memory.queue).ok()?, right);
-            Some((place, name.clone(), acl::parse(text.as_deref()?).ok()?, memory.base_acl))
+            let acl = Cow::Owned(acl::parse(text.as_deref()?).ok()?);
+            let queue = Cow::Owned(QueuePath::parse(&memory.queue).ok()?);
+            Some(((memory.partition.as_str(), queue, right), name, acl, memory.base_acl))
         })
     }))
 }
@@ -65,20 +66,24 @@ pub fn mark(tree: &mut Tree, attributions: &[Attribution]) {
     }
 }
 
-fn collect(parts: impl Iterator<Item = (Place, String, Acl, BaseAcl)>) -> Arc<[Attribution]> {
+/// Where, who, what, and whether the base's own stays.
+type Part<'a> = ((&'a str, Cow<'a, QueuePath>, Right), &'a String, Cow<'a, Acl>, BaseAcl);
+
+fn collect<'a>(parts: impl Iterator<Item = Part<'a>>) -> Arc<[Attribution]> {
     let mut parts: Vec<_> = parts.collect();
     // Not the ACLs: comparing them is dear, and an object has one at each place.
-    parts.sort_by(|left, right| (&left.0, &left.1).cmp(&(&right.0, &right.1)));
+    parts.sort_by(|left, right| (&left.0, left.1).cmp(&(&right.0, right.1)));
     let mut found: Vec<Attribution> = Vec::new();
     for ((partition, queue, right), name, acl, base) in parts {
         let stays = base == BaseAcl::Extend;
         match found.last_mut() {
-            Some(last) if (&last.partition, &last.queue, last.right) == (&partition, &queue, right) => {
-                last.objects.push((name, acl));
+            Some(last) if (&*last.partition, &last.queue, last.right) == (partition, &*queue, right) => {
+                last.objects.push((name.clone(), acl.into_owned()));
                 last.base_stays &= stays;
             }
             _ => {
-                let objects = vec![(name, acl)];
+                let (partition, queue) = (partition.to_owned(), queue.into_owned());
+                let objects = vec![(name.clone(), acl.into_owned())];
                 found.push(Attribution { partition, queue, right, objects, base_stays: stays });
             }
         }

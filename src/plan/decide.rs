@@ -416,8 +416,7 @@ impl Decided<'_> {
                     events::OF_OBJECTS,
                 ));
                 let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
-                let newly = newly || is_unconfirmed(&entry.meta);
-                if let Some(taken) = found.taken.filter(|_| newly) {
+                if let Some(taken) = found.taken.filter(|_| newly || is_unconfirmed(&entry.meta)) {
                     events.push(events::event(&subject, true, events::ACCESS_REMOVED, &taken));
                 }
                 (entry.meta.name.clone(), self.status(&entry.meta, &found.findings, found.status))

@@ -58,6 +58,7 @@ impl Queues {
         let mut trees = trees.map_err(|error| error.to_string())?;
         for tree in &mut trees {
             attribution::mark(tree, attributions);
+            tree.make_ready();
         }
         Ok(Self { config, trees })
     }

@@ -4,9 +4,11 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use queuewarden::access::{Index, Tree, who_can};
+use queuewarden::access::check::decide;
+use queuewarden::access::{Tree, Way, who_can};
 use queuewarden::model::acl;
 use queuewarden::model::config::verdict;
+use queuewarden::model::identity::Identity;
 use queuewarden::model::right::Right;
 
 use super::{Figures, inputs};
@@ -21,7 +23,7 @@ pub(super) fn figures() -> Result<Figures> {
     measure(&mut figures, "Parse", || acl::parse(black_box(&text)).is_ok())?;
     let text = inputs::queues();
     measure(&mut figures, "Load", || load(black_box(&text)).is_ok())?;
-    let (tree, _) = load(&text)?;
+    let tree = load(&text)?;
     let results = who_can_everywhere(&tree);
     ensure!(results > 0, "nobody can do anything");
     measure(&mut figures, "WhoCan", || who_can_everywhere(black_box(&tree)) == results)?;
@@ -32,11 +34,11 @@ pub(super) fn figures() -> Result<Figures> {
 }
 
 /// The text as all commands read it, and all that is needed to answer.
-fn load(text: &str) -> Result<(Tree, Index)> {
+fn load(text: &str) -> Result<Tree> {
     let config = verdict(text, &[]).config.context("the configuration is refused")?;
     let tree = Tree::of(config.partition("default").context("no partition")?)?;
-    let index = Index::of(&tree);
-    Ok((tree, index))
+    tree.make_ready();
+    Ok(tree)
 }
 
 fn who_can_everywhere(tree: &Tree) -> usize {
@@ -45,19 +47,16 @@ fn who_can_everywhere(tree: &Tree) -> usize {
 
 fn decisions(figures: &mut Figures) -> Result<()> {
     for decision in inputs::decisions() {
-        let (tree, index) = load(&decision.config)?;
+        let tree = load(&decision.config)?;
         let inputs::Decision { name, lists, user, groups, allowed, .. } = &decision;
         let path = &lists.first().context("no queue")?.path;
         let queue = tree.locate(path).decides().context("no queue")?;
+        let who = Identity { user: user.clone(), groups: groups.clone() };
         measure(figures, &format!("Decision/{name}"), || {
-            index.allows(Right::Submit, black_box(path), black_box(user), black_box(groups)) == *allowed
+            decide(&tree, Right::Submit, black_box(path), black_box(&who)).allowed() == *allowed
         })?;
         measure(figures, &format!("OnQueue/{name}"), || {
-            index.allows_on(Right::Submit, black_box(queue), black_box(user), black_box(groups)) == *allowed
-        })?;
-        let holder = index.holder(user, groups);
-        measure(figures, &format!("Prepared/{name}"), || {
-            black_box(&holder).holds(Right::Submit, black_box(queue)) == *allowed
+            Way::of(&tree, Right::Submit, black_box(queue), black_box(&who)).is_some() == *allowed
         })?;
     }
     Ok(())

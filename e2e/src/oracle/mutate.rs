@@ -78,6 +78,17 @@ pub struct MutateAnswer {
     pub panic: String,
 }
 
+/// Returns a message without its wording where it says that a `user.info` cannot be read: ours is not Go's.
+pub fn without_wording(message: String) -> String {
+    let begins = [
+        "yunikorn.apache.org/user.info cannot be read: ",
+        "invalid character '",
+        "unexpected end of JSON input",
+        "json: cannot unmarshal ",
+    ];
+    if begins.iter().any(|begin| message.starts_with(begin)) { "unreadable".to_owned() } else { message }
+}
+
 impl Oracle {
     /// Requests for admission.
     #[expect(clippy::missing_errors_doc, reason = "see `acl`")]

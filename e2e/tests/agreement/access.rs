@@ -10,9 +10,9 @@ use anyhow::{Result, ensure};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::{Index as Choice, select};
-use queuewarden::access::check::{Denial, Outcome, decide};
+use queuewarden::access::Tree;
+use queuewarden::access::check::{Denial, Outcome, decide, explain};
 use queuewarden::access::tree::Located;
-use queuewarden::access::{Index, Tree};
 use queuewarden::model::config::verdict;
 use queuewarden::model::identity::Identity;
 use queuewarden::model::right::Right;
@@ -57,7 +57,7 @@ fn the_drawn_questions_have_every_answer() -> Result<()> {
             };
             for query in &question.queries {
                 let Subject { user, groups } = query.subject.clone();
-                let decision = decide(&tree, Right::Submit, &query.queue, &Identity { user, groups });
+                let decision = explain(&tree, Right::Submit, &query.queue, &Identity { user, groups });
                 let node = decision.located.decides().and_then(|id| tree.node(id));
                 let answer = match (&decision.outcome, decision.granted_by()) {
                     (Outcome::Denied(Denial::NotGranted), _) => 4,
@@ -124,16 +124,11 @@ fn difference(question: &AccessQuestion, answer: &AccessAnswer) -> Option<String
     if !answer.start_error.is_empty() {
         return tell(format!("only the model starts; YuniKorn: {}", answer.start_error));
     }
-    let index = Index::of(&tree);
     let asked = question.queries.iter().zip(&answer.decisions);
     asked.filter(|(_, decision)| decision.user_error.is_empty()).find_map(|(query, decision)| {
-        let [walk, table] = [walk(&tree, query, &decision.groups), table(&tree, &index, query, &decision.groups)];
-        let yunikorn = Told::by(decision);
-        (walk != yunikorn || table != yunikorn).then(|| {
-            format!(
-                "{}\n    {query:?}\n    the walk says  {walk:?}\n    the index says {table:?}\n    YuniKorn says  {yunikorn:?}",
-                question.text
-            )
+        let (ours, yunikorn) = (Told::ours(&tree, query, &decision.groups), Told::by(decision));
+        (ours != yunikorn).then(|| {
+            format!("{}\n    {query:?}\n    we say {ours:?}\n    YuniKorn says {yunikorn:?}", question.text)
         })
     })
 }
@@ -144,44 +139,28 @@ struct Told {
     nearest: String,
     exists: bool,
     leaf: bool,
-    /// `None` when they contradict each other.
-    submit: Option<bool>,
-    admin: Option<bool>,
+    /// To submit, and to administer.
+    rights: [bool; 2],
 }
 
 impl Told {
     fn by(decision: &Decision) -> Self {
         let Decision { nearest, exists, leaf, submit, admin, .. } = decision.clone();
-        Self { nearest, exists, leaf, submit: Some(submit), admin: Some(admin) }
+        Self { nearest, exists, leaf, rights: [submit, admin] }
     }
 
-    fn of(tree: &Tree, located: Located, may: impl Fn(Right) -> Option<bool>) -> Self {
+    fn ours(tree: &Tree, query: &AccessQuery, groups: &[String]) -> Self {
+        let identity = Identity { user: query.subject.user.clone(), groups: groups.to_vec() };
+        let may = |right| decide(tree, right, &query.queue, &identity).allowed();
+        let located = tree.locate(&query.queue);
         let node = located.decides().and_then(|id| tree.node(id));
         Self {
             nearest: node.map(|node| node.path.to_string()).unwrap_or_default(),
             exists: matches!(located, Located::Queue(_)),
             leaf: node.is_some_and(|node| node.is_leaf),
-            submit: may(Right::Submit),
-            admin: may(Right::Admin),
+            rights: Right::ALL.map(may),
         }
     }
-}
-
-fn walk(tree: &Tree, query: &AccessQuery, groups: &[String]) -> Told {
-    let identity = Identity { user: query.subject.user.clone(), groups: groups.to_vec() };
-    let may = |right| Some(decide(tree, right, &query.queue, &identity).allowed());
-    Told::of(tree, tree.locate(&query.queue), may)
-}
-
-fn table(tree: &Tree, index: &Index, query: &AccessQuery, groups: &[String]) -> Told {
-    let located = index.locate(&query.queue);
-    let holder = index.holder(&query.subject.user, groups);
-    let may = |right| {
-        let allowed = index.allows(right, &query.queue, &query.subject.user, groups);
-        let held = located.decides().is_some_and(|id| holder.holds(right, id));
-        (allowed == held).then_some(allowed)
-    };
-    Told::of(tree, located, may)
 }
 
 fn question() -> impl Strategy<Value = AccessQuestion> {

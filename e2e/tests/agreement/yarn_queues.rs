@@ -4,12 +4,14 @@
 use anyhow::{Result, ensure};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use queuewarden::access::check::Subject as Who;
+use queuewarden::access::Tree;
+use queuewarden::access::check::{Subject as Who, decide};
 use queuewarden::import::translate::{Imported, Options, translate};
 use queuewarden::import::yarn::Holders;
 use queuewarden::import::{Direction, Finding, Source, Wanted, codes, prove};
 use queuewarden::model::application::Reading;
 use queuewarden::model::config::verdict;
+use queuewarden::model::identity::Identity;
 use queuewarden::model::right::Right;
 use queuewarden::text::diag::Code;
 use queuewarden_e2e::Hadoop;
@@ -255,7 +257,8 @@ fn widened(source: &Source, hadoop: &[DeclaredQueue], subjects: &[Subject]) -> R
         for ((subject, submits), administers) in subjects.iter().zip(&answer.submits).zip(&answer.administers)
         {
             for (right, before) in [(Right::Submit, *submits), (Right::Admin, *administers)] {
-                let after = tree.allows(right, path, &subject.user, &subject.groups);
+                let Subject { user, groups } = subject.clone();
+                let after = decide(&tree, right, path, &Identity { user, groups }).allowed();
                 let told = proof.differences.iter().any(|difference| {
                     difference.right == right
                         && (difference.subject == who(subject) || difference.subject == Who::Everyone)
@@ -271,11 +274,11 @@ fn widened(source: &Source, hadoop: &[DeclaredQueue], subjects: &[Subject]) -> R
     Ok(None)
 }
 
-fn tree_of(imported: &Imported) -> Result<queuewarden::access::Index> {
+fn tree_of(imported: &Imported) -> Result<Tree> {
     let text = imported.queues_yaml();
     let config = verdict(&text, &[]).config.ok_or_else(|| anyhow::anyhow!("refused: {text}"))?;
     let partition = config.partition("default").ok_or_else(|| anyhow::anyhow!("no partition"))?;
-    Ok(queuewarden::access::Index::of(&queuewarden::access::Tree::of(partition)?))
+    Ok(Tree::of(partition)?)
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Profile `yunikorn` and `YuniKorn`'s running admission controller, asked the same: verdict, message and patch are equal.
+//! Profile `yunikorn` and `YuniKorn`'s running admission controller, asked the same: verdict, message and patch are equal, but for the
+//! wording of a `user.info` that cannot be read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use queuewarden::model::admission::EXTERNAL_USERS;
 use queuewarden::model::admission::request::{
     ALLOW_PREEMPTION, ENABLE_YUNIKORN, GENERATE_APP_ID, Texts, USER_INFO,
 };
-use queuewarden_e2e::oracle::{MutateQuestion, PodFacts, Subject};
+use queuewarden_e2e::oracle::{MutateQuestion, PodFacts, Subject, without_wording};
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Bed, Doors, eventually, yunikorn};
 use serde_json::{Value, json};
@@ -114,7 +115,7 @@ async fn ask(client: &reqwest::Client, url: &str, review: &Value) -> Result<Answ
             .get("allowed")
             .and_then(Value::as_bool)
             .with_context(|| format!("no verdict: {answer}"))?,
-        message: text("/status/message").unwrap_or_default(),
+        message: without_wording(text("/status/message").unwrap_or_default()),
         patch: text("/patch"),
     })
 }

@@ -148,7 +148,7 @@ impl<'a> Asked<'a> {
     }
 
     fn in_queue(self, right: Right, queue: &str) -> Step {
-        let decision = check::decide(self.tree, right, queue, self.identity);
+        let decision = check::explain(self.tree, right, queue, self.identity);
         Step { granted: decision.allowed(), clause: Clause::Queue(decision) }
     }
 

@@ -253,7 +253,7 @@ fn a_denial_tells_what_would_help_the_smallest_change_first() {
         decision.remedies(tree()).iter().map(ToString::to_string).collect()
     };
     let in_queue = |right, queue| -> Vec<String> {
-        let decision = check::decide(tree(), right, queue, &person("ann"));
+        let decision = check::explain(tree(), right, queue, &person("ann"));
         remedy::remedies(tree(), &decision).iter().map(ToString::to_string).collect()
     };
     let kill = remedies(Dialect::YarnHadoop, &[ON, BOB], Verb::Kill, "ann");

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::{Case, Expectations, Place, Placing, Reason};
-use crate::access::check::{Decision, decide};
+use crate::access::check::{Decision, decide, explain};
 use crate::access::placement::{Naming, Outcome, Placement, Placer};
 use crate::access::submission::whys;
 use crate::access::tree::{Located, Tree};
@@ -196,10 +196,10 @@ impl Judge<'_> {
     }
 
     fn right(&self, right: Right, queue: &str, allowed: bool, identity: &Identity) -> Verdict {
-        let decision = decide(self.tree, right, queue, identity);
-        if decision.allowed() == allowed {
+        if decide(self.tree, right, queue, identity).allowed() == allowed {
             return Verdict::Passed;
         }
+        let decision = explain(self.tree, right, queue, identity);
         Verdict::Failed((self.world.explain)(self.tree, &decision).into())
     }
 

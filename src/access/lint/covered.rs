@@ -83,7 +83,7 @@ fn everyone_anyway<'t>(tree: &'t Tree, place: Place<'t>) -> Option<Way<'t>> {
 
 /// How an entry comes to a right by the queues above.
 fn above<'t>(tree: &'t Tree, place: Place<'t>, right: Right, entry: Match<'t>) -> Option<Way<'t>> {
-    Way::of(tree, right, place.node.parent?, entry)
+    Way::of_name(tree, right, place.node.parent?, entry)
 }
 
 /// As [`above`], for all that the ACL grants: what administers must submit as well, which it does not below the recovery queue.

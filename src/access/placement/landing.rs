@@ -3,7 +3,7 @@
 
 use super::trace::{Created, Landing, LandingEnd, Target};
 use super::{Live, Submission};
-use crate::access::check::{Decision, Denial, Outcome as Verdict, decide};
+use crate::access::check::{Decision, Denial, Outcome as Verdict, explain};
 use crate::access::tree::{Located, Tree};
 use crate::model::config::NAME_REFUSED;
 use crate::model::identity::Identity;
@@ -94,7 +94,7 @@ impl Existing<'_> {
     /// `CheckSubmitAccess` of a queue that exists. Queues beside the configuration have no ACLs, but the recovery queue among them
     /// lets nobody in, nor into what is below it.
     fn may_submit(&self, path: &str, identity: &Identity) -> Decision {
-        let mut decision = decide(self.tree, Right::Submit, path, identity);
+        let mut decision = explain(self.tree, Right::Submit, path, identity);
         let configured = self.tree.locate(RECOVERY);
         if in_recovery(path) && !matches!(configured, Located::Queue(_)) {
             decision.outcome = Verdict::Denied(Denial::Recovery);

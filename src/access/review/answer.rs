@@ -1,14 +1,16 @@
 //! What the evaluator says to a review, and how it is put into a `SubjectAccessReview`'s status.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::question::{NotAsked, Question, read};
 use super::{GROUP, Review};
 use crate::access::application::{self, Verb};
-use crate::access::check::{self, decide};
+use crate::access::check::{Decision, decide, explain};
 use crate::access::near_miss::near_misses;
+use crate::access::reach::Way;
 use crate::access::remedy::first_remedy;
-use crate::access::sentence::sentence;
+use crate::access::sentence::{sentence, yes};
 use crate::access::tree::{Origin, Tree};
 use crate::model::application::ApplicationAcl;
 use crate::model::identity::{Claim, GroupResolver, Identity, Refusal, identify};
@@ -176,18 +178,16 @@ pub fn answer(review: &Review, world: World<'_>) -> Answer {
     }
 }
 
-/// Decides about a queue by what somebody calls it, in any case.
+/// The path of a queue by what somebody calls it, in any case.
 ///
 /// # Errors
 /// Why there can be no queue of this name; nobody may do anything in it.
-pub fn decide_named(
-    tree: &Tree,
-    right: Right,
-    queue: &str,
-    identity: &Identity,
-) -> Result<check::Decision, String> {
+pub fn path_of<'q>(tree: &Tree, queue: &'q str) -> Result<Cow<'q, str>, String> {
+    if tree.has(queue) {
+        return Ok(Cow::Borrowed(queue));
+    }
     match QueuePath::parse(&queue::lowered(queue)) {
-        Ok(path) => Ok(decide(tree, right, path.as_str(), identity)),
+        Ok(path) => Ok(Cow::Owned(path.as_str().to_owned())),
         Err(wrong) => {
             let help = wrong.help.map(|help| format!("; {help}")).unwrap_or_default();
             Err(format!("{} is no queue: {}{help}", quoted(queue), wrong.message))
@@ -207,23 +207,32 @@ impl World<'_> {
     }
 
     fn in_queue(self, right: Right, queue: &str, identity: &Identity) -> Answer {
-        match decide_named(self.tree, right, queue, identity) {
-            Ok(decision) => self.decided(&decision),
+        match path_of(self.tree, queue) {
+            Ok(path) => self.on_path(right, &path, identity),
             Err(why) => Answer::deny("no_queue", &why),
+        }
+    }
+
+    fn on_path(self, right: Right, path: &str, identity: &Identity) -> Answer {
+        let verdict = decide(self.tree, right, path, identity);
+        match verdict.way {
+            Ok(way) => {
+                let why = yes(self.tree, right, path, verdict.located, &way);
+                Answer::allow(way.acl.key(), &format!("{why}{}", self.written_in(&way)))
+            }
+            Err(_) => self.denied(&explain(self.tree, right, path, identity)),
         }
     }
 
     /// What the root grants reaches every queue. Who may do it in each queue by itself may not in the next one that is made: that is no yes
     /// and, as each queue may be asked about, no final no.
     fn in_all_queues(self, right: Right, identity: &Identity) -> Answer {
-        let decision = decide(self.tree, right, queue::ROOT, identity);
-        let why = sentence(self.tree, &decision);
-        if decision.allowed() {
-            return Answer::allow(
-                decision.clause(),
-                &format!("in all queues: {why}{}", written_in(&decision)),
-            );
+        let verdict = decide(self.tree, right, queue::ROOT, identity);
+        if let Ok(way) = verdict.way {
+            let why = yes(self.tree, right, queue::ROOT, verdict.located, &way);
+            return Answer::allow(way.acl.key(), &format!("in all queues: {why}{}", self.written_in(&way)));
         }
+        let why = sentence(self.tree, &explain(self.tree, right, queue::ROOT, identity));
         let ask = format!("{} queues.{GROUP}/root.prod", right.verb());
         let why = format!(
             "the question names no queue, and so is about all of them: {why}; to ask about one: {ask}"
@@ -231,11 +240,8 @@ impl World<'_> {
         Answer::no_opinion("no_queue_named", &why)
     }
 
-    fn decided(self, decision: &check::Decision) -> Answer {
+    fn denied(self, decision: &Decision) -> Answer {
         let why = sentence(self.tree, decision);
-        if decision.allowed() {
-            return Answer::allow(decision.clause(), &format!("{why}{}", written_in(decision)));
-        }
         let misses = decision.steps.iter().flat_map(|step| {
             near_misses(step, &decision.identity).into_iter().map(move |miss| (&step.queue, step.right, miss))
         });
@@ -245,6 +251,17 @@ impl World<'_> {
         let remedy = first_remedy(self.tree, decision).map(|remedy| format!("; what would help: {remedy}"));
         let why = format!("{why}{}{}", near.unwrap_or_default(), remedy.unwrap_or_default());
         Answer::deny(decision.clause(), &why)
+    }
+
+    /// The objects that wrote the entry that grants: ` (QueueAcl/prod)`.
+    fn written_in(self, way: &Way<'_>) -> String {
+        let origins = way.written(self.tree).origins;
+        let objects: Vec<String> = origins
+            .iter()
+            .filter(|origin| matches!(origin, Origin::Object { .. }))
+            .map(ToString::to_string)
+            .collect();
+        if objects.is_empty() { String::new() } else { format!(" ({})", objects.join(", ")) }
     }
 
     fn with_application(self, verb: Verb<'_>, namespace: &str, id: &str, identity: &Identity) -> Answer {
@@ -275,18 +292,6 @@ fn unknown(namespace: &str, id: &str) -> String {
         "" => format!("there is no application {}", quoted(id)),
         namespace => format!("there is no application {} in namespace {}", quoted(id), quoted(namespace)),
     }
-}
-
-/// The objects that wrote the entry that grants: ` (QueueAcl/prod)`.
-fn written_in(decision: &check::Decision) -> String {
-    let entry = decision.granted_by().and_then(|step| step.entry.as_ref());
-    let origins = entry.map(|entry| entry.origins.as_slice()).unwrap_or_default();
-    let objects: Vec<String> = origins
-        .iter()
-        .filter(|origin| matches!(origin, Origin::Object { .. }))
-        .map(ToString::to_string)
-        .collect();
-    if objects.is_empty() { String::new() } else { format!(" ({})", objects.join(", ")) }
 }
 
 /// What cannot be seen is escaped, and what is too long is cut: names come from whoever asks.

@@ -24,9 +24,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-pub use answer::{
-    Answer, Application, Applications, Found, NoApplications, Opinion, World, answer, decide_named,
-};
+pub use answer::{Answer, Application, Applications, Found, NoApplications, Opinion, World, answer, path_of};
 pub use curious::may_ask;
 pub use question::{NotAsked, Question, read};
 

@@ -98,7 +98,8 @@ fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, Diagnostic> {
             "the review, or a template of pods in it, is no object",
         ));
     }
-    serde_path_to_error::deserialize(value).map_err(|error| {
+    // Keeping the path costs more than the rest, so it is looked for where there is an error.
+    T::deserialize(value).or_else(|_| serde_path_to_error::deserialize(value)).map_err(|error| {
         let message = format!("the review cannot be read at {}: {}", error.path(), error.inner());
         malformed(codes::MALFORMED_REVIEW, message)
     })

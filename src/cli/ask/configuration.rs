@@ -223,7 +223,7 @@ fn written(queue: &Queue, right: Right) -> &crate::text::yaml::decode::Spanned {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::check::decide;
+    use crate::access::check::explain;
     use crate::model::identity::Identity;
     use crate::model::queue::QueuePath;
 
@@ -247,7 +247,7 @@ mod tests {
     fn origins(configuration: &Configuration, user: &str) -> Vec<String> {
         let tree = configuration.tree("default").unwrap();
         let identity = Identity { user: user.to_owned(), groups: Vec::new() };
-        let decision = decide(tree, Right::Submit, "root.a", &identity);
+        let decision = explain(tree, Right::Submit, "root.a", &identity);
         let entry = decision.granted_by().and_then(|step| step.entry.clone());
         let origins = entry.map(|entry| entry.origins).unwrap_or_default();
         let name = |origin: &Origin| match (origin, configuration.place(origin)) {

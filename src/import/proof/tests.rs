@@ -1,4 +1,5 @@
 use super::*;
+use crate::access::check::decide;
 use crate::import::names::NameMap;
 use crate::import::translate::{Options, translate};
 use crate::import::yarn::Wanted;
@@ -228,7 +229,8 @@ proptest! {
         for (at, queue) in source.queues.iter().enumerate() {
             let Some(Ok(target)) = imported.of_source.get(at) else { continue };
             let path = imported.queues[*target].path.as_str();
-            let after = Index::of(&tree).allows::<&str>(Right::Submit, path, &name, &[]);
+            let identity = Subject::User(name.clone()).identity();
+            let after = decide(&tree, Right::Submit, path, &identity).allowed();
             if after && before[at].is_none() {
                 let told = proof.of(Direction::Wider).any(|found| {
                     found.right == Right::Submit && (found.subject == who || found.subject == Subject::Everyone)

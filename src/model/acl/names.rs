@@ -137,6 +137,9 @@ impl Names {
     }
 
     pub(super) fn difference(&self, other: &Self) -> Self {
+        if self.is_empty() {
+            return self.clone();
+        }
         Self::of(self.iter().filter(|name| !other.contains(name)))
     }
 }

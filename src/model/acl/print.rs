@@ -24,6 +24,16 @@ impl Acl {
         text
     }
 
+    /// Returns whether a text is the canonical one.
+    pub fn is_canonical(&self, text: &str) -> bool {
+        let (users, groups) = (self.users().as_str(), self.groups().as_str());
+        match text.split_once(' ') {
+            _ if self.is_everyone() => text == "*",
+            None => groups.is_empty() && text == users,
+            Some(lists) => !groups.is_empty() && lists == (users, groups),
+        }
+    }
+
     /// As [`Acl::canonical`], but nobody is one blank: `YuniKorn`'s explicit form, which a reader does not take for a value
     /// that was forgotten.
     pub fn explicit(&self) -> String {
@@ -72,6 +82,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_printed_is_the_same_acl_to_both_parsers(acl in any_acl()) {
+            prop_assert!(acl.is_canonical(&acl.canonical()));
             for text in [acl.canonical(), acl.explicit()] {
                 prop_assert_eq!(parse(&text), Ok(acl.clone()));
                 prop_assert_eq!(validates(&text), Ok(()));

@@ -1,8 +1,12 @@
 //! The annotation `yunikorn.apache.org/user.info`: how Go reads and writes it, and who submits in the end.
 
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+
 use super::request::{Pod, USER_INFO, USERNAME};
 use crate::model::version::Version;
-use crate::text::go_json::{Error, Token, Tokens, is_field, push_string};
+use crate::text::go_json::{self, Error, GoString, is_field, push_string};
 
 /// The user of pods that say nothing else (`constants.go:61`).
 pub const NOBODY: &str = "nobody";
@@ -20,16 +24,9 @@ impl UserInfo {
     /// Reads the annotation's text as Go's `json.Unmarshal` does into `si.UserGroupInformation`.
     ///
     /// # Errors
-    /// With Go's message: a syntax error wherever it stands, else the first value of a wrong type.
+    /// When it is no JSON, or a value has a wrong type.
     pub fn read(text: &str) -> Result<Self, Error> {
-        let mut tokens = Tokens::of(text)?;
-        let mut reader = Reader::default();
-        match tokens.next() {
-            Some(Token::BeginObject) => reader.read_fields(&mut tokens),
-            Some(Token::Null) | None => {}
-            Some(other) => reader.refuse(&other, "Go value of type si.UserGroupInformation"),
-        }
-        reader.finish()
+        go_json::read::<Option<Self>>(text).map(Option::unwrap_or_default)
     }
 
     /// The text that the admission controller writes (`metadata/usergroup.go:133-140`): fields that are empty are left out.
@@ -50,89 +47,59 @@ impl UserInfo {
     }
 }
 
-/// Go's decoder on its way through the fields. A wrong type does not end it, and a repeated key finds what the one before has left.
+impl<'de> Deserialize<'de> for UserInfo {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Reader::default())
+    }
+}
+
+/// Reads field after field: keys in any case, and a repeated key finds what the one before has left.
 #[derive(Debug, Default)]
 struct Reader {
     user: String,
-    /// The memory of the slice: a second list of groups is written over the first, and `null` leaves what stands there.
+    /// The memory of Go's slice: a second list is written over the first, and `null` leaves what stands there.
     groups: Vec<String>,
     /// How many of them count.
     count: usize,
-    error: Option<Error>,
+}
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = UserInfo;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with `user` and `groups`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<UserInfo, A::Error> {
+        while let Some(GoString(key)) = map.next_key()? {
+            if is_field(&key, "user") {
+                if let Some(GoString(user)) = map.next_value()? {
+                    self.user = user;
+                }
+            } else if is_field(&key, "groups") {
+                self.read_groups(map.next_value::<Option<_>>()?.unwrap_or_default());
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        self.groups.truncate(self.count);
+        Ok(UserInfo { user: self.user, groups: self.groups })
+    }
 }
 
 impl Reader {
-    fn read_fields(&mut self, tokens: &mut Tokens<'_>) {
-        while let Some(Token::Text(key)) = tokens.next() {
-            let Some(value) = tokens.next() else { return };
-            if is_field(&key, "user") {
-                read_string(&mut self.user, value, tokens).unwrap_or_else(|token| {
-                    self.refuse(&token, "Go struct field UserGroupInformation.user of type string");
-                });
-            } else if is_field(&key, "groups") {
-                self.read_groups(&value, tokens);
-            } else {
-                tokens.skip_value(&value);
+    fn read_groups(&mut self, groups: Vec<Option<GoString>>) {
+        self.count = groups.len();
+        if groups.is_empty() {
+            self.groups.clear();
+        }
+        self.groups.resize(self.groups.len().max(self.count), String::new());
+        for (target, group) in self.groups.iter_mut().zip(groups) {
+            if let Some(GoString(group)) = group {
+                *target = group;
             }
         }
     }
-
-    fn read_groups(&mut self, value: &Token, tokens: &mut Tokens<'_>) {
-        match value {
-            Token::BeginArray => self.read_elements(tokens),
-            Token::Null => self.forget_groups(),
-            other => {
-                tokens.skip_value(other);
-                self.refuse(other, "Go struct field UserGroupInformation.groups of type []string");
-            }
-        }
-    }
-
-    fn read_elements(&mut self, tokens: &mut Tokens<'_>) {
-        let mut count = 0;
-        while let Some(token) = tokens.next().filter(|token| *token != Token::EndArray) {
-            if count == self.groups.len() {
-                self.groups.push(String::new());
-            }
-            let read = self.groups.get_mut(count).map_or(Ok(()), |group| read_string(group, token, tokens));
-            read.unwrap_or_else(|token| {
-                self.refuse(&token, "Go struct field UserGroupInformation.groups of type string");
-            });
-            count += 1;
-        }
-        if count == 0 {
-            self.forget_groups();
-        }
-        self.count = count;
-    }
-
-    fn forget_groups(&mut self) {
-        self.groups.clear();
-        self.count = 0;
-    }
-
-    fn refuse(&mut self, value: &Token, target: &str) {
-        self.error
-            .get_or_insert_with(|| Error(format!("json: cannot unmarshal {} into {target}", value.name())));
-    }
-
-    fn finish(mut self) -> Result<UserInfo, Error> {
-        self.groups.truncate(self.count);
-        self.error.map_or(Ok(UserInfo { user: self.user, groups: self.groups }), Err)
-    }
-}
-
-/// Stores a string; `null` changes nothing. What is neither has been skipped and is handed back.
-fn read_string(target: &mut String, value: Token, tokens: &mut Tokens<'_>) -> Result<(), Token> {
-    match value {
-        Token::Text(text) => *target = text,
-        Token::Null => {}
-        other => {
-            tokens.skip_value(&other);
-            return Err(other);
-        }
-    }
-    Ok(())
 }
 
 /// Who submits a pod, as the shim tells the scheduler (k8shim `pkg/common/utils/utils.go:349-388`).
@@ -217,28 +184,27 @@ mod tests {
     }
 
     #[test]
-    fn refusals_have_gos_messages() {
+    fn other_types_are_refused_with_their_location() {
         for (text, message) in [
-            ("", "unexpected end of JSON input"),
-            ("[]", "json: cannot unmarshal array into Go value of type si.UserGroupInformation"),
-            ("\"x\"", "json: cannot unmarshal string into Go value of type si.UserGroupInformation"),
-            ("true", "json: cannot unmarshal bool into Go value of type si.UserGroupInformation"),
-            (
-                r#"{"USER":1}"#,
-                "json: cannot unmarshal number into Go struct field UserGroupInformation.user of type string",
-            ),
-            (
-                r#"{"groups":{},"user":1}"#,
-                "json: cannot unmarshal object into Go struct field UserGroupInformation.groups of type []string",
-            ),
-            (
-                r#"{"groups":["a",[1]]}"#,
-                "json: cannot unmarshal array into Go struct field UserGroupInformation.groups of type string",
-            ),
-            (r#"{"user":1} x"#, "invalid character 'x' after top-level value"),
+            ("", "EOF while parsing a value at line 1 column 0"),
+            ("[]", "invalid type: sequence, expected an object with `user` and `groups` at line 1 column 0"),
+            (r#"{"USER":1}"#, "invalid type: integer `1`, expected a string at line 1 column 9"),
+            (r#"{"groups":{},"user":1}"#, "invalid type: map, expected a sequence at line 1 column 10"),
+            (r#"{"groups":["a",[1]]}"#, "invalid type: sequence, expected a string at line 1 column 16"),
+            (r#"{"user":1} x"#, "trailing characters at line 1 column 12"),
         ] {
             assert_eq!(UserInfo::read(text), Err(Error(message.to_owned())), "{text}");
         }
+        for text in ["\"x\"", "true", r#"{"groups":"x"}"#, r#"{"groups":[{}]}"#, r#"{"user":["a"]}"#] {
+            assert!(UserInfo::read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn unknown_fields_may_be_as_deep_as_in_go() {
+        let nested = |depth| format!(r#"{{"x":{}{},"user":"a"}}"#, "[".repeat(depth), "]".repeat(depth));
+        assert_eq!(UserInfo::read(&nested(go_json::MAX_DEPTH - 1)), Ok(info("a", &[])));
+        assert!(UserInfo::read(&nested(go_json::MAX_DEPTH)).is_err());
     }
 
     #[test]

@@ -98,14 +98,16 @@ impl Partition {
         if path.is_root() {
             return Some(&self.root);
         }
-        let index = self.by_path.find(path, |index| self.below.get(index).map(|queue| &queue.path))?;
-        self.below.get(index)
+        self.below.get(self.index(path)?)
+    }
+
+    fn index(&self, path: &QueuePath) -> Option<usize> {
+        self.by_path.find(path.as_str()).and_then(|index| usize::try_from(index).ok())
     }
 
     /// Changes the ACL of a right on the queue with exactly this path, if there is one.
     pub(crate) fn set_acl(&mut self, path: &QueuePath, right: Right, acl: String) {
-        let index = self.by_path.find(path, |index| self.below.get(index).map(|queue| &queue.path));
-        let below = index.and_then(|index| self.below.get_mut(index));
+        let below = self.index(path).and_then(|index| self.below.get_mut(index));
         let Some(queue) = (if path.is_root() { Some(&mut self.root) } else { below }) else { return };
         match right {
             Right::Submit => queue.submit_acl.value = acl,

@@ -8,8 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::object::{Content, Rule, Subject};
 use crate::access::check::implied_by;
 use crate::access::reach::granted_on;
+use crate::access::reach::reached_by;
 use crate::access::review::{ACCESS_GROUP, GROUP};
-use crate::access::{Index, Node, QueueId, QueueSet, Tree};
+use crate::access::{Node, QueueId, QueueSet, Tree};
 use crate::model::acl::Match;
 use crate::model::config::checksum;
 use crate::model::right::Right;
@@ -73,7 +74,7 @@ pub(super) fn of(tree: &Tree, running: Option<&Tree>) -> Desired {
 }
 
 /// An ACL in as many pairs as it takes: one, where it is not large and the scheduler runs it.
-fn pairs(tree: &Tree, id: QueueId, node: &Node, acl: Right, running: Option<&Running>) -> Vec<Pair> {
+fn pairs(tree: &Tree, id: QueueId, node: &Node, acl: Right, running: Option<&Running<'_>>) -> Vec<Pair> {
     let mut found = Vec::new();
     for (reached, subjects) in shares(tree, id, node, acl, running) {
         for (verbs, queues) in verbs(&reached) {
@@ -101,7 +102,7 @@ fn shares(
     id: QueueId,
     node: &Node,
     acl: Right,
-    running: Option<&Running>,
+    running: Option<&Running<'_>>,
 ) -> Vec<(Reached, Vec<Vec<Subject>>)> {
     let granted = Right::ALL.map(|right| {
         if implied_by(right).contains(&acl) { granted_on(tree, right, id) } else { QueueSet::default() }
@@ -215,25 +216,25 @@ impl Subject {
 }
 
 /// What the scheduler was last seen to run.
-struct Running {
-    index: Index,
+struct Running<'t> {
+    tree: &'t Tree,
     /// For each queue of the other tree the one here that decides about it.
     queues: Vec<Option<QueueId>>,
 }
 
-impl Running {
-    fn of(tree: &Tree, running: &Tree) -> Self {
+impl<'t> Running<'t> {
+    fn of(tree: &Tree, running: &'t Tree) -> Self {
         let queues = tree.queues().map(|(_, node)| running.locate(node.path.as_str()).decides());
-        Self { index: Index::of(running), queues: queues.collect() }
+        Self { tree: running, queues: queues.collect() }
     }
 
     /// Those of the queues on which an entry holds a right here as well, by itself or because everyone does.
     fn too(&self, right: Right, entry: Match<'_>, queues: &QueueSet) -> QueueSet {
-        let reach = [entry, Match::Everyone].map(|entry| self.index.reach(right, entry));
+        let reach = [entry, Match::Everyone].map(|entry| reached_by(self.tree, right, entry));
         let here = |number: &u32| {
             let queue = QueueId::new(*number).index();
             let queue = self.queues.get(queue).copied().flatten();
-            queue.is_some_and(|queue| reach.iter().flatten().any(|reached| reached.contains(queue.number())))
+            queue.is_some_and(|queue| reach.iter().any(|reached| reached.contains(queue.number())))
         };
         QueueSet::of(queues.iter().filter(here).map(|number| number..number.saturating_add(1)).collect())
     }

@@ -13,7 +13,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Memory, caller, warn};
-use crate::access::review::{decide_named, may_ask};
+use crate::access::check::explain;
+use crate::access::review::{may_ask, path_of};
 use crate::api::answer::Answers;
 use crate::api::served::review::{Asked, Kind, Status, Wrong, answered, read};
 use crate::api::served::{GROUP, VERSION};
@@ -211,8 +212,9 @@ fn answer(knowledge: Option<&Knowledge>, asked: &Asked, user: &str, groups: &[St
         Err(refusal) => return refused("identity", refusal.of(user)),
     };
     let texts = InForce::of(&knowledge.snapshot);
-    match decide_named(tree, asked.right, &asked.queue, &identity) {
-        Ok(decision) => {
+    match path_of(tree, &asked.queue) {
+        Ok(path) => {
+            let decision = explain(tree, asked.right, &path, &identity);
             let clause = decision.clause();
             let answer = Answers { configuration: &texts, tree }.decision(&decision);
             Answer { status: Status::decided(answer), clause }

@@ -1,57 +1,103 @@
 //! JSON as Go's `encoding/json` reads and writes it.
 //!
-//! `YuniKorn` takes users from JSON in annotations, and shows Go's messages to whoever is refused. Other readers differ: in the messages, in
-//! lone surrogates, in keys without case, in what a repeated key leaves behind. Here are the parts that all values have in common; who
-//! decodes into a struct walks the [`Token`]s.
-//!
-//! * `scan`: whether a text is JSON, and Go's message if not.
-//! * `token`: what a valid text consists of.
-//! * `write`: strings as `json.Marshal` writes them.
+//! `serde_json` reads. What Go takes otherwise is here: lone surrogates ([`GoString`]), keys without case ([`is_field`]), and its bound
+//! on nesting. `null` is an `Option`; for repeated keys, implement `Visitor::visit_map`.
 
-mod scan;
-mod token;
 mod write;
 
-pub use token::{Token, Tokens};
+use std::fmt;
+
+use serde::de::{self, Deserialize, DeserializeOwned, Deserializer, IgnoredAny, Visitor};
+
 pub use write::push_string;
 
 /// The deepest nesting that Go reads (`scanner.go`, `maxNestingDepth`).
 pub const MAX_DEPTH: usize = 10_000;
 
-/// Go's message for a text it does not read.
+/// Says why a text is not read, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(pub String);
 
-/// Whether Go takes a key of JSON for the struct field of this name (`fold.go`): without case, as Unicode folds it. `field` is ASCII.
-pub fn is_field(key: &str, field: &str) -> bool {
-    let mut wanted = field.chars();
-    let fits =
-        key.chars().all(|c| wanted.next().is_some_and(|wanted| folded(c).eq_ignore_ascii_case(&wanted)));
-    fits && wanted.next().is_none()
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Self(error.to_string())
+    }
 }
 
-/// The two letters outside ASCII that fold to one inside it.
-fn folded(c: char) -> char {
-    match c {
+/// Reads a text if Go takes it for JSON.
+///
+/// # Errors
+/// When it is no JSON, nested too deeply, or of another type.
+pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
+    // Checks the whole text, at any depth: a `GoString` alone would take control characters.
+    serde_json::from_str::<IgnoredAny>(text)?;
+    if depth(text) > MAX_DEPTH {
+        return Err(Error(format!("nested more than {MAX_DEPTH} deep")));
+    }
+    Ok(serde_json::from_str(text)?)
+}
+
+/// Returns how deeply a valid text is nested.
+fn depth(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let (mut is_text, mut is_escaped) = (false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = true,
+            b'"' => is_text = !is_text,
+            b'[' | b'{' if !is_text => depth += 1,
+            b']' | b'}' if !is_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+/// A string in which each lone surrogate is U+FFFD.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GoString(pub String);
+
+impl<'de> Deserialize<'de> for GoString {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_bytes(BytesVisitor)
+    }
+}
+
+struct BytesVisitor;
+
+impl Visitor<'_> for BytesVisitor {
+    type Value = GoString;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string")
+    }
+
+    /// Takes what `serde_json` makes of a string: UTF-8, but for lone surrogates, which have three bytes and begin with `ED`.
+    fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<GoString, E> {
+        let mut text = String::with_capacity(bytes.len());
+        for chunk in bytes.utf8_chunks() {
+            text.push_str(chunk.valid());
+            if chunk.invalid() == [0xed] {
+                text.push(char::REPLACEMENT_CHARACTER);
+            }
+        }
+        Ok(GoString(text))
+    }
+}
+
+/// Returns whether Go takes a key for the struct field of this name (`fold.go`): without case, as Unicode folds it. `field` is ASCII.
+pub fn is_field(key: &str, field: &str) -> bool {
+    // Two letters outside ASCII fold to one inside it.
+    let folded = key.chars().map(|c| match c {
         '\u{17f}' => 's',
         '\u{212a}' => 'k',
-        other => other,
-    }
+        other => other.to_ascii_lowercase(),
+    });
+    folded.eq(field.chars().map(|c| c.to_ascii_lowercase()))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_are_compared_without_case() {
-        for key in ["user", "User", "USER", "u\u{17f}er", "U\u{17f}eR"] {
-            assert!(is_field(key, "user"), "{key}");
-        }
-        for key in ["", "use", "users", "user ", "u\u{df}er", "\u{fc}ser"] {
-            assert!(!is_field(key, "user"), "{key}");
-        }
-        assert!(is_field("\u{212a}ind", "kind"));
-    }
-}
+mod tests;

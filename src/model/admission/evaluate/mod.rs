@@ -10,7 +10,7 @@ pub mod explain;
 mod labels;
 mod pod;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod workload;
 
 pub use explain::{Remedy, Step, remedies};
@@ -52,7 +52,7 @@ impl Evaluation {
 pub enum Outcome {
     /// It is.
     Allowed,
-    /// It is not, with the message of the admission controller.
+    /// It is not, with the message of the admission controller; where it cannot read a `user.info`, with ours.
     Denied(String),
     /// The list of this key decides, and it is not known what it holds.
     Unknown(&'static str),
@@ -117,7 +117,11 @@ impl Walk<'_> {
         self.require_allowed()?;
         match UserInfo::read(text) {
             Ok(info) => self.steps.push(Step::UserInfoTaken(info)),
-            Err(error) => return Err(self.deny(Step::UserInfoUnreadable(error.clone()), error.0)),
+            Err(error) => {
+                let step = Step::UserInfoUnreadable(error);
+                let message = step.to_string();
+                return Err(self.deny(step, message));
+            }
         }
         Ok(false)
     }

