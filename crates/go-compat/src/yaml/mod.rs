@@ -12,12 +12,11 @@
 //! * tabs in front of content, in an empty line and behind `-`;
 //! * a comment without a space in front of it;
 //! * `\'` in double quotes, and an escaped line break in front of an empty line;
-//! * a line of a quoted scalar that is indented less than its key;
 //! * empty lines at the start of a `|` or `>` block that have more spaces than its first line;
 //! * in brackets: `?`, a colon right in front of a comma or bracket, a key and its colon on different lines;
 //! * an anchor or alias with other characters than ASCII letters, digits, `_` and `-`, an anchor with nothing behind it in brackets,
 //!   an alias within its own anchor;
-//! * text behind the end of the first document's root that no `---` or `...` precedes;
+//! * text behind the end of the first document on the same line, and what is no YAML behind it;
 //! * numbers that Go converts differently on different machines.
 
 pub mod decode;

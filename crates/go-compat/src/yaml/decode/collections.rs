@@ -30,6 +30,10 @@ impl<T: Record + Default> Decode for Option<Box<T>> {
             self.get_or_insert_default().decode(node, here, decoder);
         }
     }
+
+    fn is_nilable(&self) -> bool {
+        true
+    }
 }
 
 /// Decodes the fields that are not `taken` yet; each field has a bit there.
@@ -71,7 +75,12 @@ fn key_of<'n>(key: &'n NodeIn<'_>, decoder: &mut Decoder) -> Option<&'n str> {
         decoder.unsure(key.span, "null as a key", "put the key in quotes");
         return None;
     }
-    key.as_scalar()
+    let name = key.as_scalar()?;
+    if name == "<<" {
+        decoder.unsure(key.span, "`<<` in quotes", "remove the quotes, or rename the key");
+        return None;
+    }
+    Some(name)
 }
 
 /// Hands the pairs of each mapping that `<<` names to `take`.
@@ -98,15 +107,19 @@ impl<T: Decode + Default> Decode for List<T> {
         match &node.kind {
             _ if node.is_null() => {}
             KindIn::Sequence(items) => {
-                let decoded = items.iter().enumerate().map(|(index, item)| {
+                let decoded = items.iter().enumerate().filter_map(|(index, item)| {
                     let mut value = T::default();
                     value.decode(item, &here.item(index, item), decoder);
-                    value
+                    (value.is_nilable() || !item.is_null()).then_some(value)
                 });
                 *self = Some(decoded.collect());
             }
             _ => decoder.mismatch(node, "a list", "write `[a, b]`, or a line with `- ` for each item"),
         }
+    }
+
+    fn is_nilable(&self) -> bool {
+        true
     }
 }
 
@@ -117,6 +130,10 @@ impl<T: Decode + Default> Decode for Map<T> {
             KindIn::Mapping(pairs) => insert(self.get_or_insert_default(), pairs, here, decoder),
             _ => decoder.mismatch(node, "a mapping", "write it as `key: value` lines"),
         }
+    }
+
+    fn is_nilable(&self) -> bool {
+        true
     }
 }
 

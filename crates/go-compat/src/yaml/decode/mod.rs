@@ -1,6 +1,6 @@
 //! Nodes to values, as strictly as yunikorn-core decodes them into its structs: an unknown field and a repeated key are errors.
 //!
-//! * Null leaves every value as it is without one.
+//! * Null leaves every value as it is without one, and in a list it is left out.
 //! * Text takes every scalar as it is written; booleans and numbers take no text in quotes.
 //! * `<<` adds the keys that a mapping does not have itself. Of several sources the first one counts.
 
@@ -85,6 +85,11 @@ pub fn decode<T: Decode + Default>(document: Option<&NodeIn<'_>>) -> Result<T, V
 pub trait Decode {
     /// Decodes a node, which is at `here`, into this value. Errors are collected in the decoder.
     fn decode(&mut self, node: &NodeIn<'_>, here: &Here<'_>, decoder: &mut Decoder);
+
+    /// Whether null is a value of the type. A list drops other items that are null.
+    fn is_nilable(&self) -> bool {
+        false
+    }
 }
 
 /// A Go struct: a name for it and its fields.

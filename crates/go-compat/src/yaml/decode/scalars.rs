@@ -49,6 +49,10 @@ impl Decode for Option<bool> {
             self.get_or_insert_default().decode(node, here, decoder);
         }
     }
+
+    fn is_nilable(&self) -> bool {
+        true
+    }
 }
 
 /// The number that a node is, if it is one.

@@ -61,14 +61,14 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads the node in brackets behind the anchor that is here.
-    pub(super) fn flow_anchored(&mut self, min: usize) -> Read<NodeIn<'t>> {
+    pub(super) fn flow_anchored(&mut self) -> Read<NodeIn<'t>> {
         self.named(|reader| {
             reader.skip_blanks();
             if ends_line(reader.peek()) || matches!(reader.peek(), b',' | b']' | b'}' | b'#') {
                 let help = "write the value directly behind the anchor";
                 return Err(unsure(reader.here(0), "an anchor with nothing behind it in brackets", help));
             }
-            reader.flow_node(min)
+            reader.flow_node()
         })
     }
 

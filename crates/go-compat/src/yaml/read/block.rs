@@ -52,7 +52,7 @@ impl<'t> Reader<'t> {
         !self.ended && (self.column() >= min || dash())
     }
 
-    fn at_dash(&self) -> bool {
+    pub(super) fn at_dash(&self) -> bool {
         self.peek() == b'-' && is_gap(self.next())
     }
 
@@ -65,16 +65,16 @@ impl<'t> Reader<'t> {
             b'*' => self.alias()?,
             b'"' | b'\'' => {
                 let line = self.line;
-                let node = self.quoted(min)?;
+                let node = self.quoted()?;
                 if fresh && self.colon() {
                     self.check_key(start, line)?;
                     return self.mapping(start, node);
                 }
                 node
             }
-            b'[' | b'{' => self.flow(min)?,
+            b'[' | b'{' => self.flow()?,
             b'|' | b'>' => return self.literal(min),
-            b'!' | b'?' | b':' | b'%' | b'@' | b'`' | b',' | b']' | b'}' | b'\t' => return Err(self.no_content()),
+            _ if self.is_reserved() => return Err(self.no_content()),
             _ => return self.plain(min, fresh),
         };
         if fresh && self.colon() {
@@ -83,6 +83,14 @@ impl<'t> Reader<'t> {
         }
         self.end_line(min)?;
         Ok(node)
+    }
+
+    /// Whether no node can begin with what is next, in lines.
+    fn is_reserved(&self) -> bool {
+        match self.peek() {
+            b'?' | b':' => is_gap(self.next()),
+            byte => matches!(byte, b'!' | b'%' | b'@' | b'`' | b',' | b']' | b'}' | b'\t'),
+        }
     }
 
     /// The refusal of what begins no node.
@@ -103,13 +111,9 @@ impl<'t> Reader<'t> {
 
     /// Moves to the next content behind a node that must be the last on its line.
     pub(super) fn end_line(&mut self, min: usize) -> Read<()> {
-        let end = self.at;
         self.skip_blanks();
-        let next = self.peek();
-        if next == b'#' && self.at == end {
-            return Err(unsure(self.here(1), "a comment without a space in front of it", "write a space in front of `#`"));
-        }
-        if ends_line(next) || next == b'#' {
+        self.check_comment()?;
+        if ends_line(self.peek()) || self.peek() == b'#' {
             self.next_content(min, false)?;
             return Ok(());
         }
@@ -240,7 +244,7 @@ impl<'t> Reader<'t> {
     fn key(&mut self) -> Read<NodeIn<'t>> {
         let (start, line) = (self.at, self.line);
         let key = match self.peek() {
-            b'"' | b'\'' => self.quoted(0)?,
+            b'"' | b'\'' => self.quoted()?,
             b'&' | b'*' | b'[' | b'{' => {
                 let what = "a key that has an anchor or is no plain text";
                 return Err(unsure(self.character(), what, "write the key as plain text"));
@@ -250,7 +254,7 @@ impl<'t> Reader<'t> {
                 return Err(syntax(self.here(1), "a list item stands where a key is expected", help));
             }
             b'|' | b'>' => return Err(self.block_key()),
-            b'!' | b'?' | b':' | b'%' | b'@' | b'`' | b',' | b']' | b'}' => return Err(self.no_content()),
+            _ if self.is_reserved() => return Err(self.no_content()),
             _ => {
                 let span = self.plain_line(false);
                 NodeIn::scalar(self.slice(span.start, span.end), Style::Plain, span)

@@ -8,14 +8,14 @@ use crate::yaml::{KindIn, NodeIn, Style};
 
 impl<'t> Reader<'t> {
     /// Reads the list or mapping whose bracket is here.
-    pub(super) fn flow(&mut self, min: usize) -> Read<NodeIn<'t>> {
+    pub(super) fn flow(&mut self) -> Read<NodeIn<'t>> {
         self.deeper(|reader| match reader.peek() {
-            b'[' => reader.flow_sequence(min),
-            _ => reader.flow_mapping(min),
+            b'[' => reader.flow_sequence(),
+            _ => reader.flow_mapping(),
         })
     }
 
-    fn flow_sequence(&mut self, min: usize) -> Read<NodeIn<'t>> {
+    fn flow_sequence(&mut self) -> Read<NodeIn<'t>> {
         let (start, base) = (self.at, self.items.len());
         self.at += 1;
         loop {
@@ -23,7 +23,7 @@ impl<'t> Reader<'t> {
             if self.peek() == b']' {
                 break;
             }
-            let item = self.flow_item(min)?;
+            let item = self.flow_item()?;
             self.items.push(item);
             self.flow_space(start)?;
             if !self.comma_or(b']', start)? {
@@ -37,7 +37,7 @@ impl<'t> Reader<'t> {
         Ok(NodeIn::new(KindIn::Sequence(items), span))
     }
 
-    fn flow_mapping(&mut self, min: usize) -> Read<NodeIn<'t>> {
+    fn flow_mapping(&mut self) -> Read<NodeIn<'t>> {
         let (start, base) = (self.at, self.pairs.len());
         self.at += 1;
         loop {
@@ -45,7 +45,7 @@ impl<'t> Reader<'t> {
             if self.peek() == b'}' {
                 break;
             }
-            let pair = self.flow_pair(min)?;
+            let pair = self.flow_pair()?;
             self.pairs.push(pair);
             self.flow_space(start)?;
             if !self.comma_or(b'}', start)? {
@@ -67,6 +67,7 @@ impl<'t> Reader<'t> {
                 Ok(true)
             }
             next if next == close => Ok(false),
+            b':' => Err(unsure(self.here(1), "a key and its colon on different lines", "write them on one line")),
             _ => {
                 let open = self.slice(start, start + 1);
                 let message = format!("a comma or the end of the `{open}` is missing in front of this");
@@ -78,14 +79,13 @@ impl<'t> Reader<'t> {
     /// Moves over blanks, line breaks and comments in the bracket that opened at `open`.
     fn flow_space(&mut self, open: usize) -> Read<()> {
         loop {
-            let end = self.at;
             self.skip_blanks();
             match self.peek() {
                 b'\n' | b'\r' => self.skip_break(),
-                b'#' if self.at == end && self.at != self.line => {
-                    return Err(unsure(self.here(1), "a comment without a space in front of it", "write a space in front of `#`"));
+                b'#' => {
+                    self.check_comment()?;
+                    self.skip_line();
                 }
-                b'#' => self.skip_line(),
                 0 => {
                     let message = format!("this `{}` is never closed", self.slice(open, open + 1));
                     return Err(syntax(Span::new(open, open + 1), message, "close it"));
@@ -103,26 +103,26 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads an item of a list, which may be a single pair without braces.
-    fn flow_item(&mut self, min: usize) -> Read<NodeIn<'t>> {
+    fn flow_item(&mut self) -> Read<NodeIn<'t>> {
         let (start, line) = (self.at, self.line);
-        let key = self.flow_node(min)?;
+        let key = self.flow_node()?;
         if !self.flow_colon(&key) {
             return Ok(key);
         }
         let key = self.flow_key(key, start, line)?;
-        let value = self.flow_value(start, min)?;
+        let value = self.flow_value(start)?;
         let span = Span::new(start, value.span.end);
         self.count(1, span)?;
         Ok(NodeIn::new(KindIn::Mapping(vec![(key, value)]), span))
     }
 
-    fn flow_pair(&mut self, min: usize) -> Read<(NodeIn<'t>, NodeIn<'t>)> {
+    fn flow_pair(&mut self) -> Read<(NodeIn<'t>, NodeIn<'t>)> {
         let (start, line) = (self.at, self.line);
-        let key = self.flow_node(min)?;
+        let key = self.flow_node()?;
         let colon = self.flow_colon(&key);
         let key = self.flow_key(key, start, line)?;
         if colon {
-            let value = self.flow_value(start, min)?;
+            let value = self.flow_value(start)?;
             return Ok((key, value));
         }
         let span = Span::new(self.at, self.at);
@@ -157,7 +157,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads the value behind the colon that is next.
-    fn flow_value(&mut self, open: usize, min: usize) -> Read<NodeIn<'t>> {
+    fn flow_value(&mut self, open: usize) -> Read<NodeIn<'t>> {
         self.at += 1;
         let end = self.at;
         self.flow_space(open)?;
@@ -166,16 +166,16 @@ impl<'t> Reader<'t> {
             self.count(1, span)?;
             return Ok(NodeIn::scalar("", Style::Plain, span));
         }
-        self.flow_node(min)
+        self.flow_node()
     }
 
     /// Reads a node in brackets.
-    pub(super) fn flow_node(&mut self, min: usize) -> Read<NodeIn<'t>> {
+    pub(super) fn flow_node(&mut self) -> Read<NodeIn<'t>> {
         match self.peek() {
-            b'&' => self.flow_anchored(min),
+            b'&' => self.flow_anchored(),
             b'*' => self.alias(),
-            b'"' | b'\'' => self.quoted(0),
-            b'[' | b'{' => self.flow(min),
+            b'"' | b'\'' => self.quoted(),
+            b'[' | b'{' => self.flow(),
             b'-' if ends_line(self.next()) || is_gap(self.next()) => {
                 let help = "separate the items by commas, without dashes";
                 Err(syntax(self.here(1), "a list with dashes within brackets", help))

@@ -71,12 +71,9 @@ impl<'t> Reader<'t> {
 
     /// Moves from the indicators to the start of the next line.
     fn end_header(&mut self) -> Read<()> {
-        let end = self.at;
         self.skip_blanks();
+        self.check_comment()?;
         if self.peek() == b'#' {
-            if self.at == end {
-                return Err(unsure(self.here(1), "a comment without a space in front of it", "write a space in front of `#`"));
-            }
             self.skip_line();
         }
         if !ends_line(self.peek()) {

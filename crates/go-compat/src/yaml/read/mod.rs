@@ -94,7 +94,7 @@ impl<'t> Reader<'t> {
         if self.ended && self.peek() == b'.' {
             return Err(unsure(self.here(3), "a document that begins with `...`", "remove the line"));
         }
-        let root = self.one()?;
+        let root = self.first()?;
         while self.peek() != 0 {
             self.other().map_err(|problem| {
                 let what = "text behind the first document that is no YAML";
@@ -104,8 +104,7 @@ impl<'t> Reader<'t> {
         Ok(root)
     }
 
-    /// Reads a document, which must be followed by a marker or the end of the text.
-    fn one(&mut self) -> Read<Option<NodeIn<'t>>> {
+    fn first(&mut self) -> Read<Option<NodeIn<'t>>> {
         let root = if !self.ended {
             self.content(0, true)?
         } else if self.peek() == b'-' {
@@ -115,9 +114,6 @@ impl<'t> Reader<'t> {
         } else {
             return Ok(None);
         };
-        if !self.ended {
-            return Err(self.behind_root());
-        }
         // Go has its own limit, where nearly all nodes come from aliases.
         if self.nodes > 1_000 && self.copied > self.nodes / 10 * 8 {
             return Err(too_large(root.span, "more than 8 of 10 nodes are copies that aliases make"));
@@ -125,20 +121,46 @@ impl<'t> Reader<'t> {
         Ok(Some(root))
     }
 
-    /// Reads another document, which says nothing. Go's reader looks at its beginning and refuses what is no YAML.
+    /// Reads what stands behind a document and says nothing: another document, or lines that are indented less than the root. Go's
+    /// reader looks at its first tokens, which is at most a key, and refuses what is no YAML.
     fn other(&mut self) -> Read<()> {
         self.anchors.clear();
-        if self.peek() == b'.' {
+        if self.ended {
             self.at += 3;
-            self.end_line(0)?;
+            self.skip_blanks();
+            self.check_comment()?;
+            if !ends_line(self.peek()) && self.peek() != b'#' {
+                self.ended = false;
+                return self.content(0, false).map(|_| ());
+            }
+            self.next_content(0, false)?;
         }
-        let dots = self.ended && self.peek() == b'.';
-        if dots { Ok(()) } else { self.one().map(|_| ()) }
+        if self.ended {
+            return Ok(());
+        }
+        if self.begins_collection()? {
+            self.at = self.text.len();
+            return Ok(());
+        }
+        self.content(0, true).map(|_| ())
+    }
+
+    /// Whether a dash or a plain key is next.
+    fn begins_collection(&mut self) -> Read<bool> {
+        let start = self.at;
+        if !self.peek().is_ascii_alphanumeric() {
+            return Ok(self.at_dash());
+        }
+        self.plain_line(false);
+        let span = Span::new(start, self.at);
+        let found = self.peek() == b':';
+        self.at = start;
+        if found { self.check_key_length(span).map(|()| true) } else { Ok(false) }
     }
 
     fn behind_root(&self) -> Problem {
-        let what = "text behind the end of the document";
-        unsure(self.rest_of_line(), what, "remove it, indent it like the lines above, or write `---` in front of it")
+        let help = "remove it, or write `---` on a line in front of it";
+        unsure(self.rest_of_line(), "text behind the end of the document", help)
     }
 
     fn byte(&self, at: usize) -> u8 {
@@ -205,6 +227,16 @@ impl<'t> Reader<'t> {
     fn skip_line(&mut self) {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
         self.at += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+    }
+
+    /// Checks that a comment, if one is next, has a blank or nothing in front of it on its line.
+    fn check_comment(&self) -> Read<()> {
+        let glued = || self.at > self.line && !is_blank(self.byte(self.at - 1));
+        if self.peek() == b'#' && glued() {
+            let help = "write a space in front of `#`";
+            return Err(unsure(self.here(1), "a comment without a space in front of it", help));
+        }
+        Ok(())
     }
 
     /// Whether `---` or `...` is next, which ends a document at the start of a line.

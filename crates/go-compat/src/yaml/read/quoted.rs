@@ -9,8 +9,8 @@ use crate::diag::Span;
 use crate::yaml::{NodeIn, Style};
 
 impl<'t> Reader<'t> {
-    /// Reads a scalar in quotes, whose further lines are at column `min` or further right.
-    pub(super) fn quoted(&mut self, min: usize) -> Read<NodeIn<'t>> {
+    /// Reads a scalar in quotes. Its further lines may have any indentation.
+    pub(super) fn quoted(&mut self) -> Read<NodeIn<'t>> {
         let start = self.at;
         let quote = self.peek();
         self.at += 1;
@@ -23,7 +23,7 @@ impl<'t> Reader<'t> {
             self.at += length + 1;
             Cow::Borrowed(value)
         } else {
-            Cow::Owned(self.composed(start, quote, min)?)
+            Cow::Owned(self.composed(start, quote)?)
         };
         let style = if quote == b'"' { Style::DoubleQuoted } else { Style::SingleQuoted };
         let span = Span::new(start, self.at);
@@ -32,7 +32,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads the text up to the closing quote, with escapes and several lines.
-    fn composed(&mut self, start: usize, quote: u8, min: usize) -> Read<String> {
+    fn composed(&mut self, start: usize, quote: u8) -> Read<String> {
         let mut value = String::new();
         // As much of the value cannot lose blanks at its end.
         let mut solid = 0;
@@ -46,12 +46,12 @@ impl<'t> Reader<'t> {
                 0 => return Err(unclosed(Span::new(start, start + 1))),
                 b'\n' | b'\r' => {
                     value.truncate(value.trim_end_matches([' ', '\t']).len().max(solid));
-                    let breaks = self.quoted_breaks(min)?;
+                    let breaks = self.quoted_breaks()?;
                     fold(&mut value, breaks);
                     solid = value.len();
                 }
                 b'\\' if quote == b'"' => {
-                    self.escape(&mut value, min)?;
+                    self.escape(&mut value)?;
                     solid = value.len();
                 }
                 b'\'' if quote == b'\'' && self.next() == b'\'' => {
@@ -71,7 +71,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Moves over line breaks in quotes to the text behind them, and counts them.
-    fn quoted_breaks(&mut self, min: usize) -> Read<usize> {
+    fn quoted_breaks(&mut self) -> Read<usize> {
         let mut breaks = 0;
         loop {
             match self.peek() {
@@ -82,9 +82,8 @@ impl<'t> Reader<'t> {
                 }
                 b'\t' => return Err(unsure(self.here(1), "a tab at the start of a line in quotes", "write `\\t`")),
                 0 => return Ok(breaks),
-                _ if self.column() < min || self.at_marker() => {
-                    let what = "a line in quotes that is indented less than what it belongs to";
-                    return Err(unsure(self.rest_of_line(), what, "indent it"));
+                _ if self.at_marker() => {
+                    return Err(unsure(self.here(3), "a document marker in quotes", "indent it, or close the quote above"));
                 }
                 _ => return Ok(breaks),
             }
@@ -92,9 +91,9 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads an escape.
-    fn escape(&mut self, value: &mut String, min: usize) -> Read<()> {
+    fn escape(&mut self, value: &mut String) -> Read<()> {
         let digits = match self.next() {
-            b'\n' | b'\r' => return self.escaped_break(min),
+            b'\n' | b'\r' => return self.escaped_break(),
             b'x' => 2,
             b'u' => 4,
             b'U' => 8,
@@ -145,10 +144,10 @@ impl<'t> Reader<'t> {
     }
 
     /// Moves over an escaped line break, which means nothing, and the blanks behind it.
-    fn escaped_break(&mut self, min: usize) -> Read<()> {
+    fn escaped_break(&mut self) -> Read<()> {
         let start = self.at;
         self.at += 1;
-        if self.quoted_breaks(min)? > 1 {
+        if self.quoted_breaks()? > 1 {
             let span = Span::new(start, start + 1);
             return Err(unsure(span, "an escaped line break in front of an empty line", "write `\\n`"));
         }
