@@ -134,7 +134,12 @@ impl<'t> Reader<'t> {
         }
         let name = self.slice(start + 1, self.at);
         let next = self.peek();
-        if name.is_empty() || !(is_gap(next) || matches!(next, b',' | b']' | b'}')) {
+        if name.is_empty() {
+            let shown = self.slice(start, start + 1);
+            let help = format!("put the text in quotes: `\"{shown}\"`");
+            return Err(syntax(Span::new(start, start + 1), format!("`{shown}` has no name behind it"), &help));
+        }
+        if !(is_gap(next) || matches!(next, b',' | b']' | b'}')) {
             let help = "use letters, digits, `_` and `-`, with a space behind; put text that begins with `&` or `*` in quotes";
             return Err(unsure(self.rest_of_line(), "this name of an anchor or alias", help));
         }

@@ -122,8 +122,8 @@ impl<'t> Reader<'t> {
 
     /// The refusal of what stands behind a complete node on its line.
     pub(super) fn misplaced(&self, min: usize) -> Problem {
-        let here = self.rest_of_line();
-        if min == 0 {
+        // Behind a value of several lines it may stand so far left that it ends the document's root for Go.
+        if min == 0 || self.column() < min {
             return self.behind_root();
         }
         if self.peek() == b':' {
@@ -133,7 +133,7 @@ impl<'t> Reader<'t> {
                 "put the value in quotes, or write the inner key on a line of its own with more indentation",
             );
         }
-        syntax(here, "this stands behind a complete value", "put the whole value in quotes, or begin a new line")
+        syntax(self.rest_of_line(), "this stands behind a complete value", "put the whole value in quotes, or begin a new line")
     }
 
     /// Whether a colon comes next that makes a key of what stands in front of it; then moves to the colon.

@@ -138,22 +138,25 @@ impl<'t> Reader<'t> {
         if self.ended {
             return Ok(());
         }
-        if self.begins_collection()? {
+        if self.at_plain_key()? {
             self.at = self.text.len();
             return Ok(());
         }
         self.content(0, true).map(|_| ())
     }
 
-    /// Whether a dash or a plain key is next.
-    fn begins_collection(&mut self) -> Read<bool> {
+    /// Whether a plain key is next, with or without dashes in front of it.
+    fn at_plain_key(&mut self) -> Read<bool> {
         let start = self.at;
-        if !self.peek().is_ascii_alphanumeric() {
-            return Ok(self.at_dash());
+        while self.at_dash() {
+            self.at += 1;
+            self.skip_spaces();
         }
+        let from = self.at;
+        let plain = self.peek().is_ascii_alphanumeric();
         self.plain_line(false);
-        let span = Span::new(start, self.at);
-        let found = self.peek() == b':';
+        let span = Span::new(from, self.at);
+        let found = plain && self.peek() == b':';
         self.at = start;
         if found { self.check_key_length(span).map(|()| true) } else { Ok(false) }
     }
