@@ -27,6 +27,8 @@ mod read;
 mod resolve;
 #[cfg(test)]
 mod samples;
+#[cfg(test)]
+mod tests;
 
 pub use node::{Kind, KindIn, Mark, Node, NodeIn, Style};
 

@@ -21,5 +21,8 @@ pub fn parse_in(text: &str) -> Result<Option<NodeIn<'_>>, Diagnostic> {
         let message = format!("the text has more than {MAX_TEXT} bytes");
         return Err(Diagnostic::error(TOO_LARGE, message).help("split or shorten the configuration"));
     }
-    first_odd_character(text).map_or(Ok(()), Err).and_then(|()| Reader::new(text).document()).map_err(|problem| *problem)
+    first_odd_character(text)
+        .map_or(Ok(()), Err)
+        .and_then(|()| Reader::new(text).document())
+        .map_err(|problem| *problem)
 }

@@ -37,7 +37,13 @@ impl<T: Record + Default> Decode for Option<Box<T>> {
 }
 
 /// Decodes the fields that are not `taken` yet; each field has a bit there.
-fn fill<T: Record>(record: &mut T, pairs: &[Pair<'_>], taken: &mut u64, here: &Here<'_>, decoder: &mut Decoder) {
+fn fill<T: Record>(
+    record: &mut T,
+    pairs: &[Pair<'_>],
+    taken: &mut u64,
+    here: &Here<'_>,
+    decoder: &mut Decoder,
+) {
     let (mut own, mut source) = (0_u64, None);
     for (key, value) in pairs {
         if key.is_merge() {
@@ -97,7 +103,9 @@ fn merge(
     for mapping in mappings {
         match &mapping.kind {
             KindIn::Mapping(pairs) => take(pairs, &here.merged(), decoder),
-            _ => decoder.mismatch(mapping, "a mapping to merge", "write `<<: *name` or `<<: [*name, *other]`"),
+            _ => {
+                decoder.mismatch(mapping, "a mapping to merge", "write `<<: *name` or `<<: [*name, *other]`")
+            }
         }
     }
 }

@@ -48,7 +48,8 @@ impl Decoder {
     }
 
     pub(super) fn repeated(&mut self, key: &NodeIn<'_>) {
-        let message = format!("the key {} stands twice in this mapping", quoted(key.as_scalar().unwrap_or_default()));
+        let message =
+            format!("the key {} stands twice in this mapping", quoted(key.as_scalar().unwrap_or_default()));
         self.error(key.span, message, "remove one of them");
     }
 
@@ -64,7 +65,8 @@ impl Decoder {
 
 /// Whether a name was probably meant to be this field: at most one character is too much, missing or another one.
 fn is_near(name: &str, field: &str) -> bool {
-    let name: Vec<char> = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).take(64).collect();
+    let name: Vec<char> =
+        name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).take(64).collect();
     let field: Vec<char> = field.chars().collect();
     let same = name.iter().zip(&field).take_while(|(a, b)| a == b).count();
     let rests = |skip_name: usize, skip_field: usize| {

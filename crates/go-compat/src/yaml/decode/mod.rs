@@ -8,6 +8,8 @@ mod collections;
 mod error;
 mod path;
 mod scalars;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 

@@ -72,7 +72,11 @@ impl Decode for u64 {
             Some(Number::Signed(found)) => Self::try_from(found).ok(),
             Some(Number::Unsigned(found)) => Some(found),
             Some(Number::Float(found)) if found < 0.0 || (found >= TOO_LARGE && found.is_finite()) => {
-                return decoder.unsure(node.span, "this number", "write a whole number from 0 to 18446744073709551615");
+                return decoder.unsure(
+                    node.span,
+                    "this number",
+                    "write a whole number from 0 to 18446744073709551615",
+                );
             }
             // The fraction goes.
             Some(Number::Float(found)) => found.trunc().to_string().parse().ok(),

@@ -105,7 +105,10 @@ impl<'t> Reader<'t> {
             Some(Anchored::Complete { node, nodes, levels }) => {
                 let (nodes, deepest) = (*nodes, self.depth + levels);
                 if deepest > MAX_DEPTH || self.nodes + nodes > MAX_NODES {
-                    return Err(too_large(span, "the copy of this alias makes the text too deep or too large"));
+                    return Err(too_large(
+                        span,
+                        "the copy of this alias makes the text too deep or too large",
+                    ));
                 }
                 let mut copy = node.clone();
                 self.deepest = self.deepest.max(deepest);
@@ -115,11 +118,15 @@ impl<'t> Reader<'t> {
                 copy.mark = Some(Box::new(Mark::Alias(Cow::Borrowed(name))));
                 Ok(copy)
             }
-            Some(Anchored::Open) => {
-                Err(unsure(span, "an alias within the node of its anchor", "write out what it should stand for"))
-            }
+            Some(Anchored::Open) => Err(unsure(
+                span,
+                "an alias within the node of its anchor",
+                "write out what it should stand for",
+            )),
             None => {
-                let help = format!("write `&{name}` in front of what it should stand for, or put text that begins with `*` in quotes");
+                let help = format!(
+                    "write `&{name}` in front of what it should stand for, or put text that begins with `*` in quotes"
+                );
                 Err(syntax(span, format!("nothing above has the anchor `{name}`"), &help))
             }
         }
@@ -137,7 +144,11 @@ impl<'t> Reader<'t> {
         if name.is_empty() {
             let shown = self.slice(start, start + 1);
             let help = format!("put the text in quotes: `\"{shown}\"`");
-            return Err(syntax(Span::new(start, start + 1), format!("`{shown}` has no name behind it"), &help));
+            return Err(syntax(
+                Span::new(start, start + 1),
+                format!("`{shown}` has no name behind it"),
+                &help,
+            ));
         }
         if !(is_gap(next) || matches!(next, b',' | b']' | b'}')) {
             let help = "use letters, digits, `_` and `-`, with a space behind; put text that begins with `&` or `*` in quotes";

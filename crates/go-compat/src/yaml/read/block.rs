@@ -98,13 +98,27 @@ impl<'t> Reader<'t> {
         let here = self.character();
         match self.peek() {
             b'!' => unsure(here, "a tag", "write text in quotes and everything else plainly, without a tag"),
-            b'%' => unsure(here, "a directive", "remove the line, or put text that begins with `%` in quotes"),
-            b'?' => unsure(here, "`?` in front of a key", "write `key: value`, and put text that begins with `?` in quotes"),
-            b':' => unsure(here, "`:` without a key", "write the key in front of it, and put text that begins with `:` in quotes"),
+            b'%' => {
+                unsure(here, "a directive", "remove the line, or put text that begins with `%` in quotes")
+            }
+            b'?' => unsure(
+                here,
+                "`?` in front of a key",
+                "write `key: value`, and put text that begins with `?` in quotes",
+            ),
+            b':' => unsure(
+                here,
+                "`:` without a key",
+                "write the key in front of it, and put text that begins with `:` in quotes",
+            ),
             b'\t' => unsure(here, "a tab", "write a space"),
             _ => {
                 let shown = self.slice(here.start, here.end);
-                syntax(here, format!("a value cannot begin with `{shown}`"), "put text that begins with it in quotes")
+                syntax(
+                    here,
+                    format!("a value cannot begin with `{shown}`"),
+                    "put text that begins with it in quotes",
+                )
             }
         }
     }
@@ -133,7 +147,11 @@ impl<'t> Reader<'t> {
                 "put the value in quotes, or write the inner key on a line of its own with more indentation",
             );
         }
-        syntax(self.rest_of_line(), "this stands behind a complete value", "put the whole value in quotes, or begin a new line")
+        syntax(
+            self.rest_of_line(),
+            "this stands behind a complete value",
+            "put the whole value in quotes, or begin a new line",
+        )
     }
 
     /// Whether a colon comes next that makes a key of what stands in front of it; then moves to the colon.
@@ -203,7 +221,9 @@ impl<'t> Reader<'t> {
     /// The refusal of a line that continues nothing.
     fn misindented(&self, what: &str, column: usize) -> Problem {
         let message = match self.column() {
-            found if found > column => format!("this line has {found} spaces in front of it, the {what} above have {column}"),
+            found if found > column => {
+                format!("this line has {found} spaces in front of it, the {what} above have {column}")
+            }
             _ => "this line is no item of the list above".to_owned(),
         };
         if matches!(self.peek(), b'|' | b'>') {

@@ -67,11 +67,17 @@ impl<'t> Reader<'t> {
                 Ok(true)
             }
             next if next == close => Ok(false),
-            b':' => Err(unsure(self.here(1), "a key and its colon on different lines", "write them on one line")),
+            b':' => {
+                Err(unsure(self.here(1), "a key and its colon on different lines", "write them on one line"))
+            }
             _ => {
                 let open = self.slice(start, start + 1);
                 let message = format!("a comma or the end of the `{open}` is missing in front of this");
-                Err(syntax(self.rest_of_line(), message, "write a comma, close the bracket, or put the text in quotes"))
+                Err(syntax(
+                    self.rest_of_line(),
+                    message,
+                    "write a comma, close the bracket, or put the text in quotes",
+                ))
             }
         }
     }
@@ -97,7 +103,11 @@ impl<'t> Reader<'t> {
 
     pub(super) fn check_flow_marker(&self) -> Read<()> {
         if self.at_marker() {
-            return Err(unsure(self.here(3), "a document marker in brackets", "indent it, or close the bracket"));
+            return Err(unsure(
+                self.here(3),
+                "a document marker in brackets",
+                "indent it, or close the bracket",
+            ));
         }
         Ok(())
     }
@@ -180,7 +190,9 @@ impl<'t> Reader<'t> {
                 let help = "separate the items by commas, without dashes";
                 Err(syntax(self.here(1), "a list with dashes within brackets", help))
             }
-            b'-' if is_flow(self.next()) => Err(unsure(self.here(1), "`-` alone in brackets", "put it in quotes")),
+            b'-' if is_flow(self.next()) => {
+                Err(unsure(self.here(1), "`-` alone in brackets", "put it in quotes"))
+            }
             b'|' | b'>' => {
                 let help = "put the text in quotes";
                 Err(syntax(self.here(1), "a `|` or `>` block within brackets", help))

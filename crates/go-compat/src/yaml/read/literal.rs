@@ -100,7 +100,11 @@ impl<'t> Reader<'t> {
                     breaks += 1;
                 }
                 b'\t' if indent.is_none_or(|indent| self.column() < indent) => {
-                    return Err(unsure(self.here(1), "a tab in the indentation of a block", "indent with spaces"));
+                    return Err(unsure(
+                        self.here(1),
+                        "a tab in the indentation of a block",
+                        "indent with spaces",
+                    ));
                 }
                 _ => break,
             }

@@ -317,7 +317,10 @@ impl<'t> Reader<'t> {
     /// Reads a collection by `read`, one level deeper.
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
         if self.depth == MAX_DEPTH {
-            return Err(too_large(self.character(), format!("the text nests deeper than {MAX_DEPTH} levels")));
+            return Err(too_large(
+                self.character(),
+                format!("the text nests deeper than {MAX_DEPTH} levels"),
+            ));
         }
         self.depth += 1;
         self.deepest = self.deepest.max(self.depth);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::problem::{Read, syntax, unsure};
+use super::problem::{Problem, Read, syntax, unsure};
 use super::{Reader, ends_line, is_blank, is_gap};
 use crate::diag::Span;
 use crate::yaml::{NodeIn, Style};
@@ -38,7 +38,13 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads the lines behind the first one, which are at `min` or further right.
-    fn more_lines(&mut self, first: &str, end: usize, min: usize, breaks: usize) -> Read<(Cow<'t, str>, usize)> {
+    fn more_lines(
+        &mut self,
+        first: &str,
+        end: usize,
+        min: usize,
+        breaks: usize,
+    ) -> Read<(Cow<'t, str>, usize)> {
         let (mut value, mut end, mut breaks) = (first.to_owned(), end, breaks);
         loop {
             fold(&mut value, breaks);
@@ -98,7 +104,7 @@ impl<'t> Reader<'t> {
             }
             let line = self.flow_plain_line()?;
             if self.peek() == b':' {
-                return Err(unsure(Span::new(span.start, self.at), "a key of more than one line", "write it on one line"));
+                return Err(self.broken_key(span.start));
             }
             let value = value.to_mut();
             fold(value, breaks);
@@ -110,13 +116,21 @@ impl<'t> Reader<'t> {
         Ok(NodeIn::scalar(value, Style::Plain, span))
     }
 
+    /// The refusal of a key in brackets that does not stand on one line with its colon.
+    pub(super) fn broken_key(&self, start: usize) -> Problem {
+        let help = "close the bracket above, or write the key and its colon on one line";
+        syntax(Span::new(start, self.at + 1), "a key of more than one line in brackets", help)
+    }
+
     fn flow_plain_line(&mut self) -> Read<Span> {
         let span = self.plain_line(true);
         match self.peek() {
             b'?' => Err(unsure(self.here(1), "`?` in brackets", "put the text in quotes")),
-            b':' if is_flow(self.next()) => {
-                Err(unsure(self.here(1), "a colon right in front of a comma or bracket", "write a space behind the colon"))
-            }
+            b':' if is_flow(self.next()) => Err(unsure(
+                self.here(1),
+                "a colon right in front of a comma or bracket",
+                "write a space behind the colon",
+            )),
             b'[' | b'{' => {
                 let help = "put the text in quotes, or write a comma in front of the bracket";
                 Err(syntax(self.here(1), "a bracket within plain text", help))
@@ -134,7 +148,11 @@ impl<'t> Reader<'t> {
             self.skip_spaces();
         }
         if self.peek() == b'\t' {
-            return Err(unsure(self.here(1), "a tab at the start of a line behind plain text", "indent with spaces"));
+            return Err(unsure(
+                self.here(1),
+                "a tab at the start of a line behind plain text",
+                "indent with spaces",
+            ));
         }
         self.check_flow_marker()?;
         Ok(breaks)

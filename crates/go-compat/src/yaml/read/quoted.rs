@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::Reader;
 use super::plain::fold;
 use super::problem::{Read, syntax, unsure};
-use super::Reader;
 use crate::diag::Span;
 use crate::yaml::{NodeIn, Style};
 
@@ -15,9 +15,11 @@ impl<'t> Reader<'t> {
         let quote = self.peek();
         self.at += 1;
         let bytes = self.text.as_bytes().get(self.at..).unwrap_or_default();
-        let special = |byte: &u8| *byte == quote || matches!(byte, b'\n' | b'\r') || (*byte == b'\\' && quote == b'"');
+        let special =
+            |byte: &u8| *byte == quote || matches!(byte, b'\n' | b'\r') || (*byte == b'\\' && quote == b'"');
         let length = bytes.iter().position(special).unwrap_or(bytes.len());
-        let simple = bytes.get(length) == Some(&quote) && (quote == b'"' || bytes.get(length + 1) != Some(&quote));
+        let simple =
+            bytes.get(length) == Some(&quote) && (quote == b'"' || bytes.get(length + 1) != Some(&quote));
         let value = if simple {
             let value = self.slice(self.at, self.at + length);
             self.at += length + 1;
@@ -80,10 +82,20 @@ impl<'t> Reader<'t> {
                     breaks += 1;
                     self.skip_spaces();
                 }
-                b'\t' => return Err(unsure(self.here(1), "a tab at the start of a line in quotes", "write `\\t`")),
+                b'\t' => {
+                    return Err(unsure(
+                        self.here(1),
+                        "a tab at the start of a line in quotes",
+                        "write `\\t`",
+                    ));
+                }
                 0 => return Ok(breaks),
                 _ if self.at_marker() => {
-                    return Err(unsure(self.here(3), "a document marker in quotes", "indent it, or close the quote above"));
+                    return Err(unsure(
+                        self.here(3),
+                        "a document marker in quotes",
+                        "indent it, or close the quote above",
+                    ));
                 }
                 _ => return Ok(breaks),
             }
@@ -135,7 +147,9 @@ impl<'t> Reader<'t> {
             b'_' => '\u{a0}',
             b'L' => '\u{2028}',
             b'P' => '\u{2029}',
-            b'\'' | b'\t' => return Err(unsure(self.here(2), "this escape", "write the character without `\\`")),
+            b'\'' | b'\t' => {
+                return Err(unsure(self.here(2), "this escape", "write the character without `\\`"));
+            }
             _ => {
                 let help = "write `\\\\` for a backslash, or use single quotes";
                 return Err(syntax(self.here(1), "YAML has no such escape", help));
