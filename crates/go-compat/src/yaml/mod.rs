@@ -13,7 +13,7 @@
 //! * a comment without a space in front of it;
 //! * `\'` in double quotes, and an escaped line break in front of an empty line;
 //! * empty lines at the start of a `|` or `>` block that have more spaces than its first line;
-//! * in brackets: `?`, a colon right in front of a comma or bracket, a key and its colon on different lines;
+//! * in brackets: `?`, `-` alone, a colon right in front of a comma or bracket, and in brackets and quotes a line that begins with `---`;
 //! * an anchor or alias with other characters than ASCII letters, digits, `_` and `-`, an anchor with nothing behind it in brackets,
 //!   an alias within its own anchor;
 //! * text behind the end of the first document on the same line, and what is no YAML behind it;

@@ -160,7 +160,7 @@ impl<'t> Reader<'t> {
             return Err(unsure(span, what, "write the key as plain text"));
         }
         if self.line != line && self.peek() == b':' {
-            return Err(unsure(span, "a key of more than one line", "write it on one line"));
+            return Err(self.broken_key(start));
         }
         self.check_key_length(span)?;
         Ok(key)
