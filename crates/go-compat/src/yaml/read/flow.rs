@@ -157,7 +157,8 @@ impl<'t> Reader<'t> {
         let span = Span::new(start, self.at);
         if key.shared || !matches!(key.kind, KindIn::Scalar { .. }) {
             let what = "a key that has an anchor or is no plain text";
-            return Err(unsure(span, what, "write the key as plain text"));
+            let help = "write the key as plain text, and put a template such as `{{ name }}` in quotes";
+            return Err(unsure(span, what, help));
         }
         if self.line != line && self.peek() == b':' {
             return Err(self.broken_key(start));
