@@ -123,8 +123,10 @@ fn import(question: &Question<'_>) -> Result<Verdict, String> {
             "Import would have to overwrite {map}; set spec.base.configMap to a name that does not exist yet"
         ));
     }
-    if let Some(refusal) = verdict(text, &[]).refusal() {
-        return Err(format!("it cannot be imported, because YuniKorn would not take it: {refusal}"));
+    let verdict = verdict(text, &[]);
+    if let Some(refusal) = verdict.refusal() {
+        let why = if verdict.unsure { "" } else { ", because YuniKorn would not take it" };
+        return Err(format!("it cannot be imported{why}: {refusal}"));
     }
     if spec.mode == Mode::Observe {
         let message = format!("in mode Enforce the live queue tree would be copied to {map}");

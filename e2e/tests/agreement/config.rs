@@ -54,6 +54,9 @@ fn judge(texts: &[String]) -> Result<Vec<Option<String>>> {
 
 fn difference(text: &str, answer: &ConfigAnswer) -> Option<String> {
     let verdict = verdict(text, ACTIVE);
+    if verdict.unsure {
+        return None;
+    }
     let model = [
         verdict.validates.err().unwrap_or_default(),
         verdict.starts.err().unwrap_or_default(),
@@ -63,7 +66,8 @@ fn difference(text: &str, answer: &ConfigAnswer) -> Option<String> {
             Err(ReloadError::Hangs { .. }) => DEADLOCK.to_owned(),
         },
     ];
-    let yunikorn = [&answer.validate_error, &answer.start_error, &answer.reload_error].map(Clone::clone);
+    let model = model.map(|error| worded(&error));
+    let yunikorn = [&answer.validate_error, &answer.start_error, &answer.reload_error].map(|error| worded(error));
     if model != yunikorn || !answer.panic.is_empty() {
         return Some(format!(
             "{text}\n    the model says {model:?}\n    YuniKorn says  {yunikorn:?} {}",
@@ -73,6 +77,11 @@ fn difference(text: &str, answer: &ConfigAnswer) -> Option<String> {
     // An invalid text has no checksum, and the empty one is replaced before it is hashed.
     let hashed = answer.validate_error.is_empty() && !text.is_empty();
     (hashed && checksum(text) != answer.checksum).then(|| format!("{text}\n    the checksums differ"))
+}
+
+/// A refusal, where that of a YAML reader may have other words.
+pub(super) fn worded(refusal: &str) -> String {
+    if refusal.starts_with("yaml: ") { "yaml".to_owned() } else { refusal.to_owned() }
 }
 
 /// Mostly one of the first, sometimes one of the second: a text of many parts shall be right as a whole often enough. Boxed, like

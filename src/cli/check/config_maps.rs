@@ -142,9 +142,8 @@ fn given<'a>(state: &'a ConfigMapState, key: &str) -> Option<&'a str> {
 
 /// A finding about a text that has no place in the file, with its line there.
 fn inside(text: &str, diagnostic: Diagnostic) -> Diagnostic {
-    // A finding about an empty text is about the built-in one; the YAML parser names the line itself.
-    let told = text.is_empty() || diagnostic.message.starts_with("yaml: line ");
-    let line = diagnostic.span.filter(|_| !told).and_then(|span| span.line_in(text));
+    // A finding about an empty text is about the built-in one.
+    let line = diagnostic.span.filter(|_| !text.is_empty()).and_then(|span| span.line_in(text));
     let Some(line) = line else { return diagnostic };
     let message = format!("line {line} of the unpacked text: {}", diagnostic.message);
     Diagnostic { message, ..diagnostic }

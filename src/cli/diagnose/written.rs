@@ -186,6 +186,7 @@ fn starts(text: &str) -> Line {
     let verdict = verdict(text, &[]);
     let repair = "repair the base; queuewarden validate -f says where";
     match (&verdict.starts, verdict.refusal()) {
+        (Err(_), Some(refusal)) if verdict.unsure => Line::fail(STARTS, refusal, repair),
         (Err(_), refusal) => {
             let why = refusal.unwrap_or_else(|| "it cannot be read".to_owned());
             Line::fail(STARTS, format!("YuniKorn would not start with the text in force: {why}"), repair)

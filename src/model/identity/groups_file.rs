@@ -34,7 +34,6 @@ impl GroupsFile {
         let users: Map<List<String>> = decode(document.as_ref()).map_err(|error| {
             let help = "write a list of groups for each user, as in `sue: [devs, ops]`";
             error
-                .diagnostics
                 .into_iter()
                 .map(|found| Diagnostic { help: Some(help.to_owned()), ..found })
                 .collect::<Vec<_>>()

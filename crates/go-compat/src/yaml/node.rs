@@ -1,11 +1,11 @@
-//! The tree of one YAML document: raw scalar text, style, tag and place, because Go's typing rules need all of them.
+//! The tree of one YAML document: text, style and span of each node, and the uses of anchors.
 
 use std::borrow::Cow;
 
 use crate::diag::Span;
 
-/// How a scalar was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+/// The way a scalar was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// Without quotes.
     Plain,
@@ -19,63 +19,61 @@ pub enum Style {
     Folded,
 }
 
-/// What a node is. Aliases are resolved by the parser: the node they point at is cloned into place.
+/// The content of a node. An alias is resolved: it is a copy of the node that it stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KindIn<'t> {
     /// A scalar with its content after unescaping and folding.
     Scalar {
         /// The content.
         value: Cow<'t, str>,
-        /// How it was written.
+        /// The way it was written.
         style: Style,
     },
     /// A list.
     Sequence(Vec<NodeIn<'t>>),
-    /// A mapping in the order of the text, duplicate and merge (`<<`) keys included.
+    /// A mapping in the order of the text, with repeated keys and merge keys (`<<`). All keys are scalars.
     Mapping(Vec<(NodeIn<'t>, NodeIn<'t>)>),
 }
 
-/// A [`KindIn`] of its own.
+/// A [`KindIn`] that borrows nothing.
 pub type Kind = KindIn<'static>;
 
-/// What stands on few nodes, apart from them: a text has tens of thousands.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Marks {
-    /// The explicit tag in its long form (`tag:yaml.org,2002:str`), `!` for the non-specific one; `None` when there is none.
-    pub tag: Option<String>,
-    /// The alias (`*name`) that this node came from, `None` for a node written where it stands: Go compares repeated keys and
-    /// reads merges by what is written, not by what it stands for.
-    pub alias: Option<Alias>,
-}
-
-/// The use of an anchor.
+/// The name of an anchor on a node. It is kept apart because few nodes have one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Alias {
-    /// The anchor's name.
-    pub anchor: String,
-    /// One-based line of the alias, where [`Node::line`] is that of what it stands for.
-    pub line: u32,
+pub enum Mark<'t> {
+    /// `&name` stands on the node.
+    Anchor(Cow<'t, str>),
+    /// The node is a copy, made for `*name`.
+    Alias(Cow<'t, str>),
 }
 
-/// A node with its place, which borrows from the text what reads as it is written.
+/// A node with its span. It borrows from the text what reads as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeIn<'t> {
-    /// What it is.
+    /// Its content.
     pub kind: KindIn<'t>,
-    /// Its tag and alias; `None` when it has neither.
-    pub marks: Option<Box<Marks>>,
-    /// Whether an anchor stands on it, or it came from an alias: such a node is shared, and must not be edited in one place.
+    /// Its anchor, or the alias that it was copied for.
+    pub mark: Option<Box<Mark<'t>>>,
+    /// Whether an anchor stands on it or it was copied for an alias: it must not be edited in one place.
     pub shared: bool,
-    /// Where in the text. For a node that came from an alias: the place of the alias.
+    /// Its span with anchor and quotes. A copy and everything in it has the span of the alias.
     pub span: Span,
-    /// One-based line of the node's start as Go counts it, for its error texts.
-    pub line: u32,
 }
 
-/// A [`NodeIn`] of its own, which outlives the text.
+/// A [`NodeIn`] that borrows nothing and outlives the text.
 pub type Node = NodeIn<'static>;
 
-impl NodeIn<'_> {
+impl<'t> NodeIn<'t> {
+    /// A node without an anchor.
+    pub(super) fn new(kind: KindIn<'t>, span: Span) -> Self {
+        Self { kind, mark: None, shared: false, span }
+    }
+
+    /// A scalar without an anchor.
+    pub(super) fn scalar(value: impl Into<Cow<'t, str>>, style: Style, span: Span) -> Self {
+        Self::new(KindIn::Scalar { value: value.into(), style }, span)
+    }
+
     /// The mapping's pairs, or `None` if it is something else.
     pub fn as_mapping(&self) -> Option<&[(Self, Self)]> {
         match &self.kind {
@@ -100,30 +98,51 @@ impl NodeIn<'_> {
         }
     }
 
-    /// Its explicit tag, as in [`Marks`].
-    pub fn tag(&self) -> Option<&str> {
-        self.marks.as_ref()?.tag.as_deref()
+    /// Whether it is null: a plain scalar that is empty, `~` or `null`.
+    pub fn is_null(&self) -> bool {
+        let KindIn::Scalar { value, style: Style::Plain } = &self.kind else { return false };
+        matches!(&**value, "" | "~" | "null" | "Null" | "NULL")
     }
 
-    /// The alias that it came from, as in [`Marks`].
-    pub fn alias(&self) -> Option<&Alias> {
-        self.marks.as_ref()?.alias.as_ref()
+    /// Whether it is, as a key, the merge key `<<`.
+    pub fn is_merge(&self) -> bool {
+        matches!(&self.kind, KindIn::Scalar { value, style: Style::Plain } if value == "<<")
+    }
+
+    /// The name of the anchor on it.
+    pub fn anchor(&self) -> Option<&str> {
+        match self.mark.as_deref()? {
+            Mark::Anchor(name) => Some(name),
+            Mark::Alias(_) => None,
+        }
+    }
+
+    /// The name of the alias that it was copied for.
+    pub fn alias(&self) -> Option<&str> {
+        match self.mark.as_deref()? {
+            Mark::Alias(name) => Some(name),
+            Mark::Anchor(_) => None,
+        }
     }
 
     /// The same with copies of what it borrows.
     pub fn into_owned(self) -> Node {
+        let owned = |text: Cow<'t, str>| Cow::Owned(text.into_owned());
         let kind = match self.kind {
-            KindIn::Scalar { value, style } => {
-                KindIn::Scalar { value: Cow::Owned(value.into_owned()), style }
-            }
+            KindIn::Scalar { value, style } => KindIn::Scalar { value: owned(value), style },
             KindIn::Sequence(items) => KindIn::Sequence(items.into_iter().map(Self::into_owned).collect()),
             KindIn::Mapping(pairs) => {
                 let owned = |(key, value): (Self, Self)| (key.into_owned(), value.into_owned());
                 KindIn::Mapping(pairs.into_iter().map(owned).collect())
             }
         };
-        let Self { marks, shared, span, line, .. } = self;
-        Node { kind, marks, shared, span, line }
+        let mark = self.mark.map(|mark| {
+            Box::new(match *mark {
+                Mark::Anchor(name) => Mark::Anchor(owned(name)),
+                Mark::Alias(name) => Mark::Alias(owned(name)),
+            })
+        });
+        Node { kind, mark, shared: self.shared, span: self.span }
     }
 }
 
@@ -134,6 +153,6 @@ mod tests {
     /// Of a large configuration there are tens of thousands, in two trees at once while it is changed.
     #[test]
     fn a_node_is_small() {
-        assert_eq!(size_of::<NodeIn<'_>>(), 64);
+        assert!(size_of::<NodeIn<'_>>() <= 64);
     }
 }

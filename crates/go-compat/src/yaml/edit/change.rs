@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::find::{Finder, Found, merges, position, shown};
-use super::place::{explicit_key, indicator};
+use super::place::indicator;
 use super::quote::{self, Quote};
 use super::{Edit, Pair, Splice, Step, block, flow, refuse};
 use crate::diag::{Diagnostic, Span};
@@ -60,7 +60,7 @@ pub(super) fn changes<'t, 'e>(
             Entry::Vacant(new) => _ = new.insert(value),
         }
         if let Some(change) = changes.get_mut(index) {
-            change.include(text, edit)?;
+            change.include(edit)?;
         }
     }
     Ok(changes)
@@ -71,7 +71,7 @@ pub(super) fn refused<'t>(text: &'t str, tree: &'t NodeIn<'t>, edits: &[Edit]) -
     let mut finder = Finder::new(text, tree);
     let mut make = |edit: &Edit| {
         let found = finder.find(&edit.path)?;
-        Change::new(text, &edit.path, &found).include(text, edit)
+        Change::new(text, &edit.path, &found).include(edit)
     };
     edits.iter().enumerate().filter_map(|(index, edit)| Some((index, make(edit).err()?))).collect()
 }
@@ -92,7 +92,7 @@ impl<'t, 'e> Change<'t, 'e> {
     }
 
     /// Notes what the edit does to this mapping.
-    fn include(&mut self, text: &str, edit: &'e Edit) -> Result<(), Diagnostic> {
+    fn include(&mut self, edit: &'e Edit) -> Result<(), Diagnostic> {
         let key = edit.key.as_str();
         let index = position(self.pairs, key)?;
         if edit.value.is_none() && merges(self.pairs, key) {
@@ -102,7 +102,6 @@ impl<'t, 'e> Change<'t, 'e> {
         }
         let Some((index, pair)) = index.and_then(|index| Some((index, self.pairs.get(index)?))) else {
             if let Some(value) = &edit.value {
-                self.refuse_explicit_keys(text)?;
                 self.added.push((key, value));
             }
             return Ok(());
@@ -110,7 +109,7 @@ impl<'t, 'e> Change<'t, 'e> {
         if edit.value.as_ref().is_some_and(|value| reads_as(&pair.1, value)) {
             return Ok(());
         }
-        self.refuse_pair(text, key, pair)?;
+        self.refuse_pair(key, pair)?;
         let fate = match &edit.value {
             Some(value) => Fate::Set(value, replaced_quote(&pair.1, self.quote).carrying(value)),
             None => Fate::Remove,
@@ -119,7 +118,7 @@ impl<'t, 'e> Change<'t, 'e> {
         Ok(())
     }
 
-    fn refuse_pair(&self, text: &str, key: &str, pair: &Pair<'_>) -> Result<(), Diagnostic> {
+    fn refuse_pair(&self, key: &str, pair: &Pair<'_>) -> Result<(), Diagnostic> {
         let value = &pair.1;
         if !matches!(value.kind, KindIn::Scalar { .. }) {
             return Err(refuse(format!("`{key}` in {} is not a scalar", shown(self.path))).at(value.span));
@@ -130,12 +129,7 @@ impl<'t, 'e> Change<'t, 'e> {
                 .at(value.span)
                 .help("write the value out in each place, without anchor"));
         }
-        refuse_explicit(text, pair)
-    }
-
-    /// A key added to a block with explicit keys could end up inside one of them.
-    fn refuse_explicit_keys(&self, text: &str) -> Result<(), Diagnostic> {
-        self.pairs.iter().try_for_each(|pair| refuse_explicit(text, pair))
+        Ok(())
     }
 
     /// The pairs that stay, with their index.
@@ -242,20 +236,10 @@ impl Expected<'_> {
     }
 }
 
-fn refuse_explicit(text: &str, (key, _): &Pair<'_>) -> Result<(), Diagnostic> {
-    if explicit_key(text, key) {
-        return Err(refuse("a key is written as `? key`").at(key.span).help("write it as `key: value`"));
-    }
-    Ok(())
-}
-
 /// Whether Go reads the value as this string already: a plain null is none.
 fn reads_as(node: &NodeIn<'_>, value: &str) -> bool {
-    let KindIn::Scalar { value: found, style } = &node.kind else {
-        return false;
-    };
-    let is_null = *style == Style::Plain && matches!(value, "" | "~" | "null" | "Null" | "NULL");
-    found == value && node.tag().is_none() && !is_null && node.alias().is_none()
+    let Some(found) = node.as_scalar() else { return false };
+    found == value && !node.is_null() && node.alias().is_none()
 }
 
 /// Values in double quotes keep them; and what is JSON stays JSON.
@@ -290,8 +274,7 @@ fn header_comment<'t>(text: &'t str, value: &NodeIn<'_>) -> &'t str {
 }
 
 fn scalar(value: &str, style: Style) -> NodeIn<'static> {
-    let kind = KindIn::Scalar { value: value.to_owned().into(), style };
-    NodeIn { kind, marks: None, shared: false, span: Span::default(), line: 0 }
+    NodeIn::scalar(value.to_owned(), style, Span::default())
 }
 
 /// The node that a path leads to which was followed before.

@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 use super::place::{content, is};
 use super::{Pair, Step, refuse};
 use crate::diag::Diagnostic;
-use crate::yaml::decode::is_merge;
 use crate::yaml::{KindIn, NodeIn};
 
 /// A mapping that may be edited.
@@ -71,7 +70,7 @@ impl<'t> Finder<'t> {
             return Ok(());
         }
         let help = "write the mapping out in each place, without anchor and alias";
-        let Some(name) = anchor(self.text, node) else {
+        let Some(name) = node.anchor() else {
             return Err(refuse(format!("{} is an alias", here())).at(node.span).help(help));
         };
         let root = self.root;
@@ -83,22 +82,13 @@ impl<'t> Finder<'t> {
     }
 }
 
-/// The anchor's name, if one stands on the node.
-fn anchor<'t>(text: &'t str, node: &NodeIn<'_>) -> Option<&'t str> {
-    if node.alias().is_some() {
-        return None;
-    }
-    let properties = text.get(node.span.start..content(text, node.span))?;
-    properties.split_ascii_whitespace().find_map(|property| property.strip_prefix('&'))
-}
-
 /// The names that the aliases in `root` refer to.
 fn referred<'n>(root: &'n NodeIn<'_>) -> HashSet<&'n str> {
     let mut names = HashSet::new();
     let mut open = vec![root];
     while let Some(node) = open.pop() {
         if let Some(alias) = node.alias() {
-            names.insert(alias.anchor.as_str());
+            names.insert(alias);
             continue;
         }
         match &node.kind {
@@ -150,7 +140,7 @@ pub(super) fn position(pairs: &[Pair<'_>], key: &str) -> Result<Option<usize>, D
 
 /// Whether a merge key (`<<`) brings this key into the mapping.
 pub(super) fn merges(pairs: &[Pair<'_>], key: &str) -> bool {
-    pairs.iter().any(|(merge, source)| is_merge(merge) && brings(source, key))
+    pairs.iter().any(|(merge, source)| merge.is_merge() && brings(source, key))
 }
 
 fn brings(source: &NodeIn<'_>, key: &str) -> bool {

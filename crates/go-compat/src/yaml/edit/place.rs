@@ -1,11 +1,9 @@
 //! The text around a place: blanks, comments, line ends and the indicators between nodes, which no node's span covers.
 //!
-//! Only LF, CR and CR LF end a line here. YAML 1.1 has three more, but where one of them stands the edit is refused by the
-//! proof, which is better than guessing.
+//! Only LF and CR LF end a line: the reader refuses a text with other breaks.
 
 use super::Pair;
 use crate::diag::Span;
-use crate::yaml::NodeIn;
 
 fn byte(text: &str, at: usize) -> Option<u8> {
     text.as_bytes().get(at).copied()
@@ -110,10 +108,10 @@ pub(super) fn column(text: &str, at: usize) -> usize {
     line.trim_start_matches('\u{feff}').chars().count()
 }
 
-/// Where a node starts behind its anchor and tag.
+/// The start of a node behind its anchor.
 pub(super) fn content(text: &str, span: Span) -> usize {
     let mut at = span.start;
-    while at < span.end && matches!(byte(text, at), Some(b'&' | b'!')) {
+    while at < span.end && matches!(byte(text, at), Some(b'&')) {
         at = skip_space(text, skip_while(text, at, |byte| !is_blank(byte) && !is_break(byte)));
     }
     at
@@ -130,11 +128,4 @@ pub(super) fn pair_end(text: &str, (key, value): &Pair<'_>) -> usize {
         return value.span.end;
     }
     indicator(text, key.span.end, b':').unwrap_or(key.span.end)
-}
-
-/// Whether the pair is written with an explicit `?`.
-pub(super) fn explicit_key(text: &str, key: &NodeIn<'_>) -> bool {
-    let before = text.get(..key.span.start).unwrap_or_default();
-    let before = before.trim_end_matches([' ', '\t', '\n', '\r']);
-    before.ends_with('?')
 }

@@ -24,7 +24,7 @@ struct Writer {
     dice: u64,
     text: String,
     newline: &'static str,
-    /// Whether anchors, aliases and explicit keys may appear: then an edit may be refused.
+    /// Whether anchors and aliases may appear: then an edit may be refused.
     shared: bool,
     anchors: usize,
 }
@@ -32,7 +32,7 @@ struct Writer {
 const KEYS: [&str; 9] =
     ["name", "submitacl", "adminacl", "queues", "parent", "'it''s'", "\"d q\"", "limits", "properties"];
 const SCALARS: [&str; 12] =
-    ["x", "a b", "'s q'", "'it''s'", "\"d\\n\"", "1.50", "~", "!!str 5", "*none*x", "a#b", "a:b", "''"];
+    ["x", "a b", "'s q'", "'it''s'", "\"d\\n\"", "1.50", "~", "5", "none*x", "a#b", "a:b", "''"];
 
 impl Writer {
     fn roll(&mut self, sides: usize) -> usize {
@@ -179,14 +179,7 @@ impl Writer {
             if !std::mem::take(&mut in_line) {
                 self.push(&" ".repeat(indent));
             }
-            if self.shared && self.one_in(20) {
-                self.push("? ");
-                self.push(key);
-                self.push(self.newline);
-                self.push(&" ".repeat(indent));
-            } else {
-                self.push(key);
-            }
+            self.push(key);
             self.push(":");
             self.value(item, indent, false);
         }

@@ -1,0 +1,189 @@
+//! Structs, lists and maps.
+
+use std::collections::BTreeMap;
+
+use super::{Decode, Decoder, Here, List, Map, Place, Record};
+use crate::yaml::{KindIn, NodeIn};
+
+/// A key with its value.
+type Pair<'t> = (NodeIn<'t>, NodeIn<'t>);
+
+/// As many keys are compared with each other; more are sorted.
+const FEW: usize = 16;
+
+impl<T: Record> Decode for T {
+    fn decode(&mut self, node: &NodeIn<'_>, here: &Here<'_>, decoder: &mut Decoder) {
+        match &node.kind {
+            _ if node.is_null() => {}
+            KindIn::Mapping(pairs) => {
+                self.placed(Place { path: here.path().clone(), span: node.span, shared: here.shared });
+                fill(self, pairs, &mut 0, here, decoder);
+            }
+            _ => decoder.mismatch(node, T::NAME, "write it as `key: value` lines"),
+        }
+    }
+}
+
+impl<T: Record + Default> Decode for Option<Box<T>> {
+    fn decode(&mut self, node: &NodeIn<'_>, here: &Here<'_>, decoder: &mut Decoder) {
+        if !node.is_null() {
+            self.get_or_insert_default().decode(node, here, decoder);
+        }
+    }
+
+    fn is_nilable(&self) -> bool {
+        true
+    }
+}
+
+/// Decodes the fields that are not `taken` yet; each field has a bit there.
+fn fill<T: Record>(
+    record: &mut T,
+    pairs: &[Pair<'_>],
+    taken: &mut u64,
+    here: &Here<'_>,
+    decoder: &mut Decoder,
+) {
+    let (mut own, mut source) = (0_u64, None);
+    for (key, value) in pairs {
+        if key.is_merge() {
+            if source.replace(value).is_some() {
+                decoder.repeated(key);
+            }
+            continue;
+        }
+        let Some(name) = key_of(key, decoder) else { continue };
+        let mut fields = T::FIELDS.iter().zip(0_u32..);
+        let Some((name, index)) = fields.find(|(field, _)| **field == name) else {
+            decoder.unknown(key, T::NAME, T::FIELDS);
+            continue;
+        };
+        let bit = 1_u64.checked_shl(index).unwrap_or_default();
+        if own & bit != 0 {
+            decoder.repeated(key);
+        }
+        own |= bit;
+        if *taken & bit == 0 {
+            *taken |= bit;
+            if let Some(field) = record.field(name) {
+                field.decode(value, &here.field(name, value), decoder);
+            }
+        }
+    }
+    if let Some(source) = source {
+        merge(source, here, decoder, &mut |pairs, here, decoder| fill(record, pairs, taken, here, decoder));
+    }
+}
+
+/// The text of a key.
+fn key_of<'n>(key: &'n NodeIn<'_>, decoder: &mut Decoder) -> Option<&'n str> {
+    if key.is_null() {
+        decoder.unsure(key.span, "null as a key", "put the key in quotes");
+        return None;
+    }
+    let name = key.as_scalar()?;
+    if name == "<<" {
+        decoder.unsure(key.span, "`<<` in quotes", "remove the quotes, or rename the key");
+        return None;
+    }
+    Some(name)
+}
+
+/// Hands the pairs of each mapping that `<<` names to `take`.
+fn merge(
+    source: &NodeIn<'_>,
+    here: &Here<'_>,
+    decoder: &mut Decoder,
+    take: &mut dyn FnMut(&[Pair<'_>], &Here<'_>, &mut Decoder),
+) {
+    let mappings = match &source.kind {
+        KindIn::Sequence(items) if source.alias().is_none() => items.as_slice(),
+        _ => std::slice::from_ref(source),
+    };
+    for mapping in mappings {
+        match &mapping.kind {
+            KindIn::Mapping(pairs) => take(pairs, &here.merged(), decoder),
+            _ => {
+                decoder.mismatch(mapping, "a mapping to merge", "write `<<: *name` or `<<: [*name, *other]`")
+            }
+        }
+    }
+}
+
+impl<T: Decode + Default> Decode for List<T> {
+    fn decode(&mut self, node: &NodeIn<'_>, here: &Here<'_>, decoder: &mut Decoder) {
+        match &node.kind {
+            _ if node.is_null() => {}
+            KindIn::Sequence(items) => {
+                let decoded = items.iter().enumerate().filter_map(|(index, item)| {
+                    let mut value = T::default();
+                    value.decode(item, &here.item(index, item), decoder);
+                    (value.is_nilable() || !item.is_null()).then_some(value)
+                });
+                *self = Some(decoded.collect());
+            }
+            _ => decoder.mismatch(node, "a list", "write `[a, b]`, or a line with `- ` for each item"),
+        }
+    }
+
+    fn is_nilable(&self) -> bool {
+        true
+    }
+}
+
+impl<T: Decode + Default> Decode for Map<T> {
+    fn decode(&mut self, node: &NodeIn<'_>, here: &Here<'_>, decoder: &mut Decoder) {
+        match &node.kind {
+            _ if node.is_null() => {}
+            KindIn::Mapping(pairs) => insert(self.get_or_insert_default(), pairs, here, decoder),
+            _ => decoder.mismatch(node, "a mapping", "write it as `key: value` lines"),
+        }
+    }
+
+    fn is_nilable(&self) -> bool {
+        true
+    }
+}
+
+/// Decodes the keys that the map does not have yet.
+fn insert<T: Decode + Default>(
+    map: &mut BTreeMap<String, T>,
+    pairs: &[Pair<'_>],
+    here: &Here<'_>,
+    decoder: &mut Decoder,
+) {
+    if let Some(key) = repeated_key(pairs) {
+        decoder.repeated(key);
+    }
+    let mut source = None;
+    for (key, value) in pairs {
+        if key.is_merge() {
+            source = Some(value);
+            continue;
+        }
+        let Some(name) = key_of(key, decoder) else { continue };
+        if !map.contains_key(name) {
+            let mut decoded = T::default();
+            decoded.decode(value, &here.key(name, value), decoder);
+            map.insert(name.to_owned(), decoded);
+        }
+    }
+    if let Some(source) = source {
+        merge(source, here, decoder, &mut |pairs, here, decoder| insert(map, pairs, here, decoder));
+    }
+}
+
+/// The first key that stands in the mapping for the second time. Quotes do not make a difference.
+fn repeated_key<'n, 't>(pairs: &'n [Pair<'t>]) -> Option<&'n NodeIn<'t>> {
+    let text = |(key, _): &'n Pair<'t>| key.as_scalar().unwrap_or_default();
+    if pairs.len() <= FEW {
+        let repeated = |(index, pair)| pairs.iter().take(index).any(|above| text(above) == text(pair));
+        return pairs.iter().enumerate().find(|found| repeated(*found)).map(|(_, (key, _))| key);
+    }
+    let mut sorted: Vec<_> = pairs.iter().collect();
+    sorted.sort_by_key(|pair| text(pair));
+    sorted.windows(2).find_map(|two| match two {
+        [first, second] if text(first) == text(second) => Some(&second.0),
+        _ => None,
+    })
+}

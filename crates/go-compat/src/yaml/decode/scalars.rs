@@ -1,0 +1,103 @@
+//! Text, booleans and numbers.
+
+use super::{Decode, Decoder, Here, Spanned};
+use crate::yaml::resolve::{Number, boolean, boolean_word, number};
+use crate::yaml::{KindIn, NodeIn, Style};
+
+/// The floats from here on are not converted to the same integer by every processor.
+const TOO_LARGE: f64 = 9_223_372_036_854_775_808.0;
+
+impl Decode for String {
+    fn decode(&mut self, node: &NodeIn<'_>, _here: &Here<'_>, decoder: &mut Decoder) {
+        match &node.kind {
+            _ if node.is_null() => {}
+            KindIn::Scalar { value, .. } => self.push_str(value),
+            _ => decoder.mismatch(node, "a text", "write a text"),
+        }
+    }
+}
+
+impl Decode for Spanned {
+    fn decode(&mut self, node: &NodeIn<'_>, here: &Here<'_>, decoder: &mut Decoder) {
+        self.value.decode(node, here, decoder);
+        if let KindIn::Scalar { style, .. } = node.kind {
+            self.span = Some(node.span);
+            self.style = Some(style);
+        }
+        self.shared = here.shared;
+    }
+}
+
+impl Decode for bool {
+    fn decode(&mut self, node: &NodeIn<'_>, _here: &Here<'_>, decoder: &mut Decoder) {
+        let found = match &node.kind {
+            _ if node.is_null() => return,
+            KindIn::Scalar { value, style: Style::Plain } => boolean(value).or_else(|| boolean_word(value)),
+            KindIn::Scalar { value, .. } => boolean_word(value),
+            _ => None,
+        };
+        match found {
+            Some(found) => *self = found,
+            None => decoder.mismatch(node, "`true` or `false`", "write `true` or `false`, without quotes"),
+        }
+    }
+}
+
+impl Decode for Option<bool> {
+    fn decode(&mut self, node: &NodeIn<'_>, here: &Here<'_>, decoder: &mut Decoder) {
+        if !node.is_null() {
+            self.get_or_insert_default().decode(node, here, decoder);
+        }
+    }
+
+    fn is_nilable(&self) -> bool {
+        true
+    }
+}
+
+/// The number that a node is, if it is one.
+fn number_of(node: &NodeIn<'_>) -> Option<Number> {
+    match &node.kind {
+        KindIn::Scalar { value, style: Style::Plain } => number(value),
+        _ => None,
+    }
+}
+
+impl Decode for u64 {
+    fn decode(&mut self, node: &NodeIn<'_>, _here: &Here<'_>, decoder: &mut Decoder) {
+        if node.is_null() {
+            return;
+        }
+        let found = match number_of(node) {
+            Some(Number::Signed(found)) => Self::try_from(found).ok(),
+            Some(Number::Unsigned(found)) => Some(found),
+            Some(Number::Float(found)) if found < 0.0 || (found >= TOO_LARGE && found.is_finite()) => {
+                return decoder.unsure(
+                    node.span,
+                    "this number",
+                    "write a whole number from 0 to 18446744073709551615",
+                );
+            }
+            // The fraction goes.
+            Some(Number::Float(found)) => found.trunc().to_string().parse().ok(),
+            None => None,
+        };
+        match found {
+            Some(found) => *self = found,
+            None => decoder.mismatch(node, "a whole number from 0 on", "write digits, without quotes"),
+        }
+    }
+}
+
+impl Decode for f64 {
+    #[allow(clippy::cast_precision_loss, reason = "Go rounds in the same way")]
+    fn decode(&mut self, node: &NodeIn<'_>, _here: &Here<'_>, decoder: &mut Decoder) {
+        match number_of(node) {
+            _ if node.is_null() => {}
+            Some(Number::Signed(found)) => *self = found as Self,
+            Some(Number::Unsigned(found)) => *self = found as Self,
+            Some(Number::Float(found)) => *self = found,
+            None => decoder.mismatch(node, "a number", "write a number, without quotes"),
+        }
+    }
+}

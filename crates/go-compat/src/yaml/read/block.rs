@@ -1,0 +1,304 @@
+//! Nodes that indentation structures.
+
+use super::problem::{Problem, Read, syntax, unsure};
+use super::{Reader, ends_line, is_gap};
+use crate::diag::Span;
+use crate::yaml::{KindIn, NodeIn, Style};
+
+/// The longest key, with what stands between it and its colon.
+const MAX_KEY: usize = 1_024;
+
+/// The indicator that a node stands behind.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Behind {
+    Key,
+    Dash,
+    Marker,
+}
+
+impl<'t> Reader<'t> {
+    /// Reads the node behind an indicator. On lines of its own it stands at column `min` or further right, but for the dashes of a
+    /// list, which may stand below the start of their key.
+    pub(super) fn block(&mut self, min: usize, behind: Behind) -> Read<NodeIn<'t>> {
+        let start = self.at;
+        self.skip_spaces();
+        if self.peek() == b'\t' {
+            if behind == Behind::Dash {
+                return Err(unsure(self.here(1), "a tab behind `-`", "write a space"));
+            }
+            self.skip_blanks();
+        }
+        let mut fresh = behind == Behind::Dash;
+        if ends_line(self.peek()) || self.peek() == b'#' {
+            self.next_content(min, false)?;
+            if !self.belongs(min, behind == Behind::Key) {
+                return self.empty(start);
+            }
+            fresh = true;
+        }
+        self.content(min, fresh)
+    }
+
+    /// A value that is not written, at the place where it could be.
+    pub(super) fn empty(&mut self, at: usize) -> Read<NodeIn<'t>> {
+        let span = Span::new(at, at);
+        self.count(1, span)?;
+        Ok(NodeIn::scalar("", Style::Plain, span))
+    }
+
+    /// Whether the next content belongs to a node whose lines begin at column `min`.
+    pub(super) fn belongs(&self, min: usize, dash_below: bool) -> bool {
+        let dash = || dash_below && self.column() + 1 == min && self.at_dash();
+        !self.ended && (self.column() >= min || dash())
+    }
+
+    pub(super) fn at_dash(&self) -> bool {
+        self.peek() == b'-' && is_gap(self.next())
+    }
+
+    /// Reads the node that begins here, and moves to the content behind it. `fresh`: a list or mapping may begin here.
+    pub(super) fn content(&mut self, min: usize, fresh: bool) -> Read<NodeIn<'t>> {
+        let start = self.at;
+        let node = match self.peek() {
+            b'-' if is_gap(self.next()) => return self.sequence(min, fresh),
+            b'&' => return self.anchored(min, fresh),
+            b'*' => self.alias()?,
+            b'"' | b'\'' => {
+                let line = self.line;
+                let node = self.quoted()?;
+                if fresh && self.colon() {
+                    self.check_key(start, line)?;
+                    return self.mapping(start, node);
+                }
+                node
+            }
+            b'[' | b'{' => self.flow()?,
+            b'|' | b'>' => return self.literal(min),
+            _ if self.is_reserved() => return Err(self.no_content()),
+            _ => return self.plain(min, fresh),
+        };
+        if fresh && self.colon() {
+            let what = "a key that is a list, a mapping or an alias";
+            return Err(unsure(Span::new(start, self.at), what, "write the key as plain text"));
+        }
+        self.end_line(min)?;
+        Ok(node)
+    }
+
+    /// Whether no node can begin with what is next, in lines.
+    fn is_reserved(&self) -> bool {
+        match self.peek() {
+            b'?' | b':' => is_gap(self.next()),
+            byte => matches!(byte, b'!' | b'%' | b'@' | b'`' | b',' | b']' | b'}' | b'\t'),
+        }
+    }
+
+    /// The refusal of what begins no node.
+    pub(super) fn no_content(&self) -> Problem {
+        let here = self.character();
+        match self.peek() {
+            b'!' => unsure(here, "a tag", "write text in quotes and everything else plainly, without a tag"),
+            b'%' => {
+                unsure(here, "a directive", "remove the line, or put text that begins with `%` in quotes")
+            }
+            b'?' => unsure(
+                here,
+                "`?` in front of a key",
+                "write `key: value`, and put text that begins with `?` in quotes",
+            ),
+            b':' => unsure(
+                here,
+                "`:` without a key",
+                "write the key in front of it, and put text that begins with `:` in quotes",
+            ),
+            b'\t' => unsure(here, "a tab", "write a space"),
+            _ => {
+                let shown = self.slice(here.start, here.end);
+                syntax(
+                    here,
+                    format!("a value cannot begin with `{shown}`"),
+                    "put text that begins with it in quotes",
+                )
+            }
+        }
+    }
+
+    /// Moves to the next content behind a node that must be the last on its line.
+    pub(super) fn end_line(&mut self, min: usize) -> Read<()> {
+        self.skip_blanks();
+        self.check_comment()?;
+        if ends_line(self.peek()) || self.peek() == b'#' {
+            self.next_content(min, false)?;
+            return Ok(());
+        }
+        Err(self.misplaced(min))
+    }
+
+    /// The refusal of what stands behind a complete node on its line.
+    pub(super) fn misplaced(&self, min: usize) -> Problem {
+        // Behind a value of several lines it may stand so far left that it ends the document's root for Go.
+        if min == 0 || self.column() < min {
+            return self.behind_root();
+        }
+        if self.peek() == b':' {
+            return syntax(
+                self.here(1),
+                "a second `:` makes no key here",
+                "put the value in quotes, or write the inner key on a line of its own with more indentation",
+            );
+        }
+        syntax(
+            self.rest_of_line(),
+            "this stands behind a complete value",
+            "put the whole value in quotes, or begin a new line",
+        )
+    }
+
+    /// Whether a colon comes next that makes a key of what stands in front of it; then moves to the colon.
+    pub(super) fn colon(&mut self) -> bool {
+        let end = self.at;
+        self.skip_blanks();
+        let found = self.peek() == b':' && is_gap(self.next());
+        if !found {
+            self.at = end;
+        }
+        found
+    }
+
+    /// Checks the key that began at `start`, on the line that began at `line`. The reader is at its colon.
+    fn check_key(&self, start: usize, line: usize) -> Read<()> {
+        let span = Span::new(start, self.at);
+        if self.line != line {
+            let help = "write the key on one line";
+            return Err(syntax(span, "a key of more than one line", help));
+        }
+        self.check_key_length(span)
+    }
+
+    pub(super) fn check_key_length(&self, span: Span) -> Read<()> {
+        if span.end - span.start > MAX_KEY {
+            return Err(unsure(span, "a key of more than 1,024 bytes", "shorten it"));
+        }
+        Ok(())
+    }
+
+    /// Reads the list whose first dash is here.
+    fn sequence(&mut self, min: usize, fresh: bool) -> Read<NodeIn<'t>> {
+        if !fresh {
+            let help = "begin the list on a new line, or put text that begins with `-` in quotes";
+            return Err(syntax(self.here(1), "a list cannot begin on the line of its key", help));
+        }
+        self.deeper(|reader| reader.dashes(min))
+    }
+
+    fn dashes(&mut self, min: usize) -> Read<NodeIn<'t>> {
+        let (start, column, base) = (self.at, self.column(), self.items.len());
+        // The dashes of a list may stand below the start of their key; what is in it stands further right.
+        let below = column < min;
+        let mut end;
+        loop {
+            end = self.at + 1;
+            self.at = end;
+            let item = self.block(column + 1, Behind::Dash)?;
+            end = end.max(item.span.end);
+            self.items.push(item);
+            if self.ended || self.column() < column {
+                break;
+            }
+            if self.column() > column || !self.at_dash() {
+                if below && self.column() == column {
+                    break;
+                }
+                return Err(self.misindented("items", column));
+            }
+        }
+        let items = self.items.split_off(base);
+        let span = Span::new(start, end);
+        self.count(1, span)?;
+        Ok(NodeIn::new(KindIn::Sequence(items), span))
+    }
+
+    /// The refusal of a line that continues nothing.
+    fn misindented(&self, what: &str, column: usize) -> Problem {
+        let message = match self.column() {
+            found if found > column => {
+                format!("this line has {found} spaces in front of it, the {what} above have {column}")
+            }
+            _ => "this line is no item of the list above".to_owned(),
+        };
+        if matches!(self.peek(), b'|' | b'>') {
+            return self.block_key();
+        }
+        syntax(self.rest_of_line(), message, "give the lines of one list or mapping the same indentation")
+    }
+
+    /// Reads the mapping whose first key begins at `start`. The reader is at the colon.
+    pub(super) fn mapping(&mut self, start: usize, key: NodeIn<'t>) -> Read<NodeIn<'t>> {
+        self.deeper(|reader| reader.pairs(start, key))
+    }
+
+    fn pairs(&mut self, start: usize, mut key: NodeIn<'t>) -> Read<NodeIn<'t>> {
+        let (column, base) = (start - self.line, self.pairs.len());
+        let mut end;
+        loop {
+            end = self.at + 1;
+            self.at = end;
+            let value = self.block(column + 1, Behind::Key)?;
+            end = end.max(value.span.end);
+            self.pairs.push((key, value));
+            if self.ended || self.column() < column {
+                break;
+            }
+            if self.column() > column {
+                return Err(self.misindented("keys", column));
+            }
+            key = self.key()?;
+        }
+        let pairs = self.pairs.split_off(base);
+        let span = Span::new(start, end);
+        self.count(1 + pairs.len(), span)?;
+        Ok(NodeIn::new(KindIn::Mapping(pairs), span))
+    }
+
+    /// Reads a key that must be here, up to its colon.
+    fn key(&mut self) -> Read<NodeIn<'t>> {
+        let (start, line) = (self.at, self.line);
+        let key = match self.peek() {
+            b'"' | b'\'' => self.quoted()?,
+            b'&' | b'*' | b'[' | b'{' => {
+                let what = "a key that has an anchor or is no plain text";
+                return Err(unsure(self.character(), what, "write the key as plain text"));
+            }
+            b'-' if is_gap(self.next()) => {
+                let help = "give it the indentation of the list that it belongs to, or remove the dash";
+                return Err(syntax(self.here(1), "a list item stands where a key is expected", help));
+            }
+            b'|' | b'>' => return Err(self.block_key()),
+            _ if self.is_reserved() => return Err(self.no_content()),
+            _ => {
+                let span = self.plain_line(false);
+                NodeIn::scalar(self.slice(span.start, span.end), Style::Plain, span)
+            }
+        };
+        if !self.colon() {
+            return Err(self.no_colon(start));
+        }
+        self.check_key(start, line)?;
+        Ok(key)
+    }
+
+    fn block_key(&self) -> Problem {
+        unsure(self.character(), "a key that is a block of text", "write the key as plain text")
+    }
+
+    /// The refusal of a line that should be `key: value` and is not.
+    fn no_colon(&self, start: usize) -> Problem {
+        let line = self.slice(start, self.text.len()).split(['\n', '\r']).next().unwrap_or_default();
+        let span = Span::new(start, start + line.trim_end_matches([' ', '\t']).len());
+        let help = match line.split_once(':') {
+            Some((_, rest)) if !rest.starts_with([' ', '\t']) => "write a space behind the colon",
+            _ => "write `key: value`, or indent the line if it continues the value above",
+        };
+        syntax(span, "a key with a colon and a space is expected here", help)
+    }
+}

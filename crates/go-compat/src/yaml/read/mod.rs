@@ -1,0 +1,331 @@
+//! The reader: one pass over the text, one function for each production, without tokens or events in between.
+//!
+//! Written from the YAML 1.1 specification and from recorded answers of Go's reader. A position is a byte offset, a column is a
+//! number of bytes: only spaces, `-` and `:` stand in front of the columns that count.
+//!
+//! * `block` reads what is structured by indentation, `flow` what is in brackets.
+//! * `plain`, `quoted` and `literal` read scalars.
+//! * `anchor` reads anchors and copies nodes for aliases.
+//! * `problem` words what is refused.
+
+mod anchor;
+mod block;
+mod flow;
+mod literal;
+mod plain;
+mod problem;
+mod quoted;
+
+use std::collections::HashMap;
+
+use super::{MAX_DEPTH, MAX_NODES, NodeIn};
+use crate::diag::Span;
+use anchor::Anchored;
+use block::Behind;
+pub(super) use problem::first_odd_character;
+use problem::{Problem, Read, syntax, too_large, unsure};
+
+/// A position in a text, and what was read in front of it.
+pub(super) struct Reader<'t> {
+    text: &'t str,
+    /// The byte that is read next.
+    at: usize,
+    /// The first byte of its line.
+    line: usize,
+    /// Whether the document has ended: at the end of the text or at `---` or `...`.
+    ended: bool,
+    /// The open collections.
+    depth: usize,
+    /// The most open collections since the innermost anchor.
+    deepest: usize,
+    /// All nodes so far, those of copies included.
+    nodes: usize,
+    /// The nodes of copies.
+    copied: usize,
+    anchors: HashMap<&'t str, Anchored<'t>>,
+    /// The items of all open lists.
+    items: Vec<NodeIn<'t>>,
+    /// The pairs of all open mappings.
+    pairs: Vec<(NodeIn<'t>, NodeIn<'t>)>,
+}
+
+/// What stood between two places with content.
+struct Gap {
+    /// The line breaks.
+    breaks: usize,
+    comment: bool,
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t')
+}
+
+/// Whether a line ends here. 0 is the end of the text, since it cannot be in it.
+fn ends_line(byte: u8) -> bool {
+    matches!(byte, b'\n' | b'\r' | 0)
+}
+
+/// Whether an indicator in front of this byte counts as one.
+fn is_gap(byte: u8) -> bool {
+    is_blank(byte) || ends_line(byte)
+}
+
+impl<'t> Reader<'t> {
+    pub(super) fn new(text: &'t str) -> Self {
+        let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        Self {
+            text,
+            at: start,
+            line: start,
+            ended: false,
+            depth: 0,
+            deepest: 0,
+            nodes: 0,
+            copied: 0,
+            anchors: HashMap::new(),
+            items: Vec::new(),
+            pairs: Vec::new(),
+        }
+    }
+
+    /// Reads the first document, if there is one.
+    pub(super) fn document(mut self) -> Read<Option<NodeIn<'t>>> {
+        self.find_content(0, false)?;
+        if self.ended && self.peek() == b'.' {
+            return Err(unsure(self.here(3), "a document that begins with `...`", "remove the line"));
+        }
+        let root = self.first()?;
+        while self.peek() != 0 {
+            self.other().map_err(|problem| {
+                let what = "text behind the first document that is no YAML";
+                unsure(problem.span.unwrap_or_default(), what, "remove everything behind the first document")
+            })?;
+        }
+        Ok(root)
+    }
+
+    fn first(&mut self) -> Read<Option<NodeIn<'t>>> {
+        let root = if !self.ended {
+            self.content(0, true)?
+        } else if self.peek() == b'-' {
+            self.ended = false;
+            self.at += 3;
+            self.block(0, Behind::Marker)?
+        } else {
+            return Ok(None);
+        };
+        // Go has its own limit, where nearly all nodes come from aliases.
+        if self.nodes > 1_000 && self.copied > self.nodes / 10 * 8 {
+            return Err(too_large(root.span, "more than 8 of 10 nodes are copies that aliases make"));
+        }
+        Ok(Some(root))
+    }
+
+    /// Reads what stands behind a document and says nothing: another document, or lines that are indented less than the root. Go's
+    /// reader looks at its first tokens, which is at most a key, and refuses what is no YAML.
+    fn other(&mut self) -> Read<()> {
+        self.anchors.clear();
+        if self.ended {
+            self.at += 3;
+            self.skip_blanks();
+            self.check_comment()?;
+            if !ends_line(self.peek()) && self.peek() != b'#' {
+                self.ended = false;
+                return self.content(0, false).map(|_| ());
+            }
+            self.next_content(0, false)?;
+        }
+        if self.ended {
+            return Ok(());
+        }
+        if self.at_plain_key()? {
+            self.at = self.text.len();
+            return Ok(());
+        }
+        self.content(0, true).map(|_| ())
+    }
+
+    /// Whether a plain key is next, with or without dashes in front of it.
+    fn at_plain_key(&mut self) -> Read<bool> {
+        let start = self.at;
+        while self.at_dash() {
+            self.at += 1;
+            self.skip_spaces();
+        }
+        let from = self.at;
+        let plain = self.peek().is_ascii_alphanumeric();
+        self.plain_line(false);
+        let span = Span::new(from, self.at);
+        let found = plain && self.peek() == b':';
+        self.at = start;
+        if found { self.check_key_length(span).map(|()| true) } else { Ok(false) }
+    }
+
+    fn behind_root(&self) -> Problem {
+        let help = "remove it, or write `---` on a line in front of it";
+        unsure(self.rest_of_line(), "text behind the end of the document", help)
+    }
+
+    fn byte(&self, at: usize) -> u8 {
+        self.text.as_bytes().get(at).copied().unwrap_or(0)
+    }
+
+    fn peek(&self) -> u8 {
+        self.byte(self.at)
+    }
+
+    fn next(&self) -> u8 {
+        self.byte(self.at + 1)
+    }
+
+    fn rest(&self) -> &'t str {
+        self.slice(self.at, self.text.len())
+    }
+
+    fn slice(&self, start: usize, end: usize) -> &'t str {
+        self.text.get(start..end).unwrap_or_default()
+    }
+
+    fn column(&self) -> usize {
+        self.at - self.line
+    }
+
+    /// The span of the next `length` bytes.
+    fn here(&self, length: usize) -> Span {
+        Span::new(self.at, (self.at + length).min(self.text.len()))
+    }
+
+    /// The span of the next character.
+    fn character(&self) -> Span {
+        self.here(self.rest().chars().next().map_or(0, char::len_utf8))
+    }
+
+    /// The span from here to the end of the line, without the blanks at its end.
+    fn rest_of_line(&self) -> Span {
+        let line = self.rest().split(['\n', '\r']).next().unwrap_or_default();
+        self.here(line.trim_end_matches([' ', '\t']).len())
+    }
+
+    /// Moves behind spaces and tabs.
+    fn skip_blanks(&mut self) {
+        while is_blank(self.peek()) {
+            self.at += 1;
+        }
+    }
+
+    /// Moves behind spaces.
+    fn skip_spaces(&mut self) {
+        while self.peek() == b' ' {
+            self.at += 1;
+        }
+    }
+
+    /// Moves behind the line break that is next.
+    fn skip_break(&mut self) {
+        self.at += if self.peek() == b'\r' { 2 } else { 1 };
+        self.line = self.at;
+    }
+
+    /// Moves to the end of the line.
+    fn skip_line(&mut self) {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        self.at += rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+    }
+
+    /// Checks that a comment, if one is next, has a blank or nothing in front of it on its line.
+    fn check_comment(&self) -> Read<()> {
+        let glued = || self.at > self.line && !is_blank(self.byte(self.at - 1));
+        if self.peek() == b'#' && glued() {
+            let help = "write a space in front of `#`";
+            return Err(unsure(self.here(1), "a comment without a space in front of it", help));
+        }
+        Ok(())
+    }
+
+    /// Whether `---` or `...` is next, which ends a document at the start of a line.
+    fn at_marker(&self) -> bool {
+        let next = self.peek();
+        matches!(next, b'-' | b'.')
+            && self.column() == 0
+            && self.next() == next
+            && self.byte(self.at + 2) == next
+            && is_gap(self.byte(self.at + 3))
+    }
+
+    /// From the end of a line or a comment to the next content. `min` is the lowest column of what would still belong to the
+    /// node that was read; with `plain` a plain scalar, which may go on.
+    fn next_content(&mut self, min: usize, plain: bool) -> Read<Gap> {
+        let comment = self.peek() == b'#';
+        if comment {
+            self.skip_line();
+        }
+        if self.peek() == 0 {
+            self.ended = true;
+            return Ok(Gap { breaks: 0, comment });
+        }
+        self.skip_break();
+        let gap = self.find_content(min, plain && !comment)?;
+        Ok(Gap { breaks: gap.breaks + 1, comment: gap.comment || comment })
+    }
+
+    /// From the start of a line to the next content.
+    fn find_content(&mut self, min: usize, plain: bool) -> Read<Gap> {
+        let mut gap = Gap { breaks: 0, comment: false };
+        loop {
+            self.skip_spaces();
+            match self.peek() {
+                b'\n' | b'\r' => {
+                    self.skip_break();
+                    gap.breaks += 1;
+                }
+                b'#' => {
+                    gap.comment = true;
+                    self.skip_line();
+                }
+                b'\t' => return Err(self.tab(min, plain && !gap.comment)),
+                0 => {
+                    self.ended = true;
+                    return Ok(gap);
+                }
+                _ => {
+                    self.ended = self.at_marker();
+                    return Ok(gap);
+                }
+            }
+        }
+    }
+
+    fn tab(&self, min: usize, plain: bool) -> Problem {
+        let help = "indent with spaces";
+        let content = self.rest().trim_start_matches([' ', '\t']);
+        let empty = content.is_empty() || content.starts_with(['\n', '\r', '#']);
+        if empty || (plain && self.column() >= min) {
+            return unsure(self.here(1), "a tab at the start of a line", help);
+        }
+        syntax(self.here(1), "a tab indents this line, and YAML allows only spaces there", help)
+    }
+
+    /// Counts a node.
+    fn count(&mut self, nodes: usize, span: Span) -> Read<()> {
+        self.nodes += nodes;
+        if self.nodes > MAX_NODES {
+            return Err(too_large(span, format!("the text has more than {MAX_NODES} nodes")));
+        }
+        Ok(())
+    }
+
+    /// Reads a collection by `read`, one level deeper.
+    fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
+        if self.depth == MAX_DEPTH {
+            return Err(too_large(
+                self.character(),
+                format!("the text nests deeper than {MAX_DEPTH} levels"),
+            ));
+        }
+        self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+}
