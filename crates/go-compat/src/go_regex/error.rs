@@ -178,11 +178,15 @@ pub(super) fn of_parser(pattern: &str, error: &ast::Error) -> Diagnostic {
     let code = match error.kind() {
         ErrorKind::ClassRangeInvalid => INVALID_CLASS,
         ErrorKind::ClassUnclosed => MISSING_BRACKET,
-        ErrorKind::EscapeHexEmpty | ErrorKind::EscapeHexInvalidDigit => INVALID_ESCAPE,
-        ErrorKind::ClassEscapeInvalid if !matches!(part, r"\<" | r"\>") => INVALID_ESCAPE,
         ErrorKind::EscapeUnexpectedEof if part == r"\" => TRAILING_BACKSLASH,
-        ErrorKind::EscapeUnexpectedEof => INVALID_ESCAPE,
-        ErrorKind::EscapeUnrecognized if !matches!(part, r"\Q" | r"\E") => INVALID_ESCAPE,
+        ErrorKind::EscapeHexEmpty | ErrorKind::EscapeHexInvalidDigit | ErrorKind::EscapeUnexpectedEof => {
+            INVALID_ESCAPE
+        }
+        ErrorKind::ClassEscapeInvalid | ErrorKind::EscapeUnrecognized
+            if !matches!(part, r"\<" | r"\>" | r"\Q" | r"\E") =>
+        {
+            INVALID_ESCAPE
+        }
         // Behind `\0`, and before another digit, Go may read an octal number.
         ErrorKind::UnsupportedBackreference
             if part != r"\0" && !behind.starts_with(|c: char| c.is_ascii_digit()) =>
