@@ -145,16 +145,12 @@ pub(super) fn decided<'a>(
         current,
         written,
         proven,
-        objects: objects.iter().filter(|object| object.contribution().is_some()).count(),
+        objects: &objects,
         policy: policies.keys.as_ref(),
         programmed,
         reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
     };
-    let mut output = output::decide(&question, known);
-    if let Some(write) = output.write.as_mut().filter(|write| write.data.contains_key(&env.key)) {
-        let partial = output.tree.as_deref().filter(|_| write.partial);
-        write.in_force = record::changed(partial, &objects, snapshot);
-    }
+    let output = output::decide(&question, known);
     let last_base = base.as_ref().ok().filter(|base| output.full && !base.is(snapshot.last_base.as_ref()));
     let last_base = last_base.map(Base::to_last);
     let (base, base_tree) = match base {

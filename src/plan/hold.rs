@@ -79,7 +79,7 @@ fn refused(question: &Question<'_>) -> Option<Hold> {
 fn removal(question: &Question<'_>) -> Option<Finding> {
     let output = question.snapshot.output.as_deref()?;
     let before: usize = output.annotations.get(OBJECTS)?.parse().ok()?;
-    let lost = before.checked_sub(question.objects)?;
+    let lost = before.checked_sub(question.count())?;
     let revision = live_text(question).and_then(header::split).map(|parts| parts.revision);
     let confirmed = revision.is_some() && question.spec.confirmed_removal == revision;
     if lost < FEWEST || lost.saturating_mul(2) <= before || confirmed || !widens(question) {

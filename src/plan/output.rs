@@ -14,11 +14,12 @@ use super::ownership::{Claim, claim, ledger, ledger_text};
 use super::planted::{Fault, is_planted};
 use super::policy::Keys;
 use super::readings::{Reading, Readings};
+use super::resolve::Resolved;
 use super::snapshot::{
     ConfigMapState, ConfigMemory, ConfigSpec, EPOCH, MANAGED_KEYS, Mode, OBJECTS, QUEUES_KEY, Snapshot,
     WriteFailure,
 };
-use super::{NewConfigMap, Rendered, Write, adoption, header, withdraw};
+use super::{NewConfigMap, Rendered, Write, adoption, header, record, withdraw};
 use crate::model::admission;
 use crate::model::config::{Config, checksum};
 
@@ -47,14 +48,21 @@ pub(super) struct Question<'a> {
     pub written: Option<Arc<Reading>>,
     /// The text that the scheduler was last proven to run.
     pub proven: Option<Arc<Reading>>,
-    /// The number of objects the body was rendered from.
-    pub objects: usize,
+    /// The objects, in the order of the snapshot.
+    pub objects: &'a [Resolved],
     /// The keys of the policy that decides.
     pub policy: Option<&'a Keys>,
     /// True if these keys were in the output before.
     pub programmed: bool,
     /// Since when the scheduler should have taken the text, if it did not: write it again.
     pub reassert: bool,
+}
+
+impl Question<'_> {
+    /// Returns the number of objects that the body was rendered from.
+    pub(super) fn count(&self) -> usize {
+        self.objects.iter().filter(|object| object.contribution().is_some()).count()
+    }
 }
 
 /// What is decided.
@@ -129,6 +137,7 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut Readings) -> Decision 
         _ => (None, None),
     };
     let full = hold.is_none() && candidate.is_some() && adopted.tree_conflict.is_none();
+    let held = hold.is_some();
     let (wake_at, because) = hold.map_or((None, None), |hold| (hold.until, Some(hold.applied)));
     let partial = candidate.as_ref().is_some_and(|candidate| candidate.partial);
     let (rendered, tree) = candidate.map_or((None, None), |it| (Some(it.rendered), it.tree));
@@ -146,7 +155,8 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut Readings) -> Decision 
     }
     if changes.is_empty() {
         decision.full = full;
-        decision.write = touch(question, full);
+        // What the text grants of each object is known where it is the wanted one, or nothing may be added to it.
+        decision.write = touch(question, full, full || held);
         if let Some(until) =
             budget::contended_until(&question.snapshot.observed.repairs, question.snapshot.now)
         {
@@ -285,9 +295,9 @@ pub(super) fn is_fenced(snapshot: &Snapshot) -> bool {
     version.is_some() && snapshot.observed.fence.as_ref() == version
 }
 
-/// A write that changes annotations alone: the resource version, while an older write may still be accepted; and the number of objects, where
-/// they have changed and the text (`full`) has not.
-fn touch(question: &Question<'_>, full: bool) -> Option<Write> {
+/// A write that changes annotations alone, where these are no longer true although the text (`full` or `held`) stays: the number of objects, and
+/// what is in force of each. Or it changes the resource version, while an older write may still be accepted.
+fn touch(question: &Question<'_>, full: bool, known: bool) -> Option<Write> {
     let Question { snapshot, spec, .. } = question;
     let output = snapshot.output.as_deref().filter(|_| spec.mode == Mode::Enforce)?;
     let mut annotations = BTreeMap::new();
@@ -295,16 +305,18 @@ fn touch(question: &Question<'_>, full: bool) -> Option<Write> {
         let epoch: u64 = output.annotations.get(EPOCH).and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
         annotations.insert(EPOCH.to_string(), epoch.wrapping_add(1).to_string());
     }
-    let objects = question.objects.to_string();
+    let objects = question.count().to_string();
     if full && output.annotations.get(OBJECTS).map_or("0", String::as_str) != objects {
         annotations.insert(OBJECTS.to_string(), objects);
     }
-    (!annotations.is_empty()).then(|| Write {
+    let current = question.current.as_ref().and_then(|current| current.tree.as_deref()).filter(|_| !full);
+    let in_force = known.then(|| record::corrected(current, question.objects, snapshot)).flatten();
+    (!annotations.is_empty() || in_force.is_some()).then(|| Write {
         name: spec.output_config_map.clone(),
         resource_version: Some(output.resource_version.clone()),
         data: BTreeMap::new(),
         annotations,
-        in_force: None,
+        in_force,
         repair: false,
         reassert: false,
         widens: false,
@@ -399,12 +411,14 @@ fn hand_out(
     if !taken.is_empty() {
         decision.backup = Some(backup(spec, taken));
     }
+    let written = decision.tree.as_deref().filter(|_| partial);
+    let in_force = queue_tree.then(|| record::changed(written, question.objects, snapshot)).flatten();
     decision.write = Some(Write {
         name: spec.output_config_map.clone(),
         resource_version: snapshot.output.as_deref().map(|output| output.resource_version.clone()),
         data: changes,
         annotations: annotations(question, queue_tree && !partial, &decision.keys),
-        in_force: None,
+        in_force,
         repair,
         reassert: queue_tree && question.reassert,
         widens: widens && !repair,
@@ -420,8 +434,8 @@ fn annotations(question: &Question<'_>, full: bool, keys: &BTreeSet<String>) -> 
     if output.is_none_or(|output| !ledger(output).iter().eq(keys)) {
         annotations.insert(MANAGED_KEYS.to_string(), ledger_text(keys.iter().map(String::as_str)));
     }
-    if full && (question.objects > 0 || current(OBJECTS).is_some()) {
-        annotations.insert(OBJECTS.to_string(), question.objects.to_string());
+    if full && (question.count() > 0 || current(OBJECTS).is_some()) {
+        annotations.insert(OBJECTS.to_string(), question.count().to_string());
     }
     if current(QUEUES_KEY).is_some() || keys.iter().filter(|key| is_queues_key(key)).count() > 1 {
         annotations.insert(QUEUES_KEY.to_string(), question.env.key.clone());

@@ -18,6 +18,9 @@ use crate::model::config::Config;
 /// kept but what their status and the text both grant.
 const MAX_BYTES: usize = 96 * 1024;
 
+/// What a text grants, by the uids of the objects; nothing of those that it grants nothing.
+type Notes = BTreeMap<String, Option<QueueAclInForce>>;
+
 /// The text that was written last, and what is noted beside it.
 #[derive(Debug, Default)]
 pub(super) struct Record<'a> {
@@ -65,16 +68,9 @@ pub(super) fn in_force<'e>(
 
 /// Returns what a text grants of the objects whose status does not say so; `None` where the output notes that already.
 /// A full text grants all of what they contribute, a `partial` one what its queues say.
-pub(super) fn changed(
-    partial: Option<&Config>,
-    objects: &[Resolved],
-    snapshot: &Snapshot,
-) -> Option<BTreeMap<String, Option<QueueAclInForce>>> {
+pub(super) fn changed(partial: Option<&Config>, objects: &[Resolved], snapshot: &Snapshot) -> Option<Notes> {
     let noted = snapshot.queue_acls.iter().zip(objects).filter_map(|(entry, object)| {
-        let granted = object.contribution().map(|contribution| match partial {
-            None => contribution.in_force(),
-            Some(_) => contribution.clone().within(partial).in_force(),
-        });
+        let granted = granted(partial, object);
         (granted != entry.in_force).then(|| (entry.meta.uid.clone(), granted))
     });
     let mut bytes = 0_usize;
@@ -82,9 +78,33 @@ pub(super) fn changed(
         bytes = bytes.saturating_add(uid.len()).saturating_add(granted.as_ref().map_or(0, size));
         bytes <= MAX_BYTES
     };
-    let noted: BTreeMap<_, _> = noted.take_while(fits).collect();
+    let noted: Notes = noted.take_while(fits).collect();
     let before = snapshot.output.as_deref().map(|output| &output.in_force);
     (before.map_or(!noted.is_empty(), |before| *before != noted)).then_some(noted)
+}
+
+/// Returns the notes anew where one of them is no longer true although the text stays: an object gave up what another one, or the base, still
+/// grants. It must not come back by this object.
+pub(super) fn corrected(
+    partial: Option<&Config>,
+    objects: &[Resolved],
+    snapshot: &Snapshot,
+) -> Option<Notes> {
+    let noted = &snapshot.output.as_deref()?.in_force;
+    let untrue = |(entry, object): (&Arc<QueueAclEntry>, &Resolved)| {
+        noted.get(&entry.meta.uid).is_some_and(|noted| *noted != granted(partial, object))
+    };
+    let any = !noted.is_empty() && snapshot.queue_acls.iter().zip(objects).any(untrue);
+    any.then(|| changed(partial, objects, snapshot)).flatten()
+}
+
+/// Returns what a text grants of an object.
+fn granted(partial: Option<&Config>, object: &Resolved) -> Option<QueueAclInForce> {
+    let contribution = object.contribution()?;
+    Some(match partial {
+        None => contribution.in_force(),
+        Some(_) => contribution.clone().within(partial).in_force(),
+    })
 }
 
 /// About the bytes that one object takes.

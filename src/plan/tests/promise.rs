@@ -186,6 +186,23 @@ fn a_typo_after_a_narrowing_brings_nobody_back() {
     assert_eq!(submit_of(&settled(&snapshot).snapshot, "root.prod"), "sue");
 }
 
+/// An object gives up what the base grants as well, so the text stays, and is invalid when another object closes the queue.
+#[test]
+fn what_an_object_gave_up_does_not_come_back_when_the_base_gives_way() {
+    let mut snapshot = cluster(BASE);
+    snapshot.queue_acls = vec![submit("a", "root.prod", "sue,bob")];
+    spec_of(&mut snapshot.queue_acls[0]).base_acl = BaseAcl::Extend;
+    rebase(&mut snapshot, Some(&BASE.replace("'sue dev'", "'sue,bob dev'")));
+    let written = plan(&snapshot);
+    simulate::apply(&mut snapshot, &written);
+    let mut snapshot = after(&snapshot);
+    set(&mut snapshot, 0, "sue");
+    let mut snapshot = after(&snapshot);
+    set(&mut snapshot, 0, "sue,oidc:ann");
+    snapshot.queue_acls.push(submit("b", "root.prod", "eve"));
+    assert_eq!(submit_of(&settled(&snapshot).snapshot, "root.prod"), "eve,sue");
+}
+
 #[test]
 fn an_invalid_object_keeps_nothing_without_a_text_that_grants_it() {
     let mut snapshot = granted("sue,bob");
