@@ -67,7 +67,8 @@ fn difference(text: &str, answer: &ConfigAnswer) -> Option<String> {
         },
     ];
     let model = model.map(|error| worded(&error));
-    let yunikorn = [&answer.validate_error, &answer.start_error, &answer.reload_error].map(|error| worded(error));
+    let yunikorn =
+        [&answer.validate_error, &answer.start_error, &answer.reload_error].map(|error| worded(error));
     if model != yunikorn || !answer.panic.is_empty() {
         return Some(format!(
             "{text}\n    the model says {model:?}\n    YuniKorn says  {yunikorn:?} {}",

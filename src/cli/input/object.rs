@@ -496,7 +496,7 @@ mod tests {
     #[test]
     fn mistakes_are_told_where_they_are() {
         let cases = [
-            ("a: [", yaml::SYNTAX.number, ""),
+            ("a: [", yaml::SYNTAX.number, "["),
             ("- 1\n", NOT_AN_OBJECT.number, "- 1"),
             ("x: 1\n", NOT_AN_OBJECT.number, "x: 1"),
             ("apiVersion: queuewarden.dev/v1alpha1\nkind: QueueACL\n", UNKNOWN_KIND.number, "QueueACL"),

@@ -30,13 +30,8 @@ impl<'t> Reader<'t> {
                 return reader.below_anchor(min, fresh, end);
             }
             reader.check_root_anchor(min)?;
-            let bracket = matches!(reader.peek(), b'[' | b'{');
-            let node = reader.content(min, fresh)?;
-            if !bracket && !matches!(node.kind, KindIn::Scalar { .. }) && node.mark.is_none() {
-                let help = "write it on a line of its own above the list or mapping, or remove it";
-                return Err(unsure(Span::new(end, end), "an anchor in front of a key or dash", help));
-            }
-            Ok(node)
+            reader.anchor_line = Some(reader.line);
+            reader.content(min, fresh)
         })
     }
 

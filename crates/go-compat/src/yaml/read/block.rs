@@ -188,6 +188,7 @@ impl<'t> Reader<'t> {
             let help = "begin the list on a new line, or put text that begins with `-` in quotes";
             return Err(syntax(self.here(1), "a list cannot begin on the line of its key", help));
         }
+        self.check_anchor_line()?;
         self.deeper(|reader| reader.dashes(min))
     }
 
@@ -234,7 +235,17 @@ impl<'t> Reader<'t> {
 
     /// Reads the mapping whose first key begins at `start`. The reader is at the colon.
     pub(super) fn mapping(&mut self, start: usize, key: NodeIn<'t>) -> Read<NodeIn<'t>> {
+        self.check_anchor_line()?;
         self.deeper(|reader| reader.pairs(start, key))
+    }
+
+    /// Checks that no anchor stands on the line on which a list or mapping begins: it would be that of the first key.
+    fn check_anchor_line(&self) -> Read<()> {
+        if self.anchor_line == Some(self.line) {
+            let help = "write it on a line of its own above the list or mapping, or remove it";
+            return Err(unsure(Span::new(self.line, self.at), "an anchor in front of a key or dash", help));
+        }
+        Ok(())
     }
 
     fn pairs(&mut self, start: usize, mut key: NodeIn<'t>) -> Read<NodeIn<'t>> {

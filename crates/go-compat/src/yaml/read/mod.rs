@@ -42,6 +42,8 @@ pub(super) struct Reader<'t> {
     nodes: usize,
     /// The nodes of copies.
     copied: usize,
+    /// The line of the last anchor with something behind it.
+    anchor_line: Option<usize>,
     anchors: HashMap<&'t str, Anchored<'t>>,
     /// The items of all open lists.
     items: Vec<NodeIn<'t>>,
@@ -82,6 +84,7 @@ impl<'t> Reader<'t> {
             deepest: 0,
             nodes: 0,
             copied: 0,
+            anchor_line: None,
             anchors: HashMap::new(),
             items: Vec::new(),
             pairs: Vec::new(),
