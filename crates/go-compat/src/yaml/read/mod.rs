@@ -84,9 +84,8 @@ impl<'t> Reader<'t> {
             deepest: 0,
             nodes: 0,
             copied: 0,
-            /// The line of the last anchor with something behind it.
-    anchor_line: Option<usize>,
-    anchors: HashMap::new(),
+            anchor_line: None,
+            anchors: HashMap::new(),
             items: Vec::new(),
             pairs: Vec::new(),
         }
