@@ -172,10 +172,10 @@ impl<'t> Reader<'t> {
             let help = "write the key on one line";
             return Err(syntax(span, "a key of more than one line", help));
         }
-        self.check_key_length(span)
+        Self::check_key_length(span)
     }
 
-    pub(super) fn check_key_length(&self, span: Span) -> Read<()> {
+    pub(super) fn check_key_length(span: Span) -> Read<()> {
         if span.end - span.start > MAX_KEY {
             return Err(unsure(span, "a key of more than 1,024 bytes", "shorten it"));
         }
