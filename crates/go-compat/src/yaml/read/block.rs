@@ -97,7 +97,11 @@ impl<'t> Reader<'t> {
     pub(super) fn no_content(&self) -> Problem {
         let here = self.character();
         match self.peek() {
-            b'!' => unsure(here, "a tag", "write text in quotes and everything else plainly, without a tag"),
+            b'!' => unsure(
+                here,
+                "a tag",
+                "put text that begins with `!` in quotes, and write everything else without a tag",
+            ),
             b'%' => {
                 unsure(here, "a directive", "remove the line, or put text that begins with `%` in quotes")
             }
