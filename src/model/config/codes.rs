@@ -67,8 +67,6 @@ pub const DEFAULT_CONFIG: Code = Code::new(3035, "default-config");
 pub const NESTED_ROOT: Code = Code::new(3036, "nested-root");
 /// The only name in a filter's list ends in `$`, which makes it a regular expression (`filter.go:145`).
 pub const FILTER_EXPRESSION: Code = Code::new(3037, "filter-expression");
-/// An ACL begins with a YAML tag, such as an unquoted `!bob`: the tag is dropped, and there is no deny entry.
-pub const ACL_TAG: Code = Code::new(3038, "acl-tag");
 
 /// A key of `binaryData` gives the scheduler nothing: behind `.gz` is no gzip, so that the value it should replace stays in force, or the
 /// name does not end in `.gz` at all (`schedulerconf.go:445`).
@@ -110,7 +108,6 @@ pub const CODES: &[Code] = &[
     DEFAULT_CONFIG,
     NESTED_ROOT,
     FILTER_EXPRESSION,
-    ACL_TAG,
     NOT_UNPACKED,
     HIDES,
     SETTING,

@@ -2,13 +2,13 @@
 
 use super::activate;
 use super::codes::{
-    ACL_PARTS, ACL_STRICT, ACL_TAG, FILTER_EXPRESSION, FILTER_NAME, FILTER_TYPE, NESTED_ROOT, RESOLVER,
+    ACL_PARTS, ACL_STRICT, FILTER_EXPRESSION, FILTER_NAME, FILTER_TYPE, NESTED_ROOT, RESOLVER,
 };
 use super::names::{is_expression, is_group, is_user, to_lower};
 use super::schema::{Filter, PartitionConfig, QueueConfig, SchedulerConfig};
 use super::validate::{ROOT, at, check_rule_name, is_unjudged};
 use crate::model::acl;
-use crate::text::diag::{Diagnostic, Severity, Span, quoted};
+use crate::text::diag::{Diagnostic, Severity, Span};
 use crate::text::go_regex::GoRegex;
 use crate::text::yaml::decode::{Spanned, items};
 
@@ -113,7 +113,6 @@ fn queue_findings(text: &str, queue: &QueueConfig, is_top: bool, findings: &mut 
     for acl in [&queue.submit_acl, &queue.admin_acl] {
         let found = acl::findings(acl.as_str());
         findings.extend(found.into_iter().map(|finding| inside(text, acl, finding)));
-        findings.extend(tag(text, acl));
     }
     if queue.parent || !queue.children().is_empty() {
         findings.extend(activate::check_template(&queue.child_template).err());
@@ -126,23 +125,6 @@ fn queue_findings(text: &str, queue: &QueueConfig, is_top: bool, findings: &mut 
     for child in queue.children() {
         queue_findings(text, child, false, findings);
     }
-}
-
-/// An unquoted `!bob` is a YAML tag, which Go drops without a word together with the name in it.
-fn tag(text: &str, acl: &Spanned) -> Option<Diagnostic> {
-    let whole = acl.span?;
-    let written = text.get(whole.start..whole.end)?;
-    let tag = written.split_whitespace().next()?;
-    if !tag.starts_with('!') || tag.starts_with("!!") {
-        return None;
-    }
-    let message = format!("{} is a YAML tag and no part of the ACL: it is dropped", quoted(tag));
-    let place = Span::new(whole.start, whole.start + tag.len());
-    Some(
-        Diagnostic::warning(ACL_TAG, message)
-            .at(place)
-            .help("remove it: there is no deny, an ACL only grants"),
-    )
 }
 
 /// A finding about an ACL as one about the whole text. Where quotes or line ends hide which character is which, the place is the

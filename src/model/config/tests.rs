@@ -413,14 +413,14 @@ fn an_error_is_not_told_again_when_a_finding_within_it_says_the_same() {
     let found = |code, message: &str, at| Diagnostic::error(code, message).at(at);
     let acl = || found(codes::ACL_STRICT, "multiple spaces", whole);
     let template = || found(codes::TEMPLATE, "creation failed: \ninvalid suffix", whole);
-    let warning = Diagnostic::warning(codes::ACL_TAG, "a tag").at(part);
+    let warning = Diagnostic::warning(codes::FILTER_NAME, "a tag").at(part);
     for (finding, error, added) in [
         // Whatever is wrong with an ACL is its own finding.
-        (found(codes::ACL_TAG, "a blank too many", part), acl(), false),
-        (found(codes::ACL_TAG, "a blank too many", whole), acl(), false),
-        (found(codes::ACL_TAG, "a blank too many", before), acl(), true),
-        (found(codes::ACL_TAG, "a blank too many", behind), acl(), true),
-        (Diagnostic::error(codes::ACL_TAG, "a blank too many"), acl(), true),
+        (found(codes::FILTER_NAME, "a blank too many", part), acl(), false),
+        (found(codes::FILTER_NAME, "a blank too many", whole), acl(), false),
+        (found(codes::FILTER_NAME, "a blank too many", before), acl(), true),
+        (found(codes::FILTER_NAME, "a blank too many", behind), acl(), true),
+        (Diagnostic::error(codes::FILTER_NAME, "a blank too many"), acl(), true),
         (warning, acl(), true),
         // Of anything else there is less around it.
         (found(codes::TEMPLATE, "invalid suffix", whole), template(), false),

@@ -51,10 +51,10 @@ fn integer(text: &str) -> Option<Number> {
     let digits = unsigned.unwrap_or(text);
     let lower = digits.to_ascii_lowercase();
     let prefixes = [("0x", 16), ("0o", 8), ("0b", 2), ("0", 8)];
-    let prefixed = prefixes.iter().find_map(|(prefix, radix)| {
+    let found = prefixes.iter().find_map(|(prefix, radix)| {
         Some((lower.strip_prefix(prefix).filter(|rest| !rest.is_empty())?, *radix))
     });
-    let (digits, radix) = prefixed.unwrap_or((lower.as_str(), 10));
+    let (digits, radix) = found.unwrap_or((lower.as_str(), 10));
     if digits.starts_with(['+', '-']) {
         return None;
     }

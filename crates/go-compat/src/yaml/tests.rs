@@ -183,7 +183,7 @@ fn texts_beyond_the_bounds_are_too_large() {
     let mut laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..9 {
         let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
-        laughs += &format!("a{level}: &a{level} [{aliases}]\n");
+        laughs = format!("{laughs}a{level}: &a{level} [{aliases}]\n");
     }
     assert_eq!(code(&laughs), Some(TOO_LARGE));
 }

@@ -104,7 +104,7 @@ fn merge(
         match &mapping.kind {
             KindIn::Mapping(pairs) => take(pairs, &here.merged(), decoder),
             _ => {
-                decoder.mismatch(mapping, "a mapping to merge", "write `<<: *name` or `<<: [*name, *other]`")
+                decoder.mismatch(mapping, "a mapping to merge", "write `<<: *name` or `<<: [*name, *other]`");
             }
         }
     }
@@ -115,12 +115,12 @@ impl<T: Decode + Default> Decode for List<T> {
         match &node.kind {
             _ if node.is_null() => {}
             KindIn::Sequence(items) => {
-                let decoded = items.iter().enumerate().filter_map(|(index, item)| {
+                let values = items.iter().enumerate().filter_map(|(index, item)| {
                     let mut value = T::default();
                     value.decode(item, &here.item(index, item), decoder);
                     (value.is_nilable() || !item.is_null()).then_some(value)
                 });
-                *self = Some(decoded.collect());
+                *self = Some(values.collect());
             }
             _ => decoder.mismatch(node, "a list", "write `[a, b]`, or a line with `- ` for each item"),
         }
@@ -163,9 +163,9 @@ fn insert<T: Decode + Default>(
         }
         let Some(name) = key_of(key, decoder) else { continue };
         if !map.contains_key(name) {
-            let mut decoded = T::default();
-            decoded.decode(value, &here.key(name, value), decoder);
-            map.insert(name.to_owned(), decoded);
+            let mut entry = T::default();
+            entry.decode(value, &here.key(name, value), decoder);
+            map.insert(name.to_owned(), entry);
         }
     }
     if let Some(source) = source {

@@ -167,7 +167,7 @@ fn errors_are_listed_in_the_order_of_the_text_and_bounded() {
 
 #[test]
 fn a_map_of_many_keys_has_each_once() {
-    let keys: String = (0..100).map(|key| format!("  k{key}: v\n")).collect();
+    let keys = (0..100).map(|key| format!("  k{key}: v\n")).collect::<Vec<_>>().concat();
     assert_eq!(decoded(&format!("props:\n{keys}")).unwrap().props.unwrap().len(), 100);
     assert_eq!(decoded(&format!("props:\n{keys}  k7: v\n")).unwrap_err()[0].code, DECODE);
 }

@@ -97,7 +97,11 @@ impl<'t> Reader<'t> {
     pub(super) fn no_content(&self) -> Problem {
         let here = self.character();
         match self.peek() {
-            b'!' => unsure(here, "a tag", "write text in quotes and everything else plainly, without a tag"),
+            b'!' => unsure(
+                here,
+                "a tag",
+                "put text that begins with `!` in quotes, and write everything else without a tag",
+            ),
             b'%' => {
                 unsure(here, "a directive", "remove the line, or put text that begins with `%` in quotes")
             }
@@ -172,10 +176,10 @@ impl<'t> Reader<'t> {
             let help = "write the key on one line";
             return Err(syntax(span, "a key of more than one line", help));
         }
-        self.check_key_length(span)
+        Self::check_key_length(span)
     }
 
-    pub(super) fn check_key_length(&self, span: Span) -> Read<()> {
+    pub(super) fn check_key_length(span: Span) -> Read<()> {
         if span.end - span.start > MAX_KEY {
             return Err(unsure(span, "a key of more than 1,024 bytes", "shorten it"));
         }

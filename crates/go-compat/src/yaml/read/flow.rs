@@ -163,7 +163,7 @@ impl<'t> Reader<'t> {
         if self.line != line && self.peek() == b':' {
             return Err(self.broken_key(start));
         }
-        self.check_key_length(span)?;
+        Self::check_key_length(span)?;
         Ok(key)
     }
 

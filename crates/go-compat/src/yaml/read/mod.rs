@@ -8,6 +8,8 @@
 //! * `anchor` reads anchors and copies nodes for aliases.
 //! * `problem` words what is refused.
 
+#![allow(clippy::unnecessary_box_returns, reason = "a refusal goes into results, whose size it would make")]
+
 mod anchor;
 mod block;
 mod flow;
@@ -161,7 +163,7 @@ impl<'t> Reader<'t> {
         let span = Span::new(from, self.at);
         let found = plain && self.peek() == b':';
         self.at = start;
-        if found { self.check_key_length(span).map(|()| true) } else { Ok(false) }
+        if found { Self::check_key_length(span).map(|()| true) } else { Ok(false) }
     }
 
     fn behind_root(&self) -> Problem {

@@ -25,7 +25,7 @@ impl<'t> Reader<'t> {
             if !fresh {
                 return Err(self.misplaced(min));
             }
-            self.check_key_length(Span::new(start, self.at))?;
+            Self::check_key_length(Span::new(start, self.at))?;
             return self.mapping(start, NodeIn::scalar(first, Style::Plain, span));
         }
         self.count(1, span)?;
