@@ -32,7 +32,9 @@ fn removal(text: &str, pair: &Pair<'_>) -> Splice {
         return Splice::delete(start - indentation.len(), line_end + line_break(text, line_end).len());
     }
     match comma {
-        Some(_) => Splice::delete(start, skip_blanks(text, end)),
+        Some(_) if skip_blanks(text, end) > end => Splice::delete(start, skip_blanks(text, end)),
+        // The next pair follows its comma at once, as this one is to follow the comma before it.
+        Some(_) => Splice::delete(skip_blanks_back(text, start), end),
         None => Splice::delete(skip_blanks_back(text, start), end),
     }
 }
