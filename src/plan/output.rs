@@ -137,7 +137,7 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut Readings) -> Decision 
         _ => (None, None),
     };
     let full = hold.is_none() && candidate.is_some() && adopted.tree_conflict.is_none();
-    let held = hold.is_some();
+    let is_partial = hold.is_some();
     let (wake_at, because) = hold.map_or((None, None), |hold| (hold.until, Some(hold.applied)));
     let partial = candidate.as_ref().is_some_and(|candidate| candidate.partial);
     let (rendered, tree) = candidate.map_or((None, None), |it| (Some(it.rendered), it.tree));
@@ -156,7 +156,7 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut Readings) -> Decision 
     if changes.is_empty() {
         decision.full = full;
         // What the text grants of each object is known where it is the wanted one, or nothing may be added to it.
-        decision.write = touch(question, full, full || held);
+        decision.write = touch(question, full, full || is_partial);
         if let Some(until) =
             budget::contended_until(&question.snapshot.observed.repairs, question.snapshot.now)
         {
@@ -295,8 +295,8 @@ pub(super) fn is_fenced(snapshot: &Snapshot) -> bool {
     version.is_some() && snapshot.observed.fence.as_ref() == version
 }
 
-/// A write that changes annotations alone, where these are no longer true although the text (`full` or `held`) stays: the number of objects, and
-/// what is in force of each. Or it changes the resource version, while an older write may still be accepted.
+/// A write that changes annotations alone: the number of objects, where the text is the wanted one (`full`); what is in force of each, where
+/// the text says it (`known`); and the resource version, while an older write may still be accepted.
 fn touch(question: &Question<'_>, full: bool, known: bool) -> Option<Write> {
     let Question { snapshot, spec, .. } = question;
     let output = snapshot.output.as_deref().filter(|_| spec.mode == Mode::Enforce)?;

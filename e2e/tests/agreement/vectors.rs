@@ -109,7 +109,7 @@ fn decoded_yaml() -> Result<()> {
     for (row, answer) in rows.iter().zip(decode(rows, YamlTarget::Typed)?) {
         let infinite = answer.value.get("unspeakable").is_some();
         ensure!(infinite == (row["infinite"] == true), "{row}: {answer:?}");
-        ensure!(!answer.error.is_empty() == (row["error"] == true), "{row}: {answer:?}");
+        ensure!(answer.error.is_empty() != (row["error"] == true), "{row}: {answer:?}");
         let value = if answer.value.is_null() { &json!({}) } else { &answer.value };
         let compared = answer.error.is_empty() && !infinite;
         ensure!(!compared || same(&row["value"], value), "{row}: {answer:?}");
@@ -146,8 +146,9 @@ pub(super) fn tree(node: &Value) -> Value {
         Some("sequence") => json!({ "list": children() }),
         _ => json!({ node["style"].as_str().unwrap_or_default(): text(node, "value") }),
     };
-    if let Some(anchor) = node["anchor"].as_str().filter(|anchor| !anchor.is_empty()) {
-        shown["anchor"] = json!(anchor);
+    let anchor = node["anchor"].as_str().filter(|anchor| !anchor.is_empty());
+    if let Some((anchor, shown)) = anchor.zip(shown.as_object_mut()) {
+        shown.insert("anchor".to_owned(), json!(anchor));
     }
     shown
 }

@@ -31,11 +31,10 @@ fn removal(text: &str, pair: &Pair<'_>) -> Splice {
     if let (Some(indentation), Some(line_end)) = (indentation(text, start), line_end(text, end)) {
         return Splice::delete(start - indentation.len(), line_end + line_break(text, line_end).len());
     }
-    match comma {
-        Some(_) if skip_blanks(text, end) > end => Splice::delete(start, skip_blanks(text, end)),
-        // The next pair follows its comma at once, as this one is to follow the comma before it.
-        Some(_) => Splice::delete(skip_blanks_back(text, start), end),
-        None => Splice::delete(skip_blanks_back(text, start), end),
+    // Of the blanks around the pair those go that were written with it: behind its comma, or else in front of it.
+    match skip_blanks(text, end) {
+        next if comma.is_some() && next > end => Splice::delete(start, next),
+        _ => Splice::delete(skip_blanks_back(text, start), end),
     }
 }
 
