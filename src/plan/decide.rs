@@ -378,10 +378,12 @@ impl Decided<'_> {
             None => grants::decide(&self.objects, &Config::default()),
         };
         let env = self.reported_environment(known);
+        let hidden = self.env.shadow.as_ref().and_then(|_| self.output_tree(known));
         let facts = report::queue_acl::Facts {
             target: self.target(&name),
             env: &env,
             source: &self.source(&name),
+            hidden: hidden.as_deref(),
             wanted: self.wanted.as_deref(),
             granted: &granted,
             by_base: self.by_base,
@@ -470,13 +472,18 @@ impl Decided<'_> {
         unset.copied().filter(|key| claim(output, memory, key) == Claim::Ours).collect()
     }
 
+    /// The queues of the output's own text.
+    fn output_tree(&self, known: &mut Readings) -> Option<Arc<Config>> {
+        let text = self.snapshot.output.as_deref().and_then(|output| output.data.get(&self.env.key));
+        text.and_then(|text| known.of_live(text).tree.clone())
+    }
+
     /// The environment that objects are compared with.
     fn reported_environment(&self, known: &mut Readings) -> Cow<'_, Environment> {
         if !is_planted(Fault::DataAlone) {
             return Cow::Borrowed(&self.env);
         }
-        let text = self.snapshot.output.as_deref().and_then(|output| output.data.get(&self.env.key));
-        let tree = text.and_then(|text| known.of_live(text).tree.clone());
+        let tree = self.output_tree(known);
         Cow::Owned(Environment { tree, source: Source::Output, shadow: None, ..self.env.clone() })
     }
 

@@ -236,6 +236,33 @@ fn planted_faults_are_found() {
     assert_eq!(missed, []);
 }
 
+/// The end of a grant was told while `binaryData` hid it, and stayed told once that was removed.
+#[test]
+fn schedule_that_was_found_does_what_must_hold() {
+    use Step::{Loaded, OtherShadows, Relist, Report, SchedulerLoads, Set, Tick, Watch, Win, Write};
+    let mut world = small(1, 2, 1, 0).installed();
+    for step in [
+        Set(1, Spec::Temporary("eve")),
+        OtherShadows(true),
+        Win(0),
+        Relist(0),
+        Tick,
+        Write(0),
+        SchedulerLoads,
+        OtherShadows(false),
+        Loaded(0),
+        Report(0),
+        Watch(0),
+        SchedulerLoads,
+        Write(0),
+        Loaded(0),
+        Report(0),
+    ] {
+        world.take(step, &mut Readings::default());
+    }
+    assert_eq!(world.ghost.wrong, None);
+}
+
 /// A million schedules and ten million states: `just model`.
 #[test]
 #[ignore = "an hour"]

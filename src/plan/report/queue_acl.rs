@@ -24,6 +24,8 @@ pub(in crate::plan) struct Facts<'a> {
     pub env: &'a Environment,
     /// The text in force, as messages name it.
     pub source: &'a str,
+    /// The queues of the output's own text, where `binaryData` hides it: it is in force once that is removed.
+    pub hidden: Option<&'a Config>,
     /// The queues of the text that should be in force.
     pub wanted: Option<&'a Config>,
     /// What the objects grant without the base; it counts where there is no text that should be in force.
@@ -80,7 +82,9 @@ pub(in crate::plan) fn report(
     let accepted = accepted(object, taken.as_deref());
     let programmed = match (&withdrawal, contribution) {
         _ if !object.judged => unjudged(Type::Programmed),
-        (Some(withdrawal), _) if withdrawal.written => withdrawal.finding(Type::Programmed, &accepted, facts),
+        (Some(withdrawal), _) if withdrawal.written.is_some() => {
+            withdrawal.finding(Type::Programmed, &accepted, facts)
+        }
         (_, Some(contribution)) => programmed(object, contribution, decided, before, facts),
         (_, None) => nothing(Type::Programmed, object, facts),
     };
@@ -215,18 +219,18 @@ fn is_same(before: &QueueAclInForce, contribution: &Contribution) -> bool {
 }
 
 /// What an object granted once, does not grant any more, and nobody else grants.
-struct Withdrawal {
-    /// True if the text in force grants it.
-    written: bool,
+struct Withdrawal<'a> {
+    /// The text that grants it, as messages name it: that in force, or the one that `binaryData` hides.
+    written: Option<&'a str>,
     /// True if the scheduler runs a text that grants it; `None`: nobody knows.
     run: Option<bool>,
     /// Whom it is granted to.
     left: String,
 }
 
-impl Withdrawal {
+impl<'a> Withdrawal<'a> {
     /// What is left of it somewhere, or may be.
-    fn of(object: &Resolved, former: &QueueAclInForce, was_written: bool, facts: &Facts<'_>) -> Option<Self> {
+    fn of(object: &Resolved, former: &QueueAclInForce, was_written: bool, facts: &Facts<'a>) -> Option<Self> {
         let ends = object.contribution().is_none();
         if is_planted(Fault::UnprovenEnd) && ends || is_planted(Fault::UnwrittenNarrowing) && !ends {
             return None;
@@ -242,16 +246,18 @@ impl Withdrawal {
         let left = |tree: Option<&Config>| -> Vec<Option<String>> {
             withdrawn.iter().map(|part| part.left(tree, former)).collect()
         };
-        let found = |written: bool, run: Option<bool>, left: &[Option<String>]| {
+        let found = |written: Option<&'a str>, run: Option<bool>, left: &[Option<String>]| {
             Some(Self { written, run, left: said(left) })
         };
-        let written = left(facts.env.tree.as_deref());
-        if written.iter().any(Option::is_some) {
-            return found(true, Some(true), &written);
+        for (tree, name) in [(facts.env.tree.as_deref(), facts.source), (facts.hidden, facts.target.output)] {
+            let written = left(tree);
+            if written.iter().any(Option::is_some) {
+                return found(Some(name), Some(true), &written);
+            }
         }
         let unknown = || {
             let all: Vec<_> = withdrawn.iter().map(|part| part.named(&part.acl, former)).collect();
-            if was_written { found(false, None, &all) } else { None }
+            if was_written { found(None, None, &all) } else { None }
         };
         match facts.runs {
             Runs::InForce => None,
@@ -259,10 +265,8 @@ impl Withdrawal {
                 let run = left(Some(tree));
                 let is_run = run.iter().any(Option::is_some);
                 match (is_run, reported) {
-                    (true, _) if facts.target.loaded.status == Status::False => {
-                        found(false, Some(true), &run)
-                    }
-                    (true, _) => found(false, None, &run),
+                    (true, _) if facts.target.loaded.status == Status::False => found(None, Some(true), &run),
+                    (true, _) => found(None, None, &run),
                     (false, true) => None,
                     (false, false) => unknown(),
                 }
@@ -278,13 +282,14 @@ impl Withdrawal {
         };
         let Self { written, run, left } = self;
         let loaded = &facts.target.loaded.message;
-        let message = match run {
-            _ if *written => {
-                let why = facts.target.why();
-                format!("{first}; still in {}: {left}, because {why}", facts.source)
+        let message = match (written, run) {
+            (Some(written), _) => {
+                format!("{first}; still in {written}: {left}, because {}", facts.target.why())
             }
-            Some(_) => format!("{first}; the scheduler still runs a text that grants it: {left}; {loaded}"),
-            None => format!(
+            (None, Some(_)) => {
+                format!("{first}; the scheduler still runs a text that grants it: {left}; {loaded}")
+            }
+            (None, None) => format!(
                 "{first}; it is not known whether the scheduler still runs a text that grants it: {left}; {loaded}"
             ),
         };

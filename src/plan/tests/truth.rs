@@ -276,6 +276,22 @@ fn packed_text_that_hides_the_output_is_the_one_that_counts() {
 }
 
 #[test]
+fn end_is_not_told_while_the_text_that_is_hidden_grants_it() {
+    let mut snapshot = proven(vec![until("a", "root.prod", "mallory")]);
+    pack(&mut snapshot, "queues.yaml.gz", BASE);
+    reports(&mut snapshot, Ok(config::checksum(BASE)));
+    snapshot.now = end();
+    let hidden = plan(&snapshot);
+    assert_eq!(config_condition(&hidden, "Loaded"), "True/Loaded");
+    assert_eq!(acl_condition(&hidden, "a", "Ready"), "False/WithdrawalPending");
+    let message = acl_message(&hidden, "a", "Ready");
+    let at = "; still in ConfigMap yunikorn/yunikorn-configs: submit to user mallory on queue `root.prod`, because ";
+    assert!(message.contains(at), "{message}");
+    let ended = plan(&settled(&snapshot).snapshot);
+    assert_eq!(acl_condition(&ended, "a", "Ready"), "True/Expired");
+}
+
+#[test]
 fn all_conditions_are_there_from_the_first_visit() {
     let mut snapshot = cluster(BASE);
     snapshot.queue_acls = vec![submit("a", "root.prod", "ann"), submit("bad", "root.prod", "a  b")];
