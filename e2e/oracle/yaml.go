@@ -73,17 +73,11 @@ type T struct {
 
 type node struct {
 	// document, mapping, sequence, scalar, alias
-	Kind string `json:"kind"`
-	// Resolved, short: !!str, !!int, ...
-	Tag string `json:"tag,omitempty"`
-	// As written, long: tag:yaml.org,2002:str. Empty where it was not written.
-	Written string `json:"written,omitempty"`
-	Value   string `json:"value,omitempty"`
-	Anchor  string `json:"anchor,omitempty"`
+	Kind   string `json:"kind"`
+	Value  string `json:"value,omitempty"`
+	Anchor string `json:"anchor,omitempty"`
 	// plain, single, double, literal, folded; flow for collections
 	Style    string `json:"style,omitempty"`
-	Line     int    `json:"line"`
-	Column   int    `json:"column"`
 	Children []node `json:"children,omitempty"`
 }
 
@@ -94,11 +88,7 @@ var kinds = map[yaml.Kind]string{
 
 func describe(tree *yaml.Node) node {
 	result := node{
-		Kind: kinds[tree.Kind], Tag: tree.ShortTag(), Value: tree.Value, Anchor: tree.Anchor,
-		Style: style(tree), Line: tree.Line, Column: tree.Column,
-	}
-	if tree.Style&yaml.TaggedStyle != 0 {
-		result.Written = tree.LongTag()
+		Kind: kinds[tree.Kind], Value: tree.Value, Anchor: tree.Anchor, Style: style(tree),
 	}
 	for _, child := range tree.Content {
 		result.Children = append(result.Children, describe(child))

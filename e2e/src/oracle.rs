@@ -257,7 +257,7 @@ pub struct AdmissionAnswer {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum YamlTarget {
-    /// The first document as a tree of `{kind, tag, written, value, style, anchor, line, column, children}`.
+    /// The first document as a tree of `{kind, value, style, anchor, children}`.
     #[default]
     Nodes,
     /// `configs.SchedulerConfig`, strictly, not validated.

@@ -94,7 +94,7 @@ impl fmt::Display for Subject {
 }
 
 impl Decision {
-    /// Whether it is a yes.
+    /// Returns whether it is a yes.
     pub fn allowed(&self) -> bool {
         self.outcome == Outcome::Allowed
     }
@@ -126,14 +126,14 @@ impl Denial {
 /// The answer to one question, without the way to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verdict<'t> {
-    /// What the path leads to.
+    /// The queue that the path leads to.
     pub located: Located,
     /// The entry that grants it, or why nothing does.
     pub way: Result<Way<'t>, Denial>,
 }
 
 impl Verdict<'_> {
-    /// Whether it is a yes.
+    /// Returns whether it is a yes.
     pub fn allowed(&self) -> bool {
         self.way.is_ok()
     }

@@ -4,6 +4,7 @@
 //! right is found by one look-up for each name of a person, at any depth, and without allocation.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
@@ -19,8 +20,8 @@ pub(super) struct Named {
     everyone: Holder,
     users: Names,
     groups: Names,
-    /// The first queue below the recovery queue, and the one behind the last.
-    below_recovery: Option<(u32, u32)>,
+    /// The recovery queue and those below it.
+    recovery: Option<Range<u32>>,
 }
 
 type Names = HashMap<Box<str>, Holder, RandomState>;
@@ -49,9 +50,7 @@ struct Start {
 
 impl Named {
     pub(super) fn of(tree: &Tree) -> Self {
-        let recovery = tree.recovery();
-        let below_recovery = recovery.map(|queues| (queues.start.saturating_add(1), queues.end));
-        let mut named = Self { below_recovery, ..Self::default() };
+        let mut named = Self { recovery: tree.recovery(), ..Self::default() };
         for (id, node) in tree.queues() {
             let queues = tree.subtree(id);
             for acl in Right::ALL {
@@ -107,8 +106,8 @@ impl Named {
 
     /// The first queue whose ACLs count for a right on this one: nothing goes through the recovery queue.
     fn first(&self, right: Right, queue: u32) -> u32 {
-        match self.below_recovery.filter(|_| right == Right::Submit) {
-            Some((first, end)) if first.saturating_sub(1) <= queue && queue < end => first,
+        match self.recovery.as_ref().filter(|_| right == Right::Submit) {
+            Some(recovery) if recovery.contains(&queue) => recovery.start.saturating_add(1),
             _ => 0,
         }
     }
@@ -120,9 +119,9 @@ impl Named {
             Match::User(name) => self.users.get(name),
             Match::Group(name) => self.groups.get(name),
         };
-        let recovery = self.below_recovery.map(|(first, end)| first.saturating_sub(1)..end);
         let starts = holder.map(|holder| holder.starts(right).0.as_slice()).unwrap_or_default();
-        let reached = starts.iter().flat_map(|start| reach(right, start.queue..start.end, recovery.as_ref()));
+        let reached =
+            starts.iter().flat_map(|start| reach(right, start.queue..start.end, self.recovery.as_ref()));
         QueueSet::of(reached.collect())
     }
 }
@@ -184,7 +183,7 @@ mod tests {
     use crate::access::tree::Located;
     use crate::model::identity::Identity;
 
-    /// What `YuniKorn` does: it asks ACL after ACL, from the queue up.
+    /// Decides as `YuniKorn` does: it asks ACL after ACL, from the queue up.
     fn walk<'t>(tree: &'t Tree, right: Right, id: QueueId, who: &Identity) -> Option<Way<'t>> {
         asked(tree, right, id).find_map(|(queue, node)| {
             implied_by(right).iter().find_map(|acl| {

@@ -156,7 +156,7 @@ pub struct Way<'t> {
 }
 
 impl<'t> Way<'t> {
-    /// How a user with these groups comes to a right on a queue; `None` when nothing grants it. Decides all questions.
+    /// Finds the entry by which a user with these groups has a right on a queue; `None` when nothing grants it. Decides all questions.
     pub fn find<G: AsRef<str>>(
         tree: &'t Tree,
         right: Right,

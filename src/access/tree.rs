@@ -216,7 +216,7 @@ impl Tree {
         self.by_path.find(path.as_str()).map(QueueId)
     }
 
-    /// Whether there is a queue with exactly this path, as it is stored.
+    /// Returns whether there is a queue with exactly this path, as it is stored.
     pub fn has(&self, path: &str) -> bool {
         self.by_path.find(path).is_some()
     }

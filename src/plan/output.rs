@@ -137,7 +137,8 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut Readings) -> Decision 
         _ => (None, None),
     };
     let full = hold.is_none() && candidate.is_some() && adopted.tree_conflict.is_none();
-    let is_partial = hold.is_some();
+    // What the text grants of each object is known where it is the wanted one, or nothing may be added to it.
+    let known = full || hold.is_some();
     let (wake_at, because) = hold.map_or((None, None), |hold| (hold.until, Some(hold.applied)));
     let partial = candidate.as_ref().is_some_and(|candidate| candidate.partial);
     let (rendered, tree) = candidate.map_or((None, None), |it| (Some(it.rendered), it.tree));
@@ -155,8 +156,7 @@ pub(super) fn decide(question: &Question<'_>, cache: &mut Readings) -> Decision 
     }
     if changes.is_empty() {
         decision.full = full;
-        // What the text grants of each object is known where it is the wanted one, or nothing may be added to it.
-        decision.write = touch(question, full, full || is_partial);
+        decision.write = touch(question, full, known);
         if let Some(until) =
             budget::contended_until(&question.snapshot.observed.repairs, question.snapshot.now)
         {

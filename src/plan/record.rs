@@ -18,7 +18,7 @@ use crate::model::config::Config;
 /// kept but what their status and the text both grant.
 const MAX_BYTES: usize = 96 * 1024;
 
-/// What a text grants, by the uids of the objects; nothing of those that it grants nothing.
+/// The grants of a text, by the uids of the objects; `None` for an object that it grants nothing.
 type Notes = BTreeMap<String, Option<QueueAclInForce>>;
 
 /// The text that was written last, and what is noted beside it.

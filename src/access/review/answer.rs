@@ -214,23 +214,25 @@ impl World<'_> {
     }
 
     fn on_path(self, right: Right, path: &str, identity: &Identity) -> Answer {
-        let verdict = decide(self.tree, right, path, identity);
-        match verdict.way {
-            Ok(way) => {
-                let why = yes(self.tree, right, path, verdict.located, &way);
-                Answer::allow(way.acl.key(), &format!("{why}{}", self.written_in(&way)))
-            }
-            Err(_) => self.denied(&explain(self.tree, right, path, identity)),
+        match self.granted(right, path, identity) {
+            Some((clause, why)) => Answer::allow(clause, &why),
+            None => self.denied(&explain(self.tree, right, path, identity)),
         }
+    }
+
+    /// Returns the clause of a yes, and why it is one; `None` for a no.
+    fn granted(self, right: Right, path: &str, identity: &Identity) -> Option<(&'static str, String)> {
+        let verdict = decide(self.tree, right, path, identity);
+        let way = verdict.way.ok()?;
+        let why = yes(self.tree, right, path, verdict.located, &way);
+        Some((way.acl.key(), format!("{why}{}", self.written_in(&way))))
     }
 
     /// What the root grants reaches every queue. Who may do it in each queue by itself may not in the next one that is made: that is no yes
     /// and, as each queue may be asked about, no final no.
     fn in_all_queues(self, right: Right, identity: &Identity) -> Answer {
-        let verdict = decide(self.tree, right, queue::ROOT, identity);
-        if let Ok(way) = verdict.way {
-            let why = yes(self.tree, right, queue::ROOT, verdict.located, &way);
-            return Answer::allow(way.acl.key(), &format!("in all queues: {why}{}", self.written_in(&way)));
+        if let Some((clause, why)) = self.granted(right, queue::ROOT, identity) {
+            return Answer::allow(clause, &format!("in all queues: {why}"));
         }
         let why = sentence(self.tree, &explain(self.tree, right, queue::ROOT, identity));
         let ask = format!("{} queues.{GROUP}/root.prod", right.verb());

@@ -55,7 +55,7 @@ impl ConfigError {
     }
 }
 
-/// Whether `YuniKorn` may take a text of which this is found.
+/// Returns whether `YuniKorn` may take a text of which this is found.
 fn is_unsure(found: &Diagnostic) -> bool {
     found.code == yaml::UNSURE || found.code == yaml::TOO_LARGE
 }

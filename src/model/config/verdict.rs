@@ -27,7 +27,7 @@ partitions:
 pub struct Verdict {
     /// The configuration; `None` when it does not validate.
     pub config: Option<Config>,
-    /// Whether `YuniKorn` may take the text though it cannot be read here, because YAML libraries read it differently or because it
+    /// True if `YuniKorn` may take the text though it cannot be read here, because YAML libraries read it differently or because it
     /// is too large. Then the answers below are errors that say so.
     pub unsure: bool,
     /// What `/ws/v1/validate-conf` and the admission webhook say; a refusal in `YuniKorn`'s words, but for that of a YAML reader.

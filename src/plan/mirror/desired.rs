@@ -7,8 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::object::{Content, Rule, Subject};
 use crate::access::check::implied_by;
-use crate::access::reach::granted_on;
-use crate::access::reach::reached_by;
+use crate::access::reach::{granted_on, reached_by};
 use crate::access::review::{ACCESS_GROUP, GROUP};
 use crate::access::{Node, QueueId, QueueSet, Tree};
 use crate::model::acl::Match;

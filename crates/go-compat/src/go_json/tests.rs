@@ -1,4 +1,4 @@
-//! What is read, and what of it Go reads otherwise than most.
+//! Texts that are read, and those of them that Go reads otherwise than most.
 
 use proptest::prelude::*;
 use serde_json::Value;

@@ -54,7 +54,7 @@ pub struct NodeIn<'t> {
     pub kind: KindIn<'t>,
     /// Its anchor, or the alias that it was copied for.
     pub mark: Option<Box<Mark<'t>>>,
-    /// Whether an anchor stands on it or it was copied for an alias: it must not be edited in one place.
+    /// True if an anchor stands on it or it was copied for an alias: it must not be edited in one place.
     pub shared: bool,
     /// Its span with anchor and quotes. A copy and everything in it has the span of the alias.
     pub span: Span,
@@ -98,13 +98,13 @@ impl<'t> NodeIn<'t> {
         }
     }
 
-    /// Whether it is null: a plain scalar that is empty, `~` or `null`.
+    /// Returns whether it is null: a plain scalar that is empty, `~` or `null`.
     pub fn is_null(&self) -> bool {
         let KindIn::Scalar { value, style: Style::Plain } = &self.kind else { return false };
         matches!(&**value, "" | "~" | "null" | "Null" | "NULL")
     }
 
-    /// Whether it is, as a key, the merge key `<<`.
+    /// Returns whether it is, as a key, the merge key `<<`.
     pub fn is_merge(&self) -> bool {
         matches!(&self.kind, KindIn::Scalar { value, style: Style::Plain } if value == "<<")
     }

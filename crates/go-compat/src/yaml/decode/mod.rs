@@ -37,7 +37,7 @@ pub struct Spanned {
     pub span: Option<Span>,
     /// The way it was written; `None` when no text gave it.
     pub style: Option<Style>,
-    /// Whether it, or something it stands in, is anchored, aliased or merged: it cannot be changed in this place alone.
+    /// True if it, or something it stands in, is anchored, aliased or merged: it cannot be changed in this place alone.
     pub shared: bool,
 }
 
@@ -47,7 +47,7 @@ impl Spanned {
         &self.value
     }
 
-    /// Whether the text is empty, as it also is when nothing was written.
+    /// Returns whether the text is empty, as it also is when nothing was written.
     pub fn is_empty(&self) -> bool {
         self.value.is_empty()
     }
@@ -67,7 +67,7 @@ pub struct Place {
     pub path: Path,
     /// Its span in the text.
     pub span: Span,
-    /// Whether it, or something it stands in, is anchored, aliased or merged: it cannot be changed in this place alone.
+    /// True if it, or something it stands in, is anchored, aliased or merged: it cannot be changed in this place alone.
     pub shared: bool,
 }
 
@@ -88,7 +88,7 @@ pub trait Decode {
     /// Decodes a node, which is at `here`, into this value. Errors are collected in the decoder.
     fn decode(&mut self, node: &NodeIn<'_>, here: &Here<'_>, decoder: &mut Decoder);
 
-    /// Whether null is a value of the type. A list drops other items that are null.
+    /// Returns whether null is a value of the type. A list drops other items that are null.
     fn is_nilable(&self) -> bool {
         false
     }
@@ -96,7 +96,7 @@ pub trait Decode {
 
 /// A Go struct: a name for it and its fields.
 pub trait Record {
-    /// What messages call it, with an article: `a queue`.
+    /// The name in messages, with an article: `a queue`.
     const NAME: &'static str;
 
     /// The names of all fields, at most 64.

@@ -18,7 +18,7 @@ enum Last {
 }
 
 impl Path {
-    /// Whether it leads nowhere.
+    /// Returns whether it leads nowhere.
     pub fn is_root(&self) -> bool {
         self.0.is_none()
     }

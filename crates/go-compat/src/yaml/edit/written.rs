@@ -24,7 +24,7 @@ struct Writer {
     dice: u64,
     text: String,
     newline: &'static str,
-    /// Whether anchors and aliases may appear: then an edit may be refused.
+    /// True if anchors and aliases may appear: then an edit may be refused.
     shared: bool,
     anchors: usize,
 }

@@ -46,7 +46,7 @@ impl<'t> Reader<'t> {
         Ok(NodeIn::scalar("", Style::Plain, span))
     }
 
-    /// Whether the next content belongs to a node whose lines begin at column `min`.
+    /// Returns whether the next content belongs to a node whose lines begin at column `min`.
     pub(super) fn belongs(&self, min: usize, dash_below: bool) -> bool {
         let dash = || dash_below && self.column() + 1 == min && self.at_dash();
         !self.ended && (self.column() >= min || dash())
@@ -85,7 +85,7 @@ impl<'t> Reader<'t> {
         Ok(node)
     }
 
-    /// Whether no node can begin with what is next, in lines.
+    /// Returns whether no node can begin with what is next, in lines.
     fn is_reserved(&self) -> bool {
         match self.peek() {
             b'?' | b':' => is_gap(self.next()),
@@ -158,7 +158,7 @@ impl<'t> Reader<'t> {
         )
     }
 
-    /// Whether a colon comes next that makes a key of what stands in front of it; then moves to the colon.
+    /// Returns whether a colon comes next that makes a key of what stands in front of it; then moves to the colon.
     pub(super) fn colon(&mut self) -> bool {
         let end = self.at;
         self.skip_blanks();

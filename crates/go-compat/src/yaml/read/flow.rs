@@ -16,50 +16,47 @@ impl<'t> Reader<'t> {
     }
 
     fn flow_sequence(&mut self) -> Read<NodeIn<'t>> {
-        let (start, base) = (self.at, self.items.len());
-        self.at += 1;
-        loop {
-            self.flow_space(start)?;
-            if self.peek() == b']' {
-                break;
-            }
-            let item = self.flow_item()?;
-            self.items.push(item);
-            self.flow_space(start)?;
-            if !self.comma_or(b']', start)? {
-                break;
-            }
-        }
-        self.at += 1;
-        let items = self.items.split_off(base);
-        let span = Span::new(start, self.at);
-        self.count(1, span)?;
-        Ok(NodeIn::new(KindIn::Sequence(items), span))
+        let base = self.items.len();
+        let span = self.flow_parts(b']', |reader| {
+            let item = reader.flow_item()?;
+            reader.items.push(item);
+            Ok(())
+        })?;
+        Ok(NodeIn::new(KindIn::Sequence(self.items.split_off(base)), span))
     }
 
     fn flow_mapping(&mut self) -> Read<NodeIn<'t>> {
-        let (start, base) = (self.at, self.pairs.len());
+        let base = self.pairs.len();
+        let span = self.flow_parts(b'}', |reader| {
+            let pair = reader.flow_pair()?;
+            reader.pairs.push(pair);
+            Ok(())
+        })?;
+        Ok(NodeIn::new(KindIn::Mapping(self.pairs.split_off(base)), span))
+    }
+
+    /// Reads part after part from the bracket that is here to the closing one. Returns where all of it stands.
+    fn flow_parts(&mut self, close: u8, part: impl Fn(&mut Self) -> Read<()>) -> Read<Span> {
+        let start = self.at;
         self.at += 1;
         loop {
             self.flow_space(start)?;
-            if self.peek() == b'}' {
+            if self.peek() == close {
                 break;
             }
-            let pair = self.flow_pair()?;
-            self.pairs.push(pair);
+            part(self)?;
             self.flow_space(start)?;
-            if !self.comma_or(b'}', start)? {
+            if !self.comma_or(close, start)? {
                 break;
             }
         }
         self.at += 1;
-        let pairs = self.pairs.split_off(base);
         let span = Span::new(start, self.at);
         self.count(1, span)?;
-        Ok(NodeIn::new(KindIn::Mapping(pairs), span))
+        Ok(span)
     }
 
-    /// Whether a comma comes next, and not the closing bracket; then moves behind it.
+    /// Returns whether a comma comes next, and not the closing bracket; then moves behind it.
     fn comma_or(&mut self, close: u8, start: usize) -> Read<bool> {
         match self.peek() {
             b',' => {
@@ -140,7 +137,7 @@ impl<'t> Reader<'t> {
         Ok((key, NodeIn::scalar("", Style::Plain, span)))
     }
 
-    /// Whether a colon comes next that makes a key of the node in front of it; then moves to the colon.
+    /// Returns whether a colon comes next that makes a key of the node in front of it; then moves to the colon.
     fn flow_colon(&mut self, key: &NodeIn<'t>) -> bool {
         let end = self.at;
         self.skip_blanks();

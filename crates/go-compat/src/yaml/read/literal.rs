@@ -6,7 +6,7 @@ use super::{Reader, ends_line, is_blank};
 use crate::diag::Span;
 use crate::yaml::{NodeIn, Style};
 
-/// What becomes of the line breaks at the end.
+/// The treatment of the line breaks at the end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Chomp {
     Strip,

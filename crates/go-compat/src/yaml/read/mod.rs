@@ -34,7 +34,7 @@ pub(super) struct Reader<'t> {
     at: usize,
     /// The first byte of its line.
     line: usize,
-    /// Whether the document has ended: at the end of the text or at `---` or `...`.
+    /// True if the document has ended: at the end of the text or at `---` or `...`.
     ended: bool,
     /// The open collections.
     depth: usize,
@@ -53,7 +53,7 @@ pub(super) struct Reader<'t> {
     pairs: Vec<(NodeIn<'t>, NodeIn<'t>)>,
 }
 
-/// What stood between two places with content.
+/// The space between two places with content.
 struct Gap {
     /// The line breaks.
     breaks: usize,
@@ -64,12 +64,12 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t')
 }
 
-/// Whether a line ends here. 0 is the end of the text, since it cannot be in it.
+/// Returns whether a line ends here. 0 is the end of the text, since it cannot be in it.
 fn ends_line(byte: u8) -> bool {
     matches!(byte, b'\n' | b'\r' | 0)
 }
 
-/// Whether an indicator in front of this byte counts as one.
+/// Returns whether an indicator in front of this byte counts as one.
 fn is_gap(byte: u8) -> bool {
     is_blank(byte) || ends_line(byte)
 }
@@ -150,7 +150,7 @@ impl<'t> Reader<'t> {
         self.content(0, true).map(|_| ())
     }
 
-    /// Whether a plain key is next, with or without dashes in front of it.
+    /// Returns whether a plain key is next, with or without dashes in front of it.
     fn at_plain_key(&mut self) -> Read<bool> {
         let start = self.at;
         while self.at_dash() {
@@ -247,7 +247,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Whether `---` or `...` is next, which ends a document at the start of a line.
+    /// Returns whether `---` or `...` is next, which ends a document at the start of a line.
     fn at_marker(&self) -> bool {
         let next = self.peek();
         matches!(next, b'-' | b'.')

@@ -159,7 +159,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Whether it is one of the characters that structure what is in brackets.
+/// Returns whether it is one of the characters that structure what is in brackets.
 pub(super) fn is_flow(byte: u8) -> bool {
     matches!(byte, b',' | b'[' | b']' | b'{' | b'}')
 }
