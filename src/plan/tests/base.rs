@@ -54,6 +54,23 @@ fn a_base_that_yunikorn_would_not_activate_changes_nothing() {
 }
 
 #[test]
+fn a_text_that_yaml_libraries_read_differently_is_kept_and_said_to_be_one() {
+    let odd = BASE.replace("name: test", "name: !!str test");
+    let (before, with_base) = rebased(Some(&odd));
+    assert_eq!(text(&with_base.snapshot), text(&before));
+    assert_eq!(config_condition(&with_base.plan, "BaseResolved"), "False/BaseInvalid");
+    let message = config_message(&with_base.plan, "BaseResolved");
+    assert!(message.contains("QW2005: a tag is read differently"), "{message}");
+
+    // Where somebody wrote it into the output, what it grants is not known, and it goes by the base.
+    let mut snapshot = before;
+    Arc::make_mut(snapshot.output.as_mut().unwrap()).data.insert(KEY.into(), odd);
+    let seen = plan(&snapshot);
+    assert!(!acl_condition(&seen, "a", "Ready").starts_with("True"), "{seen:?}");
+    assert_eq!(submit_of(&settled(&snapshot).snapshot, "root.prod"), "ann");
+}
+
+#[test]
 fn new_grants_wait_for_a_base_that_is_in_order() {
     let (_, settled) = rebased(Some("partitions: 1\n"));
     let mut snapshot = settled.snapshot;
