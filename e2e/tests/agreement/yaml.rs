@@ -148,14 +148,17 @@ fn mutated() -> impl Strategy<Value = String> {
     let mutation = (0..8_u8, any::<prop::sample::Index>(), any::<prop::sample::Index>());
     let mutations = prop::collection::vec(mutation, 0..4);
     (prop::sample::select(samples), mutations).prop_map(|(text, mutations)| {
-        mutations.into_iter().fold(text, |text, (kind, at, other)| {
-            if text.is_empty() { text } else { mutate(&text, kind, &at, &other) }
-        })
+        mutations.into_iter().fold(
+            text,
+            |text, (kind, at, other)| {
+                if text.is_empty() { text } else { mutate(&text, kind, at, other) }
+            },
+        )
     })
 }
 
 #[expect(clippy::indexing_slicing, reason = "`Index::index` is below the length it is given")]
-fn mutate(text: &str, kind: u8, at: &prop::sample::Index, other: &prop::sample::Index) -> String {
+fn mutate(text: &str, kind: u8, at: prop::sample::Index, other: prop::sample::Index) -> String {
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
     let (line, another) = (at.index(lines.len()), other.index(lines.len()));
     let mut characters: Vec<char> = text.chars().collect();
@@ -165,7 +168,10 @@ fn mutate(text: &str, kind: u8, at: &prop::sample::Index, other: &prop::sample::
         1 => lines.insert(another, lines[line].clone()),
         2 => lines.swap(line, another),
         3 => lines[line].insert_str(0, [" ", "  ", "    "][other.index(3)]),
-        4 => lines[line] = lines[line].strip_prefix(["  ", " "][other.index(2)]).unwrap_or("\n").to_owned(),
+        4 => {
+            let moved = lines[line].strip_prefix(["  ", " "][other.index(2)]).unwrap_or("\n").to_owned();
+            lines[line] = moved;
+        }
         5 => drop(characters.remove(place)),
         6 => characters.insert(place, characters[other.index(characters.len())]),
         _ => characters.insert(
@@ -185,7 +191,7 @@ fn trees(texts: &[String]) -> Result<Vec<YamlAnswer>> {
 
 /// Go's tree; null where there is no document.
 fn tree_of(answer: &YamlAnswer) -> Value {
-    if answer.empty { Value::Null } else { tree(&answer.value["children"][0]) }
+    answer.value.pointer("/children/0").map_or(Value::Null, tree)
 }
 
 /// The difference between our reading and Go's, if it is not one that is allowed: to be unsure.
@@ -214,8 +220,8 @@ fn shown(node: &Node) -> Value {
             json!({ "mapping": pairs.iter().flat_map(|(key, value)| [shown(key), shown(value)]).collect::<Vec<_>>() })
         }
     };
-    if let Some(name) = node.anchor() {
-        shown["anchor"] = json!(name);
+    if let Some((name, shown)) = node.anchor().zip(shown.as_object_mut()) {
+        shown.insert("anchor".to_owned(), json!(name));
     }
     shown
 }
