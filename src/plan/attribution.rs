@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::grants::{ByObject, Decided, Grants, Place};
 use super::resolve::Resolved;
 use super::snapshot::{BaseAcl, QueueAclEntry};
 use crate::access::{Origin, Tree};
@@ -28,15 +29,28 @@ pub struct Attribution {
     pub base_stays: bool,
 }
 
-/// What the resolved objects put into the text of a plan.
-pub(super) fn wanted(objects: &[Resolved]) -> Arc<[Attribution]> {
-    let contributions = objects.iter().filter_map(|object| Some((&object.name, object.contribution()?)));
-    collect(contributions.flat_map(|(name, contribution)| {
-        Right::ALL.into_iter().filter_map(move |right| {
-            let place = (contribution.partition.as_str(), Cow::Borrowed(&contribution.queue), right);
-            Some((place, name, Cow::Borrowed(contribution.grant(right)?), contribution.base_acl))
-        })
-    }))
+/// What the resolved objects put into the text of a plan: `grants`, in which each takes part as `by_object` says.
+pub(super) fn wanted(objects: &[Resolved], grants: &Grants, by_object: &ByObject) -> Arc<[Attribution]> {
+    let attribution = |((partition, queue, right), _): &(Place, Decided)| Attribution {
+        partition: partition.clone(),
+        queue: queue.clone(),
+        right: *right,
+        objects: Vec::new(),
+        base_stays: true,
+    };
+    let mut found: Vec<_> = grants.iter().map(attribution).collect();
+    for (index, object) in objects.iter().enumerate() {
+        let Some(contribution) = object.contribution() else { continue };
+        for place in by_object.places(index) {
+            let one = found.get_mut(place);
+            if let Some((acl, one)) = one.and_then(|one| Some((contribution.grant(one.right)?, one))) {
+                one.objects.push((object.name.clone(), acl.clone()));
+                one.base_stays &= contribution.base_acl == BaseAcl::Extend;
+            }
+        }
+    }
+    found.iter_mut().for_each(|one| one.objects.sort_unstable_by(|(left, _), (right, _)| left.cmp(right)));
+    found.into()
 }
 
 /// What the objects had put into the output when their statuses were written. Texts that cannot be read contribute nothing.

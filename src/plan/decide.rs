@@ -295,11 +295,9 @@ fn rendered(
 
 /// Returns whether all that kept an object from being ready was that the scheduler was not known to run it.
 fn is_unconfirmed(meta: &Meta) -> bool {
-    let is = |type_, status: fn(Status) -> bool| {
-        standing(&meta.conditions, type_).filter(|was| status(was.status))
-    };
-    let written = is(Type::Programmed, |status| status == Status::True).is_some();
-    let reason = is(Type::Ready, |status| status != Status::True).map(|was| was.reason);
+    let is = |type_: Type| meta.conditions.iter().find(|condition| condition.type_ == type_.as_str());
+    let written = is(Type::Programmed).is_some_and(|was| was.status == Status::True);
+    let ready = is(Type::Ready).filter(|was| was.status != Status::True);
     let of_loading = [
         Reason::LoadPending,
         Reason::SchedulerUnreachable,
@@ -308,7 +306,7 @@ fn is_unconfirmed(meta: &Meta) -> bool {
         Reason::NotRead,
         Reason::WithdrawalPending,
     ];
-    written && reason.is_some_and(|reason| of_loading.contains(&reason))
+    written && ready.is_some_and(|was| of_loading.iter().any(|reason| reason.as_str() == was.reason))
 }
 
 impl Decided<'_> {
@@ -345,7 +343,7 @@ impl Decided<'_> {
             write,
             last_base: self.last_base,
             mirror: self.mirror.0,
-            contributions: attribution::wanted(&self.objects),
+            contributions: attribution::wanted(&self.objects, &self.grants, &self.by_object),
             rendered,
             queue_acls: queue_acls.into_iter().collect(),
             policies: policies.into_iter().collect(),

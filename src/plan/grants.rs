@@ -20,8 +20,6 @@ pub(super) struct Decided {
     pub acl: Acl,
     /// What the base's own ACL grants and this one does not.
     pub taken: Acl,
-    /// The objects that decide it, sorted by name.
-    pub objects: Vec<String>,
 }
 
 /// All ACLs that objects decide, sorted by place.
@@ -51,11 +49,13 @@ pub(super) struct ByObject(Vec<Vec<usize>>);
 impl ByObject {
     /// What is decided by an object, and others, about its queue: right by right.
     pub(super) fn decided<'g>(&self, grants: &'g Grants, object: usize) -> Vec<(Right, &'g Decided)> {
-        let places = self.0.get(object).into_iter().flatten();
-        places
-            .filter_map(|place| grants.0.get(*place))
-            .map(|((.., right), decided)| (*right, decided))
-            .collect()
+        let decided = self.places(object).filter_map(|place| grants.0.get(place));
+        decided.map(|((.., right), decided)| (*right, decided)).collect()
+    }
+
+    /// The indexes in the grants at which an object takes part.
+    pub(super) fn places(&self, object: usize) -> impl Iterator<Item = usize> {
+        self.0.get(object).into_iter().flatten().copied()
     }
 }
 
@@ -71,7 +71,6 @@ impl<const N: usize> From<[(Place, Decided); N]> for Grants {
 struct Part<'a> {
     place: (&'a str, &'a QueuePath, Right),
     index: usize,
-    object: &'a str,
     base_acl: BaseAcl,
     acl: &'a Acl,
 }
@@ -88,21 +87,20 @@ pub(super) fn decide_by_object<'a>(
 ) -> (Grants, ByObject) {
     let mut by_object = ByObject::default();
     let objects = objects.into_iter().inspect(|_| by_object.0.push(Vec::new())).enumerate();
-    let contributions = objects.filter_map(|(index, object)| Some((index, object, object.contribution()?)));
+    let contributions = objects.filter_map(|(index, object)| Some((index, object.contribution()?)));
     let mut parts: Vec<Part<'a>> = contributions
-        .flat_map(|(index, object, contribution)| {
+        .flat_map(|(index, contribution)| {
             Right::ALL.into_iter().filter_map(move |right| {
                 Some(Part {
                     place: (&contribution.partition, &contribution.queue, right),
                     index,
-                    object: &object.name,
                     base_acl: contribution.base_acl,
                     acl: contribution.grant(right)?,
                 })
             })
         })
         .collect();
-    parts.sort_unstable_by_key(|part| (part.place, part.object));
+    parts.sort_unstable_by_key(|part| part.place);
     let mut grants = Vec::new();
     for parts in parts.chunk_by(|left, right| left.place == right.place) {
         let Some(Part { place: (partition, queue, right), .. }) = parts.first() else { continue };
@@ -118,13 +116,12 @@ pub(super) fn decide_by_object<'a>(
     (Grants(grants), by_object)
 }
 
-/// `parts` are those of one place, sorted by object.
+/// Joins the parts of one place.
 fn join(base: &Acl, parts: &[Part<'_>]) -> Decided {
     let extend = parts.iter().all(|part| part.base_acl == BaseAcl::Extend);
     let start = if extend { base.clone() } else { Acl::nobody() };
     let acl = parts.iter().fold(start, |union, part| union.union(part.acl));
-    let objects = parts.iter().map(|part| part.object.to_owned()).collect();
-    Decided { taken: base.lost(&acl), acl, objects }
+    Decided { taken: base.lost(&acl), acl }
 }
 
 /// The base's own ACL at a place: nobody where there is none.

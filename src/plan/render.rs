@@ -112,8 +112,7 @@ mod tests {
     fn a_text_that_is_not_as_meant_is_refused() {
         let acl = acl::parse("sue").unwrap();
         let place = ("default".to_owned(), QueuePath::parse("root.a").unwrap(), Right::Submit);
-        let grants =
-            Grants::from([(place, Decided { acl, taken: acl::parse(" ").unwrap(), objects: Vec::new() })]);
+        let grants = Grants::from([(place, Decided { acl, taken: acl::parse(" ").unwrap() })]);
         let prove = |text: &str, grants: &Grants| prove(&Readings::default().of(text), grants);
         let text = |queue: &str| {
             format!("partitions: [{{name: default, queues: [{{name: root, queues: [{queue}]}}]}}]")

@@ -109,9 +109,9 @@ pub(super) struct Resolved {
     /// What it wants, or why it is refused.
     pub outcome: Result<Contribution, Refusal>,
     /// The last valid version, kept in force because the object is invalid now.
-    pub kept: Option<Contribution>,
+    pub kept: Option<Box<Contribution>>,
     /// What an object outside its time would grant within it.
-    pub lapsed: Option<Contribution>,
+    pub lapsed: Option<Box<Contribution>>,
     /// Things worth saying although the object is accepted.
     pub warnings: Vec<Diagnostic>,
     /// Whether there was a queue tree to judge by; without one the status keeps what it remembers.
@@ -121,7 +121,7 @@ pub(super) struct Resolved {
 impl Resolved {
     /// What it puts into the plan.
     pub(super) fn contribution(&self) -> Option<&Contribution> {
-        self.outcome.as_ref().ok().or(self.kept.as_ref())
+        self.outcome.as_ref().ok().or(self.kept.as_deref())
     }
 }
 
@@ -149,13 +149,13 @@ pub(super) fn resolve(
         warnings.clone_from(&intent.warnings);
         let timely = in_time(spec, now);
         let placed = place(spec, intent, tree, dynamic);
-        timely.inspect_err(|_| lapsed = placed.as_ref().ok().cloned())?;
+        timely.inspect_err(|_| lapsed = placed.as_ref().ok().cloned().map(Box::new))?;
         placed
     });
     let kept = match &outcome {
         Err(refusal) if freezes(refusal.reason) => {
             let end = entry.spec.as_ref().ok().and_then(|spec| spec.expires_at);
-            record.in_force(entry).and_then(|old| keep(old, end, tree, record, now))
+            record.in_force(entry).and_then(|old| keep(old, end, tree, record, now)).map(Box::new)
         }
         _ => None,
     };
@@ -163,7 +163,7 @@ pub(super) fn resolve(
         Resolved { name: entry.meta.name.clone(), outcome, kept, lapsed, warnings, judged: true };
     if entry.meta.deleting {
         resolved.outcome = resolved.outcome.map(Contribution::closing);
-        resolved.kept = resolved.kept.map(Contribution::closing);
+        resolved.kept = resolved.kept.map(|kept| Box::new(kept.closing()));
         resolved.warnings.clear();
     }
     resolved

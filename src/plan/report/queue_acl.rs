@@ -74,7 +74,7 @@ pub(in crate::plan) fn report(
     let taken = if facts.by_base { taken(decided) } else { None };
     let contribution = object.contribution();
     let current = contribution.map(Contribution::in_force);
-    let lapsed = object.lapsed.as_ref().map(Contribution::in_force);
+    let lapsed = object.lapsed.as_deref().map(Contribution::in_force);
     let former = [(before, true), (noted, true), (lapsed.as_ref(), false)].into_iter();
     let withdrawal = former
         .filter_map(|(former, written)| Some((former.filter(|it| Some(*it) != current.as_ref())?, written)))
