@@ -68,7 +68,7 @@ fuzz seconds="3600" *targets="acl yaml regex admission access_review xml":
 # Explores the controller's protocol: a million random schedules, then ten million states of small clusters (up to an hour).
 model:
     CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
-        cargo test --release --package queuewarden --lib --locked -- plan::checker::everything --ignored --nocapture
+        cargo test --release --package queuewarden --lib --locked -- plan::checker::everything --ignored --nocapture --test-threads 1
 
 # Changes what decides in thousands of places, one at a time: some test must fail each time (needs cargo-mutants; all of it takes hours, `just mutants --shard 0/32` a part).
 mutants *args:

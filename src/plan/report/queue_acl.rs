@@ -104,16 +104,7 @@ pub(in crate::plan) fn report(
     let unconfirmed = (programmed.status == Status::True && !confirmed).then_some(facts.target.loaded);
     let ready = match (&withdrawal, &object.outcome) {
         (Some(withdrawal), _) => withdrawal.finding(Type::Ready, &accepted, facts),
-        (None, Err(refusal)) if object.judged && is_late(refusal) && !may_end(entry, refusal, facts) => {
-            Finding { type_: Type::Ready, ..facts.target.loaded.clone() }
-        }
-        (None, Err(refusal)) if object.judged && is_late(refusal) => {
-            let mut message = format!("{}; nothing of it is in {}", refusal.message, facts.source);
-            if facts.target.loaded.reason == Reason::NotVerified {
-                message = format!("{message}; {}", facts.target.loaded.message);
-            }
-            Finding::yes(Type::Ready, refusal.reason, message)
-        }
+        (None, Err(refusal)) if object.judged && is_late(refusal) => ended(entry, object, refusal, facts),
         // What the scheduler runs stands on the YuniKornConfig; but without it the object is not ready.
         _ => {
             let chain = [&accepted, &programmed, &effective].into_iter().chain(unconfirmed);
@@ -159,14 +150,29 @@ fn is_late(refusal: &Refusal) -> bool {
     matches!(refusal.reason, Reason::Expired | Reason::NotYetValid)
 }
 
-/// Returns whether it may be said that nothing of an object is left: when that was said before, or once the scheduler is seen to run the text in force. What
-/// it ran before may hold a version that no status tells of.
-fn may_end(entry: &QueueAclEntry, refusal: &Refusal, facts: &Facts<'_>) -> bool {
-    match facts.runs {
+/// Condition `Ready` of an object outside its time of which nothing is known to be left. The end is told when it was told before, or once the
+/// scheduler is seen to run the text in force, and that grants nothing more on the queue than it should: no status may tell of a version whose
+/// grant is left.
+fn ended(entry: &QueueAclEntry, object: &Resolved, refusal: &Refusal, facts: &Facts<'_>) -> Finding {
+    let target = &facts.target;
+    let told = was_ready(entry, refusal.reason);
+    let seen = match facts.runs {
         Runs::InForce => true,
-        Runs::Other { .. } => was_ready(entry, refusal.reason),
+        Runs::Other { .. } => told,
         Runs::Unknown => false,
+    };
+    if !seen {
+        return Finding { type_: Type::Ready, ..target.loaded.clone() };
     }
+    let more = facts.env.tree.as_deref().zip(object.lapsed.as_deref());
+    if !told && more.is_some_and(|(tree, lapsed)| exceeds(tree, lapsed, facts)) {
+        return Finding { type_: Type::Ready, ..target.not_programmed() };
+    }
+    let mut message = format!("{}; nothing of it is in {}", refusal.message, facts.source);
+    if target.loaded.reason == Reason::NotVerified {
+        message = format!("{message}; {}", target.loaded.message);
+    }
+    Finding::yes(Type::Ready, refusal.reason, message)
 }
 
 /// Returns whether the status says of this generation that it is ready, for this reason.
@@ -435,9 +441,11 @@ fn runs(
 /// Returns whether `tree` grants anything on the contribution's queue that should not be in force: an earlier version of the object may have set a
 /// right that this one leaves alone.
 fn exceeds(tree: &Config, contribution: &Contribution, facts: &Facts<'_>) -> bool {
-    let queue = |tree| queue_of(tree, &contribution.partition, &contribution.queue);
-    queue(Some(tree)).zip(queue(facts.wanted)).is_some_and(|(is, wanted)| {
-        Right::ALL.into_iter().any(|right| !acl_of(is, right).lost(&acl_of(wanted, right)).is_nobody())
+    let Contribution { partition, queue: path, .. } = contribution;
+    let queue = queue_of(Some(tree), partition, path).filter(|_| facts.wanted.is_some());
+    queue.is_some_and(|queue| {
+        let more = |right| acl_of(queue, right).lost(&granted(partition, path, right, facts));
+        Right::ALL.into_iter().any(|right| !more(right).is_nobody())
     })
 }
 

@@ -292,6 +292,26 @@ fn end_is_not_told_while_the_text_that_is_hidden_grants_it() {
 }
 
 #[test]
+fn end_is_not_told_while_more_is_written_at_its_queue_than_should_be() {
+    let mut snapshot = proven(vec![submit("a", "root.prod", "bob")]);
+    // Nothing remembers that it granted bob: the status is lost, and it is not noted beside the text.
+    snapshot.queue_acls = vec![until("a", "root.prod", "eve")];
+    Arc::make_mut(snapshot.output.as_mut().unwrap()).in_force.clear();
+    snapshot.now = end();
+    let behind = plan(&snapshot);
+    assert_eq!(config_condition(&behind, "Loaded"), "True/Loaded");
+    assert_eq!(acl_condition(&behind, "a", "Ready"), "False/Pending");
+    let mut snapshot = settled(&snapshot).snapshot;
+    runs_output(&mut snapshot);
+    let mut snapshot = settled(&snapshot).snapshot;
+    assert_eq!(acl_condition(&plan(&snapshot), "a", "Ready"), "True/Expired");
+    let wider = text(&snapshot).replace("'sue dev'", "'mallory,sue dev'");
+    put(&mut snapshot, KEY, &wider);
+    runs_output(&mut snapshot);
+    assert_eq!(acl_condition(&plan(&snapshot), "a", "Ready"), "True/Expired", "it was told before");
+}
+
+#[test]
 fn all_conditions_are_there_from_the_first_visit() {
     let mut snapshot = cluster(BASE);
     snapshot.queue_acls = vec![submit("a", "root.prod", "ann"), submit("bad", "root.prod", "a  b")];
