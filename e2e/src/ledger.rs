@@ -3,8 +3,9 @@
 //! The versions are read afterwards: see [`crate::history`].
 //!
 //! A version is explained by a state of the grants when it gives exactly what that state grants, by the evaluator that `queuewarden
-//! diff` asks, and the state is not younger than the version. States explain versions in their order: what was revoked does not
-//! come back, whoever writes.
+//! diff` asks, and the state is not younger than the version. So it is when it gives exactly what is left of the version before after the
+//! withdrawals: what is granted anew may have to wait. States explain versions in their order: what was revoked does not come back,
+//! whoever writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -51,6 +52,8 @@ pub struct Ledger<'bed> {
     states: Vec<State>,
     /// The youngest state that has explained a version.
     explained: usize,
+    /// What that version grants.
+    live: Grants,
     /// Revision up to which all versions were compared.
     read_to: u64,
     /// Texts that others write.
@@ -66,7 +69,8 @@ impl<'bed> Ledger<'bed> {
         let client = bed.client()?;
         let now = revision(&client).await?;
         let nothing = State { since: now, grants: Grants::new(), tree: granted(&Grants::new())? };
-        Ok(Self { bed, client, states: vec![nothing], explained: 0, read_to: now, foreign: BTreeSet::new() })
+        let (states, live, foreign) = (vec![nothing], Grants::new(), BTreeSet::new());
+        Ok(Self { bed, client, states, explained: 0, live, read_to: now, foreign })
     }
 
     /// Applies a `QueueAcl` that lets these users submit to this queue of [`BASE`].
@@ -106,17 +110,6 @@ impl<'bed> Ledger<'bed> {
     /// When the tree of nothing cannot be made.
     pub fn revoked_all(&mut self, since: u64) -> Result<()> {
         self.note(since, Grants::new())
-    }
-
-    /// What an object grants may be withdrawn before what it grants next is written.
-    ///
-    /// # Errors
-    /// When the API server does not answer.
-    pub async fn expect_withdrawal(&mut self, name: &str) -> Result<()> {
-        let since = revision(&self.client).await?;
-        let mut grants = self.standing()?.clone();
-        grants.remove(name);
-        self.note(since, grants)
     }
 
     /// The revision of now.
@@ -190,9 +183,19 @@ impl<'bed> Ledger<'bed> {
         let revision = version.revision;
         let actual = tree(text).with_context(|| format!("the output at revision {revision}"))?;
         let known = self.states.iter().enumerate().skip(self.explained);
-        let mut known = known.take_while(|(_, state)| state.since <= revision);
-        let found = known.find(|(_, state)| difference(&state.tree, &actual).is_empty());
-        let Some((index, _)) = found else {
+        let mut found = None;
+        for (index, state) in known.take_while(|(_, state)| state.since <= revision) {
+            let left = withdrawn(&self.live, &state.grants);
+            let is_left = || Ok::<_, anyhow::Error>(difference(&granted(&left)?, &actual).is_empty());
+            if difference(&state.tree, &actual).is_empty() {
+                found = Some((index, state.grants.clone()));
+                break;
+            } else if is_left()? {
+                found = Some((index, left));
+                break;
+            }
+        }
+        let Some((index, live)) = found else {
             let last = self.states.get(self.explained..).unwrap_or_default();
             let states: Vec<_> = last.iter().map(|state| (state.since, &state.grants)).collect();
             let widens = last
@@ -202,7 +205,7 @@ impl<'bed> Ledger<'bed> {
                 "no grants explain the output at revision {revision} (wider than the last: {widens}); granted was {states:?}, written was:\n{text}"
             );
         };
-        self.explained = index;
+        (self.explained, self.live) = (index, live);
         Ok(())
     }
 }
@@ -220,6 +223,19 @@ fn tree(text: &str) -> Result<Tree> {
 /// Who gains and who loses what, and what else is different.
 fn difference(old: &Tree, new: &Tree) -> Vec<PartitionDiff> {
     between(std::slice::from_ref(old), std::slice::from_ref(new))
+}
+
+/// What is left of the grants where nothing but these is wanted: users whom those let in at the queue or above it.
+fn withdrawn(from: &Grants, wanted: &Grants) -> Grants {
+    let stays = |queue: &str, user: &String| {
+        let mut others = wanted.values().filter(|other| other.users.contains(user));
+        others.any(|other| format!("{queue}.").starts_with(&format!("{}.", other.queue)))
+    };
+    let left = from.iter().map(|(name, Grant { queue, users })| {
+        let users = users.iter().filter(|user| stays(queue, user)).cloned().collect();
+        (name.clone(), Grant { queue: queue.clone(), users })
+    });
+    left.collect()
 }
 
 /// [`BASE`] with these grants, made without any of queuewarden's code.
@@ -259,6 +275,14 @@ mod tests {
             ((*name).to_owned(), Grant { queue: (*queue).to_owned(), users })
         };
         all.iter().map(grant).collect()
+    }
+
+    #[test]
+    fn what_is_left_is_granted_at_the_queue_or_above() {
+        let from = grants(&[("a", "root.team.batch", &["sue", "bob", "eve"]), ("b", "root.prod", &["sue"])]);
+        let wanted = grants(&[("c", "root.team", &["sue"]), ("d", "root.team.batch", &["bob", "ann"])]);
+        let left = grants(&[("a", "root.team.batch", &["sue", "bob"]), ("b", "root.prod", &[])]);
+        assert_eq!(withdrawn(&from, &wanted), left);
     }
 
     #[test]
