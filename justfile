@@ -65,7 +65,7 @@ fuzz seconds="3600" *targets="acl yaml regex admission access_review xml":
             -- -max_total_time={{ seconds }} -timeout=10 -rss_limit_mb=4096 -max_len=16384 || exit 1; \
     done
 
-# Explores the controller's protocol: a million random schedules, then ten million states of small clusters (up to an hour).
+# Explores the controller's protocol: a million random schedules, and more than ten million states of small clusters (up to an hour, up to 20 GiB of memory).
 model:
     CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
         cargo test --release --package queuewarden --lib --locked -- plan::checker::everything --ignored --nocapture --test-threads 1

@@ -292,7 +292,7 @@ fn everything_in_small_clusters_does_what_must_hold() {
         (2, 1, 1, LOSSES),
     ] {
         let cluster = small(changes, faults, ticks, has);
-        let (states, found) = explore(cluster, 10_000_000, Duration::from_mins(6));
+        let (states, found) = explore(cluster, 4_000_000, Duration::from_mins(6));
         println!("{changes} changes, {faults} faults, {ticks} ticks, parts {has}: {states} states");
         assert_eq!(found, None);
         all += states;

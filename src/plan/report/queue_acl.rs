@@ -155,7 +155,7 @@ fn is_late(refusal: &Refusal) -> bool {
 /// grant is left.
 fn ended(entry: &QueueAclEntry, object: &Resolved, refusal: &Refusal, facts: &Facts<'_>) -> Finding {
     let target = &facts.target;
-    let told = was_ready(entry, refusal.reason);
+    let told = was_ready(entry, refusal.reason) || is_planted(Fault::UnprovenEnd);
     let seen = match facts.runs {
         Runs::InForce => true,
         Runs::Other { .. } => told,
