@@ -49,7 +49,9 @@ pub(super) fn wanted(objects: &[Resolved], grants: &Grants, by_object: &ByObject
             }
         }
     }
-    found.iter_mut().for_each(|one| one.objects.sort_unstable_by(|(left, _), (right, _)| left.cmp(right)));
+    for one in &mut found {
+        one.objects.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
+    }
     found.into()
 }
 
