@@ -52,7 +52,7 @@ pub struct Ledger<'bed> {
     states: Vec<State>,
     /// The youngest state that has explained a version.
     explained: usize,
-    /// What that version grants.
+    /// The grants of that version.
     live: Grants,
     /// Revision up to which all versions were compared.
     read_to: u64,
@@ -225,7 +225,7 @@ fn difference(old: &Tree, new: &Tree) -> Vec<PartitionDiff> {
     between(std::slice::from_ref(old), std::slice::from_ref(new))
 }
 
-/// What is left of the grants where nothing but these is wanted: users whom those let in at the queue or above it.
+/// The grants without the users whom the wanted ones let in neither at the queue nor above it.
 fn withdrawn(from: &Grants, wanted: &Grants) -> Grants {
     let stays = |queue: &str, user: &String| {
         let mut others = wanted.values().filter(|other| other.users.contains(user));

@@ -283,9 +283,14 @@ pub fn merge(
     old.iter().filter(|condition| !ours(condition)).cloned().chain(fresh).collect()
 }
 
+/// The condition of a type.
+pub(super) fn find(conditions: &[Condition], type_: Type) -> Option<&Condition> {
+    conditions.iter().find(|condition| condition.type_ == type_.as_str())
+}
+
 /// What a condition says as it stands, for who knows nothing newer.
 pub(super) fn standing(conditions: &[Condition], type_: Type) -> Option<Finding> {
-    let condition = conditions.iter().find(|condition| condition.type_ == type_.as_str())?;
+    let condition = find(conditions, type_)?;
     let reason = *Reason::ALL.iter().find(|reason| reason.as_str() == condition.reason)?;
     Some(Finding { type_, status: condition.status, reason, message: condition.message.clone() })
 }

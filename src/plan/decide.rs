@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 use super::base::{self, Base};
-use super::conditions::{Finding, Reason, Status, Type, merge, standing};
+use super::conditions::{self, Finding, Reason, Status, Type, merge, standing};
 use super::delegation;
 use super::environment::{Environment, Source, config_map};
 use super::grants::{self, ByObject, Grants};
@@ -295,9 +295,9 @@ fn rendered(
 
 /// Returns whether all that kept an object from being ready was that the scheduler was not known to run it.
 fn is_unconfirmed(meta: &Meta) -> bool {
-    let is = |type_: Type| meta.conditions.iter().find(|condition| condition.type_ == type_.as_str());
-    let written = is(Type::Programmed).is_some_and(|was| was.status == Status::True);
-    let ready = is(Type::Ready).filter(|was| was.status != Status::True);
+    let was = |type_| conditions::find(&meta.conditions, type_);
+    let written = was(Type::Programmed).is_some_and(|was| was.status == Status::True);
+    let ready = was(Type::Ready).filter(|was| was.status != Status::True);
     let of_loading = [
         Reason::LoadPending,
         Reason::SchedulerUnreachable,

@@ -41,7 +41,7 @@ fn the_drawn_configurations_are_of_every_kind() -> Result<()> {
     Ok(())
 }
 
-fn ask(texts: &[String]) -> Result<Vec<ConfigAnswer>> {
+pub(super) fn ask(texts: &[String]) -> Result<Vec<ConfigAnswer>> {
     let questions: Vec<ConfigQuestion> =
         texts.iter().map(|text| ConfigQuestion { text: text.clone(), from: String::new() }).collect();
     Oracle::get()?.config(&questions)

@@ -10,13 +10,13 @@ use queuewarden::text::yaml::parse::parse;
 use queuewarden::text::yaml::{KindIn, Node, SYNTAX, Style, UNSURE};
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::assets::yaml_test_suite;
-use queuewarden_e2e::oracle::{ConfigQuestion, YamlAnswer, YamlQuestion, YamlTarget};
+use queuewarden_e2e::oracle::{YamlAnswer, YamlQuestion, YamlTarget};
 use serde_json::{Value, json};
 
 use super::agree;
-use super::config::damaged;
+use super::config::{ask, damaged};
 use super::samples::texts;
-use super::vectors::tree;
+use super::vectors::tree_of;
 
 /// At most one of so many mutated texts that Go reads is refused: of many, and of few, which may be unlucky.
 const UNSURE_ONE_IN: [usize; 2] = [200, 80];
@@ -50,9 +50,7 @@ fn odd_texts_are_read_as_go_reads_them_or_refused() -> Result<()> {
 #[test]
 fn mutated_texts_have_the_acls_that_yunikorn_reads() -> Result<()> {
     agree(2_000, &mutated(), |texts| {
-        let questions: Vec<ConfigQuestion> =
-            texts.iter().map(|text| ConfigQuestion { text: text.clone(), from: String::new() }).collect();
-        let answers = Oracle::get()?.config(&questions)?;
+        let answers = ask(texts)?;
         let wrong = texts.iter().zip(&answers).map(|(text, answer)| {
             // Of an empty text, which it replaces, it shows nothing.
             let config = verdict(text, &[]).config.filter(|_| !text.is_empty())?;
@@ -189,11 +187,6 @@ fn trees(texts: &[String]) -> Result<Vec<YamlAnswer>> {
     Oracle::get()?.yaml(&questions)
 }
 
-/// Go's tree; null where there is no document.
-fn tree_of(answer: &YamlAnswer) -> Value {
-    answer.value.pointer("/children/0").map_or(Value::Null, tree)
-}
-
 /// The difference between our reading and Go's, if it is not one that is allowed: to be unsure.
 fn difference(text: &str, answer: &YamlAnswer) -> Option<String> {
     let read = match parse(text) {
@@ -208,7 +201,7 @@ fn difference(text: &str, answer: &YamlAnswer) -> Option<String> {
     }
 }
 
-/// A node in the form of [`tree`].
+/// A node in the form of [`tree_of`].
 fn shown(node: &Node) -> Value {
     if let Some(name) = node.alias() {
         return json!({ "alias": name });

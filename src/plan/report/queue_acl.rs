@@ -150,22 +150,22 @@ fn is_late(refusal: &Refusal) -> bool {
     matches!(refusal.reason, Reason::Expired | Reason::NotYetValid)
 }
 
-/// Condition `Ready` of an object outside its time of which nothing is known to be left. The end is told when it was told before, or once the
-/// scheduler is seen to run the text in force, and that grants nothing more on the queue than it should: no status may tell of a version whose
-/// grant is left.
+/// Condition `Ready` of an object outside its time of which nothing is known to be left. The end is reported if it was before, or once the
+/// scheduler is seen to run the text in force, and that grants nothing on the queue that it should not: the grant of a version that no status
+/// remembers may be left.
 fn ended(entry: &QueueAclEntry, object: &Resolved, refusal: &Refusal, facts: &Facts<'_>) -> Finding {
     let target = &facts.target;
-    let told = was_ready(entry, refusal.reason) || is_planted(Fault::UnprovenEnd);
+    let reported = was_ready(entry, refusal.reason) || is_planted(Fault::UnprovenEnd);
     let seen = match facts.runs {
         Runs::InForce => true,
-        Runs::Other { .. } => told,
+        Runs::Other { .. } => reported,
         Runs::Unknown => false,
     };
     if !seen {
         return Finding { type_: Type::Ready, ..target.loaded.clone() };
     }
     let more = facts.env.tree.as_deref().zip(object.lapsed.as_deref());
-    if !told && more.is_some_and(|(tree, lapsed)| exceeds(tree, lapsed, facts)) {
+    if !reported && more.is_some_and(|(tree, lapsed)| exceeds(tree, lapsed, facts)) {
         return Finding { type_: Type::Ready, ..target.not_programmed() };
     }
     let mut message = format!("{}; nothing of it is in {}", refusal.message, facts.source);
