@@ -24,7 +24,7 @@ pub(super) struct Named {
     recovery: Option<Range<u32>>,
 }
 
-type Names = HashMap<Box<str>, Holder, RandomState>;
+type Names<N = Box<str>> = HashMap<N, Holder, RandomState>;
 
 /// The starts of one name, for each right.
 #[derive(Debug, Clone, Default)]
@@ -50,12 +50,18 @@ struct Start {
 
 impl Named {
     pub(super) fn of(tree: &Tree) -> Self {
-        let mut named = Self { recovery: tree.recovery(), ..Self::default() };
+        let mut everyone = Holder::default();
+        // A name is in many ACLs, and copied once.
+        let (mut users, mut groups) = (Names::<&str>::default(), Names::<&str>::default());
         for (id, node) in tree.queues() {
             let queues = tree.subtree(id);
             for acl in Right::ALL {
                 for entry in node.grants(acl).acl.entries() {
-                    let holder = named.holder(entry);
+                    let holder = match entry {
+                        Match::Everyone => &mut everyone,
+                        Match::User(name) => users.entry(name).or_default(),
+                        Match::Group(name) => groups.entry(name).or_default(),
+                    };
                     let granted = Right::ALL.into_iter().filter(|right| implied_by(*right).contains(&acl));
                     for right in granted.filter(|right| !stops(*right, node)) {
                         holder.starts_mut(right).push(queues.start, queues.end, acl);
@@ -63,15 +69,8 @@ impl Named {
                 }
             }
         }
-        named
-    }
-
-    fn holder(&mut self, entry: Match<'_>) -> &mut Holder {
-        match entry {
-            Match::Everyone => &mut self.everyone,
-            Match::User(name) => self.users.entry(name.into()).or_default(),
-            Match::Group(name) => self.groups.entry(name.into()).or_default(),
-        }
+        let owned = |names: Names<&str>| names.into_iter().map(|(name, of)| (name.into(), of)).collect();
+        Self { everyone, users: owned(users), groups: owned(groups), recovery: tree.recovery() }
     }
 
     /// The nearest entry that grants a right, of several at one queue the one that is asked first ([`Way`]).

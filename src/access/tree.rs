@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::named::Named;
 use crate::model::acl::{self, Acl, AclError};
@@ -24,8 +24,9 @@ pub struct QueueId(u32);
 pub struct Tree {
     partition: String,
     rules: Vec<PlacementRule>,
+    /// In the order of the partition's, which is pre-order.
     queues: Vec<Node>,
-    by_path: ByPath,
+    by_path: Arc<ByPath>,
     named: Lazy,
 }
 
@@ -134,35 +135,14 @@ impl Tree {
             partition: partition.name.clone(),
             rules: partition.placement_rules.clone(),
             queues: Vec::with_capacity(partition.queues().size_hint().0),
-            by_path: ByPath::default(),
+            by_path: Arc::clone(partition.by_path()),
             named: Lazy::default(),
         };
-        let mut above: Vec<QueueId> = Vec::new();
         for queue in partition.queues() {
-            tree.push(queue, &mut above)?;
+            tree.queues.push(Node::of(queue)?);
         }
-        tree.by_path = ByPath::of(tree.queues.iter().map(|node| &node.path));
         tree.measure();
         Ok(tree)
-    }
-
-    /// Adds a queue behind those in front of it. `above` are the one added last and those above it, the root first.
-    fn push(&mut self, queue: &Queue, above: &mut Vec<QueueId>) -> Result<(), NotActive> {
-        let id = QueueId(u32::try_from(self.queues.len()).unwrap_or(u32::MAX));
-        let is_above =
-            |id: &QueueId| self.node(*id).is_some_and(|node| node.path.is_ancestor_of(&queue.path));
-        while above.pop_if(|last| !is_above(last)).is_some() {}
-        let parent = above.last().copied();
-        above.push(id);
-        self.queues.push(Node {
-            path: queue.path.clone(),
-            parent,
-            is_leaf: queue.is_leaf,
-            submit: Grants::written(queue, Right::Submit)?,
-            admin: Grants::written(queue, Right::Admin)?,
-            size: 1,
-        });
-        Ok(())
     }
 
     /// Children come after their parents, so going backwards each size is whole when it is added to the one above.
@@ -183,7 +163,7 @@ impl Tree {
             partition: self.partition.clone(),
             rules: Vec::new(),
             queues: Vec::new(),
-            by_path: ByPath::default(),
+            by_path: Arc::default(),
             named: Lazy::default(),
         }
     }
@@ -311,6 +291,18 @@ impl QueueId {
 }
 
 impl Node {
+    /// A queue without those below it.
+    fn of(queue: &Queue) -> Result<Self, NotActive> {
+        Ok(Self {
+            path: queue.path.clone(),
+            parent: queue.above.map(QueueId),
+            is_leaf: queue.is_leaf,
+            submit: Grants::written(queue, Right::Submit)?,
+            admin: Grants::written(queue, Right::Admin)?,
+            size: 1,
+        })
+    }
+
     /// The ACL for one right.
     pub fn grants(&self, right: Right) -> &Grants {
         match right {

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::dropped::{Form, List, blank_name, why_dropped};
+use super::names::Iter;
 use super::parse::trim;
 use super::{Acl, blanks, codes, parse, suggest, validates};
 use crate::text::diag::{Diagnostic, Span, is_cut, quoted, unlisted};
@@ -89,7 +90,7 @@ fn is_clean(text: &str) -> bool {
 /// Whether the names are all valid, few, and different whatever their case.
 fn distinct(list: List, names: &str) -> bool {
     let mut seen = [""; FEW_NAMES];
-    names.split(',').enumerate().all(|(index, name)| {
+    !names.is_empty() && Iter::of(names).enumerate().all(|(index, name)| {
         let before = seen.get(..index).unwrap_or_default();
         let new = !before.iter().any(|other| other.eq_ignore_ascii_case(name));
         let place = seen.get_mut(index).map(|place| *place = name);

@@ -6,7 +6,6 @@
 
 use std::cmp::Ordering;
 use std::fmt;
-use std::str::Split;
 use std::sync::Arc;
 
 /// What `YuniKorn` accepts as a user in an ACL; other names are dropped in silence. ASCII, sensitive to case.
@@ -56,13 +55,16 @@ pub struct Names(Arc<str>);
 impl Names {
     /// The set of `names`, which are all valid (and so not empty and without commas).
     pub(super) fn of<'a>(names: impl Iterator<Item = &'a str>) -> Self {
-        let mut sorted: Vec<_> = names.map(|name| (start(name), name)).collect();
-        if !sorted.is_sorted_by(|left, right| left < right) {
-            sorted.sort_unstable();
-            sorted.dedup();
+        Self::sorted(names.map(|name| (start(name), name)).collect())
+    }
+
+    fn sorted(mut names: Vec<(u64, &str)>) -> Self {
+        if !is_set(&names) {
+            names.sort_unstable();
+            names.dedup();
         }
-        let mut joined = String::with_capacity(sorted.iter().map(|(_, name)| name.len() + 1).sum());
-        for (_, name) in sorted {
+        let mut joined = String::with_capacity(names.iter().map(|(_, name)| name.len() + 1).sum());
+        for (_, name) in names {
             if !joined.is_empty() {
                 joined.push(',');
             }
@@ -73,20 +75,16 @@ impl Names {
 
     /// The names of a list that `accepts` takes.
     pub(super) fn in_list(list: &str, accepts: impl Fn(&str) -> bool) -> Self {
-        let mut before = "";
-        let in_order = split(list).all(|name| {
-            let next = before < name && accepts(name);
-            before = name;
-            next
-        });
+        let names = Iter::of(list);
+        let count = names.len();
+        let accepted: Vec<_> = names.filter(|name| accepts(name)).map(|name| (start(name), name)).collect();
         // What programs write can be taken as it is.
-        if in_order { Self(list.into()) } else { Self::of(split(list).filter(|name| accepts(name))) }
+        if accepted.len() == count && is_set(&accepted) { Self(list.into()) } else { Self::sorted(accepted) }
     }
 
     /// How many names.
     pub fn len(&self) -> usize {
-        let commas = self.0.bytes().filter(|byte| *byte == b',').count();
-        commas + usize::from(!self.is_empty())
+        self.iter().len()
     }
 
     /// Whether there is none.
@@ -96,7 +94,7 @@ impl Names {
 
     /// The names in order of their bytes.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> {
-        Iter { names: self.0.split(','), left: self.len() }
+        Iter::of(&self.0)
     }
 
     /// Whether `name` is among them; case matters.
@@ -144,27 +142,30 @@ impl Names {
     }
 }
 
+/// Returns whether names, each with its beginning, are in order and different.
+fn is_set(names: &[(u64, &str)]) -> bool {
+    names.is_sorted_by(|left, right| left < right)
+}
+
 /// The beginning of a name as a number. Two that differ are in the order of their names, and far quicker to compare.
 fn start(name: &str) -> u64 {
     let mut bytes = name.bytes();
     u64::from_be_bytes(std::array::from_fn(|_| bytes.next().unwrap_or_default()))
 }
 
-/// As `list.split(',')`, which pays for each name what only long ones are worth.
-fn split(list: &str) -> impl Iterator<Item = &str> {
-    let mut at = 0;
-    list.as_bytes().split(|byte| *byte == b',').map(move |name| {
-        let end = at + name.len();
-        let name = list.get(at..end).unwrap_or_default();
-        at = end + 1;
-        name
-    })
+/// The names between the commas of a list; none of an empty one.
+///
+/// [`str::split`] searches in a way that pays for itself in long names only.
+pub(super) struct Iter<'n> {
+    list: &'n str,
+    left: usize,
 }
 
-/// The names that are left. The empty text splits into one that is none.
-struct Iter<'n> {
-    names: Split<'n, char>,
-    left: usize,
+impl<'n> Iter<'n> {
+    pub(super) fn of(list: &'n str) -> Self {
+        let commas = list.bytes().filter(|byte| *byte == b',').count();
+        Self { list, left: commas + usize::from(!list.is_empty()) }
+    }
 }
 
 impl<'n> Iterator for Iter<'n> {
@@ -172,7 +173,10 @@ impl<'n> Iterator for Iter<'n> {
 
     fn next(&mut self) -> Option<&'n str> {
         self.left = self.left.checked_sub(1)?;
-        self.names.next()
+        let end = self.list.bytes().position(|byte| byte == b',').unwrap_or(self.list.len());
+        let name = self.list.get(..end).unwrap_or_default();
+        self.list = self.list.get(end + 1..).unwrap_or_default();
+        Some(name)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

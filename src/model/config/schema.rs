@@ -164,6 +164,11 @@ impl QueueConfig {
         items(&self.queues)
     }
 
+    /// The number of queues below it, on all levels.
+    pub fn count_below(&self) -> usize {
+        self.children().iter().map(|child| 1 + child.count_below()).sum()
+    }
+
     /// Where to point when something is wrong with it: its name, or its mapping when it has none.
     pub fn head(&self) -> Span {
         self.name.span.unwrap_or(self.place.span)

@@ -2,6 +2,9 @@
 //!
 //! Only a text that the validator accepts becomes a [`Config`], so every name in it is one that a queue can have.
 
+use std::iter;
+use std::sync::Arc;
+
 use super::schema::{Limit, PartitionConfig, PlacementRule, QueueConfig, SchedulerConfig, UserGroupResolver};
 use crate::model::by_path::ByPath;
 use crate::model::queue::QueuePath;
@@ -28,7 +31,8 @@ pub struct Partition {
     pub user_group_resolver: UserGroupResolver,
     root: Queue,
     below: Vec<Queue>,
-    by_path: ByPath,
+    /// In the order of [`Self::queues`].
+    by_path: Arc<ByPath>,
 }
 
 /// One queue.
@@ -48,9 +52,9 @@ pub struct Queue {
     pub limits: Vec<Limit>,
     /// Where its mapping stands; `None` for a root that `YuniKorn` inserts because the text has none.
     pub place: Option<Place>,
-    /// The index of the queue above; `None` below the root.
-    above: Option<usize>,
-    children: Vec<usize>,
+    /// The position of the queue above in [`Partition::queues`]; `None` for the root.
+    pub(crate) above: Option<u32>,
+    children: Vec<u32>,
 }
 
 impl Config {
@@ -71,12 +75,11 @@ impl Config {
 impl Partition {
     fn of(written: PartitionConfig) -> Option<Self> {
         let written_root = written.queues?.into_iter().next()?;
-        let mut below = Vec::new();
-        let (mut root, nested) = Queue::of(written_root, QueuePath::root());
-        root.children = Queue::add_below(nested, &root.path, None, &mut below)?;
-        // It is kept, for as long as the text.
-        below.shrink_to_fit();
-        let by_path = ByPath::of(below.iter().map(|queue| &queue.path));
+        let mut below = Vec::with_capacity(written_root.count_below());
+        let (mut root, nested) = Queue::of(written_root, QueuePath::root(), None);
+        root.children = Queue::add_below(nested, &root.path, 0, &mut below)?;
+        let paths = iter::once(&root).chain(&below).map(|queue| &queue.path);
+        let by_path = Arc::new(ByPath::of(below.len() + 1, paths));
         Some(Self {
             name: written.name.value,
             place: written.place,
@@ -95,20 +98,33 @@ impl Partition {
 
     /// The queue with exactly this path.
     pub fn queue(&self, path: &QueuePath) -> Option<&Queue> {
-        if path.is_root() {
-            return Some(&self.root);
-        }
-        self.below.get(self.index(path)?)
+        self.at(self.by_path.find(path.as_str())?)
     }
 
-    fn index(&self, path: &QueuePath) -> Option<usize> {
-        self.by_path.find(path.as_str()).and_then(|index| usize::try_from(index).ok())
+    /// The queue at a position of [`Self::queues`].
+    fn at(&self, position: u32) -> Option<&Queue> {
+        match position.checked_sub(1) {
+            None => Some(&self.root),
+            Some(below) => self.below.get(usize::try_from(below).ok()?),
+        }
+    }
+
+    fn at_mut(&mut self, position: u32) -> Option<&mut Queue> {
+        match position.checked_sub(1) {
+            None => Some(&mut self.root),
+            Some(below) => self.below.get_mut(usize::try_from(below).ok()?),
+        }
+    }
+
+    /// The positions in [`Self::queues`] by path.
+    pub(crate) fn by_path(&self) -> &Arc<ByPath> {
+        &self.by_path
     }
 
     /// Changes the ACL of a right on the queue with exactly this path, if there is one.
     pub(crate) fn set_acl(&mut self, path: &QueuePath, right: Right, acl: String) {
-        let below = self.index(path).and_then(|index| self.below.get_mut(index));
-        let Some(queue) = (if path.is_root() { Some(&mut self.root) } else { below }) else { return };
+        let position = self.by_path.find(path.as_str());
+        let Some(queue) = position.and_then(|position| self.at_mut(position)) else { return };
         match right {
             Right::Submit => queue.submit_acl.value = acl,
             Right::Admin => queue.admin_acl.value = acl,
@@ -122,26 +138,23 @@ impl Partition {
 
     /// All queues in the order of the text, each before its children.
     pub fn queues(&self) -> impl Iterator<Item = &Queue> {
-        std::iter::once(&self.root).chain(&self.below)
+        iter::once(&self.root).chain(&self.below)
     }
 
     /// The children of a queue of this partition in the order of the text.
     pub fn children<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = &'a Queue> {
-        queue.children.iter().filter_map(|index| self.below.get(*index))
+        queue.children.iter().filter_map(|position| self.at(*position))
     }
 
     /// The queue above a queue of this partition; `None` for the root.
     pub fn parent(&self, queue: &Queue) -> Option<&Queue> {
-        if queue.path.is_root() {
-            return None;
-        }
-        queue.above.map_or(Some(&self.root), |index| self.below.get(index))
+        self.at(queue.above?)
     }
 }
 
 impl Queue {
     /// The queue as if it had no children, and these.
-    fn of(written: QueueConfig, path: QueuePath) -> (Self, Vec<QueueConfig>) {
+    fn of(written: QueueConfig, path: QueuePath, above: Option<u32>) -> (Self, Vec<QueueConfig>) {
         let nested = written.queues.unwrap_or_default();
         let inserted = written.place.path.is_root();
         let queue = Self {
@@ -152,29 +165,30 @@ impl Queue {
             is_leaf: !written.parent && nested.is_empty(),
             limits: written.limits.unwrap_or_default(),
             place: (!inserted).then_some(written.place),
-            above: None,
+            above,
             children: Vec::new(),
         };
         (queue, nested)
     }
 
-    /// Puts the children of the queue with this path and index behind the others, each in front of its own children. Returns their
-    /// indices.
+    /// Puts the children of the queue with this path and position behind the others, each in front of its own children. Returns their
+    /// positions.
     fn add_below(
         nested: Vec<QueueConfig>,
         path: &QueuePath,
-        above: Option<usize>,
+        above: u32,
         below: &mut Vec<Self>,
-    ) -> Option<Vec<usize>> {
+    ) -> Option<Vec<u32>> {
         let mut children = Vec::with_capacity(nested.len());
         for child in nested {
             let path = path.child(child.name.as_str())?;
-            let (queue, nested) = Self::of(child, path.clone());
+            let (queue, nested) = Self::of(child, path.clone(), Some(above));
             let index = below.len();
-            children.push(index);
-            below.push(Self { above, ..queue });
+            let position = u32::try_from(index).ok()?.checked_add(1)?;
+            children.push(position);
+            below.push(queue);
             if !nested.is_empty() {
-                let grandchildren = Self::add_below(nested, &path, Some(index), below)?;
+                let grandchildren = Self::add_below(nested, &path, position, below)?;
                 below.get_mut(index)?.children = grandchildren;
             }
         }

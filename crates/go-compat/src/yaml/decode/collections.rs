@@ -115,12 +115,15 @@ impl<T: Decode + Default> Decode for List<T> {
         match &node.kind {
             _ if node.is_null() => {}
             KindIn::Sequence(items) => {
-                let values = items.iter().enumerate().filter_map(|(index, item)| {
+                let mut values = Vec::with_capacity(items.len());
+                for (index, item) in items.iter().enumerate() {
                     let mut value = T::default();
                     value.decode(item, &here.item(index, item), decoder);
-                    (value.is_nilable() || !item.is_null()).then_some(value)
-                });
-                *self = Some(values.collect());
+                    if value.is_nilable() || !item.is_null() {
+                        values.push(value);
+                    }
+                }
+                *self = Some(values);
             }
             _ => decoder.mismatch(node, "a list", "write `[a, b]`, or a line with `- ` for each item"),
         }
