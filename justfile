@@ -60,15 +60,14 @@ bench *args:
 # Looks for an input that breaks something: each target for so many seconds (needs cargo-fuzz and a nightly toolchain).
 fuzz seconds="3600" *targets="acl yaml regex admission access_review xml":
     for target in {{ targets }}; do \
-        CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_STRIP=none \
+        CARGO_PROFILE_RELEASE_STRIP=none \
             cargo +nightly fuzz run $target fuzz/corpus/$target tests/samples \
             -- -max_total_time={{ seconds }} -timeout=10 -rss_limit_mb=4096 -max_len=16384 || exit 1; \
     done
 
 # Explores the controller's protocol: a million random schedules, and more than ten million states of small clusters (up to an hour, up to 20 GiB of memory).
 model:
-    CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
-        cargo test --release --package queuewarden --lib --locked -- plan::checker::everything --ignored --nocapture --test-threads 1
+    cargo test --release --package queuewarden --lib --locked -- plan::checker::everything --ignored --nocapture --test-threads 1
 
 # Changes what decides in thousands of places, one at a time: some test must fail each time (needs cargo-mutants; all of it takes hours, `just mutants --shard 0/32` a part).
 mutants *args:
