@@ -18,6 +18,7 @@ use queuewarden_e2e::{Bed, Operator, yunikorn};
 use serde_json::{Value, json};
 
 use crate::operator::{configure, grant};
+use crate::scale::usage;
 
 /// How long each measurement takes.
 const TIME: Duration = Duration::from_secs(5);
@@ -110,7 +111,7 @@ async fn decisions_per_second() -> Result<()> {
     Bed::with(async |bed| {
         bed.install().await?;
         configure(bed, "").await?;
-        let (_operator, doors) = Operator::start_serving(bed, &["--log-level=warn"]).await?;
+        let (operator, doors) = Operator::start_serving(bed, &["--log-level=warn"]).await?;
         grant(bed, "prod", "root.prod", "submit: {users: [sue]}").await?;
         let authorizer = bed.authorize_by_queuewarden(&doors, &[]).await?;
         println!("the evaluator alone (in the build of this test): {:?} a decision", evaluator(bed).await?);
@@ -135,6 +136,7 @@ async fn decisions_per_second() -> Result<()> {
                 ensure!(
                     code == 404 || serde_json::from_slice::<Value>(&expected)?["status"]["allowed"] == true
                 );
+                let before = usage(&operator)?.cpu;
                 let figures = load(at_once, move || {
                     let (answer, expected) = (ask(), expected.clone());
                     async move {
@@ -142,7 +144,10 @@ async fn decisions_per_second() -> Result<()> {
                         Ok(())
                     }
                 });
-                println!("{name:<20} {at_once:>2} at once: {}", figures.await?);
+                let figures = figures.await?;
+                // The clients share the processors with the server: this is what it alone needs.
+                let each = usage(&operator)?.cpu.saturating_sub(before) / u32::try_from(figures.count)?;
+                println!("{name:<20} {at_once:>2} at once: {figures}   {each:>6.0?} of processor time each");
             }
             let (kube, next) = (bed.client()?, Arc::new(AtomicU64::new(0)));
             let figures = load(at_once, move || {

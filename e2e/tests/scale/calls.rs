@@ -2,13 +2,15 @@
 
 use anyhow::Result;
 use queuewarden_e2e::audit::Mark;
-use queuewarden_e2e::{Bed, operator};
+use queuewarden_e2e::{Bed, operator, yunikorn};
 
 /// Requests since a mark, refused ones too.
 #[derive(Debug)]
 pub(super) struct Calls {
     /// Writes of ConfigMaps.
     pub(super) maps: usize,
+    /// Those of the scheduler's ConfigMap among them.
+    pub(super) live: usize,
     /// Patches of statuses.
     pub(super) statuses: usize,
     /// Events.
@@ -24,10 +26,13 @@ impl Calls {
         let audit = bed.audit()?;
         let reads = audit.reads(mark)?;
         let reads = reads.iter().filter(|path| !path.contains("/leases/")).count();
-        let mut calls = Self { maps: 0, statuses: 0, events: 0, others: 0, reads };
+        let mut calls = Self { maps: 0, live: 0, statuses: 0, events: 0, others: 0, reads };
         for write in audit.since(mark)?.iter().filter(|write| write.user == operator::USER) {
             match (write.resource.as_str(), write.subresource.as_str()) {
-                ("configmaps", "") => calls.maps += 1,
+                ("configmaps", "") => {
+                    calls.maps += 1;
+                    calls.live += usize::from(write.name == yunikorn::CONFIGS);
+                }
                 (_, "status") => calls.statuses += 1,
                 ("events", _) => calls.events += 1,
                 ("leases", _) => {}

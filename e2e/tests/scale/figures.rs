@@ -97,7 +97,12 @@ async fn cold<'bed>(bed: &'bed Bed, followed: &Followed) -> Result<Operator<'bed
     Table::tell("from start until every object says so", &format!("{:.1} s", all.as_secs_f64()));
     Table::tell(
         "writes for that",
-        &format!("{} of the ConfigMap, {} of statuses", calls.maps, calls.statuses),
+        &format!(
+            "{} of the ConfigMap, {} of others, {} of statuses",
+            calls.live,
+            calls.maps - calls.live,
+            calls.statuses
+        ),
     );
     Table::tell("memory after that, resident", &format!("{:.0} MiB", mib(usage(&operator)?.resident)));
     Ok(operator)
@@ -120,7 +125,7 @@ async fn changes(bed: &Bed, followed: &Followed, table: &mut Table) -> Result<()
     let seconds = |place: usize| took.get(place).copied().unwrap_or_default().as_secs_f64();
     table.at_most("one change among them until it is Ready, median", 3.0, seconds(CHANGES / 2), "s");
     table.at_most("the same, slowest of twenty", 3.0, seconds(CHANGES - 1), "s");
-    let Calls { maps, statuses, events, others, reads } = Calls::since(bed, mark)?;
+    let Calls { maps, statuses, events, others, reads, .. } = Calls::since(bed, mark)?;
     let each = |count: usize| count as f64 / CHANGES as f64;
     let calls = format!(
         "{:.1} writes of the ConfigMap, {:.1} of statuses, {:.1} events, {:.1} other writes, {:.1} reads",

@@ -22,6 +22,6 @@ use queuewarden_e2e::Operator;
 use queuewarden_e2e::usage::Usage;
 
 /// What the operator takes of the machine.
-fn usage(operator: &Operator<'_>) -> Result<Usage> {
+pub(super) fn usage(operator: &Operator<'_>) -> Result<Usage> {
     Usage::of(operator.process()?.pid().context("the operator does not run")?)
 }
