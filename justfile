@@ -85,10 +85,10 @@ e2e *args:
 chaos *filter:
     QUEUEWARDEN_E2E_CHAOS=full cargo test --workspace --locked --test e2e -- chaos::{{ filter }} --include-ignored
 
-# How many decisions a second the authorizer makes: the table in docs/kubectl.md.
+# How many decisions a second the authorizer makes: the table in docs/kubectl.md. The program that asks is a release build, too (ten minutes to compile).
 load:
     cargo build --release --locked --package queuewarden
-    QUEUEWARDEN_E2E_OPERATOR="$PWD/target/release/queuewarden" cargo test --workspace --locked --test e2e -- load:: --ignored --nocapture
+    QUEUEWARDEN_E2E_OPERATOR="$PWD/target/release/queuewarden" cargo test --release --workspace --locked --test e2e -- load:: --ignored --nocapture
 
 # Ten thousand grants on ten thousand queues: the table in docs/scale.md (some minutes).
 scale:

@@ -14,6 +14,10 @@ use std::collections::BTreeMap;
 use anyhow::{Context as _, Result};
 use serde_json::json;
 
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Nanoseconds by the name of what was measured.
 type Figures = BTreeMap<String, f64>;
 

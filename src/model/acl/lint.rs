@@ -87,10 +87,13 @@ fn is_clean(text: &str) -> bool {
         .all(|(list, names)| distinct(list, names) && !(lone && keyword_help(names).is_some()))
 }
 
-/// Whether the names are all valid, few, and different whatever their case.
+/// Returns whether the names are all valid, few but at least one, and different whatever their case.
 fn distinct(list: List, names: &str) -> bool {
+    if names.is_empty() {
+        return false;
+    }
     let mut seen = [""; FEW_NAMES];
-    !names.is_empty() && Iter::of(names).enumerate().all(|(index, name)| {
+    Iter::of(names).enumerate().all(|(index, name)| {
         let before = seen.get(..index).unwrap_or_default();
         let new = !before.iter().any(|other| other.eq_ignore_ascii_case(name));
         let place = seen.get_mut(index).map(|place| *place = name);
