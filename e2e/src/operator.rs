@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::bed::{self, Bed};
 use crate::process::Process;
 use crate::session::Session;
+use crate::usage::Usage;
 use crate::wait::{PATIENCE, eventually};
 use crate::{assets, control_plane, helm};
 
@@ -162,6 +163,14 @@ impl<'bed> Operator<'bed> {
             Replica::Process { process, .. } => Ok(process),
             Replica::Deployment => anyhow::bail!("the operator is a Deployment"),
         }
+    }
+
+    /// Returns how much of the machine the operator's process uses.
+    ///
+    /// # Errors
+    /// When it does not run, or is a Deployment.
+    pub fn usage(&self) -> Result<Usage> {
+        Usage::of(self.process()?.pid().context("the operator does not run")?)
     }
 
     /// Ends the operator without giving it a chance to clean up.

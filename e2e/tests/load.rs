@@ -18,7 +18,6 @@ use queuewarden_e2e::{Bed, Operator, yunikorn};
 use serde_json::{Value, json};
 
 use crate::operator::{configure, grant};
-use crate::scale::usage;
 
 /// How long each measurement takes.
 const TIME: Duration = Duration::from_secs(5);
@@ -136,7 +135,7 @@ async fn decisions_per_second() -> Result<()> {
                 ensure!(
                     code == 404 || serde_json::from_slice::<Value>(&expected)?["status"]["allowed"] == true
                 );
-                let before = usage(&operator)?.cpu;
+                let before = operator.usage()?.cpu;
                 let figures = load(at_once, move || {
                     let (answer, expected) = (ask(), expected.clone());
                     async move {
@@ -146,7 +145,7 @@ async fn decisions_per_second() -> Result<()> {
                 });
                 let figures = figures.await?;
                 // The clients share the processors with the server: this is what it alone needs.
-                let each = usage(&operator)?.cpu.saturating_sub(before) / u32::try_from(figures.count)?;
+                let each = operator.usage()?.cpu.saturating_sub(before) / u32::try_from(figures.count)?;
                 println!("{name:<20} {at_once:>2} at once: {figures}   {each:>6.0?} of processor time each");
             }
             let (kube, next) = (bed.client()?, Arc::new(AtomicU64::new(0)));

@@ -11,9 +11,9 @@ use super::queue::QueuePath;
 pub struct ByPath(HashMap<QueuePath, u32, RandomState>);
 
 impl ByPath {
-    /// The positions in a list with so many paths; of several equal ones, the first.
-    pub fn of<'p>(count: usize, paths: impl Iterator<Item = &'p QueuePath>) -> Self {
-        let mut positions = HashMap::with_capacity_and_hasher(count, RandomState::default());
+    /// The positions in a list with these paths; of several equal ones, the first.
+    pub fn of<'p>(paths: impl Iterator<Item = &'p QueuePath>) -> Self {
+        let mut positions = HashMap::with_capacity_and_hasher(paths.size_hint().0, RandomState::default());
         for (position, path) in (0..).zip(paths) {
             positions.entry(path.clone()).or_insert(position);
         }
@@ -35,7 +35,7 @@ mod tests {
         let path = |number: usize| QueuePath::parse(&format!("root.q{number}")).unwrap();
         let mut paths: Vec<QueuePath> = (0..1000).map(path).collect();
         paths.push(path(7));
-        let positions = ByPath::of(paths.len(), paths.iter());
+        let positions = ByPath::of(paths.iter());
         for number in 0..1000 {
             assert_eq!(positions.find(&format!("root.q{number}")), u32::try_from(number).ok());
         }

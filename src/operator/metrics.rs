@@ -22,7 +22,7 @@ pub(crate) use series::Series;
 
 use super::watch::Progress;
 use super::world::Kind;
-use crate::plan::conditions::{Condition, Reason, Status, Type};
+use crate::plan::conditions::{self, Condition, Reason, Status, Type};
 use crate::plan::snapshot::Snapshot;
 use crate::plan::{Plan, size_after};
 
@@ -187,7 +187,7 @@ impl Metrics {
     pub fn planned(&self, snapshot: &Snapshot, plan: &Plan) {
         let config = plan.config.as_ref().map(|config| &*config.conditions).unwrap_or_default();
         self.objects.show(objects(plan, config));
-        let find = |type_: Type| config.iter().find(|condition| condition.type_ == type_.as_str());
+        let find = |type_| conditions::find(config, type_);
         let holds = |type_: Type| find(type_).is_some_and(|condition| condition.status == Status::True);
         let contested =
             find(Type::Applied).is_some_and(|condition| condition.reason == Reason::Contended.as_str());

@@ -20,7 +20,7 @@ use super::standing::{Object, Standing, keep};
 use super::watch::{Progress, Watch};
 use super::{clock, mirror};
 use crate::api::{API_VERSION, GROUP, VERSION, access_test, config_map, convert, v1alpha1 as api};
-use crate::plan::conditions::{Condition, Type};
+use crate::plan::conditions::{self, Type};
 use crate::plan::machine::FailingWatch;
 use crate::plan::snapshot::{
     AccessTestSpec, AdmissionPolicySpec, ConfigMapState, ConfigMemory, ConfigSpec, Entry, Observed,
@@ -335,8 +335,8 @@ impl Watches {
     fn follow_mirror(&mut self) {
         let wanted = self.configs.cache().get(SINGLETON).is_some_and(|kept| {
             let entry = &kept.value.entry;
-            let told = |condition: &Condition| condition.type_ == Type::Mirrored.as_str();
-            entry.spec.as_ref().is_ok_and(|spec| spec.rbac_mirror) || entry.meta.conditions.iter().any(told)
+            entry.spec.as_ref().is_ok_and(|spec| spec.rbac_mirror)
+                || conditions::find(&entry.meta.conditions, Type::Mirrored).is_some()
         });
         if !wanted {
             self.mirror = None;

@@ -284,7 +284,7 @@ pub fn merge(
 }
 
 /// The condition of a type.
-pub(super) fn find(conditions: &[Condition], type_: Type) -> Option<&Condition> {
+pub(crate) fn find(conditions: &[Condition], type_: Type) -> Option<&Condition> {
     conditions.iter().find(|condition| condition.type_ == type_.as_str())
 }
 

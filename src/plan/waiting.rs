@@ -1,6 +1,6 @@
 //! The plan while there is no usable `YuniKornConfig`: nothing is written, and every object is told why.
 
-use super::conditions::{Finding, Reason, Status, Type, merge, standing};
+use super::conditions::{self, Finding, Reason, Status, Type, merge, standing};
 use super::snapshot::{ConfigMemory, ConfigSpec, Entry, Meta, Snapshot};
 use super::{
     ConfigStatus, ObjectStatus, OutputRef, Plan, QueueAclStatus, access_tests, mirror, policy, report,
@@ -63,9 +63,8 @@ fn findings(refusal: Option<resolve::Refusal>, why: &str) -> Vec<Finding> {
 /// root, which nobody looks at now.
 fn config_findings(meta: &Meta, why: &str) -> Vec<Finding> {
     let unknown = |type_| Finding::unknown(type_, Reason::Invalid, why);
-    let mirrored = meta.conditions.iter().any(|condition| condition.type_ == Type::Mirrored.as_str());
-    let mirrored = mirrored
-        .then(|| Finding::unknown(Type::Mirrored, Reason::ConfigNotReady, "the RBAC mirror stays as it is"));
+    let mirrored = conditions::find(&meta.conditions, Type::Mirrored)
+        .map(|_| Finding::unknown(Type::Mirrored, Reason::ConfigNotReady, "the RBAC mirror stays as it is"));
     let open = standing(&meta.conditions, Type::FailOpen).filter(|was| was.status == Status::True);
     let open = open.unwrap_or_else(|| unknown(Type::FailOpen));
     let ready = Finding::no(Type::Ready, Reason::Invalid, why);

@@ -11,7 +11,6 @@ use queuewarden_e2e::{Bed, Kind, Operator};
 use super::calls::Calls;
 use super::followed::Followed;
 use super::size::{Size, bytes};
-use super::usage;
 
 const SIZE: Size = Size { teams: 100, queues: 100 };
 /// Objects that are applied at once.
@@ -68,7 +67,7 @@ async fn ten_thousand() -> Result<()> {
         changes(bed, &followed, &mut table).await?;
         idle(bed, &operator, &mut table).await?;
         burst(bed, &followed, &operator, &mut table).await?;
-        let taken = usage(&operator)?;
+        let taken = operator.usage()?;
         table.at_most("memory at the end, resident", 150.0, mib(taken.resident), "MiB");
         table.at_most("memory at its highest, resident", 150.0, mib(taken.peak), "MiB");
         drop(operator);
@@ -104,7 +103,7 @@ async fn cold<'bed>(bed: &'bed Bed, followed: &Followed) -> Result<Operator<'bed
             calls.statuses
         ),
     );
-    Table::tell("memory after that, resident", &format!("{:.0} MiB", mib(usage(&operator)?.resident)));
+    Table::tell("memory after that, resident", &format!("{:.0} MiB", mib(operator.usage()?.resident)));
     Ok(operator)
 }
 
@@ -140,10 +139,10 @@ async fn changes(bed: &Bed, followed: &Followed, table: &mut Table) -> Result<()
 }
 
 async fn idle(bed: &Bed, operator: &Operator<'_>, table: &mut Table) -> Result<()> {
-    let (mark, before, begin) = (bed.audit()?.mark()?, usage(operator)?, Instant::now());
+    let (mark, before, begin) = (bed.audit()?.mark()?, operator.usage()?, Instant::now());
     // What is measured is a time in which nothing happens.
     tokio::time::sleep(IDLE).await;
-    let cpu = usage(operator)?.cpu.saturating_sub(before.cpu);
+    let cpu = operator.usage()?.cpu.saturating_sub(before.cpu);
     let percent = 100.0 * cpu.as_secs_f64() / begin.elapsed().as_secs_f64();
     table.at_most("processor while nothing changes", 1.0, percent, "%");
     let calls = Calls::since(bed, mark)?;
@@ -152,7 +151,7 @@ async fn idle(bed: &Bed, operator: &Operator<'_>, table: &mut Table) -> Result<(
 }
 
 async fn burst(bed: &Bed, followed: &Followed, operator: &Operator<'_>, table: &mut Table) -> Result<()> {
-    let (mark, cpu, begin) = (bed.audit()?.mark()?, usage(operator)?.cpu, Instant::now());
+    let (mark, cpu, begin) = (bed.audit()?.mark()?, operator.usage()?.cpu, Instant::now());
     SIZE.apply(bed, 0..BURST, "burst").await?;
     let applied = begin.elapsed();
     followed
@@ -165,7 +164,7 @@ async fn burst(bed: &Bed, followed: &Followed, operator: &Operator<'_>, table: &
         "those applies, and until all of them are Ready",
         &format!("{:.1} s, {:.1} s", applied.as_secs_f64(), begin.elapsed().as_secs_f64()),
     );
-    let cpu = usage(operator)?.cpu.saturating_sub(cpu);
+    let cpu = operator.usage()?.cpu.saturating_sub(cpu);
     Table::tell("processor time for those", &format!("{:.1} s", cpu.as_secs_f64()));
     Ok(())
 }
@@ -178,7 +177,7 @@ async fn warm(bed: &Bed) -> Result<()> {
         "a replica that starts later, until it is ready",
         &format!("{:.1} s", begin.elapsed().as_secs_f64()),
     );
-    Table::tell("its memory, resident", &format!("{:.0} MiB", mib(usage(&operator)?.resident)));
+    Table::tell("its memory, resident", &format!("{:.0} MiB", mib(operator.usage()?.resident)));
     let calls = Calls::since(bed, mark)?;
     ensure!(calls.nothing_written(), "writes although everything is in order");
     Ok(())

@@ -16,12 +16,3 @@ mod samples;
 mod size;
 mod soak;
 mod versions;
-
-use anyhow::{Context as _, Result};
-use queuewarden_e2e::Operator;
-use queuewarden_e2e::usage::Usage;
-
-/// What the operator takes of the machine.
-pub(super) fn usage(operator: &Operator<'_>) -> Result<Usage> {
-    Usage::of(operator.process()?.pid().context("the operator does not run")?)
-}

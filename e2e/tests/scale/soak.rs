@@ -18,7 +18,6 @@ use super::churn::{Churn, LAST};
 use super::followed::Followed;
 use super::samples::Samples;
 use super::size::Size;
-use super::usage;
 use super::versions::Versions;
 use crate::operator::{config_is, hashes, live};
 
@@ -61,7 +60,7 @@ async fn soak(size: Size, length: Duration) -> Result<()> {
             let until = Instant::now() + CHURN;
             while Instant::now() < until {
                 churn.step().await?;
-                samples.take(|| usage(&operator))?;
+                samples.take(|| operator.usage())?;
             }
             rest(bed, size, &churn, &followed).await?;
             breaks += 1;

@@ -59,10 +59,8 @@ impl Names {
     }
 
     fn sorted(mut names: Vec<(u64, &str)>) -> Self {
-        if !is_set(&names) {
-            names.sort_unstable();
-            names.dedup();
-        }
+        names.sort_unstable();
+        names.dedup();
         let mut joined = String::with_capacity(names.iter().map(|(_, name)| name.len() + 1).sum());
         for (_, name) in names {
             if !joined.is_empty() {
@@ -79,7 +77,8 @@ impl Names {
         let count = names.len();
         let accepted: Vec<_> = names.filter(|name| accepts(name)).map(|name| (start(name), name)).collect();
         // What programs write can be taken as it is.
-        if accepted.len() == count && is_set(&accepted) { Self(list.into()) } else { Self::sorted(accepted) }
+        let is_set = accepted.len() == count && accepted.is_sorted_by(|left, right| left < right);
+        if is_set { Self(list.into()) } else { Self::sorted(accepted) }
     }
 
     /// How many names.
@@ -140,11 +139,6 @@ impl Names {
         }
         Self::of(self.iter().filter(|name| !other.contains(name)))
     }
-}
-
-/// Returns whether names, each with its beginning, are in order and different.
-fn is_set(names: &[(u64, &str)]) -> bool {
-    names.is_sorted_by(|left, right| left < right)
 }
 
 /// The beginning of a name as a number. Two that differ are in the order of their names, and far quicker to compare.

@@ -55,7 +55,7 @@ fn lists(text: &str) -> Result<(&str, Option<&str>), AclError> {
 /// # Errors
 /// [`AclError::MultipleSpaces`] with the trimmed text, when it has more than two fields.
 pub fn validates(text: &str) -> Result<(), AclError> {
-    // Nearly all texts have one blank at most, and so no third field: that is told without a look at what is a blank in Unicode.
+    // Nearly all texts have at most one space, and so no third field. This check needs no Unicode.
     if text.bytes().filter(|byte| *byte <= b' ' || !byte.is_ascii()).count() <= 1 {
         return Ok(());
     }

@@ -79,7 +79,7 @@ impl Partition {
         let (mut root, nested) = Queue::of(written_root, QueuePath::root(), None);
         root.children = Queue::add_below(nested, &root.path, 0, &mut below)?;
         let paths = iter::once(&root).chain(&below).map(|queue| &queue.path);
-        let by_path = Arc::new(ByPath::of(below.len() + 1, paths));
+        let by_path = Arc::new(ByPath::of(paths));
         Some(Self {
             name: written.name.value,
             place: written.place,

@@ -3,7 +3,7 @@
 use super::queue_acl::Runs;
 use crate::model::config::{Config, checksum};
 use crate::model::right::Right;
-use crate::plan::conditions::{Finding, Reason, Status, Type};
+use crate::plan::conditions::{self, Finding, Reason, Status, Type};
 use crate::plan::effect::open_root;
 use crate::plan::environment::{Environment, Source};
 use crate::plan::snapshot::{ConfigMemory, ConfigSpec, Entry, Snapshot};
@@ -174,7 +174,7 @@ pub(in crate::plan) fn status(
 
 /// The checksum that the scheduler was last seen to run, by the status. With another spec it may be another scheduler.
 pub(in crate::plan) fn loaded_hash<S>(config: &Entry<S, ConfigMemory>) -> Option<&String> {
-    let about = config.meta.conditions.iter().find(|condition| condition.type_ == Type::Loaded.as_str())?;
+    let about = conditions::find(&config.meta.conditions, Type::Loaded)?;
     let same = about.observed_generation == config.meta.generation;
     config.in_force.as_ref().filter(|_| same)?.loaded_hash.as_ref()
 }

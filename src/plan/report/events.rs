@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::plan::conditions::{Condition, Finding, Reason, Status, Type};
+use crate::plan::conditions::{self, Condition, Finding, Reason, Status, Type};
 use crate::plan::{Event, Subject};
 
 /// Longer notes are cut, in bytes: Kubernetes refuses those of more than 1024.
@@ -36,7 +36,7 @@ pub(in crate::plan) fn transitions(
         .filter(|finding| types.contains(&finding.type_))
         .filter(|finding| finding.type_ != Type::FailOpen || finding.status == Status::True)
         .filter(|finding| {
-            let before = old.iter().find(|c| c.type_ == finding.type_.as_str());
+            let before = conditions::find(old, finding.type_);
             before.is_none_or(|c| c.status != finding.status || c.reason != finding.reason.as_str())
         })
         .map(|finding| {

@@ -27,7 +27,7 @@ pub(super) fn too_large(span: Span, message: impl Into<String>) -> Problem {
 
 /// The refusal of the first character that not every library takes, wherever it stands.
 pub(crate) fn first_odd_character(text: &str) -> Option<Problem> {
-    // Nearly all parts of a text are plain ASCII, and that is told fast: of all bytes at once, without a look at each.
+    // Nearly all chunks are plain ASCII. `all` stops at a byte; this checks many at once.
     let plain = |byte: &u8| matches!(byte, b'\n' | b' '..=b'~');
     let all_plain = |chunk: &[u8]| chunk.iter().fold(true, |all, byte| all & plain(byte));
     let chunks = text.as_bytes().chunks(64).enumerate().filter(|(_, chunk)| !all_plain(chunk));
