@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{Kind, codes, decode, malformed, nullable, nullable_object, object};
 use crate::access::review::{Answer, PathAttributes, ResourceAttributes, Review};
@@ -131,6 +131,11 @@ pub fn filled(mut review: Value, answer: &Answer) -> Value {
         fields.insert("status".to_owned(), status(answer));
     }
     review
+}
+
+/// A review of the same version and kind with its status and nothing else.
+pub fn only_status(review: &Value, answer: &Answer) -> Value {
+    json!({"apiVersion": review.get("apiVersion"), "kind": review.get("kind"), "status": status(answer)})
 }
 
 /// `status`, as API servers write it: what is false or empty is left out, but for `allowed`.

@@ -71,7 +71,8 @@ pub fn router() -> Router<Doors> {
         .layer(DefaultBodyLimit::max(MAX_BODY))
 }
 
-/// `POST /authorize`, from the API server; it takes 200 and 201 alike (`k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go`).
+/// `POST /authorize`, from the API server; it takes 200 and 201 alike, and reads the status alone of what comes back
+/// (`k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go`).
 async fn authorize(
     State(doors): State<Doors>,
     Extension(memory): Extension<Memory>,
@@ -79,9 +80,8 @@ async fn authorize(
     body: Body,
 ) -> Result<Response, Refusal> {
     let document = document(Kind::Subject, body)?;
-    answered(&doors, &memory, Kind::Subject, &parts, document)
-        .await
-        .map(|review| Json(review).into_response())
+    let answer = answered(&doors, &memory, Kind::Subject, &parts, &document).await?;
+    Ok(Json(access::only_status(&document, &answer)).into_response())
 }
 
 async fn subject(
@@ -91,7 +91,8 @@ async fn subject(
     body: Body,
 ) -> Result<Response, Refusal> {
     let document = document(Kind::Subject, body)?;
-    answered(&doors, &memory, Kind::Subject, &parts, document).await.map(created)
+    let answer = answered(&doors, &memory, Kind::Subject, &parts, &document).await?;
+    Ok(created(document, &answer))
 }
 
 async fn own(
@@ -101,7 +102,8 @@ async fn own(
     body: Body,
 ) -> Result<Response, Refusal> {
     let document = document(Kind::Own, body)?;
-    answered(&doors, &memory, Kind::Own, &parts, document).await.map(created)
+    let answer = answered(&doors, &memory, Kind::Own, &parts, &document).await?;
+    Ok(created(document, &answer))
 }
 
 async fn local(
@@ -121,12 +123,13 @@ async fn local(
         );
         return Err(Refusal::bad_request(message));
     }
-    answered(&doors, &memory, Kind::Local, &parts, document).await.map(created)
+    let answer = answered(&doors, &memory, Kind::Local, &parts, &document).await?;
+    Ok(created(document, &answer))
 }
 
 /// The review as the API server gives it back to whoever creates one.
-fn created(review: Value) -> Response {
-    (StatusCode::CREATED, Json(review)).into_response()
+fn created(review: Value, answer: &Answer) -> Response {
+    (StatusCode::CREATED, Json(access::filled(review, answer))).into_response()
 }
 
 /// A review of the kind that is answered here.
@@ -148,20 +151,19 @@ fn document(kind: Kind, body: Body) -> Result<Value, Refusal> {
     }
 }
 
-/// The review with its answer. A fault in finding it is no opinion, like everything else that keeps a question from being decided.
+/// The answer to a review. A fault in finding it is no opinion, like everything else that keeps a question from being decided.
 async fn answered(
     doors: &Doors,
     memory: &Memory,
     kind: Kind,
     parts: &Parts,
-    document: Value,
-) -> Result<Value, Refusal> {
-    let found = contained(asked_by(doors, memory, kind, parts, &document)).await;
-    let answer = found.unwrap_or_else(|fault| {
+    document: &Value,
+) -> Result<Answer, Refusal> {
+    let found = contained(asked_by(doors, memory, kind, parts, document)).await;
+    found.unwrap_or_else(|fault| {
         doors.health.metrics.doors.decided(OTHER, "undecided", "fault");
         Ok(Answer::undecided("fault", &fault.to_string()))
-    })?;
-    Ok(access::filled(document, &answer))
+    })
 }
 
 async fn asked_by(
