@@ -14,7 +14,7 @@
 use queuewarden::access::check::{decide, explain};
 use queuewarden::access::review::{self, NoApplications, World};
 use queuewarden::access::{Tree, guard};
-use queuewarden::api::review::{Kind, access, admission, change, submission, user_info};
+use queuewarden::api::review::{Kind, access, admission, envelope, submission, user_info};
 use queuewarden::import::yarn::{Source, Wanted};
 use queuewarden::model::acl;
 use queuewarden::model::admission::access::AccessControl;
@@ -99,26 +99,24 @@ pub fn regex(data: &[u8]) {
     }
 }
 
-/// The body of an `AdmissionReview`, at every door that reads one.
+/// The body of an `AdmissionReview`, at every endpoint that reads one.
 pub fn admission(data: &[u8]) {
-    let Ok(body) = serde_json::from_slice::<Value>(data) else { return };
-    if let Ok(asked) = admission::read(&body) {
+    let Ok(request) = envelope::Request::read(data) else { return };
+    if let Ok(read) = admission::read(&request) {
         let (conf, _) = Conf::from_keys(&std::collections::BTreeMap::new());
-        let evaluation = evaluate(&asked.request, &Surroundings::default(), &conf);
-        let response = admission::response(&asked.uid, &evaluation);
+        let evaluation = evaluate(&read, &Surroundings::default(), &conf);
+        let response = admission::response(&request.uid, &evaluation);
         assert!(response["allowed"].is_boolean());
     }
-    if let Ok(asked) = change::read(&body) {
-        assert_eq!(change::response(&asked.uid, Some("no"), &[])["response"]["allowed"], false);
-    }
-    let _ = (submission::read(&body), submission::uid(&body));
-    if let Ok(asked) = user_info::read(&body, &[]) {
+    assert_eq!(envelope::response(&request.uid, Some("no"), &[])["response"]["allowed"], false);
+    let _ = submission::read(&request);
+    if let Ok(asked) = user_info::read(&request, &[]) {
         let (access, _) = AccessControl::from_keys(&std::collections::BTreeMap::new());
         for moment in [guard::Moment::Mutating, guard::Moment::Final] {
-            let judgement = guard::judge(&asked.at(moment), &access);
+            let judgement = guard::judge(&asked.at(&request, moment), &access);
             let patch = user_info::patch(&asked, &judgement);
             assert!(moment == guard::Moment::Mutating || patch.is_empty(), "at the end nothing is changed");
-            let response = user_info::response(&asked, &judgement, guard::Mode::Enforce);
+            let response = user_info::response(&request.uid, &asked, &judgement, guard::Mode::Enforce);
             assert!(response["response"]["allowed"].is_boolean());
         }
     }

@@ -140,6 +140,11 @@ impl Judgement {
         Self::new(Verdict::Undecided, clause, reason)
     }
 
+    /// The answer to a request that cannot be read.
+    pub fn unreadable(reason: &str) -> Self {
+        Self::new(Verdict::Refused, "unreadable", reason)
+    }
+
     /// Why the request is refused in this mode; `None` lets it pass.
     pub fn refusal(&self, mode: Mode) -> Option<&str> {
         (mode == Mode::Deny && self.verdict == Verdict::Refused).then_some(self.reason.as_str())

@@ -1,69 +1,86 @@
-//! What one request may cost: time, and bytes of its body, alone and together with all others.
+//! Limits of one request: time, and bytes of its headers and its body, alone and together with all others.
+//!
+//! Bytes count when they are there: a body that is announced and not sent takes nothing. Of the bytes of a group of endpoints a peer may have
+//! as many as are free, so one peer at most half, and several greedy ones leave as much as each of them has.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes, HttpBody as _};
-use axum::extract::{DefaultBodyLimit, FromRequest as _, MatchedPath, Request, State};
-use axum::http::StatusCode;
+use axum::body::{Body, BodyDataStream, HttpBody as _};
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
-use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::{Instant, timeout};
+use futures::StreamExt as _;
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout, timeout_at};
 use tracing::Instrument as _;
 
 use super::fault::contained;
+use super::listener::Peer;
+use super::places::Place;
 use super::refusal::Refusal;
 use crate::operator::health::Health;
 
-/// Bytes of one body. An `AdmissionReview` of a `ConfigMap` has it twice, of up to 1 MiB each, with quotes escaped.
-pub const BODY: usize = 4 * 1024 * 1024;
+/// Bytes of one body. An `AdmissionReview` has an object of up to 1.5 MiB twice, with quotes escaped.
+pub const BODY: usize = 6 * 1024 * 1024;
 /// From the headers to the answer. API servers wait for less: 30 s for an authorizer at most, 10 s for a webhook by default.
 const TIME: Duration = Duration::from_secs(10);
-/// From when a body has its units until it is there: who asks need not be known to hold them.
+/// From the headers until the body is there: who asks need not be known to hold a connection.
 const READ: Duration = Duration::from_secs(2);
-/// Bytes that count as one.
-const UNIT: usize = 64 * 1024;
-/// Units of all bodies at once that say they need only one, 8 MiB for each group of doors: those that take long to answer keep nobody out
-/// of the others. More of them wait, unread.
-const SHORT: usize = 128;
-/// Units of all longer bodies at once and of those that do not say how long they are, 16 MiB.
-const LONG: usize = 256;
-/// As long these wait unread. What their connection has taken in of them until then is room that others on it need, which have [`READ`].
+/// How long a body waits for bytes that others have. What its connection has sent of it until then is room that others on it need.
 const TURN: Duration = Duration::from_secs(1);
+/// Bytes that a request needs besides its headers and its body.
+const REQUEST: usize = 4 * 1024;
+/// Bytes that a header needs besides its name and its value.
+const HEADER: usize = 128;
 
-/// What requests share.
-#[derive(Debug)]
-pub struct Bounds {
-    long: Semaphore,
-    health: Arc<Health>,
+/// Marks a request whose body had more bytes than are kept: these are its first.
+#[derive(Debug, Clone, Copy)]
+pub struct Cut {
+    /// Bytes of the body that are kept.
+    pub kept: usize,
 }
 
-impl Bounds {
-    /// Where nothing is under way.
-    pub fn new(health: &Arc<Health>) -> Arc<Self> {
-        Arc::new(Self { long: Semaphore::new(LONG), health: Arc::clone(health) })
-    }
-
-    /// Bounds every route of a group of doors; a body may have `limit` bytes, [`BODY`] at most.
-    pub fn bound<S>(self: &Arc<Self>, router: Router<S>, limit: usize) -> Router<S>
-    where
-        S: Clone + Send + Sync + 'static,
-    {
-        let limit = limit.min(BODY);
-        let bound = Bound { bounds: Arc::clone(self), short: Arc::new(Semaphore::new(SHORT)), limit };
-        router.layer(DefaultBodyLimit::max(limit)).layer(from_fn_with_state(bound, bounded))
-    }
+/// What becomes of a body that is larger than it may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Larger {
+    /// The request is refused with 413.
+    Refused,
+    /// The request is answered by the first bytes ([`Cut`]): no requester decides by the size of an object whether it is looked at.
+    Cut,
 }
 
-/// What holds for a group of doors.
+/// Limits of a group of endpoints.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Bytes of one body.
+    pub body: usize,
+    /// Of a larger one.
+    pub larger: Larger,
+    /// Bytes of all requests at once.
+    pub all: usize,
+}
+
+/// Limits every route of a group of endpoints. Those that take long to answer keep nobody out of the others.
+pub fn bound<S>(router: Router<S>, limits: Limits, health: &Arc<Health>) -> Router<S>
+where
+    S: Clone + Send + Sync + 'static,
+{
+    let bound = Bound { budget: Budget::new(limits.all), limits, health: Arc::clone(health) };
+    // The body is in memory when it is extracted.
+    router.layer(DefaultBodyLimit::disable()).layer(from_fn_with_state(bound, bounded))
+}
+
+/// What holds for a group of endpoints.
 #[derive(Debug, Clone)]
 struct Bound {
-    bounds: Arc<Bounds>,
-    short: Arc<Semaphore>,
-    /// Bytes of one body.
-    limit: usize,
+    budget: Arc<Budget>,
+    limits: Limits,
+    health: Arc<Health>,
 }
 
 async fn bounded(
@@ -77,14 +94,17 @@ async fn bounded(
     let span = tracing::info_span!("request", door, status = tracing::field::Empty);
     let answer = bound.answer(request, next).instrument(span.clone()).await;
     span.record("status", answer.status().as_u16());
-    bound.bounds.health.metrics.doors.answered(door, answer.status().as_u16(), begin.elapsed());
+    bound.health.metrics.doors.answered(door, answer.status().as_u16(), begin.elapsed());
     answer
 }
 
 impl Bound {
     async fn answer(&self, request: Request, next: Next) -> Response {
         let answer = async {
-            let (request, _units) = self.read(request).await?;
+            let place = request.extensions().get::<Arc<Place>>().cloned();
+            let (request, _share) = self.read(request).await?;
+            // Until here the connection makes room for others.
+            let _busy = place.as_ref().map(|place| place.begin());
             contained(next.run(request)).await.map_err(|fault| Refusal {
                 code: StatusCode::INTERNAL_SERVER_ERROR,
                 reason: "InternalError",
@@ -97,29 +117,157 @@ impl Bound {
             .unwrap_or_else(Refusal::into_response)
     }
 
-    /// The request with its body, and the units that it has until it is answered; without a body it needs none.
-    async fn read(&self, request: Request) -> Result<(Request, Option<SemaphorePermit<'_>>), Refusal> {
-        let (parts, body) = request.into_parts();
+    /// The request with its body in memory, and the bytes that it has until it is answered.
+    async fn read(&self, request: Request) -> Result<(Request, Share), Refusal> {
+        let (mut parts, body) = request.into_parts();
+        let peer = parts
+            .extensions
+            .get::<Peer>()
+            .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.address.ip());
+        let mut share = Share { budget: Arc::clone(&self.budget), peer, bytes: 0 };
+        if !share.add(bytes_of(&parts.headers)) {
+            return Err(crowded());
+        }
         if body.is_end_stream() {
-            return Ok((Request::from_parts(parts, body), None));
+            return Ok((Request::from_parts(parts, body), share));
         }
-        let said = body.size_hint().upper().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
-        if let Some(length) = said.filter(|length| *length > self.limit) {
-            return Err(too_large(length, self.limit));
+        let announced = body.size_hint().upper().map(|length| usize::try_from(length).unwrap_or(usize::MAX));
+        if let Some(length) = announced.filter(|length| *length > self.limits.body)
+            && self.limits.larger == Larger::Refused
+        {
+            return Err(too_large(&format!("{length} bytes"), self.limits.body));
         }
-        let most = said.unwrap_or(self.limit);
-        // Never closed; were they, the request would be answered all the same.
-        let units = if said.is_some_and(|length| length <= UNIT) {
-            self.short.acquire().await.ok()
+        let kept = self.collect(body.into_data_stream(), &mut share).await?;
+        if let Some(cut) = kept.cut {
+            parts.extensions.insert(cut);
+        }
+        Ok((Request::from_parts(parts, Body::from(kept.bytes)), share))
+    }
+
+    async fn collect(&self, mut body: BodyDataStream, share: &mut Share) -> Result<Kept, Refusal> {
+        let (end, most) = (Instant::now() + READ, self.limits.body);
+        let mut kept = Kept::default();
+        loop {
+            let chunk = match timeout_at(end, body.next()).await {
+                Ok(None) => return Ok(kept),
+                Ok(Some(Ok(chunk))) => chunk,
+                Ok(Some(Err(error))) => {
+                    return Err(Refusal::bad_request(format!("the body cannot be read: {error}")));
+                }
+                // What is kept is enough for an answer.
+                Err(_) if kept.cut.is_some() => return Ok(kept),
+                Err(_) => return Err(late("the body was not sent", READ)),
+            };
+            let room = most.saturating_sub(kept.bytes.len());
+            if chunk.len() > room {
+                if self.limits.larger == Larger::Refused {
+                    return Err(too_large("more", most));
+                }
+                // The rest is taken in and not kept: a client that is still sending may not see an answer.
+                kept.cut = Some(Cut { kept: most });
+            }
+            let chunk = chunk.get(..chunk.len().min(room)).unwrap_or_default();
+            share.wait_for(chunk.len()).await.map_err(|Crowded| crowded())?;
+            kept.bytes.extend_from_slice(chunk);
+        }
+    }
+}
+
+/// What is kept of a body.
+#[derive(Debug, Default)]
+struct Kept {
+    bytes: Vec<u8>,
+    cut: Option<Cut>,
+}
+
+/// Bytes that the headers of a request need.
+fn bytes_of(headers: &HeaderMap) -> usize {
+    let of_each = headers.iter().map(|(name, value)| HEADER + name.as_str().len() + value.len());
+    of_each.fold(REQUEST, usize::saturating_add)
+}
+
+/// The bytes of all requests of a group of endpoints.
+#[derive(Debug)]
+struct Budget {
+    all: usize,
+    taken: Mutex<Taken>,
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    all: usize,
+    /// Of each peer that has any.
+    by: HashMap<IpAddr, usize>,
+}
+
+impl Budget {
+    fn new(all: usize) -> Arc<Self> {
+        Arc::new(Self { all, taken: Mutex::default(), freed: Notify::new() })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The bytes of one request; free again when dropped.
+#[derive(Debug)]
+struct Share {
+    budget: Arc<Budget>,
+    peer: IpAddr,
+    bytes: usize,
+}
+
+/// There are no bytes left for a peer.
+#[derive(Debug, PartialEq, Eq)]
+struct Crowded;
+
+impl Share {
+    /// Takes more bytes if the peer then has no more than are left free.
+    fn add(&mut self, bytes: usize) -> bool {
+        let mut taken = self.budget.lock();
+        let of_peer = taken.by.get(&self.peer).copied().unwrap_or(0).saturating_add(bytes);
+        let all = taken.all.saturating_add(bytes);
+        if of_peer > self.budget.all.saturating_sub(all) {
+            return false;
+        }
+        taken.all = all;
+        taken.by.insert(self.peer, of_peer);
+        drop(taken);
+        self.bytes = self.bytes.saturating_add(bytes);
+        true
+    }
+
+    /// The same, waiting for others to end.
+    async fn wait_for(&mut self, bytes: usize) -> Result<(), Crowded> {
+        let end = Instant::now() + TURN;
+        loop {
+            let budget = Arc::clone(&self.budget);
+            let freed = budget.freed.notified();
+            tokio::pin!(freed);
+            // What is freed from here on is noticed.
+            freed.as_mut().enable();
+            if self.add(bytes) {
+                return Ok(());
+            }
+            timeout_at(end, freed).await.map_err(|_| Crowded)?;
+        }
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        let mut taken = self.budget.lock();
+        taken.all = taken.all.saturating_sub(self.bytes);
+        let left = taken.by.get(&self.peer).copied().unwrap_or(0).saturating_sub(self.bytes);
+        if left == 0 {
+            taken.by.remove(&self.peer);
         } else {
-            let number = u32::try_from(most.div_ceil(UNIT).max(1)).unwrap_or(u32::MAX);
-            timeout(TURN, self.bounds.long.acquire_many(number)).await.map_err(|_| crowded())?.ok()
-        };
-        let mut unread = Request::new(body);
-        DefaultBodyLimit::max(most).apply(&mut unread);
-        let body = timeout(READ, Bytes::from_request(unread, &())).await;
-        let body = body.map_err(|_| late("the body was not sent", READ))??;
-        Ok((Request::from_parts(parts, Body::from(body)), units))
+            taken.by.insert(self.peer, left);
+        }
+        drop(taken);
+        self.budget.freed.notify_waiters();
     }
 }
 
@@ -130,12 +278,12 @@ fn late(what: &str, time: Duration) -> Refusal {
 
 /// API servers ask an authorizer again after it, in growing pauses.
 fn crowded() -> Refusal {
-    let message = "other long bodies are being read: try again".to_owned();
+    let message = "too many requests of this client are under way: try again".to_owned();
     Refusal { code: StatusCode::TOO_MANY_REQUESTS, reason: "TooManyRequests", message }
 }
 
-fn too_large(length: usize, limit: usize) -> Refusal {
-    let message = format!("the body has {length} bytes; at most {limit} are read");
+fn too_large(length: &str, limit: usize) -> Refusal {
+    let message = format!("the body has {length}; at most {limit} bytes are read");
     Refusal { code: StatusCode::PAYLOAD_TOO_LARGE, reason: "RequestEntityTooLarge", message }
 }
 
@@ -146,22 +294,39 @@ mod tests {
     use std::pin::Pin;
     use std::task::{Context, Poll};
 
+    use axum::Extension;
+    use axum::body::Bytes;
     use axum::routing::{get, post};
     use futures::future::join_all;
     use http_body::{Frame, SizeHint};
     use http_body_util::BodyExt as _;
     use tower::ServiceExt as _;
 
+    /// Bytes of all requests at once.
+    const ALL: usize = 2 * BODY + BODY / 2;
+
     fn doors() -> (Router, Arc<Health>) {
         let health = Arc::new(Health::default());
-        let bounds = Bounds::new(&health);
         let little: Router = Router::new().route("/little", post(async |body: Bytes| body.len().to_string()));
+        let cut: Router = Router::new().route(
+            "/cut",
+            post(async |cut: Option<Extension<Cut>>, body: Bytes| {
+                format!("{} {}", body.len(), cut.is_some())
+            }),
+        );
         let router: Router = Router::new()
             .route("/read", post(async |body: Bytes| body.len().to_string()))
+            .route("/wait", post(async |_: Bytes| std::future::pending::<()>().await))
             .route("/never", get(async || std::future::pending::<()>().await))
             .route("/fault", get(async || if true { panic!("a fault") } else { "" }));
-        (bounds.bound(little, UNIT).merge(bounds.bound(router, BODY)), health)
+        let limits = |body, larger| Limits { body, larger, all: ALL };
+        let router = bound(little, limits(LITTLE, Larger::Refused), &health)
+            .merge(bound(cut, limits(LITTLE, Larger::Cut), &health))
+            .merge(bound(router, limits(BODY, Larger::Refused), &health));
+        (router, health)
     }
+
+    const LITTLE: usize = 64 * 1024;
 
     /// A body that does not come, and how long it says it is.
     struct Silent(Option<u64>);
@@ -183,7 +348,12 @@ mod tests {
     }
 
     fn sent(path: &str, body: Body) -> Request {
-        Request::post(path).body(body).unwrap()
+        sent_by(1, path, body)
+    }
+
+    fn sent_by(peer: u8, path: &str, body: Body) -> Request {
+        let address = ([10, 0, 0, peer], 1).into();
+        Request::post(path).extension(Peer { address, certificates: Arc::default() }).body(body).unwrap()
     }
 
     async fn ask(router: &Router, request: Request) -> (u16, String) {
@@ -200,8 +370,8 @@ mod tests {
             ("/read", 0, 200),
             ("/read", BODY, 200),
             ("/read", BODY + 1, 413),
-            ("/little", UNIT, 200),
-            ("/little", UNIT + 1, 413),
+            ("/little", LITTLE, 200),
+            ("/little", LITTLE + 1, 413),
         ] {
             let whole = sent(path, Body::from(vec![b'x'; size]));
             assert_eq!(ask(&router, whole).await.0, code, "{path} {size}");
@@ -209,61 +379,85 @@ mod tests {
             let chunked = sent(path, Body::from_stream(parts));
             assert_eq!(ask(&router, chunked).await.0, code, "{path} {size}");
         }
-        for (path, most) in [("/read", BODY), ("/little", UNIT)] {
+        for (path, most) in [("/read", BODY), ("/little", LITTLE)] {
             let (code, body) = ask(&router, sent(path, Body::new(Silent(Some(99_999_999))))).await;
-            let why = format!("the body has 99999999 bytes; at most {most} are read");
+            let why = format!("the body has 99999999 bytes; at most {most} bytes are read");
             assert!(code == 413 && body.contains(&why), "{body}");
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn silent_bodies_keep_nobody_out_and_are_not_waited_for() {
+    async fn of_a_larger_body_the_beginning_is_read_and_the_rest_taken_in() {
+        let (router, _) = doors();
+        for (size, expected) in [
+            (LITTLE, format!("{LITTLE} false")),
+            (LITTLE + 1, format!("{LITTLE} true")),
+            (100 * LITTLE, format!("{LITTLE} true")),
+        ] {
+            assert_eq!(
+                ask(&router, sent("/cut", Body::from(vec![b'x'; size]))).await,
+                (200, expected),
+                "{size}"
+            );
+        }
+        // One that goes on for ever.
+        let begin = Instant::now();
+        let chunks = futures::stream::repeat_with(|| Ok::<_, Infallible>(vec![b'x'; LITTLE]));
+        let chunks = chunks.then(|chunk| async {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            chunk
+        });
+        let (code, body) = ask(&router, sent("/cut", Body::from_stream(chunks))).await;
+        assert_eq!((code, body, begin.elapsed()), (200, format!("{LITTLE} true"), READ));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silent_bodies_take_nothing_and_are_not_waited_for() {
         for length in [None, Some(u64::try_from(BODY).unwrap())] {
             let (router, _) = doors();
             let begin = Instant::now();
-            let silent = (0..8).map(|_| ask(&router, sent("/read", Body::new(Silent(length)))));
+            let silent = (0..1000).map(|_| ask(&router, sent("/read", Body::new(Silent(length)))));
             let mut silent = Box::pin(join_all(silent));
             assert!(futures::poll!(&mut silent).is_pending());
-            for body in ["", "short"] {
-                let read = ask(&router, sent("/read", Body::from(body))).await;
-                assert_eq!(read, (200, body.len().to_string()));
-            }
+            let read = ask(&router, sent("/read", Body::from(vec![b'x'; LITTLE]))).await;
+            assert_eq!(read, (200, LITTLE.to_string()), "from the same peer");
             assert_eq!(begin.elapsed(), Duration::ZERO);
             let answers = silent.await;
-            let of = |code| answers.iter().filter(move |answer| answer.0 == code);
-            assert!(
-                of(408).all(|(_, body)| body.contains("the body was not sent within 2 s")),
-                "{answers:?}"
-            );
-            assert!(of(429).all(|(_, body)| body.contains("try again")), "{answers:?}");
-            assert_eq!((of(408).count(), of(429).count()), (4, 4), "there are units for half of them");
+            assert!(answers.iter().all(|(code, body)| *code == 408 && body.contains("not sent within 2 s")));
             assert_eq!(begin.elapsed(), READ);
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_crowd_at_some_doors_keeps_nobody_out_of_the_others() {
+    async fn a_peer_has_as_many_bytes_as_are_left_for_others() {
         let (router, _) = doors();
+        let waiting = |peer| ask(&router, sent_by(peer, "/wait", Body::from(vec![b'x'; BODY])));
+        // Two and a half bodies: one for the first peer, whose second one waits for a while.
+        let mut first = Box::pin(waiting(1));
+        assert!(futures::poll!(&mut first).is_pending());
         let begin = Instant::now();
-        let silent = (0..=SHORT).map(|_| ask(&router, sent("/read", Body::new(Silent(Some(1))))));
-        let mut silent = Box::pin(join_all(silent));
-        assert!(futures::poll!(&mut silent).is_pending());
-        assert_eq!(ask(&router, sent("/little", Body::from("short"))).await, (200, "5".to_owned()));
-        assert_eq!(begin.elapsed(), Duration::ZERO);
-        assert!(silent.await.iter().all(|answer| answer.0 == 408));
-        assert_eq!(begin.elapsed(), READ * 2, "one had to wait for the unit of another");
+        let (code, body) = waiting(1).await;
+        assert!(code == 429 && body.contains("try again"), "{code} {body}");
+        assert_eq!(begin.elapsed(), TURN);
+        let third = BODY / 2;
+        let others = ask(&router, sent_by(2, "/read", Body::from(vec![b'x'; third]))).await;
+        assert_eq!(others, (200, third.to_string()), "another peer has its own");
+        drop(first);
+        assert_eq!(
+            ask(&router, sent("/read", Body::from(vec![b'x'; BODY]))).await.0,
+            200,
+            "it is free again"
+        );
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn bodies_take_no_more_units_than_their_door_reads() {
+    #[tokio::test]
+    async fn headers_count() {
         let (router, _) = doors();
-        let begin = Instant::now();
-        let silent = (0..8).map(|_| ask(&router, sent("/little", Body::new(Silent(None)))));
-        let mut silent = Box::pin(join_all(silent));
-        assert!(futures::poll!(&mut silent).is_pending());
-        let read = ask(&router, sent("/read", Body::from(vec![b'x'; BODY]))).await;
-        assert_eq!(read, (200, BODY.to_string()));
-        assert_eq!(begin.elapsed(), Duration::ZERO);
+        let mut request = sent("/read", Body::empty());
+        for number in 0..ALL / 2 / HEADER {
+            request.headers_mut().append("x", number.into());
+        }
+        assert_eq!(ask(&router, request).await.0, 429);
     }
 
     #[tokio::test(start_paused = true)]

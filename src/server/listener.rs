@@ -35,7 +35,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// What connections may do.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// How many there may be at once. For a further one the one that has been idle longest is closed.
+    /// How many there may be at once. For a further one an idle one is closed ([`Places`]).
     pub connections: usize,
     /// Requests at once on one connection of HTTP/2.
     pub streams: u32,
@@ -107,7 +107,7 @@ pub async fn serve(
     let accepting = async {
         loop {
             let Some((stream, address)) = accept(&listener).await else { continue };
-            let Some(place) = places.take().await else { return };
+            let Some(place) = places.take(address.ip()).await else { return };
             serve(stream, address, place);
         }
     };
@@ -117,7 +117,7 @@ pub async fn serve(
     }
     // Those that have come before the end.
     while let Some(Ok((stream, address))) = listener.accept().now_or_never() {
-        if let Some(Some(place)) = places.take().now_or_never() {
+        if let Some(Some(place)) = places.take(address.ip()).now_or_never() {
             serve(stream, address, place);
         }
     }
@@ -194,14 +194,10 @@ impl Connection {
         let peer = Peer { address, certificates };
         let (place, router) = (Arc::clone(&self.place), self.router.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
-            let busy = place.begin();
+            place.ask();
             request.extensions_mut().insert(peer.clone());
-            let answer = router.clone().oneshot(request);
-            async move {
-                let answer = answer.await;
-                drop(busy);
-                answer
-            }
+            request.extensions_mut().insert(Arc::clone(&place));
+            router.clone().oneshot(request)
         });
         let builder = builder(&self.limits);
         let serving = builder.serve_connection(TokioIo::new(stream), service);
@@ -214,8 +210,12 @@ impl Connection {
             why = self.ends(&mut stopping) => why,
         };
         serving.as_mut().graceful_shutdown();
-        // Who was put out has nothing under way: nobody waits for it to say goodbye.
-        let patience = if matches!(why, "evicted" | "idle") { FAREWELL } else { self.limits.drain };
+        let patience = match why {
+            // Somebody waits for the place: a goodbye is sent if that can be done at once.
+            "evicted" => Duration::ZERO,
+            "idle" => FAREWELL,
+            _ => self.limits.drain,
+        };
         timeout(patience, serving).await.map_or("cut", |_| why)
     }
 

@@ -51,6 +51,7 @@ mod permission;
 pub mod places;
 pub mod refusal;
 pub mod report;
+mod review;
 pub mod served;
 mod source;
 pub mod submission;
@@ -72,9 +73,11 @@ use kube::Client;
 
 use crate::operator::applications::Applications;
 use crate::operator::health::Health;
-use bounds::Bounds;
+use bounds::{Larger, Limits, bound};
 use caller::Callers;
 use knowledge::{Knowledge, Knows};
+
+const MIB: usize = 1024 * 1024;
 
 /// What every door needs; the state of their routers.
 #[derive(Clone)]
@@ -106,16 +109,16 @@ impl Doors {
 
 /// All doors.
 pub fn router(doors: Doors) -> Router {
-    let bounds = Bounds::new(&doors.health);
     let router: Router<Doors> = Router::new().route("/readyz", get(ready));
     let router = router.merge(submission::router()).merge(user_info::router());
-    // The last one's bounds hold for paths that are nobody's, too.
-    bounds
-        .bound(served::router(), served::MAX_BODY)
-        .merge(bounds.bound(authorize::router(), authorize::MAX_BODY))
+    let health = Arc::clone(&doors.health);
+    let limits = |body, larger, all| Limits { body, larger, all };
+    // The last one's limits hold for paths that are nobody's, too.
+    bound(served::router(), limits(served::MAX_BODY, Larger::Refused, 12 * MIB), &health)
+        .merge(bound(authorize::router(), limits(authorize::MAX_BODY, Larger::Refused, 12 * MIB), &health))
         // What is validated is planned, which takes long.
-        .merge(bounds.bound(validating::router(), bounds::BODY))
-        .merge(bounds.bound(router, bounds::BODY))
+        .merge(bound(validating::router(), limits(bounds::BODY, Larger::Cut, 16 * MIB), &health))
+        .merge(bound(router, limits(bounds::BODY, Larger::Cut, 32 * MIB), &health))
         .with_state(doors)
 }
 

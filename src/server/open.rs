@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use super::bounds::Bounds;
+use super::bounds::{self, Larger, bound};
 use super::caller::Callers;
 use super::certificates::files::{self, Files, Pair};
 use super::certificates::keeper::Keeper;
@@ -167,7 +167,8 @@ impl Open {
         let stop = async {
             let _ = ended.await;
         };
-        let router = Bounds::new(health).bound(report::router(), report::MAX_BODY).with_state(doors);
+        let limits = bounds::Limits { body: report::MAX_BODY, larger: Larger::Refused, all: 8 * 1024 * 1024 };
+        let router = bound(report::router(), limits, health).with_state(doors);
         let serving = listener::serve(listener, None, router, Limits::default(), Arc::clone(health), stop);
         Ok(Self { end, serving: tokio::spawn(serving), keeping: Vec::new() })
     }

@@ -1,9 +1,11 @@
-//! Places for connections: a fixed number, and when all are taken the one that has been idle longest makes room.
+//! Places for connections: a fixed number. When all are taken, of the peer that has most the one that has been idle longest makes room.
 //!
-//! Memory is bounded by the number. Who only holds connections open, handshakes that never end among them, keeps nobody out: a newcomer
-//! is let in at once and has as long as it takes the others to push it out. Who has a request under way is never put out.
+//! Memory is bounded by the number. Connections that are only held open keep nobody out, handshakes that never end and requests whose
+//! bodies do not come among them: a newcomer is let in at once. A connection whose request is being answered is never put out.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, watch};
@@ -25,7 +27,8 @@ struct Taken {
 /// What is known of a connection.
 #[derive(Debug)]
 struct Seat {
-    /// Since when it has no request under way; `None`: it has.
+    peer: IpAddr,
+    /// Since when no request of it is being answered; `None`: one is.
     idle: watch::Sender<Option<Instant>>,
     under_way: Mutex<usize>,
     asked: watch::Sender<bool>,
@@ -41,7 +44,7 @@ pub struct Place {
     _permit: OwnedSemaphorePermit,
 }
 
-/// A request under way.
+/// A request that is being answered.
 #[derive(Debug)]
 pub struct Busy(Arc<Seat>);
 
@@ -61,14 +64,14 @@ impl Places {
     }
 
     /// Takes one, making room if need be; `None` never comes, but from a semaphore that is closed.
-    pub async fn take(self: &Arc<Self>) -> Option<Place> {
+    pub async fn take(self: &Arc<Self>, peer: IpAddr) -> Option<Place> {
         if self.free.available_permits() == 0 {
             self.make_room();
         }
         let permit = Arc::clone(&self.free).acquire_owned().await.ok()?;
         let idle = watch::Sender::new(Some(Instant::now()));
         let asked = watch::Sender::new(false);
-        let seat = Arc::new(Seat { idle, under_way: Mutex::new(0), asked, evicted: Notify::new() });
+        let seat = Arc::new(Seat { peer, idle, under_way: Mutex::new(0), asked, evicted: Notify::new() });
         let mut taken = self.lock();
         let number = taken.next;
         taken.next = number.wrapping_add(1);
@@ -77,12 +80,18 @@ impl Places {
         Some(Place { all: Arc::clone(self), number, seat, _permit: permit })
     }
 
-    /// Asks the one that has been idle longest to leave. Where none is, the newcomer waits for the first that ends.
+    /// Asks the one that has been idle longest, of the peer with most places, to leave. Where none is idle, the newcomer waits for the first
+    /// that ends.
     fn make_room(&self) {
         let taken = self.lock();
+        let mut places_of: HashMap<IpAddr, usize> = HashMap::new();
+        for seat in taken.places.values() {
+            *places_of.entry(seat.peer).or_default() += 1;
+        }
         let idle = taken.places.values().filter_map(|seat| Some(((*seat.idle.borrow())?, seat)));
-        if let Some((_, longest)) = idle.min_by_key(|(since, _)| *since) {
-            longest.evicted.notify_one();
+        let first = idle.max_by_key(|(since, seat)| (places_of.get(&seat.peer).copied(), Reverse(*since)));
+        if let Some((_, seat)) = first {
+            seat.evicted.notify_one();
         }
     }
 
@@ -92,19 +101,24 @@ impl Places {
 }
 
 impl Place {
-    /// A request begins; it ends when what is returned is dropped.
+    /// A request has come.
+    pub fn ask(&self) {
+        self.seat.asked.send_if_modified(|asked| !std::mem::replace(asked, true));
+    }
+
+    /// A request is being answered until what is returned is dropped.
     pub fn begin(&self) -> Busy {
         Busy::new(Arc::clone(&self.seat))
     }
 
-    /// Returns when the first request has begun, also if that was long ago.
+    /// Returns when the first request has come, also if that was long ago.
     pub async fn asked(&self) {
         let mut asked = self.seat.asked.subscribe();
         // The sender is ours: it does not go away.
         let _ = asked.wait_for(|asked| *asked).await;
     }
 
-    /// Returns when there was no request for `patience`, or another connection needs the place.
+    /// Returns when no request was answered for `patience`, or another connection needs the place.
     pub async fn unused(&self, patience: Duration) -> Unused {
         let mut idle = self.seat.idle.subscribe();
         loop {
@@ -136,7 +150,6 @@ impl Busy {
         *under_way += 1;
         if *under_way == 1 {
             seat.idle.send_replace(None);
-            seat.asked.send_if_modified(|asked| !std::mem::replace(asked, true));
         }
         drop(under_way);
         Self(seat)
@@ -155,24 +168,27 @@ impl Drop for Busy {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use super::*;
     use tokio::time::{advance, timeout};
 
     const LONG: Duration = Duration::from_mins(1);
+    const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     #[tokio::test(start_paused = true)]
     async fn the_one_that_has_been_idle_longest_makes_room() {
         let places = Places::new(3);
-        let first = places.take().await.unwrap();
+        let first = places.take(PEER).await.unwrap();
         advance(Duration::from_secs(1)).await;
-        let second = places.take().await.unwrap();
+        let second = places.take(PEER).await.unwrap();
         advance(Duration::from_secs(1)).await;
-        let third = places.take().await.unwrap();
+        let third = places.take(PEER).await.unwrap();
         advance(Duration::from_secs(1)).await;
         let busy = first.begin();
         let newcomer = tokio::spawn({
             let places = Arc::clone(&places);
-            async move { places.take().await }
+            async move { places.take(PEER).await }
         });
         assert_eq!(second.unused(LONG).await, Unused::Evicted);
         assert!(!newcomer.is_finished());
@@ -188,9 +204,23 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn the_peer_with_most_places_makes_room() {
+        let places = Places::new(3);
+        let lone = places.take(PEER).await.unwrap();
+        advance(Duration::from_secs(1)).await;
+        let other = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+        let first = places.take(other).await.unwrap();
+        advance(Duration::from_secs(1)).await;
+        let second = places.take(other).await.unwrap();
+        places.make_room();
+        assert_eq!(first.unused(LONG).await, Unused::Evicted);
+        drop((lone, second));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_connection_without_requests_ends_and_one_with_requests_does_not() {
         let places = Places::new(1);
-        let place = places.take().await.unwrap();
+        let place = places.take(PEER).await.unwrap();
         let (one, other) = (place.begin(), place.begin());
         drop(one);
         assert!(timeout(LONG * 2, place.unused(LONG)).await.is_err());

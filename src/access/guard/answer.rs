@@ -59,6 +59,8 @@ pub enum Rule {
     Nobody,
     /// What a list holds is not known.
     Configuration,
+    /// The request cannot be read.
+    Unreadable,
     /// `YuniKorn`'s admission controller decides, by whose profile.
     YuniKorn,
 }
@@ -81,6 +83,7 @@ impl Rule {
             Self::Form => "form",
             Self::Nobody => "nobody",
             Self::Configuration => "configuration",
+            Self::Unreadable => "unreadable",
             Self::YuniKorn => "yunikorn",
         }
     }
@@ -126,6 +129,11 @@ impl Judgement {
 
     pub(super) fn refused(rule: Rule, reason: &str, user: &str) -> Self {
         Self { reason: visible(reason), user: visible(user), ..Self::new(Verdict::Refused, rule) }
+    }
+
+    /// The answer to a request that cannot be read, and so is refused.
+    pub fn unreadable(why: &str, user: &str) -> Self {
+        Self::refused(Rule::Unreadable, why, user)
     }
 
     /// What `YuniKorn`'s admission controller answers: with a message where it refuses, and whether it changes anything where not.

@@ -30,11 +30,14 @@ pub struct Template {
 }
 
 impl Template {
-    /// Whether the objects of this resource have it.
-    pub fn is_of(&self, group: &str, version: &str, resource: &str) -> bool {
-        self.group == group
-            && self.resource == resource
-            && self.version.as_deref().is_none_or(|only| only == version)
+    /// Returns whether it is one of this resource, in whatever version.
+    pub fn is_of(&self, group: &str, resource: &str) -> bool {
+        self.group == group && self.resource == resource
+    }
+
+    /// Returns whether objects of this version have it.
+    pub fn has(&self, version: &str) -> bool {
+        self.version.as_deref().is_none_or(|only| only == version)
     }
 }
 
@@ -183,10 +186,10 @@ mod tests {
     fn a_template_without_version_is_of_all() {
         let path = Path::read("spec.template").unwrap();
         let mut template = Template { group: "g".into(), version: None, resource: "r".into(), path };
-        assert!(template.is_of("g", "v1", "r") && template.is_of("g", "v2", "r"));
-        assert!(!template.is_of("h", "v1", "r") && !template.is_of("g", "v1", "s"));
+        assert!(template.is_of("g", "r") && template.has("v1") && template.has("v2"));
+        assert!(!template.is_of("h", "r") && !template.is_of("g", "s"));
         template.version = Some("v1".into());
-        assert!(template.is_of("g", "v1", "r") && !template.is_of("g", "v2", "r"));
+        assert!(template.has("v1") && !template.has("v2"));
     }
 
     proptest! {

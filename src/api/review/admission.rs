@@ -2,42 +2,34 @@
 
 use k8s_openapi::ByteString;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::envelope::request;
-use super::{codes, decode, malformed, nullable, nullable_object};
+use super::part::{at, decode_part, named_texts};
+use super::{codes, envelope, malformed, nullable, nullable_object};
 use crate::model::admission::patch::{self, Patch};
 use crate::model::admission::request::{Kind, Operation, Pod, Request, Texts, Workload};
 use crate::model::admission::{Evaluation, Outcome};
 use crate::text::diag::Diagnostic;
 use crate::text::go_json::push_string;
 
-/// A request with what its response must repeat.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked {
-    /// `request.uid`
-    pub uid: String,
-    /// What the admission controller reads.
-    pub request: Request,
-}
-
 /// A pod, or a template of pods.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Template {
-    #[serde(deserialize_with = "nullable_object")]
-    metadata: Metadata,
+struct Template<'p> {
+    #[serde(borrow, deserialize_with = "nullable_object")]
+    metadata: Metadata<'p>,
     #[serde(deserialize_with = "nullable_object")]
     spec: Spec,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Metadata {
-    #[serde(deserialize_with = "nullable")]
-    labels: Texts,
-    #[serde(deserialize_with = "nullable")]
-    annotations: Texts,
+struct Metadata<'p> {
+    #[serde(borrow)]
+    labels: Option<&'p RawValue>,
+    #[serde(borrow)]
+    annotations: Option<&'p RawValue>,
     #[serde(deserialize_with = "nullable")]
     uid: String,
 }
@@ -51,47 +43,48 @@ struct Spec {
     scheduler_name: String,
 }
 
-/// Reads a review.
+/// What the admission controller reads of a request.
 ///
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`] and [`codes::JUDGED_ELSEWHERE`].
-pub fn read(review: &Value) -> Result<Asked, Diagnostic> {
-    let raw = request(review)?;
-    let kind = Kind::of(&raw.kind.group, &raw.kind.kind);
-    if raw.kind.group.is_empty() && raw.kind.kind == "ConfigMap" {
+pub fn read(request: &envelope::Request) -> Result<Request, Diagnostic> {
+    let kind = Kind::of(&request.group, &request.kind);
+    if request.group.is_empty() && request.kind == "ConfigMap" {
         let message = "the admission controller asks the scheduler about ConfigMaps";
         let help = "`queuewarden validate -f FILE` says what it answers";
         return Err(malformed(codes::JUDGED_ELSEWHERE, message).help(help));
     }
-    Ok(Asked {
-        uid: raw.uid,
-        request: Request {
-            operation: Operation::of(&raw.operation),
-            pod: pod(&raw.object, &kind)?,
-            old_pod: pod(&raw.old_object, &kind)?,
-            kind,
-            namespace: raw.namespace,
-            user: raw.user_info.username,
-            groups: raw.user_info.groups,
-        },
+    Ok(Request {
+        operation: Operation::of(&request.operation),
+        pod: pod(request.object.as_deref(), &kind)?,
+        old_pod: pod(request.old.as_deref(), &kind)?,
+        kind,
+        namespace: request.namespace.clone(),
+        user: request.by.user.clone(),
+        groups: request.by.groups.clone(),
     })
 }
 
-/// The pod that an object is, or that it makes; empty where there is no object.
-fn pod(object: &Value, kind: &Kind) -> Result<Pod, Diagnostic> {
-    let template = match kind {
-        Kind::Pod => Some(object),
-        Kind::Workload(Workload::CronJob) => object.pointer("/spec/jobTemplate/spec/template"),
-        Kind::Workload(_) => object.pointer("/spec/template"),
-        Kind::Other(_) => None,
+/// The pod that an object is, or that it makes.
+pub(super) fn template<'o>(
+    object: Option<&'o RawValue>,
+    kind: &Kind,
+) -> Result<Option<&'o RawValue>, Diagnostic> {
+    let way: &[&str] = match kind {
+        Kind::Pod => &[],
+        Kind::Workload(Workload::CronJob) => &["spec", "jobTemplate", "spec", "template"],
+        Kind::Workload(_) => &["spec", "template"],
+        Kind::Other(_) => return Ok(None),
     };
-    let Some(template) = template.filter(|template| !template.is_null()) else {
-        return Ok(Pod::default());
-    };
-    let Template { metadata, spec } = decode(template)?;
+    object.map_or(Ok(None), |object| at(object, way))
+}
+
+fn pod(object: Option<&RawValue>, kind: &Kind) -> Result<Pod, Diagnostic> {
+    let Some(template) = template(object, kind)? else { return Ok(Pod::default()) };
+    let Template { metadata, spec } = decode_part(template)?;
     Ok(Pod {
-        labels: metadata.labels,
-        annotations: metadata.annotations,
+        labels: named_texts(metadata.labels)?,
+        annotations: named_texts(metadata.annotations)?,
         uid: metadata.uid,
         priority_class: spec.priority_class_name,
         scheduler_name: spec.scheduler_name,

@@ -2,9 +2,8 @@
 //!
 //! * [`access`]: `SubjectAccessReview` and its kin (`authorization.k8s.io`).
 //! * [`admission`]: `AdmissionReview` (`admission.k8s.io`), asked as the admission controller of `YuniKorn` is.
-//! * [`change`]: `AdmissionReview` of objects of ours, answered by a validating webhook.
 //! * [`codes`]: why a review cannot be answered.
-//! * `envelope`: what all `AdmissionReview`s have.
+//! * [`envelope`]: the request of an `AdmissionReview`, and the response of a webhook; [`part`]: parts of it that are read when they are looked at.
 //! * [`submission`]: `AdmissionReview` of pods and workloads, answered by whether `YuniKorn` would take them.
 //! * [`user_info`]: the same, answered by whether they may run in the name that they say.
 //!
@@ -12,9 +11,9 @@
 
 pub mod access;
 pub mod admission;
-pub mod change;
 pub mod codes;
-mod envelope;
+pub mod envelope;
+pub mod part;
 pub mod submission;
 #[cfg(test)]
 mod tests;
@@ -90,19 +89,23 @@ fn unknown(version: &str, kind: &str) -> Diagnostic {
     Diagnostic::error(codes::UNKNOWN_REVIEW, message).help(help)
 }
 
-/// A part of a review, or what the API server would say against it.
+/// A review of access, or what the API server would say against it.
 fn decode<T: DeserializeOwned>(value: &Value) -> Result<T, Diagnostic> {
     if !value.is_object() {
-        return Err(malformed(
-            codes::MALFORMED_REVIEW,
-            "the review, or a template of pods in it, is no object",
-        ));
+        return Err(no_object());
     }
     // Keeping the path costs more than the rest, so it is looked for where there is an error.
-    T::deserialize(value).or_else(|_| serde_path_to_error::deserialize(value)).map_err(|error| {
-        let message = format!("the review cannot be read at {}: {}", error.path(), error.inner());
-        malformed(codes::MALFORMED_REVIEW, message)
-    })
+    T::deserialize(value).or_else(|_| serde_path_to_error::deserialize(value)).map_err(unread_at)
+}
+
+fn no_object() -> Diagnostic {
+    malformed(codes::MALFORMED_REVIEW, "the review, or a template of pods in it, is no object")
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn unread_at(error: serde_path_to_error::Error<serde_json::Error>) -> Diagnostic {
+    let message = format!("the review cannot be read at {}: {}", error.path(), error.inner());
+    malformed(codes::MALFORMED_REVIEW, message)
 }
 
 fn malformed(code: Code, message: impl Into<String>) -> Diagnostic {

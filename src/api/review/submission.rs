@@ -1,10 +1,12 @@
 //! An `AdmissionReview` of a pod or a workload, as far as it decides whether `YuniKorn` takes it, and the response.
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{admission, change};
+use super::part::{at, entries, member, text_at};
+use super::{admission, envelope};
 use crate::access::submission::{Judgement, Mode};
-use crate::model::admission::request::{Kind, Request, Workload};
+use crate::model::admission::request::Request;
 use crate::text::diag::Diagnostic;
 
 /// Kinds that are judged themselves, so that what they make is not: API group and kind. A `SparkApplication` is none of them: its driver is
@@ -22,12 +24,8 @@ const JUDGED: [(&str, &str); 7] = [
 /// What is applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
-    /// `request.uid`
-    pub uid: String,
     /// What the admission controller reads.
     pub request: Request,
-    /// `request.name`; empty where the API server makes the name up later.
-    pub name: String,
     /// Whether its controller is of a kind that is judged itself.
     pub owned: bool,
     /// `spec.nodeName` of the pod.
@@ -36,53 +34,42 @@ pub struct Asked {
     pub image_pull_secrets: Vec<String>,
 }
 
-/// Reads a review.
+/// Reads a request.
 ///
 /// # Errors
 /// As [`admission::read`].
-pub fn read(review: &Value) -> Result<Asked, Diagnostic> {
-    let admission::Asked { uid, request } = admission::read(review)?;
-    let object = review.pointer("/request/object").unwrap_or(&Value::Null);
-    let spec = match request.kind {
-        Kind::Workload(Workload::CronJob) => object.pointer("/spec/jobTemplate/spec/template/spec"),
-        Kind::Workload(_) => object.pointer("/spec/template/spec"),
-        Kind::Pod | Kind::Other(_) => object.get("spec"),
-    };
-    let spec = spec.unwrap_or(&Value::Null);
-    let secrets = spec.get("imagePullSecrets").and_then(Value::as_array).into_iter().flatten();
+pub fn read(request: &envelope::Request) -> Result<Asked, Diagnostic> {
+    let read = admission::read(request)?;
+    let object = request.object.as_deref();
+    let spec = admission::template(object, &read.kind)?.map_or(Ok(None), |pod| member(pod, "spec"))?;
+    let secrets = spec.map_or(Ok(None), |spec| member(spec, "imagePullSecrets"))?;
+    let secrets = entries(secrets, "a list")?.into_iter();
     Ok(Asked {
-        uid,
-        name: text(review, "/request/name").to_owned(),
-        owned: owned(object),
-        node_name: text(spec, "/nodeName").to_owned(),
-        image_pull_secrets: secrets.map(|secret| text(secret, "/name").to_owned()).collect(),
-        request,
+        owned: object.map_or(Ok(false), owned)?,
+        node_name: spec.map_or(Ok(String::new()), |spec| text_at(spec, &["nodeName"]))?,
+        image_pull_secrets: secrets
+            .map(|(_, secret)| text_at(secret, &["name"]))
+            .collect::<Result<_, _>>()?,
+        request: read,
     })
 }
 
-/// The UID of a review that cannot be read otherwise: a response without it is an error to the API server.
-pub fn uid(review: &Value) -> &str {
-    text(review, "/request/uid")
-}
-
-fn owned(object: &Value) -> bool {
-    let owners = object.pointer("/metadata/ownerReferences").and_then(Value::as_array);
-    owners.into_iter().flatten().any(|owner| {
-        let version = text(owner, "/apiVersion");
+fn owned(object: &RawValue) -> Result<bool, Diagnostic> {
+    for (_, owner) in entries(at(object, &["metadata", "ownerReferences"])?, "a list")? {
+        let controls = member(owner, "controller")?.is_some_and(|controls| controls.get() == "true");
+        let version = text_at(owner, &["apiVersion"])?;
         let group = version.rsplit_once('/').map_or("", |(group, _)| group);
-        owner.get("controller").and_then(Value::as_bool) == Some(true)
-            && JUDGED.contains(&(group, text(owner, "/kind")))
-    })
-}
-
-fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
-    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+        if controls && JUDGED.contains(&(group, &text_at(owner, &["kind"])?)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The response; what was decided stands in its `auditAnnotations`.
 pub fn response(uid: &str, judgement: &Judgement, mode: Mode) -> Value {
     let warnings: Vec<String> = judgement.warning(mode).map(str::to_owned).into_iter().collect();
-    let mut review = change::response(uid, judgement.refusal(mode), &warnings);
+    let mut review = envelope::response(uid, judgement.refusal(mode), &warnings);
     if let Some(response) = review.get_mut("response").and_then(Value::as_object_mut) {
         let mut notes = json!({"decision": judgement.verdict.as_str(), "clause": judgement.clause});
         if let (Some(notes), false) = (notes.as_object_mut(), judgement.reason.is_empty()) {
@@ -93,20 +80,19 @@ pub fn response(uid: &str, judgement: &Judgement, mode: Mode) -> Value {
     review
 }
 
-/// Lets everything pass, and says nothing.
-pub fn silent(uid: &str) -> Value {
-    change::response(uid, None, &[])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::access::submission::Verdict;
 
     fn asked(object: &Value, kind: (&str, &str)) -> Asked {
+        read(&request(object, kind)).unwrap()
+    }
+
+    fn request(object: &Value, kind: (&str, &str)) -> envelope::Request {
         let kind = json!({"group": kind.0, "version": "v1", "kind": kind.1});
-        read(&json!({"request": {"uid": "u", "kind": kind, "operation": "CREATE", "name": "n", "object": object}}))
-            .unwrap()
+        let review = json!({"request": {"uid": "u", "kind": kind, "operation": "CREATE", "object": object}});
+        envelope::Request::read(review.to_string().as_bytes()).unwrap()
     }
 
     #[test]
@@ -124,9 +110,8 @@ mod tests {
             let asked = asked(&pod, ("", "Pod"));
             assert_eq!((asked.owned, asked.node_name.as_str()), (expected, "n1"), "{version} {kind}");
         }
-        for odd in [json!(null), json!({"metadata": {"ownerReferences": [1, {"controller": 1}]}}), json!([])]
-        {
-            assert!(!owned(&odd));
+        for odd in [json!(null), json!({"metadata": {"ownerReferences": [1, {"controller": 1}]}})] {
+            assert!(!asked(&odd, ("", "Pod")).owned);
         }
     }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::access::review::{Answer, read};
 use crate::model::admission::evaluate::tests::is_same_refusal;
-use crate::model::admission::{Conf, Surroundings, evaluate};
+use crate::model::admission::{Conf, Request, Surroundings, evaluate};
 use crate::model::identity::Identity;
 
 /// The body that kube-apiserver 1.34.2 posted to an authorization webhook for `kubectl auth can-i submit queues.…/root.prod`.
@@ -82,10 +82,17 @@ fn admission(kind: [&str; 2], object: &Value) -> Value {
         "userInfo": {"username": "sue", "groups": ["devs", "system:authenticated"]}, "object": object}})
 }
 
+/// The request of a review, and what the admission controller reads of it.
+fn read_admission(review: &Value) -> Result<(envelope::Request, Request), Diagnostic> {
+    let asked =
+        envelope::Request::read(review.to_string().as_bytes()).map_err(|unreadable| unreadable.why)?;
+    admission::read(&asked).map(|request| (asked, request))
+}
+
 fn answered(review: &Value) -> Value {
-    let admission::Asked { uid, request } = admission::read(review).unwrap();
+    let (asked, request) = read_admission(review).unwrap();
     let conf = Conf::from_keys(&[].into()).0;
-    admission::filled(review.clone(), &uid, &evaluate(&request, &Surroundings::default(), &conf))
+    admission::filled(review.clone(), &asked.uid, &evaluate(&request, &Surroundings::default(), &conf))
 }
 
 /// The patch of a response, decoded.
@@ -134,7 +141,7 @@ fn templates_are_found_in_each_kind() {
 
 #[test]
 fn config_maps_are_judged_elsewhere_and_broken_objects_not_at_all() {
-    let code = |review: &Value| admission::read(review).map_err(|wrong| wrong.code);
+    let code = |review: &Value| read_admission(review).map(drop).map_err(|wrong| wrong.code);
     assert_eq!(code(&admission(["", "ConfigMap"], &json!({}))), Err(codes::JUDGED_ELSEWHERE));
     assert_eq!(code(&admission(["", "Pod"], &json!({"metadata": 1}))), Err(codes::MALFORMED_REVIEW));
     assert_eq!(code(&json!({"request": null})), Err(codes::MALFORMED_REVIEW));
@@ -188,13 +195,13 @@ fn responses_are_those_of_the_admission_controller() {
             "namespace": asked["namespace"], "userInfo": {"username": asked["user"], "groups": asked["groups"]},
             "object": object(kind, &asked["pod"]), "oldObject": object(kind, &asked["oldPod"]),
         }});
-        let admission::Asked { uid, request } = admission::read(&review).unwrap();
+        let (sent, request) = read_admission(&review).unwrap();
         let surroundings = Surroundings {
             namespace_annotations: texts(&asked["namespaceAnnotations"]),
             priority_class_annotations: texts(&asked["priorityClassAnnotations"]),
         };
         let conf = Conf::from_keys(&texts(&asked["configs"]["data"])).0;
-        let filled = admission::filled(review, &uid, &evaluate(&request, &surroundings, &conf));
+        let filled = admission::filled(review, &sent.uid, &evaluate(&request, &surroundings, &conf));
         let response = &filled["response"];
         assert_eq!(response["allowed"], answer["allowed"], "{line}");
         let message = response.pointer("/status/message").and_then(Value::as_str).unwrap_or_default();
@@ -256,9 +263,9 @@ proptest! {
             prop_assert!(review["spec"].is_object());
             drop(crate::access::review::read(&read).map_err(|other| other.to_string()));
         }
-        if let Ok(asked) = admission::read(&review) {
+        if let Ok((asked, request)) = read_admission(&review) {
             let conf = Conf::from_keys(&[].into()).0;
-            let evaluation = evaluate(&asked.request, &Surroundings::default(), &conf);
+            let evaluation = evaluate(&request, &Surroundings::default(), &conf);
             review = admission::filled(review, &asked.uid, &evaluation);
             prop_assert!(review["response"]["allowed"].is_boolean());
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::sorted::Cluster;
 use crate::access::review::{self, Answer, NoApplications, Opinion, Review, World};
 use crate::access::tree::Tree;
-use crate::api::review::{Kind, access, admission};
+use crate::api::review::{Kind, access, admission, envelope};
 use crate::cli::Failure;
 use crate::cli::ask::configuration::Configuration;
 use crate::cli::ask::files::Given;
@@ -137,7 +137,9 @@ impl<'a> Judge<'a> {
     }
 
     fn admission(&self, document: Value) -> Result<Answered, Diagnostic> {
-        let admission::Asked { uid, request } = admission::read(&document)?;
+        let asked = envelope::Request::read(document.to_string().as_bytes());
+        let asked = asked.map_err(|unreadable| unreadable.why)?;
+        let request = admission::read(&asked)?;
         let evaluation = evaluate(&request, &self.surroundings(&request), &self.conf);
         let (answer, reason) = match &evaluation.outcome {
             Outcome::Allowed => {
@@ -147,15 +149,13 @@ impl<'a> Judge<'a> {
             Outcome::Denied(message) => ("denied", message.clone()),
             Outcome::Unknown(key) => ("undecided", format!("{key} decides, and what it holds is not known")),
         };
-        let name = document.pointer("/request/name").and_then(Value::as_str).unwrap_or_default();
-        let operation =
-            document.pointer("/request/operation").and_then(Value::as_str).unwrap_or_default().to_lowercase();
-        let what = format!("{operation} {} {}/{name}", request.kind, request.namespace());
+        let operation = asked.operation.to_lowercase();
+        let what = format!("{operation} {} {}/{}", request.kind, request.namespace(), asked.name);
         Ok(Answered {
             row: [request.user.clone(), what, answer.to_owned(), reason],
             allowed: evaluation.outcome == Outcome::Allowed,
             undecided: matches!(evaluation.outcome, Outcome::Unknown(_)),
-            review: admission::filled(document, &uid, &evaluation),
+            review: admission::filled(document, &asked.uid, &evaluation),
         })
     }
 

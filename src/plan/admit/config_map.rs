@@ -14,14 +14,20 @@ use crate::plan::environment::{Environment, merged, text_in, text_in_force};
 use crate::plan::readings::Readings;
 use crate::plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 
+/// Returns whether `YuniKorn` or queuewarden reads a `ConfigMap`.
+pub fn counts(snapshot: &Snapshot, namespace: &str, name: &str) -> bool {
+    config(snapshot).is_some_and(|(_, spec)| {
+        spec.namespace == namespace
+            && [YUNIKORN_DEFAULTS, &spec.base_config_map, &spec.output_config_map].contains(&name)
+    })
+}
+
 /// Answers. `new` is `None` when the ConfigMap called `name` is deleted.
 pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&ConfigMapState>) -> Answer {
-    let Some((_, spec)) = config(snapshot) else { return Answer::default() };
-    if spec.namespace != namespace {
+    let Some((_, spec)) = config(snapshot).filter(|_| counts(snapshot, namespace, name)) else {
         return Answer::default();
-    }
+    };
     let mut after = snapshot.clone();
-    let mut known = false;
     for (role, place) in [
         (YUNIKORN_DEFAULTS, &mut after.defaults),
         (spec.base_config_map.as_str(), &mut after.base),
@@ -29,11 +35,7 @@ pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&Conf
     ] {
         if role == name {
             *place = new.cloned().map(Arc::new);
-            known = true;
         }
-    }
-    if !known {
-        return Answer::default();
     }
     let known = &mut Readings::default();
     let env = Environment::of(snapshot, known);

@@ -1,7 +1,7 @@
 //! The webhook `/submission`: pods and workloads that `YuniKorn` would reject, judged while they are applied.
 //!
-//! What is said is decided by [`submission::judge`]; how loudly, by the `AdmissionPolicy` in force. Whatever goes wrong here lets the
-//! request pass: the scheduler decides in any case.
+//! What is said is decided by [`submission::judge`]; how loudly, by the `AdmissionPolicy` in force. What cannot be read is
+//! as good as a no; whatever else goes wrong here lets the request pass: the scheduler decides in any case.
 //!
 //! Who sends a review is not asked, and what that lets them learn is said in [`super`].
 
@@ -16,9 +16,11 @@ use serde_json::Value;
 use super::audit::{Audit, Decision};
 use super::fault::contained;
 use super::knowledge::Knowledge;
+use super::review::Review;
 use super::{Doors, surroundings};
 use crate::access::submission::{self, Applied, Judgement, Mode, PARTITION, Verdict, World};
-use crate::api::review::submission::{Asked, read, response, silent, uid};
+use crate::api::review::envelope::{self, Request, Unreadable};
+use crate::api::review::submission::{Asked, read, response};
 use crate::model::admission::{Kind, Surroundings};
 use crate::plan;
 
@@ -27,47 +29,54 @@ pub fn router() -> Router<Doors> {
     Router::new().route("/submission", post(submit)).layer(Extension(Audit::of("submission")))
 }
 
-async fn submit(
-    State(doors): State<Doors>,
-    audit: Extension<Audit>,
-    Json(review): Json<Value>,
-) -> Json<Value> {
-    let Some(known) = doors.knowledge() else { return Json(silent(uid(&review))) };
+async fn submit(State(doors): State<Doors>, audit: Extension<Audit>, review: Review) -> Json<Value> {
+    let silent = |request: &Request| Json(envelope::response(&request.uid, None, &[]));
+    let Some(known) = doors.knowledge() else { return silent(review.request()) };
     let mode = plan::submission(&known.snapshot);
-    let asked = match read(&review) {
-        Ok(asked) if mode != Mode::Off && is_looked_at(&known, &asked) => asked,
-        _ => return Json(silent(uid(&review))),
+    if mode == Mode::Off || !is_looked_at(&known, review.request()) {
+        return silent(review.request());
+    }
+    let (request, judgement) = match review.and_read(read) {
+        Ok((request, asked)) => {
+            let judgement = contained(judged(&doors, &known, &asked)).await;
+            let judgement =
+                judgement.unwrap_or_else(|fault| Judgement::undecided("fault", &fault.to_string()));
+            (request, judgement)
+        }
+        Err(unreadable) => {
+            let Unreadable { request, why } = *unreadable;
+            let judgement = Judgement::unreadable(&why.to_string());
+            (request, judgement)
+        }
     };
-    let judgement = contained(judged(&doors, &known, &asked)).await;
-    let judgement = judgement.unwrap_or_else(|fault| Judgement::undecided("fault", &fault.to_string()));
-    note(&audit, &doors, &asked, &judgement, mode);
-    Json(response(&asked.uid, &judgement, mode))
+    note(&audit, &doors, &request, &judgement, mode);
+    Json(response(&request.uid, &judgement, mode))
 }
 
 /// Where nobody asked there is nothing to write down.
-fn note(audit: &Audit, doors: &Doors, asked: &Asked, judgement: &Judgement, mode: Mode) {
+fn note(audit: &Audit, doors: &Doors, request: &Request, judgement: &Judgement, mode: Mode) {
     let Judgement { verdict, clause, reason, user, queue } = judgement;
     if *verdict == Verdict::NotAsked {
         doors.health.metrics.doors.decided("submit", verdict.as_str(), clause);
         return;
     }
-    let request = &asked.request;
     let decision = Decision {
         verb: "submit",
         said: verdict.as_str(),
         clause,
         refused: judgement.refusal(mode).is_some(),
-        by: &request.user,
+        by: &request.by.user,
         user,
         queue,
-        object: &format!("{} {}/{}", request.kind, request.namespace(), asked.name),
+        object: &format!("{} {}/{}", request.kind, request.namespace, request.name),
         reason,
     };
     audit.note(&doors.health, &decision);
 }
 
-fn is_looked_at(known: &Knowledge, asked: &Asked) -> bool {
-    !known.leaves_alone(asked.request.namespace()) && !matches!(asked.request.kind, Kind::Other(_))
+fn is_looked_at(known: &Knowledge, request: &Request) -> bool {
+    let kind = Kind::of(&request.group, &request.kind);
+    !known.leaves_alone(&request.namespace) && !matches!(kind, Kind::Other(_))
 }
 
 async fn judged(doors: &Doors, known: &Knowledge, asked: &Asked) -> Judgement {

@@ -103,11 +103,8 @@ async fn whatever_is_not_known_lets_pass() {
         );
     }
     assert_eq!(Door::closed().ask(&review("bob", "jobs")).await["allowed"], true);
-    for odd in
-        [json!({}), json!({"request": 1}), json!({"request": {"uid": "u", "object": {"spec": 1}}}), json!([])]
-    {
-        assert_eq!(deny().ask(&odd).await["allowed"], true, "{odd}");
-    }
+    let other = json!({"request": {"uid": "u", "object": {"spec": 1}}});
+    assert_eq!(deny().ask(&other).await["allowed"], true);
     let door = deny();
     door.ask(&review("bob", "fault")).await;
     assert_eq!(door.0.counted("submit", "undecided", "fault"), 1);
@@ -120,4 +117,22 @@ async fn whatever_is_not_known_lets_pass() {
         (&answer["allowed"], &answer["auditAnnotations"]["decision"]),
         (&json!(true), &json!("undecided"))
     );
+}
+
+#[tokio::test]
+async fn a_workload_that_cannot_be_read_is_refused_as_one_that_is_rejected() {
+    let mut odd = review("sue", "jobs");
+    odd["request"]["object"]["spec"]["template"]["metadata"] = json!(1);
+    for (mode, allowed, warned) in
+        [(Mode::Deny, false, false), (Mode::Warn, true, true), (Mode::Audit, true, false)]
+    {
+        let door = Door::new(snapshot(Some(mode)));
+        let answer = door.ask(&odd).await;
+        assert_eq!(
+            (answer["allowed"] == true, answer["warnings"].is_array()),
+            (allowed, warned),
+            "{mode:?}: {answer}"
+        );
+        assert_eq!(door.0.counted("submit", "refused", "unreadable"), 1);
+    }
 }

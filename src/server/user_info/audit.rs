@@ -1,12 +1,12 @@
 //! What is written down of each judgement.
 
 use crate::access::guard::{Judgement, Mode, Verdict};
-use crate::api::review::user_info::Asked;
+use crate::api::review::envelope::Request;
 use crate::server::Doors;
 use crate::server::audit::{Audit, Decision};
 
 /// Nothing where nobody's name was in question.
-pub(super) fn note(audit: &Audit, doors: &Doors, asked: &Asked, judgement: &Judgement, mode: Mode) {
+pub(super) fn note(audit: &Audit, doors: &Doors, request: &Request, judgement: &Judgement, mode: Mode) {
     if judgement.verdict <= Verdict::Unchanged && judgement.warnings.is_empty() {
         return;
     }
@@ -16,10 +16,10 @@ pub(super) fn note(audit: &Audit, doors: &Doors, asked: &Asked, judgement: &Judg
         said: judgement.verdict.as_str(),
         clause: judgement.rule.as_str(),
         refused: judgement.refusal(mode).is_some(),
-        by: &asked.user,
+        by: &request.by.user,
         user: &judgement.user,
         queue: "",
-        object: &format!("{} {}/{}", asked.kind, asked.namespace, asked.name),
+        object: &format!("{} {}/{}", request.kind, request.namespace, request.name),
         reason: if judgement.reason.is_empty() { &warnings } else { &judgement.reason },
     };
     audit.note(&doors.health, &decision);

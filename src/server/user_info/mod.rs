@@ -2,7 +2,7 @@
 //! requester may not set it; `/user-info/check` judges the same when all mutating webhooks are through, and changes nothing.
 //!
 //! What is said is decided by [`guard::judge`], or by [`crate::model::admission::evaluate`] in profile yunikorn; whether it counts, by the
-//! `AdmissionPolicy` in force. What cannot be answered is an error, so that `failurePolicy` decides.
+//! `AdmissionPolicy` in force. What cannot be read is refused. What is not known here is an error, so that `failurePolicy` decides.
 
 mod audit;
 mod beside;
@@ -21,8 +21,9 @@ use super::Doors;
 use super::audit::Audit;
 use super::knowledge::Knowledge;
 use super::refusal::Refusal;
+use super::review::Review;
 use crate::access::guard::{self, Judgement, Mode, Moment, Profile, Verdict};
-use crate::api::review::change;
+use crate::api::review::envelope::{self, Request, Unreadable};
 use crate::api::review::user_info::{Asked, read, response};
 use audit::note;
 use beside::Beside;
@@ -42,52 +43,62 @@ async fn add(
     State(doors): State<Doors>,
     audit: Extension<Audit>,
     beside: Extension<Beside>,
-    Json(review): Json<Value>,
+    review: Review,
 ) -> Answer {
-    let Some((known, asked)) = looked_at(&doors, &review)? else { return Ok(silent(&review)) };
-    if known.user_info.profile == Profile::YuniKorn {
-        return parity::answer(&doors, &known, &beside, &audit, &review, asked).await.map(Json);
+    let Some(known) = looked_at(&doors, review.request())? else { return Ok(silent(review.request())) };
+    let settings = &known.user_info;
+    let (request, asked) = match review.and_read(|request| read(request, &settings.templates)) {
+        Ok(read) => read,
+        Err(unreadable) => return Ok(refused(&audit, &doors, &unreadable, settings.mode)),
+    };
+    if settings.profile == Profile::YuniKorn {
+        return parity::answer(&doors, &known, &beside, &audit, request).await.map(Json);
     }
-    let mode = known.user_info.mode;
-    let judgement = judged(&known, &asked, Moment::Mutating);
-    note(&audit, &doors, &asked, &judgement, mode);
-    Ok(Json(response(&asked, &judgement, mode)))
+    let judgement = judged(&known, &request, &asked, Moment::Mutating);
+    note(&audit, &doors, &request, &judgement, settings.mode);
+    Ok(Json(response(&request.uid, &asked, &judgement, settings.mode)))
 }
 
 /// In mode Audit nothing was added, and what would be refused was written down before; `YuniKorn` has nobody who looks again.
-async fn check(State(doors): State<Doors>, audit: Extension<Audit>, Json(review): Json<Value>) -> Answer {
-    let Some((known, asked)) = looked_at(&doors, &review)? else { return Ok(silent(&review)) };
-    let mode = known.user_info.mode;
-    if mode == Mode::Audit || known.user_info.profile == Profile::YuniKorn {
-        return Ok(silent(&review));
-    }
-    let mut judgement = judged(&known, &asked, Moment::Final);
+async fn check(State(doors): State<Doors>, audit: Extension<Audit>, review: Review) -> Answer {
+    let known = looked_at(&doors, review.request())?;
+    let known = known
+        .filter(|known| known.user_info.mode == Mode::Enforce && known.user_info.profile == Profile::Strict);
+    let Some(known) = known else { return Ok(silent(review.request())) };
+    let settings = &known.user_info;
+    let (request, asked) = match review.and_read(|request| read(request, &settings.templates)) {
+        Ok(read) => read,
+        Err(unreadable) => return Ok(refused(&audit, &doors, &unreadable, settings.mode)),
+    };
+    let mut judgement = judged(&known, &request, &asked, Moment::Final);
     // Said before.
     judgement.warnings.clear();
     if judgement.verdict == Verdict::Refused {
-        note(&audit, &doors, &asked, &judgement, mode);
+        note(&audit, &doors, &request, &judgement, settings.mode);
     }
-    Ok(Json(response(&asked, &judgement, mode)))
+    Ok(Json(response(&request.uid, &asked, &judgement, settings.mode)))
 }
 
-/// What is asked, where anybody looks, and what is known: by one state of it a request is judged.
-fn looked_at(doors: &Doors, review: &Value) -> Result<Option<(Arc<Knowledge>, Asked)>, Refusal> {
+/// What is known, where anybody looks: by one state of it a request is judged.
+fn looked_at(doors: &Doors, request: &Request) -> Result<Option<Arc<Knowledge>>, Refusal> {
     let known = doors.knowledge().ok_or_else(|| Refusal::unavailable("not everything was read yet"))?;
-    let settings = &known.user_info;
-    let namespace = review.pointer("/request/namespace").and_then(Value::as_str).unwrap_or_default();
-    if settings.mode == Mode::Off || known.leaves_alone(namespace) {
-        return Ok(None);
-    }
-    let asked = read(review, &settings.templates).map_err(|why| Refusal::bad_request(why.to_string()))?;
-    Ok(Some((known, asked)))
+    let is_looked_at = known.user_info.mode != Mode::Off && !known.leaves_alone(&request.namespace);
+    Ok(is_looked_at.then_some(known))
 }
 
-fn judged(known: &Knowledge, asked: &Asked, moment: Moment) -> Judgement {
-    guard::judge(&asked.at(moment), &known.conf.access)
+fn judged(known: &Knowledge, request: &Request, asked: &Asked, moment: Moment) -> Judgement {
+    guard::judge(&asked.at(request, moment), &known.conf.access)
+}
+
+/// Refuses what cannot be read.
+fn refused(audit: &Audit, doors: &Doors, unreadable: &Unreadable, mode: Mode) -> Json<Value> {
+    let Unreadable { request, why } = unreadable;
+    let judgement = Judgement::unreadable(&why.to_string(), &request.by.user);
+    note(audit, doors, request, &judgement, mode);
+    Json(response(&request.uid, &Asked::default(), &judgement, mode))
 }
 
 /// Lets it pass, and says nothing.
-fn silent(review: &Value) -> Json<Value> {
-    let uid = review.pointer("/request/uid").and_then(Value::as_str).unwrap_or_default();
-    Json(change::response(uid, None, &[]))
+fn silent(request: &Request) -> Json<Value> {
+    Json(envelope::response(&request.uid, None, &[]))
 }

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::audit::note;
 use super::beside::Beside;
 use crate::access::guard::{Judgement, Mode};
-use crate::api::review::admission;
-use crate::api::review::user_info::{Asked, notes};
+use crate::api::review::user_info::notes;
+use crate::api::review::{admission, envelope};
 use crate::model::admission::request::USER_INFO;
 use crate::model::admission::{self as model, Evaluation, Outcome, Request, Surroundings, UserInfo};
 use crate::server::audit::Audit;
@@ -20,11 +20,13 @@ pub(super) async fn answer(
     known: &Knowledge,
     beside: &Beside,
     audit: &Audit,
-    review: &Value,
-    asked: Asked,
+    asked: envelope::Request,
 ) -> Result<Value, Refusal> {
-    let request = admission::read(review).map_err(|why| Refusal::bad_request(why.to_string()))?.request;
     let mode = known.user_info.mode;
+    let request = match admission::read(&asked) {
+        Ok(request) => request,
+        Err(why) => return Ok(super::refused(audit, doors, &asked.unreadable(why), mode).0),
+    };
     let registered = async {
         // No other annotation can be its work.
         if is_own(&request) { beside.is_registered(doors).await } else { Ok(false) }

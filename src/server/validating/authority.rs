@@ -4,9 +4,10 @@
 //! the shipped role `queuewarden-editor`, and not in `queuewarden-delegate`.
 
 use kube::Client;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
-use crate::api::review::change::Asked;
+use crate::api::review::envelope::Request;
+use crate::api::review::part;
 use crate::api::{GROUP, VERSION};
 use crate::server::caller::Caller;
 use crate::server::permission::{Wish, reason_against};
@@ -18,13 +19,17 @@ const ESCALATE: Wish<'static> =
 
 /// Whether it is Kubernetes itself that tidies up: a garbage collector deletes what an owner takes with it, a migrator writes back what it
 /// read. They may not write a spec. Whoever runs pods in kube-system has the cluster anyway.
-pub(super) fn is_housekeeping(asked: &Asked) -> bool {
-    let spec = |object: &Option<Value>| object.as_ref().and_then(|object| object.get("spec")).cloned();
+pub(super) fn is_housekeeping(asked: &Request) -> bool {
+    let spec = |object: &Option<Box<RawValue>>| {
+        let spec = object.as_deref().and_then(|object| part::member(object, "spec").ok()).flatten();
+        spec.map(|spec| spec.get().to_owned())
+    };
     let user = asked.by.user.as_str();
     let theirs =
         user.starts_with("system:serviceaccount:kube-system:") || user == "system:kube-controller-manager";
     let tidies = match asked.operation.as_str() {
         "DELETE" => true,
+        // As the API server writes them, equal specs have the same bytes.
         "UPDATE" => spec(&asked.object) == spec(&asked.old),
         _ => false,
     };
@@ -35,7 +40,7 @@ pub(super) fn is_housekeeping(asked: &Asked) -> bool {
 ///
 /// # Errors
 /// When nobody knows.
-pub(super) async fn may_escalate(client: &Client, asked: &Asked) -> Result<bool, Refusal> {
+pub(super) async fn may_escalate(client: &Client, asked: &Request) -> Result<bool, Refusal> {
     let caller = Caller {
         user: asked.by.user.clone(),
         groups: asked.by.groups.clone(),
@@ -47,15 +52,14 @@ pub(super) async fn may_escalate(client: &Client, asked: &Asked) -> Result<bool,
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
-    use crate::api::review::change::read;
 
-    fn asked(user: &str, operation: &str, old: &Value, new: &Value) -> Asked {
+    fn asked(user: &str, operation: &str, old: &Value, new: &Value) -> Request {
         let request =
             json!({"userInfo": {"username": user}, "operation": operation, "object": new, "oldObject": old});
-        read(&json!({"request": request})).unwrap()
+        Request::read(json!({"request": request}).to_string().as_bytes()).unwrap()
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The validating webhooks: `/validate` for our own kinds, `/guard` for `YuniKorn`'s ConfigMaps.
 //!
 //! What is said is decided by [`plan::admit`]. On our own kinds a doubt is a no (`failurePolicy: Fail`): nobody needs to write them for a
-//! cluster to run. On ConfigMaps a doubt is a yes: a guard that is down or in error is never in the way.
+//! cluster to run. On ConfigMaps a doubt is a yes: a guard that is down or in error is never in the way. What cannot be read is refused by both.
 //!
 //! Who sends a review is not asked, and what that lets them learn is said in [`super`].
 
@@ -16,6 +16,7 @@ use axum::{Extension, Json, Router, extract::State};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::core::DynamicObject;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 
@@ -23,12 +24,17 @@ use super::Doors;
 use super::audit::{Audit, Decision, OTHER};
 use super::fault::{Fault, contained};
 use super::knowledge::Knowledge;
-use crate::api::review::change::{Asked, read, response};
+use super::review::Review;
+use crate::api::review::envelope::{Request, Unreadable, response};
+use crate::api::review::{codes, part};
 use crate::api::{GROUP, access_test, config_map, convert};
 use crate::plan::admit::{self, Answer, Change, Versions};
+use crate::text::diag::Diagnostic;
 
-/// Plans made at once: each takes one thread for as long as a round of the reconciler plans.
-const AT_ONCE: usize = 2;
+/// Plans made at once of changes of our objects: each takes one thread for as long as a round of the reconciler plans.
+const PLANS: usize = 2;
+/// Changes of ConfigMaps judged at once: each may unpack a text and read it several times.
+const CONFIG_MAPS: usize = 1;
 /// What decides where it cannot be judged.
 const DOUBT: &str = "unknown";
 
@@ -41,49 +47,76 @@ struct Memory {
 
 /// The routes.
 pub fn router() -> Router<Doors> {
-    let places = Arc::new(Semaphore::new(AT_ONCE));
-    let memory = |door| Extension(Memory { places: Arc::clone(&places), audit: Audit::of(door) });
+    let memory = |door, at_once| {
+        Extension(Memory { places: Arc::new(Semaphore::new(at_once)), audit: Audit::of(door) })
+    };
     Router::new()
-        .route("/validate", post(validate).layer(memory("validate")))
-        .route("/guard", post(guard).layer(memory("guard")))
+        .route("/validate", post(validate).layer(memory("validate", PLANS)))
+        .route("/guard", post(guard).layer(memory("guard", CONFIG_MAPS)))
 }
 
 async fn validate(
     State(doors): State<Doors>,
     Extension(memory): Extension<Memory>,
-    Json(review): Json<Value>,
+    Review(review): Review,
 ) -> Json<Value> {
-    let (uid, answer) = match read(&review) {
-        Ok(asked) => {
-            let found = contained(own(&doors, &memory.places, &asked)).await;
+    let (request, answer) = match review {
+        Ok(request) => {
+            let found = contained(own(&doors, &memory.places, &request)).await;
             let answer = found.unwrap_or_else(|fault| Err(fault.to_string())).map_err(|why| refused(&why));
-            note(&memory.audit, &doors, &asked, answer.as_ref());
-            (asked.uid, answer.unwrap_or_else(|doubt| doubt))
+            (request, answer)
         }
-        Err(finding) => (String::new(), refused(&finding.to_string())),
+        Err(unreadable) => (unreadable.request, Ok(self::unreadable(&unreadable.why))),
     };
-    Json(response(&uid, answer.refusal.as_deref(), &answer.warnings))
+    answered(&memory, &doors, &request, answer)
 }
 
 async fn guard(
     State(doors): State<Doors>,
     Extension(memory): Extension<Memory>,
-    Json(review): Json<Value>,
+    Review(review): Review,
 ) -> Json<Value> {
-    let (uid, answer) = match read(&review) {
-        Ok(asked) => {
-            let found = contained(guarded(&doors, &memory.places, &asked)).await;
+    let (request, answer) = match review {
+        Ok(request) => {
+            let found = contained(guarded(&doors, &memory.places, &request)).await;
             let answer = found.unwrap_or_else(|fault| Err(fault.to_string())).map_err(|why| Answer {
                 clause: DOUBT,
                 refusal: None,
                 warnings: vec![format!("queuewarden cannot judge this: {why}")],
             });
-            note(&memory.audit, &doors, &asked, answer.as_ref());
-            (asked.uid, answer.unwrap_or_else(|doubt| doubt))
+            (request, answer)
         }
-        Err(_) => (String::new(), Answer::default()),
+        Err(unreadable) => {
+            let Unreadable { request, why } = *unreadable;
+            let counts = doors.knowledge().is_some_and(|known| counts(&known, &request));
+            let answer = if counts { self::unreadable(&why) } else { Answer::default() };
+            (request, Ok(answer))
+        }
     };
-    Json(response(&uid, answer.refusal.as_deref(), &answer.warnings))
+    answered(&memory, &doors, &request, answer)
+}
+
+/// Returns whether `YuniKorn` or queuewarden reads a `ConfigMap`.
+fn counts(known: &Knowledge, request: &Request) -> bool {
+    (request.group.as_str(), request.kind.as_str()) == ("", "ConfigMap")
+        && admit::config_map::counts(&known.snapshot, &request.namespace, &request.name)
+}
+
+/// The response, after it is written down; an error is what is said in doubt.
+fn answered(
+    memory: &Memory,
+    doors: &Doors,
+    request: &Request,
+    answer: Result<Answer, Answer>,
+) -> Json<Value> {
+    note(&memory.audit, doors, request, answer.as_ref());
+    let answer = answer.unwrap_or_else(|doubt| doubt);
+    Json(response(&request.uid, answer.refusal.as_deref(), &answer.warnings))
+}
+
+/// What is said to a request that cannot be read.
+fn unreadable(why: &Diagnostic) -> Answer {
+    Answer { clause: "unreadable", ..refused(&why.to_string()) }
 }
 
 fn refused(why: &str) -> Answer {
@@ -91,23 +124,24 @@ fn refused(why: &str) -> Answer {
 }
 
 /// Writes down what was said to a change; an error is what was said in doubt.
-fn note(audit: &Audit, doors: &Doors, asked: &Asked, answer: Result<&Answer, &Answer>) {
+fn note(audit: &Audit, doors: &Doors, request: &Request, answer: Result<&Answer, &Answer>) {
     let said = match answer {
         Ok(Answer { refusal: None, .. }) => "accepted",
         Ok(_) => "refused",
         Err(_) => "undecided",
     };
     let (Ok(answer) | Err(answer)) = answer;
-    let place = if asked.namespace.is_empty() { String::new() } else { format!("{}/", asked.namespace) };
+    let namespace =
+        if request.namespace.is_empty() { String::new() } else { format!("{}/", request.namespace) };
     let decision = Decision {
-        verb: verb(&asked.operation),
+        verb: verb(&request.operation),
         said,
         clause: answer.clause,
         refused: answer.refusal.is_some(),
-        by: &asked.by.user,
+        by: &request.by.user,
         user: "",
         queue: "",
-        object: &format!("{} {place}{}", asked.kind, asked.name),
+        object: &format!("{} {namespace}{}", request.kind, request.name),
         reason: answer.refusal.as_ref().or(answer.warnings.first()).map_or("", String::as_str),
     };
     audit.note(&doors.health, &decision);
@@ -124,8 +158,11 @@ fn verb(operation: &str) -> &'static str {
 }
 
 /// What is said to a change of one of our kinds; an error is a doubt.
-async fn own(doors: &Doors, places: &Arc<Semaphore>, asked: &Asked) -> Result<Answer, String> {
-    let change = change(asked)?;
+async fn own(doors: &Doors, places: &Arc<Semaphore>, asked: &Request) -> Result<Answer, String> {
+    let change = match change(asked)? {
+        Ok(change) => change,
+        Err(why) => return Ok(unreadable(&why)),
+    };
     let known = doors.knowledge();
     // Who may do everything is let through while nothing is known, so that a new installation can be set up.
     let depends = known.as_ref().is_none_or(|known| admit::depends_on_who(&known.snapshot, &change));
@@ -146,17 +183,18 @@ async fn own(doors: &Doors, places: &Arc<Semaphore>, asked: &Asked) -> Result<An
 }
 
 /// What is said to a change of a `ConfigMap`.
-async fn guarded(doors: &Doors, places: &Arc<Semaphore>, asked: &Asked) -> Result<Answer, String> {
-    if !asked.group.is_empty() || asked.kind != "ConfigMap" {
+async fn guarded(doors: &Doors, places: &Arc<Semaphore>, asked: &Request) -> Result<Answer, String> {
+    let known = doors.knowledge().ok_or("it has not read the cluster yet")?;
+    if !counts(&known, asked) {
         return Ok(Answer::default());
     }
-    let known = doors.knowledge().ok_or("it has not read the cluster yet")?;
-    let new: Option<ConfigMap> =
-        asked.object.clone().map(serde_json::from_value).transpose().map_err(|error| error.to_string())?;
-    let (namespace, name) = (asked.namespace.clone(), asked.name.clone());
-    planned(places, known, move |known| {
-        let new = new.as_ref().map(config_map::state);
-        admit::config_map::admit(&known.snapshot, &namespace, &name, new.as_ref())
+    let (namespace, name, new) = (asked.namespace.clone(), asked.name.clone(), asked.object.clone());
+    planned(places, known, move |known| match new.as_deref().map(part::object::<ConfigMap>).transpose() {
+        Ok(new) => {
+            let new = new.as_ref().map(config_map::state);
+            admit::config_map::admit(&known.snapshot, &namespace, &name, new.as_ref())
+        }
+        Err(why) => unreadable(&why),
     })
     .await
 }
@@ -179,27 +217,29 @@ async fn planned(
     })
 }
 
-/// The change as the plan sees it.
-fn change(asked: &Asked) -> Result<Change, String> {
+/// The change as the plan sees it, or why it cannot be read. An error is a kind that is not judged here.
+fn change(asked: &Request) -> Result<Result<Change, Diagnostic>, String> {
     if asked.group != GROUP {
         return Err(format!("{} of group {:?} is not judged here", asked.kind, asked.group));
     }
-    let object = |value: &Option<Value>| -> Result<Option<DynamicObject>, String> {
-        value
-            .clone()
-            .map(serde_json::from_value)
-            .transpose()
-            .map_err(|error: serde_json::Error| error.to_string())
+    let object =
+        |part: &Option<Box<RawValue>>| part.as_deref().map(part::object::<DynamicObject>).transpose();
+    let (old, new) = match (object(&asked.old), object(&asked.object)) {
+        (Ok(None), Ok(None)) => {
+            let message = "the request has neither object nor oldObject";
+            return Ok(Err(Diagnostic::error(codes::MALFORMED_REVIEW, message)));
+        }
+        (Ok(old), Ok(new)) => (old, new),
+        (Err(why), _) | (_, Err(why)) => return Ok(Err(why)),
     };
-    let (old, new) = (object(&asked.old)?, object(&asked.object)?);
     let (old, new) = (old.as_ref(), new.as_ref());
-    Ok(match asked.kind.as_str() {
+    Ok(Ok(match asked.kind.as_str() {
         "QueueAcl" => Change::QueueAcl(versions(old, new, |object| Arc::new(convert::queue_acl(object)))),
         "AdmissionPolicy" => Change::AdmissionPolicy(Box::new(versions(old, new, convert::admission_policy))),
         "YuniKornConfig" => Change::YuniKornConfig(Box::new(versions(old, new, convert::yunikorn_config))),
         "QueueAccessTest" => Change::QueueAccessTest(Box::new(versions(old, new, access_test::access_test))),
         kind => return Err(format!("kind {kind} is not judged here")),
-    })
+    }))
 }
 
 fn versions<T>(

@@ -7,13 +7,15 @@ mod places;
 mod tests;
 
 use k8s_openapi::ByteString;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{change, codes, malformed};
+use super::envelope::{self, Request, Resource};
+use super::{codes, malformed};
 use crate::access::guard::{self, Judgement, Mode, Moment, Path, Site, Template};
 use crate::model::admission::Operation;
-use crate::text::diag::Diagnostic;
-use places::{Place, places, sites};
+use crate::text::diag::{Diagnostic, quoted};
+use places::{Found, Place, places, sites};
 
 /// Kubernetes' own kinds: API group, kind, and where the template is; a pod is its own.
 const OWN: [(&str, &str, &str); 8] = [
@@ -27,41 +29,26 @@ const OWN: [(&str, &str, &str); 8] = [
     ("batch", "CronJob", "spec.jobTemplate.spec.template"),
 ];
 
-/// What is created or changed.
-#[derive(Debug, Clone)]
+/// What an object says.
+#[derive(Debug, Clone, Default)]
 pub struct Asked {
-    /// `request.uid`
-    pub uid: String,
-    /// `request.operation`
-    pub operation: Operation,
-    /// `request.kind.kind`
-    pub kind: String,
-    /// `request.namespace`
-    pub namespace: String,
-    /// `request.name`; empty where the API server makes the name up later.
-    pub name: String,
-    /// Who asks.
-    pub user: String,
-    /// Their groups.
-    pub groups: Vec<String>,
     /// Whether templates are known of this kind, whatever this object holds.
     pub has_templates: bool,
     /// What the places say.
     pub sites: Vec<Site>,
     /// Where they are, in the same order.
     places: Vec<Place>,
-    is_replica_set: bool,
 }
 
 impl Asked {
     /// The same for the guard.
-    pub fn at(&self, moment: Moment) -> guard::Asked<'_> {
+    pub fn at<'a>(&'a self, request: &'a Request, moment: Moment) -> guard::Asked<'a> {
         guard::Asked {
-            operation: self.operation,
-            kind: &self.kind,
-            is_replica_set: self.is_replica_set,
-            user: &self.user,
-            groups: &self.groups,
+            operation: Operation::of(&request.operation),
+            kind: &request.kind,
+            is_replica_set: (&*request.group, &*request.kind) == ("apps", "ReplicaSet"),
+            user: &request.by.user,
+            groups: &request.by.groups,
             has_templates: self.has_templates,
             sites: &self.sites,
             moment,
@@ -69,59 +56,59 @@ impl Asked {
     }
 }
 
-/// Reads a review.
+/// Reads what an object says.
 ///
 /// # Errors
-/// [`codes::MALFORMED_REVIEW`], also where an object has more than [`guard::MAX_SITES`] places.
-pub fn read(review: &Value, templates: &[Template]) -> Result<Asked, Diagnostic> {
-    let asked = change::read(review)?;
-    let paths = paths(review, &asked, templates);
-    let found = |object: &Option<Value>| places(object.as_ref().unwrap_or(&Value::Null), &paths);
-    let (new, old) = (found(&asked.object), found(&asked.old));
-    let (Some(places), Some(old)) = (new, old) else {
-        let message = format!("the {} has more than {} pod templates", asked.kind, guard::MAX_SITES);
-        return Err(malformed(codes::MALFORMED_REVIEW, message));
-    };
-    let [object, old_object] =
-        [&asked.object, &asked.old].map(|object| object.as_ref().unwrap_or(&Value::Null));
-    Ok(Asked {
-        operation: Operation::of(&asked.operation),
-        has_templates: !paths.is_empty(),
-        sites: sites((object, &places), (old_object, &old)),
-        places,
-        is_replica_set: (asked.group.as_str(), asked.kind.as_str()) == ("apps", "ReplicaSet"),
-        uid: asked.uid,
-        kind: asked.kind,
-        namespace: asked.namespace,
-        name: asked.name,
-        user: asked.by.user,
-        groups: asked.by.groups,
+/// [`codes::MALFORMED_REVIEW`], also where an object has more than [`guard::MAX_SITES`] places, or where templates are known of its kind and
+/// none of its version.
+pub fn read(request: &Request, templates: &[Template]) -> Result<Asked, Diagnostic> {
+    let paths = paths(request, templates)?;
+    let now = found(request, request.object.as_deref(), &paths)?;
+    let before = found(request, request.old.as_deref(), &paths)?;
+    let sites = sites(&now, &before);
+    let places = now.into_iter().map(|found| found.place).collect();
+    Ok(Asked { has_templates: !paths.is_empty(), sites, places })
+}
+
+fn found<'o>(
+    request: &Request,
+    object: Option<&'o RawValue>,
+    paths: &[Option<Path>],
+) -> Result<Vec<Found<'o>>, Diagnostic> {
+    let found = object.map_or(Ok(Some(Vec::new())), |object| places(object, paths))?;
+    found.ok_or_else(|| {
+        let message = format!("the {} has more than {} pod templates", request.kind, guard::MAX_SITES);
+        malformed(codes::MALFORMED_REVIEW, message)
     })
 }
 
 /// Where objects of the review's kind hold templates; `None` is the object itself.
-fn paths(review: &Value, asked: &change::Asked, templates: &[Template]) -> Vec<Option<Path>> {
-    let own = OWN.iter().find(|(group, kind, _)| (*group, *kind) == (&asked.group, &asked.kind));
+fn paths(request: &Request, templates: &[Template]) -> Result<Vec<Option<Path>>, Diagnostic> {
+    let own = OWN.iter().find(|(group, kind, _)| (*group, *kind) == (&request.group, &request.kind));
     if let Some((_, _, path)) = own {
-        return vec![Path::read(path).ok()];
+        return Ok(vec![Path::read(path).ok()]);
     }
-    let text = |field: &str| {
-        review
-            .pointer("/request/resource")
-            .and_then(|it| it.get(field))
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    };
-    let (group, version, resource) = (text("group"), text("version"), text("resource"));
-    let theirs = templates.iter().filter(|template| template.is_of(group, version, resource));
-    theirs.map(|template| Some(template.path.clone())).collect()
+    let Resource { group, version, name } = &request.resource;
+    let mut of_resource = templates.iter().filter(|template| template.is_of(group, name)).peekable();
+    let is_known = of_resource.peek().is_some();
+    let paths: Vec<_> = of_resource
+        .filter(|template| template.has(version))
+        .map(|template| Some(template.path.clone()))
+        .collect();
+    if is_known && paths.is_empty() {
+        let message =
+            format!("no template says where version {} of {name}.{group} has its pods", quoted(version));
+        let help = "add one to spec.userInfo.templates of the AdmissionPolicy, or leave the version out of one that holds for all";
+        return Err(malformed(codes::MALFORMED_REVIEW, message).help(help));
+    }
+    Ok(paths)
 }
 
 /// The response; what was decided stands in its `auditAnnotations`.
-pub fn response(asked: &Asked, judgement: &Judgement, mode: Mode) -> Value {
+pub fn response(uid: &str, asked: &Asked, judgement: &Judgement, mode: Mode) -> Value {
     let enforced = mode == Mode::Enforce;
     let warnings: &[String] = if enforced { &judgement.warnings } else { &[] };
-    let mut review = change::response(&asked.uid, judgement.refusal(mode), warnings);
+    let mut review = envelope::response(uid, judgement.refusal(mode), warnings);
     if let Some(response) = review.get_mut("response").and_then(Value::as_object_mut) {
         let patch = patch(asked, judgement);
         if enforced && !patch.is_empty() {

@@ -1,9 +1,12 @@
 //! Where an object says in whose name pods run: pods, pod templates, and annotations that become those of pods.
 
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::super::part::{member, some_entries, text, text_at, type_of};
 use crate::access::guard::{Given, LeadsTo, MAX_SITES, Path, Segment, Site};
 use crate::model::admission::request::{USER_INFO, USERNAME};
+use crate::text::diag::Diagnostic;
 
 /// One place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,62 +22,77 @@ pub(super) struct Place {
     has_annotations: bool,
 }
 
+/// One place of an object, and what it says.
+#[derive(Debug)]
+pub(super) struct Found<'o> {
+    pub(super) place: Place,
+    /// As it was sent.
+    part: &'o RawValue,
+    given: Given,
+    username: String,
+    node_name: String,
+}
+
 /// All places of an object; `None` where there are more than [`MAX_SITES`]. A path of `None` is the object itself.
-pub(super) fn places(object: &Value, paths: &[Option<Path>]) -> Option<Vec<Place>> {
-    let mut found: Vec<Place> = Vec::new();
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn places<'o>(
+    object: &'o RawValue,
+    paths: &[Option<Path>],
+) -> Result<Option<Vec<Found<'o>>>, Diagnostic> {
+    let mut all: Vec<Found<'o>> = Vec::new();
     for path in paths {
         let (segments, leads_to) =
             path.as_ref().map_or((&[][..], LeadsTo::Template), |path| (path.segments(), path.leads_to()));
-        for (pointer, in_list) in reached(object, segments)? {
-            let Some(holder) = object.pointer(&pointer).filter(|holder| holder.is_object()) else { continue };
-            let metadata = match leads_to {
-                LeadsTo::Template => holder.get("metadata").filter(|metadata| !metadata.is_null()),
-                LeadsTo::Annotated => Some(holder),
-            };
-            let annotations = metadata.and_then(|metadata| metadata.get("annotations"));
-            let place = Place {
-                pointer,
-                leads_to,
-                in_list,
-                has_metadata: metadata.is_some(),
-                has_annotations: annotations.is_some_and(|annotations| !annotations.is_null()),
-            };
-            if !found.contains(&place) {
-                found.push(place);
+        let Some(reached) = reached(object, segments)? else { return Ok(None) };
+        for Reached { pointer, in_list, part } in
+            reached.into_iter().filter(|reached| type_of(reached.part) == "an object")
+        {
+            let found = Found::of(pointer, in_list, part, leads_to)?;
+            if all.iter().all(|known| known.place != found.place) {
+                all.push(found);
             }
         }
     }
-    (found.len() <= MAX_SITES).then_some(found)
+    Ok((all.len() <= MAX_SITES).then_some(all))
 }
 
-/// The pointers that the segments lead to, and whether through a list.
-fn reached(object: &Value, segments: &[Segment]) -> Option<Vec<(String, bool)>> {
-    let mut reached = vec![(String::new(), false, object)];
+/// A part of an object.
+struct Reached<'o> {
+    pointer: String,
+    /// Whether there is a list on the way.
+    in_list: bool,
+    part: &'o RawValue,
+}
+
+/// The parts that the segments lead to.
+fn reached<'o>(object: &'o RawValue, segments: &[Segment]) -> Result<Option<Vec<Reached<'o>>>, Diagnostic> {
+    let mut all = vec![Reached { pointer: String::new(), in_list: false, part: object }];
     for segment in segments {
         let mut next = Vec::new();
-        for (pointer, in_list, value) in reached {
-            match (segment, value) {
-                (Segment::Name(name), Value::Object(fields)) => {
-                    next.extend(fields.get(name).map(|value| (below(&pointer, name), in_list, value)));
+        for Reached { pointer, in_list, part } in all {
+            match segment {
+                Segment::Name(name) => {
+                    let part = member(part, name)?;
+                    next.extend(part.map(|part| Reached { pointer: below(&pointer, name), in_list, part }));
                 }
-                (Segment::Every, Value::Object(fields)) => {
-                    next.extend(fields.iter().map(|(name, value)| (below(&pointer, name), in_list, value)));
+                Segment::Every => {
+                    let in_list = in_list || type_of(part) == "a list";
+                    next.extend(some_entries(part, MAX_SITES)?.into_iter().map(|(name, part)| Reached {
+                        pointer: below(&pointer, &name),
+                        in_list,
+                        part,
+                    }));
                 }
-                (Segment::Every, Value::Array(elements)) => {
-                    let numbered = elements.iter().enumerate();
-                    next.extend(
-                        numbered.map(|(index, value)| (below(&pointer, &index.to_string()), true, value)),
-                    );
-                }
-                _ => {}
+            }
+            if next.len() > MAX_SITES {
+                return Ok(None);
             }
         }
-        if next.len() > MAX_SITES {
-            return None;
-        }
-        reached = next;
+        all = next;
     }
-    Some(reached.into_iter().map(|(pointer, in_list, _)| (pointer, in_list)).collect())
+    Ok(Some(all))
 }
 
 /// The pointer of a member.
@@ -88,80 +106,92 @@ fn escaped(name: &str) -> String {
 }
 
 /// What the places of an object say, with what they said before.
-pub(super) fn sites((object, places): (&Value, &[Place]), (old, before): (&Value, &[Place])) -> Vec<Site> {
-    let said: Vec<Given> = before.iter().map(|place| place.given(old)).collect();
-    let says: Vec<Given> = places.iter().map(|place| place.given(object)).collect();
-    let known = Known { before, said: &said, says: &says };
-    places
-        .iter()
-        .zip(&says)
-        .map(|(place, given)| Site {
-            place: place.pointer.trim_start_matches('/').replace('/', "."),
-            given: given.clone(),
-            old: known.old(place, given),
-            changed: old.pointer(&place.pointer) != object.pointer(&place.pointer),
-            username: place.label(object, USERNAME),
-            node_name: place.node_name(object),
+pub(super) fn sites(now: &[Found<'_>], before: &[Found<'_>]) -> Vec<Site> {
+    let known = Known { before, now };
+    now.iter()
+        .map(|found| Site {
+            place: found.place.pointer.trim_start_matches('/').replace('/', "."),
+            given: found.given.clone(),
+            old: known.old(found),
+            // As the API server writes them, equal parts have the same bytes.
+            changed: known.there(found).is_none_or(|old| old.part.get() != found.part.get()),
+            username: found.username.clone(),
+            node_name: found.node_name.clone(),
         })
         .collect()
 }
 
 /// What all places said and say.
 struct Known<'a> {
-    before: &'a [Place],
-    said: &'a [Given],
-    says: &'a [Given],
+    before: &'a [Found<'a>],
+    now: &'a [Found<'a>],
 }
 
 impl Known<'_> {
     /// What a place said before. Elements of a list have no names: one that says what another one said is taken for that one, moved.
-    fn old(&self, place: &Place, given: &Given) -> Given {
-        let there = self.before.iter().zip(self.said).find(|(old, _)| old.pointer == place.pointer);
-        let there = there.map(|(_, said)| said.clone()).unwrap_or_default();
-        if !place.in_list || there == *given {
+    fn old(&self, found: &Found<'_>) -> Given {
+        let there = self.there(found).map(|old| old.given.clone()).unwrap_or_default();
+        if !found.place.in_list || there == found.given {
             return there;
         }
-        match given {
-            Given::Absent if self.says.contains(&there) => Given::Absent,
+        match &found.given {
+            Given::Absent if self.now.iter().any(|now| now.given == there) => Given::Absent,
             Given::Absent => there,
-            moved if self.said.contains(moved) => moved.clone(),
+            moved if self.before.iter().any(|old| old.given == *moved) => moved.clone(),
             _ => there,
         }
     }
+
+    /// The same place before.
+    fn there(&self, found: &Found<'_>) -> Option<&Found<'_>> {
+        self.before.iter().find(|old| old.place.pointer == found.place.pointer)
+    }
+}
+
+impl<'o> Found<'o> {
+    fn of(pointer: String, in_list: bool, part: &'o RawValue, leads_to: LeadsTo) -> Result<Self, Diagnostic> {
+        let metadata = match leads_to {
+            LeadsTo::Template => member(part, "metadata")?.filter(|metadata| type_of(metadata) != "null"),
+            LeadsTo::Annotated => Some(part),
+        };
+        let of_metadata = |name: &str| metadata.map_or(Ok(None), |metadata| member(metadata, name));
+        let annotations = of_metadata("annotations")?.filter(|annotations| type_of(annotations) != "null");
+        let place = Place {
+            pointer,
+            leads_to,
+            in_list,
+            has_metadata: metadata.is_some(),
+            has_annotations: annotations.is_some(),
+        };
+        let username =
+            of_metadata("labels")?.map_or(Ok(String::new()), |labels| text_at(labels, &[USERNAME]))?;
+        let node_name = match leads_to {
+            LeadsTo::Template => text_at(part, &["spec", "nodeName"])?,
+            LeadsTo::Annotated => String::new(),
+        };
+        Ok(Self { place, part, given: given(metadata, annotations)?, username, node_name })
+    }
+}
+
+fn given(metadata: Option<&RawValue>, annotations: Option<&RawValue>) -> Result<Given, Diagnostic> {
+    let is_object = |part: &&RawValue| type_of(part) == "an object";
+    if let Some(odd) = metadata.filter(|metadata| !is_object(metadata)) {
+        return Ok(Given::Odd(format!("metadata that is {}", type_of(odd))));
+    }
+    if let Some(odd) = annotations.filter(|annotations| !is_object(annotations)) {
+        return Ok(Given::Odd(format!("annotations that are {}", type_of(odd))));
+    }
+    let user_info = annotations.map_or(Ok(None), |annotations| member(annotations, USER_INFO))?;
+    Ok(match user_info {
+        None => Given::Absent,
+        Some(part) if type_of(part) == "a string" => Given::Text(text(part)?),
+        Some(odd) => Given::Odd(type_of(odd).to_owned()),
+    })
 }
 
 impl Place {
     fn metadata(&self) -> &'static str {
         if self.leads_to == LeadsTo::Template { "/metadata" } else { "" }
-    }
-
-    fn given(&self, object: &Value) -> Given {
-        let metadata = object.pointer(&format!("{}{}", self.pointer, self.metadata()));
-        if let Some(odd) = metadata.filter(|metadata| !metadata.is_object() && !metadata.is_null()) {
-            return Given::Odd(format!("metadata that is {}", type_of(odd)));
-        }
-        match metadata.and_then(|metadata| metadata.get("annotations")) {
-            None | Some(Value::Null) => Given::Absent,
-            Some(Value::Object(annotations)) => match annotations.get(USER_INFO) {
-                None => Given::Absent,
-                Some(Value::String(text)) => Given::Text(text.clone()),
-                Some(other) => Given::Odd(type_of(other).to_owned()),
-            },
-            Some(other) => Given::Odd(format!("annotations that are {}", type_of(other))),
-        }
-    }
-
-    fn label(&self, object: &Value, key: &str) -> String {
-        let labels = object.pointer(&format!("{}{}/labels", self.pointer, self.metadata()));
-        labels.and_then(|labels| labels.get(key)).and_then(Value::as_str).unwrap_or_default().to_owned()
-    }
-
-    fn node_name(&self, object: &Value) -> String {
-        let name = match self.leads_to {
-            LeadsTo::Template => object.pointer(&format!("{}/spec/nodeName", self.pointer)),
-            LeadsTo::Annotated => None,
-        };
-        name.and_then(Value::as_str).unwrap_or_default().to_owned()
     }
 
     /// The operation of JSON Patch that adds the annotation.
@@ -176,16 +206,5 @@ impl Place {
             }
         };
         json!({"op": "add", "path": path, "value": value})
-    }
-}
-
-fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
     }
 }

@@ -30,13 +30,14 @@ fn templates() -> Vec<Template> {
     ]
 }
 
-/// A review by `alice`, of an object of this group, kind and resource.
-fn review(of: (&str, &str, &str), object: &Value, old: &Value) -> Value {
+/// A request of `alice`, to create or update an object of this group, kind and resource.
+fn request(of: (&str, &str, &str), object: &Value, old: &Value) -> Request {
     let operation = if old.is_null() { "CREATE" } else { "UPDATE" };
-    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+    let review = json!({"request": {
         "uid": "u", "kind": {"group": of.0, "version": "v1", "kind": of.1},
         "resource": {"group": of.0, "version": "v1", "resource": of.2}, "operation": operation, "namespace": "ns", "name": "n",
-        "userInfo": {"username": "alice", "groups": ["devs"]}, "object": object, "oldObject": old}})
+        "userInfo": {"username": "alice", "groups": ["devs"]}, "object": object, "oldObject": old}});
+    Request::read(review.to_string().as_bytes()).unwrap()
 }
 
 fn access() -> AccessControl {
@@ -56,10 +57,16 @@ fn patched(object: &Value, operations: &[Value]) -> Value {
 }
 
 fn guarded(of: (&str, &str, &str), object: &Value) -> (Asked, Vec<Value>) {
-    let asked = read(&review(of, object, &Value::Null), &templates()).unwrap();
-    let judgement = judge(&asked.at(Moment::Mutating), &access());
+    let (asked, judgement) = judged(of, object);
     let patch = patch(&asked, &judgement);
     (asked, patch)
+}
+
+fn judged(of: (&str, &str, &str), object: &Value) -> (Asked, Judgement) {
+    let request = request(of, object, &Value::Null);
+    let asked = read(&request, &templates()).unwrap();
+    let judgement = judge(&asked.at(&request, Moment::Mutating), &access());
+    (asked, judgement)
 }
 
 const OWN_NAME: &str = r#"{"user":"alice","groups":["devs"]}"#;
@@ -167,8 +174,13 @@ fn elements_of_a_list_are_known_again() {
         (&[Some("x")], &[Some("z")], Verdict::Refused),
         (&[Some("x")], &[Some("x"), Some("z")], Verdict::Refused),
     ] {
-        let asked = read(&review(of, &cluster(new), &cluster(old)), &templates()).unwrap();
-        assert_eq!(judge(&asked.at(Moment::Mutating), &access()).verdict, verdict, "{old:?} {new:?}");
+        let request = request(of, &cluster(new), &cluster(old));
+        let asked = read(&request, &templates()).unwrap();
+        assert_eq!(
+            judge(&asked.at(&request, Moment::Mutating), &access()).verdict,
+            verdict,
+            "{old:?} {new:?}"
+        );
     }
 }
 
@@ -177,30 +189,47 @@ fn an_object_of_too_many_templates_is_not_read() {
     let groups: Vec<Value> = (0..=guard::MAX_SITES).map(|_| json!({"template": {}})).collect();
     let cluster = json!({"spec": {"workerGroupSpecs": groups}});
     let of = ("ray.io", "RayCluster", "rayclusters");
-    assert!(read(&review(of, &cluster, &Value::Null), &templates()).is_err());
+    let why = read(&request(of, &cluster, &Value::Null), &templates()).unwrap_err();
+    assert!(why.message.contains("more than 256 pod templates"), "{why}");
+}
+
+/// A template of one version says nothing of another one, in which pods may be elsewhere.
+#[test]
+fn a_version_without_templates_of_a_guarded_resource_is_not_read() {
+    let of = ("sparkoperator.k8s.io", "SparkApplication", "sparkapplications");
+    let mut templates = templates();
+    let version = |templates: &mut Vec<Template>, version: &str| {
+        templates.iter_mut().for_each(|template| template.version = Some(version.to_owned()));
+    };
+    version(&mut templates, "v1");
+    assert!(read(&request(of, &json!({}), &Value::Null), &templates).unwrap().has_templates);
+    version(&mut templates, "v2");
+    let why = read(&request(of, &json!({}), &Value::Null), &templates).unwrap_err();
+    assert!(why.to_string().contains("version `v1` of sparkapplications.sparkoperator.k8s.io"), "{why}");
+    let other = ("example.com", "Other", "others");
+    assert!(!read(&request(other, &json!({}), &Value::Null), &templates).unwrap().has_templates);
 }
 
 #[test]
 fn the_response_does_what_the_mode_lets_it() {
     let object = json!({"metadata": {"labels": {"yunikorn.apache.org/username": "carol"}}});
-    let (asked, _) = guarded(("", "Pod", "pods"), &object);
-    let judgement = judge(&asked.at(Moment::Mutating), &access());
-    let enforced = response(&asked, &judgement, Mode::Enforce)["response"].clone();
+    let (asked, judgement) = judged(("", "Pod", "pods"), &object);
+    let enforced = response("u", &asked, &judgement, Mode::Enforce)["response"].clone();
     let bytes: ByteString = serde_json::from_value(enforced["patch"].clone()).unwrap();
     let operations: Vec<Value> = serde_json::from_slice(&bytes.0).unwrap();
     assert_eq!(patched(&object, &operations)["metadata"]["annotations"][USER_INFO], OWN_NAME);
     assert_eq!((&enforced["allowed"], &enforced["patchType"]), (&json!(true), &json!("JSONPatch")));
     assert_eq!(enforced["warnings"].as_array().unwrap().len(), 1);
-    let audited = response(&asked, &judgement, Mode::Audit)["response"].clone();
+    let audited = response("u", &asked, &judgement, Mode::Audit)["response"].clone();
     assert_eq!(
         audited,
         json!({"uid": "u", "allowed": true, "auditAnnotations": {"decision": "added", "clause": "missing"}})
     );
-    let (asked, _) = guarded(("", "Pod", "pods"), &json!({"metadata": {"annotations": {USER_INFO: "{}"}}}));
-    let judgement = judge(&asked.at(Moment::Mutating), &access());
-    let refused = response(&asked, &judgement, Mode::Enforce)["response"].clone();
+    let (asked, judgement) =
+        judged(("", "Pod", "pods"), &json!({"metadata": {"annotations": {USER_INFO: "{}"}}}));
+    let refused = response("u", &asked, &judgement, Mode::Enforce)["response"].clone();
     assert_eq!((&refused["allowed"], &refused["status"]["code"]), (&json!(false), &json!(403)));
-    assert_eq!(response(&asked, &judgement, Mode::Audit)["response"]["allowed"], true);
+    assert_eq!(response("u", &asked, &judgement, Mode::Audit)["response"]["allowed"], true);
 }
 
 fn json_value() -> impl Strategy<Value = Value> {
@@ -331,8 +360,9 @@ proptest! {
         ][kind];
         let (old, new) = (json!({"spec": old}), json!({"spec": new}));
         let said = guarded(of, &old).0;
-        let asked = read(&review(of, &new, &old), &templates()).unwrap();
-        if judge(&asked.at(Moment::Final), &access()).verdict == Verdict::Refused {
+        let request = request(of, &new, &old);
+        let asked = read(&request, &templates()).unwrap();
+        if judge(&asked.at(&request, Moment::Final), &access()).verdict == Verdict::Refused {
             return Ok(());
         }
         let texts = |asked: &Asked| -> Vec<Given> {

@@ -1,0 +1,255 @@
+//! An `AdmissionReview` out of the body of a request to a webhook.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+
+use super::bounds::Cut;
+use super::refusal::Refusal;
+use crate::api::review::codes;
+use crate::api::review::envelope::{self, Unreadable};
+use crate::text::diag::Diagnostic;
+
+/// A review as far as it can be read. What cannot be read of it has an answer, too: an error would leave it to `failurePolicy` whether the
+/// request passes, and whoever makes the request decides what is in its objects.
+#[derive(Debug)]
+pub(super) struct Review(pub(super) Result<envelope::Request, Box<Unreadable>>);
+
+impl<S: Send + Sync> FromRequest<S> for Review {
+    /// Where not even the `uid` is known: no API server sends that.
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
+        let cut = request.extensions().get::<Cut>().copied();
+        let body = Bytes::from_request(request, state).await?;
+        let read = envelope::Request::read(&body).map_err(|mut unreadable| {
+            if let Some(Cut { kept }) = cut {
+                let message = format!("the request and its objects have more than {kept} bytes of JSON");
+                unreadable.why = Diagnostic::error(codes::TOO_LARGE, message).help("make the object smaller");
+            }
+            unreadable
+        });
+        match read {
+            Err(unreadable) if unreadable.request.uid.is_empty() => {
+                Err(Refusal::bad_request(unreadable.why.to_string()))
+            }
+            read => Ok(Self(read)),
+        }
+    }
+}
+
+impl Review {
+    /// The request, or what is known of it.
+    pub(super) fn request(&self) -> &envelope::Request {
+        match &self.0 {
+            Ok(request) => request,
+            Err(unreadable) => &unreadable.request,
+        }
+    }
+
+    /// Reads more of the request.
+    pub(super) fn and_read<T>(
+        self,
+        read: impl FnOnce(&envelope::Request) -> Result<T, Diagnostic>,
+    ) -> Result<(envelope::Request, T), Box<Unreadable>> {
+        let request = self.0?;
+        match read(&request) {
+            Ok(more) => Ok((request, more)),
+            Err(why) => Err(request.unreadable(why)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::Router;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use crate::access::guard::{Mode, Path, Profile, Settings, Template};
+    use crate::access::submission;
+    use crate::plan::snapshot::{AdmissionPolicySpec, ConfigSpec, Entry, Meta, Snapshot};
+    use crate::server::bounds::{Larger, Limits, bound};
+    use crate::server::testing::{self, Door, client, defaults, not_found};
+    use crate::server::{Doors, submission as submissions, user_info, validating};
+
+    const ENDPOINTS: [&str; 5] = ["/user-info", "/user-info/check", "/submission", "/validate", "/guard"];
+    /// What is kept of a body here: random ones are small.
+    const KEPT: usize = 16 * 1024;
+    const QUEUES: &str = "partitions: [{name: default, queues: [{name: root}]}]\n";
+
+    /// Everything that can be refused is refused.
+    fn door() -> Door {
+        let template = |path| Template {
+            group: "ray.io".into(),
+            version: Some("v1".into()),
+            resource: "rayclusters".into(),
+            path: Path::read(path).unwrap(),
+        };
+        let templates = vec![template("spec.groups.*.template"), template("spec.head.annotations")];
+        let user_info = Settings { mode: Mode::Enforce, profile: Profile::Strict, templates };
+        let policy = AdmissionPolicySpec {
+            user_info: Some(user_info),
+            submission: Some(submission::Mode::Deny),
+            ..AdmissionPolicySpec::default()
+        };
+        let spec = ConfigSpec { namespace: "yunikorn".into(), ..ConfigSpec::default() };
+        let snapshot = Snapshot {
+            policies: vec![Entry { meta: Meta::default(), spec: Ok(policy), in_force: None }],
+            config: Some(Entry { meta: Meta::default(), spec: Ok(spec), in_force: None }),
+            defaults: Some(defaults("queues.yaml", QUEUES)),
+            ..testing::snapshot()
+        };
+        let routes: Router<Doors> =
+            Router::new().merge(user_info::router()).merge(submissions::router()).merge(validating::router());
+        let limits = Limits { body: KEPT, larger: Larger::Cut, all: 64 * KEPT };
+        let routes = bound(routes, limits, &std::sync::Arc::default());
+        Door::closed(routes, client(async |_| not_found())).knowing(snapshot)
+    }
+
+    /// JSON of all types, with the names that are looked at.
+    fn value() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            "\\PC{0,8}".prop_map(Value::from),
+        ];
+        let name = prop::sample::select(vec![
+            "spec",
+            "template",
+            "metadata",
+            "annotations",
+            "labels",
+            "ownerReferences",
+            "controller",
+            "nodeName",
+            "imagePullSecrets",
+            "name",
+            "groups",
+            "head",
+            "data",
+            "binaryData",
+            "managedFields",
+            "queue",
+            "submit",
+            "yunikorn.apache.org/user.info",
+        ]);
+        leaf.prop_recursive(8, 64, 6, move |inner| {
+            prop_oneof![
+                1 => prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                4 => prop::collection::btree_map(name.clone().prop_map(str::to_owned), inner, 0..6)
+                    .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+            ]
+        })
+    }
+
+    fn kind() -> impl Strategy<Value = (&'static str, &'static str, &'static str, &'static str)> {
+        prop::sample::select(vec![
+            ("", "v1", "Pod", "pods"),
+            ("", "v1", "ConfigMap", "configmaps"),
+            ("apps", "v1", "Deployment", "deployments"),
+            ("batch", "v1", "CronJob", "cronjobs"),
+            ("ray.io", "v1", "RayCluster", "rayclusters"),
+            ("ray.io", "v1alpha1", "RayCluster", "rayclusters"),
+            ("queuewarden.dev", "v1alpha1", "QueueAcl", "queueacls"),
+            ("queuewarden.dev", "v1alpha1", "AdmissionPolicy", "admissionpolicies"),
+            ("queuewarden.dev", "v1alpha1", "YuniKornConfig", "yunikornconfigs"),
+            ("queuewarden.dev", "v1alpha1", "QueueAccessTest", "queueaccesstests"),
+        ])
+    }
+
+    /// A list in lists, as text: a test's own JSON has a limit of depth.
+    fn deep(depth: usize) -> String {
+        format!("{}{}", "[".repeat(depth), "]".repeat(depth))
+    }
+
+    /// As API servers write it: the objects stand behind everything that is not the requester's to choose.
+    fn body(of: (&str, &str, &str, &str), operation: &str, object: &str, old: &str) -> String {
+        let (group, version, kind, resource) = of;
+        let head = json!({"uid": "u1", "kind": {"group": group, "version": version, "kind": kind},
+            "resource": {"group": group, "version": version, "resource": resource}, "name": "yunikorn-configs",
+            "namespace": "yunikorn-jobs", "operation": operation,
+            "userInfo": {"username": "mallory", "groups": ["system:authenticated"]}});
+        let head = head.to_string();
+        let head = head.strip_suffix('}').unwrap();
+        // The uid first, as Go writes it.
+        let head = head.replacen('{', r#"{"uid":"u1","#, 1);
+        format!(
+            r#"{{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{head},"object":{object},"oldObject":{old},"dryRun":false}}}}"#
+        )
+    }
+
+    async fn answered(door: &Door, body: String) {
+        for endpoint in ENDPOINTS {
+            let request = http::Request::post(endpoint).body(body.clone().into()).unwrap();
+            let answer = door.send(request).await;
+            assert_eq!(
+                (answer.code.as_u16(), &answer.body["response"]["uid"]),
+                (200, &json!("u1")),
+                "{endpoint}: {}",
+                answer.body
+            );
+            assert!(answer.body["response"]["allowed"].is_boolean());
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_requester_makes_too_large_too_deep_or_too_many_is_refused_with_an_answer() {
+        let door = door();
+        let ray = ("ray.io", "v1", "RayCluster", "rayclusters");
+        let deployment = ("apps", "v1", "Deployment", "deployments");
+        let many: Vec<Value> = (0..257).map(|_| json!({"template": {}})).collect();
+        let many = json!({"spec": {"groups": many}}).to_string();
+        let large = json!({"metadata": {"annotations": {"a": "<".repeat(KEPT)}}}).to_string();
+        let odd = json!({"spec": {"template": {"metadata": deep(1)}}}).to_string();
+        let version = ("ray.io", "v1alpha1", "RayCluster", "rayclusters");
+        for (of, object, endpoint) in [
+            (ray, many.as_str(), "/user-info"),
+            (version, "{}", "/user-info/check"),
+            (deployment, large.as_str(), "/user-info"),
+            (deployment, large.as_str(), "/submission"),
+            (deployment, odd.as_str(), "/submission"),
+            (("queuewarden.dev", "v1alpha1", "QueueAcl", "queueacls"), large.as_str(), "/validate"),
+        ] {
+            let body = body(of, "CREATE", object, "null");
+            let request = http::Request::post(endpoint).body(body.into()).unwrap();
+            let answer = door.send(request).await.expect(200, "u1");
+            assert_eq!(answer["response"]["allowed"], false, "{endpoint}: {answer}");
+        }
+        let body = body(deployment, "CREATE", &large, "null").replace("yunikorn-jobs", "yunikorn");
+        let guarded = body.replace(r#""kind":"Deployment""#, r#""kind":"ConfigMap""#).replace("apps", "");
+        let request = http::Request::post("/guard").body(guarded.into()).unwrap();
+        assert_eq!(door.send(request).await.expect(200, "u1")["response"]["allowed"], false);
+    }
+
+    #[tokio::test]
+    async fn depth_alone_is_no_reason() {
+        let door = door();
+        let object = format!(r#"{{"metadata":{{}},"spec":{{"x":{}}}}}"#, deep(5000));
+        for of in [("", "v1", "Pod", "pods"), ("ray.io", "v1", "RayCluster", "rayclusters")] {
+            let body = body(of, "CREATE", &object, "null");
+            let request = http::Request::post("/user-info").body(body.clone().into()).unwrap();
+            assert_eq!(door.send(request).await.expect(200, "u1")["response"]["allowed"], true);
+            answered(&door, body).await;
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+
+        #[test]
+        fn every_review_of_an_api_server_has_an_answer(
+            of in kind(), operation in prop::sample::select(vec!["CREATE", "UPDATE", "DELETE", "CONNECT"]),
+            object in value(), old in value(), extra in 0..3_usize,
+        ) {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let old = match extra {
+                0 => old.to_string(),
+                1 => deep(3000),
+                _ => json!({"metadata": {"annotations": {"a": "<".repeat(KEPT)}}}).to_string(),
+            };
+            let body = body(of, operation, &object.to_string(), &old);
+            runtime.block_on(async { answered(&door(), body).await });
+        }
+    }
+}
