@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{Api, PostParams};
@@ -104,6 +104,17 @@ impl<'bed> Operator<'bed> {
                     .await
             }
             Replica::Deployment => self.bed.operator_rolled_out().await,
+        }
+    }
+
+    /// Where `/livez`, `/readyz` and `/metrics` of its process are, `host:port`.
+    ///
+    /// # Errors
+    /// When it is no process of this machine.
+    pub fn address(&self) -> Result<String> {
+        match &self.replica {
+            Replica::Process { address, .. } => Ok(address.clone()),
+            _ => bail!("the operator is no process of this machine"),
         }
     }
 

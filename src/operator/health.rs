@@ -12,10 +12,13 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use tokio::net::TcpListener;
 use tokio::time::Instant;
 
 use super::metrics::Metrics;
 use super::watch::Progress;
+use crate::server::bounds::{Larger, Limits, bound};
+use crate::server::listener;
 use crate::server::tls::Identity;
 
 /// Silence after which a watch or the loop is taken for dead. Watches are answered every minute, the loop comes round every 10.
@@ -122,8 +125,29 @@ impl Health {
     }
 }
 
-/// The endpoints.
-pub fn router(health: Arc<Health>) -> Router {
+/// Limits of connections: who asks here is one of a few, and anybody in the cluster may try.
+const CONNECTIONS: listener::Limits = listener::Limits {
+    connections: 64,
+    streams: 8,
+    window: 64 * 1024,
+    headers: Duration::from_secs(5),
+    header_bytes: 8 * 1024,
+    all_headers: 1024 * 1024,
+    idle: Duration::from_secs(30),
+    ..listener::Limits::DEFAULT
+};
+/// Limits of requests, which have no bodies.
+const REQUESTS: Limits = Limits { body: 0, larger: Larger::Refused, all: 1024 * 1024 };
+
+/// Serves the endpoints, without end.
+pub(super) async fn serve(listener: TcpListener, health: Arc<Health>) {
+    // Counted are the connections and requests of the HTTPS endpoints.
+    let uncounted = Arc::new(Health::default());
+    let router = bound(router(health), REQUESTS, &uncounted);
+    listener::serve(listener, None, router, CONNECTIONS, uncounted, std::future::pending()).await;
+}
+
+fn router(health: Arc<Health>) -> Router {
     Router::new()
         .route("/livez", get(async |State(health): State<Arc<Health>>| answer(health.dead())))
         .route("/readyz", get(async |State(health): State<Arc<Health>>| answer(health.unready())))

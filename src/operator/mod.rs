@@ -144,8 +144,7 @@ pub async fn serve(
     tracing::info!(version, identity = options.identity, listen = %options.listen, "Starting");
     let health = Arc::new(Health::default());
     let asking = Asking::new(Scheduler::new()?, Arc::clone(&health));
-    let endpoints = axum::serve(listener, health::router(Arc::clone(&health)));
-    let endpoints = tokio::spawn(endpoints.into_future());
+    let endpoints = tokio::spawn(health::serve(listener, Arc::clone(&health)));
     let (leadership, election) = elect(&client, &options);
     let (events, publishing) = Events::start(client.clone(), options.identity);
     let changed = Arc::new(Notify::new());

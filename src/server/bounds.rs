@@ -1,24 +1,22 @@
-//! Limits of one request: time, and bytes of its headers and its body, alone and together with all others.
+//! Limits of one request: time, and bytes of its body, alone and together with all others.
 //!
-//! Bytes count when they are there: a body that is announced and not sent takes nothing. Of the bytes of a group of endpoints a peer may have
-//! as many as are free, so one peer at most half, and several greedy ones leave as much as each of them has.
+//! Bytes count when they are there: a body that is announced and not sent takes nothing.
 
-use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, BodyDataStream, HttpBody as _};
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
 use futures::StreamExt as _;
-use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::Instrument as _;
 
+use super::budget::{Budget, Share};
 use super::fault::contained;
 use super::listener::Peer;
 use super::places::Place;
@@ -33,11 +31,6 @@ const TIME: Duration = Duration::from_secs(10);
 const READ: Duration = Duration::from_secs(2);
 /// How long a body waits for bytes that others have. What its connection has sent of it until then is room that others on it need.
 const TURN: Duration = Duration::from_secs(1);
-/// Bytes that a request needs besides its headers and its body.
-const REQUEST: usize = 4 * 1024;
-/// Bytes that a header needs besides its name and its value.
-const HEADER: usize = 128;
-
 /// Marks a request whose body had more bytes than are kept: these are its first.
 #[derive(Debug, Clone, Copy)]
 pub struct Cut {
@@ -124,10 +117,7 @@ impl Bound {
             .extensions
             .get::<Peer>()
             .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.address.ip());
-        let mut share = Share { budget: Arc::clone(&self.budget), peer, bytes: 0 };
-        if !share.add(bytes_of(&parts.headers)) {
-            return Err(crowded());
-        }
+        let mut share = Share::new(&self.budget, peer);
         if body.is_end_stream() {
             return Ok((Request::from_parts(parts, body), share));
         }
@@ -167,7 +157,7 @@ impl Bound {
                 kept.cut = Some(Cut { kept: most });
             }
             let chunk = chunk.get(..chunk.len().min(room)).unwrap_or_default();
-            share.wait_for(chunk.len()).await.map_err(|Crowded| crowded())?;
+            share.wait_for(chunk.len(), TURN).await?;
             kept.bytes.extend_from_slice(chunk);
         }
     }
@@ -180,106 +170,9 @@ struct Kept {
     cut: Option<Cut>,
 }
 
-/// Bytes that the headers of a request need.
-fn bytes_of(headers: &HeaderMap) -> usize {
-    let of_each = headers.iter().map(|(name, value)| HEADER + name.as_str().len() + value.len());
-    of_each.fold(REQUEST, usize::saturating_add)
-}
-
-/// The bytes of all requests of a group of endpoints.
-#[derive(Debug)]
-struct Budget {
-    all: usize,
-    taken: Mutex<Taken>,
-    freed: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Taken {
-    all: usize,
-    /// Of each peer that has any.
-    by: HashMap<IpAddr, usize>,
-}
-
-impl Budget {
-    fn new(all: usize) -> Arc<Self> {
-        Arc::new(Self { all, taken: Mutex::default(), freed: Notify::new() })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The bytes of one request; free again when dropped.
-#[derive(Debug)]
-struct Share {
-    budget: Arc<Budget>,
-    peer: IpAddr,
-    bytes: usize,
-}
-
-/// There are no bytes left for a peer.
-#[derive(Debug, PartialEq, Eq)]
-struct Crowded;
-
-impl Share {
-    /// Takes more bytes if the peer then has no more than are left free.
-    fn add(&mut self, bytes: usize) -> bool {
-        let mut taken = self.budget.lock();
-        let of_peer = taken.by.get(&self.peer).copied().unwrap_or(0).saturating_add(bytes);
-        let all = taken.all.saturating_add(bytes);
-        if of_peer > self.budget.all.saturating_sub(all) {
-            return false;
-        }
-        taken.all = all;
-        taken.by.insert(self.peer, of_peer);
-        drop(taken);
-        self.bytes = self.bytes.saturating_add(bytes);
-        true
-    }
-
-    /// The same, waiting for others to end.
-    async fn wait_for(&mut self, bytes: usize) -> Result<(), Crowded> {
-        let end = Instant::now() + TURN;
-        loop {
-            let budget = Arc::clone(&self.budget);
-            let freed = budget.freed.notified();
-            tokio::pin!(freed);
-            // What is freed from here on is noticed.
-            freed.as_mut().enable();
-            if self.add(bytes) {
-                return Ok(());
-            }
-            timeout_at(end, freed).await.map_err(|_| Crowded)?;
-        }
-    }
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        let mut taken = self.budget.lock();
-        taken.all = taken.all.saturating_sub(self.bytes);
-        let left = taken.by.get(&self.peer).copied().unwrap_or(0).saturating_sub(self.bytes);
-        if left == 0 {
-            taken.by.remove(&self.peer);
-        } else {
-            taken.by.insert(self.peer, left);
-        }
-        drop(taken);
-        self.budget.freed.notify_waiters();
-    }
-}
-
 fn late(what: &str, time: Duration) -> Refusal {
     let message = format!("{what} within {} s", time.as_secs());
     Refusal { code: StatusCode::REQUEST_TIMEOUT, reason: "Timeout", message }
-}
-
-/// API servers ask an authorizer again after it, in growing pauses.
-fn crowded() -> Refusal {
-    let message = "too many requests of this client are under way: try again".to_owned();
-    Refusal { code: StatusCode::TOO_MANY_REQUESTS, reason: "TooManyRequests", message }
 }
 
 fn too_large(length: &str, limit: usize) -> Refusal {
@@ -448,16 +341,6 @@ mod tests {
             200,
             "it is free again"
         );
-    }
-
-    #[tokio::test]
-    async fn headers_count() {
-        let (router, _) = doors();
-        let mut request = sent("/read", Body::empty());
-        for number in 0..ALL / 2 / HEADER {
-            request.headers_mut().append("x", number.into());
-        }
-        assert_eq!(ask(&router, request).await.0, 429);
     }
 
     #[tokio::test(start_paused = true)]

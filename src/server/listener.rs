@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
+use axum::http::HeaderMap;
+use axum::response::IntoResponse as _;
 use futures::FutureExt as _;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -24,7 +26,9 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 use tower::{BoxError, ServiceExt as _};
 
+use super::budget::{Budget, Share};
 use super::places::{Place, Places, Unused};
+use super::refusal::Refusal;
 use crate::operator::health::Health;
 
 /// How long a connection with nothing under way may take to leave.
@@ -47,6 +51,8 @@ pub struct Limits {
     pub headers: Duration,
     /// Bytes of the headers of one request.
     pub header_bytes: usize,
+    /// Bytes in memory of the headers of all requests.
+    pub all_headers: usize,
     /// How long a connection may stay without requests.
     pub idle: Duration,
     /// How long one connection may live, so that load finds its way to other replicas; what is under way is answered.
@@ -55,21 +61,20 @@ pub struct Limits {
     pub drain: Duration,
 }
 
-impl Default for Limits {
+impl Limits {
     /// A client library keeps an idle connection for 90 s (Go's `http.DefaultTransport`); ours last longer, so that it closes first.
-    fn default() -> Self {
-        Self {
-            connections: 512,
-            streams: 100,
-            window: 128 * 1024,
-            handshake: Duration::from_secs(5),
-            headers: Duration::from_secs(10),
-            header_bytes: 64 * 1024,
-            idle: Duration::from_mins(2),
-            lifetime: Duration::from_mins(30),
-            drain: Duration::from_secs(10),
-        }
-    }
+    pub const DEFAULT: Self = Self {
+        connections: 512,
+        streams: 100,
+        window: 128 * 1024,
+        handshake: Duration::from_secs(5),
+        headers: Duration::from_secs(10),
+        header_bytes: 64 * 1024,
+        all_headers: 16 * 1024 * 1024,
+        idle: Duration::from_mins(2),
+        lifetime: Duration::from_mins(30),
+        drain: Duration::from_secs(10),
+    };
 }
 
 /// Who is at the other end, for handlers: an extension of the request.
@@ -92,6 +97,7 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) {
     let places = Places::new(limits.connections);
+    let headers = Budget::new(limits.all_headers);
     let (stopping, _) = watch::channel(());
     let serve = |stream: TcpStream, address: SocketAddr, place: Place| {
         let connection = Connection {
@@ -99,6 +105,7 @@ pub async fn serve(
             place: Arc::new(place),
             acceptor: tls.clone().map(TlsAcceptor::from),
             router: router.clone(),
+            headers: Arc::clone(&headers),
             limits,
             health: Arc::clone(&health),
         };
@@ -145,6 +152,8 @@ struct Connection {
     place: Arc<Place>,
     acceptor: Option<TlsAcceptor>,
     router: Router,
+    /// For the headers of all requests.
+    headers: Arc<Budget>,
     limits: Limits,
     health: Arc<Health>,
 }
@@ -192,12 +201,24 @@ impl Connection {
     ) -> &'static str {
         let address = self.address;
         let peer = Peer { address, certificates };
-        let (place, router) = (Arc::clone(&self.place), self.router.clone());
+        let (place, router, headers) =
+            (Arc::clone(&self.place), self.router.clone(), Arc::clone(&self.headers));
         let service = service_fn(move |mut request: Request<Incoming>| {
             place.ask();
-            request.extensions_mut().insert(peer.clone());
-            request.extensions_mut().insert(Arc::clone(&place));
-            router.clone().oneshot(request)
+            let mut share = Share::new(&headers, address.ip());
+            // Before the answer is a task of its own, of which there may be many: one byte on the wire can name a whole header.
+            let answer = share.add(bytes_of(request.headers())).map(|()| {
+                request.extensions_mut().insert(peer.clone());
+                request.extensions_mut().insert(Arc::clone(&place));
+                router.clone().oneshot(request)
+            });
+            async move {
+                let _share = share;
+                match answer {
+                    Ok(answer) => answer.await,
+                    Err(crowded) => Ok(Refusal::from(crowded).into_response()),
+                }
+            }
         });
         let builder = builder(&self.limits);
         let serving = builder.serve_connection(TokioIo::new(stream), service);
@@ -247,6 +268,14 @@ impl Connection {
             Unused::Evicted => "evicted",
         }
     }
+}
+
+/// Bytes in memory of a request with these headers.
+fn bytes_of(headers: &HeaderMap) -> usize {
+    const REQUEST: usize = 4 * 1024;
+    const HEADER: usize = 128;
+    let of_each = headers.iter().map(|(name, value)| HEADER + name.as_str().len() + value.len());
+    of_each.fold(REQUEST, usize::saturating_add)
 }
 
 /// The peer left, or does not speak HTTP.

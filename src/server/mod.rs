@@ -8,7 +8,7 @@
 //! * [`certificates`]: where the certificate comes from.
 //! * [`open`]: how they are opened.
 //! * [`listener`], [`places`]: connections, their number, their time and their end; [`bounds`]: what one
-//!   request may cost; [`metrics`]: what is counted.
+//!   request may cost; `budget`: what requests share; [`metrics`]: what is counted.
 //! * [`tls`]: the certificate that is shown, which may change while connections are open.
 //! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster; [`permission`]: what Kubernetes lets
 //!   callers do.
@@ -40,6 +40,7 @@
 mod audit;
 pub mod authorize;
 pub mod bounds;
+mod budget;
 pub mod caller;
 pub mod certificates;
 mod fault;

@@ -138,7 +138,7 @@ impl Open {
             let _ = ended.await;
         };
         let serving =
-            listener::serve(listener, Some(tls), router(doors), Limits::default(), Arc::clone(health), stop);
+            listener::serve(listener, Some(tls), router(doors), Limits::DEFAULT, Arc::clone(health), stop);
         let keeping = keeper.map(|keeper| tokio::spawn(keeper.run()));
         let keeping = keeping.into_iter().chain([tokio::spawn(files.run())]).collect();
         Ok(Self { end, serving: tokio::spawn(serving), keeping })
@@ -169,7 +169,7 @@ impl Open {
         };
         let limits = bounds::Limits { body: report::MAX_BODY, larger: Larger::Refused, all: 8 * 1024 * 1024 };
         let router = bound(report::router(), limits, health).with_state(doors);
-        let serving = listener::serve(listener, None, router, Limits::default(), Arc::clone(health), stop);
+        let serving = listener::serve(listener, None, router, Limits::DEFAULT, Arc::clone(health), stop);
         Ok(Self { end, serving: tokio::spawn(serving), keeping: Vec::new() })
     }
 

@@ -1,5 +1,6 @@
 //! What holds for all doors: their certificate, their callers, and what they bear.
 
+mod attacks;
 mod callers;
 mod certificates;
 mod hostile;

@@ -1,0 +1,311 @@
+//! Attacks of any pod that reaches the ports, on memory and on the patience of others, beside honest requests. In short; `just attacks` gives
+//! each a minute.
+
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use futures::future::{BoxFuture, try_join_all};
+use queuewarden_e2e::{Bed, Doors, Operator};
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::hostile::connect_by;
+use super::{client, knock, prepared};
+use crate::operator::configure;
+
+/// The most memory of the process at any time, in KiB; the shipped Deployment may use 256 MiB.
+const MEMORY: u64 = 200 * 1024;
+/// How long the 99th percentile of honest requests may take, and how long a new connection.
+const PATIENCE: Duration = Duration::from_millis(500);
+const NEWCOMER: Duration = Duration::from_secs(1);
+
+/// What an attacker has: the addresses, and when it is over.
+#[derive(Clone)]
+struct Target {
+    doors: Arc<Doors>,
+    /// `host:port` of the health endpoints and metrics.
+    plain: String,
+    end: Instant,
+}
+
+impl Target {
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.end
+    }
+}
+
+type Attack = fn(Target) -> BoxFuture<'static, Result<()>>;
+
+/// On memory, and on others' turns: these must leave honest clients their time.
+const ON_MEMORY: [(&str, Attack); 4] = [
+    ("packed ConfigMaps", |target| Box::pin(posted(target, "/guard", packed_config_map(), 8))),
+    ("headers by reference", |target| Box::pin(streams(target, 60, 99, referring_headers()))),
+    ("lists of numbers", |target| Box::pin(posted(target, "/user-info", list_of_numbers(), 4))),
+    ("unfinished headers on the health port", |target| Box::pin(unfinished_headers(target, 700))),
+];
+const ON_OTHERS: [(&str, Attack); 2] = [
+    ("silent bodies", |target| Box::pin(streams(target, 8, 99, silent_headers()))),
+    ("connections that are never idle", |target| Box::pin(streams(target, 512, 1, silent_headers()))),
+];
+
+/// A review of a `ConfigMap` that unpacks to a million nodes.
+fn packed_config_map() -> Vec<u8> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    packed.write_all("- a\n".repeat(249_990).as_bytes()).expect("memory does not fail");
+    let packed = k8s_openapi::ByteString(packed.finish().expect("memory does not fail"));
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "yunikorn-configs", "namespace": "yunikorn"},
+        "binaryData": {"queues.yaml.gz": packed}});
+    review(("", "ConfigMap"), "yunikorn", &object)
+}
+
+fn list_of_numbers() -> Vec<u8> {
+    review(("", "Pod"), "jobs", &Value::from(vec![0; 2_000_000]))
+}
+
+fn review((group, kind): (&str, &str), namespace: &str, object: &Value) -> Vec<u8> {
+    let request = json!({"uid": "u", "kind": {"group": group, "version": "v1", "kind": kind}, "operation": "CREATE",
+        "name": "yunikorn-configs", "namespace": namespace, "userInfo": {"username": "mallory"}, "object": object});
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+        .to_string()
+        .into_bytes()
+}
+
+/// The same body, so many at once.
+async fn posted(target: Target, path: &'static str, body: Vec<u8>, at_once: usize) -> Result<()> {
+    let client = client(&target.doors.authority)?;
+    try_join_all((0..at_once).map(|_| async {
+        while !target.is_over() {
+            // Refused or not, the attacker goes on.
+            let _ = client
+                .post(target.doors.url(path))
+                .header("content-type", "application/json")
+                .body(body.clone())
+                .send()
+                .await;
+        }
+        anyhow::Ok(())
+    }))
+    .await?;
+    Ok(())
+}
+
+/// Headers that are begun and not ended, on so many connections.
+async fn unfinished_headers(target: Target, connections: usize) -> Result<()> {
+    try_join_all((0..connections).map(|_| async {
+        while !target.is_over() {
+            let Ok(mut stream) = TcpStream::connect(&target.plain).await else { continue };
+            let mut sent = stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nx: ").await;
+            let mut left = 400;
+            while sent.is_ok() && left > 0 && !target.is_over() {
+                sent = timeout(NEWCOMER, stream.write_all(&[b'x'; 1000])).await.unwrap_or(Ok(()));
+                left -= 1;
+            }
+            let rest = target.end.saturating_duration_since(Instant::now()).min(Duration::from_secs(5));
+            let _ = timeout(rest, stream.read(&mut [0; 1])).await;
+        }
+        anyhow::Ok(())
+    }))
+    .await?;
+    Ok(())
+}
+
+/// The beginning of a request in HPACK (RFC 7541): `POST /user-info`, with a body of 100 bytes to come.
+fn silent_headers() -> Vec<u8> {
+    let mut block = vec![0x83, 0x87, 0x04, 10];
+    block.extend_from_slice(b"/user-info");
+    block.extend_from_slice(&[0x01, 1, b'x', 0x0f, 0x0d, 3]);
+    block.extend_from_slice(b"100");
+    block
+}
+
+/// The same with as many headers as one byte each can name.
+fn referring_headers() -> Vec<u8> {
+    let mut block = silent_headers();
+    block.extend_from_slice(&[0x40, 1, b'x', 1, b'y']);
+    block.extend_from_slice(&[0xbe; 1850]);
+    block
+}
+
+/// A frame of HTTP/2 (RFC 9113, section 4.1).
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = u32::try_from(payload.len()).expect("a short payload").to_be_bytes();
+    let mut frame = length.get(1..).expect("four bytes").to_vec();
+    frame.extend_from_slice(&[kind, flags]);
+    frame.extend_from_slice(&stream.to_be_bytes());
+    frame.extend_from_slice(payload);
+    frame
+}
+
+/// Requests whose bodies do not come: so many at once on each of so many connections; one that is answered is asked again.
+async fn streams(target: Target, connections: usize, at_once: u32, headers: Vec<u8>) -> Result<()> {
+    let headers = Arc::new(headers);
+    let tasks = (0..connections).map(|_| {
+        let (target, headers) = (target.clone(), Arc::clone(&headers));
+        tokio::spawn(async move {
+            while !target.is_over() {
+                if let Ok(stream) = connect_by(&target.doors, &[b"h2"]).await {
+                    // Whatever ends it, another one is opened.
+                    let _ = ask_without_end(stream, &target, at_once, &headers).await;
+                }
+            }
+        })
+    });
+    try_join_all(tasks).await?;
+    Ok(())
+}
+
+async fn ask_without_end(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    target: &Target,
+    at_once: u32,
+    headers: &[u8],
+) -> Result<()> {
+    const END_HEADERS: u8 = 4;
+    let mut next = 1;
+    let mut asked = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    asked.extend(frame(4, 0, 0, &[]));
+    let mut ask = |asked: &mut Vec<u8>| {
+        asked.extend(frame(1, END_HEADERS, next, headers));
+        next += 2;
+    };
+    (0..at_once).for_each(|_| ask(&mut asked));
+    stream.write_all(&asked).await?;
+    while !target.is_over() {
+        let mut head = [0; 9];
+        let left = target.end.saturating_duration_since(Instant::now());
+        let Ok(read) = timeout(left, stream.read_exact(&mut head)).await else { break };
+        read?;
+        let [a, b, c, kind, flags, ..] = head;
+        let mut payload = vec![0; u32::from_be_bytes([0, a, b, c]) as usize];
+        stream.read_exact(&mut payload).await?;
+        let mut sent = Vec::new();
+        match kind {
+            // The end of an answer, or of a stream.
+            0 | 1 if flags & 1 == 1 => ask(&mut sent),
+            3 => {}
+            4 if flags & 1 == 0 => sent = frame(4, 1, 0, &[]),
+            6 if flags & 1 == 0 => sent = frame(6, 1, 0, &payload),
+            7 => break,
+            _ => {}
+        }
+        stream.write_all(&sent).await?;
+    }
+    Ok(())
+}
+
+/// What honest clients see.
+#[derive(Debug, Default)]
+struct Seen {
+    requests: Vec<Duration>,
+    newcomers: Vec<Duration>,
+}
+
+impl Seen {
+    fn percentile(&mut self, percent: usize) -> Duration {
+        self.requests.sort_unstable();
+        self.requests.get(self.requests.len().saturating_sub(1) * percent / 100).copied().unwrap_or_default()
+    }
+}
+
+/// One review after the other on one connection, and a newcomer now and then, until the attack is over.
+async fn honest(target: &Target) -> Result<Seen> {
+    let body = review(("", "Pod"), "jobs", &json!({"metadata": {"name": "p"}, "spec": {}}));
+    let steady = client(&target.doors.authority)?;
+    let mut seen = Seen::default();
+    while !target.is_over() {
+        let since = Instant::now();
+        let answer = steady
+            .post(target.doors.url("/user-info"))
+            .header("content-type", "application/json")
+            .body(body.clone())
+            .send()
+            .await?;
+        let (status, text) = (answer.status(), answer.text().await?);
+        ensure!(status == 200 && text.contains("\"allowed\":true"), "{status} {text}");
+        seen.requests.push(since.elapsed());
+        if seen.requests.len() % 20 == 1 {
+            let since = Instant::now();
+            knock(&client(&target.doors.authority)?, &target.doors)
+                .await
+                .context("a newcomer is kept out")?;
+            seen.newcomers.push(since.elapsed());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(seen)
+}
+
+/// The most memory that the operator has had, in KiB.
+fn peak(operator: &Operator<'_>) -> Result<u64> {
+    let pid = operator.process()?.pid().context("the operator does not run any more")?;
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
+    Ok(line.trim().trim_end_matches("kB").trim().parse()?)
+}
+
+/// What is wrong after an attack; nothing is as it should be.
+async fn attacked(name: &str, attack: Attack, on_others: bool, duration: Duration) -> Result<()> {
+    Bed::with(async |bed| {
+        if !prepared(bed).await? {
+            return Ok(());
+        }
+        bed.install().await?;
+        configure(bed, "").await?;
+        let policy = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "AdmissionPolicy", "metadata": {"name": "default"},
+            "spec": {"userInfo": {"mode": "Enforce", "profile": "strict"}}});
+        bed.apply_text(&policy.to_string(), "e2e").await?;
+        let (operator, doors) = Operator::start_self_certified(bed, &["--log-level=error"]).await?;
+        let target =
+            Target { doors: Arc::new(doors), plain: operator.address()?, end: Instant::now() + duration };
+        let before = peak(&operator)?;
+        let attack = tokio::spawn(attack(target.clone()));
+        let seen = honest(&target).await;
+        attack.await??;
+        let after = peak(&operator)?;
+        let mut seen = seen.with_context(|| format!("memory {} MiB", after / 1024))?;
+        let [half, most] = [50, 99].map(|percent| seen.percentile(percent));
+        let newcomer = seen.newcomers.iter().max().copied().unwrap_or_default();
+        println!(
+            "{name}: {} honest requests, p50 {half:.1?}, p99 {most:.1?}; new connections {newcomer:.1?} at most; memory {} MiB, {} MiB before",
+            seen.requests.len(),
+            after / 1024,
+            before / 1024
+        );
+        ensure!(after < MEMORY, "{after} KiB");
+        ensure!(!on_others || most < PATIENCE, "p99 {most:?}");
+        ensure!(!on_others || newcomer < NEWCOMER, "a new connection took {newcomer:?}");
+        knock(&client(&target.doors.authority)?, &target.doors).await?;
+        Ok(())
+    })
+    .await
+}
+
+async fn all(duration: Duration) -> Result<()> {
+    let all =
+        ON_MEMORY.map(|attack| (attack, false)).into_iter().chain(ON_OTHERS.map(|attack| (attack, true)));
+    let mut wrong = Vec::new();
+    for ((name, attack), on_others) in all {
+        if let Err(error) = attacked(name, attack, on_others, duration).await {
+            wrong.push(format!("{name}: {error:#}"));
+        }
+    }
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_short() -> Result<()> {
+    all(Duration::from_secs(4)).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "a minute for each attack; `just attacks`"]
+async fn for_a_minute_each() -> Result<()> {
+    all(Duration::from_mins(1)).await
+}
