@@ -4,13 +4,18 @@
 //! sees no writer; that they write their own name is checked here, and by the `ValidatingAdmissionPolicy` of `manifests/delegation` in the
 //! API server itself.
 
-use super::{QueueAcl, Versions, decided};
+use super::{QueueAcl, Versions, config, decided};
 use crate::model::identity::Identity;
 use crate::model::queue::QueuePath;
 use crate::plan::delegation::{Administrators, content, not_administered, shown};
 use crate::plan::readings::Readings;
-use crate::plan::snapshot::{QueueAclSpec, Snapshot};
+use crate::plan::resolve;
+use crate::plan::snapshot::{Delegation, QueueAclSpec, Snapshot};
 use crate::text::diag::quoted;
+
+/// What is so while nobody delegates.
+const ALONE: &str = "cluster administrators alone (who may `escalate` queueacls.queuewarden.dev) write QueueAcls, and everyone may delete what \
+    is in their own name";
 
 /// Whether they may; else why not and what to write instead.
 pub(super) fn permit(
@@ -19,6 +24,15 @@ pub(super) fn permit(
     who: &Identity,
 ) -> Result<(), String> {
     let Versions { old, new } = versions;
+    if new.is_none() && old.as_ref().is_some_and(|old| is_own(old, who)) {
+        return Ok(());
+    }
+    let (_, spec) = config(snapshot).ok_or_else(|| {
+        format!("there is no YuniKornConfig that can be read and says who administers what: until there is, {ALONE}")
+    })?;
+    if spec.delegation == Delegation::Disabled {
+        return Err(format!("`delegation` of YuniKornConfig `default` is Disabled: {ALONE}"));
+    }
     let name = new.as_ref().or(old.as_ref()).map(|entry| entry.meta.name.as_str()).unwrap_or_default();
     let mut without = snapshot.clone();
     without.queue_acls.retain(|entry| entry.meta.name != name);
@@ -64,6 +78,11 @@ pub(super) fn permit(
         ),
         None => not_administered(&shown(claim), &queue),
     })
+}
+
+fn is_own(entry: &QueueAcl, who: &Identity) -> bool {
+    let writer = entry.spec.as_ref().ok().and_then(|spec| spec.delegated_by.as_ref());
+    writer.is_some_and(|writer| writer.user == who.user)
 }
 
 fn readable(entry: &QueueAcl) -> Result<&QueueAclSpec, String> {

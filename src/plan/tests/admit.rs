@@ -157,23 +157,11 @@ fn answers_are_short() {
 }
 
 #[test]
-fn who_asks_matters_to_queue_acls_and_where_administrators_may_write_them() {
-    let object = submit("a", "root.test", "bob");
-    let acl = Change::QueueAcl(Versions { old: None, new: Some(object) });
-    let policy: Change = {
-        let new = entry("p", AdmissionPolicySpec::default());
-        Change::AdmissionPolicy(Box::new(Versions { old: None, new: Some(new) }))
-    };
-    for (delegation, change, depends) in [
-        (Delegation::Enabled, &acl, true),
-        (Delegation::Disabled, &acl, false),
-        (Delegation::Enabled, &policy, false),
-    ] {
-        let mut snapshot = teams(delegation, Vec::new());
-        assert_eq!(depends_on_who(&snapshot, change), depends, "{delegation:?} {change:?}");
-        snapshot.config = None;
-        assert!(!depends_on_who(&snapshot, change), "nobody delegates without a configuration");
-    }
+fn who_asks_matters_to_queue_acls_alone() {
+    let acl = Change::QueueAcl(Versions { old: None, new: Some(submit("a", "root.test", "bob")) });
+    let new = Some(entry("p", AdmissionPolicySpec::default()));
+    let policy = Change::AdmissionPolicy(Box::new(Versions { old: None, new }));
+    assert_eq!((depends_on_who(&acl), depends_on_who(&policy)), (true, false));
 }
 
 #[test]
@@ -328,18 +316,61 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
 }
 
 #[test]
-fn with_delegation_off_rbac_alone_decides() {
+fn who_may_not_escalate_deletes_their_own_at_most_while_nobody_knows_who_administers_what() {
+    let (sue, pat) = (who("sue", &[]), who("pat", &[]));
+    let (own, object) = (by(&sue, "d", "root.prod", Right::Submit, "ann"), submit("x", "root.test", "ann"));
+    let mut enabled = teams(Delegation::Enabled, vec![own.clone()]);
+    quiet(&mut enabled);
+    let with = |change: &dyn Fn(&mut Snapshot)| {
+        let mut snapshot = enabled.clone();
+        change(&mut snapshot);
+        snapshot
+    };
+    for (snapshot, words) in [
+        (with(&|it| spec(it).delegation = Delegation::Disabled), "is Disabled"),
+        (with(&|it| it.config = None), "no YuniKornConfig"),
+        (
+            with(&|it| it.config.as_mut().unwrap().spec = Err(Vec::new())),
+            "no YuniKornConfig that can be read",
+        ),
+        (with(&|it| base_text(it, "a: [")), "no queue tree"),
+    ] {
+        let mut changed = own.clone();
+        spec_of(&mut changed).submit = Some(Grant::Everyone);
+        for (name, by, old, new) in [
+            ("create", &pat, None, Some(object.clone())),
+            ("create in one's own name", &sue, None, Some(own.clone())),
+            ("change", &sue, Some(own.clone()), Some(changed)),
+            ("change labels", &sue, Some(own.clone()), Some(own.clone())),
+            ("change another's", &pat, Some(own.clone()), Some(own.clone())),
+            ("delete another's", &pat, Some(own.clone()), None),
+            ("delete a cluster administrator's", &sue, Some(object.clone()), None),
+        ] {
+            let answer = admit(&snapshot, &asked(by, false, old.clone(), new.clone()));
+            let why = answer.refusal.unwrap_or_else(|| panic!("{name} is accepted: {:?}", answer.warnings));
+            assert!(why.contains(words) || why.contains("cluster administrator's"), "{name}: {why}");
+            assert_eq!(answer.clause, "delegation", "{name}");
+            assert_eq!(admit(&snapshot, &asked(by, true, old, new)).refusal, None, "{name}");
+        }
+        assert_eq!(admit(&snapshot, &asked(&sue, false, Some(own.clone()), None)).refusal, None, "{words}");
+    }
+}
+
+#[test]
+fn with_delegation_off_nothing_is_granted_in_the_name_of_an_administrator() {
     let mut snapshot = teams(Delegation::Disabled, Vec::new());
     quiet(&mut snapshot);
-    let eve = who("eve", &[]);
-    let answer = admit(&snapshot, &asked(&eve, false, None, Some(submit("x", "root.test", "ann"))));
-    assert_eq!(answer.refusal, None);
-    // But in an administrator's name nothing is granted.
-    let answer = admit(
-        &snapshot,
-        &asked(&eve, false, None, Some(by(&who("sue", &[]), "x", "root.prod", Right::Submit, "ann"))),
-    );
+    let answer = created(&snapshot, by(&who("sue", &[]), "x", "root.prod", Right::Submit, "ann"));
     assert!(answer.warnings[1].starts_with("NotDelegated: "), "{answer:?}");
+}
+
+#[test]
+fn administrator_of_nothing_any_more_deletes_what_is_in_their_name() {
+    let gone = who("gone", &[]);
+    let own = by(&gone, "d", "root.prod", Right::Submit, "ann");
+    let mut snapshot = teams(Delegation::Enabled, vec![own.clone()]);
+    quiet(&mut snapshot);
+    assert_eq!(admit(&snapshot, &asked(&gone, false, Some(own), None)).refusal, None);
 }
 
 #[test]
@@ -354,10 +385,14 @@ fn whoever_administers_by_a_group_is_told_to_name_it() {
     assert_eq!(answer.warnings, ["grants submit on root.test to user ann; nobody loses access"]);
 }
 
+fn base_text(snapshot: &mut Snapshot, text: &str) {
+    Arc::make_mut(snapshot.base.as_mut().unwrap()).data.insert(KEY.into(), text.into());
+}
+
 #[test]
 fn while_nobody_knows_who_administers_what_delegates_wait() {
     let mut snapshot = teams(Delegation::Enabled, Vec::new());
-    Arc::make_mut(snapshot.base.as_mut().unwrap()).data.insert(KEY.into(), "a: [".into());
+    base_text(&mut snapshot, "a: [");
     let sue = who("sue", &[]);
     let object = by(&sue, "x", "root.prod", Right::Submit, "ann");
     let answer = admit(&snapshot, &asked(&sue, false, None, Some(object)));
