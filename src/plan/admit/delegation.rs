@@ -7,7 +7,7 @@
 use super::{QueueAcl, Versions, config, decided};
 use crate::model::identity::Identity;
 use crate::model::queue::QueuePath;
-use crate::plan::delegation::{Administrators, content, not_administered, shown};
+use crate::plan::delegation::{Administrators, content, granted, not_administered, shown};
 use crate::plan::readings::Readings;
 use crate::plan::resolve;
 use crate::plan::snapshot::{Delegation, QueueAclSpec, Snapshot};
@@ -45,22 +45,38 @@ pub(super) fn permit(
     let administrators = Administrators::of(&decided.objects, base);
     if let Some(old) = old {
         let spec = readable(old)?;
-        if spec.delegated_by.is_none() {
+        let Some(writer) = &spec.delegated_by else {
             return Err(format!(
                 "QueueAcl {} is a cluster administrator's: an administrator of a queue changes only objects with `delegatedBy`",
                 quoted(name)
             ));
-        }
+        };
         let queue = path(spec)?;
         if !administrators.contain(who, &spec.partition, &queue) {
             return Err(not_administered(&shown(who), &queue));
+        }
+        if writer.user != who.user
+            && let Some(highest) = administrators.highest(writer, &spec.partition, &queue)
+            && !administrators.contain(who, &spec.partition, &highest)
+        {
+            return Err(format!(
+                "{} wrote it as administrator of `{highest}`: only administrators of that queue, or of one above it, change or delete it",
+                shown(writer)
+            ));
         }
     }
     let Some(new) = new else { return Ok(()) };
     let spec = readable(new)?;
     let queue = path(spec)?;
     let claim = claimed(spec, who)?;
-    if let Some(why) = content(&queue, spec.base_acl) {
+    if let Some(finalizer) = added_finalizer(old.as_ref(), new) {
+        return Err(format!(
+            "`metadata.finalizers` adds {}: an administrator of a queue adds none, so that what is deleted goes",
+            quoted(finalizer)
+        ));
+    }
+    let granted = || resolve::read(spec).ok().and_then(|it| granted(it.submit.as_ref(), it.admin.as_ref()));
+    if let Some(why) = content(&queue, spec.base_acl).or_else(granted) {
         return Err(why.to_owned());
     }
     if administrators.contain(claim, &spec.partition, &queue) {
@@ -83,6 +99,12 @@ pub(super) fn permit(
 fn is_own(entry: &QueueAcl, who: &Identity) -> bool {
     let writer = entry.spec.as_ref().ok().and_then(|spec| spec.delegated_by.as_ref());
     writer.is_some_and(|writer| writer.user == who.user)
+}
+
+/// A finalizer that was not there before. Those that are there may stay and go: the API server and controllers set them.
+fn added_finalizer<'e>(old: Option<&QueueAcl>, new: &'e QueueAcl) -> Option<&'e String> {
+    let old = old.map(|old| old.meta.finalizers.as_slice()).unwrap_or_default();
+    new.meta.finalizers.iter().find(|finalizer| !old.contains(finalizer))
 }
 
 fn readable(entry: &QueueAcl) -> Result<&QueueAclSpec, String> {

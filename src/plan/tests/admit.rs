@@ -178,6 +178,74 @@ fn whom_another_object_makes_administrator_may_write() {
     assert_eq!(admit(&snapshot, &asked(&sue, false, Some(object), None)).refusal, None);
 }
 
+fn finalized(object: &Object, finalizers: &[&str]) -> Object {
+    let mut object = object.clone();
+    Arc::make_mut(&mut object).meta.finalizers = finalizers.iter().map(|&name| name.to_owned()).collect();
+    object
+}
+
+#[test]
+fn lower_administrator_keeps_what_a_higher_one_granted() {
+    let (boss, sue, kim, zed) = (who("boss", &[]), who("sue", &[]), who("kim", &[]), who("zed", &[]));
+    let lift = |name: &str, user: &str| {
+        with(submit(name, "root.prod.etl", user), |spec| {
+            (spec.admin, spec.base_acl) = (spec.submit.take(), BaseAcl::Extend);
+        })
+    };
+    let object = |writer: &Identity| by(writer, "d", "root.prod.etl", Right::Submit, "ann");
+    for (writer, caller, allowed) in [
+        (&sue, &kim, false),
+        (&boss, &kim, false),
+        (&boss, &sue, false),
+        (&sue, &sue, true),
+        (&sue, &boss, true),
+        (&kim, &kim, true),
+        (&kim, &zed, true),
+        (&kim, &sue, true),
+        (&who("gone", &[]), &kim, true),
+    ] {
+        let old = object(writer);
+        let mut snapshot =
+            teams(Delegation::Enabled, vec![lift("kim", "kim"), lift("zed", "zed"), old.clone()]);
+        quiet(&mut snapshot);
+        for new in [None, Some(object(caller))] {
+            let answer = admit(&snapshot, &asked(caller, false, Some(old.clone()), new));
+            assert_eq!(answer.refusal.is_none(), allowed, "{caller:?} of {writer:?}: {answer:?}");
+        }
+    }
+}
+
+#[test]
+fn object_beyond_the_number_of_its_writer_is_refused() {
+    let mut snapshot = teams(Delegation::Enabled, super::delegation::all_of_one());
+    for object in &mut snapshot.queue_acls {
+        Arc::make_mut(object).meta.created = Some(now());
+    }
+    quiet(&mut snapshot);
+    let sue = who("sue", &[]);
+    let new = |name: &str, queue: &str| by(&sue, name, queue, Right::Submit, "tom");
+    for object in [new("z", "root.prod"), new("a", "root.prod"), new("z", "root.prod.later")] {
+        let answer = admit(&snapshot, &asked(&sue, false, None, Some(object)));
+        assert!(answer.refusal.is_some_and(|why| why.contains("200 objects")));
+    }
+    // An administrator of the same queue takes one of hers over, and she an object of theirs.
+    let boss = who("boss", &[]);
+    let theirs = by(&boss, "a", "root.prod", Right::Submit, "tom");
+    let hers = snapshot.queue_acls.iter().find(|object| object.meta.name == "m007").unwrap().clone();
+    let taken = by(&boss, "m007", "root.prod", Right::Submit, "tom");
+    assert_eq!(admit(&snapshot, &asked(&boss, false, Some(hers.clone()), Some(taken))).refusal, None);
+    let changed = with(hers.clone(), |spec| spec.submit = Some(Grant::Everyone));
+    assert_eq!(admit(&snapshot, &asked(&sue, false, Some(hers), Some(changed))).refusal, None);
+    snapshot.queue_acls.push(theirs.clone());
+    let lift = with(submit("lift", "root", "sue"), |spec| {
+        (spec.admin, spec.base_acl) = (spec.submit.take(), BaseAcl::Extend);
+    });
+    snapshot.queue_acls.push(lift);
+    quiet(&mut snapshot);
+    let answer = admit(&snapshot, &asked(&sue, false, Some(theirs), Some(new("a", "root.prod"))));
+    assert!(answer.refusal.is_some_and(|why| why.contains("200 objects")));
+}
+
 /// Twenty ways around delegation and more, as the webhook sees them. `None` in `new` deletes.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
@@ -188,9 +256,10 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
     let trusted = submit("trusted", "root.prod", "pat");
     let foreign = by(&who("bob", &["qa"]), "foreign", "root.test", Right::Submit, "tom");
     let above = by(&who("boss", &[]), "above", "root.prod", Right::Admin, "zoe");
+    let former = by(&who("zed", &[]), "former", "root.prod", Right::Admin, "zoe");
     let lifted = by(&who("boss", &[]), "lifted", "root.test", Right::Admin, "sue");
     let mine = own("mine", "root.prod.etl");
-    let objects = vec![trusted.clone(), foreign.clone(), above.clone(), mine.clone()];
+    let objects = vec![trusted.clone(), foreign.clone(), above.clone(), former.clone(), mine.clone()];
     let mut snapshot = teams(Delegation::Enabled, objects);
     quiet(&mut snapshot);
     let change = |object: &Object, edit: fn(&mut QueueAclSpec)| Some(with(object.clone(), edit));
@@ -293,6 +362,38 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
         None,
         "cannot be read",
     );
+    no("what a higher administrator grants", Some(above.clone()), None, "administrator of `root`");
+    no("pulling it in", Some(above.clone()), Some(own("above", "root.prod")), "administrator of `root`");
+    no("its labels", Some(above.clone()), Some(above), "administrator of `root`");
+    no(
+        "a finalizer",
+        none.clone(),
+        Some(finalized(&own("x", "root.prod"), &["a/b"])),
+        "`metadata.finalizers` adds `a/b`",
+    );
+    no("adding a finalizer", Some(mine.clone()), Some(finalized(&mine, &["a/b"])), "adds `a/b`");
+    no(
+        "another finalizer",
+        Some(finalized(&mine, &["a/b"])),
+        Some(finalized(&mine, &["a/b", "c/d"])),
+        "adds `c/d`",
+    );
+    let everyone: fn(&mut QueueAclSpec) = |spec| spec.admin = Some(Grant::Everyone);
+    let nobody: fn(&mut QueueAclSpec) = |spec| spec.submit = Some(Grant::Nobody);
+    let past: fn(&mut QueueAclSpec) = |spec| spec.expires_at = Some(now());
+    for queue in ["root.prod", "root.prod.later"] {
+        let object = own("x", queue);
+        let late = with(object.clone(), past);
+        for object in [&object, &late] {
+            no(
+                "making everyone administrator",
+                none.clone(),
+                change(object, everyone),
+                "everyone administrator",
+            );
+            no("granting nobody", none.clone(), change(object, nobody), "grants nobody");
+        }
+    }
     // What one's right rests on cannot be changed by it.
     let mut with_lift = snapshot.clone();
     with_lift.queue_acls.push(lifted.clone());
@@ -309,8 +410,12 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
     };
     yes("their queue", none.clone(), Some(own("x", "root.prod")));
     yes("below it", none, Some(own("x", "root.prod.etl.nightly")));
-    yes("an administrator", Some(above.clone()), Some(by(&claim, "above", "root.prod", Right::Admin, "kim")));
-    yes("deleting what is in their subtree", Some(above), None);
+    let taken = by(&claim, "former", "root.prod", Right::Admin, "kim");
+    yes("what a former administrator granted", Some(former.clone()), Some(taken));
+    yes("deleting it", Some(former), None);
+    let kept = finalized(&mine, &["a/b"]);
+    yes("a finalizer that is there", Some(kept.clone()), change(&kept, |s| s.queue = "root.prod.bi".into()));
+    yes("removing a finalizer", Some(kept), Some(mine.clone()));
     yes("moving within it", Some(mine.clone()), change(&mine, |s| s.queue = "root.prod.bi".into()));
     yes("deleting their own", Some(mine), None);
 }
