@@ -195,7 +195,7 @@ pub(super) fn content(queue: &QueuePath, base_acl: BaseAcl) -> Option<&'static s
     )
 }
 
-/// What is never granted by delegation.
+/// Says why a grant is never delegated.
 pub(super) fn granted(submit: Option<&Acl>, admin: Option<&Acl>) -> Option<&'static str> {
     if admin.is_some_and(Acl::is_everyone) {
         return Some(
@@ -248,7 +248,7 @@ fn bytes(contribution: &Contribution) -> usize {
     acls.map(|acl| acl.canonical().len()).sum()
 }
 
-/// What delegated objects have taken of the ConfigMap, and how many they are.
+/// The part of the ConfigMap that delegated objects have taken, and their number.
 #[derive(Debug, Default)]
 struct Room {
     most: usize,

@@ -13,7 +13,7 @@ use crate::plan::resolve;
 use crate::plan::snapshot::{Delegation, QueueAclSpec, Snapshot};
 use crate::text::diag::quoted;
 
-/// What is so while nobody delegates.
+/// The rule while nobody delegates.
 const ALONE: &str = "cluster administrators alone (who may `escalate` queueacls.queuewarden.dev) write QueueAcls, and everyone may delete what \
     is in their own name";
 
