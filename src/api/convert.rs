@@ -119,6 +119,7 @@ pub(super) fn meta(object: &DynamicObject) -> Meta {
         generation: metadata.generation.unwrap_or_default(),
         created: metadata.creation_timestamp.as_ref().map(|time| time.0),
         deleting: metadata.deletion_timestamp.is_some(),
+        finalizers: metadata.finalizers.clone().unwrap_or_default(),
         conditions: conditions.into_iter().filter_map(condition).collect(),
         touches: touches(metadata),
     }
@@ -449,7 +450,8 @@ mod tests {
     fn a_whole_object_is_read() {
         let entry = queue_acl(&object(json!({
             "apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl",
-            "metadata": {"name": "prod", "uid": "u1", "generation": 4, "creationTimestamp": "2026-01-02T03:04:05Z"},
+            "metadata": {"name": "prod", "uid": "u1", "generation": 4, "creationTimestamp": "2026-01-02T03:04:05Z",
+                "finalizers": ["example.com/stay"]},
             "spec": {
                 "partition": "gpu", "queue": "root.prod", "baseAcl": "Extend",
                 "submit": {"users": ["sue"], "groups": ["devs"]}, "admin": {"acl": " ops"},
@@ -473,6 +475,7 @@ mod tests {
                 generation: 4,
                 created: Some(at("2026-01-02T03:04:05Z")),
                 deleting: false,
+                finalizers: vec!["example.com/stay".into()],
                 conditions: [Condition {
                     type_: "Ready".into(),
                     status: Status::False,

@@ -5,7 +5,7 @@
 //! so that nobody can take away what cluster administrators grant; so what counts does not depend on an order, and an
 //! administrator made by a delegated object may delegate in turn, as long as the chain begins with a cluster administrator's word.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::conditions::Reason;
@@ -14,6 +14,7 @@ use super::output;
 use super::planted::{Fault, is_planted};
 use super::resolve::{Contribution, Refusal, Resolved};
 use super::snapshot::{BaseAcl, Delegation, QueueAclEntry};
+use crate::model::acl::Acl;
 use crate::model::config::Config;
 use crate::model::identity::Identity;
 use crate::model::queue::QueuePath;
@@ -27,6 +28,11 @@ pub(super) const MAX_BYTES_OF_ONE: usize = 32 * 1024;
 /// Bytes of ACLs that all delegated objects may add, at most: what the base, other keys and the cluster administrators' objects leave of the
 /// ConfigMap may be less.
 pub(super) const MAX_BYTES: usize = 256 * 1024;
+
+/// Most objects of one writer, also of those that grant nothing now: each takes memory of the operator.
+pub(super) const MAX_OBJECTS_OF_ONE: usize = 200;
+/// Most delegated objects whose writers administer their queue.
+pub(super) const MAX_OBJECTS: usize = 2000;
 
 /// Who administers what, by the objects that count.
 pub(super) struct Administrators<'a> {
@@ -42,15 +48,38 @@ impl<'a> Administrators<'a> {
 
     /// Whether `identity` administers a queue that exists, or what would be above it, by ACLs of the queue and those above.
     pub(super) fn contain(&self, identity: &Identity, partition: &str, queue: &QueuePath) -> bool {
-        let Some(partition) = self.tree.partition(partition) else { return false };
-        queue.lineage().any(|path| {
-            let allows = |acl: &crate::model::acl::Acl| acl.allows(&identity.user, &identity.groups);
-            match (self.grants.get(&partition.name, &path, Right::Admin), partition.queue(&path)) {
+        self.queues(identity, partition, queue).next().is_some()
+    }
+
+    /// The highest queue whose ACL makes `identity` administrator of `queue`.
+    pub(super) fn highest(
+        &self,
+        identity: &Identity,
+        partition: &str,
+        queue: &QueuePath,
+    ) -> Option<QueuePath> {
+        self.queues(identity, partition, queue).last()
+    }
+
+    /// The queue and those above whose ACL names `identity`, from below.
+    fn queues(
+        &self,
+        identity: &Identity,
+        partition: &str,
+        queue: &QueuePath,
+    ) -> impl Iterator<Item = QueuePath> {
+        let allows = |acl: &Acl| acl.allows(&identity.user, &identity.groups);
+        let partition = self.tree.partition(partition);
+        let lineage =
+            partition.into_iter().flat_map(|partition| queue.lineage().map(move |path| (partition, path)));
+        let named = lineage.filter(move |(partition, path)| {
+            match (self.grants.get(&partition.name, path, Right::Admin), partition.queue(path)) {
                 (Some(decided), _) => allows(&decided.acl),
                 (None, Some(queue)) => allows(&acl_of(queue, Right::Admin)),
                 (None, None) => false,
             }
-        })
+        });
+        named.map(|(_, path)| path)
     }
 }
 
@@ -66,14 +95,17 @@ pub(super) fn recheck(
     if waiting.is_empty() {
         return;
     }
-    let mut counting: BTreeSet<usize> = (0..objects.len()).filter(|index| !waiting.contains(index)).collect();
-    waiting.retain(|index| match contribution(objects, *index).and_then(|it| never(it, delegation)) {
-        Some(why) => {
-            refuse(objects, *index, Reason::NotDelegated, why);
-            false
+    let mut counting: BTreeSet<usize> = (0..objects.len()).collect();
+    for &index in &waiting {
+        counting.remove(&index);
+        let deleting = entries.get(index).is_some_and(|entry| entry.meta.deleting);
+        if let Some(why) = contribution(objects, index).and_then(|it| never(it, delegation, deleting)) {
+            refuse(objects, index, Reason::NotDelegated, why);
         }
-        None => true,
-    });
+    }
+    if delegation == Delegation::Disabled {
+        return;
+    }
     let others = counting.iter().filter_map(|index| contribution(objects, *index)).map(bytes);
     let used = others.fold(used, usize::saturating_add);
     let mut room = Room::of(output::MAX_BYTES.saturating_sub(used).min(MAX_BYTES));
@@ -81,17 +113,18 @@ pub(super) fn recheck(
         let counted = objects.iter().enumerate().filter(|(index, _)| counting.contains(index));
         let administrators = Administrators::of(counted.map(|(_, object)| object), tree);
         let (entitled, others): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|index| {
-            contribution(objects, *index).is_some_and(|it| {
-                it.delegated_by
-                    .as_ref()
-                    .is_some_and(|by| administrators.contain(by, &it.partition, &it.queue))
-            })
+            claim(objects, entries, *index)
+                .is_some_and(|(by, partition, queue)| administrators.contain(by, partition, &queue))
         });
         waiting = others;
         if entitled.is_empty() {
             break;
         }
         for index in entitled {
+            if let Some(why) = claim(objects, entries, index).and_then(|(by, ..)| room.count(&by.user)) {
+                exclude(objects, index, why);
+                continue;
+            }
             match contribution(objects, index).and_then(|it| room.take(it)) {
                 Some(why) => refuse(objects, index, Reason::TooLarge, why),
                 None => {
@@ -112,13 +145,26 @@ pub(super) fn recheck(
 
 /// The objects in the name of an administrator, oldest first, so that what is new finds no room rather than what is there.
 fn delegated(objects: &[Resolved], entries: &[Arc<QueueAclEntry>]) -> Vec<usize> {
-    let mut found: Vec<usize> = (0..objects.len())
-        .filter(|index| contribution(objects, *index).is_some_and(|it| it.delegated_by.is_some()))
-        .collect();
+    let mut found: Vec<usize> =
+        (0..objects.len()).filter(|index| claim(objects, entries, *index).is_some()).collect();
     found.sort_by_key(|index| {
         entries.get(*index).map(|entry| (entry.meta.created.is_none(), entry.meta.created, &entry.meta.name))
     });
     found
+}
+
+/// The administrator in whose name an object is, its partition and its queue; also of an object that grants nothing now, because it is stored
+/// like the others.
+fn claim<'o>(
+    objects: &'o [Resolved],
+    entries: &'o [Arc<QueueAclEntry>],
+    index: usize,
+) -> Option<(&'o Identity, &'o str, QueuePath)> {
+    if let Some(it) = contribution(objects, index) {
+        return Some((it.delegated_by.as_ref()?, &it.partition, it.queue.clone()));
+    }
+    let spec = entries.get(index)?.spec.as_ref().ok()?;
+    Some((spec.delegated_by.as_ref()?, &spec.partition, QueuePath::parse(&spec.queue).ok()?))
 }
 
 fn contribution(objects: &[Resolved], index: usize) -> Option<&Contribution> {
@@ -126,14 +172,16 @@ fn contribution(objects: &[Resolved], index: usize) -> Option<&Contribution> {
 }
 
 /// Why an object does not count, whoever administers what.
-fn never(contribution: &Contribution, delegation: Delegation) -> Option<String> {
+fn never(contribution: &Contribution, delegation: Delegation, deleting: bool) -> Option<String> {
     if delegation == Delegation::Disabled {
         return Some(
             "it is written in the name of a queue's administrator (`delegatedBy`), and `delegation` of YuniKornConfig `default` is Disabled"
                 .to_owned(),
         );
     }
-    content(&contribution.queue, contribution.base_acl).map(str::to_owned)
+    let Contribution { queue, base_acl, submit, admin, .. } = contribution;
+    let granted = || if deleting { None } else { granted(submit.as_ref(), admin.as_ref()) };
+    content(queue, *base_acl).or_else(granted).map(str::to_owned)
 }
 
 /// What is never delegated.
@@ -144,6 +192,18 @@ pub(super) fn content(queue: &QueuePath, base_acl: BaseAcl) -> Option<&'static s
     (base_acl != BaseAcl::Extend).then_some(
         "an administrator of a queue adds to what cluster administrators grant, and takes nothing of it away: write \
          `baseAcl: Extend`",
+    )
+}
+
+/// Says why a grant is never delegated.
+pub(super) fn granted(submit: Option<&Acl>, admin: Option<&Acl>) -> Option<&'static str> {
+    if admin.is_some_and(Acl::is_everyone) {
+        return Some(
+            "it makes everyone administrator: name users or groups, or ask a cluster administrator to write `admin: {everyone: true}`",
+        );
+    }
+    [submit, admin].into_iter().flatten().all(Acl::is_nobody).then_some(
+        "it grants nobody anything, and an administrator of a queue takes nothing away: name users or groups, or delete it",
     )
 }
 
@@ -175,23 +235,49 @@ fn refuse(objects: &mut [Resolved], index: usize, reason: Reason, message: Strin
     }
 }
 
+/// Refuses an object that there is no room for, whatever else there is to say about it.
+fn exclude(objects: &mut [Resolved], index: usize, message: String) {
+    let Some(object) = objects.get_mut(index) else { return };
+    object.kept = None;
+    object.outcome = Err(Refusal { reason: Reason::TooLarge, message });
+}
+
 /// Bytes of the ACLs of an object.
 fn bytes(contribution: &Contribution) -> usize {
     let acls = Right::ALL.into_iter().filter_map(|right| contribution.grant(right));
     acls.map(|acl| acl.canonical().len()).sum()
 }
 
-/// What delegated objects have taken of the ConfigMap.
+/// The part of the ConfigMap that delegated objects have taken, and their number.
 #[derive(Debug, Default)]
 struct Room {
     most: usize,
     all: usize,
-    of_one: std::collections::BTreeMap<String, usize>,
+    of_one: BTreeMap<String, usize>,
+    objects: usize,
+    objects_of_one: BTreeMap<String, usize>,
 }
 
 impl Room {
     fn of(most: usize) -> Self {
         Self { most, ..Self::default() }
+    }
+
+    /// Counts an object of a writer, or says why there is no room for it.
+    fn count(&mut self, user: &str) -> Option<String> {
+        let of_one = self.objects_of_one.entry(user.to_owned()).or_default();
+        if *of_one >= MAX_OBJECTS_OF_ONE {
+            return Some(format!(
+                "this writer has {MAX_OBJECTS_OF_ONE} objects already: delete some, name several users and groups in one, or ask a cluster \
+                 administrator"
+            ));
+        }
+        if self.objects >= MAX_OBJECTS {
+            return Some(format!("there are {MAX_OBJECTS} delegated objects already: delete some"));
+        }
+        *of_one += 1;
+        self.objects += 1;
+        None
     }
 
     /// Takes what an object needs, or says why there is too little.
@@ -233,6 +319,20 @@ mod tests {
             expires_at: None,
             delegated_by: Some(Identity { user: format!("writer{writer}"), groups: Vec::new() }),
         }
+    }
+
+    #[test]
+    fn objects_of_one_writer_and_of_all_together_are_counted() {
+        let mut room = Room::of(MAX_BYTES);
+        for writer in 0..MAX_OBJECTS / MAX_OBJECTS_OF_ONE {
+            for _ in 0..MAX_OBJECTS_OF_ONE {
+                assert_eq!(room.count(&format!("writer{writer}")), None);
+            }
+            let one = room.count(&format!("writer{writer}")).unwrap();
+            assert!(one.contains("this writer has 200 objects"), "{one}");
+        }
+        let all = room.count("another").unwrap();
+        assert!(all.contains("2000 delegated objects"), "{all}");
     }
 
     #[test]

@@ -126,10 +126,10 @@ impl Resolved {
 }
 
 /// What an object wants, as far as it can be told without the queue tree.
-struct Intent {
+pub(super) struct Intent {
     queue: QueuePath,
-    submit: Option<Acl>,
-    admin: Option<Acl>,
+    pub(super) submit: Option<Acl>,
+    pub(super) admin: Option<Acl>,
     warnings: Vec<Diagnostic>,
 }
 
@@ -233,7 +233,7 @@ fn invalid(diagnostics: &[Diagnostic]) -> Refusal {
 }
 
 /// The object's own content: everything that is wrong with it, not only the first thing.
-fn read(spec: &QueueAclSpec) -> Result<Intent, Vec<Diagnostic>> {
+pub(super) fn read(spec: &QueueAclSpec) -> Result<Intent, Vec<Diagnostic>> {
     let mut errors = Vec::new();
     let mut warnings = Vec::new();
     let queue =

@@ -118,6 +118,8 @@ pub struct Meta {
     pub created: Option<Timestamp>,
     /// True if `metadata.deletionTimestamp` is set: the object is deleted, and a finalizer holds it.
     pub deleting: bool,
+    /// `metadata.finalizers`
+    pub finalizers: Vec<String>,
     /// `status.conditions` as they stand; shared with plans that leave them so.
     pub conditions: Arc<[Condition]>,
     /// Who wrote what of it last. No plan depends on it: reports tell it.

@@ -80,6 +80,12 @@ fn ways() -> Vec<Way> {
     if let Some(metadata) = nameless.get_mut("metadata") {
         *metadata = json!({"generateName": "x-"});
     }
+    let mut finalized = x("root.prod", nothing.clone());
+    if let Some(metadata) = finalized.get_mut("metadata") {
+        *metadata = json!({"name": "x", "finalizers": ["example.com/stay"]});
+    }
+    let nobody = json!({"submit": {"nobody": true}});
+    let higher = "as administrator of `root`";
     let applied = own("trusted", "root.prod", &nothing);
     let at = |name, method, path: &str, body, words| Way {
         name,
@@ -124,6 +130,20 @@ fn ways() -> Vec<Way> {
             foreign,
         ),
         new("a name that the API server makes up", nameless, foreign),
+        new("granting nobody", x("root.prod", nobody.clone()), "grants nobody"),
+        new("granting nobody on a queue that may come", x("root.prod.later", nobody), "grants nobody"),
+        new(
+            "making everyone administrator",
+            x("root.prod", json!({"admin": {"everyone": true}})),
+            "everyone administrator",
+        ),
+        new("a finalizer", finalized, "finalizers"),
+        change(
+            "a finalizer on one's own object",
+            "mine",
+            json!({"metadata": {"finalizers": ["example.com/stay"]}}),
+            "finalizers",
+        ),
         change(
             "a cluster administrator's object",
             "trusted",
@@ -164,6 +184,13 @@ fn ways() -> Vec<Way> {
         )),
         change("speaking for its writer", "foreign", json!({"spec": {"submit": {"users": ["mallory"]}}}), ""),
         webhook(delete("deleting it", "foreign", foreign)),
+        webhook(change(
+            "what a higher administrator grants",
+            "higher",
+            json!({"spec": {"delegatedBy": {"user": "sue"}, "submit": {"users": ["mallory"]}}}),
+            higher,
+        )),
+        webhook(delete("deleting it", "higher", higher)),
         change("moving one's own object out", "mine", json!({"spec": {"queue": "root.test"}}), foreign),
         change("moving it up", "mine", json!({"spec": {"queue": "root"}}), "not delegated"),
         change(
@@ -244,6 +271,7 @@ async fn a_queue_administrator_changes_their_subtree_and_nothing_else() -> Resul
         ensure!(accepted.is_empty(), "{}", accepted.join("\n"));
         ensure!(before == (stored(bed).await?, live(bed).await?));
         what_they_may(bed, &sue).await?;
+        while_it_is_off(bed, &sue).await?;
         without_the_webhook(bed, &sue, &ways).await
     })
     .await
@@ -272,12 +300,18 @@ async fn prepared(bed: &Bed) -> Result<Client> {
         &json!({"queue": "root.test", "baseAcl": "Extend", "submit": {"users": ["tom"]},
                                          "delegatedBy": {"user": "bob", "groups": ["qa"]}}),
     );
+    let boss = bed.as_user("boss", &["queue-admins"])?;
+    let higher = own(
+        "higher",
+        "root.prod.etl",
+        &json!({"delegatedBy": {"user": "boss"}, "submit": {"users": ["hal"]}}),
+    );
     let mine = own("mine", "root.prod.etl", &json!({"submit": {"users": ["ann"]}}));
-    for (client, object) in [(&admin, trusted), (&bob, foreign), (&sue, mine)] {
+    for (client, object) in [(&admin, trusted), (&bob, foreign), (&boss, higher), (&sue, mine)] {
         let answer = create(client, ACLS, &object).await?;
         ensure!(answer.code == 201, "{answer:?}");
     }
-    for name in ["trusted", "foreign", "mine"] {
+    for name in ["trusted", "foreign", "higher", "mine"] {
         bed.wait_for(Kind::QueueAcl, name, is_true("Ready"), PATIENCE).await?;
     }
     Ok(sue)
@@ -300,16 +334,59 @@ async fn what_they_may(bed: &Bed, sue: &Client) -> Result<()> {
     .await?;
     ensure!(answer.warns("root.prod.bi to user mallory"), "{answer:?}");
     bed.wait_for(Kind::QueueAcl, "below", is_true("Ready"), PATIENCE).await?;
-    // When sue takes kim's right back, what rests on it ends.
+    // When sue takes kim's right back, what rests on it ends, whatever finalizer a cluster administrator has set.
+    let finalizers = json!({"metadata": {"finalizers": ["example.com/stay"]}});
+    let answer = super::merge(&bed.client()?, "theirs", &finalizers).await?;
+    ensure!(answer.code == 200, "{answer:?}");
     let answer = super::delete(sue, "theirs").await?;
     ensure!(answer.code == 200, "{answer:?}");
     eventually("kim's grant to end", PATIENCE, || async {
         Ok((!live(bed).await?.contains("mallory")).then_some(()))
     })
     .await?;
-    let answer = super::delete(sue, "below").await?;
-    ensure!(answer.code == 200, "{answer:?}");
+    let objects = bed.objects(Kind::QueueAcl)?;
+    let there = async |name: &str| anyhow::Ok(objects.get_opt(name).await?.is_some());
+    ensure!(there("theirs").await?, "the finalizer holds it");
+    let none = json!({"metadata": {"finalizers": null}});
+    let answer = super::merge(sue, "theirs", &none).await?;
+    ensure!(answer.code == 200 && !there("theirs").await?, "{answer:?}");
+    // The API server sets a finalizer on a deletion in the foreground, and the garbage collector removes it.
+    let foreground = format!("{ACLS}/below?propagationPolicy=Foreground");
+    let answer = send(sue, "DELETE", &foreground, JSON, &Value::Null).await?;
+    ensure!(answer.code == 200 && there("below").await?, "{answer:?}");
+    let collector = bed.as_user("system:serviceaccount:kube-system:generic-garbage-collector", &[])?;
+    let answer = super::merge(&collector, "below", &none).await?;
+    ensure!(answer.code == 200 && !there("below").await?, "{answer:?}");
     Ok(())
+}
+
+/// Delegation is off for a while: RBAC lets sue write, and the webhook lets her delete what is in her name.
+async fn while_it_is_off(bed: &Bed, sue: &Client) -> Result<()> {
+    let admin = bed.client()?;
+    let config = format!("{GROUP}/yunikornconfigs/default");
+    let switch = async |delegation: &str| -> Result<()> {
+        let answer =
+            send(&admin, "PATCH", &config, MERGE, &json!({"spec": {"delegation": delegation}})).await?;
+        ensure!(answer.code == 200, "{answer:?}");
+        Ok(())
+    };
+    let dry = |name: &str| format!("{ACLS}{name}?dryRun=All");
+    let object = own("x", "root.prod", &json!({}));
+    switch("Disabled").await?;
+    eventually("the webhook to know that delegation is off", PATIENCE, || async {
+        let answer = create(sue, &dry(""), &object).await?;
+        Ok(answer.message.contains("is Disabled").then_some(()))
+    })
+    .await?;
+    let answer = send(sue, "DELETE", &dry("/foreign"), JSON, &Value::Null).await?;
+    ensure!(answer.message.contains("is Disabled"), "{answer:?}");
+    let answer = send(sue, "DELETE", &dry("/mine"), JSON, &Value::Null).await?;
+    ensure!(answer.code == 200, "{answer:?}");
+    switch("Enabled").await?;
+    eventually("the webhook to know that delegation is on", PATIENCE, || async {
+        Ok((create(sue, &dry(""), &object).await?.code == 201).then_some(()))
+    })
+    .await
 }
 
 /// Somebody has removed the webhook: the API server's policy holds, and what it lets through grants nothing.

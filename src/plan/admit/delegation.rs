@@ -4,13 +4,18 @@
 //! sees no writer; that they write their own name is checked here, and by the `ValidatingAdmissionPolicy` of `manifests/delegation` in the
 //! API server itself.
 
-use super::{QueueAcl, Versions, decided};
+use super::{QueueAcl, Versions, config, decided};
 use crate::model::identity::Identity;
 use crate::model::queue::QueuePath;
-use crate::plan::delegation::{Administrators, content, not_administered, shown};
+use crate::plan::delegation::{Administrators, content, granted, not_administered, shown};
 use crate::plan::readings::Readings;
-use crate::plan::snapshot::{QueueAclSpec, Snapshot};
+use crate::plan::resolve;
+use crate::plan::snapshot::{Delegation, QueueAclSpec, Snapshot};
 use crate::text::diag::quoted;
+
+/// The rule while nobody delegates.
+const ALONE: &str = "cluster administrators alone (who may `escalate` queueacls.queuewarden.dev) write QueueAcls, and everyone may delete what \
+    is in their own name";
 
 /// Whether they may; else why not and what to write instead.
 pub(super) fn permit(
@@ -19,6 +24,15 @@ pub(super) fn permit(
     who: &Identity,
 ) -> Result<(), String> {
     let Versions { old, new } = versions;
+    if new.is_none() && old.as_ref().is_some_and(|old| is_own(old, who)) {
+        return Ok(());
+    }
+    let (_, spec) = config(snapshot).ok_or_else(|| {
+        format!("there is no YuniKornConfig that can be read and says who administers what: until there is, {ALONE}")
+    })?;
+    if spec.delegation == Delegation::Disabled {
+        return Err(format!("`delegation` of YuniKornConfig `default` is Disabled: {ALONE}"));
+    }
     let name = new.as_ref().or(old.as_ref()).map(|entry| entry.meta.name.as_str()).unwrap_or_default();
     let mut without = snapshot.clone();
     without.queue_acls.retain(|entry| entry.meta.name != name);
@@ -31,22 +45,38 @@ pub(super) fn permit(
     let administrators = Administrators::of(&decided.objects, base);
     if let Some(old) = old {
         let spec = readable(old)?;
-        if spec.delegated_by.is_none() {
+        let Some(writer) = &spec.delegated_by else {
             return Err(format!(
                 "QueueAcl {} is a cluster administrator's: an administrator of a queue changes only objects with `delegatedBy`",
                 quoted(name)
             ));
-        }
+        };
         let queue = path(spec)?;
         if !administrators.contain(who, &spec.partition, &queue) {
             return Err(not_administered(&shown(who), &queue));
+        }
+        if writer.user != who.user
+            && let Some(highest) = administrators.highest(writer, &spec.partition, &queue)
+            && !administrators.contain(who, &spec.partition, &highest)
+        {
+            return Err(format!(
+                "{} wrote it as administrator of `{highest}`: only administrators of that queue, or of one above it, change or delete it",
+                shown(writer)
+            ));
         }
     }
     let Some(new) = new else { return Ok(()) };
     let spec = readable(new)?;
     let queue = path(spec)?;
     let claim = claimed(spec, who)?;
-    if let Some(why) = content(&queue, spec.base_acl) {
+    if let Some(finalizer) = added_finalizer(old.as_ref(), new) {
+        return Err(format!(
+            "`metadata.finalizers` adds {}: an administrator of a queue adds none, so that what is deleted goes",
+            quoted(finalizer)
+        ));
+    }
+    let granted = || resolve::read(spec).ok().and_then(|it| granted(it.submit.as_ref(), it.admin.as_ref()));
+    if let Some(why) = content(&queue, spec.base_acl).or_else(granted) {
         return Err(why.to_owned());
     }
     if administrators.contain(claim, &spec.partition, &queue) {
@@ -64,6 +94,17 @@ pub(super) fn permit(
         ),
         None => not_administered(&shown(claim), &queue),
     })
+}
+
+fn is_own(entry: &QueueAcl, who: &Identity) -> bool {
+    let writer = entry.spec.as_ref().ok().and_then(|spec| spec.delegated_by.as_ref());
+    writer.is_some_and(|writer| writer.user == who.user)
+}
+
+/// A finalizer that was not there before. Those that are there may stay and go: the API server and controllers set them.
+fn added_finalizer<'e>(old: Option<&QueueAcl>, new: &'e QueueAcl) -> Option<&'e String> {
+    let old = old.map(|old| old.meta.finalizers.as_slice()).unwrap_or_default();
+    new.meta.finalizers.iter().find(|finalizer| !old.contains(finalizer))
 }
 
 fn readable(entry: &QueueAcl) -> Result<&QueueAclSpec, String> {

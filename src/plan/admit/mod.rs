@@ -17,9 +17,7 @@ use super::conditions::{Finding, Reason, Status};
 use super::decide::{self, Decided};
 use super::policy::{self, Keys};
 use super::readings::Readings;
-use super::snapshot::{
-    AdmissionPolicySpec, ConfigMemory, ConfigSpec, Delegation, Entry, QueueAclEntry, Snapshot,
-};
+use super::snapshot::{AdmissionPolicySpec, ConfigMemory, ConfigSpec, Entry, QueueAclEntry, Snapshot};
 use crate::access::diff::{between, impact};
 use crate::access::{Tree, guard};
 use crate::model::config::Config;
@@ -146,13 +144,9 @@ fn one_line(text: &str) -> String {
     cut(&line, MAX_LENGTH).into_owned()
 }
 
-/// Whether the answer depends on [`Asked::may_escalate`].
-pub fn depends_on_who(snapshot: &Snapshot, change: &Change) -> bool {
-    matches!(change, Change::QueueAcl(_)) && delegates(snapshot)
-}
-
-fn delegates(snapshot: &Snapshot) -> bool {
-    config(snapshot).is_some_and(|(_, spec)| spec.delegation == Delegation::Enabled)
+/// Returns whether the answer depends on [`Asked::may_escalate`].
+pub fn depends_on_who(change: &Change) -> bool {
+    matches!(change, Change::QueueAcl(_))
 }
 
 /// The configuration, if there is one that can be read.
@@ -167,8 +161,7 @@ fn decided<'s>(snapshot: &'s Snapshot, known: &mut Readings) -> Option<Decided<'
 
 /// Answers. `snapshot` is what is there now.
 pub fn admit(snapshot: &Snapshot, asked: &Asked) -> Answer {
-    let delegated = !asked.may_escalate && delegates(snapshot);
-    if let (Change::QueueAcl(versions), true) = (&asked.change, delegated)
+    if let (Change::QueueAcl(versions), false) = (&asked.change, asked.may_escalate)
         && let Err(why) = delegation::permit(snapshot, versions, &asked.by)
     {
         return Answer::refused(DELEGATION, why);
@@ -178,7 +171,7 @@ pub fn admit(snapshot: &Snapshot, asked: &Asked) -> Answer {
         return Answer::default();
     }
     match &asked.change {
-        Change::QueueAcl(versions) => queue_acl::admit(snapshot, versions, delegated),
+        Change::QueueAcl(versions) => queue_acl::admit(snapshot, versions, !asked.may_escalate),
         Change::AdmissionPolicy(versions) => admission_policy(snapshot, versions),
         Change::YuniKornConfig(versions) => yunikorn_config(snapshot, versions),
         Change::QueueAccessTest(versions) => access_test::admit(snapshot, versions),

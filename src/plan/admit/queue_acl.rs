@@ -1,5 +1,7 @@
 //! A change of a `QueueAcl`.
 
+use std::sync::Arc;
+
 use super::{
     ACCESS_TEST, Answer, DELEGATION, QueueAcl, Versions, access_test, change, decided, put, queues, standing,
 };
@@ -22,6 +24,13 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
         return Answer::wrong(wrong);
     }
     let mut after = snapshot.clone();
+    let new = new.clone().map(|mut new| {
+        // An object that its writer did not have before comes last: those that they have keep their room.
+        if old.as_ref().and_then(writer) != writer(&new) {
+            Arc::make_mut(&mut new).meta.created = None;
+        }
+        new
+    });
     put(&mut after.queue_acls, old.as_ref(), new.as_ref());
     let known = &mut Readings::default();
     let Some(is) = decided(&after, known) else {
@@ -51,6 +60,10 @@ pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegate
     warnings.extend(found.map(|object| about(object, &is)).unwrap_or_default());
     warnings.extend(standing(&is));
     Answer::warned(&warnings)
+}
+
+fn writer(entry: &QueueAcl) -> Option<&str> {
+    Some(&entry.spec.as_ref().ok()?.delegated_by.as_ref()?.user)
 }
 
 /// Whom the base's own ACLs let in again, because the object does not keep them out any more.

@@ -157,23 +157,11 @@ fn answers_are_short() {
 }
 
 #[test]
-fn who_asks_matters_to_queue_acls_and_where_administrators_may_write_them() {
-    let object = submit("a", "root.test", "bob");
-    let acl = Change::QueueAcl(Versions { old: None, new: Some(object) });
-    let policy: Change = {
-        let new = entry("p", AdmissionPolicySpec::default());
-        Change::AdmissionPolicy(Box::new(Versions { old: None, new: Some(new) }))
-    };
-    for (delegation, change, depends) in [
-        (Delegation::Enabled, &acl, true),
-        (Delegation::Disabled, &acl, false),
-        (Delegation::Enabled, &policy, false),
-    ] {
-        let mut snapshot = teams(delegation, Vec::new());
-        assert_eq!(depends_on_who(&snapshot, change), depends, "{delegation:?} {change:?}");
-        snapshot.config = None;
-        assert!(!depends_on_who(&snapshot, change), "nobody delegates without a configuration");
-    }
+fn who_asks_matters_to_queue_acls_alone() {
+    let acl = Change::QueueAcl(Versions { old: None, new: Some(submit("a", "root.test", "bob")) });
+    let new = Some(entry("p", AdmissionPolicySpec::default()));
+    let policy = Change::AdmissionPolicy(Box::new(Versions { old: None, new }));
+    assert_eq!((depends_on_who(&acl), depends_on_who(&policy)), (true, false));
 }
 
 #[test]
@@ -190,6 +178,74 @@ fn whom_another_object_makes_administrator_may_write() {
     assert_eq!(admit(&snapshot, &asked(&sue, false, Some(object), None)).refusal, None);
 }
 
+fn finalized(object: &Object, finalizers: &[&str]) -> Object {
+    let mut object = object.clone();
+    Arc::make_mut(&mut object).meta.finalizers = finalizers.iter().map(|&name| name.to_owned()).collect();
+    object
+}
+
+#[test]
+fn lower_administrator_keeps_what_a_higher_one_granted() {
+    let (boss, sue, kim, zed) = (who("boss", &[]), who("sue", &[]), who("kim", &[]), who("zed", &[]));
+    let lift = |name: &str, user: &str| {
+        with(submit(name, "root.prod.etl", user), |spec| {
+            (spec.admin, spec.base_acl) = (spec.submit.take(), BaseAcl::Extend);
+        })
+    };
+    let object = |writer: &Identity| by(writer, "d", "root.prod.etl", Right::Submit, "ann");
+    for (writer, caller, allowed) in [
+        (&sue, &kim, false),
+        (&boss, &kim, false),
+        (&boss, &sue, false),
+        (&sue, &sue, true),
+        (&sue, &boss, true),
+        (&kim, &kim, true),
+        (&kim, &zed, true),
+        (&kim, &sue, true),
+        (&who("gone", &[]), &kim, true),
+    ] {
+        let old = object(writer);
+        let mut snapshot =
+            teams(Delegation::Enabled, vec![lift("kim", "kim"), lift("zed", "zed"), old.clone()]);
+        quiet(&mut snapshot);
+        for new in [None, Some(object(caller))] {
+            let answer = admit(&snapshot, &asked(caller, false, Some(old.clone()), new));
+            assert_eq!(answer.refusal.is_none(), allowed, "{caller:?} of {writer:?}: {answer:?}");
+        }
+    }
+}
+
+#[test]
+fn object_beyond_the_number_of_its_writer_is_refused() {
+    let mut snapshot = teams(Delegation::Enabled, super::delegation::all_of_one());
+    for object in &mut snapshot.queue_acls {
+        Arc::make_mut(object).meta.created = Some(now());
+    }
+    quiet(&mut snapshot);
+    let sue = who("sue", &[]);
+    let new = |name: &str, queue: &str| by(&sue, name, queue, Right::Submit, "tom");
+    for object in [new("z", "root.prod"), new("a", "root.prod"), new("z", "root.prod.later")] {
+        let answer = admit(&snapshot, &asked(&sue, false, None, Some(object)));
+        assert!(answer.refusal.is_some_and(|why| why.contains("200 objects")));
+    }
+    // An administrator of the same queue takes one of hers over, and she an object of theirs.
+    let boss = who("boss", &[]);
+    let theirs = by(&boss, "a", "root.prod", Right::Submit, "tom");
+    let hers = snapshot.queue_acls.iter().find(|object| object.meta.name == "m007").unwrap().clone();
+    let taken = by(&boss, "m007", "root.prod", Right::Submit, "tom");
+    assert_eq!(admit(&snapshot, &asked(&boss, false, Some(hers.clone()), Some(taken))).refusal, None);
+    let changed = with(hers.clone(), |spec| spec.submit = Some(Grant::Everyone));
+    assert_eq!(admit(&snapshot, &asked(&sue, false, Some(hers), Some(changed))).refusal, None);
+    snapshot.queue_acls.push(theirs.clone());
+    let lift = with(submit("lift", "root", "sue"), |spec| {
+        (spec.admin, spec.base_acl) = (spec.submit.take(), BaseAcl::Extend);
+    });
+    snapshot.queue_acls.push(lift);
+    quiet(&mut snapshot);
+    let answer = admit(&snapshot, &asked(&sue, false, Some(theirs), Some(new("a", "root.prod"))));
+    assert!(answer.refusal.is_some_and(|why| why.contains("200 objects")));
+}
+
 /// Twenty ways around delegation and more, as the webhook sees them. `None` in `new` deletes.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
@@ -200,9 +256,10 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
     let trusted = submit("trusted", "root.prod", "pat");
     let foreign = by(&who("bob", &["qa"]), "foreign", "root.test", Right::Submit, "tom");
     let above = by(&who("boss", &[]), "above", "root.prod", Right::Admin, "zoe");
+    let former = by(&who("zed", &[]), "former", "root.prod", Right::Admin, "zoe");
     let lifted = by(&who("boss", &[]), "lifted", "root.test", Right::Admin, "sue");
     let mine = own("mine", "root.prod.etl");
-    let objects = vec![trusted.clone(), foreign.clone(), above.clone(), mine.clone()];
+    let objects = vec![trusted.clone(), foreign.clone(), above.clone(), former.clone(), mine.clone()];
     let mut snapshot = teams(Delegation::Enabled, objects);
     quiet(&mut snapshot);
     let change = |object: &Object, edit: fn(&mut QueueAclSpec)| Some(with(object.clone(), edit));
@@ -305,6 +362,38 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
         None,
         "cannot be read",
     );
+    no("what a higher administrator grants", Some(above.clone()), None, "administrator of `root`");
+    no("pulling it in", Some(above.clone()), Some(own("above", "root.prod")), "administrator of `root`");
+    no("its labels", Some(above.clone()), Some(above), "administrator of `root`");
+    no(
+        "a finalizer",
+        none.clone(),
+        Some(finalized(&own("x", "root.prod"), &["a/b"])),
+        "`metadata.finalizers` adds `a/b`",
+    );
+    no("adding a finalizer", Some(mine.clone()), Some(finalized(&mine, &["a/b"])), "adds `a/b`");
+    no(
+        "another finalizer",
+        Some(finalized(&mine, &["a/b"])),
+        Some(finalized(&mine, &["a/b", "c/d"])),
+        "adds `c/d`",
+    );
+    let everyone: fn(&mut QueueAclSpec) = |spec| spec.admin = Some(Grant::Everyone);
+    let nobody: fn(&mut QueueAclSpec) = |spec| spec.submit = Some(Grant::Nobody);
+    let past: fn(&mut QueueAclSpec) = |spec| spec.expires_at = Some(now());
+    for queue in ["root.prod", "root.prod.later"] {
+        let object = own("x", queue);
+        let late = with(object.clone(), past);
+        for object in [&object, &late] {
+            no(
+                "making everyone administrator",
+                none.clone(),
+                change(object, everyone),
+                "everyone administrator",
+            );
+            no("granting nobody", none.clone(), change(object, nobody), "grants nobody");
+        }
+    }
     // What one's right rests on cannot be changed by it.
     let mut with_lift = snapshot.clone();
     with_lift.queue_acls.push(lifted.clone());
@@ -321,25 +410,72 @@ fn an_administrator_changes_their_subtree_and_nothing_else() {
     };
     yes("their queue", none.clone(), Some(own("x", "root.prod")));
     yes("below it", none, Some(own("x", "root.prod.etl.nightly")));
-    yes("an administrator", Some(above.clone()), Some(by(&claim, "above", "root.prod", Right::Admin, "kim")));
-    yes("deleting what is in their subtree", Some(above), None);
+    let taken = by(&claim, "former", "root.prod", Right::Admin, "kim");
+    yes("what a former administrator granted", Some(former.clone()), Some(taken));
+    yes("deleting it", Some(former), None);
+    let kept = finalized(&mine, &["a/b"]);
+    yes("a finalizer that is there", Some(kept.clone()), change(&kept, |s| s.queue = "root.prod.bi".into()));
+    yes("removing a finalizer", Some(kept), Some(mine.clone()));
     yes("moving within it", Some(mine.clone()), change(&mine, |s| s.queue = "root.prod.bi".into()));
     yes("deleting their own", Some(mine), None);
 }
 
 #[test]
-fn with_delegation_off_rbac_alone_decides() {
+fn who_may_not_escalate_deletes_their_own_at_most_while_nobody_knows_who_administers_what() {
+    let (sue, pat) = (who("sue", &[]), who("pat", &[]));
+    let (own, object) = (by(&sue, "d", "root.prod", Right::Submit, "ann"), submit("x", "root.test", "ann"));
+    let mut enabled = teams(Delegation::Enabled, vec![own.clone()]);
+    quiet(&mut enabled);
+    let with = |change: &dyn Fn(&mut Snapshot)| {
+        let mut snapshot = enabled.clone();
+        change(&mut snapshot);
+        snapshot
+    };
+    for (snapshot, words) in [
+        (with(&|it| spec(it).delegation = Delegation::Disabled), "is Disabled"),
+        (with(&|it| it.config = None), "no YuniKornConfig"),
+        (
+            with(&|it| it.config.as_mut().unwrap().spec = Err(Vec::new())),
+            "no YuniKornConfig that can be read",
+        ),
+        (with(&|it| base_text(it, "a: [")), "no queue tree"),
+    ] {
+        let mut changed = own.clone();
+        spec_of(&mut changed).submit = Some(Grant::Everyone);
+        for (name, by, old, new) in [
+            ("create", &pat, None, Some(object.clone())),
+            ("create in one's own name", &sue, None, Some(own.clone())),
+            ("change", &sue, Some(own.clone()), Some(changed)),
+            ("change labels", &sue, Some(own.clone()), Some(own.clone())),
+            ("change another's", &pat, Some(own.clone()), Some(own.clone())),
+            ("delete another's", &pat, Some(own.clone()), None),
+            ("delete a cluster administrator's", &sue, Some(object.clone()), None),
+        ] {
+            let answer = admit(&snapshot, &asked(by, false, old.clone(), new.clone()));
+            let why = answer.refusal.unwrap_or_else(|| panic!("{name} is accepted: {:?}", answer.warnings));
+            assert!(why.contains(words) || why.contains("cluster administrator's"), "{name}: {why}");
+            assert_eq!(answer.clause, "delegation", "{name}");
+            assert_eq!(admit(&snapshot, &asked(by, true, old, new)).refusal, None, "{name}");
+        }
+        assert_eq!(admit(&snapshot, &asked(&sue, false, Some(own.clone()), None)).refusal, None, "{words}");
+    }
+}
+
+#[test]
+fn with_delegation_off_nothing_is_granted_in_the_name_of_an_administrator() {
     let mut snapshot = teams(Delegation::Disabled, Vec::new());
     quiet(&mut snapshot);
-    let eve = who("eve", &[]);
-    let answer = admit(&snapshot, &asked(&eve, false, None, Some(submit("x", "root.test", "ann"))));
-    assert_eq!(answer.refusal, None);
-    // But in an administrator's name nothing is granted.
-    let answer = admit(
-        &snapshot,
-        &asked(&eve, false, None, Some(by(&who("sue", &[]), "x", "root.prod", Right::Submit, "ann"))),
-    );
+    let answer = created(&snapshot, by(&who("sue", &[]), "x", "root.prod", Right::Submit, "ann"));
     assert!(answer.warnings[1].starts_with("NotDelegated: "), "{answer:?}");
+}
+
+#[test]
+fn administrator_of_nothing_any_more_deletes_what_is_in_their_name() {
+    let gone = who("gone", &[]);
+    let own = by(&gone, "d", "root.prod", Right::Submit, "ann");
+    let mut snapshot = teams(Delegation::Enabled, vec![own.clone()]);
+    quiet(&mut snapshot);
+    assert_eq!(admit(&snapshot, &asked(&gone, false, Some(own), None)).refusal, None);
 }
 
 #[test]
@@ -354,10 +490,14 @@ fn whoever_administers_by_a_group_is_told_to_name_it() {
     assert_eq!(answer.warnings, ["grants submit on root.test to user ann; nobody loses access"]);
 }
 
+fn base_text(snapshot: &mut Snapshot, text: &str) {
+    Arc::make_mut(snapshot.base.as_mut().unwrap()).data.insert(KEY.into(), text.into());
+}
+
 #[test]
 fn while_nobody_knows_who_administers_what_delegates_wait() {
     let mut snapshot = teams(Delegation::Enabled, Vec::new());
-    Arc::make_mut(snapshot.base.as_mut().unwrap()).data.insert(KEY.into(), "a: [".into());
+    base_text(&mut snapshot, "a: [");
     let sue = who("sue", &[]);
     let object = by(&sue, "x", "root.prod", Right::Submit, "ann");
     let answer = admit(&snapshot, &asked(&sue, false, None, Some(object)));

@@ -173,6 +173,93 @@ fn one_writer_cannot_fill_the_config_map() {
     assert_eq!((accepted(&snapshot, "a"), accepted(&snapshot, "b")), (YES.into(), "False/TooLarge".into()));
 }
 
+#[test]
+fn delegated_object_that_grants_nobody_or_makes_everyone_administrator_is_refused() {
+    let sue = who("sue", &[]);
+    let object = |right, acl| by(&sue, "d", "root.prod", right, acl);
+    let grant = |grant: Grant| with(object(Right::Submit, "ann"), |spec| spec.submit = Some(grant));
+    let nobody = "grants nobody";
+    for (object, expected, words) in [
+        (grant(Grant::Nobody), NO, nobody),
+        (grant(Grant::Lists { users: vec![], groups: vec![] }), NO, nobody),
+        (object(Right::Submit, " "), NO, nobody),
+        (object(Right::Admin, " "), NO, nobody),
+        (object(Right::Admin, "*"), NO, "makes everyone administrator"),
+        (
+            with(grant(Grant::Everyone), |spec| spec.admin = Some(Grant::Everyone)),
+            NO,
+            "everyone administrator",
+        ),
+        (grant(Grant::Everyone), YES, ""),
+        (with(object(Right::Admin, "ann"), |spec| spec.submit = Some(Grant::Nobody)), YES, ""),
+    ] {
+        let snapshot = teams(Delegation::Enabled, vec![object]);
+        assert_eq!(accepted(&snapshot, "d"), expected, "{:?}", snapshot.queue_acls);
+        let plan = plan(&snapshot);
+        let message = acl_message(&plan, "d", "Accepted");
+        assert!(message.contains(words), "{message}");
+    }
+}
+
+#[test]
+fn delegated_object_that_is_being_deleted_grants_nothing() {
+    let ann = by(&who("sue", &[]), "d", "root.prod", Right::Submit, "ann");
+    let mut snapshot = settled(&teams(Delegation::Enabled, vec![ann])).snapshot;
+    assert_eq!(submit_of(&snapshot, "root.prod"), "ann,pat");
+    Arc::make_mut(&mut snapshot.queue_acls[0]).meta.deleting = true;
+    assert_eq!(accepted(&snapshot, "d"), YES, "the deletion is no mistake of its writer");
+    assert_eq!(submit_of(&settled(&snapshot).snapshot, "root.prod"), "pat");
+}
+
+/// As many objects of sue as she may have, of which one has expired and one waits for its queue.
+pub(super) fn all_of_one() -> Vec<Object> {
+    let sue = who("sue", &[]);
+    let mut objects: Vec<_> = (0..crate::plan::delegation::MAX_OBJECTS_OF_ONE)
+        .map(|n| by(&sue, &format!("m{n:03}"), "root.prod", Right::Submit, "ann"))
+        .collect();
+    spec_of(&mut objects[0]).expires_at = Some(now());
+    spec_of(&mut objects[1]).queue = "root.prod.later".into();
+    objects
+}
+
+#[test]
+fn writer_with_200_objects_gets_no_other_and_the_oldest_count() {
+    const TOO_MANY: &str = "False/TooLarge";
+    let sue = who("sue", &[]);
+    let mut snapshot = teams(Delegation::Enabled, all_of_one());
+    assert_eq!(accepted(&snapshot, "m199"), YES);
+    snapshot.queue_acls.push(by(&sue, "z", "root.prod.etl", Right::Submit, "tom"));
+    snapshot.queue_acls.push(by(&sue, "zz", "root.prod.later", Right::Submit, "tom"));
+    snapshot.queue_acls.push(by(&who("boss", &[]), "zzz", "root.prod", Right::Submit, "tom"));
+    for (name, expected) in
+        [("m000", "True/Expired"), ("m199", YES), ("z", TOO_MANY), ("zz", TOO_MANY), ("zzz", YES)]
+    {
+        assert_eq!(accepted(&snapshot, name), expected, "{name}");
+    }
+    let again = plan(&snapshot);
+    assert!(acl_message(&again, "z", "Accepted").contains("200 objects"));
+    snapshot.queue_acls.reverse();
+    assert_eq!(accepted(&snapshot, "z"), TOO_MANY, "the order of the list decides nothing");
+    let objects = &mut snapshot.queue_acls;
+    let z = objects.iter_mut().find(|object| object.meta.name == "z").unwrap();
+    Arc::make_mut(z).meta.created = Some(now());
+    assert_eq!((accepted(&snapshot, "z"), accepted(&snapshot, "m199")), (YES.into(), TOO_MANY.into()));
+    snapshot.queue_acls.retain(|object| object.meta.name != "m000");
+    assert_eq!(accepted(&snapshot, "m199"), YES, "what has ended is deleted");
+}
+
+#[test]
+fn objects_of_others_who_administer_nothing_take_no_room() {
+    let mut objects = all_of_one();
+    for object in &mut objects {
+        spec_of(object).delegated_by = Some(who("eve", &[]));
+    }
+    objects.push(by(&who("eve", &[]), "z", "root.test", Right::Submit, "tom"));
+    let lift = with(submit("lift", "root.test", "eve"), |spec| spec.admin = spec.submit.take());
+    objects.push(lift);
+    assert_eq!(accepted(&teams(Delegation::Enabled, objects), "z"), YES);
+}
+
 fn anyone() -> impl Strategy<Value = Identity> {
     let groups = prop::collection::vec(prop::sample::select(vec!["qa", "ops"]), 0..2);
     (prop::sample::select(vec!["sue", "bob", "eve", "boss"]), groups)

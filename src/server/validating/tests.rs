@@ -43,6 +43,19 @@ async fn in_doubt_our_own_kinds_are_refused_and_config_maps_are_not() {
 }
 
 #[tokio::test]
+async fn kubernetes_is_asked_who_writes_a_queue_acl_also_without_delegation() {
+    let config = Some(Entry { meta: Meta::default(), spec: Ok(ConfigSpec::default()), in_force: None });
+    for snapshot in [testing::snapshot(), Snapshot { config, ..testing::snapshot() }] {
+        let no =
+            async |_| testing::reply(201, &json!({"metadata": {}, "spec": {}, "status": {"allowed": false}}));
+        let door = Door::closed(router(), client(no)).knowing(snapshot);
+        let answer = door.ask("/validate", &review("QueueAcl", "CREATE")).await;
+        assert_eq!(answer["allowed"], json!(false), "{answer}");
+        assert_eq!(door.counted("create", "refused", "delegation"), 1);
+    }
+}
+
+#[tokio::test]
 async fn a_fault_in_judging_is_a_doubt() {
     let door = open();
     let known = door.publisher.last().unwrap();
