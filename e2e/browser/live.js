@@ -63,10 +63,8 @@ describe('the live page', () => {
         assert.deepEqual(await paths(page), shown);
     }));
 
-    it('says when it is signed out, refused or alone, and keeps what it has', () => serving(async (page, state, server) => {
+    it('says when it is refused or alone, and keeps what it has', () => serving(async (page, state, server) => {
         const shown = await paths(page);
-        state.status = 401;
-        await says(page, 'Signed out');
         state.status = 503;
         await says(page, 'answers 503');
         state.status = 200;

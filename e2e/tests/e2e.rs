@@ -21,7 +21,6 @@ mod placement;
 mod plugin;
 mod random;
 mod release;
-mod report;
 mod runbooks;
 mod scale;
 mod server;

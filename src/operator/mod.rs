@@ -75,8 +75,6 @@ pub struct Options {
     pub namespace: Option<String>,
     /// The doors, if they are open.
     pub https: Option<Https>,
-    /// Address of the report, if it is shown: one of this machine's own.
-    pub report: Option<SocketAddr>,
     /// How much is logged.
     pub logging: Logging,
 }
@@ -154,10 +152,6 @@ pub async fn serve(
         Some(https) => Some(Open::doors(https, &client, publisher.subscribe(), &leadership, &health).await?),
         None => None,
     };
-    let report = match options.report {
-        Some(address) => Some(Open::report(address, &client, publisher.subscribe(), &health).await?),
-        None => None,
-    };
     let reconciler = Reconciler {
         world: World::start(client.clone(), Arc::clone(&changed)),
         last_base: last_base::Store::new(client.clone(), options.namespace.as_deref()),
@@ -185,8 +179,9 @@ pub async fn serve(
     };
     // The doors take as long as what was asked there.
     let closing = async {
-        // Each at the same time as the other.
-        futures::future::join_all(doors.into_iter().chain(report).map(Open::close)).await;
+        if let Some(doors) = doors {
+            doors.close().await;
+        }
     };
     if let (Err(_), ()) = tokio::join!(timeout(FAREWELL, farewell), closing) {
         tracing::warn!("The last events were not published in time");

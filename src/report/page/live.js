@@ -6,19 +6,7 @@ class Live {
         this.url = url;
         this.pause = Math.max(seconds, 1) * 1000;
         this.tag = null;
-        byId('sign-out').hidden = false;
-        byId('sign-out').addEventListener('click', () => this.signOut());
         this.later();
-    }
-
-    /** Ends the session; the page is then the form again. */
-    async signOut() {
-        try {
-            await fetch('sign-out', { method: 'POST', credentials: 'same-origin', signal: AbortSignal.timeout(30_000) });
-            location.reload();
-        } catch {
-            this.say('stale', 'Not signed out: the server does not answer');
-        }
     }
 
     later() {
@@ -41,8 +29,6 @@ class Live {
                 this.say('live', 'Live');
             } else if (answer.status === 304) {
                 this.say('live', 'Live');
-            } else if (answer.status === 401 || answer.status === 403) {
-                this.say('stale', 'Signed out: reload the page to sign in');
             } else {
                 this.say('stale', `Not updated: the server answers ${answer.status}`);
             }
