@@ -28,7 +28,7 @@ const STORY: [(&str, &str); 14] = [
 ];
 
 /// Blocks that are not typed here, and why.
-const ELSEWHERE: [(&str, &str, &str); 7] = [
+const ELSEWHERE: [(&str, &str, &str); 8] = [
     ("README.md", "cargo run", "tests/cli/readme.rs runs the first; the second is all tests"),
     ("docs/api-versions.md", "", "operator/versions.rs"),
     ("docs/delegation.md", "kubectl apply -f - <<'END'", "the doors judge it: validating/delegation.rs"),
@@ -39,6 +39,7 @@ const ELSEWHERE: [(&str, &str, &str); 7] = [
         "the API server starts with it: authorizer.rs",
     ),
     ("docs/operations.md", "queuewarden status", "installation.rs has the Deployment that they look at"),
+    ("docs/report.md", "queuewarden report --serve", "it goes on until somebody ends it: report.rs"),
     ("docs/install.md", "", "chart/installed.rs"),
 ];
 

@@ -29,6 +29,7 @@ pub mod status;
 pub mod watch;
 pub mod world;
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,7 +91,7 @@ pub enum Error {
     Config(#[from] kube::config::InferConfigError),
     /// The address is taken.
     #[error("cannot listen on {0}: {1}")]
-    Listen(SocketAddr, #[source] std::io::Error),
+    Listen(SocketAddr, #[source] io::Error),
     /// No HTTP client for the scheduler.
     #[error("cannot make an HTTP client: {0}")]
     Http(#[from] reqwest::Error),
@@ -99,7 +100,7 @@ pub enum Error {
     Doors(#[from] server::open::Error),
     /// No signals.
     #[error("cannot wait for signals: {0}")]
-    Signal(#[source] std::io::Error),
+    Signal(#[source] io::Error),
 }
 
 /// Runs until the process is told to end.
@@ -117,15 +118,23 @@ pub async fn run(options: Options) -> Result<(), Error> {
     let client = Client::try_from(config).map_err(|error| Error::Client(Box::new(error)))?;
     let listener =
         TcpListener::bind(options.listen).await.map_err(|error| Error::Listen(options.listen, error))?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(Error::Signal)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(Error::Signal)?;
-    let stop = async move {
+    let stop = terminated().map_err(Error::Signal)?;
+    Box::pin(serve(client, listener, options, stop)).await
+}
+
+/// Returns what completes when the process is told to end.
+///
+/// # Errors
+/// When there are no signals.
+pub fn terminated() -> io::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-    };
-    Box::pin(serve(client, listener, options, stop)).await
+    })
 }
 
 /// Runs until `stop` completes.
