@@ -36,6 +36,7 @@ pub mod operator;
 pub mod oracle;
 pub mod pods;
 pub mod process;
+pub mod report;
 pub mod served;
 mod servers;
 mod session;

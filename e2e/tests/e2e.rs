@@ -21,6 +21,7 @@ mod placement;
 mod plugin;
 mod random;
 mod release;
+mod report;
 mod runbooks;
 mod scale;
 mod server;

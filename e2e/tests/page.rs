@@ -1,10 +1,13 @@
-//! The report's page in a real browser: files that the built binary writes.
+//! The report's page in a real browser: files that the built binary writes, and the one that it serves.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
-use queuewarden_e2e::{assets, browser};
+use queuewarden_e2e::report::Report;
+use queuewarden_e2e::{Bed, Capability, Operator, assets, browser};
+
+use crate::operator::configure;
 
 /// What is written about each set of files.
 const ANSWERS: [(&str, &[&str]); 3] = [
@@ -109,4 +112,28 @@ async fn the_page_shows_what_the_evaluator_says() -> Result<()> {
     }
     let folder = reports.path().to_str().context("a path that is no text")?;
     browser::run("all.js", &[("QUEUEWARDEN_REPORTS", folder)]).await
+}
+
+#[tokio::test]
+async fn served_page_follows_the_cluster() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::OperatorProcess])? {
+            return Ok(());
+        }
+        bed.install().await?;
+        configure(bed, "").await?;
+        let _operator = Operator::start(bed).await?;
+        let report = Report::serve("report-page", bed.kubeconfig()).await?;
+        let servers = tokio::task::spawn_blocking(assets::Servers::get).await??;
+        let kubectl = servers.kubectl();
+        let variables = [
+            ("QUEUEWARDEN_LIVE", report.url().to_owned()),
+            ("KUBECTL", kubectl.to_string_lossy().into_owned()),
+            ("KUBECONFIG", bed.kubeconfig().to_string_lossy().into_owned()),
+        ];
+        let variables: Vec<(&str, &str)> =
+            variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        browser::run("serve.js", &variables).await
+    })
+    .await
 }
