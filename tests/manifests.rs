@@ -36,7 +36,6 @@ fn every_file_is_installed() {
         "manifests/config",
         "manifests/doors",
         "manifests/rbac-mirror",
-        "manifests/report",
         "manifests/submission",
         "manifests/submission-policy",
         "manifests/user-info",
@@ -64,12 +63,7 @@ fn the_image_is_this_version() {
 /// names.
 #[test]
 fn rights_are_narrow() {
-    let files = [
-        "manifests/rbac.yaml",
-        "manifests/doors/rbac.yaml",
-        "manifests/report/rbac.yaml",
-        "manifests/report/reader.yaml",
-    ];
+    let files = ["manifests/rbac.yaml", "manifests/doors/rbac.yaml"];
     let rules: Vec<Value> = files
         .into_iter()
         .flat_map(read)

@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { describe, it } from 'node:test';
-import { answer, file, paths, row, withPage } from './browser.js';
+import { answer, file, paths, row, screenshot, violations, withPage } from './browser.js';
 
 /** Serves the small page as a live one; `state` is what it answers. */
 async function serving(run) {
-    const report = { ...answer('small', 'report'), live: { url: 'report.json', seconds: 1 } };
+    const report = { ...answer('small', 'report'), live: { url: 'report.json', seconds: 1, notes: [], stale: null } };
     const state = { report, status: 200, asked: [] };
     const server = createServer((request, response) => {
         if (request.url === '/') {
@@ -63,14 +63,29 @@ describe('the live page', () => {
         assert.deepEqual(await paths(page), shown);
     }));
 
-    it('says when it is signed out, refused or alone, and keeps what it has', () => serving(async (page, state, server) => {
+    it('says what is missing, and what is old', () => serving(async (page, state) => {
         const shown = await paths(page);
-        state.status = 401;
-        await says(page, 'Signed out');
+        const why = 'This is from 2026-11-23T12:00:00Z: `x` <b>fails</b>';
+        state.report = { ...state.report, live: { ...state.report.live, notes: ['QueueAcls may not be read'], stale: why } };
+        await says(page, 'Not updated');
+        assert.deepEqual(await page.locator('#notes p').allInnerTexts(), [why.replaceAll('`', ''), 'QueueAcls may not be read']);
+        assert.deepEqual(await violations(page), []);
+        await screenshot(page, 'live-old');
+        await page.waitForFunction((asked) => performance.getEntriesByType('resource').length > asked, state.asked.length + 1);
+        assert.deepEqual([state.asked.at(-1), await page.innerText('#live')], [304, 'Not updated']);
+        state.report = { ...state.report, live: { ...state.report.live, notes: [], stale: null } };
+        await says(page, 'Live');
+        assert.equal(await page.isVisible('#notes'), false);
+        assert.deepEqual(await paths(page), shown);
+    }));
+
+    it('says when it is refused or alone, and keeps what it has', () => serving(async (page, state, server) => {
+        const shown = await paths(page);
         state.status = 503;
         await says(page, 'answers 503');
         state.status = 200;
         await says(page, 'Live');
+        assert.equal(await page.isVisible('#notes'), false);
         server.closeAllConnections?.();
         server.close();
         await says(page, 'does not answer');

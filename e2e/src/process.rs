@@ -123,6 +123,14 @@ impl Process {
         self.signal(Signal::TERM)
     }
 
+    /// SIGINT, without waiting: [`Self::exited`] waits.
+    ///
+    /// # Errors
+    /// When the process does not run.
+    pub fn interrupt(&self) -> Result<()> {
+        self.signal(Signal::INT)
+    }
+
     /// SIGSTOP, and waits until all its threads have stopped: the process hangs, its connections stay open.
     ///
     /// # Errors

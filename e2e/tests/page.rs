@@ -1,10 +1,10 @@
-//! The report's page in a real browser: files that the built binary writes, and the live page of an operator.
+//! The report's page in a real browser: files that the built binary writes, and the one that it serves.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
-use queuewarden_e2e::report::READER;
+use queuewarden_e2e::report::Report;
 use queuewarden_e2e::{Bed, Capability, Operator, assets, browser};
 
 use crate::operator::configure;
@@ -115,26 +115,25 @@ async fn the_page_shows_what_the_evaluator_says() -> Result<()> {
 }
 
 #[tokio::test]
-async fn the_operators_page_is_signed_in_to_and_follows_the_cluster() -> Result<()> {
+async fn served_page_follows_the_cluster() -> Result<()> {
     Bed::with(async |bed| {
         if !bed.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        bed.install_report().await?;
+        bed.install().await?;
         configure(bed, "").await?;
-        let (_operator, report) = Operator::start_showing(bed).await?;
-        let token = bed.token(READER).await?;
+        let _operator = Operator::start(bed).await?;
+        let report = Report::serve("report-page", bed.kubeconfig()).await?;
         let servers = tokio::task::spawn_blocking(assets::Servers::get).await??;
         let kubectl = servers.kubectl();
         let variables = [
-            ("QUEUEWARDEN_LIVE", report.url("/")),
-            ("QUEUEWARDEN_TOKEN", token),
+            ("QUEUEWARDEN_LIVE", report.url().to_owned()),
             ("KUBECTL", kubectl.to_string_lossy().into_owned()),
             ("KUBECONFIG", bed.kubeconfig().to_string_lossy().into_owned()),
         ];
         let variables: Vec<(&str, &str)> =
             variables.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        browser::run("operator.js", &variables).await
+        browser::run("serve.js", &variables).await
     })
     .await
 }

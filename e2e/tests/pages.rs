@@ -39,11 +39,7 @@ const ELSEWHERE: [(&str, &str, &str); 8] = [
         "the API server starts with it: authorizer.rs",
     ),
     ("docs/operations.md", "queuewarden status", "installation.rs has the Deployment that they look at"),
-    (
-        "docs/report.md",
-        "kubectl apply --server-side -k examples/report",
-        "a port is forwarded until somebody ends it: page.rs",
-    ),
+    ("docs/report.md", "queuewarden report --serve", "it goes on until somebody ends it: report.rs"),
     ("docs/install.md", "", "chart/installed.rs"),
 ];
 

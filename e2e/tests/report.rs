@@ -1,22 +1,14 @@
-//! The report that the operator shows: who may see it, what it says, and that it follows the cluster.
+//! The report that `queuewarden report --serve` shows: to whom, what it says, and that it follows the cluster.
 
 use anyhow::{Context as _, Result, ensure};
-use queuewarden_e2e::report::{READER, Report};
+use queuewarden_e2e::bed::BASE;
+use queuewarden_e2e::report::Report;
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, Operator, eventually, operator};
+use queuewarden_e2e::{Bed, Capability, Operator, eventually};
 use serde_json::Value;
 
+use crate::cli::{ask, asker};
 use crate::operator::{configure, grant};
-
-/// Whether an operator can be started here; what the report needs is then installed.
-async fn prepared(bed: &Bed) -> Result<bool> {
-    if !bed.can_run(&[Capability::OperatorProcess])? {
-        return Ok(false);
-    }
-    bed.install_report().await?;
-    configure(bed, "").await?;
-    Ok(true)
-}
 
 /// Status and body.
 async fn got(request: reqwest::RequestBuilder) -> Result<(u16, String)> {
@@ -38,74 +30,88 @@ fn starts_at(report: &Value, user: &str, queue: &str) -> Option<bool> {
     Some(right["starts"].as_array()?.iter().any(|start| start["queue"] == queue))
 }
 
-/// The report, once it says so.
-async fn told(report: &Report, token: &str, what: impl Fn(&Value) -> bool) -> Result<Value> {
+/// The data, once they say so.
+async fn shown(report: &Report, what: impl Fn(&Value) -> bool) -> Result<Value> {
     eventually("the report to follow", PATIENCE, || async {
-        let data = report.data(token).await?;
+        let data = report.data().await?;
         Ok(what(&data).then_some(data))
     })
     .await
 }
 
 #[tokio::test]
-async fn it_is_for_those_who_may_get_it() -> Result<()> {
+async fn request_for_another_host_or_path_is_refused() -> Result<()> {
     Bed::with(async |bed| {
-        if !prepared(bed).await? {
-            return Ok(());
+        let report = Report::serve("report-refuses", bed.kubeconfig()).await?;
+        let (root, secret) = report.url().trim_end_matches('/').rsplit_once('/').context("no path")?;
+        ensure!(root.starts_with("http://127.0.0.1:") && secret.len() == 32, "{}", report.url());
+        for path in ["", "report.json"] {
+            let answer = report.get(path).send().await?;
+            ensure!(answer.status() == 200 && header(&answer, "cache-control") == "no-store", "{answer:?}");
+            ensure!(header(&answer, "access-control-allow-origin").is_empty(), "{answer:?}");
+            let another = got(report.get(path).header("host", "rebound.example")).await?;
+            ensure!(another.0 == 403 && !another.1.contains("\"queues\""), "{another:?}");
         }
-        let (_operator, report) = Operator::start_showing(bed).await?;
-        let (reader, other) = (bed.token(READER).await?, bed.token(operator::NAME).await?);
-        told(&report, &reader, |data| data["queues"][0]["path"] == "root").await?;
-
-        for (request, status, words) in [
-            (report.get("/report.json"), 401, "show who you are"),
-            (report.get("/report.json").bearer_auth("guess"), 401, "the token does not count here"),
-            (report.get("/report.json").bearer_auth(&other), 403, "cannot get path"),
-            (report.get("/report").bearer_auth(&other), 403, "cannot get path"),
-            (
-                report.get("/report.json").bearer_auth(&reader).header("host", "rebound.example"),
-                403,
-                "localhost",
-            ),
-        ] {
-            let answer = got(request).await?;
-            ensure!(answer.0 == status && answer.1.contains(words), "{status} {words}: {answer:?}");
-            ensure!(!answer.1.contains("\"queues\""), "{answer:?}");
-        }
-        let refused = report.sign_in(&other).await?;
-        ensure!(refused.status() == 403 && header(&refused, "set-cookie").is_empty(), "{refused:?}");
-
-        // What kubectl's user with no token of their own does, and then their browser.
-        let entered = report.sign_in(&reader).await?;
-        ensure!(entered.status() == 303 && header(&entered, "location") == "/report", "{entered:?}");
-        let cookie = header(&entered, "set-cookie").split(';').next().context("no cookie")?.to_owned();
-        let page = report.get("/report").header("cookie", &cookie).send().await?;
+        let page = report.get("").send().await?;
         ensure!(header(&page, "content-security-policy").contains("default-src 'none'"), "{page:?}");
         let page = page.text().await?;
         ensure!(page.contains("<script type=\"application/json\" id=\"report\">{\"version\":1,"), "{page}");
-
-        // Who loses the right loses the page, in the middle of a session.
-        let bindings = ["delete", "clusterrolebinding", "queuewarden-report-reader"];
-        bed.kubectl(&bindings).await?;
-        eventually("the session to be refused", PATIENCE, || async {
-            let answer = got(report.get("/report.json").header("cookie", &cookie)).await?;
-            Ok((answer.0 == 403).then_some(()))
-        })
-        .await
+        for path in ["../", "../report.json", "../00000000000000000000000000000000/", "none"] {
+            let answer = got(report.get(path)).await?;
+            ensure!(answer == (404, String::new()), "{path}: {answer:?}");
+        }
+        let answer = report.get("").send().await?;
+        let ended = report.interrupt().await?;
+        ensure!(answer.status() == 200 && ended.code() == Some(0), "{ended}");
+        Ok(())
     })
     .await
 }
 
 #[tokio::test]
-async fn it_follows_the_acls() -> Result<()> {
+async fn what_may_not_be_read_is_shown() -> Result<()> {
     Bed::with(async |bed| {
-        if !prepared(bed).await? {
+        bed.set_base(&BASE.replace("- name: prod\n", "- name: prod\n            submitacl: alice\n")).await?;
+        bed.install().await?;
+        let kubeconfig = asker(bed, true, false).await?;
+        let report = Report::serve("report-lacks", &kubeconfig).await?;
+        let data = shown(&report, |data| starts_at(data, "alice", "root.prod") == Some(true)).await?;
+        let notes = data["live"]["notes"].to_string();
+        ensure!(
+            notes.contains("origins are places in the ConfigMaps: cannot read the QueueAcls: "),
+            "{notes}"
+        );
+        ensure!(data["live"]["stale"].is_null(), "{data:#}");
+
+        // Who loses the right keeps what was read, and sees that it is old.
+        let kubeconfig = asker(bed, false, false).await?;
+        let data = shown(&report, |data| data["live"]["stale"].is_string()).await?;
+        let stale = data["live"]["stale"].to_string();
+        ensure!(
+            stale.contains("This is from ") && stale.contains("cannot read ConfigMap yunikorn/"),
+            "{stale}"
+        );
+        ensure!(starts_at(&data, "alice", "root.prod") == Some(true), "{data:#}");
+        let ended = ask(&kubeconfig, "report --serve").await?;
+        ended.expect(3, "")?;
+        ensure!(ended.err.contains("cannot read ConfigMap yunikorn/yunikorn-"), "{ended}");
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn report_follows_the_acls() -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::OperatorProcess])? {
             return Ok(());
         }
-        let (_operator, report) = Operator::start_showing(bed).await?;
-        let reader = bed.token(READER).await?;
+        bed.install().await?;
+        configure(bed, "").await?;
+        let _operator = Operator::start(bed).await?;
+        let report = Report::serve("report-follows", bed.kubeconfig()).await?;
         grant(bed, "prod", "root.prod", "submit: {users: [sue]}").await?;
-        let data = told(&report, &reader, |data| starts_at(data, "sue", "root.prod") == Some(true)).await?;
+        let data = shown(&report, |data| starts_at(data, "sue", "root.prod") == Some(true)).await?;
 
         // Where it is written, and by which program.
         ensure!(data["origins"].to_string().contains(r#""kind":"QueueAcl""#), "{data:#}");
@@ -122,14 +128,14 @@ async fn it_follows_the_acls() -> Result<()> {
         ensure!(data["queues"][usize::try_from(queue)?]["path"] == "root.prod", "{change}");
         ensure!(by("ConfigMap", "queuewarden").is_some(), "{changes:?}");
 
-        // Nothing new is told in no words, something new as a whole.
-        let first = report.get("/report.json").bearer_auth(&reader).send().await?;
+        // Nothing new is a status alone, something new is all of it.
+        let first = report.get("report.json").send().await?;
         let tag = header(&first, "etag").to_owned();
-        let again = || report.get("/report.json").bearer_auth(&reader).header("if-none-match", &tag);
+        let again = || report.get("report.json").header("if-none-match", &tag);
         let answer = got(again()).await?;
         ensure!(answer == (304, String::new()), "{answer:?}");
         grant(bed, "prod", "root.prod", "submit: {users: [zoe]}").await?;
-        told(&report, &reader, |data| starts_at(data, "zoe", "root.prod") == Some(true)).await?;
+        shown(&report, |data| starts_at(data, "zoe", "root.prod") == Some(true)).await?;
         let answer = got(again()).await?;
         ensure!(answer.0 == 200 && !answer.1.contains("\"sue\""), "{answer:?}");
         Ok(())

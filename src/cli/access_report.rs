@@ -1,17 +1,24 @@
 //! `queuewarden report`: all there is to see, as a page, for programs, for spreadsheets, and as drawings.
+//!
+//! * [`serve`]: the page that follows the cluster.
 
+mod serve;
+
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::ValueEnum as _;
 
+use super::ask::SourceArgs;
+use super::ask::configuration::Configuration;
 use super::ask::output::{self, Table};
-use super::ask::{Asked, SourceArgs};
 use super::console::Console;
 use super::findings::plural;
 use super::{Exit, Failure, atomic, clock};
 use crate::access::lint::Known;
-use crate::access::who_can;
+use crate::access::{Tree, who_can};
+use crate::api::answer::report::{LiveAnswer, ReportAnswer};
 use crate::api::answer::{AclKey, Answers, Named, Verb, WrittenIn};
 use crate::model::right::Right;
 use crate::report::{Beside, Report, diagram, page};
@@ -20,7 +27,7 @@ use crate::report::{Beside, Report, diagram, page};
 const HELP: &str = "\
 A page is one file that needs no network. It holds names of users and groups and what they may do: give it to those who may know it.
 
-Exit codes: 0 it is written, 1 it cannot be written, 2 the command line is wrong, 3 it could not be decided.";
+Exit codes: 0 it is written, or was served until Ctrl-C, 1 it cannot be written or served, 2 the command line is wrong, 3 it could not be decided.";
 
 /// Shows queues, who may do what in them, what is wrong with it and who changed it: as a page, for programs, or as a drawing.
 #[derive(Debug, Clone, clap::Args)]
@@ -28,11 +35,18 @@ Exit codes: 0 it is written, 1 it cannot be written, 2 the command line is wrong
 pub struct Args {
     /// The file to write, as its name ends: .html, .json, .yaml, .csv, .mmd or .dot; or one of html, json, yaml, csv, mermaid and dot
     /// for standard output
-    #[arg(short = 'o', long = "output", value_name = "FILE|FORMAT")]
-    output: Output,
+    #[arg(short = 'o', long = "output", value_name = "FILE|FORMAT", required_unless_present = "serve")]
+    output: Option<Output>,
     /// What to write, where the name of the file does not say it
     #[arg(long, value_enum)]
     format: Option<Format>,
+    /// Serve the page of a cluster to a browser on this machine, and follow changes: at this address, such as 127.0.0.1:8001, or at a
+    /// free port
+    #[arg(
+        long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = serve::ANY_PORT,
+        value_parser = serve::address, conflicts_with_all = ["output", "format", "filename", "recursive", "base", "now"]
+    )]
+    serve: Option<SocketAddr>,
     #[command(flatten)]
     source: SourceArgs,
 }
@@ -93,15 +107,15 @@ impl FromStr for Output {
     }
 }
 
-impl Args {
-    fn format(&self) -> Result<Format, Failure> {
-        match (&self.output, self.format) {
-            (Output::Stdout(format), None) => Ok(*format),
-            (Output::Stdout(_), Some(_)) => Err(Failure::Usage(
+impl Output {
+    fn format(&self, format: Option<Format>) -> Result<Format, Failure> {
+        match (self, format) {
+            (Self::Stdout(format), None) => Ok(*format),
+            (Self::Stdout(_), Some(_)) => Err(Failure::Usage(
                 "--format is for a file whose name does not say it: -o names the format already".to_owned(),
             )),
-            (Output::File(_), Some(format)) => Ok(format),
-            (Output::File(path), None) => by_ending(path).ok_or_else(|| {
+            (Self::File(_), Some(format)) => Ok(format),
+            (Self::File(path), None) => by_ending(path).ok_or_else(|| {
                 let endings: Vec<String> = ENDINGS.iter().map(|(ending, _)| format!(".{ending}")).collect();
                 Failure::Usage(format!(
                     "-o {}: the name ends in none of {}; --format says what to write",
@@ -123,43 +137,54 @@ fn by_ending(path: &Path) -> Option<Format> {
 /// # Errors
 /// When there is nothing to report on, or nobody takes the output.
 pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
-    let format = args.format()?;
+    if let Some(address) = args.serve {
+        return serve::run(&args.source, address, console);
+    }
+    let output = args.output.as_ref().ok_or_else(|| Failure::Usage("-o says what to write".to_owned()))?;
+    let format = output.format(args.format)?;
     let asked = args.source.open(console)?;
-    let written = written(args, &asked, format)?;
-    match &args.output {
+    let tree = asked.tree()?;
+    let written = written(args, &asked.configuration, tree, format)?;
+    match output {
         Output::Stdout(_) => console.out(&written)?,
         Output::File(path) => atomic::write(path, written.as_bytes())
             .map_err(|error| Failure::Output(format!("cannot write {}: {error}", path.display())))?,
     }
-    others(&asked, console)?;
+    others(&asked.configuration, tree).for_each(|note| console.note(&note));
     Ok(Exit::Clean)
 }
 
-/// Says which partitions it is not about.
-fn others(asked: &Asked, console: Console) -> Result<(), Failure> {
-    let tree = asked.tree()?;
-    let all = asked.configuration.trees().iter();
-    for other in all.filter(|other| other.partition() != tree.partition()) {
+/// Names the partitions that the report is not about.
+fn others<'c>(configuration: &'c Configuration, tree: &'c Tree) -> impl Iterator<Item = String> + 'c {
+    let others = configuration.trees().iter().filter(|other| other.partition() != tree.partition());
+    others.map(|other| {
         let queues = plural(other.queues().len(), "queue");
-        console
-            .note(&format!("partition {0} with {queues} is not in it: --partition {0}", other.partition()));
-    }
-    Ok(())
+        format!("partition {0} with {queues} is not in it: --partition {0}", other.partition())
+    })
 }
 
-fn written(args: &Args, asked: &Asked, format: Format) -> Result<String, Failure> {
-    let tree = asked.tree()?;
-    let answers = Answers { configuration: &asked.configuration, tree };
-    let answer = || {
-        let beside = Beside {
-            partition: asked.configuration.config.partition(tree.partition()),
-            diagnostics: asked.configuration.diagnostics().to_vec(),
-            changes: asked.configuration.changes().to_vec(),
-        };
-        let report = Report::of(tree, &Known::default(), beside);
-        let made = args.source.now.unwrap_or_else(clock);
-        answers.report(&report, Some(made.to_string()), None)
+fn answer(
+    configuration: &Configuration,
+    tree: &Tree,
+    made: Option<String>,
+    live: Option<LiveAnswer>,
+) -> ReportAnswer {
+    let beside = Beside {
+        partition: configuration.config.partition(tree.partition()),
+        diagnostics: configuration.diagnostics().to_vec(),
+        changes: configuration.changes().to_vec(),
     };
+    Answers { configuration, tree }.report(&Report::of(tree, &Known::default(), beside), made, live)
+}
+
+fn written(
+    args: &Args,
+    configuration: &Configuration,
+    tree: &Tree,
+    format: Format,
+) -> Result<String, Failure> {
+    let made = || Some(args.source.now.unwrap_or_else(clock).to_string());
+    let answer = || answer(configuration, tree, made(), None);
     match format {
         // Nobody reads it in the page: without blanks it is half as long.
         Format::Html => {
@@ -169,7 +194,7 @@ fn written(args: &Args, asked: &Asked, format: Format) -> Result<String, Failure
         }
         Format::Json => output::json(&answer()),
         Format::Yaml => output::yaml(&answer()),
-        Format::Csv => Ok(table(&answers).csv(true)),
+        Format::Csv => Ok(table(&Answers { configuration, tree }).csv(true)),
         Format::Mermaid => Ok(diagram::mermaid(tree)),
         Format::Dot => Ok(diagram::dot(tree)),
     }

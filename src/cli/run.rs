@@ -28,10 +28,6 @@ pub struct Args {
     /// Namespace of the Lease, instead of the kubeconfig's or the pod's
     #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE")]
     namespace: Option<String>,
-    /// Show the report at this address, such as 127.0.0.1:8081, to those with a token who may get /report; kubectl port-forward leads
-    /// there
-    #[arg(long, value_name = "ADDRESS", value_parser = own_address)]
-    report: Option<SocketAddr>,
     #[command(flatten)]
     doors: Doors,
     /// How a log line looks
@@ -54,7 +50,6 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         leader_elect: args.leader_elect,
         identity: args.identity.clone().unwrap_or_else(random_identity),
         namespace: args.namespace.clone(),
-        report: args.report,
         https: args.doors.https(args.namespace.as_deref()).map_err(Failure::Usage)?,
         logging: logging.clone(),
     };
@@ -69,15 +64,6 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
     logging.end();
     ended.map_err(|error| Failure::Operator(error.to_string()))?;
     Ok(Exit::Clean)
-}
-
-/// Tokens are typed there, and nothing encrypts them: whoever comes over a network comes through kubectl, which does.
-fn own_address(text: &str) -> Result<SocketAddr, String> {
-    let address: SocketAddr = text.parse().map_err(|_| "write it like 127.0.0.1:8081".to_owned())?;
-    if !address.ip().is_loopback() {
-        return Err("it must be an address of this machine alone, such as 127.0.0.1:8081: kubectl port-forward leads there".to_owned());
-    }
-    Ok(address)
 }
 
 /// Outside a pod nothing names a replica.

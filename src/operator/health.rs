@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::metrics::Metrics;
 use super::watch::Progress;
-use crate::server::bounds::{Larger, Limits, bound};
+use crate::server::bounds::{Limits, bound};
 use crate::server::listener;
 use crate::server::tls::Identity;
 
@@ -136,14 +136,11 @@ const CONNECTIONS: listener::Limits = listener::Limits {
     idle: Duration::from_secs(30),
     ..listener::Limits::DEFAULT
 };
-/// Limits of requests, which have no bodies.
-const REQUESTS: Limits = Limits { body: 0, larger: Larger::Refused, all: 1024 * 1024 };
-
 /// Serves the endpoints, without end.
 pub(super) async fn serve(listener: TcpListener, health: Arc<Health>) {
     // Counted are the connections and requests of the HTTPS endpoints.
     let uncounted = Arc::new(Health::default());
-    let router = bound(router(health), REQUESTS, &uncounted);
+    let router = bound(router(health), Limits::NO_BODIES, &uncounted);
     listener::serve(listener, None, router, CONNECTIONS, uncounted, std::future::pending()).await;
 }
 

@@ -29,6 +29,7 @@ pub mod status;
 pub mod watch;
 pub mod world;
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,8 +76,6 @@ pub struct Options {
     pub namespace: Option<String>,
     /// The doors, if they are open.
     pub https: Option<Https>,
-    /// Address of the report, if it is shown: one of this machine's own.
-    pub report: Option<SocketAddr>,
     /// How much is logged.
     pub logging: Logging,
 }
@@ -92,7 +91,7 @@ pub enum Error {
     Config(#[from] kube::config::InferConfigError),
     /// The address is taken.
     #[error("cannot listen on {0}: {1}")]
-    Listen(SocketAddr, #[source] std::io::Error),
+    Listen(SocketAddr, #[source] io::Error),
     /// No HTTP client for the scheduler.
     #[error("cannot make an HTTP client: {0}")]
     Http(#[from] reqwest::Error),
@@ -101,7 +100,7 @@ pub enum Error {
     Doors(#[from] server::open::Error),
     /// No signals.
     #[error("cannot wait for signals: {0}")]
-    Signal(#[source] std::io::Error),
+    Signal(#[source] io::Error),
 }
 
 /// Runs until the process is told to end.
@@ -119,15 +118,23 @@ pub async fn run(options: Options) -> Result<(), Error> {
     let client = Client::try_from(config).map_err(|error| Error::Client(Box::new(error)))?;
     let listener =
         TcpListener::bind(options.listen).await.map_err(|error| Error::Listen(options.listen, error))?;
-    let mut terminate = signal(SignalKind::terminate()).map_err(Error::Signal)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(Error::Signal)?;
-    let stop = async move {
+    let stop = terminated().map_err(Error::Signal)?;
+    Box::pin(serve(client, listener, options, stop)).await
+}
+
+/// Returns what completes when the process is told to end.
+///
+/// # Errors
+/// When there are no signals.
+pub fn terminated() -> io::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-    };
-    Box::pin(serve(client, listener, options, stop)).await
+    })
 }
 
 /// Runs until `stop` completes.
@@ -151,10 +158,6 @@ pub async fn serve(
     let publisher = Publisher::new(options.namespace.clone());
     let doors = match &options.https {
         Some(https) => Some(Open::doors(https, &client, publisher.subscribe(), &leadership, &health).await?),
-        None => None,
-    };
-    let report = match options.report {
-        Some(address) => Some(Open::report(address, &client, publisher.subscribe(), &health).await?),
         None => None,
     };
     let reconciler = Reconciler {
@@ -184,8 +187,9 @@ pub async fn serve(
     };
     // The doors take as long as what was asked there.
     let closing = async {
-        // Each at the same time as the other.
-        futures::future::join_all(doors.into_iter().chain(report).map(Open::close)).await;
+        if let Some(doors) = doors {
+            doors.close().await;
+        }
     };
     if let (Err(_), ()) = tokio::join!(timeout(FAREWELL, farewell), closing) {
         tracing::warn!("The last events were not published in time");

@@ -58,6 +58,11 @@ pub struct Limits {
     pub all: usize,
 }
 
+impl Limits {
+    /// Of endpoints whose requests have no bodies.
+    pub const NO_BODIES: Self = Self { body: 0, larger: Larger::Refused, all: 1024 * 1024 };
+}
+
 /// Limits every route of a group of endpoints. Those that take long to answer keep nobody out of the others.
 pub fn bound<S>(router: Router<S>, limits: Limits, health: &Arc<Health>) -> Router<S>
 where

@@ -16,7 +16,6 @@
 //! * [`validating`]: what is said to changes of our objects and of `YuniKorn`'s ConfigMaps, before they are stored.
 //! * [`submission`]: what is said to pods and workloads that `YuniKorn` would reject.
 //! * [`user_info`]: what is done about in whose name pods and workloads run.
-//! * [`report`]: the report, for people with a browser; at an address of its own.
 //! * [`knowledge`]: what all doors answer from; `surroundings`: what they ask the API server for besides; `source`: what the texts are called that
 //!   answers point to.
 //!
@@ -51,7 +50,6 @@ pub mod open;
 mod permission;
 pub mod places;
 pub mod refusal;
-pub mod report;
 mod review;
 pub mod served;
 mod source;

@@ -12,7 +12,6 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use super::bounds::{self, Larger, bound};
 use super::caller::Callers;
 use super::certificates::files::{self, Files, Pair};
 use super::certificates::keeper::Keeper;
@@ -20,7 +19,7 @@ use super::certificates::material::Terms;
 use super::knowledge::Knows;
 use super::listener::{self, Limits};
 use super::tls::{self, Identity};
-use super::{Doors, report, router};
+use super::{Doors, router};
 use crate::operator::applications::{Applications, Mode};
 use crate::operator::health::Health;
 use crate::operator::leader::Leadership;
@@ -142,35 +141,6 @@ impl Open {
         let keeping = keeper.map(|keeper| tokio::spawn(keeper.run()));
         let keeping = keeping.into_iter().chain([tokio::spawn(files.run())]).collect();
         Ok(Self { end, serving: tokio::spawn(serving), keeping })
-    }
-
-    /// Opens the page alone, at an address that only this machine reaches.
-    ///
-    /// # Errors
-    /// When the address is taken.
-    pub async fn report(
-        address: SocketAddr,
-        client: &Client,
-        knows: Knows,
-        health: &Arc<Health>,
-    ) -> Result<Self, Error> {
-        let doors = Doors {
-            knows,
-            client: client.clone(),
-            health: Arc::clone(health),
-            callers: Callers::by_token(client.clone()),
-            applications: Applications::default(),
-        };
-        let listener = TcpListener::bind(address).await.map_err(|error| Error::Listen(address, error))?;
-        tracing::info!(listen = %address, "Showing the report");
-        let (end, ended) = oneshot::channel::<()>();
-        let stop = async {
-            let _ = ended.await;
-        };
-        let limits = bounds::Limits { body: report::MAX_BODY, larger: Larger::Refused, all: 8 * 1024 * 1024 };
-        let router = bound(report::router(), limits, health).with_state(doors);
-        let serving = listener::serve(listener, None, router, Limits::DEFAULT, Arc::clone(health), stop);
-        Ok(Self { end, serving: tokio::spawn(serving), keeping: Vec::new() })
     }
 
     /// Closes them, once nobody new comes, and waits for what is under way.

@@ -3,9 +3,7 @@
 //!
 //! Nothing is remembered: a question takes a millisecond, and whoever loses a right loses it at once.
 
-use k8s_openapi::api::authorization::v1::{
-    NonResourceAttributes, ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
-};
+use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use kube::api::PostParams;
 use kube::{Api, Client};
 
@@ -38,29 +36,6 @@ pub(super) async fn demand(client: &Client, caller: &Caller, wish: Wish<'_>) -> 
     }
 }
 
-/// The same about a path, which is no resource.
-///
-/// # Errors
-/// When they may not, or nobody knows.
-pub(super) async fn demand_path(
-    client: &Client,
-    caller: &Caller,
-    verb: &'static str,
-    path: &'static str,
-) -> Result<(), Refusal> {
-    let wish = NonResourceAttributes { path: Some(path.to_owned()), verb: Some(verb.to_owned()) };
-    let spec = SubjectAccessReviewSpec { non_resource_attributes: Some(wish), ..about(caller) };
-    match reason(client, caller, spec).await? {
-        None => Ok(()),
-        Some(reason) => {
-            let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-            // As API servers say it, where there are no resources (`ForbiddenStatusError`, as below).
-            let message = format!("forbidden: User {:?} cannot {verb} path {path:?}{reason}", caller.user);
-            Err(Refusal::forbidden(message))
-        }
-    }
-}
-
 /// Why they may not; `None` when they may.
 ///
 /// # Errors
@@ -70,19 +45,11 @@ pub(super) async fn reason_against(
     caller: &Caller,
     wish: Wish<'_>,
 ) -> Result<Option<String>, Refusal> {
-    reason(client, caller, spec(caller, wish)).await
-}
-
-async fn reason(
-    client: &Client,
-    caller: &Caller,
-    spec: SubjectAccessReviewSpec,
-) -> Result<Option<String>, Refusal> {
     if caller.groups.iter().any(|group| group == MASTERS) {
         return Ok(None);
     }
     let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
-    let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
+    let review = SubjectAccessReview { spec: spec(caller, wish), ..SubjectAccessReview::default() };
     match call(reviews.create(&PostParams::default(), &review)).await {
         Ok(review) => {
             let status = review.status.unwrap_or_default();
@@ -106,13 +73,6 @@ fn spec(caller: &Caller, wish: Wish<'_>) -> SubjectAccessReviewSpec {
             name: some(wish.name),
             ..ResourceAttributes::default()
         }),
-        ..about(caller)
-    }
-}
-
-/// Who wants it; not yet what.
-fn about(caller: &Caller) -> SubjectAccessReviewSpec {
-    SubjectAccessReviewSpec {
         user: Some(caller.user.clone()),
         groups: Some(caller.groups.clone()),
         uid: some(&caller.uid),

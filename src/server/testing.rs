@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::BodyExt as _;
 use kube::Client;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tower::ServiceExt as _;
 
 use super::Doors;
@@ -77,7 +78,7 @@ impl Door {
             client: client.clone(),
             health: Arc::clone(&health),
             applications: Applications::default(),
-            callers: Callers::by_token(client),
+            callers: Callers::new(client, watch::channel(None).1, Vec::new()),
         };
         Self { router: routes.with_state(doors), publisher, health }
     }

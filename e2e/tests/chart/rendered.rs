@@ -98,7 +98,6 @@ async fn chart_and_manifests_install_the_same() -> Result<()> {
         "manifests/applications",
         "manifests/rbac-mirror",
         "manifests/submission-policy",
-        "manifests/report",
     ];
     let strict = [
         "examples/doors",
@@ -107,7 +106,7 @@ async fn chart_and_manifests_install_the_same() -> Result<()> {
         "manifests/rbac-mirror",
         "manifests/submission-policy-deny",
     ];
-    let more = ["--applications=on", "--report=127.0.0.1:8081"];
+    let more = ["--applications=on"];
     let none: &[&str] = &[];
     for (case, folders, more) in
         [("default", &["manifests"][..], none), ("doors", &doors, &more), ("strict", &strict, none)]

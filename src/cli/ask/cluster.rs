@@ -100,8 +100,20 @@ impl Cluster {
     /// # Errors
     /// When it cannot be read, or the ConfigMaps hold no configuration that `YuniKorn` takes.
     pub fn read(&self, args: &ClusterArgs, console: Console) -> Result<Configuration, Failure> {
-        let mut notes = Notes::default();
-        let written = self.runtime.block_on(self.written(args, &mut notes));
+        self.runtime.block_on(self.current(args, console, &mut Notes::default()))
+    }
+
+    /// The same for who runs requests already, with what should be known about it.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub async fn current(
+        &self,
+        args: &ClusterArgs,
+        console: Console,
+        notes: &mut Notes,
+    ) -> Result<Configuration, Failure> {
+        let written = self.written(args, notes).await;
         notes.tell(console);
         Configuration::of(written?).map_err(|refused| files::refuse(&refused, console))
     }

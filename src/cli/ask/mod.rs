@@ -155,6 +155,11 @@ impl Notes {
         }
     }
 
+    /// Returns them.
+    pub fn list(self) -> Vec<String> {
+        self.0
+    }
+
     /// Tells them.
     pub fn tell(&self, console: Console) {
         for note in &self.0 {

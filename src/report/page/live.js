@@ -6,19 +6,9 @@ class Live {
         this.url = url;
         this.pause = Math.max(seconds, 1) * 1000;
         this.tag = null;
-        byId('sign-out').hidden = false;
-        byId('sign-out').addEventListener('click', () => this.signOut());
+        this.note();
+        this.sayHow();
         this.later();
-    }
-
-    /** Ends the session; the page is then the form again. */
-    async signOut() {
-        try {
-            await fetch('sign-out', { method: 'POST', credentials: 'same-origin', signal: AbortSignal.timeout(30_000) });
-            location.reload();
-        } catch {
-            this.say('stale', 'Not signed out: the server does not answer');
-        }
     }
 
     later() {
@@ -32,22 +22,37 @@ class Live {
         }
         try {
             const answer = await fetch(this.url, {
-                headers: this.tag ? { 'If-None-Match': this.tag } : {}, cache: 'no-store', credentials: 'same-origin', redirect: 'error', signal: AbortSignal.timeout(30_000),
+                headers: this.tag ? { 'If-None-Match': this.tag } : {}, cache: 'no-store', credentials: 'omit', redirect: 'error', signal: AbortSignal.timeout(30_000),
             });
             if (answer.status === 200) {
                 const report = await answer.json();
                 this.tag = answer.headers.get('ETag');
                 this.page.take(report);
-                this.say('live', 'Live');
+                this.note();
+                this.sayHow();
             } else if (answer.status === 304) {
-                this.say('live', 'Live');
-            } else if (answer.status === 401 || answer.status === 403) {
-                this.say('stale', 'Signed out: reload the page to sign in');
+                this.sayHow();
             } else {
                 this.say('stale', `Not updated: the server answers ${answer.status}`);
             }
         } catch {
             this.say('stale', 'Not updated: the server does not answer');
+        }
+    }
+
+    /** Shows what is missing from the document, and why it is old. */
+    note() {
+        const { notes, stale } = this.page.model.report.live;
+        const all = stale === null ? notes : [stale, ...notes];
+        byId('notes').replaceChildren(...all.map((note) => h('p', null, prose(note))));
+        byId('notes').hidden = all.length === 0;
+    }
+
+    sayHow() {
+        if (this.page.model.report.live.stale === null) {
+            this.say('live', 'Live');
+        } else {
+            this.say('stale', 'Not updated');
         }
     }
 
@@ -64,5 +69,5 @@ class Live {
 const report = JSON.parse(byId('report').textContent);
 const page = new Page(report);
 if (report.live) {
-    new Live(page, report.live).say('live', 'Live');
+    new Live(page, report.live);
 }

@@ -99,11 +99,6 @@ impl Callers {
         Self { authorities, reviews: Reviews::new(client, audiences) }
     }
 
-    /// Who has a token for the API server.
-    pub fn by_token(client: Client) -> Self {
-        Self::new(client, watch::channel(None).1, Vec::new())
-    }
-
     /// Who has sent a request. A certificate counts first; one that does not count is no reason against a token that does, as with
     /// the API server.
     ///
@@ -125,7 +120,7 @@ impl Callers {
     ///
     /// # Errors
     /// When nobody knows.
-    pub async fn by(&self, token: &str) -> Result<Caller, Unauthenticated> {
+    async fn by(&self, token: &str) -> Result<Caller, Unauthenticated> {
         self.reviews.know(token).await.map(Caller::known)
     }
 
