@@ -36,8 +36,9 @@ pub struct Knowledge {
     own_namespace: Option<String>,
 }
 
-/// Namespaces of which nothing is ever said, whatever the selectors of webhooks let through: a cluster heals itself there.
-const LEFT_ALONE: [&str; 3] = ["kube-system", "kube-public", "kube-node-lease"];
+/// The namespace of which nothing is ever said, whatever the selectors of webhooks let through: a cluster heals itself there, and `YuniKorn`
+/// leaves it alone by its default, too.
+const LEFT_ALONE: &str = "kube-system";
 
 /// The queues that the scheduler runs.
 #[derive(Debug)]
@@ -95,7 +96,7 @@ impl Knowledge {
         let config = self.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
         config.is_some_and(|config| config.namespace == namespace)
             || self.own_namespace.as_deref() == Some(namespace)
-            || LEFT_ALONE.contains(&namespace)
+            || LEFT_ALONE == namespace
     }
 }
 

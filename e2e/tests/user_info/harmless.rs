@@ -17,8 +17,7 @@ use super::{
 };
 
 /// Where the guard never looks.
-const LEFT_ALONE: [&str; 5] =
-    ["kube-system", "kube-public", "kube-node-lease", "yunikorn", "queuewarden-system"];
+const LEFT_ALONE: [&str; 3] = ["kube-system", "yunikorn", "queuewarden-system"];
 
 /// A pod as an administrator makes it; what is stored of `user.info`.
 async fn administrator(bed: &Bed, name: &str, namespace: &str) -> Result<Option<Submitter>> {

@@ -5,6 +5,7 @@ mod alice;
 mod beside;
 mod harmless;
 mod holes;
+mod own_names;
 mod parity;
 mod time;
 
