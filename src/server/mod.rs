@@ -23,8 +23,8 @@
 //! [`authorize`] and [`served`] know their callers, and answer each only what concerns them. The admission webhooks ([`validating`],
 //! [`submission`], [`user_info`]) do not ask: API servers show no certificate to webhooks unless each of them is given one in a file
 //! (`--admission-control-config-file`), which is not possible on managed clusters, and a webhook that turned them away would, where its
-//! rule is `Fail`, lock administrators out of their own objects. What is in a review is therefore taken as written, also who makes the
-//! request. Whoever reaches the port may make reviews up. They change nothing by it: an answer is all they get, and the API server
+//! rule is `Fail`, lock administrators out of their own objects. Where it is possible, `--webhook-client` asks for it. Elsewhere what is in a
+//! review is taken as written, also who makes the request. Whoever reaches the port may make reviews up. They change nothing by it: an answer is all they get, and the API server
 //! believes nobody else. But answers tell things:
 //! * `/validate` tells who would gain and lose access by a made-up change, and so everything that the ACLs say; and, where queues are
 //!   delegated, whom Kubernetes lets `escalate`.
@@ -67,13 +67,14 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use kube::Client;
 
 use crate::operator::applications::Applications;
 use crate::operator::health::Health;
 use bounds::{Larger, Limits, bound};
-use caller::Callers;
+use caller::{Callers, only_webhook_clients};
 use knowledge::{Knowledge, Knows};
 
 const MIB: usize = 1024 * 1024;
@@ -89,6 +90,8 @@ pub struct Doors {
     pub health: Arc<Health>,
     /// Knows who asks.
     pub callers: Callers,
+    /// Names in the certificates of clients that webhooks answer; empty: of any client.
+    pub webhook_clients: Arc<[String]>,
     /// Which applications run.
     pub applications: Applications,
 }
@@ -106,19 +109,74 @@ impl Doors {
     }
 }
 
-/// All doors.
-pub fn router(doors: Doors) -> Router {
-    let router: Router<Doors> = Router::new().route("/readyz", get(ready));
-    let router = router.merge(submission::router()).merge(user_info::router());
+/// Endpoints that are served together; what nobody asks for stays closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Endpoint {
+    /// `/apis/access.queuewarden.dev`: queues and reviews, behind the API server's aggregator.
+    Access,
+    /// `/authorize` and `/apis/authorization.k8s.io`: access reviews.
+    Authorize,
+    /// `/guard`: changes of `YuniKorn`'s ConfigMaps.
+    Guard,
+    /// `/submission`: pods and workloads that `YuniKorn` would reject.
+    Submission,
+    /// `/user-info` and `/user-info/check`: in whose name pods and workloads run.
+    UserInfo,
+    /// `/validate`: changes of our own kinds.
+    Validate,
+}
+
+impl Endpoint {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Access, Self::Authorize, Self::Guard, Self::Submission, Self::UserInfo, Self::Validate];
+
+    /// Its name on the command line.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Access => "access",
+            Self::Authorize => "authorize",
+            Self::Guard => "guard",
+            Self::Submission => "submission",
+            Self::UserInfo => "user-info",
+            Self::Validate => "validate",
+        }
+    }
+
+    /// Returns whether the API server asks without saying who it is.
+    fn is_webhook(self) -> bool {
+        match self {
+            Self::Access | Self::Authorize => false,
+            Self::Guard | Self::Submission | Self::UserInfo | Self::Validate => true,
+        }
+    }
+
+    fn router(self) -> (Router<Doors>, Limits) {
+        let limits = |body, larger, all| Limits { body, larger, all };
+        let cut = |all| limits(bounds::BODY, Larger::Cut, all);
+        match self {
+            Self::Access => (served::router(), limits(served::MAX_BODY, Larger::Refused, 12 * MIB)),
+            Self::Authorize => (authorize::router(), limits(authorize::MAX_BODY, Larger::Refused, 12 * MIB)),
+            Self::Guard => (validating::guard_router(), cut(12 * MIB)),
+            Self::Submission => (submission::router(), cut(24 * MIB)),
+            Self::UserInfo => (user_info::router(), cut(24 * MIB)),
+            Self::Validate => (validating::router(), cut(12 * MIB)),
+        }
+    }
+}
+
+/// Serves these endpoints, and `/readyz`.
+pub fn router(doors: Doors, endpoints: &[Endpoint]) -> Router {
     let health = Arc::clone(&doors.health);
-    let limits = |body, larger, all| Limits { body, larger, all };
-    // The last one's limits hold for paths that are nobody's, too.
-    bound(served::router(), limits(served::MAX_BODY, Larger::Refused, 12 * MIB), &health)
-        .merge(bound(authorize::router(), limits(authorize::MAX_BODY, Larger::Refused, 12 * MIB), &health))
-        // What is validated is planned, which takes long.
-        .merge(bound(validating::router(), limits(bounds::BODY, Larger::Cut, 16 * MIB), &health))
-        .merge(bound(router, limits(bounds::BODY, Larger::Cut, 32 * MIB), &health))
-        .with_state(doors)
+    // Its limits hold for paths that are nobody's, too.
+    let ready = bound(Router::new().route("/readyz", get(ready)), Limits::NO_BODIES, &health);
+    let all = endpoints.iter().fold(ready, |all, endpoint| {
+        let (router, limits) = endpoint.router();
+        let router = bound(router, limits, &health);
+        let only = from_fn_with_state(doors.clone(), only_webhook_clients);
+        all.merge(if endpoint.is_webhook() { router.layer(only) } else { router })
+    });
+    all.with_state(doors)
 }
 
 /// Whether a replica has something to answer from.

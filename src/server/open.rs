@@ -19,7 +19,7 @@ use super::certificates::material::Terms;
 use super::knowledge::Knows;
 use super::listener::{self, Limits};
 use super::tls::{self, Identity};
-use super::{Doors, router};
+use super::{Doors, Endpoint, router};
 use crate::operator::applications::{Applications, Mode};
 use crate::operator::health::Health;
 use crate::operator::leader::Leadership;
@@ -39,6 +39,10 @@ pub struct Https {
     pub certificate: Source,
     /// File of the authorities whose client certificates count, in PEM.
     pub client_authorities: Option<PathBuf>,
+    /// Names in the certificates of clients that webhooks answer; empty: of any client.
+    pub webhook_clients: Vec<String>,
+    /// What is served.
+    pub endpoints: Vec<Endpoint>,
     /// Which questions about applications are answered.
     pub applications: Mode,
     /// For whom a token has to be; empty: for the API server.
@@ -125,8 +129,14 @@ impl Open {
         let callers = Callers::new(client.clone(), files.authorities(), https.audiences.clone());
         let applications = Applications::start(client, https.applications);
         applications.progress().into_iter().for_each(|watch| health.watches(watch));
-        let doors =
-            Doors { knows, client: client.clone(), health: Arc::clone(health), callers, applications };
+        let doors = Doors {
+            knows,
+            client: client.clone(),
+            health: Arc::clone(health),
+            callers,
+            webhook_clients: https.webhook_clients.clone().into(),
+            applications,
+        };
         let tls = tls::server_config(identity.clone())?;
         let listener =
             TcpListener::bind(https.listen).await.map_err(|error| Error::Listen(https.listen, error))?;
@@ -136,8 +146,14 @@ impl Open {
         let stop = async {
             let _ = ended.await;
         };
-        let serving =
-            listener::serve(listener, Some(tls), router(doors), Limits::DEFAULT, Arc::clone(health), stop);
+        let serving = listener::serve(
+            listener,
+            Some(tls),
+            router(doors, &https.endpoints),
+            Limits::DEFAULT,
+            Arc::clone(health),
+            stop,
+        );
         let keeping = keeper.map(|keeper| tokio::spawn(keeper.run()));
         let keeping = keeping.into_iter().chain([tokio::spawn(files.run())]).collect();
         Ok(Self { end, serving: tokio::spawn(serving), keeping })

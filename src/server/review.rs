@@ -99,8 +99,11 @@ mod tests {
             defaults: Some(defaults("queues.yaml", QUEUES)),
             ..testing::snapshot()
         };
-        let routes: Router<Doors> =
-            Router::new().merge(user_info::router()).merge(submissions::router()).merge(validating::router());
+        let routes: Router<Doors> = Router::new()
+            .merge(user_info::router())
+            .merge(submissions::router())
+            .merge(validating::router())
+            .merge(validating::guard_router());
         let limits = Limits { body: KEPT, larger: Larger::Cut, all: 64 * KEPT };
         let routes = bound(routes, limits, &std::sync::Arc::default());
         Door::closed(routes, client(async |_| not_found())).knowing(snapshot)

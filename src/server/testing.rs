@@ -77,6 +77,7 @@ impl Door {
             knows: publisher.subscribe(),
             client: client.clone(),
             health: Arc::clone(&health),
+            webhook_clients: Arc::default(),
             applications: Applications::default(),
             callers: Callers::new(client, watch::channel(None).1, Vec::new()),
         };

@@ -86,3 +86,43 @@ async fn strangers_are_told_what_is_wrong() -> Result<()> {
     })
     .await
 }
+
+/// Webhooks are for those whom `--webhook-client` names, and endpoints that are not served are not there.
+#[tokio::test]
+async fn webhooks_answer_the_named_client_alone() -> Result<()> {
+    Bed::with(async |bed| {
+        if !prepared(bed).await? {
+            return Ok(());
+        }
+        let ours = authority()?;
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("clients.crt");
+        std::fs::write(&file, ours.pem())?;
+        let file = file.to_str().context("a path is not UTF-8")?;
+        let args = ["--client-ca-file", file, "--webhook-client=apiserver", "--endpoints=access,guard"];
+        let (_operator, doors) = Operator::start_self_certified(bed, &args).await?;
+        let (named, sue, stranger) =
+            (client(&ours, "apiserver")?, client(&ours, "sue")?, client(&authority()?, "apiserver")?);
+        let review = r#"{"request": {"uid": "u", "kind": {"group": "", "kind": "ConfigMap"}, "object": {}}}"#;
+        let post = async |path: &str, certificate: Option<&Client>| {
+            let authority = reqwest::Certificate::from_pem(doors.authority.as_bytes())?;
+            let mut client = reqwest::Client::builder().tls_certs_only([authority]).no_proxy();
+            if let Some(Client(pem)) = certificate {
+                client = client.identity(reqwest::Identity::from_pem(pem.as_bytes())?);
+            }
+            let answer = client.build()?.post(doors.url(path)).body(review).send().await?;
+            anyhow::Ok(answer.status().as_u16())
+        };
+        for (certificate, status) in
+            [(None, 401), (Some(&stranger), 401), (Some(&sue), 403), (Some(&named), 200)]
+        {
+            ensure!(post("/guard", certificate).await? == status, "{status}");
+        }
+        for path in ["/validate", "/submission", "/user-info", "/authorize"] {
+            ensure!(post(path, Some(&named)).await? == 404, "{path}");
+        }
+        ensure!(ask(&doors, Some(&sue), None).await?.0 != 404, "access is served");
+        Ok(())
+    })
+    .await
+}

@@ -7,6 +7,7 @@ use jiff::SignedDuration;
 use rustls::pki_types::ServerName;
 
 use crate::operator::applications::Mode;
+use crate::server::Endpoint;
 use crate::server::certificates::files::Pair;
 use crate::server::open::{Https, Source};
 
@@ -63,6 +64,12 @@ pub(super) struct Doors {
     /// Take client certificates that these authorities, in PEM, have signed; read again when it changes
     #[arg(long, value_name = "FILE", requires = "https")]
     client_ca_file: Option<PathBuf>,
+    /// Let webhooks answer only clients whose certificate has this name; the API server needs one (--admission-control-config-file); may be repeated
+    #[arg(long, value_name = "NAME", requires = "client_ca_file")]
+    webhook_client: Vec<String>,
+    /// Serve these endpoints alone: access, authorize, guard, submission, user-info, validate
+    #[arg(long, value_name = "NAME", requires = "https", value_delimiter = ',', value_parser = endpoint, default_values = Endpoint::ALL.map(Endpoint::as_str))]
+    endpoints: Vec<Endpoint>,
     /// Answer questions about applications, too, by the pods that YuniKorn schedules; pods: and who may read the logs of those pods, or delete them
     #[arg(long, value_enum, default_value_t, value_name = "MODE", requires = "https")]
     applications: Applications,
@@ -84,6 +91,8 @@ impl Doors {
             listen,
             certificate,
             client_authorities: self.client_ca_file.clone(),
+            webhook_clients: self.webhook_client.clone(),
+            endpoints: self.endpoints.clone(),
             applications: self.applications.into(),
             audiences: self.token_audience.clone(),
         }))
@@ -110,6 +119,11 @@ impl Doors {
             names: self.tls_name.clone(),
         })
     }
+}
+
+fn endpoint(text: &str) -> Result<Endpoint, String> {
+    let found = Endpoint::ALL.into_iter().find(|endpoint| endpoint.as_str() == text);
+    found.ok_or_else(|| format!("it must be one of {}", Endpoint::ALL.map(Endpoint::as_str).join(", ")))
 }
 
 /// A name as it stands in a certificate.

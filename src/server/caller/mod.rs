@@ -9,8 +9,9 @@ mod token;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, OptionalFromRequestParts};
+use axum::extract::{FromRequestParts, OptionalFromRequestParts, Request, State};
 use axum::http::request::Parts;
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use kube::Client;
 use tokio::sync::watch;
@@ -21,6 +22,7 @@ use token::Reviews;
 use super::Doors;
 use super::listener::Peer;
 use super::refusal::Refusal;
+use crate::text::diag::quoted;
 
 /// Every user whom Kubernetes knows is in it (`k8s.io/apiserver/pkg/authentication/user/user.go`).
 const AUTHENTICATED: &str = "system:authenticated";
@@ -78,6 +80,31 @@ impl From<Unauthenticated> for Refusal {
 impl IntoResponse for Unauthenticated {
     fn into_response(self) -> Response {
         Refusal::from(self).into_response()
+    }
+}
+
+/// Lets a request to a webhook through if its client shows a certificate in one of the names that webhooks are for; where none is named, any.
+/// API servers show one that is given to them in a file (`--admission-control-config-file`).
+pub(super) async fn only_webhook_clients(
+    State(doors): State<Doors>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if doors.webhook_clients.is_empty() {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    match doors.callers.by_certificate(&parts) {
+        Some(Ok(caller)) if doors.webhook_clients.contains(&caller.user) => {
+            next.run(Request::from_parts(parts, body)).await
+        }
+        Some(Ok(caller)) => {
+            let message =
+                format!("webhooks do not answer {}: --webhook-client names others", quoted(&caller.user));
+            Refusal::forbidden(message).into_response()
+        }
+        Some(Err(why)) => Unauthenticated::Refused(why).into_response(),
+        None => Unauthenticated::Missing.into_response(),
     }
 }
 

@@ -45,14 +45,18 @@ struct Memory {
     audit: Audit,
 }
 
-/// The routes.
+/// The route for our own kinds.
 pub fn router() -> Router<Doors> {
-    let memory = |door, at_once| {
-        Extension(Memory { places: Arc::new(Semaphore::new(at_once)), audit: Audit::of(door) })
-    };
-    Router::new()
-        .route("/validate", post(validate).layer(memory("validate", PLANS)))
-        .route("/guard", post(guard).layer(memory("guard", CONFIG_MAPS)))
+    Router::new().route("/validate", post(validate).layer(memory("validate", PLANS)))
+}
+
+/// The route for ConfigMaps.
+pub fn guard_router() -> Router<Doors> {
+    Router::new().route("/guard", post(guard).layer(memory("guard", CONFIG_MAPS)))
+}
+
+fn memory(door: &'static str, at_once: usize) -> Extension<Memory> {
+    Extension(Memory { places: Arc::new(Semaphore::new(at_once)), audit: Audit::of(door) })
 }
 
 async fn validate(

@@ -7,7 +7,7 @@ use crate::plan::snapshot::{ConfigSpec, Delegation, Entry, Meta, Snapshot};
 use crate::server::testing::{self, Door, client};
 
 fn closed() -> Door {
-    Door::closed(router(), client(async |_| panic!("a fault, as if it were ours")))
+    Door::closed(router().merge(guard_router()), client(async |_| panic!("a fault, as if it were ours")))
 }
 
 /// Where everything was read, and administrators of queues may write.
@@ -48,7 +48,7 @@ async fn kubernetes_is_asked_who_writes_a_queue_acl_also_without_delegation() {
     for snapshot in [testing::snapshot(), Snapshot { config, ..testing::snapshot() }] {
         let no =
             async |_| testing::reply(201, &json!({"metadata": {}, "spec": {}, "status": {"allowed": false}}));
-        let door = Door::closed(router(), client(no)).knowing(snapshot);
+        let door = Door::closed(router().merge(guard_router()), client(no)).knowing(snapshot);
         let answer = door.ask("/validate", &review("QueueAcl", "CREATE")).await;
         assert_eq!(answer["allowed"], json!(false), "{answer}");
         assert_eq!(door.counted("create", "refused", "delegation"), 1);
