@@ -17,10 +17,10 @@ pub const MALFORMED_REVIEW: Code = Code::new(7302, "malformed-review");
 /// Why: it asks about whoever sends it, and in a file nobody does. Say who it is with `--as` and `--as-group`, or write a
 /// `SubjectAccessReview` with `spec.user`.
 pub const WHO_ASKS: Code = Code::new(7303, "review-by-nobody");
-/// A review longer than what is read of one.
+/// A review, or an object in one, larger than what is read of one.
 ///
-/// Why: API servers send nothing of that size. Split a file of many reviews into lines of JSON, one review in each: a line is the unit that
-/// is bounded.
+/// Why: memory is bounded. In a file, write one review in each line of JSON: a line is the unit that is bounded. A webhook refuses the
+/// request: make the object smaller.
 pub const TOO_LARGE: Code = Code::new(7304, "review-too-large");
 /// A line among reviews that is no JSON object.
 ///
