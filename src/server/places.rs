@@ -28,11 +28,30 @@ struct Taken {
 #[derive(Debug)]
 struct Seat {
     peer: IpAddr,
-    /// Since when no request of it is being answered; `None`: one is.
-    idle: watch::Sender<Option<Instant>>,
-    under_way: Mutex<usize>,
+    usage: Mutex<Usage>,
     asked: watch::Sender<bool>,
     evicted: Notify,
+}
+
+/// How a connection is used. Looked at when something is due: nothing is woken by a request.
+#[derive(Debug)]
+struct Usage {
+    /// Requests that are being answered.
+    answered: usize,
+    /// Since when there is none, where there is none.
+    idle: Instant,
+}
+
+impl Seat {
+    /// Since when no request of it is being answered; `None`: one is.
+    fn idle_since(&self) -> Option<Instant> {
+        let usage = self.lock();
+        (usage.answered == 0).then_some(usage.idle)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Use> {
+        self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// One place; free again when dropped.
@@ -69,9 +88,9 @@ impl Places {
             self.make_room();
         }
         let permit = Arc::clone(&self.free).acquire_owned().await.ok()?;
-        let idle = watch::Sender::new(Some(Instant::now()));
         let asked = watch::Sender::new(false);
-        let seat = Arc::new(Seat { peer, idle, under_way: Mutex::new(0), asked, evicted: Notify::new() });
+        let usage = Mutex::new(Usage { answered: 0, idle: Instant::now() });
+        let seat = Arc::new(Seat { peer, usage, asked, evicted: Notify::new() });
         let mut taken = self.lock();
         let number = taken.next;
         taken.next = number.wrapping_add(1);
@@ -88,7 +107,7 @@ impl Places {
         for seat in taken.places.values() {
             *places_of.entry(seat.peer).or_default() += 1;
         }
-        let idle = taken.places.values().filter_map(|seat| Some(((*seat.idle.borrow())?, seat)));
+        let idle = taken.places.values().filter_map(|seat| Some((seat.idle_since()?, seat)));
         let first = idle.max_by_key(|(since, seat)| (places_of.get(&seat.peer).copied(), Reverse(*since)));
         if let Some((_, seat)) = first {
             seat.evicted.notify_one();
@@ -120,19 +139,15 @@ impl Place {
 
     /// Returns when no request was answered for `patience`, or another connection needs the place.
     pub async fn unused(&self, patience: Duration) -> Unused {
-        let mut idle = self.seat.idle.subscribe();
         loop {
-            let since = *idle.borrow_and_update();
-            let over = async {
-                match since {
-                    Some(since) => sleep_until(since + patience).await,
-                    None => std::future::pending().await,
-                }
-            };
+            let since = self.seat.idle_since();
+            let end = since.unwrap_or_else(Instant::now) + patience;
+            if since.is_some() && end <= Instant::now() {
+                return Unused::Idle;
+            }
             tokio::select! {
-                () = over => return Unused::Idle,
+                () = sleep_until(end) => {}
                 () = self.seat.evicted.notified() => return Unused::Evicted,
-                _ = idle.changed() => {}
             }
         }
     }
@@ -146,23 +161,18 @@ impl Drop for Place {
 
 impl Busy {
     fn new(seat: Arc<Seat>) -> Self {
-        let mut under_way = seat.under_way.lock().unwrap_or_else(PoisonError::into_inner);
-        *under_way += 1;
-        if *under_way == 1 {
-            seat.idle.send_replace(None);
-        }
-        drop(under_way);
+        let mut usage = seat.lock();
+        usage.answered = usage.answered.saturating_add(1);
+        drop(usage);
         Self(seat)
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        let mut under_way = self.0.under_way.lock().unwrap_or_else(PoisonError::into_inner);
-        *under_way = under_way.saturating_sub(1);
-        if *under_way == 0 {
-            self.0.idle.send_replace(Some(Instant::now()));
-        }
+        let mut usage = self.0.lock();
+        usage.answered = usage.answered.saturating_sub(1);
+        usage.idle = Instant::now();
     }
 }
 
