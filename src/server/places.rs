@@ -49,7 +49,7 @@ impl Seat {
         (usage.answered == 0).then_some(usage.idle)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Use> {
+    fn lock(&self) -> MutexGuard<'_, Usage> {
         self.usage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
