@@ -66,15 +66,6 @@ impl Setting<'_> {
         format!("{}{keeper}", self.user())
     }
 
-    /// A missing right, in words.
-    fn words(&self, question: &Question) -> String {
-        let words = words(&question.asked);
-        match question.right.purpose {
-            Purpose::Keeping => format!("{words} (as {NAME}-certificates)"),
-            _ => words,
-        }
-    }
-
     /// One question for each verb, resource and name of what it needs, or may need.
     fn questions(&self) -> Vec<Question> {
         let mut questions = Vec::new();
@@ -118,7 +109,7 @@ impl Setting<'_> {
         let needed = |question: &&Question| self.needs(question.right) == Some(true);
         let (sure, maybe): (Vec<&Question>, Vec<&Question>) = missing.iter().partition(needed);
         let named: Vec<String> =
-            sure.iter().chain(&maybe).take(NAMED).map(|question| self.words(question)).collect();
+            sure.iter().chain(&maybe).take(NAMED).map(|question| missing_right(question)).collect();
         let more = missing.len().saturating_sub(NAMED);
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };
         let found = format!("{user} may not: {}{more}", named.join(", "));
@@ -213,6 +204,15 @@ async fn may(
     };
     let answer = call(reviews.create(&PostParams::default(), &review)).await?;
     Ok(answer.status.is_some_and(|status| status.allowed))
+}
+
+/// A missing right, in words.
+fn missing_right(question: &Question) -> String {
+    let words = words(&question.asked);
+    match question.right.purpose {
+        Purpose::Keeping => format!("{words} (as {NAME}-certificates)"),
+        _ => words,
+    }
 }
 
 /// `patch queueacls/status`, `update configmaps yunikorn/yunikorn-configs`
