@@ -265,13 +265,18 @@ async fn refused_and_outrun_writes_are_told_and_made_later() -> Result<()> {
 
 /// A `ClusterRole` with these rules, and these words beside them.
 fn role(name: &str, rules: &Value, beside: &Value) -> Value {
-    let mut role = json!({
+    let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules,
     });
-    role.as_object_mut()
-        .into_iter()
-        .for_each(|role| role.extend(beside.as_object().cloned().unwrap_or_default()));
-    role
+    with(role, beside)
+}
+
+/// An object with these fields besides, or instead of its own.
+fn with(mut object: Value, fields: &Value) -> Value {
+    if let (Some(object), Some(fields)) = (object.as_object_mut(), fields.as_object()) {
+        object.extend(fields.clone());
+    }
+    object
 }
 
 /// A binding of a `ClusterRole` to these subjects.
@@ -326,13 +331,6 @@ async fn its_rights_are_good_for_nothing_else() -> Result<()> {
         let (ours, none) = ("queuewarden:mirror:test", json!({}));
         let (policy, rbac) = ("of its RBAC mirror", "not currently held");
         let held = rule("rbac.authorization.k8s.io", "clusterrolebindings", "create");
-        let with = |key: &str, value: Value| {
-            let mut rule = submit();
-            rule.as_object_mut()
-                .into_iter()
-                .for_each(|rule| drop(rule.insert(key.to_owned(), value.clone())));
-            json!([rule])
-        };
         let account = json!([{"kind": "ServiceAccount", "name": "default", "namespace": "default"}]);
         let selector = json!({"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"x": "y"}}]}});
         let of_another = binding(ours, "queuewarden:mirror:other", &user("mallory"));
@@ -351,8 +349,11 @@ async fn its_rights_are_good_for_nothing_else() -> Result<()> {
             (role(ours, &json!([rule("authentication.k8s.io", "tokenreviews", "create")]), &none), policy),
             (role(ours, &json!([rule("queuewarden.dev", "queues", "submit")]), &none), policy),
             (role(ours, &json!([rule("queuewarden.dev", "queueacls", "get")]), &none), policy),
-            (role(ours, &with("resources", json!(["queues", "queueacls"])), &none), rbac),
-            (role(ours, &with("apiGroups", json!([""])), &none), rbac),
+            (
+                role(ours, &json!([with(submit(), &json!({"resources": ["queues", "queueacls"]}))]), &none),
+                rbac,
+            ),
+            (role(ours, &json!([with(submit(), &json!({"apiGroups": [""]}))]), &none), rbac),
             (role(ours, &json!([submit()]), &selector), "aggregation"),
             (of_another, policy),
             (binding(ours, "queuewarden:mirror:other", &account), policy),

@@ -292,6 +292,8 @@ mod tests {
             assert_eq!(without(&unknown, word).level, Level::Warn, "{word}");
         }
         assert_eq!(without(&mounted, "tokenreviews").level, Level::Fail);
+        let keeper = without(&setting(&spec), "webhookconfigurations").found;
+        assert!(keeper.contains("(as queuewarden-certificates)"), "{keeper}");
     }
 
     #[test]
