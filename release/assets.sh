@@ -4,13 +4,14 @@
 #   release/assets.sh dist amd64=dist/program-amd64 arm64=dist/program-arm64
 #
 # The same commit and programs make the same bytes: SOURCE_DATE_EPOCH, or else the time of the commit, is the time of all files.
+# IMAGE_DIGEST=sha256:… names the image by its digest, in install.yaml and in the chart's values.
 # Needs kubectl, and cargo-cyclonedx for the bill of materials; WITHOUT_SBOM=1 leaves that out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 main() {
     [ $# -ge 2 ] || {
-        sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+        sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
         exit 2
     }
     local out=$1
@@ -27,12 +28,15 @@ main() {
     for pair in "$@"; do
         archive_program "$out" "${pair%%=*}" "${pair#*=}"
     done
-    kubectl kustomize manifests > "$out/install.yaml"
+    # The tag stays beside the digest: `queuewarden check` compares it.
+    kubectl kustomize manifests | sed "s|^\( *image: .*:$version\)$|\1${IMAGE_DIGEST:+@$IMAGE_DIGEST}|" > "$out/install.yaml"
     kubectl kustomize crds > "$out/crds.yaml"
     # For those who install by Helm, which would make it without its labels and its annotation.
     install -m 644 manifests/namespace.yaml "$out/namespace.yaml"
     # As `helm package` would, which writes the time of the day into it. .helmignore says what is left out.
-    tar_up "$out/queuewarden-$version.tgz" charts --exclude=queuewarden/ci queuewarden
+    cp -r charts "$staging/charts"
+    sed -i "s|^  digest: \"\"$|  digest: \"${IMAGE_DIGEST:-}\"|" "$staging/charts/queuewarden/values.yaml"
+    tar_up "$out/queuewarden-$version.tgz" "$staging/charts" --exclude=queuewarden/ci queuewarden
     krew_manifest "$out" "$@" > "$out/krew.yaml"
     [ -n "${WITHOUT_SBOM:-}" ] || bill_of_materials "$out"
     # Names without a folder, so that it can be checked wherever they are.

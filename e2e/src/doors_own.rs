@@ -1,4 +1,4 @@
-//! The operator's doors with a certificate of its own.
+//! The operator's doors with a certificate of its own, and the process that keeps it.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,22 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, DeleteParams, PostParams};
 
 use crate::bed::Bed;
-use crate::control_plane;
 use crate::doors::Doors;
-use crate::operator::{NAMESPACE, Operator};
+use crate::operator::{NAMESPACE, Operator, replica_name};
+use crate::process::Process;
+use crate::session::Session;
 use crate::wait::{PATIENCE, eventually};
+use crate::{assets, control_plane};
 
 /// Name of the Secret.
 pub const SECRET: &str = "queuewarden-doors";
 /// Name of a `ValidatingWebhookConfiguration` that the operator may tell of its certificate.
 pub const WEBHOOK: &str = "queuewarden-guard";
+
+/// Name of the `ServiceAccount` and the Deployment that keep the certificate.
+pub const KEEPER: &str = "queuewarden-certificates";
+/// The user it is to the API server.
+pub const KEEPER_USER: &str = "system:serviceaccount:queuewarden-system:queuewarden-certificates";
 
 /// Name of the one of `manifests/validating`.
 pub const ASKED: &str = "queuewarden";
@@ -40,9 +47,10 @@ impl Bed {
         self.apply_kustomization("examples/doors").await?;
         let user = crate::operator::USER;
         eventually("the doors' rights", PATIENCE, || async {
-            let secret = self.may(user, "update", "", "secrets", Some((NAMESPACE, SECRET))).await?;
+            let shows = self.may(user, "get", "", "secrets", Some((NAMESPACE, SECRET))).await?;
+            let keeps = self.may(KEEPER_USER, "update", "", "secrets", Some((NAMESPACE, SECRET))).await?;
             let reviews = self.may(user, "create", "authentication.k8s.io", "tokenreviews", None).await?;
-            Ok((secret && reviews).then_some(()))
+            Ok((shows && keeps && reviews).then_some(()))
         })
         .await
     }
@@ -67,18 +75,52 @@ impl Bed {
         secrets.replace(SECRET, &PostParams::default(), &Secret { data: Some(data), ..found }).await?;
         Ok(())
     }
+
+    /// Starts `queuewarden certificates` under its own account, for a certificate of `127.0.0.1`. Dropping it kills it.
+    ///
+    /// # Errors
+    /// When it does not build or start.
+    pub async fn start_keeper(&self, args: &[&str], env: &[(&str, &str)]) -> Result<Process> {
+        let program = tokio::task::spawn_blocking(assets::operator).await??;
+        let kubeconfig = self.sa_kubeconfig(NAMESPACE, KEEPER).await?;
+        let mut process =
+            Process::new(&format!("keeper-of-{}", replica_name()), &program, Session::get()?.directory())
+                .args(["certificates", "--tls-name", "127.0.0.1"])
+                .args(args)
+                .env("KUBECONFIG", kubeconfig)
+                .env("POD_NAMESPACE", NAMESPACE);
+        for (variable, value) in env {
+            process = process.env(variable, value);
+        }
+        self.note_log(process.log_path());
+        process.start()?;
+        Ok(process)
+    }
 }
 
 impl<'bed> Operator<'bed> {
-    /// Starts one replica whose doors are open with a certificate of its own, and waits until it is ready. `install_doors` comes first.
+    /// Starts one replica whose doors are open with a certificate of its own, and what keeps that, and waits until it is ready.
+    /// `install_doors` comes first.
     ///
     /// # Errors
     /// As [`Operator::start_with`].
     pub async fn start_self_certified(bed: &'bed Bed, args: &[&str]) -> Result<(Self, Doors)> {
+        Self::start_certified(bed, args, bed.start_keeper(&[], &[]).await?).await
+    }
+
+    /// As [`Self::start_self_certified`], with the keeper that the test has started.
+    ///
+    /// # Errors
+    /// As [`Operator::start_with`].
+    pub async fn start_certified(
+        bed: &'bed Bed,
+        args: &[&str],
+        keeper: impl Into<Option<Process>>,
+    ) -> Result<(Self, Doors)> {
         let address = format!("127.0.0.1:{}", control_plane::free_port()?);
-        let mut all = vec!["--https", &address, "--tls-name", "127.0.0.1"];
+        let mut all = vec!["--https", &address];
         all.extend(args);
-        let operator = Self::start_with(bed, &all, &[]).await?;
+        let operator = Self::start_with(bed, &all, &[]).await?.kept_by(keeper.into());
         let authority = bed.doors_secret().await?.remove("ca.crt").context("there is no authority")?;
         Ok((operator, Doors { address, authority, mounted: None }))
     }

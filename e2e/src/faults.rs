@@ -151,7 +151,15 @@ impl FaultProxy {
     /// # Errors
     /// When the API server gives no token.
     pub async fn kubeconfig(&self, bed: &Bed) -> Result<PathBuf> {
-        bed.sa_kubeconfig_at(&self.address, NAMESPACE, NAME).await
+        self.kubeconfig_of(bed, NAME).await
+    }
+
+    /// As [`Self::kubeconfig`], of another `ServiceAccount` of the same namespace.
+    ///
+    /// # Errors
+    /// As [`Self::kubeconfig`].
+    pub async fn kubeconfig_of(&self, bed: &Bed, account: &str) -> Result<PathBuf> {
+        bed.sa_kubeconfig_at(&self.address, NAMESPACE, account).await
     }
 
     /// From now on this says what happens to each call; the one before is forgotten.

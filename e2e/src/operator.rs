@@ -33,6 +33,8 @@ const LISTEN: &str = "--listen";
 pub struct Operator<'bed> {
     bed: &'bed Bed,
     replica: Replica,
+    /// What keeps its certificate.
+    _keeper: Option<Process>,
 }
 
 #[derive(Debug)]
@@ -68,7 +70,7 @@ impl<'bed> Operator<'bed> {
         if bed.operator_is_deployed() {
             ensure!(args.is_empty() && env.is_empty(), "a deployed operator takes no arguments from a test");
             bed.scale_operator(1).await?;
-            return Ok(Self { bed, replica: Replica::Deployment });
+            return Ok(Self { bed, replica: Replica::Deployment, _keeper: None });
         }
         let program = tokio::task::spawn_blocking(assets::operator).await??;
         bed.install().await?;
@@ -87,7 +89,12 @@ impl<'bed> Operator<'bed> {
         bed.note_log(process.log_path());
         process.start()?;
         let process = Box::new(process);
-        Ok(Self { bed, replica: Replica::Process { process, address, name } })
+        Ok(Self { bed, replica: Replica::Process { process, address, name }, _keeper: None })
+    }
+
+    /// Has the process that keeps its certificate end with it.
+    pub(crate) fn kept_by(self, keeper: Option<Process>) -> Self {
+        Self { _keeper: keeper, ..self }
     }
 
     /// Waits until `/readyz` says so.
@@ -114,7 +121,7 @@ impl<'bed> Operator<'bed> {
     pub fn address(&self) -> Result<String> {
         match &self.replica {
             Replica::Process { address, .. } => Ok(address.clone()),
-            _ => bail!("the operator is no process of this machine"),
+            Replica::Deployment => bail!("the operator is no process of this machine"),
         }
     }
 
@@ -344,7 +351,7 @@ impl Bed {
 }
 
 /// Distinct over the life of this process: a Lease outlives its holder.
-fn replica_name() -> String {
+pub(crate) fn replica_name() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     format!("operator-{}", COUNT.fetch_add(1, Ordering::Relaxed))
 }

@@ -15,7 +15,7 @@ const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 const PROGRAM: &str = "#!/bin/sh\necho plugin \"$@\"\n";
 
 /// Runs `release/assets.sh` for two architectures.
-fn make(folder: &Path, out: &str) -> Result<BTreeMap<String, Vec<u8>>> {
+fn make(folder: &Path, out: &str, digest: &str) -> Result<BTreeMap<String, Vec<u8>>> {
     let program = folder.join("program");
     fs::write(&program, PROGRAM)?;
     fs::set_permissions(&program, fs::Permissions::from_mode(0o700))?;
@@ -27,6 +27,7 @@ fn make(folder: &Path, out: &str) -> Result<BTreeMap<String, Vec<u8>>> {
         .env("PATH", path_with(kubectl.parent().context("kubectl is nowhere")?)?)
         .env("SOURCE_DATE_EPOCH", "1700000000")
         .env("WITHOUT_SBOM", "1")
+        .env("IMAGE_DIGEST", digest)
         .output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     fs::read_dir(&out)?
@@ -50,8 +51,8 @@ fn text(files: &BTreeMap<String, Vec<u8>>, name: &str) -> Result<String> {
 #[tokio::test]
 async fn a_release_is_the_same_whenever_it_is_made() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let files = make(folder.path(), "one")?;
-    ensure!(files == make(folder.path(), "two")?, "two runs have made different files");
+    let files = make(folder.path(), "one", "")?;
+    ensure!(files == make(folder.path(), "two", "")?, "two runs have made different files");
     let version = env!("CARGO_PKG_VERSION");
     let chart = format!("queuewarden-{version}.tgz");
     let names = [
@@ -79,17 +80,27 @@ async fn a_release_is_the_same_whenever_it_is_made() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
     let packed = folder.path().join("one").join(&chart);
     let args = ["template", "q", "--kube-version", "1.34.0", "--set", "doors.enabled=true,doors.guard=true"];
+    let unpinned = packed.to_string_lossy().into_owned();
     let [packed, unpacked] = [packed.to_string_lossy().into_owned(), CHART.to_owned()];
     let nobody = Path::new("/dev/null");
     let packed = helm.run(&[&args[..], &[&packed]].concat(), nobody).await?;
     ensure!(packed == helm.run(&[&args[..], &[&unpacked]].concat(), nobody).await?);
+
+    // A digest that is known stands in every image.
+    let digest = format!("sha256:{}", "0".repeat(64));
+    let pinned = text(&make(folder.path(), "pinned", &digest)?, "install.yaml")?;
+    let image = format!("image: ghcr.io/queuewarden/queuewarden:{version}@{digest}\n");
+    ensure!(pinned.matches("image: ").count() == pinned.matches(&image).count(), "{pinned}");
+    let chart = unpinned.replace("/one/", "/pinned/");
+    let printed = helm.run(&[&args[..], &[&chart]].concat(), nobody).await?;
+    ensure!(printed.matches(&format!("queuewarden@{digest}")).count() == 2, "{printed}");
     Ok(())
 }
 
 #[test]
 fn krew_installs_the_plugin() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let files = make(folder.path(), "dist")?;
+    let files = make(folder.path(), "dist", "")?;
     let manifest = folder.path().join("dist/krew.yaml");
     let text = text(&files, "krew.yaml")?;
     ensure!(!text.contains("{{") && text.matches("sha256: ").count() == 2, "{text}");

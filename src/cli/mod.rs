@@ -11,6 +11,7 @@ pub mod assemble;
 mod atomic;
 pub mod authorizer_config;
 pub mod can_i;
+pub mod certificates;
 pub mod check;
 pub mod codes;
 pub mod collect;
@@ -121,6 +122,8 @@ enum Command {
     Man(man::Args),
     /// Run the operator
     Run(run::Args),
+    /// Keep the certificate of the operator's HTTPS endpoints
+    Certificates(certificates::Args),
     /// Print the version, and what it was tested with
     Version(version::Args),
 }
@@ -309,6 +312,7 @@ pub fn main() -> ExitCode {
         Command::Completion(args) => completion::run(args, console),
         Command::Man(args) => man::run(args, console),
         Command::Run(args) => run::run(args),
+        Command::Certificates(args) => certificates::run(args),
         Command::Version(args) => version::run(args, console),
     };
     match ended {

@@ -50,7 +50,7 @@ pub fn run(args: &Args) -> Result<Exit, Failure> {
         leader_elect: args.leader_elect,
         identity: args.identity.clone().unwrap_or_else(random_identity),
         namespace: args.namespace.clone(),
-        https: args.doors.https(args.namespace.as_deref()).map_err(Failure::Usage)?,
+        https: args.doors.https(args.namespace.as_deref()),
         logging: logging.clone(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -108,6 +108,18 @@ pub enum Error {
 /// # Errors
 /// When it cannot begin; later problems are logged and tried again.
 pub async fn run(options: Options) -> Result<(), Error> {
+    let client = connect().await?;
+    let listener =
+        TcpListener::bind(options.listen).await.map_err(|error| Error::Listen(options.listen, error))?;
+    let stop = terminated().map_err(Error::Signal)?;
+    Box::pin(serve(client, listener, options, stop)).await
+}
+
+/// Returns the client of the API server that the environment names.
+///
+/// # Errors
+/// When it names none.
+pub async fn connect() -> Result<Client, Error> {
     // Two crates bring rustls; one of them must say with which cryptography. It was said already when this fails.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let mut config = kube::Config::infer().await?;
@@ -115,11 +127,7 @@ pub async fn run(options: Options) -> Result<(), Error> {
     config.read_timeout = Some(watch::SILENCE);
     // Counted from the request: the connection may have been idle before.
     config.reset_reader_on_write = true;
-    let client = Client::try_from(config).map_err(|error| Error::Client(Box::new(error)))?;
-    let listener =
-        TcpListener::bind(options.listen).await.map_err(|error| Error::Listen(options.listen, error))?;
-    let stop = terminated().map_err(Error::Signal)?;
-    Box::pin(serve(client, listener, options, stop)).await
+    Client::try_from(config).map_err(|error| Error::Client(Box::new(error)))
 }
 
 /// Returns what completes when the process is told to end.
@@ -157,7 +165,7 @@ pub async fn serve(
     let changed = Arc::new(Notify::new());
     let publisher = Publisher::new(options.namespace.clone());
     let doors = match &options.https {
-        Some(https) => Some(Open::doors(https, &client, publisher.subscribe(), &leadership, &health).await?),
+        Some(https) => Some(Open::doors(https, &client, publisher.subscribe(), &health).await?),
         None => None,
     };
     let reconciler = Reconciler {

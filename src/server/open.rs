@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::SignedDuration;
 use kube::Client;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -14,18 +13,14 @@ use tokio::time::sleep;
 
 use super::caller::Callers;
 use super::certificates::files::{self, Files, Pair};
-use super::certificates::keeper::Keeper;
-use super::certificates::material::Terms;
+use super::certificates::follower::Follower;
 use super::knowledge::Knows;
 use super::listener::{self, Limits};
 use super::tls::{self, Identity};
 use super::{Doors, Endpoint, router};
 use crate::operator::applications::{Applications, Mode};
 use crate::operator::health::Health;
-use crate::operator::leader::Leadership;
 
-/// The Service of `manifests/`.
-const SERVICE: &str = "queuewarden";
 /// After the signal to stop the doors stay open for this long: until every node and API server has learnt that this replica is not
 /// ready, some still knock here.
 const LINGER: Duration = Duration::from_secs(3);
@@ -54,25 +49,13 @@ pub struct Https {
 pub enum Source {
     /// Files that somebody else renews.
     Mounted(Pair),
-    /// From queuewarden itself, kept in this Secret.
+    /// From queuewarden itself: this Secret, which `queuewarden certificates` keeps.
     Own {
         /// Its namespace; `None`: the client's own.
         namespace: Option<String>,
         /// Its name.
         secret: String,
-        /// How long an authority is valid.
-        authority: SignedDuration,
-        /// How long a certificate is valid.
-        certificate: SignedDuration,
-        /// Names and addresses besides those of the Service.
-        names: Vec<String>,
     },
-}
-
-/// Under which names a cluster reaches the Service of `manifests/`; the API server insists on the first.
-fn service_names(namespace: &str) -> [String; 2] {
-    let name = format!("{SERVICE}.{namespace}.svc");
-    [name.clone(), format!("{name}.cluster.local")]
 }
 
 /// Why the doors cannot be opened.
@@ -106,22 +89,14 @@ impl Open {
         https: &Https,
         client: &Client,
         knows: Knows,
-        leadership: &Leadership,
         health: &Arc<Health>,
     ) -> Result<Self, Error> {
         let identity = Identity::default();
-        let (pair, keeper) = match &https.certificate {
+        let (pair, follower) = match &https.certificate {
             Source::Mounted(pair) => (Some(pair.clone()), None),
-            Source::Own { namespace, secret, authority, certificate, names } => {
-                let namespace = namespace.as_deref().unwrap_or(client.default_namespace());
-                let terms = Terms {
-                    authority: *authority,
-                    certificate: *certificate,
-                    names: service_names(namespace).into_iter().chain(names.iter().cloned()).collect(),
-                };
-                let (identity, leadership) = (identity.clone(), leadership.clone());
-                let secret = (namespace, secret.as_str());
-                (None, Some(Keeper::new(client, secret, terms, identity, leadership, Arc::clone(health))))
+            Source::Own { namespace, secret } => {
+                let secret = (namespace.as_deref().unwrap_or(client.default_namespace()), secret.as_str());
+                (None, Some(Follower::new(client, secret, identity.clone(), Arc::clone(health))))
             }
         };
         let clients = https.client_authorities.clone();
@@ -154,7 +129,7 @@ impl Open {
             Arc::clone(health),
             stop,
         );
-        let keeping = keeper.map(|keeper| tokio::spawn(keeper.run()));
+        let keeping = follower.map(|follower| tokio::spawn(follower.run()));
         let keeping = keeping.into_iter().chain([tokio::spawn(files.run())]).collect();
         Ok(Self { end, serving: tokio::spawn(serving), keeping })
     }

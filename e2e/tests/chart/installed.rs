@@ -16,22 +16,24 @@ async fn pods_are_taken_where_pod_security_is_restricted() -> Result<()> {
         let helm = Helm::get(Version::Three).await?;
         for case in ["default", "doors", "cert-manager", "collector", "elsewhere"] {
             let text = helm.template(&["--namespace", NAMESPACE, "--values", &values(case)]).await?;
-            let pod = pod(&text)?;
-            try_out(bed, &pod).await.with_context(|| case.to_owned())?;
-            for (pointer, hole) in [
-                ("/spec/containers/0/securityContext/capabilities", json!({"drop": []})),
-                ("/spec/containers/0/securityContext/allowPrivilegeEscalation", json!(true)),
-                ("/spec/securityContext/runAsNonRoot", json!(false)),
-                ("/spec/securityContext/seccompProfile", json!({"type": "Unconfined"})),
-            ] {
-                let mut open = pod.clone();
-                *open.pointer_mut(pointer).with_context(|| format!("{case}: nothing at {pointer}"))? = hole;
-                let refused =
-                    try_out(bed, &open).await.err().map(|error| format!("{error:#}")).unwrap_or_default();
-                ensure!(
-                    refused.contains("violates PodSecurity \"restricted"),
-                    "{case}: {pointer}: {refused}"
-                );
+            for pod in pods(&text)? {
+                try_out(bed, &pod).await.with_context(|| case.to_owned())?;
+                for (pointer, hole) in [
+                    ("/spec/containers/0/securityContext/capabilities", json!({"drop": []})),
+                    ("/spec/containers/0/securityContext/allowPrivilegeEscalation", json!(true)),
+                    ("/spec/securityContext/runAsNonRoot", json!(false)),
+                    ("/spec/securityContext/seccompProfile", json!({"type": "Unconfined"})),
+                ] {
+                    let mut open = pod.clone();
+                    *open.pointer_mut(pointer).with_context(|| format!("{case}: nothing at {pointer}"))? =
+                        hole;
+                    let refused =
+                        try_out(bed, &open).await.err().map(|error| format!("{error:#}")).unwrap_or_default();
+                    ensure!(
+                        refused.contains("violates PodSecurity \"restricted"),
+                        "{case}: {pointer}: {refused}"
+                    );
+                }
             }
         }
         Ok(())
@@ -39,17 +41,25 @@ async fn pods_are_taken_where_pod_security_is_restricted() -> Result<()> {
     .await
 }
 
-/// A pod of the Deployment in a chart's text.
-fn pod(text: &str) -> Result<Value> {
+/// A pod of each Deployment in a chart's text.
+fn pods(text: &str) -> Result<Vec<Value>> {
     let all = objects(text)?;
-    let deployment = all.iter().find(|object| object.get("kind").is_some_and(|kind| kind == "Deployment"));
-    let template = deployment.and_then(|object| object.pointer("/spec/template")).context("no Deployment")?;
-    let labels = template.pointer("/metadata/labels").context("no labels")?;
-    Ok(json!({
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": "queuewarden-0", "namespace": NAMESPACE, "labels": labels},
-        "spec": template.get("spec").context("no pod")?,
-    }))
+    let deployments = all.iter().filter(|object| object.get("kind").is_some_and(|kind| kind == "Deployment"));
+    let pods: Vec<Value> = deployments
+        .map(|deployment| {
+            let template = deployment.pointer("/spec/template").context("no template")?;
+            Ok(json!({
+                "apiVersion": "v1", "kind": "Pod",
+                "metadata": {
+                    "name": "queuewarden-0", "namespace": NAMESPACE,
+                    "labels": template.pointer("/metadata/labels").context("no labels")?,
+                },
+                "spec": template.get("spec").context("no pod")?,
+            }))
+        })
+        .collect::<Result<_>>()?;
+    ensure!(!pods.is_empty(), "no Deployment");
+    Ok(pods)
 }
 
 /// Asks the API server, which stores nothing.

@@ -11,7 +11,7 @@ use k8s_openapi::api::authorization::v1::{ResourceRule, SelfSubjectRulesReview, 
 use kube::api::{Api, PostParams};
 use queuewarden_e2e::helm::{CHART, Helm, RELEASE, Version};
 use queuewarden_e2e::wait::PATIENCE;
-use queuewarden_e2e::{Bed, Capability, eventually, kubeconfig, operator};
+use queuewarden_e2e::{Bed, Capability, doors_own, eventually, kubeconfig, operator};
 
 use super::{NAMESPACE, clean, values};
 
@@ -43,6 +43,7 @@ async fn by_default_it_may_do_this_and_nothing_else() -> Result<()> {
 async fn with_all_doors_open_it_may_do_this_and_nothing_else() -> Result<()> {
     with_release("doors", async |bed, account| {
         listed(bed, account, "doors").await?;
+        listed(bed, &bed.sa_kubeconfig(NAMESPACE, doors_own::KEEPER).await?, "certificates").await?;
         // API servers learn of a policy a moment after it is stored.
         let guarded = ["delete", "clusterrole", "cluster-admin", "--dry-run=server"];
         eventually("the mirror's guard", PATIENCE, || async {
@@ -242,10 +243,15 @@ const ALLOWED_AT_THE_DOORS: &Requests = &[
 
 const REFUSED_AT_THE_DOORS: &Requests = &[
     (&["delete", "secret", "queuewarden-doors", "-n", NAMESPACE], ""),
+    (&["patch", "secret", "queuewarden-doors", "-n", NAMESPACE, "-p", "{}"], ""),
     (&["create", "secret", "generic", "own", "-n", NAMESPACE], ""),
+    (&["create", "token", "queuewarden-certificates", "-n", NAMESPACE], ""),
     (&["get", "secret", "sh.helm.release.v1.queuewarden.v1", "-n", NAMESPACE], ""),
     (&["delete", "apiservice", "v1alpha1.access.queuewarden.dev"], ""),
     (&["patch", "apiservice", "v1.apps", "-p", "{}"], ""),
+    (&["patch", "apiservice", "v1alpha1.access.queuewarden.dev", "-p", "{}"], ""),
+    (&["patch", "mutatingwebhookconfiguration", "zz-queuewarden-user-info", "-p", "{}"], ""),
+    (&["patch", "validatingwebhookconfiguration", "queuewarden", "-p", "{}"], ""),
     (&["delete", "mutatingwebhookconfiguration", "yunikorn-admission-controller-mutations"], ""),
     (&["delete", "mutatingwebhookconfiguration", "zz-queuewarden-user-info"], ""),
     // The mirror's rights do not reach its own guard, nor roles of others.

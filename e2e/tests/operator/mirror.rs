@@ -11,7 +11,7 @@ use queuewarden_e2e::conditions::{is_false, is_true};
 use queuewarden_e2e::faults::{Call, Fault};
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Bed, Capability, FaultProxy, Kind, Operator, eventually, operator};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{config_is, configure, delete, grant, start_behind, writes};
 
@@ -263,51 +263,150 @@ async fn refused_and_outrun_writes_are_told_and_made_later() -> Result<()> {
     .await
 }
 
+/// A `ClusterRole` with these rules, and these words beside them.
+fn role(name: &str, rules: &Value, beside: &Value) -> Value {
+    let role = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules,
+    });
+    with(role, beside)
+}
+
+/// An object with these fields besides, or instead of its own.
+fn with(mut object: Value, fields: &Value) -> Value {
+    if let (Some(object), Some(fields)) = (object.as_object_mut(), fields.as_object()) {
+        object.extend(fields.clone());
+    }
+    object
+}
+
+/// A binding of a `ClusterRole` to these subjects.
+fn binding(name: &str, role: &str, subjects: &Value) -> Value {
+    json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}, "subjects": subjects,
+    })
+}
+
+/// A rule without names.
+fn rule(group: &str, resource: &str, verb: &str) -> Value {
+    json!({"apiGroups": [group], "resources": [resource], "verbs": [verb]})
+}
+
+/// A rule as the mirror writes them.
+fn submit() -> Value {
+    json!({"apiGroups": ["queuewarden.dev"], "resources": ["queues"], "resourceNames": ["root.prod"], "verbs": ["submit"]})
+}
+
+fn user(name: &str) -> Value {
+    json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name}])
+}
+
+/// Waits until the policy judges what queuewarden does, and installs what it judges.
+async fn guarded(bed: &Bed) -> Result<()> {
+    bed.install().await?;
+    bed.install_doors().await?;
+    bed.apply_kustomization("manifests/rbac-mirror").await?;
+    let us = format!("--as={}", operator::USER);
+    eventually("the guard to stand", PATIENCE, || async {
+        let refused = bed.kubectl(&["delete", "clusterrole", "view", "--dry-run=server", &us]).await;
+        Ok(refused.is_err_and(|error| error.to_string().contains("RBAC mirror")).then_some(()))
+    })
+    .await
+}
+
+/// Has queuewarden's account do this, and returns why it was refused.
+async fn refusal(bed: &Bed, verb: &str, object: &Value) -> Result<String> {
+    let us = format!("--as={}", operator::USER);
+    match bed.kubectl_with_input(&[verb, &us, "-f", "-"], &object.to_string()).await {
+        Ok(_) => anyhow::bail!("{verb} was allowed: {object}"),
+        Err(error) => Ok(format!("{error:#}")),
+    }
+}
+
 #[tokio::test]
 async fn its_rights_are_good_for_nothing_else() -> Result<()> {
     Bed::with(async |bed| {
-        bed.install().await?;
-        bed.apply_kustomization("manifests/rbac-mirror").await?;
+        guarded(bed).await?;
         let us = format!("--as={}", operator::USER);
-        let role = |name: &str, group: &str, resource: &str, verb: &str| {
-            format!(
-                "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: '{name}'}}\n\
-                 rules: [{{apiGroups: ['{group}'], resources: ['{resource}'], verbs: ['{verb}']}}]\n"
-            )
-        };
-        let binding = |name: &str, role: &str| {
-            format!(
-                "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {{name: '{name}'}}\n\
-                 roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: '{role}'}}\n\
-                 subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: mallory}}]\n"
-            )
-        };
-        let ours = "queuewarden:mirror:test";
-        eventually("the guard to stand", PATIENCE, || async {
-            let refused = bed.kubectl(&["delete", "clusterrole", "view", "--dry-run=server", &us]).await;
-            Ok(refused.is_err_and(|error| error.to_string().contains("RBAC mirror")).then_some(()))
-        })
-        .await?;
-        for (input, why) in [
-            (role(ours, "", "secrets", "get"), "attempting to grant RBAC permissions not currently held"),
-            (role(ours, "queuewarden.dev", "queues", "*"), "not currently held"),
-            (role(ours, "*", "queues", "submit"), "not currently held"),
-            (binding(ours, "cluster-admin"), "not currently held"),
-            (role("mine", "queuewarden.dev", "queues", "submit"), "queuewarden:mirror:"),
-            (binding("mine", "queuewarden-rbac-mirror"), "queuewarden:mirror:"),
+        let (ours, none) = ("queuewarden:mirror:test", json!({}));
+        let (policy, rbac) = ("of its RBAC mirror", "not currently held");
+        let held = rule("rbac.authorization.k8s.io", "clusterrolebindings", "create");
+        let account = json!([{"kind": "ServiceAccount", "name": "default", "namespace": "default"}]);
+        let selector = json!({"aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {"x": "y"}}]}});
+        let of_another = binding(ours, "queuewarden:mirror:other", &user("mallory"));
+        let other = role("queuewarden:mirror:other", &json!([submit()]), &none);
+        bed.kubectl_with_input(&["apply", "-f", "-"], &other.to_string()).await?;
+        for (object, why) in [
+            (role(ours, &json!([rule("", "secrets", "get")]), &none), rbac),
+            (role(ours, &json!([rule("queuewarden.dev", "queues", "*")]), &none), rbac),
+            (role(ours, &json!([rule("*", "queues", "submit")]), &none), rbac),
+            (binding(ours, "cluster-admin", &user("mallory")), rbac),
+            (role("mine", &json!([submit()]), &none), policy),
+            (binding("mine", "queuewarden-rbac-mirror", &user("mallory")), policy),
+            // It holds all of these.
+            (role(ours, &json!([held]), &none), policy),
+            (role(ours, &json!([submit(), held]), &none), policy),
+            (role(ours, &json!([rule("authentication.k8s.io", "tokenreviews", "create")]), &none), policy),
+            (role(ours, &json!([rule("queuewarden.dev", "queues", "submit")]), &none), policy),
+            (role(ours, &json!([rule("queuewarden.dev", "queueacls", "get")]), &none), policy),
+            (
+                role(ours, &json!([with(submit(), &json!({"resources": ["queues", "queueacls"]}))]), &none),
+                rbac,
+            ),
+            (role(ours, &json!([with(submit(), &json!({"apiGroups": [""]}))]), &none), rbac),
+            (role(ours, &json!([submit()]), &selector), "aggregation"),
+            (of_another, policy),
+            (binding(ours, "queuewarden:mirror:other", &account), policy),
         ] {
-            let done = bed.kubectl_with_input(&["create", &us, "-f", "-"], &input).await;
-            let Err(error) = done else { anyhow::bail!("was allowed: {input}") };
-            ensure!(format!("{error:#}").contains(why), "{error:#}");
+            let error = refusal(bed, "create", &object).await?;
+            ensure!(error.contains(why), "{object}: {error}");
         }
-        bed.kubectl_with_input(
-            &["create", &us, "-f", "-"],
-            &role(ours, "queuewarden.dev", "queues", "submit"),
-        )
-        .await?;
-        bed.kubectl(&["delete", "clusterrole", ours, &us]).await?;
-        for kind in ["clusterrole", "clusterrolebinding"] {
+        bed.kubectl(&["delete", "clusterrole", "queuewarden:mirror:other"]).await?;
+        let (mine, given) = (role(ours, &json!([submit()]), &none), binding(ours, ours, &user("sue")));
+        for object in [&mine, &given] {
+            bed.kubectl_with_input(&["create", &us, "-f", "-"], &object.to_string()).await?;
+        }
+        // Made as it should be, then changed.
+        for changed in [
+            role(ours, &json!([submit(), held]), &none),
+            role(ours, &json!([rule("queuewarden.dev", "queues", "submit")]), &none),
+            binding(ours, ours, &account),
+        ] {
+            let error = refusal(bed, "replace", &changed).await?;
+            ensure!(error.contains(policy), "{changed}: {error}");
+        }
+        for object in [mine, binding(ours, ours, &json!([]))] {
+            bed.kubectl_with_input(&["replace", &us, "-f", "-"], &object.to_string()).await?;
+        }
+        for kind in ["clusterrolebinding", "clusterrole"] {
+            bed.kubectl(&["delete", kind, ours, &us]).await?;
             ensure!(bed.kubectl(&["delete", kind, "cluster-admin", &us]).await.is_err(), "{kind}");
+        }
+        Ok(())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn its_rights_cannot_be_given_to_another_identity() -> Result<()> {
+    Bed::with(async |bed| {
+        guarded(bed).await?;
+        let roles = ListParams::default().labels("app.kubernetes.io/part-of=queuewarden");
+        let roles = Api::<ClusterRole>::all(bed.client()?).list(&roles).await?.items;
+        let everyone =
+            json!([{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": "system:authenticated"}]);
+        let mut by_policy = Vec::new();
+        for role in roles.iter().filter_map(|role| role.metadata.name.as_deref()) {
+            for subjects in [&everyone, &user("mallory")] {
+                let error = refusal(bed, "create", &binding("queuewarden:mirror:x", role, subjects)).await?;
+                // What it does not hold itself RBAC refuses it before.
+                let policy = error.contains("of its RBAC mirror");
+                ensure!(policy || error.contains("not currently held"), "{role}: {error}");
+                by_policy.extend(policy.then_some(role));
+            }
+        }
+        for held in ["queuewarden", "queuewarden-doors", "queuewarden-rbac-mirror"] {
+            ensure!(by_policy.iter().filter(|role| **role == held).count() == 2, "{held}: {by_policy:?}");
         }
         Ok(())
     })

@@ -12,13 +12,14 @@ use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, PostParams};
 use queuewarden::operator::clock;
+use queuewarden::server::certificates::inject;
 use queuewarden::server::certificates::material::{Material, Terms};
 use queuewarden::server::certificates::schedule::MOST;
 use queuewarden::server::certificates::secret;
-use queuewarden_e2e::doors_own::{ASKED, WEBHOOK};
+use queuewarden_e2e::doors_own::{ASKED, KEEPER, KEEPER_USER, WEBHOOK};
 use queuewarden_e2e::faults::{Call, Fault};
 use queuewarden_e2e::wait::{LONG, PATIENCE};
-use queuewarden_e2e::{Bed, Doors, FaultProxy, Kind, Operator, eventually};
+use queuewarden_e2e::{Bed, Doors, FaultProxy, Kind, Operator, eventually, operator};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
@@ -28,6 +29,9 @@ use super::{client, knock, prepared};
 const SERVICE: &str = "doors.queuewarden-system.svc";
 /// So short that the Secret is read every few seconds, and no certificate expires before the test is over.
 const LIFETIME: [&str; 4] = ["--tls-name", SERVICE, "--tls-certificate-lifetime", "5m"];
+
+/// The group of webhook configurations.
+const ADMISSION: &str = "admissionregistration.k8s.io";
 
 /// Makes the API server know of a webhook of ours, which is about nothing.
 async fn create_webhook(bed: &Bed) -> Result<()> {
@@ -76,7 +80,7 @@ async fn replicas_share_one_and_the_api_server_is_told() -> Result<()> {
         }
         create_webhook(bed).await?;
         let (one, first) = Operator::start_self_certified(bed, &[]).await?;
-        let (other, second) = Operator::start_self_certified(bed, &[]).await?;
+        let (other, second) = Operator::start_certified(bed, &[], None).await?;
         ensure!(first.authority == second.authority);
         let bundle = eventually("the API server to be told", PATIENCE, || told(bed)).await?;
         ensure!(bundle == first.authority);
@@ -115,10 +119,9 @@ async fn wrong_answers_about_it_are_outlasted() -> Result<()> {
             about(call)
                 .then(|| left.entry(call.purpose()).or_insert_with(|| FAULTS.iter()).next().copied())?
         });
-        let kubeconfig = proxy.kubeconfig(bed).await?;
-        let args = [&["--https", "127.0.0.1:0"], &LIFETIME[..]].concat();
-        let _operator =
-            Operator::start_with(bed, &args, &[("KUBECONFIG", &kubeconfig.to_string_lossy())]).await?;
+        let kubeconfig = proxy.kubeconfig_of(bed, KEEPER).await?;
+        let env = [("KUBECONFIG", &*kubeconfig.to_string_lossy())];
+        let _keeper = bed.start_keeper(&LIFETIME, &env).await?;
         eventually("the API server to be told of what there is", LONG, || async {
             let there = bed.doors_secret().await?.remove("ca.crt");
             Ok((there.is_some() && told(bed).await? == there).then_some(()))
@@ -247,8 +250,9 @@ async fn it_is_renewed_under_load_without_a_failed_call() -> Result<()> {
             return Ok(());
         }
         create_webhook(bed).await?;
-        let (_one, first) = Operator::start_self_certified(bed, &LIFETIME).await?;
-        let (_other, second) = Operator::start_self_certified(bed, &LIFETIME).await?;
+        let _keeper = bed.start_keeper(&LIFETIME, &[]).await?;
+        let (_one, first) = Operator::start_certified(bed, &[], None).await?;
+        let (_other, second) = Operator::start_certified(bed, &[], None).await?;
         bed.serve_access(&first).await?;
         ask_about_acls(bed, &second).await?;
         let begin = eventually("the API server to be told", PATIENCE, || told(bed)).await?;
@@ -342,7 +346,7 @@ async fn an_expired_one_is_made_anew() -> Result<()> {
     .await
 }
 
-/// Without the right to write its Secret there is no certificate, the replica says why, and is not ready.
+/// Without the right to read its Secret there is no certificate, the replica says why, and is not ready.
 #[tokio::test]
 async fn without_rights_it_says_what_is_missing() -> Result<()> {
     Bed::with(async |bed| {
@@ -350,6 +354,7 @@ async fn without_rights_it_says_what_is_missing() -> Result<()> {
             return Ok(());
         }
         bed.kubectl(&["delete", "role", "queuewarden-doors", "-n", "queuewarden-system"]).await?;
+        let keeper = bed.start_keeper(&[], &[]).await?;
         let address = "127.0.0.1:0";
         let operator = Operator::launch(bed, &["--https", address], &[]).await?;
         eventually("the operator to say so", PATIENCE, || async {
@@ -359,7 +364,55 @@ async fn without_rights_it_says_what_is_missing() -> Result<()> {
         let unready = operator.get("/readyz").await.unwrap_err().to_string();
         ensure!(unready.contains("503"), "{unready}");
         bed.install_doors().await?;
-        operator.ready().await
+        operator.ready().await?;
+        drop(keeper);
+        Ok(())
+    })
+    .await
+}
+
+/// The account of the pods that listen may change no webhook configuration, nor the Secret: only that of the process that does not listen.
+#[tokio::test]
+async fn who_listens_writes_neither_webhooks_nor_the_secret() -> Result<()> {
+    Bed::with(async |bed| {
+        if !prepared(bed).await? {
+            return Ok(());
+        }
+        bed.apply_kustomization("manifests/user-info").await?;
+        let webhooks = inject::VALIDATING.map(|name| ("validatingwebhookconfigurations", name)).into_iter();
+        let webhooks = webhooks.chain(inject::MUTATING.map(|name| ("mutatingwebhookconfigurations", name)));
+        for (resource, name) in webhooks.clone() {
+            let object = Some(("", name));
+            for verb in ["get", "list", "create", "update", "patch", "delete", "deletecollection"] {
+                let may = bed.may(operator::USER, verb, ADMISSION, resource, object).await?;
+                ensure!(!may, "{verb} {resource} {name}");
+            }
+            ensure!(bed.may(KEEPER_USER, "patch", ADMISSION, resource, object).await?, "{resource} {name}");
+            ensure!(!bed.may(KEEPER_USER, "update", ADMISSION, resource, object).await?, "{resource} {name}");
+            let asked = [
+                "auth",
+                "can-i",
+                "patch",
+                &format!("{resource}/{name}"),
+                &format!("--as={}", operator::USER),
+            ];
+            ensure!(bed.kubectl(&asked).await.is_err(), "{asked:?}");
+        }
+        let account = bed.sa_kubeconfig(operator::NAMESPACE, operator::NAME).await?;
+        for (kind, name) in [
+            ("mutatingwebhookconfiguration", "zz-queuewarden-user-info"),
+            ("validatingwebhookconfiguration", "queuewarden-user-info"),
+            ("apiservice", "v1.apps"),
+            ("apiservice", inject::API_SERVICE),
+        ] {
+            let patch = ["patch", kind, name, "--type=merge", "-p", r#"{"metadata":{"labels":{"x":"y"}}}"#];
+            let error = bed.kubectl_as(&account, &patch, "").await.unwrap_err().to_string();
+            ensure!(error.contains("forbidden"), "{kind} {name}: {error}");
+        }
+        let secret = ["patch", "secret", "queuewarden-doors", "-n", operator::NAMESPACE, "-p", "{}"];
+        let error = bed.kubectl_as(&account, &secret, "").await.unwrap_err().to_string();
+        ensure!(error.contains("forbidden"), "{error}");
+        bed.remove_webhooks().await
     })
     .await
 }

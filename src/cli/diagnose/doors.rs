@@ -154,7 +154,7 @@ async fn served(client: &Client) -> (Vec<Line>, Option<Door>) {
 /// Whether every bundle has an authority that is valid, and all of them have the same.
 fn authorities(doors: &[Door], now: Timestamp) -> Line {
     let doors: Vec<&Door> = doors.iter().filter(|door| !door.blind).collect();
-    let restart = "the operator writes it as soon as its doors are open (--https) and it may patch that object (manifests/doors/rbac.yaml); with --tls-cert-file it is yours to write, or cert-manager's";
+    let restart = "Deployment queuewarden-certificates writes it as soon as it runs and may patch that object (manifests/doors); with --tls-cert-file it is yours to write, or cert-manager's";
     let mut ends: Vec<Timestamp> = Vec::new();
     for door in &doors {
         let pem = door.bundle.as_ref().map(|bundle| bundle.0.as_slice()).unwrap_or_default();

@@ -52,12 +52,18 @@ impl Setting<'_> {
             // Import makes a base, and Force a copy of what it replaces.
             Purpose::Creation if self.spec.adoption != Adoption::IfUnowned => Some(true),
             Purpose::Creation => self.output.map(|there| !there),
-            Purpose::Certificate => self.mounted.map(|mounted| !mounted),
+            Purpose::Certificate | Purpose::Keeping => self.mounted.map(|mounted| !mounted),
         }
     }
 
     fn user(&self) -> String {
         format!("system:serviceaccount:{}:{NAME}", self.namespace)
+    }
+
+    /// The account that needs a right.
+    fn needed_by(&self, right: &Needed) -> String {
+        let keeper = if right.purpose == Purpose::Keeping { "-certificates" } else { "" };
+        format!("{}{keeper}", self.user())
     }
 
     /// One question for each verb, resource and name of what it needs, or may need.
@@ -103,7 +109,7 @@ impl Setting<'_> {
         let needed = |question: &&Question| self.needs(question.right) == Some(true);
         let (sure, maybe): (Vec<&Question>, Vec<&Question>) = missing.iter().partition(needed);
         let named: Vec<String> =
-            sure.iter().chain(&maybe).take(NAMED).map(|question| words(&question.asked)).collect();
+            sure.iter().chain(&maybe).take(NAMED).map(|question| missing_right(question)).collect();
         let more = missing.len().saturating_sub(NAMED);
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };
         let found = format!("{user} may not: {}{more}", named.join(", "));
@@ -145,7 +151,7 @@ pub(super) async fn check(client: &Client, setting: &Setting<'_>) -> Vec<Line> {
     let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
     let answers = futures::stream::iter(questions).map(|question| {
         let reviews = reviews.clone();
-        async move { may(&reviews, setting, &question.asked).await.map(|may| (question, may)) }
+        async move { may(&reviews, setting, &question).await.map(|may| (question, may)) }
     });
     let answers: Vec<_> = answers.buffered(CONCURRENCY).collect().await;
     let mut missing = Vec::new();
@@ -184,20 +190,29 @@ fn names(right: &Needed, spec: &ConfigSpec) -> Vec<Option<String>> {
 async fn may(
     reviews: &Api<SubjectAccessReview>,
     setting: &Setting<'_>,
-    question: &ResourceAttributes,
+    question: &Question,
 ) -> Result<bool, call::Error> {
     let groups = ["system:serviceaccounts", "system:authenticated"].map(str::to_owned).into_iter();
     let review = SubjectAccessReview {
         spec: SubjectAccessReviewSpec {
-            user: Some(setting.user()),
+            user: Some(setting.needed_by(question.right)),
             groups: Some(groups.chain([format!("system:serviceaccounts:{}", setting.namespace)]).collect()),
-            resource_attributes: Some(question.clone()),
+            resource_attributes: Some(question.asked.clone()),
             ..SubjectAccessReviewSpec::default()
         },
         ..SubjectAccessReview::default()
     };
     let answer = call(reviews.create(&PostParams::default(), &review)).await?;
     Ok(answer.status.is_some_and(|status| status.allowed))
+}
+
+/// A missing right, in words.
+fn missing_right(question: &Question) -> String {
+    let words = words(&question.asked);
+    match question.right.purpose {
+        Purpose::Keeping => format!("{words} (as {NAME}-certificates)"),
+        _ => words,
+    }
 }
 
 /// `patch queueacls/status`, `update configmaps yunikorn/yunikorn-configs`
@@ -277,6 +292,8 @@ mod tests {
             assert_eq!(without(&unknown, word).level, Level::Warn, "{word}");
         }
         assert_eq!(without(&mounted, "tokenreviews").level, Level::Fail);
+        let keeper = without(&setting(&spec), "webhookconfigurations").found;
+        assert!(keeper.contains("(as queuewarden-certificates)"), "{keeper}");
     }
 
     #[test]

@@ -134,7 +134,7 @@ mod tests {
         let run = |args: &[&str]| json!([{"name": "queuewarden", "args": args}]);
         assert_eq!(mounted(run(&["run", "--https=:8443", "--tls-cert-file=/tls/tls.crt"])), Some(true));
         assert_eq!(mounted(run(&["run", "--tls-cert-file", "/tls/tls.crt"])), Some(true));
-        assert_eq!(mounted(run(&["run", "--https=:8443", "--tls-certificate-lifetime=24h"])), Some(false));
+        assert_eq!(mounted(run(&["run", "--https=:8443", "--tls-secret=own"])), Some(false));
         assert_eq!(mounted(json!([{"name": "queuewarden"}])), Some(false));
         let ours = json!({"name": "queuewarden", "command": ["queuewarden", "run", "--tls-cert-file=x"]});
         assert_eq!(mounted(json!([{"name": "mesh"}, ours])), Some(true));

@@ -1,22 +1,12 @@
 //! The flags of `run` that open the doors.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
-
-use jiff::SignedDuration;
-use rustls::pki_types::ServerName;
 
 use crate::operator::applications::Mode;
 use crate::server::Endpoint;
 use crate::server::certificates::files::Pair;
 use crate::server::open::{Https, Source};
-
-/// A certificate that is valid for less is always being renewed.
-const SHORTEST: SignedDuration = SignedDuration::from_secs(6);
-/// An authority outlives so many certificates, or there is no time to make the next one known.
-const OUTLIVES: i32 = 3;
-/// No longer than X.509 can say, and calendars hold.
-const LONGEST: SignedDuration = SignedDuration::from_hours(100 * 365 * 24);
 
 /// Which questions about applications are answered.
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
@@ -49,18 +39,9 @@ pub(super) struct Doors {
     /// Its private key, in PEM
     #[arg(long, value_name = "FILE", requires_all = ["https", "tls_cert_file"])]
     tls_private_key_file: Option<PathBuf>,
-    /// The Secret of queuewarden's own certificate and authorities, which all replicas share
+    /// The Secret of queuewarden's own certificate, which queuewarden certificates keeps
     #[arg(long, value_name = "NAME", default_value = "queuewarden-doors", conflicts_with = "tls_cert_file")]
     tls_secret: String,
-    /// A name or address that the certificate is for, besides those of the Service; may be repeated
-    #[arg(long, value_name = "NAME", requires = "https", conflicts_with = "tls_cert_file", value_parser = name)]
-    tls_name: Vec<String>,
-    /// How long a certificate of queuewarden's own is valid; it is renewed when a third of that is left
-    #[arg(long, value_name = "DURATION", default_value = "168h", conflicts_with = "tls_cert_file")]
-    tls_certificate_lifetime: SignedDuration,
-    /// How long an authority of queuewarden's own is valid; the next is made known when a third of that is left
-    #[arg(long, value_name = "DURATION", default_value = "17520h", conflicts_with = "tls_cert_file")]
-    tls_authority_lifetime: SignedDuration,
     /// Take client certificates that these authorities, in PEM, have signed; read again when it changes
     #[arg(long, value_name = "FILE", requires = "https")]
     client_ca_file: Option<PathBuf>,
@@ -80,14 +61,14 @@ pub(super) struct Doors {
 
 impl Doors {
     /// What they say; `None`: the doors stay closed.
-    pub(super) fn https(&self, namespace: Option<&str>) -> Result<Option<Https>, String> {
-        let Some(listen) = self.https else { return Ok(None) };
+    pub(super) fn https(&self, namespace: Option<&str>) -> Option<Https> {
+        let listen = self.https?;
         let pair = self.tls_cert_file.clone().zip(self.tls_private_key_file.clone());
         let certificate = match pair {
             Some((certificate, key)) => Source::Mounted(Pair { certificate, key }),
-            None => self.own(namespace)?,
+            None => Source::Own { namespace: namespace.map(str::to_owned), secret: self.tls_secret.clone() },
         };
-        Ok(Some(Https {
+        Some(Https {
             listen,
             certificate,
             client_authorities: self.client_ca_file.clone(),
@@ -95,28 +76,6 @@ impl Doors {
             endpoints: self.endpoints.clone(),
             applications: self.applications.into(),
             audiences: self.token_audience.clone(),
-        }))
-    }
-
-    fn own(&self, namespace: Option<&str>) -> Result<Source, String> {
-        let (certificate, authority) = (self.tls_certificate_lifetime, self.tls_authority_lifetime);
-        if certificate < SHORTEST || certificate > LONGEST {
-            return Err(format!(
-                "--tls-certificate-lifetime {certificate:#}: at least {SHORTEST:#}, and at most 100 years"
-            ));
-        }
-        if authority > LONGEST || authority / OUTLIVES < certificate {
-            return Err(format!(
-                "--tls-authority-lifetime {authority:#}: at least {OUTLIVES} times as long as that of certificates, {certificate:#}, \
-                 and at most 100 years"
-            ));
-        }
-        Ok(Source::Own {
-            namespace: namespace.map(str::to_owned),
-            secret: self.tls_secret.clone(),
-            authority,
-            certificate,
-            names: self.tls_name.clone(),
         })
     }
 }
@@ -124,13 +83,4 @@ impl Doors {
 fn endpoint(text: &str) -> Result<Endpoint, String> {
     let found = Endpoint::ALL.into_iter().find(|endpoint| endpoint.as_str() == text);
     found.ok_or_else(|| format!("it must be one of {}", Endpoint::ALL.map(Endpoint::as_str).join(", ")))
-}
-
-/// A name as it stands in a certificate.
-fn name(text: &str) -> Result<String, String> {
-    match ServerName::try_from(text) {
-        Ok(ServerName::DnsName(name)) => Ok(name.as_ref().to_lowercase()),
-        Ok(ServerName::IpAddress(address)) => Ok(IpAddr::from(address).to_string()),
-        _ => Err("neither a DNS name nor an IP address".to_owned()),
-    }
 }

@@ -1,10 +1,12 @@
-//! The certificate of our own: a loop that shows what the Secret holds and, on the replica that leads, writes what is due.
+//! Keeps the certificate of our own: a loop that writes what is due into the Secret, then into `caBundle`.
+//!
+//! It runs in a process of its own (`queuewarden certificates`) that listens nowhere: the right to change a webhook configuration is worth
+//! the cluster. Two of them do no harm, for the `resourceVersion` of the Secret lets one write at a time.
 //!
 //! Everything in a round is looked at anew: the Secret, the wall clock, what the API server was told. So nothing has to be remembered
 //! but what was there last, which is put back where somebody emptied or removed the Secret: a new authority would be trusted by nobody.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -18,14 +20,11 @@ use super::schedule::{Due, MOST, due};
 use super::{inject, secret};
 use crate::operator::call::{self, call};
 use crate::operator::clock;
-use crate::operator::health::Health;
-use crate::operator::leader::Leadership;
 use crate::plan::snapshot::FIELD_MANAGER;
-use crate::server::tls::Identity;
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_secs(10);
-/// Between two looks while there is nothing to show, or lifetimes are short.
+/// Between two looks while there is no certificate, or lifetimes are short.
 const SOON: Duration = Duration::from_millis(500);
 /// Steps in one round: everything is forgotten, made and signed.
 const STEPS: usize = 2 * MOST;
@@ -37,15 +36,10 @@ pub struct Keeper {
     secrets: Api<Secret>,
     name: String,
     terms: Terms,
-    identity: Identity,
-    leadership: Leadership,
-    health: Arc<Health>,
     /// What was there last.
     held: Material,
     /// What the API server was told last.
     told: Option<String>,
-    /// What is shown.
-    shown: Option<String>,
     /// What went wrong in the last round.
     problem: Option<String>,
 }
@@ -53,23 +47,15 @@ pub struct Keeper {
 /// Why a round did not succeed.
 #[derive(Debug, thiserror::Error)]
 enum Error {
-    #[error("cannot read Secret {0}: {1}")]
-    Read(String, #[source] call::Error),
+    #[error(transparent)]
+    Secret(#[from] secret::Error),
     #[error(
-        "cannot write Secret {0}: {1}; the role of the replicas has to let them get and update it, and, where it does not exist, create \
-         it"
+        "cannot write Secret {0}: {1}; the role of ServiceAccount queuewarden-certificates has to let it get and update it, and, where it \
+         does not exist, create it"
     )]
     Write(String, #[source] call::Error),
-    #[error(
-        "Secret {0} was not written by queuewarden: there is something in it, but no {key}; mount it and name its files with \
-         --tls-cert-file and --tls-private-key-file, or name another Secret with --tls-secret",
-        key = secret::AUTHORITY_KEYS
-    )]
-    Foreign(String),
     #[error(transparent)]
     Material(#[from] material::Error),
-    #[error("cannot show the certificate in Secret {0}: {1}")]
-    Show(String, #[source] crate::server::tls::Error),
     #[error(
         "cannot tell the API server whose certificate it will see, so it goes on seeing the old one: {0}"
     )]
@@ -77,26 +63,15 @@ enum Error {
 }
 
 impl Keeper {
-    /// Of the Secret `name` in `namespace`, for a certificate that `identity` shows.
-    pub fn new(
-        client: &Client,
-        (namespace, name): (&str, &str),
-        terms: Terms,
-        identity: Identity,
-        leadership: Leadership,
-        health: Arc<Health>,
-    ) -> Self {
+    /// Returns the keeper of Secret `name` in `namespace`.
+    pub fn new(client: &Client, (namespace, name): (&str, &str), terms: Terms) -> Self {
         Self {
             secrets: Api::namespaced(client.clone(), namespace),
             client: client.clone(),
             name: name.to_owned(),
             terms,
-            identity,
-            leadership,
-            health,
             held: Material::default(),
             told: None,
-            shown: None,
             problem: None,
         }
     }
@@ -115,7 +90,7 @@ impl Keeper {
     }
 
     fn pause(&self) -> Duration {
-        if !self.identity.is_ready() {
+        if self.held.shown.is_none() {
             return SOON;
         }
         let part = self.terms.certificate.unsigned_abs() / 50;
@@ -123,12 +98,7 @@ impl Keeper {
     }
 
     async fn round(&mut self, now: Timestamp) -> Result<(), Error> {
-        let found = call(self.secrets.get_opt(&self.name)).await;
-        let found = found.map_err(|error| Error::Read(self.name.clone(), error))?;
-        // Asked first: one without authorities may be somebody else's as well as emptied.
-        if found.as_ref().is_some_and(|found| !secret::is_ours(found)) {
-            return Err(Error::Foreign(self.name.clone()));
-        }
+        let found = secret::get(&self.secrets, &self.name).await?;
         let mut material = match found.as_ref().map(secret::read) {
             // Put back, not made anew: callers trust the old one.
             None => self.held.clone(),
@@ -139,14 +109,13 @@ impl Keeper {
                 self.held.clone()
             }
         };
-        let led = if self.leadership.holds() { self.lead(found, &mut material, now).await } else { Ok(()) };
-        self.show(&material, now)?;
+        let kept = self.keep(found, &mut material, now).await;
         self.held = material;
-        led
+        kept
     }
 
     /// Writes what is due, then tells the API server.
-    async fn lead(
+    async fn keep(
         &mut self,
         found: Option<Secret>,
         material: &mut Material,
@@ -192,37 +161,19 @@ impl Keeper {
         }
         Ok(())
     }
-
-    /// One that is not valid is of no use to anybody: without another, this replica is not ready.
-    fn show(&mut self, material: &Material, now: Timestamp) -> Result<(), Error> {
-        let valid = material.shown.as_ref().filter(|certificate| certificate.validity.holds(now));
-        let Some(certificate) = valid else { return Ok(()) };
-        if self.shown.as_ref() != Some(&certificate.chain) {
-            self.identity
-                .show(certificate.chain.as_bytes(), certificate.key.as_bytes())
-                .map_err(|error| Error::Show(self.name.clone(), error))?;
-            tracing::info!(until = %certificate.validity.until, "Showing a new certificate");
-            self.shown = Some(certificate.chain.clone());
-        }
-        let authorities = material.authorities.iter().map(|authority| authority.validity.until).max();
-        self.health.metrics.doors.certified(certificate.validity.until, authorities);
-        Ok(())
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::sync::Mutex;
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, Mutex};
 
     use jiff::SignedDuration;
     use k8s_openapi::ByteString;
     use serde_json::json;
 
     use super::*;
-    use crate::operator::leader::Candidate;
-    use crate::operator::leader::election::Timing;
     use crate::server::testing::{client, not_found, reply};
 
     fn terms() -> Terms {
@@ -244,7 +195,7 @@ mod tests {
         material
     }
 
-    /// A replica, the Secrets that it has written, and whether the API server may be told.
+    /// A keeper, the Secrets that it has written, and whether the API server may be told.
     struct Replica {
         keeper: Keeper,
         written: Arc<Mutex<Vec<Secret>>>,
@@ -252,8 +203,8 @@ mod tests {
     }
 
     impl Replica {
-        /// The leader of a cluster with such a Secret, or with none.
-        fn leading(data: Option<BTreeMap<String, ByteString>>) -> Self {
+        /// The keeper of a cluster with such a Secret, or with none.
+        fn keeping(data: Option<BTreeMap<String, ByteString>>) -> Self {
             let metadata = ObjectMeta { name: Some("doors".to_owned()), ..ObjectMeta::default() };
             let kept = data.map(|data| Secret { metadata, data: Some(data), ..Secret::default() });
             let (written, listens) = (Arc::default(), Arc::new(AtomicBool::new(true)));
@@ -282,10 +233,7 @@ mod tests {
                     }
                 }
             });
-            let (leadership, health) = (Leadership::unconditional(), Arc::new(Health::default()));
-            let name = ("guards", "doors");
-            let keeper = Keeper::new(&client, name, terms(), Identity::default(), leadership, health);
-            Self { keeper, written, listens }
+            Self { keeper: Keeper::new(&client, ("guards", "doors"), terms()), written, listens }
         }
 
         /// Runs a round; returns its problem and the Secrets that were written so far. Without a problem it is empty.
@@ -296,12 +244,12 @@ mod tests {
         }
     }
 
-    /// The same of a leader that held this before.
+    /// The same of a keeper that held this before.
     async fn round(
         held: &Material,
         data: Option<BTreeMap<String, ByteString>>,
     ) -> (String, Vec<BTreeMap<String, ByteString>>) {
-        let mut leader = Replica::leading(data);
+        let mut leader = Replica::keeping(data);
         leader.keeper.held = held.clone();
         leader.round().await
     }
@@ -335,20 +283,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_does_not_lead_makes_nothing() {
-        let mut follower = Replica::leading(None);
-        let leases = Api::namespaced(follower.keeper.client.clone(), "guards");
-        follower.keeper.leadership = Candidate::new(leases, "queuewarden", "b", Timing::default()).1;
-        assert_eq!(follower.round().await, (String::new(), Vec::new()));
-    }
-
-    #[tokio::test]
     async fn a_new_authority_does_not_sign_before_callers_were_told() {
         let mut material = Material::default();
         material.add_authority(ago(500), &terms()).unwrap();
         material.add_authority(ago(120), &terms()).unwrap();
         material.sign(clock::now(), &terms(), 0).unwrap();
-        let mut leader = Replica::leading(Some(secret::data(&material)));
+        let mut leader = Replica::keeping(Some(secret::data(&material)));
         leader.listens.store(false, Ordering::Relaxed);
         for _ in 0..2 {
             let (problem, written) = leader.round().await;

@@ -1,15 +1,16 @@
 //! The certificate of the doors: made and renewed here, or mounted by somebody else.
 //!
 //! On its own, queuewarden is its own authority. One Secret, shared by all replicas, holds the authorities that callers should trust
-//! and the certificate that is shown. The replica that leads renews; all others show what they find. Nothing here sleeps until an
-//! expiry: every few seconds the wall clock is looked at anew, so that a clock that was set, or a machine that was suspended, is noticed.
+//! and the certificate that is shown. A process that does not listen renews; those that do show what they find. Nothing here sleeps until
+//! an expiry: every few seconds the wall clock is looked at anew, so that a clock that was set, or a machine that was suspended, is noticed.
 //!
 //! * [`schedule`]: what is due, as a pure function of times.
 //! * [`material`]: the keys and certificates; [`secret`]: how they are kept.
 //! * [`inject`]: tells the API server whom to trust, before anything is shown that it could not check.
-//! * [`keeper`]: the loop of the certificate of our own; [`files`]: the loop of mounted ones.
+//! * [`keeper`]: the loop that renews the certificate of our own; [`follower`]: the one that shows it; [`files`]: the loop of mounted ones.
 
 pub mod files;
+pub mod follower;
 pub mod inject;
 pub mod keeper;
 pub mod material;

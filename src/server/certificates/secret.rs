@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
+use kube::Api;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject as _;
 
-use super::material::{Authority, Certificate, Error, Material};
+use super::material::{self, Authority, Certificate, Material};
+use crate::operator::call::{self, call};
 use crate::server::tls::certificates;
 
 /// The certificate that is shown.
@@ -21,11 +23,38 @@ pub const AUTHORITY_KEYS: &str = "ca.key";
 /// Bytes of one entry that are looked at: many times what is ever written.
 const MOST: usize = 256 * 1024;
 
+/// Why a Secret is of no use.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It cannot be read.
+    #[error("cannot read Secret {0}: {1}")]
+    Read(String, #[source] call::Error),
+    /// It is somebody else's.
+    #[error(
+        "Secret {0} was not written by queuewarden: there is something in it, but no {AUTHORITY_KEYS}; mount it and name its files with \
+         --tls-cert-file and --tls-private-key-file, or name another Secret with --tls-secret"
+    )]
+    Foreign(String),
+}
+
+/// Gets the Secret `name`; `None`: there is none.
+///
+/// # Errors
+/// When it cannot be read, or is somebody else's.
+pub async fn get(secrets: &Api<Secret>, name: &str) -> Result<Option<Secret>, Error> {
+    let found = call(secrets.get_opt(name)).await.map_err(|error| Error::Read(name.to_owned(), error))?;
+    // One without authorities may be somebody else's as well as emptied.
+    if found.as_ref().is_some_and(|found| !is_ours(found)) {
+        return Err(Error::Foreign(name.to_owned()));
+    }
+    Ok(found)
+}
+
 /// What is in a Secret; nothing where all of it is missing or empty.
 ///
 /// # Errors
 /// When a part is missing or cannot be read.
-pub fn read(secret: &Secret) -> Result<Material, Error> {
+pub fn read(secret: &Secret) -> Result<Material, material::Error> {
     let text = |key: &'static str| text(secret, key);
     let (authorities, keys) = (text(AUTHORITIES)?, text(AUTHORITY_KEYS)?);
     let (chain, key) = (text(CERTIFICATE)?, text(KEY)?);
@@ -37,7 +66,7 @@ pub fn read(secret: &Secret) -> Result<Material, Error> {
 
 /// Whether what is in a Secret was written here: nobody else keeps the authorities' keys beside the certificate. In one whose keys are all
 /// blank, as type `kubernetes.io/tls` wants them of a placeholder, there is nothing of anybody's.
-pub fn is_ours(secret: &Secret) -> bool {
+fn is_ours(secret: &Secret) -> bool {
     let blank = |data: &BTreeMap<String, ByteString>| data.values().all(|value| value.0.is_empty());
     secret.data.as_ref().is_none_or(|data| blank(data) || data.contains_key(AUTHORITY_KEYS))
 }
@@ -54,19 +83,19 @@ pub fn data(material: &Material) -> BTreeMap<String, ByteString> {
     entries.into_iter().map(|(name, text)| (name.to_owned(), ByteString(text.into_bytes()))).collect()
 }
 
-fn text(secret: &Secret, key: &'static str) -> Result<String, Error> {
+fn text(secret: &Secret, key: &'static str) -> Result<String, material::Error> {
     let Some(ByteString(bytes)) = secret.data.as_ref().and_then(|data| data.get(key)) else {
         return Ok(String::new());
     };
-    let unreadable = |why: &str| Error::Unreadable { what: key, why: why.to_owned() };
+    let unreadable = |why: &str| material::Error::Unreadable { what: key, why: why.to_owned() };
     if bytes.len() > MOST {
         return Err(unreadable("it is too long"));
     }
     String::from_utf8(bytes.clone()).map_err(|_| unreadable("it is not text"))
 }
 
-fn pairs(authorities: &str, keys: &str) -> Result<Vec<Authority>, Error> {
-    let unreadable = |what, why: String| Error::Unreadable { what, why };
+fn pairs(authorities: &str, keys: &str) -> Result<Vec<Authority>, material::Error> {
+    let unreadable = |what, why: String| material::Error::Unreadable { what, why };
     let authorities = certificates(authorities.as_bytes(), AUTHORITIES)
         .map_err(|error| unreadable(AUTHORITIES, error.to_string()))?;
     let keys = PrivateKeyDer::pem_slice_iter(keys.as_bytes())

@@ -23,8 +23,11 @@ pub enum Purpose {
     Work,
     /// To make ConfigMaps that are not there.
     Creation,
-    /// To keep a certificate of its own, and to write `caBundle` wherever the API server has to trust it.
+    /// To show a certificate of its own.
     Certificate,
+    /// To keep that certificate, and to write `caBundle` wherever the API server has to trust it: of `queuewarden certificates`, under an
+    /// account of its own.
+    Keeping,
 }
 
 /// A right that the operator needs.
@@ -68,6 +71,10 @@ const fn for_certificate(right: Needed) -> Needed {
     Needed { purpose: Purpose::Certificate, ..for_doors(right) }
 }
 
+const fn for_keeping(right: Needed) -> Needed {
+    Needed { purpose: Purpose::Keeping, ..for_doors(right) }
+}
+
 const KINDS: &[&str] = &["queueacls", "admissionpolicies", "yunikornconfigs", "queueaccesstests"];
 const STATUSES: &[&str] =
     &["queueacls/status", "admissionpolicies/status", "yunikornconfigs/status", "queueaccesstests/status"];
@@ -90,22 +97,23 @@ pub const NEEDED: &[Needed] = &[
     needed(Place::Own, "", &["configmaps"], &[last_base::NAME], &["get", "patch"]),
     needed(Place::Own, "", &["configmaps"], &[], &["create"]),
     needed(Place::Default, "events.k8s.io", &["events"], &[], &["create", "patch"]),
-    for_certificate(needed(Place::Own, "", &["secrets"], &["queuewarden-doors"], &["get", "update"])),
-    for_certificate(needed(
+    for_certificate(needed(Place::Own, "", &["secrets"], &["queuewarden-doors"], &["get"])),
+    for_keeping(needed(Place::Own, "", &["secrets"], &["queuewarden-doors"], &["get", "update"])),
+    for_keeping(needed(
         Place::Cluster,
         "admissionregistration.k8s.io",
         &["validatingwebhookconfigurations"],
         &["queuewarden", "queuewarden-guard", "queuewarden-submission", "queuewarden-user-info"],
         &["get", "patch"],
     )),
-    for_certificate(needed(
+    for_keeping(needed(
         Place::Cluster,
         "admissionregistration.k8s.io",
         &["mutatingwebhookconfigurations"],
         &["zz-queuewarden-user-info"],
         &["get", "patch"],
     )),
-    for_certificate(needed(
+    for_keeping(needed(
         Place::Cluster,
         "apiregistration.k8s.io",
         &["apiservices"],

@@ -1,0 +1,116 @@
+//! `queuewarden certificates`: the process that keeps the certificate of the HTTPS endpoints.
+
+use std::net::IpAddr;
+
+use jiff::SignedDuration;
+use rustls::pki_types::ServerName;
+
+use super::{Exit, Failure};
+use crate::operator::{self, Error};
+use crate::server::certificates::keeper::Keeper;
+use crate::server::certificates::material::Terms;
+use crate::telemetry::{self, Format};
+
+/// The Service of `manifests/`.
+const SERVICE: &str = "queuewarden";
+/// A certificate that is valid for less is always being renewed.
+const SHORTEST: SignedDuration = SignedDuration::from_secs(6);
+/// An authority outlives so many certificates, or there is no time to make the next one known.
+const OUTLIVES: i32 = 3;
+/// No longer than X.509 can say, and calendars hold.
+const LONGEST: SignedDuration = SignedDuration::from_hours(100 * 365 * 24);
+
+/// Arguments of `certificates`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Namespace of the Secret and the Service, instead of the kubeconfig's or the pod's
+    #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE")]
+    namespace: Option<String>,
+    /// The Secret of the certificate and its authorities
+    #[arg(long, value_name = "NAME", default_value = "queuewarden-doors")]
+    tls_secret: String,
+    /// A name or address that the certificate is for, besides those of the Service; may be repeated
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    tls_name: Vec<String>,
+    /// How long a certificate of queuewarden's own is valid; it is renewed when a third of that is left
+    #[arg(long, value_name = "DURATION", default_value = "168h")]
+    tls_certificate_lifetime: SignedDuration,
+    /// How long an authority of queuewarden's own is valid; the next is made known when a third of that is left
+    #[arg(long, value_name = "DURATION", default_value = "17520h")]
+    tls_authority_lifetime: SignedDuration,
+    /// How a log line looks
+    #[arg(long, value_enum, default_value_t, value_name = "FORMAT")]
+    log_format: Format,
+    /// What is logged: error, warn, info, debug or trace, also by module, as in info,queuewarden=debug
+    #[arg(long, value_name = "FILTER", env = "RUST_LOG", default_value = "info")]
+    log_level: String,
+}
+
+/// Runs until the process is told to end.
+///
+/// # Errors
+/// When it cannot begin.
+pub fn run(args: &Args) -> Result<Exit, Failure> {
+    args.check().map_err(Failure::Usage)?;
+    let logging = telemetry::start(args.log_format, &args.log_level)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Operator(format!("cannot start threads: {error}")))?;
+    let ended = runtime.block_on(keep(args));
+    logging.end();
+    ended.map_err(|error| Failure::Operator(error.to_string()))?;
+    Ok(Exit::Clean)
+}
+
+async fn keep(args: &Args) -> Result<(), Error> {
+    let client = operator::connect().await?;
+    let stop = operator::terminated().map_err(Error::Signal)?;
+    let namespace = args.namespace.as_deref().unwrap_or(client.default_namespace());
+    let names = service_names(namespace).into_iter().chain(args.tls_name.iter().cloned()).collect();
+    let terms =
+        Terms { authority: args.tls_authority_lifetime, certificate: args.tls_certificate_lifetime, names };
+    let version = env!("CARGO_PKG_VERSION");
+    tracing::info!(version, namespace, secret = args.tls_secret, "Starting");
+    let keeper = Keeper::new(&client, (namespace, &args.tls_secret), terms);
+    tokio::select! {
+        () = keeper.run() => {}
+        () = stop => {}
+    }
+    tracing::info!("Stopped");
+    Ok(())
+}
+
+/// Under which names a cluster reaches the Service of `manifests/`; the API server insists on the first.
+fn service_names(namespace: &str) -> [String; 2] {
+    let name = format!("{SERVICE}.{namespace}.svc");
+    [name.clone(), format!("{name}.cluster.local")]
+}
+
+impl Args {
+    fn check(&self) -> Result<(), String> {
+        let (certificate, authority) = (self.tls_certificate_lifetime, self.tls_authority_lifetime);
+        if certificate < SHORTEST || certificate > LONGEST {
+            return Err(format!(
+                "--tls-certificate-lifetime {certificate:#}: at least {SHORTEST:#}, and at most 100 years"
+            ));
+        }
+        if authority > LONGEST || authority / OUTLIVES < certificate {
+            return Err(format!(
+                "--tls-authority-lifetime {authority:#}: at least {OUTLIVES} times as long as that of certificates, {certificate:#}, \
+                 and at most 100 years"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A name as it stands in a certificate.
+fn name(text: &str) -> Result<String, String> {
+    match ServerName::try_from(text) {
+        Ok(ServerName::DnsName(name)) => Ok(name.as_ref().to_lowercase()),
+        Ok(ServerName::IpAddress(address)) => Ok(IpAddr::from(address).to_string()),
+        _ => Err("neither a DNS name nor an IP address".to_owned()),
+    }
+}

@@ -1,0 +1,160 @@
+//! Shows the certificate of our own on every replica that listens: a loop that reads the Secret, which `queuewarden certificates` writes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, Client};
+use tokio::time::sleep;
+
+use super::{material, secret};
+use crate::operator::clock;
+use crate::operator::health::Health;
+use crate::server::tls::{self, Identity};
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_secs(10);
+/// Between two looks while there is nothing to show, or lifetimes are short.
+const SOON: Duration = Duration::from_millis(500);
+
+/// Follows the Secret.
+#[expect(missing_debug_implementations, reason = "kube's client has none")]
+pub struct Follower {
+    secrets: Api<Secret>,
+    name: String,
+    identity: Identity,
+    health: Arc<Health>,
+    /// What is shown, and for how long it is valid.
+    shown: Option<(String, Duration)>,
+    /// What went wrong in the last round.
+    problem: Option<String>,
+}
+
+/// Why a round did not succeed.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error(transparent)]
+    Secret(#[from] secret::Error),
+    #[error("cannot use Secret {0}: {1}")]
+    Damaged(String, #[source] material::Error),
+    #[error("cannot show the certificate in Secret {0}: {1}")]
+    Show(String, #[source] tls::Error),
+    #[error(
+        "there is no valid certificate in Secret {0}: queuewarden certificates, which writes it, has to run"
+    )]
+    Nothing(String),
+}
+
+impl Follower {
+    /// Returns the follower of Secret `name` in `namespace`, for a certificate that `identity` shows.
+    pub fn new(
+        client: &Client,
+        (namespace, name): (&str, &str),
+        identity: Identity,
+        health: Arc<Health>,
+    ) -> Self {
+        let secrets = Api::namespaced(client.clone(), namespace);
+        Self { secrets, name: name.to_owned(), identity, health, shown: None, problem: None }
+    }
+
+    /// Follows it for ever.
+    pub async fn run(mut self) {
+        loop {
+            let problem = self.round(clock::now()).await.err().map(|error| error.to_string());
+            if let Some(problem) = problem.as_ref().filter(|&problem| self.problem.as_ref() != Some(problem))
+            {
+                tracing::warn!("{problem}");
+            }
+            self.problem = problem;
+            let lifetime = self.shown.as_ref().map(|(_, lifetime)| *lifetime);
+            let lifetime = lifetime.filter(|_| self.identity.is_ready());
+            sleep(lifetime.map_or(SOON, |lifetime| (lifetime / 50).clamp(SOON, LOOK))).await;
+        }
+    }
+
+    /// Shows what is there. One that is not valid is of no use to anybody: without another, this replica is not ready.
+    async fn round(&mut self, now: Timestamp) -> Result<(), Error> {
+        let found = secret::get(&self.secrets, &self.name).await?;
+        let material = found.as_ref().map(secret::read).transpose();
+        let material =
+            material.map_err(|error| Error::Damaged(self.name.clone(), error))?.unwrap_or_default();
+        let valid = material.shown.as_ref().filter(|certificate| certificate.validity.holds(now));
+        let Some(certificate) = valid else { return Err(Error::Nothing(self.name.clone())) };
+        let validity = certificate.validity;
+        if self.shown.as_ref().is_none_or(|(shown, _)| *shown != certificate.chain) {
+            self.identity
+                .show(certificate.chain.as_bytes(), certificate.key.as_bytes())
+                .map_err(|error| Error::Show(self.name.clone(), error))?;
+            tracing::info!(until = %validity.until, "Showing a new certificate");
+            let lifetime = validity.until.duration_since(validity.from).unsigned_abs();
+            self.shown = Some((certificate.chain.clone(), lifetime));
+        }
+        let authorities = material.authorities.iter().map(|authority| authority.validity.until).max();
+        self.health.metrics.doors.certified(validity.until, authorities);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Mutex;
+
+    use jiff::SignedDuration;
+    use serde_json::json;
+
+    use super::*;
+    use crate::server::certificates::material::{Material, Terms};
+    use crate::server::testing::{client, reply};
+
+    fn made() -> Material {
+        let terms = Terms {
+            authority: SignedDuration::from_hours(600),
+            certificate: SignedDuration::from_hours(6),
+            names: BTreeSet::from(["queuewarden.guards.svc".to_owned()]),
+        };
+        let mut material = Material::default();
+        material.add_authority(clock::now(), &terms).unwrap();
+        material.sign(clock::now(), &terms, 0).unwrap();
+        material
+    }
+
+    /// It only ever gets the Secret, shows what is valid in it, and goes on with that when it is emptied or somebody else's.
+    #[tokio::test]
+    async fn valid_certificate_in_the_secret_is_shown_and_stays() {
+        let secret = |material: &Material| Secret { data: Some(secret::data(material)), ..Secret::default() };
+        let mut foreign = secret(&made());
+        foreign.data.as_mut().unwrap().remove(secret::AUTHORITY_KEYS);
+        let there = Arc::new(Mutex::new(Secret::default()));
+        let served = Arc::clone(&there);
+        let client = client(move |request| {
+            assert_eq!(request.method(), http::Method::GET);
+            let answer = reply(200, &json!(*served.lock().unwrap()));
+            async move { answer }
+        });
+        let identity = Identity::default();
+        let mut follower =
+            Follower::new(&client, ("guards", "doors"), identity.clone(), Arc::new(Health::default()));
+        let mut shown = None;
+        for (material, problem) in [
+            (Secret::default(), "no valid certificate in Secret doors"),
+            (secret(&made()), ""),
+            (secret(&made()), ""),
+            (Secret::default(), "no valid certificate"),
+            (foreign, "was not written by queuewarden"),
+        ] {
+            *there.lock().unwrap() = material;
+            let found = follower.round(clock::now()).await.err().map(|error| error.to_string());
+            assert!(found.clone().unwrap_or_default().contains(problem), "{found:?}");
+            assert_eq!(found.is_none(), problem.is_empty(), "{found:?}");
+            let changed = follower.shown != shown;
+            assert_eq!(changed, problem.is_empty());
+            shown = follower.shown.clone();
+            assert_eq!(identity.is_ready(), shown.is_some());
+        }
+        let later = clock::now() + SignedDuration::from_hours(7);
+        *there.lock().unwrap() = secret(&made());
+        assert!(matches!(follower.round(later).await, Err(Error::Nothing(_))));
+    }
+}
