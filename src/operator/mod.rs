@@ -55,6 +55,7 @@ use crate::plan::Readings;
 use crate::plan::machine::State;
 use crate::server;
 use crate::server::knowledge::Publisher;
+use crate::server::lookups;
 use crate::server::open::{Https, Open};
 use crate::telemetry::Logging;
 
@@ -115,11 +116,12 @@ pub async fn run(options: Options) -> Result<(), Error> {
     config.read_timeout = Some(watch::SILENCE);
     // Counted from the request: the connection may have been idle before.
     config.reset_reader_on_write = true;
+    let lookups = lookups::client(config.clone()).map_err(|error| Error::Client(Box::new(error)))?;
     let client = Client::try_from(config).map_err(|error| Error::Client(Box::new(error)))?;
     let listener =
         TcpListener::bind(options.listen).await.map_err(|error| Error::Listen(options.listen, error))?;
     let stop = terminated().map_err(Error::Signal)?;
-    Box::pin(serve(client, listener, options, stop)).await
+    Box::pin(serve(client, lookups, listener, options, stop)).await
 }
 
 /// Returns what completes when the process is told to end.
@@ -137,12 +139,13 @@ pub fn terminated() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Runs until `stop` completes.
+/// Runs until `stop` completes. What callers of the endpoints cause to be looked up goes by the client `lookups`.
 ///
 /// # Errors
 /// When no HTTP client can be made.
 pub async fn serve(
     client: Client,
+    lookups: Client,
     listener: TcpListener,
     options: Options,
     stop: impl Future<Output = ()>,
@@ -157,7 +160,9 @@ pub async fn serve(
     let changed = Arc::new(Notify::new());
     let publisher = Publisher::new(options.namespace.clone());
     let doors = match &options.https {
-        Some(https) => Some(Open::doors(https, &client, publisher.subscribe(), &leadership, &health).await?),
+        Some(https) => {
+            Some(Open::doors(https, &client, lookups, publisher.subscribe(), &leadership, &health).await?)
+        }
         None => None,
     };
     let reconciler = Reconciler {

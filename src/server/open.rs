@@ -18,6 +18,7 @@ use super::certificates::keeper::Keeper;
 use super::certificates::material::Terms;
 use super::knowledge::Knows;
 use super::listener::{self, Limits};
+use super::lookups::Lookups;
 use super::tls::{self, Identity};
 use super::{Doors, router};
 use crate::operator::applications::{Applications, Mode};
@@ -94,13 +95,15 @@ pub struct Open {
 }
 
 impl Open {
-    /// Opens them. Without a certificate yet, handshakes fail until there is one.
+    /// Opens them. Without a certificate yet, handshakes fail until there is one. What callers cause to be looked up goes by the client
+    /// `lookups`.
     ///
     /// # Errors
     /// When they cannot be opened.
     pub async fn doors(
         https: &Https,
         client: &Client,
+        lookups: Client,
         knows: Knows,
         leadership: &Leadership,
         health: &Arc<Health>,
@@ -122,11 +125,16 @@ impl Open {
         };
         let clients = https.client_authorities.clone();
         let files = Files::begin(pair, clients, identity.clone(), Arc::clone(health))?;
-        let callers = Callers::new(client.clone(), files.authorities(), https.audiences.clone());
+        let callers = Callers::new(lookups.clone(), files.authorities(), https.audiences.clone());
         let applications = Applications::start(client, https.applications);
         applications.progress().into_iter().for_each(|watch| health.watches(watch));
-        let doors =
-            Doors { knows, client: client.clone(), health: Arc::clone(health), callers, applications };
+        let doors = Doors {
+            knows,
+            lookups: Lookups::new(lookups),
+            health: Arc::clone(health),
+            callers,
+            applications,
+        };
         let tls = tls::server_config(identity.clone())?;
         let listener =
             TcpListener::bind(https.listen).await.map_err(|error| Error::Listen(https.listen, error))?;

@@ -71,7 +71,7 @@ async fn create(
 ) -> Result<Response, Refusal> {
     let caller = caller(doors, memory, parts).await.map_err(Refusal::from)?;
     let wish = Wish { verb: "create", group: GROUP, version: VERSION, resource: kind.plural(), name: "" };
-    demand(&doors.client, &caller, wish).await?;
+    demand(&doors.lookups, &caller, wish).await?;
     let document = document(parts, body)?;
     let asked = read(kind, &document).map_err(|wrong| refused(kind, wrong))?;
     let warnings = parameters.unknown(&asked)?;
@@ -196,7 +196,7 @@ async fn may_read(doors: &Doors, caller: &Caller, asked: &Asked) -> Result<bool,
     let (verb, name) =
         if asked.partition == DEFAULT_PARTITION { ("get", queue.as_str()) } else { ("list", "") };
     let wish = Wish { verb, group: GROUP, version: VERSION, resource: "queues", name };
-    Ok(reason_against(&doors.client, caller, wish).await?.is_none())
+    Ok(reason_against(&doors.lookups, caller, wish).await?.is_none())
 }
 
 /// Asks Kubernetes for leave to ask about others.
@@ -208,7 +208,7 @@ async fn about_others(doors: &Doors, caller: &Caller) -> Result<(), Refusal> {
         resource: "subjectaccessreviews",
         name: "",
     };
-    match reason_against(&doors.client, caller, wish).await? {
+    match reason_against(&doors.lookups, caller, wish).await? {
         None => Ok(()),
         Some(reason) => Err(Refusal::forbidden(format!(
             "about other users only an administrator of the queue may ask, and whoever may create subjectaccessreviews; about yourself \
