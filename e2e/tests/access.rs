@@ -238,9 +238,8 @@ async fn kubectl_explains_decisions() -> Result<()> {
             let named = ["sue", "devs", "ops", "QueueAcl", "name: prod", "trace", "remedies"];
             let told = named.iter().find(|name| ended.out.contains(**name));
             ensure!(ended.code == Some(0) && told.is_none(), "{told:?}: {ended}");
-            let other =
-                kubectl(bed, "create -f - -o yaml --as eve --as-group qa", &question.replace("prod", "none"));
-            let other = other.await?;
+            let absent = question.replace("prod", "none");
+            let other = kubectl(bed, "create -f - -o yaml --as eve --as-group qa", &absent).await?;
             ensure!(other.out == ended.out.replace("prod", "none"), "{other}\n{ended}");
         }
         bed.kubectl_with_input(&["delete", "-f", "-"], &readers("readers")).await?;

@@ -16,9 +16,8 @@
 //! * [`validating`]: what is said to changes of our objects and of `YuniKorn`'s ConfigMaps, before they are stored.
 //! * [`submission`]: what is said to pods and workloads that `YuniKorn` would reject.
 //! * [`user_info`]: what is done about in whose name pods and workloads run.
-//! * [`knowledge`]: what all doors answer from; `surroundings`: what they ask the API server for besides; [`lookups`]: by which client, and how often;
-//!   `source`: what the texts are called that
-//!   answers point to.
+//! * [`knowledge`]: what all doors answer from; `surroundings`: what they ask the API server for besides; [`lookups`]: by which
+//!   client, and how often; `source`: what the texts are called that answers point to.
 //!
 //! # Who is asked who they are
 //! [`authorize`] and [`served`] know their callers, and answer each only what concerns them. The admission webhooks ([`validating`],
