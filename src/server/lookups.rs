@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
 use kube::client::ClientBuilder;
 use kube::{Client, Config};
@@ -72,7 +73,7 @@ impl Lookups {
     pub(super) async fn permission(
         &self,
         spec: &SubjectAccessReviewSpec,
-        ask: impl Future<Output = Result<Option<String>, String>>,
+        ask: BoxFuture<'_, Result<Option<String>, String>>,
     ) -> Result<Option<String>, String> {
         let spec = serde_json::to_vec(spec).map_err(|error| error.to_string())?;
         let found = self.permissions.try_get_with(Sha256::digest(spec).into(), ask).await;
@@ -88,7 +89,7 @@ impl Lookups {
         &self,
         kind: &str,
         name: &str,
-        read: impl Future<Output = Result<Option<Texts>, String>>,
+        read: BoxFuture<'_, Result<Option<Texts>, String>>,
     ) -> Result<Option<Texts>, String> {
         let key = Sha256::digest(format!("{kind} {name}")).into();
         let present = async { read.await.map_err(Some)?.ok_or(None) };
@@ -211,7 +212,8 @@ mod tests {
         let (lookups, ..) = lookups();
         for i in 0..2000 {
             let texts = Texts::from([("a".to_owned(), "b".to_owned())]);
-            lookups.annotations("Namespace", &i.to_string(), async { Ok(Some(texts)) }).await.unwrap();
+            let read = Box::pin(async { Ok(Some(texts)) });
+            lookups.annotations("Namespace", &i.to_string(), read).await.unwrap();
             reason_against(&lookups, &caller("sue", &[]), wish(&i.to_string())).await.unwrap();
         }
         lookups.annotations.run_pending_tasks().await;

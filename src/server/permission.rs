@@ -51,13 +51,13 @@ pub(super) async fn reason_against(
     }
     let reviews: Api<SubjectAccessReview> = Api::all(lookups.client.clone());
     let review = SubjectAccessReview { spec: spec(caller, wish), ..SubjectAccessReview::default() };
-    let ask = async {
+    let ask = Box::pin(async {
         let answer = call(reviews.create(&PostParams::default(), &review)).await;
         let answer = answer.map_err(|error| error.to_string())?;
         let status = answer.status.unwrap_or_default();
         let allowed = status.allowed && status.denied != Some(true);
         Ok((!allowed).then(|| status.reason.unwrap_or_default()))
-    };
+    });
     lookups.permission(&review.spec, ask).await.map_err(|error| {
         tracing::warn!(%error, "Cannot ask Kubernetes who may do what");
         Refusal::unavailable(format!("cannot ask Kubernetes whether you may: {error}"))

@@ -41,12 +41,12 @@ where
     K: kube::Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
 {
     let objects: Api<K> = Api::all(lookups.client.clone());
-    let read = async {
+    let read = Box::pin(async {
         match timeout(PATIENCE, objects.get_metadata_opt(name)).await {
             Ok(Ok(found)) => Ok(found.map(|object| object.metadata.annotations.unwrap_or_default())),
             Ok(Err(error)) => Err(format!("cannot be read: {error}")),
             Err(_) => Err("was not told in time".to_owned()),
         }
-    };
+    });
     lookups.annotations(&K::kind(&()), name, read).await
 }
