@@ -114,7 +114,7 @@ impl<'bed> Operator<'bed> {
     pub fn address(&self) -> Result<String> {
         match &self.replica {
             Replica::Process { address, .. } => Ok(address.clone()),
-            _ => bail!("the operator is no process of this machine"),
+            Replica::Deployment => bail!("the operator is no process of this machine"),
         }
     }
 

@@ -199,7 +199,9 @@ fn a_version_without_templates_of_a_guarded_resource_is_not_read() {
     let of = ("sparkoperator.k8s.io", "SparkApplication", "sparkapplications");
     let mut templates = templates();
     let version = |templates: &mut Vec<Template>, version: &str| {
-        templates.iter_mut().for_each(|template| template.version = Some(version.to_owned()));
+        for template in templates {
+            template.version = Some(version.to_owned());
+        }
     };
     version(&mut templates, "v1");
     assert!(read(&request(of, &json!({}), &Value::Null), &templates).unwrap().has_templates);
