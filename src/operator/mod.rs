@@ -55,6 +55,7 @@ use crate::plan::Readings;
 use crate::plan::machine::State;
 use crate::server;
 use crate::server::knowledge::Publisher;
+use crate::server::lookups;
 use crate::server::open::{Https, Open};
 use crate::telemetry::Logging;
 
@@ -108,18 +109,28 @@ pub enum Error {
 /// # Errors
 /// When it cannot begin; later problems are logged and tried again.
 pub async fn run(options: Options) -> Result<(), Error> {
-    let client = connect().await?;
+    let config = config().await?;
+    let lookups = made(lookups::client(config.clone()))?;
+    let client = made(Client::try_from(config))?;
     let listener =
         TcpListener::bind(options.listen).await.map_err(|error| Error::Listen(options.listen, error))?;
     let stop = terminated().map_err(Error::Signal)?;
-    Box::pin(serve(client, listener, options, stop)).await
+    Box::pin(serve(client, lookups, listener, options, stop)).await
 }
 
-/// Returns the client of the API server that the environment names.
+/// Returns a client of the API server that the environment names.
 ///
 /// # Errors
 /// When it names none.
 pub async fn connect() -> Result<Client, Error> {
+    made(Client::try_from(config().await?))
+}
+
+fn made(client: Result<Client, kube::Error>) -> Result<Client, Error> {
+    client.map_err(|error| Error::Client(Box::new(error)))
+}
+
+async fn config() -> Result<kube::Config, Error> {
     // Two crates bring rustls; one of them must say with which cryptography. It was said already when this fails.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let mut config = kube::Config::infer().await?;
@@ -127,7 +138,7 @@ pub async fn connect() -> Result<Client, Error> {
     config.read_timeout = Some(watch::SILENCE);
     // Counted from the request: the connection may have been idle before.
     config.reset_reader_on_write = true;
-    Client::try_from(config).map_err(|error| Error::Client(Box::new(error)))
+    Ok(config)
 }
 
 /// Returns what completes when the process is told to end.
@@ -145,12 +156,13 @@ pub fn terminated() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Runs until `stop` completes.
+/// Runs until `stop` completes. What callers of the endpoints cause to be looked up goes by the client `lookups`.
 ///
 /// # Errors
 /// When no HTTP client can be made.
 pub async fn serve(
     client: Client,
+    lookups: Client,
     listener: TcpListener,
     options: Options,
     stop: impl Future<Output = ()>,
@@ -165,7 +177,7 @@ pub async fn serve(
     let changed = Arc::new(Notify::new());
     let publisher = Publisher::new(options.namespace.clone());
     let doors = match &options.https {
-        Some(https) => Some(Open::doors(https, &client, publisher.subscribe(), &health).await?),
+        Some(https) => Some(Open::doors(https, &client, lookups, publisher.subscribe(), &health).await?),
         None => None,
     };
     let reconciler = Reconciler {

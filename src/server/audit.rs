@@ -5,17 +5,28 @@
 //! who asks about whom and what; names come from outside, so each of them is cut. Whoever asks a thousand times at once fills no disk:
 //! further lines of a second are counted instead. Each door has its own lines, so a busy one does not silence the others; counts are
 //! never left out.
+//!
+//! A line has the `peer`, too: callers of admission webhooks are not authenticated and can write any name into a review. So that made-up
+//! reviews do not use up the lines of real ones, each [`Room`] has lines of its own.
 
+use std::collections::VecDeque;
+use std::hash::{BuildHasher as _, RandomState};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use tokio::time::Instant;
 
 use crate::operator::health::Health;
 use crate::text::diag::cut;
 
-/// Lines of one second.
+/// Lines of one second in each room.
 const LINES: u32 = 50;
+/// Rooms for lines.
+const ROOMS: usize = 4;
+/// Pairs of who asks and about what that are remembered; the oldest is forgotten first.
+const PAIRS: usize = 1024;
 /// Characters of a name; those of Kubernetes' own objects and users have at most 253.
 const NAME: usize = 256;
 /// Characters of a reason.
@@ -51,27 +62,104 @@ pub(super) const OTHER: &str = "other";
 #[derive(Debug, Clone)]
 pub(super) struct Audit {
     door: &'static str,
-    second: Arc<Mutex<Option<Second>>>,
+    lines: Arc<Mutex<Lines>>,
 }
 
-#[derive(Debug)]
-struct Second {
-    began: Instant,
-    lines: u32,
+/// A share of the lines that others cannot use up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Room {
+    /// Requests that do not succeed because of the decision.
+    Refused,
+    /// Pairs of who asks and about what that were not seen before.
+    New,
+    /// All other decisions.
+    Known,
+    /// Requests that were not read.
+    Unread,
+}
+
+/// The lines of the current second.
+#[derive(Debug, Default)]
+struct Lines {
+    began: Option<Instant>,
+    used: [u32; ROOMS],
     left_out: u32,
+    /// Hashes of the pairs that have a line, the oldest first. The names themselves may be long.
+    pairs: VecDeque<u64>,
+    hasher: RandomState,
+}
+
+impl Lines {
+    /// Takes a line for a decision.
+    fn decided(&mut self, now: Instant, refused: bool, by: &str, object: &str) -> Option<u32> {
+        if refused {
+            return self.take(now, Room::Refused);
+        }
+        let pair = self.hasher.hash_one((by, object));
+        if self.pairs.contains(&pair) {
+            return self.take(now, Room::Known);
+        }
+        let line = self.take(now, Room::New)?;
+        if self.pairs.len() == PAIRS {
+            self.pairs.pop_front();
+        }
+        self.pairs.push_back(pair);
+        Some(line)
+    }
+
+    /// Returns how many lines were left out since the last one; `None` if the room is full.
+    fn take(&mut self, now: Instant, room: Room) -> Option<u32> {
+        if self.began.is_none_or(|began| now.duration_since(began) >= Duration::from_secs(1)) {
+            (self.began, self.used) = (Some(now), [0; ROOMS]);
+        }
+        let used = self.used.get_mut(room as usize).filter(|used| **used < LINES);
+        let Some(used) = used else {
+            self.left_out = self.left_out.saturating_add(1);
+            return None;
+        };
+        *used = used.saturating_add(1);
+        Some(std::mem::take(&mut self.left_out))
+    }
+}
+
+tokio::task_local! {
+    /// The address that the request of this task comes from.
+    static PEER: Option<SocketAddr>;
+}
+
+/// Answers a request of this peer; lines that are written meanwhile name it.
+pub(super) async fn from_peer<A>(peer: Option<SocketAddr>, answer: impl Future<Output = A>) -> A {
+    PEER.scope(peer, answer).await
+}
+
+/// The peer in words; empty where there is none.
+fn peer() -> String {
+    PEER.try_with(|peer| peer.map(|peer| peer.to_string())).ok().flatten().unwrap_or_default()
+}
+
+/// Returns whether a status says that a request was not read: malformed, late, too large, or one too many.
+fn is_unread(status: StatusCode) -> bool {
+    [
+        StatusCode::BAD_REQUEST,
+        StatusCode::REQUEST_TIMEOUT,
+        StatusCode::PAYLOAD_TOO_LARGE,
+        StatusCode::TOO_MANY_REQUESTS,
+    ]
+    .contains(&status)
 }
 
 impl Audit {
     /// Of one door.
     pub(super) fn of(door: &'static str) -> Self {
-        Self { door, second: Arc::default() }
+        Self { door, lines: Arc::default() }
     }
 
     /// Counts it and writes it down.
     pub(super) fn note(&self, health: &Health, decided: &Decision<'_>) {
         let Decision { verb, said: decision, clause, refused, by, user, queue, object, reason } = *decided;
         health.metrics.doors.decided(verb, decision, clause);
-        let Some(left_out) = self.line(Instant::now()) else { return };
+        let line = self.lines(|lines| lines.decided(Instant::now(), refused, by, object));
+        let Some(left_out) = line else { return };
         tracing::info!(
             target: "queuewarden::audit",
             door = self.door,
@@ -79,6 +167,7 @@ impl Audit {
             decision,
             clause,
             refused,
+            peer = peer(),
             by = &*cut(by, NAME),
             user = &*cut(user, NAME),
             queue = &*cut(queue, NAME),
@@ -89,20 +178,18 @@ impl Audit {
         );
     }
 
-    /// Whether there is a line left, and how many were left out since the last one.
-    fn line(&self, now: Instant) -> Option<u32> {
-        let mut second = self.second.lock().unwrap_or_else(PoisonError::into_inner);
-        let fresh = |left_out| Second { began: now, lines: 0, left_out };
-        let current = second.get_or_insert_with(|| fresh(0));
-        if now.duration_since(current.began) >= Duration::from_secs(1) {
-            *current = fresh(current.left_out);
+    /// Writes down that a request to an endpoint was not read, if that is what its status says.
+    pub(super) fn unread(&self, endpoint: &str, status: StatusCode) {
+        if !is_unread(status) {
+            return;
         }
-        if current.lines == LINES {
-            current.left_out = current.left_out.saturating_add(1);
-            return None;
-        }
-        current.lines = current.lines.saturating_add(1);
-        Some(std::mem::take(&mut current.left_out))
+        let Some(left_out) = self.lines(|lines| lines.take(Instant::now(), Room::Unread)) else { return };
+        let (status, peer) = (status.as_u16(), peer());
+        tracing::info!(target: "queuewarden::audit", endpoint, status, peer, left_out, "Not read");
+    }
+
+    fn lines<T>(&self, change: impl FnOnce(&mut Lines) -> T) -> T {
+        change(&mut self.lines.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -110,18 +197,108 @@ impl Audit {
 mod tests {
     use std::io;
 
+    use axum::Router;
+    use axum::body::{Body, Bytes};
+    use axum::http::Request;
+    use axum::routing::post;
+    use tower::ServiceExt as _;
+
     use super::*;
+    use crate::server::bounds::{Larger, Limits, bound};
+    use crate::server::listener::Peer;
 
     #[test]
-    fn lines_are_bounded_and_the_others_counted() {
-        let audit = Audit::of("authorize");
+    fn lines_beyond_the_bound_are_counted() {
+        let mut lines = Lines::default();
         let start = Instant::now();
         for _ in 0..LINES {
-            assert_eq!(audit.line(start), Some(0));
+            assert_eq!(lines.take(start, Room::Known), Some(0));
         }
-        assert_eq!((audit.line(start), audit.line(start)), (None, None));
+        assert_eq!((lines.take(start, Room::Known), lines.take(start, Room::Known)), (None, None));
         let later = start + Duration::from_secs(1);
-        assert_eq!((audit.line(later), audit.line(later)), (Some(2), Some(0)));
+        assert_eq!((lines.take(later, Room::Known), lines.take(later, Room::Known)), (Some(2), Some(0)));
+    }
+
+    #[test]
+    fn refusals_new_pairs_and_unread_requests_have_lines_of_their_own() {
+        let mut lines = Lines::default();
+        let now = Instant::now();
+        assert_eq!(lines.decided(now, false, "sue", "Pod a/b"), Some(0), "new");
+        let known = (0..1000).filter_map(|_| lines.decided(now, false, "sue", "Pod a/b")).count();
+        let new = (0..1000).filter_map(|i| lines.decided(now, false, &i.to_string(), "Pod a/b")).count();
+        let refused = (0..1000).filter_map(|i| lines.decided(now, true, &i.to_string(), "Pod a/b")).count();
+        let unread = (0..1000).filter_map(|_| lines.take(now, Room::Unread)).count();
+        assert_eq!([known, new + 1, refused, unread], [LINES as usize; ROOMS]);
+        // A pair without a line is new in the next second, too.
+        let later = now + Duration::from_secs(1);
+        assert_eq!(lines.decided(later, false, "999", "Pod a/b"), Some(1000 - LINES));
+        assert_eq!(lines.used, [0, 1, 0, 0]);
+        lines.decided(later, false, "999", "Pod a/b");
+        assert_eq!(lines.used, [0, 1, 1, 0]);
+    }
+
+    #[test]
+    fn pairs_that_are_remembered_are_bounded() {
+        let mut lines = Lines::default();
+        let mut now = Instant::now();
+        for i in 0..2 * PAIRS {
+            now += Duration::from_secs(1);
+            lines.decided(now, false, "sue", &i.to_string());
+        }
+        assert_eq!(lines.pairs.len(), PAIRS);
+        lines.decided(now, false, "sue", "0");
+        assert_eq!(lines.used, [0, 2, 0, 0], "forgotten");
+        lines.decided(now, false, "sue", &(2 * PAIRS - 1).to_string());
+        assert_eq!(lines.used, [0, 2, 1, 0], "remembered");
+    }
+
+    /// What a future writes to the log, one value a line.
+    async fn logged(work: impl Future<Output = ()>) -> Vec<serde_json::Value> {
+        let written = Log::default();
+        let writer = written.clone();
+        let subscriber = tracing_subscriber::fmt().json().with_writer(move || writer.clone()).finish();
+        let guard = tracing::subscriber::set_default(subscriber);
+        work.await;
+        drop(guard);
+        let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    #[tokio::test]
+    async fn lines_name_the_peer_and_requests_that_are_not_read_have_one() {
+        let health = Arc::new(Health::default());
+        let (audit, seen) = (Audit::of("submission"), Arc::clone(&health));
+        let decided = move || {
+            let decided = Decision {
+                verb: "submit",
+                said: "placed",
+                clause: "submitacl",
+                refused: false,
+                by: "boss",
+                user: "",
+                queue: "",
+                object: "",
+                reason: "",
+            };
+            audit.note(&seen, &decided);
+        };
+        let router: Router = Router::new().route("/x", post(async move |_: Bytes| decided()));
+        let router = bound(router, Limits { body: 4, larger: Larger::Refused, all: 1000 }, &health);
+        let send = async |body: &'static str| {
+            let peer = Peer { address: ([192, 0, 2, 7], 99).into(), certificates: Arc::new([]) };
+            let request = Request::post("/x").extension(peer).body(Body::from(body)).unwrap();
+            router.clone().oneshot(request).await.unwrap().status().as_u16()
+        };
+        let lines = logged(async {
+            assert_eq!((send("four").await, send("more than four").await), (200, 413));
+        })
+        .await;
+        let lines: Vec<_> = lines.iter().filter(|line| line["target"] == "queuewarden::audit").collect();
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        let [decided, unread] = [&lines[0]["fields"], &lines[1]["fields"]];
+        assert_eq!((&decided["peer"], &decided["by"]), (&"192.0.2.7:99".into(), &"boss".into()));
+        assert_eq!(unread["peer"], "192.0.2.7:99");
+        assert_eq!((&unread["endpoint"], &unread["status"]), (&"/x".into(), &413.into()));
     }
 
     #[derive(Clone, Default)]
@@ -157,10 +334,10 @@ mod tests {
             reason: &endless,
         };
         tracing::subscriber::with_default(subscriber, || {
-            (0..=LINES).for_each(|_| audit.note(&health, &decided));
+            (0..LINES + 2).for_each(|_| audit.note(&health, &decided));
         });
         let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
-        assert_eq!(text.lines().count(), LINES as usize, "one for each, up to the bound");
+        assert_eq!(text.lines().count(), LINES as usize + 1, "the first, and the others up to the bound");
         let line: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
         assert_eq!(line["target"], "queuewarden::audit");
         let fields = &line["fields"];
@@ -168,7 +345,7 @@ mod tests {
         assert_eq!(fields["queue"], decided.queue);
         let length = |field: &str| fields[field].as_str().unwrap().chars().count();
         assert_eq!((length("user"), length("reason")), (NAME, REASON));
-        let counted = r#"queuewarden_decisions_total{verb="submit",decision="denied",clause="acl"} 51"#;
+        let counted = r#"queuewarden_decisions_total{verb="submit",decision="denied",clause="acl"} 52"#;
         assert!(health.metrics.text(&[]).contains(counted), "counts are never left out");
     }
 }

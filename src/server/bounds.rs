@@ -16,6 +16,7 @@ use futures::StreamExt as _;
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::Instrument as _;
 
+use super::audit::{Audit, from_peer};
 use super::budget::{Budget, Share};
 use super::fault::contained;
 use super::listener::Peer;
@@ -68,7 +69,8 @@ pub fn bound<S>(router: Router<S>, limits: Limits, health: &Arc<Health>) -> Rout
 where
     S: Clone + Send + Sync + 'static,
 {
-    let bound = Bound { budget: Budget::new(limits.all), limits, health: Arc::clone(health) };
+    let (budget, audit) = (Budget::new(limits.all), Audit::of("requests"));
+    let bound = Bound { budget, limits, health: Arc::clone(health), audit };
     // The body is in memory when it is extracted.
     router.layer(DefaultBodyLimit::disable()).layer(from_fn_with_state(bound, bounded))
 }
@@ -79,6 +81,7 @@ struct Bound {
     budget: Arc<Budget>,
     limits: Limits,
     health: Arc<Health>,
+    audit: Audit,
 }
 
 async fn bounded(
@@ -90,7 +93,13 @@ async fn bounded(
     let begin = Instant::now();
     let door = door.as_ref().map_or("other", MatchedPath::as_str);
     let span = tracing::info_span!("request", door, status = tracing::field::Empty);
-    let answer = bound.answer(request, next).instrument(span.clone()).await;
+    let peer = request.extensions().get::<Peer>().map(|peer| peer.address);
+    let answer = async {
+        let answer = bound.answer(request, next).await;
+        bound.audit.unread(door, answer.status());
+        answer
+    };
+    let answer = from_peer(peer, answer).instrument(span.clone()).await;
     span.record("status", answer.status().as_u16());
     bound.health.metrics.doors.answered(door, answer.status().as_u16(), begin.elapsed());
     answer

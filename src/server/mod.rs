@@ -16,8 +16,8 @@
 //! * [`validating`]: what is said to changes of our objects and of `YuniKorn`'s ConfigMaps, before they are stored.
 //! * [`submission`]: what is said to pods and workloads that `YuniKorn` would reject.
 //! * [`user_info`]: what is done about in whose name pods and workloads run.
-//! * [`knowledge`]: what all doors answer from; `surroundings`: what they ask the API server for besides; `source`: what the texts are called that
-//!   answers point to.
+//! * [`knowledge`]: what all doors answer from; `surroundings`: what they ask the API server for besides; [`lookups`]: by which
+//!   client, and how often; `source`: what the texts are called that answers point to.
 //!
 //! # Who is asked who they are
 //! [`authorize`] and [`served`] know their callers, and answer each only what concerns them. The admission webhooks ([`validating`],
@@ -45,6 +45,7 @@ pub mod certificates;
 mod fault;
 pub mod knowledge;
 pub mod listener;
+pub mod lookups;
 pub mod metrics;
 pub mod open;
 mod permission;
@@ -69,13 +70,13 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
-use kube::Client;
 
 use crate::operator::applications::Applications;
 use crate::operator::health::Health;
 use bounds::{Larger, Limits, bound};
 use caller::{Callers, only_webhook_clients};
 use knowledge::{Knowledge, Knows};
+use lookups::Lookups;
 
 const MIB: usize = 1024 * 1024;
 
@@ -84,8 +85,8 @@ const MIB: usize = 1024 * 1024;
 pub struct Doors {
     /// What is known.
     pub knows: Knows,
-    /// Speaks to the API server.
-    pub client: Client,
+    /// Looks up what callers make necessary.
+    pub lookups: Lookups,
     /// Where metrics are counted.
     pub health: Arc<Health>,
     /// Knows who asks.

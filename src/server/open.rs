@@ -16,6 +16,7 @@ use super::certificates::files::{self, Files, Pair};
 use super::certificates::follower::Follower;
 use super::knowledge::Knows;
 use super::listener::{self, Limits};
+use super::lookups::Lookups;
 use super::tls::{self, Identity};
 use super::{Doors, Endpoint, router};
 use crate::operator::applications::{Applications, Mode};
@@ -81,13 +82,15 @@ pub struct Open {
 }
 
 impl Open {
-    /// Opens them. Without a certificate yet, handshakes fail until there is one.
+    /// Opens them. Without a certificate yet, handshakes fail until there is one. What callers cause to be looked up goes by the client
+    /// `lookups`.
     ///
     /// # Errors
     /// When they cannot be opened.
     pub async fn doors(
         https: &Https,
         client: &Client,
+        lookups: Client,
         knows: Knows,
         health: &Arc<Health>,
     ) -> Result<Self, Error> {
@@ -101,12 +104,12 @@ impl Open {
         };
         let clients = https.client_authorities.clone();
         let files = Files::begin(pair, clients, identity.clone(), Arc::clone(health))?;
-        let callers = Callers::new(client.clone(), files.authorities(), https.audiences.clone());
+        let callers = Callers::new(lookups.clone(), files.authorities(), https.audiences.clone());
         let applications = Applications::start(client, https.applications);
         applications.progress().into_iter().for_each(|watch| health.watches(watch));
         let doors = Doors {
             knows,
-            client: client.clone(),
+            lookups: Lookups::new(lookups),
             health: Arc::clone(health),
             callers,
             webhook_clients: https.webhook_clients.clone().into(),

@@ -1,14 +1,15 @@
 //! May they? Kubernetes decides, by `SubjectAccessReview`: also about requests that its API server has let through already, since they
 //! may have come another way.
 //!
-//! Nothing is remembered: a question takes a millisecond, and whoever loses a right loses it at once.
+//! Answers are cached for seconds ([`super::lookups`]).
 
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
+use kube::Api;
 use kube::api::PostParams;
-use kube::{Api, Client};
 
 use crate::operator::call::call;
 use crate::server::caller::Caller;
+use crate::server::lookups::Lookups;
 use crate::server::refusal::Refusal;
 
 /// Whom every authorizer lets do everything (`k8s.io/apiserver/pkg/server/options/authorization.go`, `WithAlwaysAllowGroups`).
@@ -29,8 +30,8 @@ pub(super) struct Wish<'a> {
 ///
 /// # Errors
 /// When they may not, or nobody knows.
-pub(super) async fn demand(client: &Client, caller: &Caller, wish: Wish<'_>) -> Result<(), Refusal> {
-    match reason_against(client, caller, wish).await? {
+pub(super) async fn demand(lookups: &Lookups, caller: &Caller, wish: Wish<'_>) -> Result<(), Refusal> {
+    match reason_against(lookups, caller, wish).await? {
         None => Ok(()),
         Some(reason) => Err(Refusal::forbidden(forbidden(caller, wish, &reason))),
     }
@@ -41,26 +42,26 @@ pub(super) async fn demand(client: &Client, caller: &Caller, wish: Wish<'_>) -> 
 /// # Errors
 /// When nobody knows.
 pub(super) async fn reason_against(
-    client: &Client,
+    lookups: &Lookups,
     caller: &Caller,
     wish: Wish<'_>,
 ) -> Result<Option<String>, Refusal> {
     if caller.groups.iter().any(|group| group == MASTERS) {
         return Ok(None);
     }
-    let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
+    let reviews: Api<SubjectAccessReview> = Api::all(lookups.client.clone());
     let review = SubjectAccessReview { spec: spec(caller, wish), ..SubjectAccessReview::default() };
-    match call(reviews.create(&PostParams::default(), &review)).await {
-        Ok(review) => {
-            let status = review.status.unwrap_or_default();
-            let allowed = status.allowed && status.denied != Some(true);
-            Ok((!allowed).then(|| status.reason.unwrap_or_default()))
-        }
-        Err(error) => {
-            tracing::warn!(%error, "Cannot ask Kubernetes who may do what");
-            Err(Refusal::unavailable(format!("cannot ask Kubernetes whether you may: {error}")))
-        }
-    }
+    let ask = Box::pin(async {
+        let answer = call(reviews.create(&PostParams::default(), &review)).await;
+        let answer = answer.map_err(|error| error.to_string())?;
+        let status = answer.status.unwrap_or_default();
+        let allowed = status.allowed && status.denied != Some(true);
+        Ok((!allowed).then(|| status.reason.unwrap_or_default()))
+    });
+    lookups.permission(&review.spec, ask).await.map_err(|error| {
+        tracing::warn!(%error, "Cannot ask Kubernetes who may do what");
+        Refusal::unavailable(format!("cannot ask Kubernetes whether you may: {error}"))
+    })
 }
 
 fn spec(caller: &Caller, wish: Wish<'_>) -> SubjectAccessReviewSpec {

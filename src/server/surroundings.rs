@@ -6,11 +6,10 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use kube::api::Api;
-use kube::core::ObjectMeta;
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use super::Doors;
+use super::lookups::Lookups;
 use crate::model::admission::request::Texts;
 
 /// How long the API server may take; the whole answer has 3 seconds.
@@ -20,33 +19,34 @@ const PATIENCE: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// When it cannot be read in time.
-pub(super) async fn of_namespace(doors: &Doors, name: &str) -> Result<Option<Texts>, String> {
-    let metadata = metadata::<Namespace>(doors, name).await;
-    let metadata = metadata.map_err(|why| format!("namespace {name} {why}"))?;
-    Ok(metadata.map(|metadata| metadata.annotations.unwrap_or_default()))
+pub(super) async fn of_namespace(lookups: &Lookups, name: &str) -> Result<Option<Texts>, String> {
+    let annotations = annotations::<Namespace>(lookups, name).await;
+    annotations.map_err(|why| format!("namespace {name} {why}"))
 }
 
 /// The annotations of a `PriorityClass`; none where there is no such class.
 ///
 /// # Errors
 /// When it cannot be read in time.
-pub(super) async fn of_priority_class(doors: &Doors, name: &str) -> Result<Texts, String> {
+pub(super) async fn of_priority_class(lookups: &Lookups, name: &str) -> Result<Texts, String> {
     if name.is_empty() {
         return Ok(Texts::new());
     }
-    let metadata = metadata::<PriorityClass>(doors, name).await;
-    let metadata = metadata.map_err(|why| format!("PriorityClass {name} {why}"))?;
-    Ok(metadata.and_then(|metadata| metadata.annotations).unwrap_or_default())
+    let annotations = annotations::<PriorityClass>(lookups, name).await;
+    annotations.map(Option::unwrap_or_default).map_err(|why| format!("PriorityClass {name} {why}"))
 }
 
-async fn metadata<K>(doors: &Doors, name: &str) -> Result<Option<ObjectMeta>, String>
+async fn annotations<K>(lookups: &Lookups, name: &str) -> Result<Option<Texts>, String>
 where
     K: kube::Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
 {
-    let objects: Api<K> = Api::all(doors.client.clone());
-    match timeout(PATIENCE, objects.get_metadata_opt(name)).await {
-        Ok(Ok(found)) => Ok(found.map(|object| object.metadata)),
-        Ok(Err(error)) => Err(format!("cannot be read: {error}")),
-        Err(_) => Err("was not told in time".to_owned()),
-    }
+    let objects: Api<K> = Api::all(lookups.client.clone());
+    let read = Box::pin(async {
+        match timeout(PATIENCE, objects.get_metadata_opt(name)).await {
+            Ok(Ok(found)) => Ok(found.map(|object| object.metadata.annotations.unwrap_or_default())),
+            Ok(Err(error)) => Err(format!("cannot be read: {error}")),
+            Err(_) => Err("was not told in time".to_owned()),
+        }
+    });
+    lookups.annotations(&K::kind(&()), name, read).await
 }

@@ -15,6 +15,7 @@ use tower::ServiceExt as _;
 use super::Doors;
 use super::caller::Callers;
 use super::knowledge::{Knowledge, Publisher};
+use super::lookups::Lookups;
 use crate::operator::applications::Applications;
 use crate::operator::health::Health;
 use crate::plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
@@ -75,7 +76,7 @@ impl Door {
         let health = Arc::new(Health::default());
         let doors = Doors {
             knows: publisher.subscribe(),
-            client: client.clone(),
+            lookups: Lookups::new(client.clone()),
             health: Arc::clone(&health),
             webhook_clients: Arc::default(),
             applications: Applications::default(),

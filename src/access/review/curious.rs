@@ -9,14 +9,19 @@ use crate::access::tree::Tree;
 use crate::model::identity::Identity;
 use crate::model::right::Right;
 
-/// Whether `asker` may ask what `about` may do in a queue, by what is known here. Of a path that leads to no queue there is no
-/// administrator.
+/// Whether `asker` may ask what `about` may do in a queue, by what is known here.
 pub fn may_ask(tree: Option<&Tree>, asker: &Identity, about: &Identity, queue: &str) -> bool {
-    is_self(asker, about) || tree.is_some_and(|tree| decide(tree, Right::Admin, queue, asker).allowed())
+    is_self(asker, about) || administers(tree, asker, queue)
 }
 
-/// Whoever adds a group to their own asks what a member of it could do. Without any groups `YuniKorn` resolves them, and nothing is made up.
-fn is_self(asker: &Identity, about: &Identity) -> bool {
+/// Returns whether somebody administers a queue. A path that leads to no queue has no administrator.
+pub fn administers(tree: Option<&Tree>, who: &Identity, queue: &str) -> bool {
+    tree.is_some_and(|tree| decide(tree, Right::Admin, queue, who).allowed())
+}
+
+/// Returns whether somebody asks about themselves. Whoever adds a group to their own asks what a member of it could do. Without any
+/// groups `YuniKorn` resolves them, and nothing is made up.
+pub fn is_self(asker: &Identity, about: &Identity) -> bool {
     asker.user == about.user && about.groups.iter().all(|group| asker.groups.contains(group))
 }
 

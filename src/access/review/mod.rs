@@ -25,7 +25,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 pub use answer::{Answer, Application, Applications, Found, NoApplications, Opinion, World, answer, path_of};
-pub use curious::may_ask;
+pub use curious::{administers, is_self, may_ask};
 pub use question::{NotAsked, Question, read};
 
 /// The API group of the questions.

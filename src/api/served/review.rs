@@ -6,7 +6,7 @@
 //! spec: {verb: submit, queue: root.prod}
 //! ```
 //!
-//! The answer is `status`, with the fields of `queuewarden explain -o yaml`.
+//! The answer is `status`, with the fields of `queuewarden explain -o yaml`. A caller who may not read the queue gets a [`Brief`] one.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::API_VERSION;
-use crate::api::answer::DecisionAnswer;
+use crate::api::answer::{DecisionAnswer, Named, VERSION, Verb};
 use crate::model::queue::nearest;
 use crate::model::right::Right;
 use crate::text::diag::quoted;
@@ -108,6 +108,8 @@ pub struct SelfSpec {
 pub enum Status {
     /// A yes or a no, with its trace.
     Decided(Box<DecisionAnswer>),
+    /// A yes or a no for a caller who may not read the queue.
+    Brief(Box<Brief>),
     /// The ACLs were not asked.
     Other(Other),
 }
@@ -118,6 +120,28 @@ pub enum Status {
 pub struct Other {
     allowed: bool,
     reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evaluation_error: Option<String>,
+}
+
+/// The answer to a caller about themselves who may not read the queue.
+///
+/// It depends on the question, on the caller, and on the entry that names the caller. Nothing else of the configuration is in it: a queue
+/// that does not exist is answered like one that denies, so names cannot be tried out.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Brief {
+    version: u32,
+    partition: String,
+    verb: Verb,
+    /// The queue as asked.
+    queue: String,
+    user: String,
+    groups: Vec<String>,
+    allowed: bool,
+    reason: String,
+    /// The entry that grants it: the user, one of the user's groups, or everyone.
+    entry: Option<Named>,
     #[serde(skip_serializing_if = "Option::is_none")]
     evaluation_error: Option<String>,
 }
@@ -276,10 +300,47 @@ impl Status {
         Self::Other(Other { allowed: false, reason: why.to_owned(), evaluation_error: Some(why.to_owned()) })
     }
 
+    /// Reduces the answer to what a caller may know about themselves who may not read the queue.
+    #[must_use]
+    pub fn brief(&self, asked: &Asked, user: &str, groups: &[String]) -> Self {
+        let entry = match self {
+            Self::Decided(decision) => decision.trace.last().and_then(|step| step.entry.clone()),
+            Self::Brief(_) | Self::Other(_) => None,
+        };
+        let (verb, queue) = (Verb::from(asked.right), quoted(&asked.queue));
+        let may = match asked.right {
+            Right::Submit => "submit to",
+            Right::Admin => "administer",
+        };
+        let undecided = (self.word() == "undecided").then(|| {
+            "the ACLs are not known now: ask again later, or ask an administrator of the cluster".to_owned()
+        });
+        let reason = match (&undecided, &entry) {
+            (Some(why), _) => why.clone(),
+            (None, Some(entry)) => format!("{} may {may} {queue}", entry.words()),
+            (None, None) => format!(
+                "nothing lets user {user} {may} {queue}, or there is no such queue: ask an administrator of the cluster"
+            ),
+        };
+        Self::Brief(Box::new(Brief {
+            version: VERSION,
+            partition: asked.partition.clone(),
+            verb,
+            queue: asked.queue.clone(),
+            user: user.to_owned(),
+            groups: groups.to_vec(),
+            allowed: self.allowed(),
+            reason,
+            entry,
+            evaluation_error: undecided,
+        }))
+    }
+
     /// What is said, in one word, for logs and metrics.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Other(Other { evaluation_error: Some(_), .. }) => "undecided",
+            Self::Brief(brief) if brief.evaluation_error.is_some() => "undecided",
             answer if answer.allowed() => "allowed",
             _ => "denied",
         }
@@ -289,6 +350,7 @@ impl Status {
     pub fn reason(&self) -> &str {
         match self {
             Self::Decided(decision) => &decision.reason,
+            Self::Brief(brief) => &brief.reason,
             Self::Other(other) => &other.reason,
         }
     }
@@ -297,6 +359,7 @@ impl Status {
     pub fn allowed(&self) -> bool {
         match self {
             Self::Decided(decision) => decision.allowed,
+            Self::Brief(brief) => brief.allowed,
             Self::Other(other) => other.allowed,
         }
     }
@@ -316,8 +379,13 @@ impl JsonSchema for Status {
         let mut schema = DecisionAnswer::json_schema(generator);
         schema.remove("required");
         let error = json!({"type": "string", "description": "What keeps it from being decided."});
+        let mut entry = generator.subschema_for::<Named>();
+        let described =
+            "The entry that grants it, for a caller who may not read the queue and gets no trace.";
+        entry.insert("description".to_owned(), described.into());
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
             properties.insert("evaluationError".to_owned(), error);
+            properties.insert("entry".to_owned(), entry.to_value());
         }
         schema.insert("description".to_owned(), "The answer.".into());
         schema
@@ -354,6 +422,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::access::check::explain;
+    use crate::access::review::path_of;
+    use crate::access::testing::{QUEUES, any_identity, any_tree, tree};
+    use crate::access::tree::{Origin, Tree};
+    use crate::api::answer::{Answers, Place, Texts};
+    use crate::model::acl;
+    use crate::model::identity::Identity;
+    use crate::model::queue::QueuePath;
 
     fn document(kind: Kind, spec: &Value) -> Value {
         json!({"apiVersion": API_VERSION, "kind": kind.name(), "spec": spec})
@@ -422,7 +498,125 @@ mod tests {
         assert_eq!(answered, expected);
     }
 
+    /// The answer to a caller who may not read the queue.
+    fn brief(tree: &Tree, asked: &Asked, who: &Identity) -> Value {
+        let status = match path_of(tree, &asked.queue) {
+            Ok(path) => {
+                let decision = explain(tree, asked.right, &path, who);
+                Status::decided(Answers { configuration: &Nameless, tree }.decision(&decision))
+            }
+            Err(why) => Status::refused(why),
+        };
+        json!(status.brief(asked, &who.user, &who.groups))
+    }
+
+    #[derive(Debug)]
+    struct Nameless;
+
+    impl Texts for Nameless {
+        fn name(&self) -> &'static str {
+            "secret.yaml"
+        }
+
+        fn place(&self, _: &Origin) -> Option<Place> {
+            Some(Place { file: self.name().to_owned(), position: Some((1, 1)) })
+        }
+    }
+
+    fn asking(right: Right, queue: &str) -> Asked {
+        Asked {
+            user: String::new(),
+            groups: Vec::new(),
+            right,
+            queue: queue.to_owned(),
+            partition: DEFAULT_PARTITION.to_owned(),
+            unknown: Vec::new(),
+        }
+    }
+
+    /// Every text in a document, keys too.
+    fn texts(value: &Value) -> Vec<String> {
+        match value {
+            Value::Object(fields) => {
+                fields.iter().flat_map(|(key, value)| [vec![key.clone()], texts(value)].concat()).collect()
+            }
+            Value::Array(items) => items.iter().flat_map(texts).collect(),
+            Value::String(text) => vec![text.clone()],
+            _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn brief_answer_about_oneself_has_no_name_of_others() {
+        let mut tree = tree(&[
+            ("root", "", "boss operators"),
+            ("root.prod", "carol,Dave analysts", ""),
+            ("root.prod.nightly", "Eve", ""),
+            ("root.sales", "", ""),
+        ]);
+        let object = Origin::Object { kind: "QueueAcl", name: "prod-object".to_owned() };
+        let path = QueuePath::parse("root.prod").unwrap();
+        tree.attribute(&path, Right::Submit, object, &acl::parse("carol analysts").unwrap());
+        let secrets = [
+            "boss",
+            "operators",
+            "carol",
+            "Dave",
+            "analysts",
+            "Eve",
+            "nightly",
+            "sales",
+            "prod-object",
+            "QueueAcl",
+            "secret.yaml",
+            "acl",
+            "case matters",
+            "configured",
+        ];
+        let person = |user: &str, groups: &[&str]| Identity {
+            user: user.to_owned(),
+            groups: groups.iter().map(ToString::to_string).collect(),
+        };
+        for (who, queue, own) in [
+            (person("eve", &["qa"]), "root.prod", None),
+            (person("dave", &["Analysts"]), "root.prod", None),
+            (person("eve", &[]), "root.prod.other", None),
+            (person("eve", &[]), "root.prd", None),
+            (person("eve", &[]), "root.a b", None),
+            (person("eve", &[]), "prod", None),
+            (person("carol", &[]), "root.prod.x", Some("carol")),
+            (person("eve", &["analysts"]), "root.prod", Some("analysts")),
+        ] {
+            for right in Right::ALL {
+                let answer = brief(&tree, &asking(right, queue), &who);
+                assert_eq!(answer["allowed"], own.is_some() && right == Right::Submit, "{answer:#}");
+                for text in texts(&answer) {
+                    let told = secrets.iter().find(|secret| Some(**secret) != own && text.contains(**secret));
+                    assert_eq!(told, None, "{who:?} {queue}: {answer:#}");
+                }
+            }
+        }
+        let yes = brief(&tree, &asking(Right::Submit, "root.prod"), &person("eve", &["analysts"]));
+        assert_eq!(yes["reason"], "group analysts may submit to `root.prod`");
+        assert_eq!(yes["entry"], json!({"kind": "Group", "name": "analysts"}));
+    }
+
     proptest! {
+        /// Two configurations that decide alike cannot be told apart by what they answer.
+        #[test]
+        fn brief_answer_depends_on_the_decision_alone(
+            one in any_tree(), other in any_tree(), who in any_identity(), admin in any::<bool>(),
+            queue in prop::sample::select([&QUEUES[..], &["root.none", "none", "root.a b", ""]].concat()),
+        ) {
+            let asked = asking(if admin { Right::Admin } else { Right::Submit }, queue);
+            let [one, other] = [brief(&one, &asked, &who), brief(&other, &asked, &who)];
+            if one["entry"] == other["entry"] {
+                prop_assert_eq!(one, other);
+            } else {
+                prop_assert!(one["entry"].is_null() || one["allowed"] == true);
+            }
+        }
+
         #[test]
         fn anything_may_be_sent(text in "[\\[\\]{}:,a\"0-9n ]{0,30}", verb in ".{0,6}", queue in ".{0,9}") {
             if let Ok(value) = serde_json::from_str::<Value>(&text) {

@@ -134,7 +134,7 @@ async fn leave(
     if may_ask(tree, &curious, &about, queue) {
         return Ok(None);
     }
-    memory.trusted.ask(&doors.client, caller).await
+    memory.trusted.ask(&doors.lookups, caller).await
 }
 
 /// The queues that the scheduler runs.

@@ -1,14 +1,14 @@
 //! Who may ask about everybody: whoever Kubernetes lets create `subjectaccessreviews`.
 //!
-//! The API server asks before each of its requests that reaches this authorizer, so a yes is believed for a short while. A no is not: who
-//! gets the right may use it at once.
+//! The API server asks before each of its requests that reaches this authorizer, so a yes is believed for a short while. A no is cached for
+//! less ([`crate::server::lookups`]): who gets the right may use it after seconds.
 
 use std::time::Duration;
 
-use kube::Client;
 use moka::future::Cache;
 
 use crate::server::caller::Caller;
+use crate::server::lookups::Lookups;
 use crate::server::permission::{Wish, forbidden, reason_against};
 use crate::server::refusal::Refusal;
 
@@ -50,8 +50,8 @@ impl Trusted {
     ///
     /// # Errors
     /// When nobody knows, and why.
-    pub(super) async fn ask(&self, client: &Client, caller: &Caller) -> Result<Option<Refusal>, String> {
-        match reason_against(client, caller, WISH).await {
+    pub(super) async fn ask(&self, lookups: &Lookups, caller: &Caller) -> Result<Option<Refusal>, String> {
+        match reason_against(lookups, caller, WISH).await {
             Ok(None) => {
                 self.known.insert(caller.clone(), ()).await;
                 Ok(None)

@@ -98,7 +98,7 @@ async fn caller(doors: &Doors, memory: &Memory, parts: &Parts) -> Result<Caller,
     if !shown {
         return doors.callers.know(parts).await;
     }
-    match memory.trust.caller(&doors.client, parts).await {
+    match memory.trust.caller(&doors.lookups.client, parts).await {
         Err(refused @ Unauthenticated::Refused(_)) => match doors.callers.know(parts).await {
             Err(Unauthenticated::Missing) => Err(refused),
             known => known,

@@ -95,7 +95,7 @@ async fn permitted(
 ) -> Result<(), Refusal> {
     let caller = caller(doors, memory, parts).await.map_err(Refusal::from)?;
     let wish = Wish { verb, group: GROUP, version: VERSION, resource: "queues", name };
-    demand(&doors.client, &caller, wish).await
+    demand(&doors.lookups, &caller, wish).await
 }
 
 fn shaped(queues: Vec<Queue>, shape: Shape, include: Include) -> Value {

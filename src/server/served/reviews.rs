@@ -14,11 +14,12 @@ use serde_json::Value;
 
 use super::{Memory, caller, warn};
 use crate::access::check::explain;
-use crate::access::review::{may_ask, path_of};
+use crate::access::review::{administers, is_self, path_of};
 use crate::api::answer::Answers;
-use crate::api::served::review::{Asked, Kind, Status, Wrong, answered, read};
+use crate::api::served::review::{Asked, DEFAULT_PARTITION, Kind, Status, Wrong, answered, read};
 use crate::api::served::{GROUP, VERSION};
 use crate::model::identity::{Claim, Identity, Refusal as Nobody, identify};
+use crate::model::queue::lowered;
 use crate::model::version::Version;
 use crate::server::Doors;
 use crate::server::audit::Decision;
@@ -70,7 +71,7 @@ async fn create(
 ) -> Result<Response, Refusal> {
     let caller = caller(doors, memory, parts).await.map_err(Refusal::from)?;
     let wish = Wish { verb: "create", group: GROUP, version: VERSION, resource: kind.plural(), name: "" };
-    demand(&doors.client, &caller, wish).await?;
+    demand(&doors.lookups, &caller, wish).await?;
     let document = document(parts, body)?;
     let asked = read(kind, &document).map_err(|wrong| refused(kind, wrong))?;
     let warnings = parameters.unknown(&asked)?;
@@ -79,13 +80,10 @@ async fn create(
         Kind::Own => (&caller.user, &caller.groups),
         Kind::Named => (&asked.user, &asked.groups),
     };
-    let leave = match kind {
-        Kind::Own => Ok(()),
-        Kind::Named => about_others(doors, knowledge.as_deref(), &caller, &asked).await,
-    };
-    let answered_with = leave.map(|()| answer(knowledge.as_deref(), &asked, user, groups));
+    let scope = scope(kind, doors, knowledge.as_deref(), &caller, &asked).await;
+    let answered_with = scope.map(|scope| (scope, answer(knowledge.as_deref(), &asked, user, groups)));
     let (said, clause, reason) = match &answered_with {
-        Ok(found) => (found.status.word(), found.clause, found.status.reason()),
+        Ok((_, found)) => (found.status.word(), found.clause, found.status.reason()),
         Err(refusal) => ("forbidden", "asker", refusal.message.as_str()),
     };
     let decision = Decision {
@@ -100,7 +98,11 @@ async fn create(
         reason,
     };
     memory.audit.note(&doors.health, &decision);
-    let Answer { status, .. } = answered_with?;
+    let status = match answered_with? {
+        // The name alone decides, not the configuration.
+        (Scope::Whole, Answer { status, .. }) | (Scope::Own, Answer { status, clause: IDENTITY }) => status,
+        (Scope::Own, Answer { status, .. }) => status.brief(&asked, user, groups),
+    };
     let mut response = (StatusCode::CREATED, Json(answered(document, &status))).into_response();
     warn(&mut response, &warnings);
     Ok(response)
@@ -155,20 +157,50 @@ impl Parameters {
     }
 }
 
-/// Whether somebody may ask about somebody else: by the ACLs, or else by Kubernetes.
-async fn about_others(
+/// How much of the answer a caller gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// All of it.
+    Whole,
+    /// What concerns themselves.
+    Own,
+}
+
+/// Decides how much of the answer a caller gets. Administrators of the queue get all of it, since a `QueueAccessReview` about others gives it
+/// to them anyway; about themselves those, too, whom Kubernetes lets read the queue; about others those who may create
+/// `subjectaccessreviews`.
+async fn scope(
+    kind: Kind,
     doors: &Doors,
     knowledge: Option<&Knowledge>,
     caller: &Caller,
     asked: &Asked,
-) -> Result<(), Refusal> {
+) -> Result<Scope, Refusal> {
     let queues = knowledge.and_then(|knowledge| knowledge.queues.as_ref().ok());
     let tree = queues.and_then(|queues| queues.tree(&asked.partition));
     let curious = Identity { user: caller.user.clone(), groups: caller.groups.clone() };
-    let about = Identity { user: asked.user.clone(), groups: asked.groups.clone() };
-    if may_ask(tree, &curious, &about, &asked.queue) {
-        return Ok(());
+    if administers(tree, &curious, &asked.queue) {
+        return Ok(Scope::Whole);
     }
+    let about = Identity { user: asked.user.clone(), groups: asked.groups.clone() };
+    if kind == Kind::Own || is_self(&curious, &about) {
+        let reads = may_read(doors, caller, asked).await?;
+        return Ok(if reads { Scope::Whole } else { Scope::Own });
+    }
+    about_others(doors, caller).await.map(|()| Scope::Whole)
+}
+
+/// Asks Kubernetes as the endpoint of `queues` does: for one queue of the partition that it serves by name, for the list of any other.
+async fn may_read(doors: &Doors, caller: &Caller, asked: &Asked) -> Result<bool, Refusal> {
+    let queue = lowered(&asked.queue);
+    let (verb, name) =
+        if asked.partition == DEFAULT_PARTITION { ("get", queue.as_str()) } else { ("list", "") };
+    let wish = Wish { verb, group: GROUP, version: VERSION, resource: "queues", name };
+    Ok(reason_against(&doors.lookups, caller, wish).await?.is_none())
+}
+
+/// Asks Kubernetes for leave to ask about others.
+async fn about_others(doors: &Doors, caller: &Caller) -> Result<(), Refusal> {
     let wish = Wish {
         verb: "create",
         group: "authorization.k8s.io",
@@ -176,7 +208,7 @@ async fn about_others(
         resource: "subjectaccessreviews",
         name: "",
     };
-    match reason_against(&doors.client, caller, wish).await? {
+    match reason_against(&doors.lookups, caller, wish).await? {
         None => Ok(()),
         Some(reason) => Err(Refusal::forbidden(format!(
             "about other users only an administrator of the queue may ask, and whoever may create subjectaccessreviews; about yourself \
@@ -185,6 +217,9 @@ async fn about_others(
         ))),
     }
 }
+
+/// The clause of an answer that only the name of whom it is about decides.
+const IDENTITY: &str = "identity";
 
 /// The answer to a review.
 struct Answer {
@@ -203,13 +238,13 @@ fn answer(knowledge: Option<&Knowledge>, asked: &Asked, user: &str, groups: &[St
         Ok(queues) => queues,
         Err(why) => return undecided("configuration", why),
     };
-    let Some(tree) = queues.tree(&asked.partition) else {
-        return refused("no_queue", format!("there is no partition {}", quoted(&asked.partition)));
-    };
     let identity = match identify(Claim::new(user, groups), queues.resolver().here(), Version::default()) {
         Ok(identity) => identity,
-        Err(Nobody::Undecided(why)) => return undecided("identity", &why),
-        Err(refusal) => return refused("identity", refusal.of(user)),
+        Err(Nobody::Undecided(why)) => return undecided(IDENTITY, &why),
+        Err(refusal) => return refused(IDENTITY, refusal.of(user)),
+    };
+    let Some(tree) = queues.tree(&asked.partition) else {
+        return refused("no_queue", format!("there is no partition {}", quoted(&asked.partition)));
     };
     let texts = InForce::of(&knowledge.snapshot);
     match path_of(tree, &asked.queue) {

@@ -88,7 +88,7 @@ async fn judged(doors: &Doors, known: &Knowledge, asked: &Asked) -> Judgement {
         return Judgement::undecided("configuration", "the configuration has no partition `default`");
     };
     let namespace = asked.request.namespace();
-    let namespace_annotations = match surroundings::of_namespace(doors, namespace).await {
+    let namespace_annotations = match surroundings::of_namespace(&doors.lookups, namespace).await {
         Ok(Some(annotations)) => annotations,
         Ok(None) => {
             return Judgement::undecided("namespace", &format!("namespace {namespace} is not there"));

@@ -45,7 +45,7 @@ impl Beside {
         {
             return Ok(is);
         }
-        let hooks: Api<MutatingWebhookConfiguration> = Api::all(doors.client.clone());
+        let hooks: Api<MutatingWebhookConfiguration> = Api::all(doors.lookups.client.clone());
         let why = match timeout(PATIENCE, hooks.get_metadata_opt(NAME)).await {
             Ok(Ok(found)) => {
                 let is = found.is_some();

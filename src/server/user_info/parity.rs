@@ -78,8 +78,8 @@ fn refusal_of(evaluation: &Evaluation) -> Option<&str> {
 
 async fn evaluated(doors: &Doors, known: &Knowledge, request: &Request) -> Result<Evaluation, String> {
     let (namespace, priority_class_annotations) = tokio::try_join!(
-        surroundings::of_namespace(doors, request.namespace()),
-        surroundings::of_priority_class(doors, &request.pod.priority_class),
+        surroundings::of_namespace(&doors.lookups, request.namespace()),
+        surroundings::of_priority_class(&doors.lookups, &request.pod.priority_class),
     )?;
     let surroundings = Surroundings {
         // As YuniKorn takes it, of whose cache it may be missing.

@@ -3,13 +3,13 @@
 //! The verb is Kubernetes' own for writing more than one holds (RBAC's on roles). Cluster administrators have it by `*`; it is in
 //! the shipped role `queuewarden-editor`, and not in `queuewarden-delegate`.
 
-use kube::Client;
 use serde_json::value::RawValue;
 
 use crate::api::review::envelope::Request;
 use crate::api::review::part;
 use crate::api::{GROUP, VERSION};
 use crate::server::caller::Caller;
+use crate::server::lookups::Lookups;
 use crate::server::permission::{Wish, reason_against};
 use crate::server::refusal::Refusal;
 
@@ -40,14 +40,14 @@ pub(super) fn is_housekeeping(asked: &Request) -> bool {
 ///
 /// # Errors
 /// When nobody knows.
-pub(super) async fn may_escalate(client: &Client, asked: &Request) -> Result<bool, Refusal> {
+pub(super) async fn may_escalate(lookups: &Lookups, asked: &Request) -> Result<bool, Refusal> {
     let caller = Caller {
         user: asked.by.user.clone(),
         groups: asked.by.groups.clone(),
         uid: asked.by_uid.clone(),
         extra: asked.extra.clone(),
     };
-    Ok(reason_against(client, &caller, ESCALATE).await?.is_none())
+    Ok(reason_against(lookups, &caller, ESCALATE).await?.is_none())
 }
 
 #[cfg(test)]

@@ -172,7 +172,7 @@ async fn own(doors: &Doors, places: &Arc<Semaphore>, asked: &Request) -> Result<
     let depends = known.is_none() || admit::depends_on_who(&change);
     let may_escalate = !depends
         || authority::is_housekeeping(asked)
-        || authority::may_escalate(&doors.client, asked).await.map_err(|refusal| refusal.message)?;
+        || authority::may_escalate(&doors.lookups, asked).await.map_err(|refusal| refusal.message)?;
     let Some(known) = known else {
         return if may_escalate {
             let warning =

@@ -199,7 +199,7 @@ fn a_version_without_templates_of_a_guarded_resource_is_not_read() {
     let of = ("sparkoperator.k8s.io", "SparkApplication", "sparkapplications");
     let mut templates = templates();
     let version = |templates: &mut Vec<Template>, version: &str| {
-        for template in &mut *templates {
+        for template in templates {
             template.version = Some(version.to_owned());
         }
     };
