@@ -44,9 +44,9 @@ type Attack = fn(Target) -> BoxFuture<'static, Result<()>>;
 
 /// On memory, and on others' turns: these must leave honest clients their time.
 const ON_MEMORY: [(&str, Attack); 4] = [
-    ("packed ConfigMaps", |target| Box::pin(posted(target, "/guard", packed_config_map(), 8))),
+    ("packed ConfigMaps", |target| Box::pin(posted(target, "/guard", packed_config_map, 8))),
     ("headers by reference", |target| Box::pin(streams(target, 60, 99, referring_headers()))),
-    ("lists of numbers", |target| Box::pin(posted(target, "/user-info", list_of_numbers(), 4))),
+    ("lists of numbers", |target| Box::pin(posted(target, "/user-info", list_of_numbers, 4))),
     ("unfinished headers on the health port", |target| Box::pin(unfinished_headers(target, 700))),
 ];
 const ON_OTHERS: [(&str, Attack); 2] = [
@@ -55,17 +55,17 @@ const ON_OTHERS: [(&str, Attack); 2] = [
 ];
 
 /// A review of a `ConfigMap` that unpacks to a million nodes.
-fn packed_config_map() -> Vec<u8> {
+fn packed_config_map() -> Result<Vec<u8>> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
-    packed.write_all("- a\n".repeat(249_990).as_bytes()).expect("memory does not fail");
-    let packed = k8s_openapi::ByteString(packed.finish().expect("memory does not fail"));
+    packed.write_all("- a\n".repeat(249_990).as_bytes())?;
+    let packed = k8s_openapi::ByteString(packed.finish()?);
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "yunikorn-configs", "namespace": "yunikorn"},
         "binaryData": {"queues.yaml.gz": packed}});
-    review(("", "ConfigMap"), "yunikorn", &object)
+    Ok(review(("", "ConfigMap"), "yunikorn", &object))
 }
 
-fn list_of_numbers() -> Vec<u8> {
-    review(("", "Pod"), "jobs", &Value::from(vec![0; 2_000_000]))
+fn list_of_numbers() -> Result<Vec<u8>> {
+    Ok(review(("", "Pod"), "jobs", &Value::from(vec![0; 2_000_000])))
 }
 
 fn review((group, kind): (&str, &str), namespace: &str, object: &Value) -> Vec<u8> {
@@ -77,7 +77,13 @@ fn review((group, kind): (&str, &str), namespace: &str, object: &Value) -> Vec<u
 }
 
 /// The same body, so many at once.
-async fn posted(target: Target, path: &'static str, body: Vec<u8>, at_once: usize) -> Result<()> {
+async fn posted(
+    target: Target,
+    path: &'static str,
+    body: fn() -> Result<Vec<u8>>,
+    at_once: usize,
+) -> Result<()> {
+    let body = body()?;
     let client = client(&target.doors.authority)?;
     try_join_all((0..at_once).map(|_| async {
         while !target.is_over() {
@@ -134,9 +140,8 @@ fn referring_headers() -> Vec<u8> {
 
 /// A frame of HTTP/2 (RFC 9113, section 4.1).
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).expect("a short payload").to_be_bytes();
-    let mut frame = length.get(1..).expect("four bytes").to_vec();
-    frame.extend_from_slice(&[kind, flags]);
+    let [_, a, b, c] = u32::try_from(payload.len()).unwrap_or(u32::MAX).to_be_bytes();
+    let mut frame = vec![a, b, c, kind, flags];
     frame.extend_from_slice(&stream.to_be_bytes());
     frame.extend_from_slice(payload);
     frame
@@ -188,7 +193,6 @@ async fn ask_without_end(
         match kind {
             // The end of an answer, or of a stream.
             0 | 1 if flags & 1 == 1 => ask(&mut sent),
-            3 => {}
             4 if flags & 1 == 0 => sent = frame(4, 1, 0, &[]),
             6 if flags & 1 == 0 => sent = frame(6, 1, 0, &payload),
             7 => break,
