@@ -52,7 +52,8 @@ fn own(user: &str) -> Value {
 
 fn cron_job(name: &str, annotations: &Value) -> Value {
     let job = controller("Job", name, annotations);
-    let template = merged(job["spec"]["template"].clone(), &json!({"spec": {"restartPolicy": "Never"}}));
+    let template = job.pointer("/spec/template").cloned().unwrap_or_default();
+    let template = merged(template, &json!({"spec": {"restartPolicy": "Never"}}));
     json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": name, "namespace": NAMESPACE},
         "spec": {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": template}}}})
 }
