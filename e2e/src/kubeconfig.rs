@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use k8s_openapi::ByteString;
-use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
-use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::authentication::v1::{BoundObjectReference, TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use kube::api::{Api, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use kube::{Client, Config, ResourceExt as _};
 use serde_json::{Value, json};
 
 use crate::bed::Bed;
@@ -114,8 +114,24 @@ impl Bed {
     /// # Errors
     /// When the API server gives no token.
     pub async fn sa_kubeconfig(&self, namespace: &str, name: &str) -> Result<PathBuf> {
-        let token = self.sa_token(namespace, name).await?;
+        let token = self.sa_token(namespace, name, None).await?;
         let path = Session::get()?.directory().join(format!("{namespace}-{name}.kubeconfig"));
+        Access { token, ..self.access.clone() }.write(&path)
+    }
+
+    /// A kubeconfig with the token of a pod that runs as this `ServiceAccount`, as a kubelet mounts it.
+    ///
+    /// # Errors
+    /// When the API server gives no token.
+    pub async fn pod_kubeconfig(&self, namespace: &str, account: &str, pod: &Pod) -> Result<PathBuf> {
+        let bound = BoundObjectReference {
+            api_version: Some("v1".to_owned()),
+            kind: Some("Pod".to_owned()),
+            name: pod.metadata.name.clone(),
+            uid: pod.metadata.uid.clone(),
+        };
+        let token = self.sa_token(namespace, account, Some(bound)).await?;
+        let path = Session::get()?.directory().join(format!("{namespace}-{}.kubeconfig", pod.name_any()));
         Access { token, ..self.access.clone() }.write(&path)
     }
 
@@ -129,16 +145,25 @@ impl Bed {
         namespace: &str,
         name: &str,
     ) -> Result<PathBuf> {
-        let token = self.sa_token(namespace, name).await?;
+        let token = self.sa_token(namespace, name, None).await?;
         let file =
             format!("{namespace}-{name}-at-{}.kubeconfig", server.rsplit(':').next().unwrap_or_default());
         Access { token, cluster: json!({"server": server}) }.write(&Session::get()?.directory().join(file))
     }
 
-    async fn sa_token(&self, namespace: &str, name: &str) -> Result<String> {
+    async fn sa_token(
+        &self,
+        namespace: &str,
+        name: &str,
+        bound: Option<BoundObjectReference>,
+    ) -> Result<String> {
         let accounts: Api<ServiceAccount> = Api::namespaced(self.client()?, namespace);
         let request = TokenRequest {
-            spec: TokenRequestSpec { expiration_seconds: Some(3600), ..TokenRequestSpec::default() },
+            spec: TokenRequestSpec {
+                bound_object_ref: bound,
+                expiration_seconds: Some(3600),
+                ..TokenRequestSpec::default()
+            },
             ..TokenRequest::default()
         };
         let answer = accounts.create_token_request(name, &PostParams::default(), &request).await?;

@@ -16,6 +16,7 @@ use super::placement::{
 };
 use super::remedy::first_remedy;
 use super::review::answer::visible;
+use super::running::joins::Running;
 use super::sentence::sentence;
 use super::tree::Tree;
 use crate::model::admission::patch::YUNIKORN;
@@ -70,6 +71,8 @@ pub struct World<'a> {
     pub tree: &'a Tree,
     /// Where groups come from when nobody names them.
     pub resolver: &'a dyn GroupResolver,
+    /// The applications that run, as far as it names them.
+    pub running: &'a Running,
 }
 
 impl std::fmt::Debug for World<'_> {
@@ -158,6 +161,11 @@ impl Judgement {
     }
 }
 
+/// The application that it names; empty for none, and for one that nobody else can have.
+pub fn application(applied: &Applied<'_>) -> String {
+    workload(applied, &applied.request.pod).named_application().to_owned()
+}
+
 /// Judges what is applied.
 pub fn judge(applied: &Applied<'_>, world: World<'_>) -> Judgement {
     match (applied.request.operation, &applied.request.kind) {
@@ -171,10 +179,25 @@ pub fn judge(applied: &Applied<'_>, world: World<'_>) -> Judgement {
     if let Err(judgement) = goes_to_yunikorn(applied, world.conf) {
         return judgement;
     }
-    match submitted(applied, world.conf) {
-        Ok((pod, submitter)) => place_it(applied, world, &pod, &submitter),
-        Err(judgement) => judgement,
+    let (pod, submitter) = match submitted(applied, world.conf) {
+        Ok(submitted) => submitted,
+        Err(judgement) => return judgement,
+    };
+    let workload = workload(applied, &pod);
+    let id = workload.named_application();
+    if let Some(of_others) = world.running.objection(id, &workload.namespace, &submitter.user) {
+        let (kind, user) = (&applied.request.kind, quoted(&submitter.user));
+        let reason = format!(
+            "this {kind} of user {user} names {of_others}: YuniKorn would run it in that one's queue, whatever its ACLs say"
+        );
+        let judgement = Judgement::new(Verdict::Refused, "application", &reason);
+        return Judgement { user: visible(&submitter.user), ..judgement };
     }
+    if submitter.source == Source::Nothing && applied.request.kind != Kind::Pod {
+        // Its controller will submit in its own name.
+        return Judgement::not_asked("controller");
+    }
+    place_it(applied, world, &workload, &submitter)
 }
 
 /// Whether an update leaves everything that the placement of its pods goes by. So what runs is never in the way of a rollout.
@@ -182,6 +205,7 @@ fn asks_the_same(applied: &Applied<'_>) -> bool {
     let Request { pod, old_pod, .. } = applied.request;
     let queue = |pod: &Pod| workload(applied, pod).queue().to_owned();
     queue(pod) == queue(old_pod)
+        && workload(applied, pod).named_application() == workload(applied, old_pod).named_application()
         && pod.annotation(USER_INFO) == old_pod.annotation(USER_INFO)
         && pod.scheduler_name == old_pod.scheduler_name
 }
@@ -231,10 +255,6 @@ fn submitted(applied: &Applied<'_>, conf: &Conf) -> Result<(Pod, Submitter), Jud
         (request.pod.clone(), None)
     };
     let submitter = submitter.unwrap_or_else(|| Submitter::of(&pod, conf.version));
-    if submitter.source == Source::Nothing && request.kind != Kind::Pod {
-        // Its controller will submit in its own name.
-        return Err(Judgement::not_asked("controller"));
-    }
     Ok((pod, submitter))
 }
 
@@ -275,13 +295,17 @@ fn workload(applied: &Applied<'_>, pod: &Pod) -> Workload {
     }
 }
 
-fn place_it(applied: &Applied<'_>, world: World<'_>, pod: &Pod, submitter: &Submitter) -> Judgement {
-    let workload = workload(applied, pod);
+fn place_it(
+    applied: &Applied<'_>,
+    world: World<'_>,
+    workload: &Workload,
+    submitter: &Submitter,
+) -> Judgement {
     let queue = workload.queue().to_owned();
     let mut claim = Claim::new(&submitter.user, &submitter.groups);
     claim.forced = !applied.node_name.is_empty();
     let judgement = match identify(claim, world.resolver, world.conf.version) {
-        Ok(identity) => placed(applied, world, &workload, identity),
+        Ok(identity) => placed(applied, world, workload, identity),
         Err(Refusal::Undecided(why)) => Judgement::undecided("groups", &why),
         Err(refusal) => {
             let reason = refusal.of(&submitter.user);

@@ -32,6 +32,7 @@ pub fn read(pod: &core::Pod) -> Pod {
         let texts = texts.iter().flatten().filter(|(key, _)| KEPT.contains(&key.as_str()));
         texts.map(|(key, value)| (key.clone(), value.clone())).collect()
     };
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     let owners = metadata.owner_references.iter().flatten().filter(|owner| owner.kind == "Pod");
     let workload = Workload {
         namespace: metadata.namespace.clone().unwrap_or_default(),
@@ -45,6 +46,7 @@ pub fn read(pod: &core::Pod) -> Pod {
         name: metadata.name.clone().unwrap_or_default(),
         application: workload.application_id(Naming::default()),
         created: metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
+        ended: phase.is_some_and(|phase| matches!(phase, "Succeeded" | "Failed")),
         owners: owners.map(|owner| owner.uid.clone()).collect(),
         spark_conf: spec.and_then(spark_conf),
         workload,
@@ -71,11 +73,12 @@ mod tests {
                                     {"kind": "Job", "uid": "u9", "name": "j", "apiVersion": "batch/v1"}]},
             "spec": {"schedulerName": "yunikorn", "containers": [],
                 "volumes": [{"name": "spark-conf-volume-driver", "configMap": {"name": "spark-drv-conf-map"}}]},
+            "status": {"phase": "Succeeded"},
         }))
         .unwrap();
         let read = read(&pod);
         assert_eq!((read.application.as_str(), read.workload.queue()), ("spark-1", "root.prod"));
-        assert_eq!(read.owners, ["u0"]);
+        assert_eq!((&*read.owners, read.ended), (&["u0".to_owned()][..], true));
         assert_eq!(read.spark_conf.as_deref(), Some("spark-drv-conf-map"));
         assert_eq!((read.workload.labels.len(), read.workload.annotations.len()), (2, 1));
     }

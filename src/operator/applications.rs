@@ -4,7 +4,7 @@
 //! It is off unless asked for: it needs the right to list and watch pods in all namespaces. Nothing else waits for it; until the pods
 //! were read once, questions about applications are undecided.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use super::call::call;
 use super::watch::{Progress, Watch};
 use crate::access::placement::workload::SCHEDULER;
 use crate::access::review::Found;
+use crate::access::running::joins::{BoundPod, Running};
 use crate::access::running::pods::PodQuestion;
 use crate::access::running::{self, Pod, Scheduler, first, speaker};
 use crate::api::pod;
@@ -104,6 +105,25 @@ impl Applications {
             Ok(None) => Found::Unknown,
             Err(why) => Found::Undecided(why),
         }
+    }
+
+    /// The applications with these IDs, as far as they run, and this pod. Where pods are not watched there is nothing.
+    ///
+    /// # Errors
+    /// Why they are not known yet.
+    pub fn running(&self, ids: &BTreeSet<&str>, creator: Option<BoundPod<'_>>) -> Result<Running, String> {
+        let Some(inner) = self.inner.as_ref().filter(|_| !ids.is_empty() || creator.is_some()) else {
+            return Ok(Running::default());
+        };
+        if let Some(why) = inner.unready() {
+            return Err(why);
+        }
+        let cache = inner.pods.cache();
+        let creator = creator.and_then(|bound| {
+            let pod = cache.get(&key(bound.namespace, bound.name))?;
+            (pod.value.workload.uid == bound.uid).then(|| Arc::clone(&pod.value))
+        });
+        Ok(Running::new(cache.objects().map(|kept| &kept.value), ids, creator))
     }
 
     /// The application of a pod; unknown where `YuniKorn` does not schedule it.

@@ -2,6 +2,7 @@
 //! scheduler sees of either.
 
 mod alice;
+mod applications;
 mod beside;
 mod harmless;
 mod holes;
@@ -72,6 +73,11 @@ fn strict() -> Value {
 
 /// queuewarden with this policy beside the scheduler; nobody asks it yet.
 async fn guard<'bed>(bed: &'bed Bed, policy: &Value) -> Result<(Operator<'bed>, Doors)> {
+    guard_with(bed, policy, &[]).await
+}
+
+/// The same with more flags.
+async fn guard_with<'bed>(bed: &'bed Bed, policy: &Value, flags: &[&str]) -> Result<(Operator<'bed>, Doors)> {
     bed.install().await?;
     bed.apply_file("manifests/user-info/rbac.yaml").await?;
     let object = |kind: &str, spec: &Value| {
@@ -81,7 +87,7 @@ async fn guard<'bed>(bed: &'bed Bed, policy: &Value) -> Result<(Operator<'bed>, 
     let config = json!({"schedulerUrl": bed.scheduler_url(), "acceptOpenRoot": true});
     bed.apply_text(&object("YuniKornConfig", &config), "e2e").await?;
     bed.apply_text(&object("AdmissionPolicy", policy), "e2e").await?;
-    let (operator, doors) = Operator::start_serving(bed, &[]).await?;
+    let (operator, doors) = Operator::start_serving(bed, flags).await?;
     bed.wait_for(Kind::YuniKornConfig, "default", is_true("Ready"), PATIENCE).await?;
     bed.wait_for(Kind::AdmissionPolicy, "default", is_true("Accepted"), PATIENCE).await?;
     Ok((operator, doors))

@@ -43,6 +43,8 @@ pub enum Rule {
     ReplicaSet,
     /// It is the requester's own name.
     Own,
+    /// It is the name that the pod runs in which makes this one.
+    OwnPod,
     /// `bypassAuth` lets everybody.
     BypassAuth,
     /// This list lets the requester.
@@ -51,6 +53,8 @@ pub enum Rule {
     Missing,
     /// It names somebody else.
     NotAllowed,
+    /// It names a running application of others.
+    Application,
     /// It was set before.
     Immutable,
     /// It cannot be read, or not by everybody alike.
@@ -73,12 +77,14 @@ impl Rule {
             Self::Unchanged => "unchanged",
             Self::ReplicaSet => "replica_set",
             Self::Own => "own",
+            Self::OwnPod => "own_pod",
             Self::BypassAuth => "bypass_auth",
             Self::Allowed(AccessList::SystemUsers) => "system_users",
             Self::Allowed(AccessList::ExternalUsers) => "external_users",
             Self::Allowed(AccessList::ExternalGroups) => "external_groups",
             Self::Missing => "missing",
             Self::NotAllowed => "not_allowed",
+            Self::Application => "application",
             Self::Immutable => "immutable",
             Self::Form => "form",
             Self::Nobody => "nobody",

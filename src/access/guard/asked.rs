@@ -1,5 +1,6 @@
 //! What the guard is asked about: who does what to an object, and each place in it that says in whose name pods run.
 
+use crate::access::running::joins::Running;
 use crate::model::admission::{AccessControl, Operation};
 
 /// The most places of one object.
@@ -31,6 +32,10 @@ pub struct Asked<'a> {
     pub has_templates: bool,
     /// The places.
     pub sites: &'a [Site],
+    /// The object's namespace.
+    pub namespace: &'a str,
+    /// The applications that run, as far as the places name them, and the pod that asks.
+    pub running: &'a Running,
     /// When it is asked.
     pub moment: Moment,
 }
@@ -55,6 +60,8 @@ pub struct Site {
     pub changed: bool,
     /// The label `yunikorn.apache.org/username`; empty where it is absent.
     pub username: String,
+    /// The application that it names; empty for none, and for one that nobody else can have.
+    pub application: String,
     /// `spec.nodeName`, where the pods are put past the scheduler.
     pub node_name: String,
 }

@@ -25,7 +25,7 @@ pub fn judge(asked: &Asked<'_>, access: &AccessControl) -> Judgement {
     let walk = Walk { asked, access, own: own(asked) };
     let mut judgement = Judgement::new(Verdict::NotAsked, Rule::NoPods);
     for (index, site) in asked.sites.iter().enumerate() {
-        match walk.site(site) {
+        match walk.site(site).and_then(|end| walk.application(site, end)) {
             Ok(End { verdict, rule, text }) => {
                 judgement.note(verdict, rule);
                 judgement.additions.extend(text.map(|text| Addition { site: index, text }));
@@ -78,9 +78,27 @@ impl Walk<'_> {
             (Given::Odd(what), _) => {
                 Err(Refusal::new(Rule::Form, format!("it is no text but {what}; write {}", json::FORM)))
             }
-            (Given::Text(text), Given::Absent) => self.given(text),
+            (Given::Text(text), Given::Absent) => self.given(site, text),
             (Given::Text(text), _) => self.changed(text),
             (Given::Absent, old) => self.removed(old),
+        }
+    }
+
+    /// Whether a new pod may name its application. A pod that is there keeps the one that it is in.
+    fn application(&self, site: &Site, end: End) -> Result<End, Refusal> {
+        let asked = self.asked;
+        let is_new = asked.operation == Operation::Create || site.changed && !site.place.is_empty();
+        if site.application.is_empty() || !is_new {
+            return Ok(end);
+        }
+        let user = match (&end.text, &site.given) {
+            (Some(text), _) | (None, Given::Text(text)) => json::read(text).map(|info| info.user).ok(),
+            // Without the annotation the label counts.
+            _ => Some(site.username.clone()),
+        };
+        match asked.running.objection(&site.application, asked.namespace, &user.unwrap_or_default()) {
+            None => Ok(end),
+            Some(of_others) => Err(Refusal::new(Rule::Application, format!("it names {of_others}"))),
         }
     }
 
@@ -113,9 +131,14 @@ impl Walk<'_> {
     }
 
     /// Something is said where nothing was.
-    fn given(&self, text: &str) -> Result<End, Refusal> {
+    fn given(&self, site: &Site, text: &str) -> Result<End, Refusal> {
         if self.is_own(text) {
             return Ok(End::of(Verdict::Kept, Rule::Own));
+        }
+        // A Spark driver makes its executors, by the account of its pod and in the name of whoever submitted it.
+        let creators = self.asked.running.creators_user_info();
+        if site.place.is_empty() && creators.is_some_and(|creators| is_same(creators, text)) {
+            return Ok(End::of(Verdict::Kept, Rule::OwnPod));
         }
         let rule = self.may_set(Rule::NotAllowed, || match json::read(text) {
             Ok(info) => format!("it names user {}", quoted(&info.user)),
@@ -161,8 +184,7 @@ impl Walk<'_> {
 
     /// Whether a text names the requester, with all of their groups and no others.
     fn is_own(&self, text: &str) -> bool {
-        let groups = |info: &UserInfo| info.groups.iter().cloned().collect::<BTreeSet<_>>();
-        json::read(text).is_ok_and(|info| info.user == self.own.user && groups(&info) == groups(&self.own))
+        json::read(text).is_ok_and(|info| names_the_same(&info, &self.own))
     }
 
     /// In whose name the first pods run, as far as the places say.
@@ -176,6 +198,17 @@ impl Walk<'_> {
         let user = text.and_then(|text| json::read(text).ok()).map(|info| info.user);
         visible(&user.unwrap_or_default())
     }
+}
+
+/// Whether two texts name the same user with the same groups.
+fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (json::read(one), json::read(other));
+    one.is_ok_and(|one| other.is_ok_and(|other| names_the_same(&one, &other)))
+}
+
+fn names_the_same(one: &UserInfo, other: &UserInfo) -> bool {
+    let groups = |info: &UserInfo| info.groups.iter().cloned().collect::<BTreeSet<_>>();
+    one.user == other.user && groups(one) == groups(other)
 }
 
 fn well_formed(text: &str) -> Result<UserInfo, Refusal> {

@@ -1,10 +1,13 @@
 //! Profile strict, case by case; and what holds in all cases.
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::access::running::Pod;
+use crate::access::running::joins::Running;
 use crate::model::admission::request::{USER_INFO, USERNAME};
 use crate::model::admission::{
     AccessControl, AccessList, BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, Operation, TRUST_CONTROLLERS,
@@ -28,6 +31,7 @@ struct Case {
     site: Site,
     is_replica_set: bool,
     moment: Moment,
+    running: Running,
 }
 
 fn text(text: &str) -> Given {
@@ -41,7 +45,15 @@ fn template(given: Given, old: Given) -> Site {
 fn created(user: &'static str, given: Given) -> Case {
     let groups = ["devs", "system:authenticated"].map(str::to_owned).to_vec();
     let site = Site { changed: true, ..template(given, Given::Absent) };
-    Case { operation: Operation::Create, user, groups, site, is_replica_set: false, moment: Moment::Mutating }
+    Case {
+        operation: Operation::Create,
+        user,
+        groups,
+        site,
+        is_replica_set: false,
+        moment: Moment::Mutating,
+        running: Running::default(),
+    }
 }
 
 fn updated(user: &'static str, old: Given, given: Given) -> Case {
@@ -58,6 +70,8 @@ impl Case {
             groups: &self.groups,
             has_templates: true,
             sites: std::slice::from_ref(&self.site),
+            namespace: "jobs",
+            running: &self.running,
             moment: self.moment,
         };
         judge(&asked, &access(keys))
@@ -292,6 +306,91 @@ fn a_refusal_says_who_and_what_and_how() {
     assert!(odd.reason.chars().count() <= 2000, "{}", odd.reason.len());
 }
 
+/// A pod of this user's application, in the namespace `jobs` unless told otherwise.
+fn member(application: &str, user_info: &str) -> Pod {
+    let mut pod = Pod { application: application.to_owned(), ..Pod::default() };
+    pod.workload.namespace = "jobs".to_owned();
+    pod.workload.annotations.insert(USER_INFO.to_owned(), user_info.to_owned());
+    pod
+}
+
+fn running(pods: Vec<Pod>, creator: Option<Pod>) -> Running {
+    let pods: Vec<Arc<Pod>> = pods.into_iter().map(Arc::new).collect();
+    let ids = pods.iter().map(|pod| &*pod.application).collect();
+    Running::new(pods.iter(), &ids, creator.map(Arc::new))
+}
+
+#[test]
+fn nobody_joins_an_application_of_others() {
+    use Verdict::{Added, Kept, Refused, Unchanged};
+    let elsewhere = {
+        let mut pod = member("a", ALICE);
+        "prod".clone_into(&mut pod.workload.namespace);
+        pod
+    };
+    let refused = (Refused, "application");
+    let named = |case: Case, first: Pod| {
+        let site = Site { application: "a".to_owned(), ..case.site };
+        Case { site, running: running(vec![first], None), ..case }
+    };
+    let replaced = updated("alice", text(ALICE), text(ALICE));
+    let changed = || Case {
+        site: Site { changed: true, ..template(text(ALICE), text(ALICE)) },
+        ..updated("alice", Given::Absent, Given::Absent)
+    };
+    for (case, first, expected) in [
+        (created("alice", Given::Absent), member("a", ALICE), (Added, "missing")),
+        (created("alice", Given::Absent), member("a", BOB), refused),
+        (created("alice", text(ALICE)), member("a", BOB), refused),
+        (created("alice", text(ALICE)), member("a", ALICE), (Kept, "own")),
+        (created("alice", text(ALICE)), elsewhere.clone(), refused),
+        (created(CONTROLLER, text(BOB)), member("a", BOB), (Kept, "system_users")),
+        (created(CONTROLLER, text(BOB)), member("a", ALICE), refused),
+        (created("alice", text(ALICE)), member("a", ""), (Kept, "own")),
+        (replaced, member("a", BOB), (Unchanged, "unchanged")),
+        (changed(), member("a", BOB), refused),
+        (changed(), member("a", ALICE), (Unchanged, "unchanged")),
+    ] {
+        let case = named(case, first.clone());
+        assert_eq!(case.decided(&[]), expected, "{:?} {first:?}", case.site);
+        let reason = case.judged(&[]).reason;
+        assert!(expected != refused || reason.contains("names application `a`, which "), "{reason}");
+    }
+    // A pod stays in the application that it is in.
+    let mut pod = changed();
+    pod.site.place.clear();
+    assert_eq!(named(pod, member("a", BOB)).decided(&[]), (Unchanged, "unchanged"));
+}
+
+#[test]
+fn a_pod_makes_pods_in_the_name_that_it_runs_in() {
+    use Verdict::{Added, Kept, Refused};
+    let own_pod = |given: Given, creator: Option<Pod>| {
+        let case = created("system:serviceaccount:jobs:spark", given);
+        let site = Site { place: String::new(), application: "spark-1".to_owned(), ..case.site };
+        Case { site, running: running(vec![member("spark-1", ALICE)], creator), ..case }
+    };
+    let driver = || Some(member("spark-1", ALICE));
+    let other = r#"{"groups":["system:authenticated","devs"],"user":"alice"}"#;
+    for (case, expected) in [
+        (own_pod(text(ALICE), driver()), (Kept, "own_pod")),
+        (own_pod(text(other), driver()), (Kept, "own_pod")),
+        (own_pod(text(BOB), driver()), (Refused, "not_allowed")),
+        (own_pod(text(r#"{"user":"alice"}"#), driver()), (Refused, "not_allowed")),
+        (own_pod(text(ALICE), None), (Refused, "not_allowed")),
+        (own_pod(text(ALICE), Some(member("spark-2", BOB))), (Refused, "not_allowed")),
+        // Executors that say nothing are of the account's name, and of the driver's application all the same.
+        (own_pod(Given::Absent, driver()), (Added, "missing")),
+        (own_pod(Given::Absent, Some(member("spark-2", ALICE))), (Refused, "application")),
+    ] {
+        assert_eq!(case.decided(&[]), expected, "{:?} {:?}", case.site, case.running);
+    }
+    // Only pods: whoever changes a template later would change what runs in the name.
+    let mut job = own_pod(text(ALICE), driver());
+    "spec.template".clone_into(&mut job.site.place);
+    assert_eq!(job.decided(&[]), (Refused, "not_allowed"));
+}
+
 #[test]
 fn what_is_not_known_is_refused() {
     let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
@@ -303,8 +402,11 @@ fn what_is_not_known_is_refused() {
 
 #[test]
 fn where_nothing_is_nothing_is_said_unless_a_path_leads_nowhere() {
+    let running = Running::default();
     let asked = |operation, has_templates| Asked {
         operation,
+        namespace: "jobs",
+        running: &running,
         kind: "SparkApplication",
         is_replica_set: false,
         user: "alice",
@@ -379,7 +481,19 @@ fn job<'a>(
     sites: &'a [Site],
     moment: Moment,
 ) -> Asked<'a> {
-    Asked { operation, kind: "Job", is_replica_set, user, groups, has_templates: true, sites, moment }
+    static NOTHING: LazyLock<Running> = LazyLock::new(Running::default);
+    Asked {
+        operation,
+        kind: "Job",
+        is_replica_set,
+        user,
+        groups,
+        has_templates: true,
+        sites,
+        namespace: "jobs",
+        running: &NOTHING,
+        moment,
+    }
 }
 
 proptest! {
@@ -455,9 +569,11 @@ fn every_rule_and_list_has_a_word_of_its_own() {
         Rule::Unchanged,
         Rule::ReplicaSet,
         Rule::Own,
+        Rule::OwnPod,
         Rule::BypassAuth,
         Rule::Missing,
         Rule::NotAllowed,
+        Rule::Application,
         Rule::Immutable,
         Rule::Form,
         Rule::Nobody,

@@ -49,8 +49,9 @@ pub(super) fn reason(asked: &Asked<'_>, access: &AccessControl, site: &Site, ref
         String::new()
     };
     let (user, groups, kind) = (quoted(asked.user), groups(asked.groups), asked.kind);
+    let with = if *rule == Rule::Application { String::new() } else { format!(" with this {USER_INFO}") };
     format!(
-        "user {user} in groups [{groups}] may not create or change this {kind}{place} with this {USER_INFO}: {why}{lists}"
+        "user {user} in groups [{groups}] may not create or change this {kind}{place}{with}: {why}{lists}"
     )
 }
 

@@ -98,19 +98,30 @@ impl Workload {
 
     /// The application's id (`GetApplicationIDFromPod`).
     pub fn application_id(&self, naming: Naming) -> String {
-        let candidates = [
-            self.label(APPLICATION),
-            self.annotation(APPLICATION),
-            self.label(OLD_APPLICATION),
-            self.label(SPARK),
-        ];
-        match first(&candidates) {
+        match self.given_id() {
             "" => self.generated_id(naming),
             id => match id.strip_suffix(UNIQUE) {
                 Some(start) => format!("{start}-{}", self.uid),
                 None => id.to_owned(),
             },
         }
+    }
+
+    fn given_id(&self) -> &str {
+        first(&[
+            self.label(APPLICATION),
+            self.annotation(APPLICATION),
+            self.label(OLD_APPLICATION),
+            self.label(SPARK),
+        ])
+    }
+
+    /// The application that it names and that others may have, too; empty for none. The one of all pods of its namespace that name none is
+    /// not anybody's, and the one that its UID is part of is new.
+    pub fn named_application(&self) -> &str {
+        let given = self.given_id();
+        let is_its_own = given.ends_with(UNIQUE) || given == self.generated_id(Naming::PerNamespace);
+        if is_its_own { "" } else { given }
     }
 
     /// `GenerateApplicationID`, which does not know that an empty namespace means `default`.
@@ -213,6 +224,22 @@ mod tests {
         let long = Workload { namespace: "n".repeat(63), ..Workload::default() };
         assert_eq!(long.application_id(Naming::PerNamespace).len(), 63);
         assert_eq!(long.application_id(Naming::PerPod), format!("{}-uniqueautogen", "n".repeat(26)));
+    }
+
+    #[test]
+    fn an_application_is_named_that_others_may_have_too() {
+        for (id, expected) in [
+            ("spark-1", "spark-1"),
+            ("yunikorn-prod-autogen", "yunikorn-prod-autogen"),
+            ("yunikorn-etl-autogen", ""),
+            ("etl-uniqueautogen", ""),
+            ("", ""),
+        ] {
+            for key in [APPLICATION, OLD_APPLICATION, SPARK] {
+                assert_eq!(pod(&[(key, id)], &[]).named_application(), expected, "{key}: {id}");
+            }
+            assert_eq!(pod(&[], &[(APPLICATION, id)]).named_application(), expected, "{id}");
+        }
     }
 
     #[test]

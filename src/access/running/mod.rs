@@ -5,8 +5,10 @@
 //! what may be done with a pod, nothing is taken from another pod but from the one that it belongs to: otherwise whoever
 //! guesses the ID of somebody's application could become its owner.
 //!
+//! * [`joins`]: which applications a new pod may not name.
 //! * [`pods`]: which questions about pods are questions about their applications.
 
+pub mod joins;
 pub mod pods;
 #[cfg(test)]
 mod tests;
@@ -42,6 +44,8 @@ pub struct Pod {
     pub created: Timestamp,
     /// The UIDs of the pods in `metadata.ownerReferences`: a Spark driver owns its executors.
     pub owners: Vec<String>,
+    /// Whether it has succeeded or failed, so that nothing of it runs.
+    pub ended: bool,
     /// The `ConfigMap` with the configuration of the Spark driver that this pod is.
     pub spark_conf: Option<String>,
 }

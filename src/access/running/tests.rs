@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::joins::Running;
 use super::*;
 use crate::access::application::Verb;
 use crate::access::placement::workload::labels::{QUEUE, SPARK};
@@ -40,6 +41,36 @@ fn judged(pod: &Pod, spark: &[(String, String)]) -> Application {
 fn found(pods: Vec<Pod>, namespace: &str) -> Result<Option<String>, String> {
     let pods: Vec<Arc<Pod>> = pods.into_iter().map(Arc::new).collect();
     first(pods.iter(), namespace, "spark-1").map(|pod| pod.map(|pod| pod.name.clone()))
+}
+
+#[test]
+fn a_new_pod_joins_its_own_users_application_in_its_own_namespace() {
+    let known = |pods: Vec<Pod>| {
+        let pods: Vec<Arc<Pod>> = pods.into_iter().map(Arc::new).collect();
+        Running::new(pods.iter(), &["spark-1"].into(), None)
+    };
+    let sues = || pod("driver", "sue", "root.prod", 5);
+    let mut elsewhere = pod("a", "eve", "root.prod", 1);
+    "other".clone_into(&mut elsewhere.workload.namespace);
+    let ended = Pod { ended: true, ..elsewhere.clone() };
+    let mut nobodys = sues();
+    nobodys.workload.annotations.clear();
+    for (pods, user, expected) in [
+        (vec![], "eve", None),
+        (vec![sues()], "sue", None),
+        (vec![sues()], "eve", Some("another user runs")),
+        (vec![sues()], "", Some("another user runs")),
+        (vec![sues(), pod("later", "eve", "", 6)], "eve", Some("another user runs")),
+        (vec![sues(), elsewhere.clone()], "sue", Some("runs in another namespace")),
+        (vec![elsewhere], "eve", Some("runs in another namespace")),
+        (vec![sues(), ended], "sue", None),
+        (vec![nobodys], "eve", None),
+    ] {
+        let objection = known(pods.clone()).objection("spark-1", "jobs", user);
+        assert_eq!(objection.is_some(), expected.is_some(), "{user} {pods:?}: {objection:?}");
+        assert!(expected.is_none_or(|why| objection.unwrap().ends_with(why)), "{user} {pods:?}");
+    }
+    assert_eq!(known(vec![sues()]).objection("spark-2", "jobs", "eve"), None);
 }
 
 #[test]

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::access::running;
 use crate::access::testing::{any_identity, any_tree, parsed, tree};
 use crate::model::admission::request::{QUEUE, Texts, Workload as Workloads};
 use crate::model::admission::{EXTERNAL_USERS, Request};
@@ -49,8 +50,43 @@ fn applied<'a>(request: &'a Request, surroundings: &'a Surroundings) -> Applied<
 
 fn judged_in(tree: &Tree, request: &Request) -> Judgement {
     let surroundings = Surroundings::default();
-    let world = World { conf: &conf(), tree, resolver: ResolverKind::None.here() };
+    let world =
+        World { conf: &conf(), tree, resolver: ResolverKind::None.here(), running: &Running::default() };
     judge(&applied(request, &surroundings), world)
+}
+
+#[test]
+fn what_names_a_running_application_of_others_is_refused_whatever_makes_it() {
+    let mut first = running::Pod { application: "app-1".to_owned(), ..running::Pod::default() };
+    first.workload.namespace = "jobs".to_owned();
+    first.workload.annotations.insert(USER_INFO.to_owned(), info("sue"));
+    let first = std::sync::Arc::new(first);
+    let running = Running::new(std::iter::once(&first), &["app-1"].into(), None);
+    let (tree, conf) = (prod(), conf());
+    let world = World { conf: &conf, tree: &tree, resolver: ResolverKind::None.here(), running: &running };
+    let named = |kind, user: &str| {
+        let mut request = request(kind, user, "root.dev");
+        request.pod.labels.insert("applicationId".to_owned(), "app-1".to_owned());
+        request
+    };
+    let refused = (Verdict::Refused, "application");
+    let nobodys = with_info(named(DEPLOYMENT, CONTROLLER), "");
+    let mut updated = Request { operation: Operation::Update, ..named(DEPLOYMENT, "bob") };
+    updated.old_pod = Pod { labels: texts(&[(QUEUE, "root.dev")]), ..Pod::default() };
+    for (request, expected) in [
+        (named(Kind::Pod, "sue"), (Verdict::Placed, "acl")),
+        (named(JOB, "sue"), (Verdict::Placed, "acl")),
+        (with_info(named(Kind::Pod, "airflow"), "sue"), (Verdict::Placed, "acl")),
+        (named(Kind::Pod, "bob"), refused),
+        (named(JOB, "bob"), refused),
+        (named(DEPLOYMENT, CONTROLLER), refused),
+        (nobodys, refused),
+        (updated, refused),
+        (Request { namespace: "other".to_owned(), ..named(Kind::Pod, "sue") }, refused),
+    ] {
+        let judgement = judge(&applied(&request, &Surroundings::default()), world);
+        assert_eq!((judgement.verdict, judgement.clause), expected, "{request:?}: {judgement:?}");
+    }
 }
 
 fn prod() -> Tree {
@@ -143,7 +179,8 @@ fn what_others_decide_is_left_to_them() {
     let asked = request(JOB, "bob", "root.prod");
     let surroundings = Surroundings::default();
     let (conf, tree) = (conf(), prod());
-    let world = World { conf: &conf, tree: &tree, resolver: ResolverKind::None.here() };
+    let world =
+        World { conf: &conf, tree: &tree, resolver: ResolverKind::None.here(), running: &Running::default() };
     let owned = Applied { owned: true, ..applied(&asked, &surroundings) };
     assert_eq!(judge(&owned, world).clause, "owned");
     for (operation, kind) in [
@@ -279,7 +316,12 @@ fn each_verdict_has_a_word_of_its_own() {
 fn what_must_be_taken_is() {
     let asked = request(Kind::Pod, "bob", "root.prod");
     let surroundings = Surroundings::default();
-    let world = World { conf: &conf(), tree: &prod(), resolver: ResolverKind::None.here() };
+    let world = World {
+        conf: &conf(),
+        tree: &prod(),
+        resolver: ResolverKind::None.here(),
+        running: &Running::default(),
+    };
     let running = Applied { node_name: "n1", ..applied(&asked, &surroundings) };
     let judgement = judge(&running, world);
     assert_eq!((judgement.verdict, judgement.queue.as_str()), (Verdict::Elsewhere, "root.@recovery@"));

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::part::{entries, member, text, text_at, texts, type_of, unread};
 use super::{codes, malformed};
+use crate::access::running::joins::BoundPod;
 use crate::model::identity::Identity;
 use crate::text::diag::Diagnostic;
 
@@ -57,6 +58,10 @@ pub struct Resource {
     pub name: String,
 }
 
+/// The keys in `userInfo.extra` of a token that is bound to a pod (Kubernetes, `k8s.io/apiserver/pkg/authentication/serviceaccount`).
+const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
+const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
+
 /// A review that cannot be read to its end.
 #[derive(Debug)]
 pub struct Unreadable {
@@ -88,6 +93,14 @@ impl Request {
     /// The same as what cannot be read, for this reason.
     pub fn unreadable(self, why: Diagnostic) -> Box<Unreadable> {
         Box::new(Unreadable { request: self, why })
+    }
+
+    /// The pod that asks, by a token that is bound to it: API servers say so of pods that use the token mounted into them.
+    pub fn creator(&self) -> Option<BoundPod<'_>> {
+        let account = self.by.user.strip_prefix("system:serviceaccount:")?;
+        let (namespace, _) = account.split_once(':')?;
+        let one = |key: &str| self.extra.get(key)?.first().map(String::as_str);
+        Some(BoundPod { namespace, name: one(POD_NAME)?, uid: one(POD_UID)? })
     }
 
     fn set(&mut self, field: &str, part: &RawValue) -> Result<(), Diagnostic> {
@@ -221,6 +234,23 @@ mod tests {
         assert!(request.object.is_none());
         assert_eq!(request.old.unwrap().get(), r#"{"spec":{}}"#);
         assert_eq!(request.extra["k"], ["v"]);
+    }
+
+    #[test]
+    fn the_pod_that_asks_is_told_by_its_token() {
+        let request = |user: &str, extra: Value| {
+            read(&json!({"request": {"userInfo": {"username": user, "extra": extra}}})).unwrap()
+        };
+        let extra = json!({POD_NAME: ["driver"], POD_UID: ["u1"]});
+        let driver = request("system:serviceaccount:jobs:spark", extra.clone());
+        assert_eq!(driver.creator(), Some(BoundPod { namespace: "jobs", name: "driver", uid: "u1" }));
+        for other in [
+            request("sue", extra),
+            request("system:serviceaccount:jobs:spark", json!({POD_NAME: ["driver"], POD_UID: []})),
+            request("system:serviceaccount:jobs:spark", json!(null)),
+        ] {
+            assert_eq!(other.creator(), None);
+        }
     }
 
     #[test]

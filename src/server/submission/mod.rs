@@ -38,7 +38,7 @@ async fn submit(State(doors): State<Doors>, audit: Extension<Audit>, review: Rev
     }
     let (request, judgement) = match review.and_read(read) {
         Ok((request, asked)) => {
-            let judgement = contained(judged(&doors, &known, &asked)).await;
+            let judgement = contained(judged(&doors, &known, &request, &asked)).await;
             let judgement =
                 judgement.unwrap_or_else(|fault| Judgement::undecided("fault", &fault.to_string()));
             (request, judgement)
@@ -79,7 +79,7 @@ fn is_looked_at(known: &Knowledge, request: &Request) -> bool {
     !known.leaves_alone(&request.namespace) && !matches!(kind, Kind::Other(_))
 }
 
-async fn judged(doors: &Doors, known: &Knowledge, asked: &Asked) -> Judgement {
+async fn judged(doors: &Doors, known: &Knowledge, request: &Request, asked: &Asked) -> Judgement {
     let queues = match &known.queues {
         Ok(queues) => queues,
         Err(why) => return Judgement::undecided("configuration", why),
@@ -103,6 +103,13 @@ async fn judged(doors: &Doors, known: &Knowledge, asked: &Asked) -> Judgement {
         node_name: &asked.node_name,
         image_pull_secrets: &asked.image_pull_secrets,
     };
+    let id = submission::application(&applied);
+    let ids = Some(&*id).filter(|id| !id.is_empty()).into_iter().collect();
+    let running = match doors.applications.running(&ids, request.creator()) {
+        Ok(running) => running,
+        Err(why) => return Judgement::undecided("application", &why),
+    };
     let resolver = queues.resolver();
-    submission::judge(&applied, World { conf: &known.conf, tree, resolver: resolver.here() })
+    let world = World { conf: &known.conf, tree, resolver: resolver.here(), running: &running };
+    submission::judge(&applied, world)
 }

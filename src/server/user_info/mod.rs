@@ -54,7 +54,7 @@ async fn add(
     if settings.profile == Profile::YuniKorn {
         return parity::answer(&doors, &known, &beside, &audit, request).await.map(Json);
     }
-    let judgement = judged(&known, &request, &asked, Moment::Mutating);
+    let judgement = judged(&doors, &known, &request, &asked, Moment::Mutating)?;
     note(&audit, &doors, &request, &judgement, settings.mode);
     Ok(Json(response(&request.uid, &asked, &judgement, settings.mode)))
 }
@@ -70,7 +70,7 @@ async fn check(State(doors): State<Doors>, audit: Extension<Audit>, review: Revi
         Ok(read) => read,
         Err(unreadable) => return Ok(refused(&audit, &doors, &unreadable, settings.mode)),
     };
-    let mut judgement = judged(&known, &request, &asked, Moment::Final);
+    let mut judgement = judged(&doors, &known, &request, &asked, Moment::Final)?;
     // Said before.
     judgement.warnings.clear();
     if judgement.verdict == Verdict::Refused {
@@ -86,8 +86,16 @@ fn looked_at(doors: &Doors, request: &Request) -> Result<Option<Arc<Knowledge>>,
     Ok(is_looked_at.then_some(known))
 }
 
-fn judged(known: &Knowledge, request: &Request, asked: &Asked, moment: Moment) -> Judgement {
-    guard::judge(&asked.at(request, moment), &known.conf.access)
+fn judged(
+    doors: &Doors,
+    known: &Knowledge,
+    request: &Request,
+    asked: &Asked,
+    moment: Moment,
+) -> Result<Judgement, Refusal> {
+    let running = doors.applications.running(&asked.applications(), request.creator());
+    let running = running.map_err(Refusal::unavailable)?;
+    Ok(guard::judge(&asked.at(request, &running, moment), &known.conf.access))
 }
 
 /// Refuses what cannot be read.

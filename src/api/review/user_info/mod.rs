@@ -6,6 +6,8 @@ mod places;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::ByteString;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -13,6 +15,7 @@ use serde_json::{Value, json};
 use super::envelope::{self, Request, Resource};
 use super::{codes, malformed};
 use crate::access::guard::{self, Judgement, Mode, Moment, Path, Site, Template};
+use crate::access::running::joins::Running;
 use crate::model::admission::Operation;
 use crate::text::diag::{Diagnostic, quoted};
 use places::{Found, Place, places, sites};
@@ -41,8 +44,13 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// The IDs of the applications that the places name.
+    pub fn applications(&self) -> BTreeSet<&str> {
+        self.sites.iter().map(|site| &*site.application).filter(|id| !id.is_empty()).collect()
+    }
+
     /// The same for the guard.
-    pub fn at<'a>(&'a self, request: &'a Request, moment: Moment) -> guard::Asked<'a> {
+    pub fn at<'a>(&'a self, request: &'a Request, running: &'a Running, moment: Moment) -> guard::Asked<'a> {
         guard::Asked {
             operation: Operation::of(&request.operation),
             kind: &request.kind,
@@ -51,6 +59,8 @@ impl Asked {
             groups: &request.by.groups,
             has_templates: self.has_templates,
             sites: &self.sites,
+            namespace: &request.namespace,
+            running,
             moment,
         }
     }
@@ -65,7 +75,7 @@ pub fn read(request: &Request, templates: &[Template]) -> Result<Asked, Diagnost
     let paths = paths(request, templates)?;
     let now = found(request, request.object.as_deref(), &paths)?;
     let before = found(request, request.old.as_deref(), &paths)?;
-    let sites = sites(&now, &before);
+    let sites = sites(&request.namespace, &now, &before);
     let places = now.into_iter().map(|found| found.place).collect();
     Ok(Asked { has_templates: !paths.is_empty(), sites, places })
 }

@@ -1,10 +1,14 @@
 //! Where an object says in whose name pods run: pods, pod templates, and annotations that become those of pods.
 
+use std::collections::BTreeMap;
+
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::super::part::{member, some_entries, text, text_at, type_of};
 use crate::access::guard::{Given, LeadsTo, MAX_SITES, Path, Segment, Site};
+use crate::access::placement::Workload;
+use crate::access::placement::workload::labels;
 use crate::model::admission::request::{USER_INFO, USERNAME};
 use crate::text::diag::Diagnostic;
 
@@ -30,6 +34,8 @@ pub(super) struct Found<'o> {
     part: &'o RawValue,
     given: Given,
     username: String,
+    /// What names its application.
+    workload: Workload,
     node_name: String,
 }
 
@@ -106,8 +112,9 @@ fn escaped(name: &str) -> String {
 }
 
 /// What the places of an object say, with what they said before.
-pub(super) fn sites(now: &[Found<'_>], before: &[Found<'_>]) -> Vec<Site> {
+pub(super) fn sites(namespace: &str, now: &[Found<'_>], before: &[Found<'_>]) -> Vec<Site> {
     let known = Known { before, now };
+    let in_namespace = |workload: &Workload| Workload { namespace: namespace.to_owned(), ..workload.clone() };
     now.iter()
         .map(|found| Site {
             place: found.place.pointer.trim_start_matches('/').replace('/', "."),
@@ -116,6 +123,7 @@ pub(super) fn sites(now: &[Found<'_>], before: &[Found<'_>]) -> Vec<Site> {
             // As the API server writes them, equal parts have the same bytes.
             changed: known.there(found).is_none_or(|old| old.part.get() != found.part.get()),
             username: found.username.clone(),
+            application: in_namespace(&found.workload).named_application().to_owned(),
             node_name: found.node_name.clone(),
         })
         .collect()
@@ -163,14 +171,25 @@ impl<'o> Found<'o> {
             has_metadata: metadata.is_some(),
             has_annotations: annotations.is_some(),
         };
-        let username =
-            of_metadata("labels")?.map_or(Ok(String::new()), |labels| text_at(labels, &[USERNAME]))?;
+        let labelled = of_metadata("labels")?;
+        let username = labelled.map_or(Ok(String::new()), |labels| text_at(labels, &[USERNAME]))?;
+        let workload = Workload {
+            labels: texts(labelled, &[labels::APPLICATION, labels::OLD_APPLICATION, labels::SPARK])?,
+            annotations: texts(annotations, &[labels::APPLICATION])?,
+            ..Workload::default()
+        };
         let node_name = match leads_to {
             LeadsTo::Template => text_at(part, &["spec", "nodeName"])?,
             LeadsTo::Annotated => String::new(),
         };
-        Ok(Self { place, part, given: given(metadata, annotations)?, username, node_name })
+        Ok(Self { place, part, given: given(metadata, annotations)?, username, workload, node_name })
     }
+}
+
+/// Those of these labels or annotations that are texts.
+fn texts(of: Option<&RawValue>, keys: &[&str]) -> Result<BTreeMap<String, String>, Diagnostic> {
+    let Some(of) = of else { return Ok(BTreeMap::new()) };
+    keys.iter().map(|key| Ok(((*key).to_owned(), text_at(of, &[key])?))).collect()
 }
 
 fn given(metadata: Option<&RawValue>, annotations: Option<&RawValue>) -> Result<Given, Diagnostic> {

@@ -65,7 +65,7 @@ fn guarded(of: (&str, &str, &str), object: &Value) -> (Asked, Vec<Value>) {
 fn judged(of: (&str, &str, &str), object: &Value) -> (Asked, Judgement) {
     let request = request(of, object, &Value::Null);
     let asked = read(&request, &templates()).unwrap();
-    let judgement = judge(&asked.at(&request, Moment::Mutating), &access());
+    let judgement = judge(&asked.at(&request, &Running::default(), Moment::Mutating), &access());
     (asked, judgement)
 }
 
@@ -177,7 +177,7 @@ fn elements_of_a_list_are_known_again() {
         let request = request(of, &cluster(new), &cluster(old));
         let asked = read(&request, &templates()).unwrap();
         assert_eq!(
-            judge(&asked.at(&request, Moment::Mutating), &access()).verdict,
+            judge(&asked.at(&request, &Running::default(), Moment::Mutating), &access()).verdict,
             verdict,
             "{old:?} {new:?}"
         );
@@ -364,7 +364,7 @@ proptest! {
         let said = guarded(of, &old).0;
         let request = request(of, &new, &old);
         let asked = read(&request, &templates()).unwrap();
-        if judge(&asked.at(&request, Moment::Final), &access()).verdict == Verdict::Refused {
+        if judge(&asked.at(&request, &Running::default(), Moment::Final), &access()).verdict == Verdict::Refused {
             return Ok(());
         }
         let texts = |asked: &Asked| -> Vec<Given> {

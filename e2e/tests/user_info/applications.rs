@@ -1,0 +1,159 @@
+//! Applications of others: what the scheduler makes of a pod that names one, and who is kept from it; and executors, which a driver's pod makes
+//! by its own account.
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt as _;
+use kube::api::Api;
+use queuewarden_e2e::bed::NAMESPACE;
+use queuewarden_e2e::wait::PATIENCE;
+use queuewarden_e2e::{Bed, eventually};
+use serde_json::{Value, json};
+
+use super::{
+    UNLABELLED, application, ask, claim, controller, create, guard_with, kubectl, merged, nobody_asked, pod,
+    refused, said, strict,
+};
+
+const WATCHED: [&str; 1] = ["--applications=on"];
+
+/// A pod of this application, which `YuniKorn` schedules.
+fn member(name: &str, namespace: &str, application: &str, annotations: &Value) -> Value {
+    let labels = json!({"applicationId": application});
+    let more = json!({"metadata": {"labels": labels}, "spec": {"schedulerName": "yunikorn"}});
+    merged(pod(name, namespace, annotations), &more)
+}
+
+/// How many pods the scheduler has in an application.
+async fn pods_of(bed: &Bed, id: &str) -> Result<usize> {
+    let active = bed.yunikorn()?.get("/ws/v1/partition/default/applications/active").await?;
+    let mut all = active.as_array().into_iter().flatten();
+    let application = all.find(|application| application["applicationID"] == id);
+    let count = |key: &str| application.and_then(|found| found[key].as_array()).map_or(0, Vec::len);
+    Ok(count("allocations") + count("requests"))
+}
+
+#[tokio::test]
+async fn nobody_joins_an_application_of_others() -> Result<()> {
+    Bed::with(async |bed| {
+        if !nobody_asked(bed).await? {
+            return Ok(());
+        }
+        create(bed, "boss", &member("first", NAMESPACE, "bosses", &claim("boss"))).await?;
+        ensure!(application(bed, "bosses").await?.user == "boss");
+        // The hole: a pod in another namespace, of another user, is part of it.
+        create(bed, "mallory", &member("joins", UNLABELLED, "bosses", &claim("mallory"))).await?;
+        eventually("the scheduler to take in the second pod", PATIENCE, || async {
+            Ok((pods_of(bed, "bosses").await? == 2).then_some(()))
+        })
+        .await?;
+        ensure!(application(bed, "bosses").await?.user == "boss");
+
+        bed.apply_kustomization("manifests/applications").await?;
+        let (_operator, doors) = guard_with(bed, &strict(), &WATCHED).await?;
+        ask(bed, "user-info", &doors).await?;
+        let dry = ["create", "--dry-run=server"];
+        for (namespace, whose) in
+            [(UNLABELLED, "runs in another namespace"), (NAMESPACE, "another user runs")]
+        {
+            let pod = member("p", namespace, "bosses", &json!({}));
+            let words = ["user-info.queuewarden.dev", "it names application `bosses`, which", whose];
+            eventually("the pods to be known", PATIENCE, || async {
+                Ok(refused(kubectl(bed, "mallory", &dry, &pod).await, &words).ok())
+            })
+            .await?;
+        }
+        let label = json!({"spec": {"template": {"metadata": {"labels": {"applicationId": "bosses"}}}}});
+        let template = merged(controller("Deployment", "d", &json!({})), &label);
+        refused(kubectl(bed, "mallory", &dry, &template).await, &["spec.template", "application `bosses`"])?;
+        // A later pod, a ReplicaSet's among them, is its user's.
+        kubectl(bed, "boss", &dry, &member("p", NAMESPACE, "bosses", &json!({}))).await?;
+        kubectl(bed, "boss", &dry, &template).await?;
+        kubectl(bed, "mallory", &dry, &member("p", NAMESPACE, "mallorys", &json!({}))).await?;
+        // What is over runs no more.
+        for name in ["first", "joins"] {
+            let namespace = if name == "first" { NAMESPACE } else { UNLABELLED };
+            bed.kubectl(&["delete", "pod", name, "-n", namespace, "--grace-period=0", "--force"]).await?;
+        }
+        let pod = member("p", NAMESPACE, "bosses", &json!({}));
+        eventually("the application to be over", PATIENCE, || async {
+            Ok(kubectl(bed, "mallory", &dry, &pod).await.is_ok().then_some(()))
+        })
+        .await
+    })
+    .await
+}
+
+/// An account whose pods make pods, as Spark's drivers do.
+const SPARK: &str = "\
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: spark, namespace: NAMESPACE}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: spark, namespace: NAMESPACE}
+rules: [{apiGroups: [''], resources: [pods], verbs: [create]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: spark, namespace: NAMESPACE}
+subjects: [{kind: ServiceAccount, name: spark, namespace: NAMESPACE}]
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: spark}
+";
+
+/// An executor of the driver with this UID.
+fn executor(name: &str, uid: &str, annotations: &Value) -> Value {
+    let owner = json!({"apiVersion": "v1", "kind": "Pod", "name": "driver", "uid": uid, "controller": true});
+    let metadata = json!({"metadata": {"ownerReferences": [owner]}});
+    merged(member(name, NAMESPACE, "spark-1", annotations), &metadata)
+}
+
+#[tokio::test]
+async fn a_driver_makes_executors_in_the_name_that_it_runs_in_and_in_no_other() -> Result<()> {
+    Bed::with(async |bed| {
+        if !nobody_asked(bed).await? {
+            return Ok(());
+        }
+        bed.apply_text(&SPARK.replace("NAMESPACE", NAMESPACE), "e2e").await?;
+        bed.apply_kustomization("manifests/applications").await?;
+        let (operator, doors) = guard_with(bed, &strict(), &WATCHED).await?;
+        ask(bed, "user-info", &doors).await?;
+        let account = json!({"spec": {"serviceAccountName": "spark"}});
+        create(bed, "alice", &merged(member("driver", NAMESPACE, "spark-1", &json!({})), &account)).await?;
+        let pods: Api<Pod> = Api::namespaced(bed.client()?, NAMESPACE);
+        let driver = pods.get("driver").await?;
+        let uid = driver.uid().context("the driver has no UID")?;
+        let named = json!(driver.annotations());
+        let token = bed.pod_kubeconfig(NAMESPACE, "spark", &driver).await?;
+        let make =
+            async |object: &Value| bed.kubectl_as(&token, &["create", "-f", "-"], &object.to_string()).await;
+
+        eventually("the driver to be known", PATIENCE, || async {
+            make(&executor("exec-1", &uid, &named)).await?;
+            Ok(Some(()))
+        })
+        .await?;
+        let submitter = said(pods.get("exec-1").await?.annotations())?.context("nobody is named")?;
+        ensure!(submitter.user == "alice", "{submitter:?}");
+        let whose = ["user-info.queuewarden.dev", "it names user `boss`"];
+        refused(make(&executor("exec-2", &uid, &claim("boss"))).await, &whose)?;
+        // One that says nothing runs in the account's name, and is the driver's all the same.
+        make(&executor("exec-3", &uid, &json!({}))).await?;
+        // What the driver does not own, the API server judges by itself; and the account alone is nobody.
+        let not_owned = member("exec-4", NAMESPACE, "spark-1", &named);
+        refused(make(&not_owned).await, &["queuewarden-own-names"])?;
+        let account = bed.sa_kubeconfig(NAMESPACE, "spark").await?;
+        let stolen = executor("exec-5", &uid, &named).to_string();
+        refused(bed.kubectl_as(&account, &["create", "-f", "-"], &stolen).await, &["it names user `alice`"])?;
+
+        // While nobody can say in whose name the driver runs, it makes no pods in anybody's; people do as before.
+        operator.kill().await?;
+        for annotations in [&named, &claim("boss")] {
+            let answer = make(&executor("exec-6", &uid, annotations)).await;
+            refused(answer, &["own-pod.user-info.queuewarden.dev"])?;
+        }
+        create(bed, "alice", &member("late", NAMESPACE, "late", &json!({}))).await.map(drop)
+    })
+    .await
+}
