@@ -8,7 +8,7 @@ use crate::server::Endpoint;
 use crate::server::certificates::files::Pair;
 use crate::server::open::{Https, Source};
 
-/// Which questions about applications are answered.
+/// The use of the pods that YuniKorn schedules.
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
 enum Applications {
     #[default]
@@ -51,7 +51,7 @@ pub(super) struct Doors {
     /// Serve these endpoints alone: access, authorize, guard, submission, user-info, validate
     #[arg(long, value_name = "NAME", requires = "https", value_delimiter = ',', value_parser = endpoint, default_values = Endpoint::ALL.map(Endpoint::as_str))]
     endpoints: Vec<Endpoint>,
-    /// Answer questions about applications, too, by the pods that YuniKorn schedules; pods: and who may read the logs of those pods, or delete them
+    /// Watch the pods that YuniKorn schedules: answer questions about applications, and judge which of them a new pod may name; pods: and who may read the logs of those pods, or delete them
     #[arg(long, value_enum, default_value_t, value_name = "MODE", requires = "https")]
     applications: Applications,
     /// Take only tokens that are for this audience, instead of those for the API server; may be repeated
