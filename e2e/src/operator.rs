@@ -33,7 +33,7 @@ const LISTEN: &str = "--listen";
 pub struct Operator<'bed> {
     bed: &'bed Bed,
     replica: Replica,
-    /// What keeps its certificate.
+    /// The tasks that keep its certificate.
     _keeper: Option<Process>,
 }
 
@@ -114,7 +114,7 @@ impl<'bed> Operator<'bed> {
         }
     }
 
-    /// Where `/livez`, `/readyz` and `/metrics` of its process are, `host:port`.
+    /// The address of `/livez`, `/readyz` and `/metrics` of its process, `host:port`.
     ///
     /// # Errors
     /// When it is no process of this machine.

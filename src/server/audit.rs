@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(lines.used, [0, 2, 1, 0], "remembered");
     }
 
-    /// What a future writes to the log, one value a line.
+    /// The lines that a future writes to the log, one value each.
     async fn logged(work: impl Future<Output = ()>) -> Vec<serde_json::Value> {
         let written = Log::default();
         let writer = written.clone();

@@ -30,7 +30,7 @@ pub const BODY: usize = 6 * 1024 * 1024;
 const TIME: Duration = Duration::from_secs(10);
 /// From the headers until the body is there: who asks need not be known to hold a connection.
 const READ: Duration = Duration::from_secs(2);
-/// How long a body waits for bytes that others have. What its connection has sent of it until then is room that others on it need.
+/// The longest wait of a body for bytes that others have. What its connection has sent of it until then is room that others on it need.
 const TURN: Duration = Duration::from_secs(1);
 /// Marks a request whose body had more bytes than are kept: these are its first.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +39,7 @@ pub struct Cut {
     pub kept: usize,
 }
 
-/// What becomes of a body that is larger than it may be.
+/// The treatment of a body that is larger than it may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Larger {
     /// The request is refused with 413.
@@ -75,7 +75,7 @@ where
     router.layer(DefaultBodyLimit::disable()).layer(from_fn_with_state(bound, bounded))
 }
 
-/// What holds for a group of endpoints.
+/// The limits of a group of endpoints.
 #[derive(Debug, Clone)]
 struct Bound {
     budget: Arc<Budget>,
@@ -177,7 +177,7 @@ impl Bound {
     }
 }
 
-/// What is kept of a body.
+/// The kept part of a body.
 #[derive(Debug, Default)]
 struct Kept {
     bytes: Vec<u8>,

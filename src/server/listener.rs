@@ -39,7 +39,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// What connections may do.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// How many there may be at once. For a further one an idle one is closed ([`Places`]).
+    /// The most at once. For a further one an idle one is closed ([`Places`]).
     pub connections: usize,
     /// Requests at once on one connection of HTTP/2.
     pub streams: u32,

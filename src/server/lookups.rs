@@ -17,7 +17,7 @@ use crate::model::admission::request::Texts;
 
 /// Requests to the API server at once.
 const AT_ONCE: usize = 32;
-/// How long an answer is cached.
+/// The time for which an answer is cached.
 const TTL: Duration = Duration::from_secs(5);
 /// Bytes of all entries of a cache.
 const BYTES: u64 = 1024 * LEAST as u64;

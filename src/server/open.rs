@@ -37,7 +37,7 @@ pub struct Https {
     pub client_authorities: Option<PathBuf>,
     /// Names in the certificates of clients that webhooks answer; empty: of any client.
     pub webhook_clients: Vec<String>,
-    /// What is served.
+    /// The page that is served.
     pub endpoints: Vec<Endpoint>,
     /// Which questions about applications are answered.
     pub applications: Mode,

@@ -33,7 +33,7 @@ struct Seat {
     evicted: Notify,
 }
 
-/// How a connection is used. Looked at when something is due: nothing is woken by a request.
+/// The use of a connection. Looked at when something is due: nothing is woken by a request.
 #[derive(Debug)]
 struct Usage {
     /// Requests that are being answered.

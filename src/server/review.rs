@@ -73,7 +73,7 @@ mod tests {
     use crate::server::{Doors, submission as submissions, user_info, validating};
 
     const ENDPOINTS: [&str; 5] = ["/user-info", "/user-info/check", "/submission", "/validate", "/guard"];
-    /// What is kept of a body here: random ones are small.
+    /// The kept part of a body here: random ones are small.
     const KEPT: usize = 16 * 1024;
     const QUEUES: &str = "partitions: [{name: default, queues: [{name: root}]}]\n";
 

@@ -2,6 +2,7 @@
 //! each a minute.
 
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,13 +20,15 @@ use super::hostile::connect_by;
 use super::{client, knock, prepared};
 use crate::operator::configure;
 
-/// The most memory of the process at any time, in KiB; the shipped Deployment may use 256 MiB.
+/// The most memory of the process at any time, in KiB.
 const MEMORY: u64 = 200 * 1024;
-/// How long the 99th percentile of honest requests may take, and how long a new connection.
+/// The memory of the shipped Deployment, in bytes: whoever takes more is killed.
+const LIMIT: u64 = 256 * 1024 * 1024;
+/// The longest 99th percentile of honest requests, and the longest that a new connection may take.
 const PATIENCE: Duration = Duration::from_millis(500);
 const NEWCOMER: Duration = Duration::from_secs(1);
 
-/// What an attacker has: the addresses, and when it is over.
+/// The addresses that an attacker has, and the end of the attack.
 #[derive(Clone)]
 struct Target {
     doors: Arc<Doors>,
@@ -203,7 +206,7 @@ async fn ask_without_end(
     Ok(())
 }
 
-/// What honest clients see.
+/// The measurements of honest clients.
 #[derive(Debug, Default)]
 struct Seen {
     requests: Vec<Duration>,
@@ -253,7 +256,40 @@ fn peak(operator: &Operator<'_>) -> Result<u64> {
     Ok(line.trim().trim_end_matches("kB").trim().parse()?)
 }
 
-/// What is wrong after an attack; nothing is as it should be.
+/// A control group that ends a process which takes more than [`LIMIT`].
+struct Confined(PathBuf);
+
+impl Confined {
+    /// `None` where this machine lets nobody make one: then only [`MEMORY`] is looked at.
+    fn new(operator: &Operator<'_>) -> Result<Option<Self>> {
+        let pid = operator.process()?.pid().context("the operator does not run any more")?;
+        // Version 2 has one tree, version 1 one for memory alone.
+        let kinds = [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
+        for (tree, limit) in kinds {
+            let group = Path::new(tree).join(format!("queuewarden-e2e-{pid}"));
+            if std::fs::create_dir(&group).is_err() {
+                continue;
+            }
+            let group = Self(group);
+            let is_limited = std::fs::write(group.0.join(limit), LIMIT.to_string()).is_ok()
+                && std::fs::write(group.0.join("cgroup.procs"), pid.to_string()).is_ok();
+            if is_limited {
+                return Ok(Some(group));
+            }
+        }
+        eprintln!("the operator runs without a limit: no control group of memory can be made here");
+        Ok(None)
+    }
+}
+
+impl Drop for Confined {
+    fn drop(&mut self) {
+        // Only an empty group goes.
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+/// Attacks, and returns an error where something is wrong afterwards.
 async fn attacked(name: &str, attack: Attack, on_others: bool, duration: Duration) -> Result<()> {
     Bed::with(async |bed| {
         if !prepared(bed).await? {
@@ -265,6 +301,7 @@ async fn attacked(name: &str, attack: Attack, on_others: bool, duration: Duratio
             "spec": {"userInfo": {"mode": "Enforce", "profile": "strict"}}});
         bed.apply_text(&policy.to_string(), "e2e").await?;
         let (operator, doors) = Operator::start_self_certified(bed, &["--log-level=error"]).await?;
+        let confined = Confined::new(&operator)?;
         let target =
             Target { doors: Arc::new(doors), plain: operator.address()?, end: Instant::now() + duration };
         let before = peak(&operator)?;
@@ -276,16 +313,17 @@ async fn attacked(name: &str, attack: Attack, on_others: bool, duration: Duratio
         let [half, most] = [50, 99].map(|percent| seen.percentile(percent));
         let newcomer = seen.newcomers.iter().max().copied().unwrap_or_default();
         println!(
-            "{name}: {} honest requests, p50 {half:.1?}, p99 {most:.1?}; new connections {newcomer:.1?} at most; memory {} MiB, {} MiB before",
+            "{name}: {} honest requests, p50 {half:.1?}, p99 {most:.1?}; new connections {newcomer:.1?} at most; memory {} MiB of {}, {} MiB before",
             seen.requests.len(),
             after / 1024,
+            if confined.is_some() { "256" } else { "any" },
             before / 1024
         );
         ensure!(after < MEMORY, "{after} KiB");
         ensure!(!on_others || most < PATIENCE, "p99 {most:?}");
         ensure!(!on_others || newcomer < NEWCOMER, "a new connection took {newcomer:?}");
         knock(&client(&target.doors.authority)?, &target.doors).await?;
-        Ok(())
+        operator.kill().await
     })
     .await
 }

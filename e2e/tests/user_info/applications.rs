@@ -24,7 +24,7 @@ fn member(name: &str, namespace: &str, application: &str, annotations: &Value) -
     merged(pod(name, namespace, annotations), &more)
 }
 
-/// How many pods the scheduler has in an application.
+/// The number of pods that the scheduler has in an application.
 async fn pods_of(bed: &Bed, id: &str) -> Result<usize> {
     let active = bed.yunikorn()?.get("/ws/v1/partition/default/applications/active").await?;
     let mut all = active.as_array().into_iter().flatten();

@@ -44,7 +44,7 @@ async fn enforced(bed: &Bed) -> Result<()> {
     .await
 }
 
-/// What this user's own annotation reads.
+/// This user's own annotation.
 fn own(user: &str) -> Value {
     let text = format!(r#"{{"user":"{user}","groups":["people","system:authenticated"]}}"#);
     json!({"yunikorn.apache.org/user.info": text})

@@ -84,7 +84,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Whether a new pod may name its application. A pod that is there keeps the one that it is in.
+    /// Judges the application that a new pod names. A pod that is there keeps the one that it is in.
     fn application(&self, site: &Site, end: End) -> Result<End, Refusal> {
         let asked = self.asked;
         let is_new = asked.operation == Operation::Create || site.changed && !site.place.is_empty();
@@ -200,7 +200,7 @@ impl Walk<'_> {
     }
 }
 
-/// Whether two texts name the same user with the same groups.
+/// Returns whether two texts name the same user with the same groups.
 fn is_same(one: &str, other: &str) -> bool {
     let (one, other) = (json::read(one), json::read(other));
     one.is_ok_and(|one| other.is_ok_and(|other| names_the_same(&one, &other)))

@@ -9,7 +9,7 @@ use crate::access::tree::Tree;
 use crate::model::identity::Identity;
 use crate::model::right::Right;
 
-/// Whether `asker` may ask what `about` may do in a queue, by what is known here.
+/// Returns whether `asker` may ask what `about` may do in a queue, by what is known here.
 pub fn may_ask(tree: Option<&Tree>, asker: &Identity, about: &Identity, queue: &str) -> bool {
     is_self(asker, about) || administers(tree, asker, queue)
 }

@@ -44,7 +44,7 @@ pub struct Pod {
     pub created: Timestamp,
     /// The UIDs of the pods in `metadata.ownerReferences`: a Spark driver owns its executors.
     pub owners: Vec<String>,
-    /// Whether it has succeeded or failed, so that nothing of it runs.
+    /// It has succeeded or failed, so that nothing of it runs.
     pub ended: bool,
     /// The `ConfigMap` with the configuration of the Spark driver that this pod is.
     pub spark_conf: Option<String>,

@@ -52,7 +52,7 @@ pub struct LiveAnswer {
     pub url: String,
     /// How long to wait between questions.
     pub seconds: u32,
-    /// What is missing from it, and why.
+    /// The missing parts, and why.
     pub notes: Vec<String>,
     /// Why it is old; null while it is as the cluster was when it was asked for.
     pub stale: Option<String>,

@@ -35,7 +35,7 @@ pub struct Request {
     pub name: String,
     /// `operation`: `CREATE`, `UPDATE`, `DELETE`.
     pub operation: String,
-    /// Who asks.
+    /// The caller.
     pub by: Identity,
     /// `userInfo.uid`
     pub by_uid: String,
@@ -65,7 +65,7 @@ const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
 /// A review that cannot be read to its end.
 #[derive(Debug)]
 pub struct Unreadable {
-    /// What was read before.
+    /// The part that was read before.
     pub request: Request,
     /// Why not.
     pub why: Diagnostic,

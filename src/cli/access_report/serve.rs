@@ -38,7 +38,7 @@ use crate::server::refusal::Refusal;
 pub(super) const ANY_PORT: &str = "127.0.0.1:0";
 /// The path of the page's data, relative to the page's.
 const DATA: &str = "report.json";
-/// How long a page waits before it asks again, in seconds.
+/// The pause of a page before it asks again, in seconds.
 const PAUSE: u32 = 5;
 /// One reading answers everyone who asks within this time.
 const FRESH: Duration = Duration::from_secs(2);

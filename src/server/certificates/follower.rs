@@ -25,9 +25,9 @@ pub struct Follower {
     name: String,
     identity: Identity,
     health: Arc<Health>,
-    /// What is shown, and for how long it is valid.
+    /// The certificate that is shown, and its validity.
     shown: Option<(String, Duration)>,
-    /// What went wrong in the last round.
+    /// The error of the last round.
     problem: Option<String>,
 }
 

@@ -40,7 +40,7 @@ pub struct Keeper {
     held: Material,
     /// What the API server was told last.
     told: Option<String>,
-    /// What went wrong in the last round.
+    /// The error of the last round.
     problem: Option<String>,
 }
 

@@ -157,12 +157,12 @@ impl Parameters {
     }
 }
 
-/// How much of the answer a caller gets.
+/// The part of the answer that a caller gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
     /// All of it.
     Whole,
-    /// What concerns themselves.
+    /// The part that concerns themselves.
     Own,
 }
 

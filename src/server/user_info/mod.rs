@@ -79,7 +79,7 @@ async fn check(State(doors): State<Doors>, audit: Extension<Audit>, review: Revi
     Ok(Json(response(&request.uid, &asked, &judgement, settings.mode)))
 }
 
-/// What is known, where anybody looks: by one state of it a request is judged.
+/// The state that a request is judged by; `None` where nobody looks.
 fn looked_at(doors: &Doors, request: &Request) -> Result<Option<Arc<Knowledge>>, Refusal> {
     let known = doors.knowledge().ok_or_else(|| Refusal::unavailable("not everything was read yet"))?;
     let is_looked_at = known.user_info.mode != Mode::Off && !known.leaves_alone(&request.namespace);

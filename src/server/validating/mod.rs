@@ -118,7 +118,7 @@ fn answered(
     Json(response(&request.uid, answer.refusal.as_deref(), &answer.warnings))
 }
 
-/// What is said to a request that cannot be read.
+/// The answer to a request that cannot be read.
 fn unreadable(why: &Diagnostic) -> Answer {
     Answer { clause: "unreadable", ..refused(&why.to_string()) }
 }

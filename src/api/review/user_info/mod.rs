@@ -32,7 +32,7 @@ const OWN: [(&str, &str, &str); 8] = [
     ("batch", "CronJob", "spec.jobTemplate.spec.template"),
 ];
 
-/// What an object says.
+/// The content of an object, as far as it is looked at.
 #[derive(Debug, Clone, Default)]
 pub struct Asked {
     /// Whether templates are known of this kind, whatever this object holds.

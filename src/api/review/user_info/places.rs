@@ -34,7 +34,7 @@ pub(super) struct Found<'o> {
     part: &'o RawValue,
     given: Given,
     username: String,
-    /// What names its application.
+    /// The labels and the annotation that name its application.
     workload: Workload,
     node_name: String,
 }
@@ -67,7 +67,7 @@ pub(super) fn places<'o>(
 /// A part of an object.
 struct Reached<'o> {
     pointer: String,
-    /// Whether there is a list on the way.
+    /// There is a list on the way.
     in_list: bool,
     part: &'o RawValue,
 }
