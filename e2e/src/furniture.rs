@@ -3,9 +3,6 @@
 use std::fmt::Debug;
 
 use anyhow::Result;
-use k8s_openapi::api::admissionregistration::v1::{
-    ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
-};
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -130,8 +127,8 @@ impl Bed {
     /// What would keep everybody from writing, or judge what is written, when its test is over.
     async fn delete_gates(&self) -> Result<()> {
         self.remove_webhooks().await?;
-        let bindings: Api<ValidatingAdmissionPolicyBinding> = Api::all(self.client()?);
-        gone(bindings.delete("queuewarden-delegation", &DeleteParams::default()).await.map(drop))
+        // That of names refuses every pod where its parameters' kind has been removed.
+        self.remove_admission_policies().await
     }
 
     /// Everything tests, and the operator, have left behind.
@@ -160,16 +157,13 @@ impl Bed {
         self.delete_namespaced::<Pod>(NAMESPACE).await
     }
 
-    /// The RBAC mirror, which nothing but the operator or a garbage collector would remove, and the policy on top of it.
+    /// The RBAC mirror, which nothing but the operator or a garbage collector would remove.
     async fn delete_rbac_mirror(&self) -> Result<()> {
         let client = self.client()?;
         let mirrored = ListParams::default().labels("queuewarden.dev/mirror=rbac");
         let now = DeleteParams::default();
         Api::<ClusterRoleBinding>::all(client.clone()).delete_collection(&now, &mirrored).await?;
-        Api::<ClusterRole>::all(client.clone()).delete_collection(&now, &mirrored).await?;
-        let policy = ListParams::default().fields("metadata.name=queuewarden-submission");
-        Api::<ValidatingAdmissionPolicyBinding>::all(client.clone()).delete_collection(&now, &policy).await?;
-        Api::<ValidatingAdmissionPolicy>::all(client).delete_collection(&now, &policy).await?;
+        Api::<ClusterRole>::all(client).delete_collection(&now, &mirrored).await?;
         Ok(())
     }
 

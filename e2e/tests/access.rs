@@ -259,7 +259,7 @@ async fn kubectl_explains_decisions() -> Result<()> {
                 "reason: user lead may administer root.team (QueueAcl/team)",
             ),
             ("--as eve --as-group qa", "eve", "root.prod", "allowed: false"),
-            ("--as eve", "lead", "root.team", "about other users only an administrator"),
+            ("--as eve", "lead", "root.team", "only an administrator of the queue may ask"),
             ("", "lead", "root.team.new", "`root.team.new` is not configured, and root.team decides"),
         ] {
             let ended = kubectl(bed, &format!("create -f - -o yaml {who}"), &about(user, queue)).await?;

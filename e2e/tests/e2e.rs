@@ -3,6 +3,7 @@
 mod access;
 mod admission;
 mod agreement;
+mod attacks;
 mod authorizer;
 mod changes;
 mod chaos;

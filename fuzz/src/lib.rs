@@ -13,6 +13,7 @@
 
 use queuewarden::access::check::{decide, explain};
 use queuewarden::access::review::{self, NoApplications, World};
+use queuewarden::access::running::joins::Running;
 use queuewarden::access::{Tree, guard};
 use queuewarden::api::review::{Kind, access, admission, envelope, submission, user_info};
 use queuewarden::import::yarn::{Source, Wanted};
@@ -113,7 +114,7 @@ pub fn admission(data: &[u8]) {
     if let Ok(asked) = user_info::read(&request, &[]) {
         let (access, _) = AccessControl::from_keys(&std::collections::BTreeMap::new());
         for moment in [guard::Moment::Mutating, guard::Moment::Final] {
-            let judgement = guard::judge(&asked.at(&request, moment), &access);
+            let judgement = guard::judge(&asked.at(&request, &Running::default(), moment), &access);
             let patch = user_info::patch(&asked, &judgement);
             assert!(moment == guard::Moment::Mutating || patch.is_empty(), "at the end nothing is changed");
             let response = user_info::response(&request.uid, &asked, &judgement, guard::Mode::Enforce);

@@ -11,7 +11,7 @@
 //!   request may cost; `budget`: what requests share; [`metrics`]: what is counted.
 //! * [`tls`]: the certificate that is shown, which may change while connections are open.
 //! * [`authorize`]: access reviews, for the API server as an authorizer and for callers in the cluster; [`permission`]: what Kubernetes lets
-//!   callers do.
+//!   callers do; [`scope`]: the part of an answer that they get.
 //! * [`served`]: `queues` and reviews behind the API server's aggregator.
 //! * [`validating`]: what is said to changes of our objects and of `YuniKorn`'s ConfigMaps, before they are stored.
 //! * [`submission`]: what is said to pods and workloads that `YuniKorn` would reject.
@@ -52,6 +52,7 @@ mod permission;
 pub mod places;
 pub mod refusal;
 mod review;
+mod scope;
 pub mod served;
 mod source;
 pub mod submission;

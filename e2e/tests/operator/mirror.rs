@@ -264,7 +264,7 @@ async fn refused_and_outrun_writes_are_told_and_made_later() -> Result<()> {
 }
 
 /// A `ClusterRole` with these rules, and these words beside them.
-fn role(name: &str, rules: &Value, beside: &Value) -> Value {
+pub(crate) fn role(name: &str, rules: &Value, beside: &Value) -> Value {
     let role = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules,
     });
@@ -280,7 +280,7 @@ fn with(mut object: Value, fields: &Value) -> Value {
 }
 
 /// A binding of a `ClusterRole` to these subjects.
-fn binding(name: &str, role: &str, subjects: &Value) -> Value {
+pub(crate) fn binding(name: &str, role: &str, subjects: &Value) -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": name},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}, "subjects": subjects,

@@ -6,7 +6,7 @@ mod events;
 mod failures;
 mod forms;
 mod gitops;
-mod mirror;
+pub(crate) mod mirror;
 mod promise;
 mod quickstart;
 mod reasons;
@@ -28,7 +28,7 @@ use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Bed, FaultProxy, Kind, Operator, Outcome, eventually, operator, yunikorn};
 
 /// The key with the queue tree.
-const KEY: &str = "queues.yaml";
+pub(crate) const KEY: &str = "queues.yaml";
 
 /// The base with a root on which everyone may submit everywhere.
 pub(crate) fn open_base() -> String {

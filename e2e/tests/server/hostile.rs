@@ -81,7 +81,7 @@ async fn connect(doors: &Doors) -> Result<tokio_rustls::client::TlsStream<TcpStr
 }
 
 /// The same for one of these protocols.
-pub(super) async fn connect_by(
+pub(crate) async fn connect_by(
     doors: &Doors,
     protocols: &[&[u8]],
 ) -> Result<tokio_rustls::client::TlsStream<TcpStream>> {

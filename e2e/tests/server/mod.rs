@@ -3,7 +3,7 @@
 mod attacks;
 mod callers;
 mod certificates;
-mod hostile;
+pub(crate) mod hostile;
 mod service;
 
 use std::time::Duration;

@@ -31,7 +31,7 @@ const UNLABELLED: &str = "queuewarden-e2e-no-label";
 const BYPASSED: &str = "queuewarden-e2e-bypassed";
 
 /// What more people may do, and where.
-const FURNITURE: &str = include_str!("furniture.yaml");
+pub(crate) const FURNITURE: &str = include_str!("furniture.yaml");
 
 /// `YuniKorn` as its Helm chart installs it, with Kubernetes' controllers; everybody may submit. `false` where the cluster cannot do that.
 async fn yunikorn_alone(bed: &Bed) -> Result<bool> {
@@ -65,7 +65,7 @@ const TEMPLATES: [(&str, &str, &str); 5] = [
 ];
 
 /// The `spec` of an `AdmissionPolicy` that closes the holes.
-fn strict() -> Value {
+pub(crate) fn strict() -> Value {
     let template = |(group, resource, path)| json!({"group": group, "resource": resource, "path": path});
     let templates: Vec<Value> = TEMPLATES.into_iter().map(template).collect();
     json!({"userInfo": {"mode": "Enforce", "profile": "strict", "templates": templates}})
@@ -94,7 +94,7 @@ async fn guard_with<'bed>(bed: &'bed Bed, policy: &Value, flags: &[&str]) -> Res
 }
 
 /// Makes the API server ask, by the manifests in this folder, and waits until it does: what it must refuse is refused.
-async fn ask(bed: &Bed, folder: &str, doors: &Doors) -> Result<()> {
+pub(crate) async fn ask(bed: &Bed, folder: &str, doors: &Doors) -> Result<()> {
     bed.install_webhooks(folder, doors, add_templates).await?;
     eventually("the API server to ask queuewarden", PATIENCE, || async {
         let probe = controller("ReplicationController", "probe", &claim("boss"));
@@ -135,7 +135,7 @@ async fn create(bed: &Bed, user: &str, object: &Value) -> Result<String> {
 }
 
 /// The annotation in which a workload says that it is this user's.
-fn claim(user: &str) -> Value {
+pub(crate) fn claim(user: &str) -> Value {
     json!({USER_INFO: json!({"user": user, "groups": ["bosses"]}).to_string()})
 }
 
@@ -149,7 +149,7 @@ fn template(name: &str, annotations: &Value) -> Value {
 }
 
 /// An object of `apps/v1` or `v1` that keeps one pod of this template.
-fn controller(kind: &str, name: &str, annotations: &Value) -> Value {
+pub(crate) fn controller(kind: &str, name: &str, annotations: &Value) -> Value {
     let (version, selector) = match kind {
         "ReplicationController" => ("v1", json!({"run": name})),
         _ => ("apps/v1", json!({"matchLabels": {"run": name}})),
@@ -166,7 +166,7 @@ fn pod(name: &str, namespace: &str, annotations: &Value) -> Value {
 }
 
 /// An object with these fields instead of its own; `null` takes one away.
-fn merged(mut object: Value, fields: &Value) -> Value {
+pub(crate) fn merged(mut object: Value, fields: &Value) -> Value {
     match (&mut object, fields) {
         (Value::Object(into), Value::Object(from)) => {
             for (name, value) in from {

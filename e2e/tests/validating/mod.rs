@@ -19,10 +19,10 @@ const ACLS: &str = "/apis/queuewarden.dev/v1alpha1/queueacls";
 
 /// What the API server says to one request.
 #[derive(Debug)]
-struct Answer {
-    code: u16,
-    message: String,
-    warnings: Vec<String>,
+pub(crate) struct Answer {
+    pub(crate) code: u16,
+    pub(crate) message: String,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Answer {
@@ -32,7 +32,13 @@ impl Answer {
 }
 
 /// A request with its headers, which kube's client does not hand on.
-async fn send(client: &Client, method: &str, path: &str, kind: &str, body: &Value) -> Result<Answer> {
+pub(crate) async fn send(
+    client: &Client,
+    method: &str,
+    path: &str,
+    kind: &str,
+    body: &Value,
+) -> Result<Answer> {
     let body = if body.is_null() { Vec::new() } else { serde_json::to_vec(body)? };
     let request = http::Request::builder().method(method).uri(path).header("content-type", kind);
     let response = client.send(request.body(Body::from(body))?).await?;

@@ -6,7 +6,7 @@ use std::fmt;
 use super::question::{NotAsked, Question, read};
 use super::{GROUP, Review};
 use crate::access::application::{self, Verb};
-use crate::access::check::{Decision, decide, explain};
+use crate::access::check::{Decision, Subject, decide, explain};
 use crate::access::near_miss::near_misses;
 use crate::access::reach::Way;
 use crate::access::remedy::first_remedy;
@@ -44,6 +44,8 @@ pub struct Answer {
     pub reason: String,
     /// What keeps the question from being decided. API servers drop it; direct callers see it.
     pub evaluation_error: Option<String>,
+    /// The entry of an ACL that grants it; `None` for a no, and where something else grants it.
+    pub entry: Option<Subject>,
 }
 
 /// What an application is judged by.
@@ -115,7 +117,7 @@ impl Opinion {
 
 impl Answer {
     fn new(opinion: Opinion, clause: &'static str, reason: &str) -> Self {
-        Self { opinion, clause, reason: visible(reason), evaluation_error: None }
+        Self { opinion, clause, reason: visible(reason), evaluation_error: None, entry: None }
     }
 
     /// A yes.
@@ -195,7 +197,7 @@ pub fn path_of<'q>(tree: &Tree, queue: &'q str) -> Result<Cow<'q, str>, String> 
     }
 }
 
-impl World<'_> {
+impl<'a> World<'a> {
     fn answer(self, question: Question<'_>, identity: &Identity) -> Answer {
         match question {
             Question::Queue { right, queue } => self.in_queue(right, queue, identity),
@@ -215,24 +217,24 @@ impl World<'_> {
 
     fn on_path(self, right: Right, path: &str, identity: &Identity) -> Answer {
         match self.granted(right, path, identity) {
-            Some((clause, why)) => Answer::allow(clause, &why),
+            Some((way, why)) => allowed(&way, &why),
             None => self.denied(&explain(self.tree, right, path, identity)),
         }
     }
 
-    /// Returns the clause of a yes, and why it is one; `None` for a no.
-    fn granted(self, right: Right, path: &str, identity: &Identity) -> Option<(&'static str, String)> {
+    /// Returns the way to a yes, and why it is one; `None` for a no.
+    fn granted(self, right: Right, path: &str, identity: &Identity) -> Option<(Way<'a>, String)> {
         let verdict = decide(self.tree, right, path, identity);
         let way = verdict.way.ok()?;
         let why = yes(self.tree, right, path, verdict.located, &way);
-        Some((way.acl.key(), format!("{why}{}", self.written_in(&way))))
+        Some((way, format!("{why}{}", self.written_in(&way))))
     }
 
     /// What the root grants reaches every queue. Who may do it in each queue by itself may not in the next one that is made: that is no yes
     /// and, as each queue may be asked about, no final no.
     fn in_all_queues(self, right: Right, identity: &Identity) -> Answer {
-        if let Some((clause, why)) = self.granted(right, queue::ROOT, identity) {
-            return Answer::allow(clause, &format!("in all queues: {why}"));
+        if let Some((way, why)) = self.granted(right, queue::ROOT, identity) {
+            return allowed(&way, &format!("in all queues: {why}"));
         }
         let why = sentence(self.tree, &explain(self.tree, right, queue::ROOT, identity));
         let ask = format!("{} queues.{GROUP}/root.prod", right.verb());
@@ -287,6 +289,11 @@ impl World<'_> {
         let clause = decision.clause();
         if decision.allowed() { Answer::allow(clause, &why) } else { Answer::deny(clause, &why) }
     }
+}
+
+/// A yes by an entry of an ACL.
+fn allowed(way: &Way<'_>, why: &str) -> Answer {
+    Answer { entry: Some(way.entry.into()), ..Answer::allow(way.acl.key(), why) }
 }
 
 fn unknown(namespace: &str, id: &str) -> String {

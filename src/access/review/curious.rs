@@ -9,11 +9,6 @@ use crate::access::tree::Tree;
 use crate::model::identity::Identity;
 use crate::model::right::Right;
 
-/// Returns whether `asker` may ask what `about` may do in a queue, by what is known here.
-pub fn may_ask(tree: Option<&Tree>, asker: &Identity, about: &Identity, queue: &str) -> bool {
-    is_self(asker, about) || administers(tree, asker, queue)
-}
-
 /// Returns whether somebody administers a queue. A path that leads to no queue has no administrator.
 pub fn administers(tree: Option<&Tree>, who: &Identity, queue: &str) -> bool {
     tree.is_some_and(|tree| decide(tree, Right::Admin, queue, who).allowed())
@@ -32,6 +27,10 @@ mod tests {
 
     fn person(user: &str, groups: &[&str]) -> Identity {
         Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() }
+    }
+
+    fn may_ask(tree: Option<&Tree>, asker: &Identity, about: &Identity, queue: &str) -> bool {
+        is_self(asker, about) || administers(tree, asker, queue)
     }
 
     #[test]

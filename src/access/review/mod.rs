@@ -2,6 +2,7 @@
 //!
 //! * [`question`]: which of our questions a review asks, in all the spellings that `kubectl auth can-i` sends.
 //! * [`answer`]: what the evaluator says to it.
+//! * [`brief`]: what is left of it for those who may not read the queue.
 //! * [`curious`]: who may ask about whom.
 //!
 //! | resource | verbs | answered by |
@@ -17,6 +18,7 @@
 //!   it from being decided is also told as an evaluation error.
 
 pub mod answer;
+pub mod brief;
 pub mod curious;
 pub mod question;
 #[cfg(test)]
@@ -25,7 +27,8 @@ mod tests;
 use std::collections::BTreeMap;
 
 pub use answer::{Answer, Application, Applications, Found, NoApplications, Opinion, World, answer, path_of};
-pub use curious::{administers, is_self, may_ask};
+pub use brief::Wish;
+pub use curious::{administers, is_self};
 pub use question::{NotAsked, Question, read};
 
 /// The API group of the questions.

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::API_VERSION;
+use crate::access::review::brief::{UNKNOWN, Wish};
 use crate::api::answer::{DecisionAnswer, Named, VERSION, Verb};
 use crate::model::queue::nearest;
 use crate::model::right::Right;
@@ -126,8 +127,7 @@ pub struct Other {
 
 /// The answer to a caller about themselves who may not read the queue.
 ///
-/// It depends on the question, on the caller, and on the entry that names the caller. Nothing else of the configuration is in it: a queue
-/// that does not exist is answered like one that denies, so names cannot be tried out.
+/// Its words are those of [`brief`](crate::access::review::brief).
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Brief {
@@ -307,25 +307,17 @@ impl Status {
             Self::Decided(decision) => decision.trace.last().and_then(|step| step.entry.clone()),
             Self::Brief(_) | Self::Other(_) => None,
         };
-        let (verb, queue) = (Verb::from(asked.right), quoted(&asked.queue));
-        let may = match asked.right {
-            Right::Submit => "submit to",
-            Right::Admin => "administer",
-        };
-        let undecided = (self.word() == "undecided").then(|| {
-            "the ACLs are not known now: ask again later, or ask an administrator of the cluster".to_owned()
-        });
+        let wish = Wish::in_queue(asked.right, &asked.queue);
+        let undecided = (self.word() == "undecided").then(|| UNKNOWN.to_owned());
         let reason = match (&undecided, &entry) {
             (Some(why), _) => why.clone(),
-            (None, Some(entry)) => format!("{} may {may} {queue}", entry.words()),
-            (None, None) => format!(
-                "nothing lets user {user} {may} {queue}, or there is no such queue: ask an administrator of the cluster"
-            ),
+            (None, Some(entry)) => wish.granted(&entry.words()),
+            (None, None) => wish.denied(user),
         };
         Self::Brief(Box::new(Brief {
             version: VERSION,
             partition: asked.partition.clone(),
-            verb,
+            verb: Verb::from(asked.right),
             queue: asked.queue.clone(),
             user: user.to_owned(),
             groups: groups.to_vec(),

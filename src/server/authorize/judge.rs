@@ -1,7 +1,7 @@
 //! From a review to its answer: whether this caller may ask, and what the evaluator says.
 
-use super::{Memory, refused};
-use crate::access::review::{self, Answer, Applications, Found, Question, Review, World, may_ask};
+use super::refused;
+use crate::access::review::{self, Answer, Applications, Found, Question, Review, Wish, World, is_self};
 use crate::access::running::Scheduler;
 use crate::access::running::pods::{self, PodQuestion};
 use crate::access::tree::Tree;
@@ -10,10 +10,11 @@ use crate::model::identity::Identity;
 use crate::model::queue;
 use crate::model::version::Version;
 use crate::server::Doors;
-use crate::server::audit::{Decision, OTHER};
+use crate::server::audit::{Audit, Decision, OTHER};
 use crate::server::caller::Caller;
 use crate::server::knowledge::{Knowledge, Queues};
 use crate::server::refusal::Refusal;
+use crate::server::scope::{self, Denied, Scope, scope};
 use crate::text::diag::quoted;
 
 /// A review does not say which partition it asks about: the one that `YuniKorn` has on Kubernetes
@@ -42,6 +43,16 @@ impl Asked<'_> {
         }
     }
 
+    /// The same in words.
+    fn wish(self) -> Wish {
+        match self {
+            Self::Ours(question) => question.into(),
+            Self::Pod(PodQuestion { verb, namespace, name }) => {
+                Wish::with_pod(verb.as_str(), namespace, name)
+            }
+        }
+    }
+
     /// What it is about besides a queue.
     fn object(self) -> String {
         match self {
@@ -61,7 +72,7 @@ impl Asked<'_> {
 /// When the review is none, or the caller may not ask about this user.
 pub(super) async fn answer(
     doors: &Doors,
-    memory: &Memory,
+    audit: &Audit,
     kind: Kind,
     caller: &Caller,
     document: &serde_json::Value,
@@ -86,17 +97,20 @@ pub(super) async fn answer(
         Err(_) => None,
     };
     let queue = place(asked, found.as_ref()).to_owned();
-    let tree = queues.as_ref().ok().map(|(_, tree)| *tree);
-    let leave = if kind == Kind::Own || memory.trusted.knows(caller) {
-        Ok(None)
-    } else {
-        leave(doors, memory, caller, &review, tree, &queue).await
+    let about = Identity { user: review.user.clone(), groups: review.groups.clone() };
+    let question = scope::Asked {
+        partition: PARTITION,
+        tree: queues.as_ref().ok().map(|(_, tree)| *tree),
+        queue: &queue,
+        is_own: kind == Kind::Own || is_self(&curious, &about),
+        own_review: Kind::Own.as_str(),
     };
-    let answer = match (leave, queues) {
-        (Ok(Some(refusal)), _) => Err(refusal),
-        (Err(why), _) => Ok(unknown_asker(&why)),
-        (Ok(None), Err(why)) => Ok(Answer::undecided("configuration", &why)),
-        (Ok(None), Ok((queues, tree))) => Ok(evaluate(&review, asked, found, scheduler(queues, tree))),
+    let scope = scope(&doors.lookups, caller, question).await;
+    let answer = match (&scope, queues) {
+        (Err(Denied::Forbidden(refusal)), _) => Err(refusal.clone()),
+        (Err(Denied::Unknown(why)), _) => Ok(unknown_asker(&why.message)),
+        (Ok(_), Err(why)) => Ok(Answer::undecided("configuration", &why)),
+        (Ok(_), Ok((queues, tree))) => Ok(evaluate(&review, asked, found, scheduler(queues, tree))),
     };
     let (said, clause, reason) = match &answer {
         Ok(answer) => (answer.decision(), answer.clause, &answer.reason),
@@ -113,28 +127,11 @@ pub(super) async fn answer(
         object: &asked.object(),
         reason,
     };
-    memory.audit.note(&doors.health, &decided);
-    answer
-}
-
-/// Whether somebody may ask about this user, in this queue; a refusal when they may not.
-///
-/// # Errors
-/// When nobody knows.
-async fn leave(
-    doors: &Doors,
-    memory: &Memory,
-    caller: &Caller,
-    review: &Review,
-    tree: Option<&Tree>,
-    queue: &str,
-) -> Result<Option<Refusal>, String> {
-    let curious = Identity { user: caller.user.clone(), groups: caller.groups.clone() };
-    let about = Identity { user: review.user.clone(), groups: review.groups.clone() };
-    if may_ask(tree, &curious, &about, queue) {
-        return Ok(None);
+    audit.note(&doors.health, &decided);
+    match scope {
+        Ok(Scope::Own) => answer.map(|answer| answer.brief(&asked.wish(), &review.user)),
+        _ => answer,
     }
-    memory.trusted.ask(&doors.lookups, caller).await
 }
 
 /// The queues that the scheduler runs.
@@ -160,7 +157,7 @@ async fn find(doors: &Doors, asked: Asked<'_>, scheduler: Scheduler<'_>) -> Opti
     }
 }
 
-/// Whoever administers this queue may ask about others.
+/// The queue that is asked about: its administrators may ask about others.
 fn place<'a>(asked: Asked<'a>, found: Option<&'a Found>) -> &'a str {
     match (asked, found) {
         (Asked::Ours(Question::Queue { queue, .. }), _) => queue,

@@ -6,21 +6,18 @@
 //! * `POST /apis/authorization.k8s.io/…` speaks as the API server does to its clients, for those in the cluster who ask directly.
 //!
 //! Who asks is always known ([`super::caller`]). About themselves everyone may ask; about others the administrators of the queue and
-//! whoever Kubernetes lets create `subjectaccessreviews`: the API server's own identity is one of them.
+//! whoever Kubernetes lets create `subjectaccessreviews`: the API server's own identity is one of them. How much they hear is decided by
+//! [`scope`](super::scope).
 //!
 //! An authorizer that does not answer holds up every request of the cluster for seconds (the API server asks again after a 5xx, five
 //! times). So whatever keeps a question from being decided is no opinion, with the reason: nothing is known yet, the API server cannot
 //! be asked who this is, the queues cannot be read.
 //!
 //! * [`judge`]: from a review to its answer.
-//! * [`trusted`]: who may ask about everybody.
 
 mod judge;
 #[cfg(test)]
 mod tests;
-mod trusted;
-
-use std::sync::Arc;
 
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
@@ -40,7 +37,6 @@ use super::refusal::Refusal;
 use crate::access::review::Answer;
 use crate::api::review::{Kind, access};
 use crate::text::diag::{Diagnostic, quoted};
-use trusted::Trusted;
 
 /// Largest review that is read, in bytes: the API server's own limit for what its callers control is 10 kB, and users may be in
 /// thousands of groups.
@@ -48,24 +44,15 @@ pub(super) const MAX_BODY: usize = 256 * 1024;
 
 type Body = Result<Bytes, BytesRejection>;
 
-/// What is remembered between requests; clones are the same.
-#[derive(Debug, Clone)]
-struct Memory {
-    trusted: Arc<Trusted>,
-    audit: Audit,
-}
-
 /// The routes.
 pub fn router() -> Router<Doors> {
-    let trusted = Arc::new(Trusted::default());
-    let memory = |door| Extension(Memory { trusted: Arc::clone(&trusted), audit: Audit::of(door) });
     let reviews = Router::new()
         .route("/subjectaccessreviews", post(subject))
         .route("/selfsubjectaccessreviews", post(own))
         .route("/namespaces/{namespace}/localsubjectaccessreviews", post(local))
-        .layer(memory("subjectaccessreviews"));
+        .layer(Extension(Audit::of("subjectaccessreviews")));
     Router::new()
-        .route("/authorize", post(authorize).layer(memory("authorize")))
+        .route("/authorize", post(authorize).layer(Extension(Audit::of("authorize"))))
         .nest("/apis/authorization.k8s.io/v1", reviews.clone())
         .nest("/apis/authorization.k8s.io/v1beta1", reviews)
         .layer(DefaultBodyLimit::max(MAX_BODY))
@@ -75,40 +62,40 @@ pub fn router() -> Router<Doors> {
 /// (`k8s.io/apiserver/plugin/pkg/authorizer/webhook/webhook.go`).
 async fn authorize(
     State(doors): State<Doors>,
-    Extension(memory): Extension<Memory>,
+    Extension(audit): Extension<Audit>,
     parts: Parts,
     body: Body,
 ) -> Result<Response, Refusal> {
     let document = document(Kind::Subject, body)?;
-    let answer = answered(&doors, &memory, Kind::Subject, &parts, &document).await?;
+    let answer = answered(&doors, &audit, Kind::Subject, &parts, &document).await?;
     Ok(Json(access::only_status(&document, &answer)).into_response())
 }
 
 async fn subject(
     State(doors): State<Doors>,
-    Extension(memory): Extension<Memory>,
+    Extension(audit): Extension<Audit>,
     parts: Parts,
     body: Body,
 ) -> Result<Response, Refusal> {
     let document = document(Kind::Subject, body)?;
-    let answer = answered(&doors, &memory, Kind::Subject, &parts, &document).await?;
+    let answer = answered(&doors, &audit, Kind::Subject, &parts, &document).await?;
     Ok(created(document, &answer))
 }
 
 async fn own(
     State(doors): State<Doors>,
-    Extension(memory): Extension<Memory>,
+    Extension(audit): Extension<Audit>,
     parts: Parts,
     body: Body,
 ) -> Result<Response, Refusal> {
     let document = document(Kind::Own, body)?;
-    let answer = answered(&doors, &memory, Kind::Own, &parts, &document).await?;
+    let answer = answered(&doors, &audit, Kind::Own, &parts, &document).await?;
     Ok(created(document, &answer))
 }
 
 async fn local(
     State(doors): State<Doors>,
-    Extension(memory): Extension<Memory>,
+    Extension(audit): Extension<Audit>,
     Path(namespace): Path<String>,
     parts: Parts,
     body: Body,
@@ -123,7 +110,7 @@ async fn local(
         );
         return Err(Refusal::bad_request(message));
     }
-    let answer = answered(&doors, &memory, Kind::Local, &parts, &document).await?;
+    let answer = answered(&doors, &audit, Kind::Local, &parts, &document).await?;
     Ok(created(document, &answer))
 }
 
@@ -154,12 +141,12 @@ fn document(kind: Kind, body: Body) -> Result<Value, Refusal> {
 /// The answer to a review. A fault in finding it is no opinion, like everything else that keeps a question from being decided.
 async fn answered(
     doors: &Doors,
-    memory: &Memory,
+    audit: &Audit,
     kind: Kind,
     parts: &Parts,
     document: &Value,
 ) -> Result<Answer, Refusal> {
-    let found = contained(asked_by(doors, memory, kind, parts, document)).await;
+    let found = contained(asked_by(doors, audit, kind, parts, document)).await;
     found.unwrap_or_else(|fault| {
         doors.health.metrics.doors.decided(OTHER, "undecided", "fault");
         Ok(Answer::undecided("fault", &fault.to_string()))
@@ -168,13 +155,13 @@ async fn answered(
 
 async fn asked_by(
     doors: &Doors,
-    memory: &Memory,
+    audit: &Audit,
     kind: Kind,
     parts: &Parts,
     document: &Value,
 ) -> Result<Answer, Refusal> {
     match doors.callers.know(parts).await {
-        Ok(asker) => judge::answer(doors, memory, kind, &asker, document).await,
+        Ok(asker) => judge::answer(doors, audit, kind, &asker, document).await,
         Err(Unauthenticated::Unchecked(why)) => {
             doors.health.metrics.doors.decided(OTHER, "undecided", "asker");
             Ok(judge::unknown_asker(&why))

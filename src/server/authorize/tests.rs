@@ -1,5 +1,6 @@
 //! The door with a cluster of two queues behind it, and an API server that knows three tokens.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::body::Body;
@@ -19,7 +20,7 @@ struct Door {
     asked: Arc<AtomicUsize>,
 }
 
-/// `apiserver` may create `subjectaccessreviews`; `sue`, `ann` and `eve` may not. With the token `lost` nothing comes back but an error; with
+/// `apiserver` may create `subjectaccessreviews`, and `reader` may read queues; `sue`, `ann` and `eve` may neither. With the token `lost` nothing comes back but an error; with
 /// the token `fault`, and where somebody asks whether `zed` may, the client panics, as if the fault were ours.
 async fn answer(request: Request<kube::client::Body>, asked: Arc<AtomicUsize>) -> http::Response<Body> {
     let path = request.uri().path().to_owned();
@@ -29,7 +30,7 @@ async fn answer(request: Request<kube::client::Body>, asked: Arc<AtomicUsize>) -
         match sent["spec"]["token"].as_str().unwrap() {
             "fault" => panic!("a fault"),
             "lost" => return reply(500, &json!({})),
-            name @ ("apiserver" | "sue" | "ann" | "eve" | "zed") => {
+            name @ ("apiserver" | "reader" | "sue" | "ann" | "eve" | "zed") => {
                 json!({"authenticated": true, "user": {"username": name, "groups": ["system:authenticated"]}})
             }
             _ => json!({"authenticated": false}),
@@ -37,7 +38,10 @@ async fn answer(request: Request<kube::client::Body>, asked: Arc<AtomicUsize>) -
     } else {
         asked.fetch_add(1, Ordering::Relaxed);
         assert_ne!(sent["spec"]["user"], "zed", "a fault that zed finds");
-        json!({"allowed": sent["spec"]["user"] == "apiserver", "reason": "RBAC"})
+        let (who, asked) = (&sent["spec"]["user"], &sent["spec"]["resourceAttributes"]["resource"]);
+        let may =
+            (asked == "subjectaccessreviews" && who == "apiserver") || (asked == "queues" && who == "reader");
+        json!({"allowed": may, "reason": "RBAC"})
     };
     let mut filled = sent;
     filled["status"] = status;
@@ -147,6 +151,61 @@ async fn oneself_is_who_asks() {
         |namespace| format!("/apis/authorization.k8s.io/v1/namespaces/{namespace}/localsubjectaccessreviews");
     assert_eq!(door.ask(&path("default"), "sue", &local).await.0, StatusCode::CREATED);
     assert_eq!(door.ask(&path("other"), "sue", &local).await.0, StatusCode::BAD_REQUEST);
+}
+
+/// `reader` may read queues, `ann` administers the queue, `apiserver` may ask about everybody; everyone else gets what concerns themselves.
+#[tokio::test]
+async fn review_about_oneself_without_the_right_to_read_has_no_names_of_others() {
+    let door = Door::open();
+    let own = |user: &str, verb: &str, resource: &str, name: &str| {
+        let mut own = review(user, verb, resource, name);
+        own["kind"] = "SelfSubjectAccessReview".into();
+        own
+    };
+    let told = async |path: &str, token: &str, review: &Value| {
+        let (code, answer) = door.ask(path, token, review).await;
+        assert!(code.is_success(), "{code} {answer}");
+        answer["status"].clone()
+    };
+    for (path, review) in
+        [(OWN, own("", "submit", "queues", "root.prod")), (REVIEWS, about("eve")), (HOOK, about("eve"))]
+    {
+        let status = told(path, "eve", &review).await;
+        let expected = "nothing lets user eve submit to `root.prod`, or there is no such queue: ask an administrator of the cluster";
+        assert_eq!(status, json!({"allowed": false, "denied": true, "reason": expected}), "{path}");
+    }
+    // What there is not is answered alike.
+    let there = told(OWN, "eve", &own("", "submit", "queues", "root.prod")).await.to_string();
+    for absent in ["root.none", "root.a b", "prod"] {
+        let status = told(OWN, "eve", &own("", "submit", "queues", absent)).await.to_string();
+        assert_eq!(status, there.replace("root.prod", absent));
+    }
+    let status = told(OWN, "eve", &own("", "kill", "applications", "spark-1")).await;
+    assert_eq!(status["evaluationError"], Value::Null, "{status}");
+    assert!(status["reason"].as_str().unwrap().contains("or there is no such application"), "{status}");
+    let status = told(OWN, "eve", &own("", "administer", "queues", "")).await;
+    assert_eq!(
+        status["reason"],
+        "nothing lets user eve administer all queues: ask an administrator of the cluster"
+    );
+    let status = told(OWN, "sue", &own("", "submit", "queues", "root.Prod")).await;
+    assert_eq!(status, json!({"allowed": true, "reason": "user sue may submit to `root.Prod`"}));
+    for (token, review) in
+        [("reader", about("reader")), ("ann", about("ann")), ("apiserver", about("apiserver"))]
+    {
+        let status = told(REVIEWS, token, &review).await.to_string();
+        assert!(!status.contains("no such queue") && !status.contains("`root.prod`"), "{token}: {status}");
+    }
+    // Where the ACLs are not known, why that is so is told to whoever may read them.
+    door.fixture.learn(Snapshot {
+        defaults: Some(defaults("queues.yaml", &QUEUES.replace("sue devs", "sue  devs"))),
+        ..testing::snapshot()
+    });
+    let [eve, reader] = ["eve", "reader"].map(|token| (token, about(token)));
+    let status = told(REVIEWS, eve.0, &eve.1).await;
+    assert!(status["evaluationError"].as_str().unwrap().contains("the ACLs are not known now"), "{status}");
+    let status = told(REVIEWS, reader.0, &reader.1).await;
+    assert!(!status["evaluationError"].as_str().unwrap().contains("the ACLs are not known now"), "{status}");
 }
 
 #[tokio::test]

@@ -14,19 +14,19 @@ use serde_json::Value;
 
 use super::{Memory, caller, warn};
 use crate::access::check::explain;
-use crate::access::review::{administers, is_self, path_of};
+use crate::access::review::{is_self, path_of};
 use crate::api::answer::Answers;
-use crate::api::served::review::{Asked, DEFAULT_PARTITION, Kind, Status, Wrong, answered, read};
+use crate::api::served::review::{Asked, Kind, Status, Wrong, answered, read};
 use crate::api::served::{GROUP, VERSION};
 use crate::model::identity::{Claim, Identity, Refusal as Nobody, identify};
-use crate::model::queue::lowered;
 use crate::model::version::Version;
 use crate::server::Doors;
 use crate::server::audit::Decision;
 use crate::server::caller::Caller;
 use crate::server::knowledge::Knowledge;
-use crate::server::permission::{Wish, demand, forbidden, reason_against};
+use crate::server::permission::{Wish, demand};
 use crate::server::refusal::Refusal;
+use crate::server::scope::{self, Scope};
 use crate::server::source::InForce;
 use crate::text::diag::quoted;
 
@@ -157,18 +157,7 @@ impl Parameters {
     }
 }
 
-/// The part of the answer that a caller gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Scope {
-    /// All of it.
-    Whole,
-    /// The part that concerns themselves.
-    Own,
-}
-
-/// Decides how much of the answer a caller gets. Administrators of the queue get all of it, since a `QueueAccessReview` about others gives it
-/// to them anyway; about themselves those, too, whom Kubernetes lets read the queue; about others those who may create
-/// `subjectaccessreviews`.
+/// Decides how much of the answer a caller gets.
 async fn scope(
     kind: Kind,
     doors: &Doors,
@@ -177,45 +166,16 @@ async fn scope(
     asked: &Asked,
 ) -> Result<Scope, Refusal> {
     let queues = knowledge.and_then(|knowledge| knowledge.queues.as_ref().ok());
-    let tree = queues.and_then(|queues| queues.tree(&asked.partition));
-    let curious = Identity { user: caller.user.clone(), groups: caller.groups.clone() };
-    if administers(tree, &curious, &asked.queue) {
-        return Ok(Scope::Whole);
-    }
+    let who = Identity { user: caller.user.clone(), groups: caller.groups.clone() };
     let about = Identity { user: asked.user.clone(), groups: asked.groups.clone() };
-    if kind == Kind::Own || is_self(&curious, &about) {
-        let reads = may_read(doors, caller, asked).await?;
-        return Ok(if reads { Scope::Whole } else { Scope::Own });
-    }
-    about_others(doors, caller).await.map(|()| Scope::Whole)
-}
-
-/// Asks Kubernetes as the endpoint of `queues` does: for one queue of the partition that it serves by name, for the list of any other.
-async fn may_read(doors: &Doors, caller: &Caller, asked: &Asked) -> Result<bool, Refusal> {
-    let queue = lowered(&asked.queue);
-    let (verb, name) =
-        if asked.partition == DEFAULT_PARTITION { ("get", queue.as_str()) } else { ("list", "") };
-    let wish = Wish { verb, group: GROUP, version: VERSION, resource: "queues", name };
-    Ok(reason_against(&doors.lookups, caller, wish).await?.is_none())
-}
-
-/// Asks Kubernetes for leave to ask about others.
-async fn about_others(doors: &Doors, caller: &Caller) -> Result<(), Refusal> {
-    let wish = Wish {
-        verb: "create",
-        group: "authorization.k8s.io",
-        version: "v1",
-        resource: "subjectaccessreviews",
-        name: "",
+    let asked = scope::Asked {
+        partition: &asked.partition,
+        tree: queues.and_then(|queues| queues.tree(&asked.partition)),
+        queue: &asked.queue,
+        is_own: kind == Kind::Own || is_self(&who, &about),
+        own_review: Kind::Own.name(),
     };
-    match reason_against(&doors.lookups, caller, wish).await? {
-        None => Ok(()),
-        Some(reason) => Err(Refusal::forbidden(format!(
-            "about other users only an administrator of the queue may ask, and whoever may create subjectaccessreviews; about yourself \
-             ask with a SelfQueueAccessReview: {}",
-            forbidden(caller, wish, &reason)
-        ))),
-    }
+    Ok(scope::scope(&doors.lookups, caller, asked).await?)
 }
 
 /// The clause of an answer that only the name of whom it is about decides.

@@ -150,7 +150,7 @@ async fn reviews_are_answered_to_those_whom_they_concern() {
     assert_eq!(answer["status"]["user"], "sue");
     door.create("bob", OWN, own).await.expect(201, "\"allowed\":false");
     door.create("ann", NAMED, submit("sue")).await.expect(201, "\"allowed\":true");
-    door.create("sue", NAMED, submit("bob")).await.expect(403, "about other users only an administrator");
+    door.create("sue", NAMED, submit("bob")).await.expect(403, "only an administrator of the queue may ask");
     let invented = json!({"user": "sue", "groups": ["devs"], "verb": "submit", "queue": "root.prod"});
     door.create("sue", NAMED, invented).await.expect(403, "about other users");
     let mut slip = submit("ann");

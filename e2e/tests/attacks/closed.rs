@@ -1,0 +1,83 @@
+//! Endpoints that ask for the API server's certificate and for an audience, and endpoints that are not served.
+
+use serde_json::json;
+
+use super::Expected::Refused;
+use super::{Attack, Expected, Given, NOTHING, Step, Who, get, post, review};
+
+fn attack(name: &'static str, who: Who, step: Step, expected: Expected) -> Attack {
+    Attack { name, who, given: Given::Closed, steps: vec![step], expected }
+}
+
+pub(super) fn attacks() -> Vec<Attack> {
+    let pod = || review(("", "Pod", "pods"), &json!({}));
+    let access = "/apis/access.queuewarden.dev/v1alpha1/queues";
+    vec![
+        attack(
+            "a webhook without a certificate",
+            Who::Stranger,
+            post("/user-info", pod()),
+            Refused(401, &["show who you are"]),
+        ),
+        attack(
+            "a webhook by a token",
+            Who::Tenant,
+            post("/guard", pod()),
+            Refused(401, &["show who you are"]),
+        ),
+        attack(
+            "a webhook by a name that is not the client's",
+            Who::Mallory,
+            post("/user-info/check", pod()),
+            Refused(403, &["webhooks do not answer `mallory`"]),
+        ),
+        attack(
+            "a webhook by a certificate of others",
+            Who::Foreign,
+            post("/guard", pod()),
+            Refused(401, &["the client certificate does not count here"]),
+        ),
+        attack(
+            "a webhook by the certificate of the front proxy",
+            Who::FrontProxy,
+            post("/user-info", pod()),
+            Refused(401, &["the client certificate does not count here"]),
+        ),
+        attack(
+            "a webhook by a header with the client's name",
+            Who::Stranger,
+            post("/guard", pod()).header("X-Remote-User", "apiserver"),
+            Refused(401, &["show who you are"]),
+        ),
+        attack(
+            "an endpoint that is not served",
+            Who::WebhookClient,
+            post("/validate", pod()),
+            Refused(404, NOTHING),
+        ),
+        attack(
+            "another endpoint that is not served",
+            Who::WebhookClient,
+            post("/submission", pod()),
+            Refused(404, NOTHING),
+        ),
+        attack(
+            "a token for the API server where another audience is asked for",
+            Who::Tenant,
+            get(access),
+            Refused(401, &["the token does not count here"]),
+        ),
+        attack(
+            "a token for a third audience",
+            Who::OtherAudience,
+            get(access),
+            Refused(401, &["the token does not count here"]),
+        ),
+        attack(
+            "queuewarden's own token where another audience is asked for",
+            Who::Operator,
+            get(access),
+            Refused(401, &["the token does not count here"]),
+        ),
+    ]
+}

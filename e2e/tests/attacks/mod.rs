@@ -1,0 +1,318 @@
+//! Attacks: who tries what, under which circumstances, and what comes of it.
+//!
+//! A row ([`Attack`]) is one attack, and each module has the rows of one endpoint. After each attack an honest request is answered. When all
+//! rows are tried, the queues that run are what they were, and the log has no line but queuewarden's own. `delegation` has a table of its own: `validating::delegation`.
+//!
+//! To add one, add a row. Its words must be those of the refusal, so that it fails when the request is refused for another reason. A row that
+//! needs other circumstances needs another [`Given`], which starts an operator for all of its rows.
+
+mod access;
+mod authorize;
+mod closed;
+mod cluster;
+mod guard;
+mod health;
+mod http;
+mod stage;
+mod stopped;
+mod submission;
+mod user_info;
+mod validate;
+
+use anyhow::{Result, ensure};
+use queuewarden_e2e::{Bed, Capability};
+use serde_json::{Value, json};
+
+use crate::user_info::merged;
+use stage::Stage;
+
+/// One attack.
+#[derive(Debug, Clone)]
+pub(super) struct Attack {
+    name: &'static str,
+    who: Who,
+    given: Given,
+    /// Requests, one after the other; the answer to the last one is judged.
+    steps: Vec<Step>,
+    expected: Expected,
+}
+
+/// The one who attacks, by what they show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Who {
+    /// Nothing: any pod that reaches the port. To the API server: somebody without credentials.
+    Stranger,
+    /// The token of a `ServiceAccount` that may edit one namespace.
+    Tenant,
+    /// A certificate of mallory, who may edit one namespace.
+    Mallory,
+    /// A certificate of sue, who administers root.prod and may write `QueueAcl`s by delegation.
+    Delegate,
+    /// The token of queuewarden's pods.
+    Operator,
+    /// The token of the process that keeps the certificate.
+    Keeper,
+    /// The certificate by which the API server speaks for others.
+    FrontProxy,
+    /// The same name, certified by somebody else.
+    Foreign,
+    /// A certificate of the API server as a client of webhooks.
+    WebhookClient,
+    /// A token that is none.
+    Garbage,
+    /// The tenant's token with queuewarden's name in it.
+    Forged,
+    /// The token of an account that is deleted.
+    Gone,
+    /// The tenant's token for another audience.
+    OtherAudience,
+    /// A cluster administrator, who writes what an attacker has handed in.
+    Administrator,
+}
+
+/// The circumstances. Rows of the same share an operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Given {
+    /// All endpoints are served and asked by the API server, all policies are installed, names are enforced, delegation is on.
+    Serving,
+    /// The same, and then queuewarden has stopped.
+    Stopped,
+    /// Webhooks are for one client, tokens for one audience, and two endpoints are not served.
+    Closed,
+}
+
+/// The server that a request goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum To {
+    /// queuewarden's HTTPS port.
+    Doors,
+    /// Its port 8080.
+    Health,
+    /// The API server.
+    Cluster,
+}
+
+/// One request.
+#[derive(Debug, Clone)]
+pub(super) struct Step {
+    to: To,
+    method: &'static str,
+    /// A request in bytes has none.
+    path: String,
+    headers: Vec<(&'static str, String)>,
+    body: Body,
+}
+
+#[derive(Debug, Clone)]
+enum Body {
+    /// As it is sent.
+    Bytes(Vec<u8>),
+    /// The whole request, with method and headers.
+    Raw(Vec<u8>),
+}
+
+/// The outcome.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Expected {
+    /// A status of HTTP, and all of these words.
+    Refused(u16, &'static [&'static str]),
+    /// The answer to an `AdmissionReview`: a no in these words.
+    Denied(&'static [&'static str]),
+    /// An answer with this status that has these words, and none of those.
+    Without(u16, &'static [&'static str], &'static [&'static str]),
+    /// No answer but the end of the connection.
+    Cut,
+}
+
+impl Step {
+    fn new(to: To, method: &'static str, path: &str, body: impl Into<Vec<u8>>) -> Self {
+        let body = Body::Bytes(body.into());
+        Self { to, method, path: path.to_owned(), headers: Vec::new(), body }
+    }
+
+    /// The same with one more header.
+    fn header(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.push((name, value.to_owned()));
+        self
+    }
+}
+
+/// A POST of JSON to an endpoint.
+#[expect(clippy::needless_pass_by_value, reason = "a row is as short as it can be")]
+fn post(path: &str, body: impl ToString) -> Step {
+    Step::new(To::Doors, "POST", path, body.to_string()).header("content-type", "application/json")
+}
+
+fn get(path: &str) -> Step {
+    Step::new(To::Doors, "GET", path, "")
+}
+
+/// A request as it goes over the wire.
+fn raw(to: To, request: impl Into<Vec<u8>>) -> Step {
+    Step { to, method: "", path: String::new(), headers: Vec::new(), body: Body::Raw(request.into()) }
+}
+
+/// A request to the API server. A patch is a merge.
+fn api(method: &'static str, path: &str, body: &Value) -> Step {
+    let kind = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+    let body = if body.is_null() { String::new() } else { body.to_string() };
+    Step::new(To::Cluster, method, path, body).header("content-type", kind)
+}
+
+/// An `AdmissionReview` of mallory's creation of an object in namespace jobs.
+fn review((group, kind, resource): (&str, &str, &str), object: &Value) -> Value {
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+        "uid": "u1", "kind": {"group": group, "version": "v1", "kind": kind},
+        "resource": {"group": group, "version": "v1", "resource": resource},
+        "operation": "CREATE", "namespace": "jobs", "name": "x",
+        "userInfo": {"username": "mallory", "groups": ["people", "system:authenticated"]}, "object": object,
+    }})
+}
+
+/// The text of a review with its fields in the order in which API servers send them: the objects, which may be large, at the end.
+fn as_sent(review: &Value) -> String {
+    let request = review.get("request").and_then(Value::as_object).cloned().unwrap_or_default();
+    let (objects, fields): (Vec<_>, Vec<_>) =
+        request.into_iter().partition(|(name, _)| ["object", "oldObject"].contains(&name.as_str()));
+    let fields = fields.into_iter().chain(objects).map(|(name, value)| format!("{}:{value}", json!(name)));
+    format!(r#"{{"request":{{{}}}}}"#, fields.collect::<Vec<_>>().join(","))
+}
+
+/// The same review with other fields of its request.
+fn with(review: Value, fields: &Value) -> Value {
+    merged(review, &json!({"request": fields}))
+}
+
+/// An object in which a path of names leads to a value.
+fn nest(path: &str, value: Value) -> Value {
+    path.rsplit('.').fold(value, |inner, name| json!({name: inner}))
+}
+
+/// An answer without a body.
+const NOTHING: &[&str] = &["\"date\": "];
+
+fn attacks() -> Vec<Attack> {
+    [
+        access::attacks(),
+        authorize::attacks(),
+        closed::attacks(),
+        cluster::attacks(),
+        guard::attacks(),
+        health::attacks(),
+        http::attacks(),
+        stopped::attacks(),
+        submission::attacks(),
+        user_info::attacks(),
+        validate::attacks(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// An answer of any server.
+#[derive(Debug)]
+struct Got {
+    /// 0 where the connection ended without one.
+    code: u16,
+    text: String,
+}
+
+impl Expected {
+    /// Judges an answer.
+    fn met_by(self, got: &Got) -> bool {
+        let says = |words: &[&str]| words.iter().all(|words| got.text.contains(words));
+        match self {
+            Self::Refused(code, words) => got.code == code && says(words),
+            Self::Denied(words) => {
+                let answer: Value = serde_json::from_str(&got.text).unwrap_or_default();
+                let is = |pointer: &str, value: &Value| answer.pointer(pointer) == Some(value);
+                let message = answer.pointer("/response/status/message").and_then(Value::as_str);
+                got.code == 200
+                    && is("/response/uid", &json!("u1"))
+                    && is("/response/allowed", &json!(false))
+                    && words.iter().all(|words| message.is_some_and(|message| message.contains(words)))
+            }
+            Self::Without(code, words, secrets) => {
+                got.code == code && says(words) && !secrets.iter().any(|secret| got.text.contains(secret))
+            }
+            Self::Cut => got.code == 0,
+        }
+    }
+}
+
+/// Tries the rows of these circumstances; what is wrong with any of them.
+async fn tried(stage: &Stage<'_>, given: Given) -> Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    let rows: Vec<Attack> = attacks().into_iter().filter(|attack| attack.given == given).collect();
+    ensure!(!rows.is_empty(), "there is no row for {given:?}");
+    for Attack { name, who, steps, expected, .. } in &rows {
+        let mut got = Got { code: 0, text: String::new() };
+        for step in steps {
+            got = stage
+                .send(*who, step)
+                .await
+                .unwrap_or_else(|error| Got { code: 0, text: format!("{error:#}") });
+        }
+        if !expected.met_by(&got) {
+            let shown: String = got.text.chars().take(1500).collect();
+            wrong.push(format!("{name}, by {who:?}: expected {expected:?}, got {} {shown}", got.code));
+        }
+        let Some(last) = steps.last() else {
+            wrong.push(format!("{name} has no steps"));
+            continue;
+        };
+        // Where nothing is served its server answers elsewhere.
+        let elsewhere = Step::new(last.to, "GET", "/readyz", "");
+        let attacked = if got.code == 404 { &elsewhere } else { last };
+        if let Err(error) = stage.honest(attacked).await {
+            wrong.push(format!("{name}, by {who:?}: the honest request after it: {error:#}"));
+        }
+    }
+    Ok(wrong)
+}
+
+async fn on_stage(attack: impl AsyncFnOnce(&Bed) -> Result<Vec<String>>) -> Result<()> {
+    Bed::with(async |bed| {
+        if !bed.can_run(&[Capability::OperatorProcess, Capability::ApiServerProcess])? {
+            return Ok(());
+        }
+        let wrong = attack(bed).await?;
+        ensure!(wrong.is_empty(), "{} rows\n{}", wrong.len(), wrong.join("\n"));
+        Ok(())
+    })
+    .await
+}
+
+/// While all is served, and after it has stopped.
+#[tokio::test]
+async fn no_attack_succeeds() -> Result<()> {
+    on_stage(async |bed| {
+        let mut stage = Stage::serving(bed).await?;
+        let mut wrong = tried(&stage, Given::Serving).await?;
+        for after in [stage.has_changed_nothing().await, stage.has_logged_nothing_odd().await] {
+            wrong.extend(after.err().map(|error| format!("{error:#}")));
+        }
+        stage.stop().await?;
+        wrong.extend(tried(&stage, Given::Stopped).await?);
+        Ok(wrong)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn no_attack_succeeds_where_callers_are_named() -> Result<()> {
+    on_stage(async |bed| tried(&Stage::closed(bed).await?, Given::Closed).await).await
+}
+
+#[test]
+fn rows_are_many_and_have_names_of_their_own() -> Result<()> {
+    let mut names: Vec<_> = attacks().iter().map(|attack| attack.name).collect();
+    let rows = names.len();
+    println!("{rows} rows");
+    ensure!(rows >= 120, "{rows}");
+    names.sort_unstable();
+    let twice = names.windows(2).find(|pair| pair.first() == pair.last());
+    ensure!(twice.is_none(), "{twice:?}");
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! While queuewarden has stopped: what the API server's own policies refuse, and what nobody can write.
+
+use queuewarden_e2e::bed::NAMESPACE;
+use serde_json::{Value, json};
+
+use super::Expected::Refused;
+use super::{Attack, Expected, Given, Step, Who, api, merged, nest};
+use crate::operator::mirror::binding;
+use crate::user_info::{claim, controller};
+
+const OURS: &str = "/apis/queuewarden.dev/v1alpha1";
+const INFO: &str = "yunikorn.apache.org/user.info";
+const POLICY: &[&str] = &["queuewarden-own-names", "user mallory may not set yunikorn.apache.org/user.info"];
+
+fn attack(name: &'static str, who: Who, step: Step, expected: Expected) -> Attack {
+    Attack { name, who, given: Given::Stopped, steps: vec![step], expected }
+}
+
+fn pod(annotations: &Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stolen", "annotations": annotations},
+        "spec": {"containers": [{"name": "c", "image": "i"}]}})
+}
+
+pub(super) fn attacks() -> Vec<Attack> {
+    [names(), writers()].concat()
+}
+
+/// The policy of names.
+fn names() -> Vec<Attack> {
+    let pods = format!("/api/v1/namespaces/{NAMESPACE}/pods");
+    let said = |name, text: &str| {
+        attack(name, Who::Mallory, api("POST", &pods, &pod(&json!({INFO: text}))), Refused(403, POLICY))
+    };
+    let made = |name, group: &str, plural: &str, object: &Value| {
+        let path = format!("/apis/{group}/v1/namespaces/{NAMESPACE}/{plural}");
+        attack(name, Who::Mallory, api("POST", &path, object), Refused(403, POLICY))
+    };
+    let boss = claim("boss");
+    let batch = |kind: &str| merged(controller(kind, "stolen", &boss), &json!({"apiVersion": "batch/v1"}));
+    let job = merged(
+        batch("Job"),
+        &json!({"spec": {"replicas": null, "selector": null, "template": {"spec": {"restartPolicy": "Never"}}}}),
+    );
+    let deployments = format!("/apis/apps/v1/namespaces/{NAMESPACE}/deployments");
+    let become_boss = nest("spec.template.metadata.annotations", boss.clone());
+    vec![
+        made(
+            "a DaemonSet while nobody answers",
+            "apps",
+            "daemonsets",
+            &merged(controller("DaemonSet", "stolen", &boss), &json!({"spec": {"replicas": null}})),
+        ),
+        made(
+            "a ReplicaSet while nobody answers",
+            "apps",
+            "replicasets",
+            &controller("ReplicaSet", "stolen", &boss),
+        ),
+        made("a Job while nobody answers", "batch", "jobs", &job),
+        said("a key in another case while nobody answers", r#"{"User":"boss"}"#),
+        said(
+            "one's own name, and another behind it",
+            r#"{"user":"mallory","groups":["people","system:authenticated"],"user":"boss"}"#,
+        ),
+        said(
+            "one's own name with keys in another order",
+            r#"{"groups":["people","system:authenticated"],"user":"mallory"}"#,
+        ),
+        said("one's own name in another's group", r#"{"user":"mallory","groups":["bosses"]}"#),
+        said(
+            "one's own name and a blank",
+            r#"{"user":"mallory ","groups":["people","system:authenticated"]}"#,
+        ),
+        said(
+            "a Cyrillic letter while nobody answers",
+            r#"{"user":"mаllory","groups":["people","system:authenticated"]}"#,
+        ),
+        said("no JSON at all", "boss"),
+        attack(
+            "a pod in a namespace of the system",
+            Who::Mallory,
+            api("POST", "/api/v1/namespaces/kube-node-lease/pods", &pod(&boss)),
+            Refused(403, POLICY),
+        ),
+        Attack {
+            steps: vec![
+                api("POST", &deployments, &controller("Deployment", "late", &json!({}))),
+                api("PATCH", &format!("{deployments}/late"), &become_boss),
+            ],
+            ..attack(
+                "a Deployment that becomes the boss' while nobody answers",
+                Who::Mallory,
+                api("GET", "", &Value::Null),
+                Refused(403, POLICY),
+            )
+        },
+    ]
+}
+
+/// Objects of queuewarden's own.
+fn writers() -> Vec<Attack> {
+    let acls = format!("{OURS}/queueacls");
+    let grant = |spec: Value| {
+        let spec = merged(
+            json!({"queue": "root.prod", "baseAcl": "Extend", "submit": {"users": ["mallory"]}}),
+            &spec,
+        );
+        json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl", "metadata": {"name": "late"}, "spec": spec})
+    };
+    let policy = json!({"spec": {"bypassAuth": true}});
+    let mirrored = "queuewarden:mirror:submit:root.prod";
+    let by_policy = |name, spec: Value, words| {
+        attack(name, Who::Delegate, api("POST", &acls, &grant(spec)), Refused(403, words))
+    };
+    let by_nobody = |name, who, step| {
+        attack(name, who, step, Refused(500, &["failed calling webhook \"validate.queuewarden.dev\""]))
+    };
+    vec![
+        by_policy(
+            "a grant without a name while nobody answers",
+            json!({}),
+            &["queuewarden-delegation", "no cluster administrator"],
+        ),
+        by_policy(
+            "a grant in the boss' name while nobody answers",
+            json!({"delegatedBy": {"user": "boss"}}),
+            &["queuewarden-delegation", "delegatedBy"],
+        ),
+        by_nobody(
+            "a grant for a queue that is not one's own",
+            Who::Delegate,
+            api("POST", &acls, &grant(json!({"queue": "root.test", "delegatedBy": {"user": "sue"}}))),
+        ),
+        by_nobody(
+            "a policy by which everybody sets names, while nobody answers",
+            Who::Administrator,
+            api("PATCH", &format!("{OURS}/admissionpolicies/default"), &policy),
+        ),
+        by_nobody(
+            "removing what is granted while nobody answers",
+            Who::Administrator,
+            api("DELETE", &format!("{acls}/honest"), &Value::Null),
+        ),
+        attack(
+            "a role of the mirror for oneself while nobody answers",
+            Who::Operator,
+            api(
+                "PUT",
+                &format!("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{mirrored}"),
+                &binding(
+                    mirrored,
+                    mirrored,
+                    &json!([{"kind": "ServiceAccount", "name": "x", "namespace": "jobs"}]),
+                ),
+            ),
+            Refused(403, &["of its RBAC mirror, which give"]),
+        ),
+    ]
+}

@@ -1,0 +1,207 @@
+//! `/validate`: objects that put something into the queue tree, writers who are not who they say, and what cannot be judged.
+
+use serde_json::{Value, json};
+
+use super::Expected::{Denied, Refused, Without};
+use super::stage::acl;
+use super::{Attack, Expected, Given, Step, Who, as_sent, get, post, with};
+
+const PATH: &str = "/validate";
+
+fn attack(name: &'static str, step: Step, expected: Expected) -> Attack {
+    Attack { name, who: Who::Stranger, given: Given::Serving, steps: vec![step], expected }
+}
+
+/// By a cluster administrator: nothing is refused for who writes it.
+fn trusted(review: Value) -> Value {
+    with(review, &json!({"userInfo": {"username": "root", "groups": ["system:masters"]}}))
+}
+
+/// A change of another of our kinds, by a cluster administrator.
+fn of(kind: &str, spec: &Value) -> Value {
+    let object = json!({"apiVersion": "queuewarden.dev/v1alpha1", "kind": kind, "metadata": {"name": "default"}, "spec": spec});
+    let none = with(acl("ann"), &json!({"kind": {"kind": kind}, "object": null}));
+    trusted(with(none, &json!({"object": object})))
+}
+
+pub(super) fn attacks() -> Vec<Attack> {
+    [names(), writers(), kinds(), requests()].concat()
+}
+
+/// Names and paths with the syntax of the text that they are rendered into.
+fn names() -> Vec<Attack> {
+    let granted = |name, spec: &Value, expected| {
+        let spec = json!({"object": {"spec": spec}});
+        attack(name, post(PATH, trusted(with(acl("ann"), &spec))), expected)
+    };
+    // Nobody gains anything by such a name: it is not written.
+    let dropped = |words| Without(200, words, &["may submit", "gains submit", "grants submit"]);
+    let user = |name, user: &str, words| granted(name, &json!({"submit": {"users": [user]}}), dropped(words));
+    let group = |name, group: &str, words| {
+        granted(name, &json!({"submit": {"users": null, "groups": [group]}}), dropped(words))
+    };
+    let queue = |name, queue: &str, words| granted(name, &json!({"queue": queue}), Denied(words));
+    let acl =
+        |name, acl: &str, expected| granted(name, &json!({"submit": {"users": null, "acl": acl}}), expected);
+    vec![
+        user(
+            "a line break in a user",
+            "ann\n    adminacl: '*'",
+            &["the user `ann\\\\n    adminacl: '*'` is dropped"],
+        ),
+        user("a quote in a user", "ann' # ", &["the user `ann' # ` is dropped"]),
+        user(
+            "everybody as a user",
+            "*",
+            &["the user `*` is dropped", "in a list of names `*` is no wildcard"],
+        ),
+        user("two users in one", "ann,eve", &["the user `ann,eve` is dropped"]),
+        user("a user of one blank", " ", &["the user ` ` is dropped"]),
+        user("an escape sequence in a user", "ann\u{1b}[2J", &["the user `ann\\\\u{1b}[2J` is dropped"]),
+        user("a tag of YAML as a user", "!!python/object", &["the user `!!python/object` is dropped"]),
+        user("an anchor of YAML as a user", "&a", &["the user `&a` is dropped"]),
+        group("a blank in a group", "devs *", &["the group `devs *` is dropped"]),
+        group("a line break in a group", "devs\n", &["the group `devs\\\\n` is dropped"]),
+        group("everybody as a group", "*", &["the group `*` is dropped"]),
+        acl("an ACL with a line break", "ann\n*", dropped(&["the user `ann\\\\n*` is dropped"])),
+        acl("an ACL with two blanks", "ann  devs", Denied(&["more than one blank"])),
+        granted("a user without letters", &json!({"submit": {"users": [""]}}), Denied(&["it is empty"])),
+        queue(
+            "a queue with a line break",
+            "root.prod\n      submitacl: '*'",
+            &["`\\n` cannot be part of a queue's name"],
+        ),
+        queue(
+            "a queue that begins a mapping",
+            "root.prod: {a: b}",
+            &["` ` cannot be part of a queue's name"],
+        ),
+        queue("a queue that climbs", "root.prod/../test", &["root.prod/../test"]),
+        queue("a queue that ends in a blank", "root.prod ", &["` ` cannot be part of a queue's name"]),
+        queue("a queue beside the root", "prod", &["`prod`"]),
+    ]
+}
+
+/// Writers, as the review names them.
+fn writers() -> Vec<Attack> {
+    let by = |name, user: &Value, fields: &Value, words| {
+        let review = with(with(acl("mallory"), &json!({"userInfo": user})), fields);
+        attack(name, post(PATH, review), Denied(words))
+    };
+    let cleaner =
+        json!({"username": "system:serviceaccount:kube-system:generic-garbage-collector", "groups": []});
+    let none = json!({});
+    let old = acl("ann").pointer("/request/object").cloned();
+    vec![
+        by("a writer without a name", &json!(null), &none, &["cannot ask Kubernetes"]),
+        by(
+            "a writer in a group of masters by another case",
+            &json!({"username": "eve", "groups": ["System:Masters"]}),
+            &none,
+            &["delegatedBy"],
+        ),
+        by("a housekeeper who creates", &cleaner, &none, &["delegatedBy"]),
+        by(
+            "a housekeeper who changes what is granted",
+            &cleaner,
+            &json!({"operation": "UPDATE", "oldObject": old}),
+            &["cluster administrator"],
+        ),
+        by(
+            "a writer who is the kubelet",
+            &json!({"username": "system:node:node", "groups": ["system:nodes"]}),
+            &none,
+            &["delegatedBy"],
+        ),
+        by(
+            "queuewarden's own name",
+            &json!({"username": queuewarden_e2e::operator::USER, "groups": ["system:serviceaccounts"]}),
+            &none,
+            &["delegatedBy"],
+        ),
+    ]
+}
+
+/// Objects that cannot be taken, whoever writes them.
+fn kinds() -> Vec<Attack> {
+    let object = |name, object: Value, words| {
+        attack(name, post(PATH, trusted(with(acl("ann"), &json!({"object": object})))), Denied(words))
+    };
+    let policy =
+        |name, spec: Value, words| attack(name, post(PATH, of("AdmissionPolicy", &spec)), Denied(words));
+    vec![
+        object(
+            "a spec that is a list",
+            json!({"spec": ["root.prod"]}),
+            &["invalid length 1, expected struct"],
+        ),
+        object(
+            "a queue that is a number",
+            json!({"spec": {"queue": 7}}),
+            &["queue: invalid type: integer `7`"],
+        ),
+        object("no object and no old one", Value::Null, &["neither object nor oldObject"]),
+        object(
+            "users in one text",
+            json!({"spec": {"submit": {"users": "ann"}}}),
+            &["submit.users: invalid type: string"],
+        ),
+        object(
+            "users who are null",
+            json!({"spec": {"submit": {"users": [null]}}}),
+            &["submit.users[0]: invalid type: null"],
+        ),
+        object(
+            "more values than are read",
+            json!({"spec": {"submit": {"users": vec!["ann"; 50_001]}}}),
+            &["more than 50000 values"],
+        ),
+        attack(
+            "an object of another group",
+            post(PATH, trusted(with(acl("ann"), &json!({"kind": {"group": "example.com"}})))),
+            Denied(&["group \"example.com\" is not judged here"]),
+        ),
+        attack(
+            "an object of another kind",
+            post(PATH, of("QueueMaster", &json!({}))),
+            Denied(&["kind QueueMaster is not judged here"]),
+        ),
+        policy(
+            "an expression that does not end",
+            json!({"externalUsers": ["(boss"]}),
+            &["externalUsers: `(` is not closed"],
+        ),
+        policy(
+            "an expression that grows",
+            json!({"externalUsers": ["((((a{100}){100}){100}){100})"]}),
+            &["externalUsers: `{100}` is a count that Go refuses"],
+        ),
+        policy(
+            "a path of templates that is none",
+            json!({"userInfo": {"mode": "Enforce", "templates": [{"group": "g", "resource": "r", "path": "spec..x"}]}}),
+            &["userInfo.templates[0].path: `` is no field"],
+        ),
+    ]
+}
+
+fn requests() -> Vec<Attack> {
+    let large = "x".repeat(7 * 1024 * 1024);
+    vec![
+        attack(
+            "a grant of 7 MiB",
+            post(PATH, as_sent(&trusted(acl(&large)))),
+            Denied(&["more than 6291456 bytes of JSON"]),
+        ),
+        attack(
+            "a grant in another type",
+            post(PATH, "queue: root.prod").header("content-type", "application/yaml"),
+            Refused(400, &["the review cannot be read"]),
+        ),
+        attack("a grant that is read", get(PATH), Refused(405, &["\"allow\": \"POST\""])),
+        attack(
+            "who has what, by a change that is not made",
+            post(PATH, acl("mallory")),
+            Without(200, &["\"allowed\":false"], &["devs", "ops", "boss", "tom"]),
+        ),
+    ]
+}

@@ -1,0 +1,99 @@
+//! The part of an answer about access that a caller gets: the same for `QueueAccessReview`s and `SubjectAccessReview`s.
+
+use super::caller::Caller;
+use super::lookups::Lookups;
+use super::permission::{Wish, forbidden, reason_against};
+use super::refusal::Refusal;
+use crate::access::review::administers;
+use crate::access::tree::Tree;
+use crate::api::served::review::DEFAULT_PARTITION;
+use crate::api::served::{GROUP, VERSION};
+use crate::model::identity::Identity;
+use crate::model::queue::lowered;
+
+/// The part of the answer that a caller gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// All of it.
+    Whole,
+    /// That which concerns themselves.
+    Own,
+}
+
+/// A question about access.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked<'a> {
+    /// The partition of the queue.
+    pub(super) partition: &'a str,
+    /// Its queues; `None` where nobody knows them.
+    pub(super) tree: Option<&'a Tree>,
+    /// The queue; empty where the question leads to none.
+    pub(super) queue: &'a str,
+    /// Set if it is about the caller.
+    pub(super) is_own: bool,
+    /// The review by which everyone asks about themselves.
+    pub(super) own_review: &'static str,
+}
+
+/// Why a caller gets no answer.
+#[derive(Debug)]
+pub(super) enum Denied {
+    /// They may not ask about others.
+    Forbidden(Refusal),
+    /// Kubernetes, which decides whether they may, cannot be asked.
+    Unknown(Refusal),
+}
+
+impl From<Denied> for Refusal {
+    fn from(denied: Denied) -> Self {
+        match denied {
+            Denied::Forbidden(refusal) | Denied::Unknown(refusal) => refusal,
+        }
+    }
+}
+
+/// The right to ask about everybody.
+const ABOUT_OTHERS: Wish<'static> = Wish {
+    verb: "create",
+    group: "authorization.k8s.io",
+    version: "v1",
+    resource: "subjectaccessreviews",
+    name: "",
+};
+
+/// Decides how much of the answer a caller gets. Administrators of the queue get all of it, and so do those who may create
+/// `subjectaccessreviews`, about everybody; about themselves those, too, whom Kubernetes lets read the queue. Everybody else hears about
+/// themselves what concerns them: also while Kubernetes cannot be asked.
+pub(super) async fn scope(lookups: &Lookups, caller: &Caller, asked: Asked<'_>) -> Result<Scope, Denied> {
+    let who = Identity { user: caller.user.clone(), groups: caller.groups.clone() };
+    if administers(asked.tree, &who, asked.queue) {
+        return Ok(Scope::Whole);
+    }
+    if asked.is_own && matches!(against_reading(lookups, caller, asked).await, Ok(None)) {
+        return Ok(Scope::Whole);
+    }
+    match reason_against(lookups, caller, ABOUT_OTHERS).await {
+        Ok(None) => Ok(Scope::Whole),
+        _ if asked.is_own => Ok(Scope::Own),
+        Ok(Some(reason)) => Err(Denied::Forbidden(Refusal::forbidden(format!(
+            "about other users, and about more groups than your own, only an administrator of the queue may ask, and whoever may create \
+             subjectaccessreviews; about yourself ask with a {}: {}",
+            asked.own_review,
+            forbidden(caller, ABOUT_OTHERS, &reason)
+        )))),
+        Err(refusal) => Err(Denied::Unknown(refusal)),
+    }
+}
+
+/// Asks Kubernetes as the endpoint of `queues` does: for one queue of the partition that it serves by name, for the list of any other.
+async fn against_reading(
+    lookups: &Lookups,
+    caller: &Caller,
+    asked: Asked<'_>,
+) -> Result<Option<String>, Refusal> {
+    let queue = lowered(asked.queue);
+    let is_named = asked.partition == DEFAULT_PARTITION && !queue.is_empty();
+    let (verb, name) = if is_named { ("get", queue.as_str()) } else { ("list", "") };
+    reason_against(lookups, caller, Wish { verb, group: GROUP, version: VERSION, resource: "queues", name })
+        .await
+}
