@@ -96,15 +96,20 @@ impl Workload {
         first(&candidates)
     }
 
-    /// The application's id (`GetApplicationIDFromPod`).
-    pub fn application_id(&self, naming: Naming) -> String {
+    /// The id that the pod gives its application; empty for none.
+    pub fn given_id(&self) -> &str {
         let candidates = [
             self.label(APPLICATION),
             self.annotation(APPLICATION),
             self.label(OLD_APPLICATION),
             self.label(SPARK),
         ];
-        match first(&candidates) {
+        first(&candidates)
+    }
+
+    /// The application's id (`GetApplicationIDFromPod`).
+    pub fn application_id(&self, naming: Naming) -> String {
+        match self.given_id() {
             "" => self.generated_id(naming),
             id => match id.strip_suffix(UNIQUE) {
                 Some(start) => format!("{start}-{}", self.uid),
