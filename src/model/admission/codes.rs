@@ -42,11 +42,10 @@ pub const UNGUARDED_ACCOUNT: Code = Code::new(4114, "unguarded-account");
 /// That is `YuniKorn`'s default for `systemUsers`. Seven controllers of Kubernetes copy pod templates, whose `user.info` was judged before.
 /// Add-ons in kube-system may make pods of other things that tenants write, and are trusted as well. Name the seven, as the help does.
 pub const ALL_OF_KUBE_SYSTEM: Code = Code::new(4115, "all-of-kube-system");
-/// The webhooks judge the user of each pod, and `YuniKorn` only that of the first pod of an application that it names itself.
+/// The pods of a namespace that name no application share one, while the user of each pod is judged.
 ///
-/// Pods that name no application are all in `yunikorn-<namespace>-autogen`, as long as `admissionController.filtering.generateUniqueAppId` is
-/// not `true`: queue and user are those of the first of them, and `YuniKorn` looks at no ACL for the others. With `true` each of them is an
-/// application of its own.
+/// They are all in `yunikorn-<namespace>-autogen`, as long as `admissionController.filtering.generateUniqueAppId` is not `true`: queue and
+/// user are those of the first of them, and `YuniKorn` looks at no ACL for the others. With `true` each of them is an application of its own.
 pub const SHARED_APPLICATION: Code = Code::new(4116, "shared-application");
 
 /// All codes of this module.
