@@ -115,7 +115,7 @@ impl State {
         Ok(Self { output: (output.data.unwrap_or_default(), annotations), statuses })
     }
 
-    /// Leaves out the fields of a status, and the types of conditions, that the version before did not have.
+    /// Leaves out the fields of a status, the types of conditions, and the warnings behind a message that the version before did not have.
     fn forget_what_is_new(&mut self, before: &Self) {
         for (name, status) in &mut self.statuses {
             let had = before.statuses.get(name).and_then(Value::as_object);
@@ -124,6 +124,9 @@ impl State {
                 let types: BTreeSet<_> = conditions(had.get("conditions")).collect();
                 if let Some(all) = fields.get_mut("conditions").and_then(Value::as_array_mut) {
                     all.retain(|condition| condition["type"].as_str().is_some_and(|it| types.contains(it)));
+                    for condition in all {
+                        without_warnings(condition, had.get("conditions"));
+                    }
                 }
             }
         }
@@ -131,6 +134,19 @@ impl State {
 
     fn text(&self) -> String {
         self.output.0.get("queues.yaml").cloned().unwrap_or_default()
+    }
+}
+
+/// Cuts the warnings off a condition's message, where the rest is what it was.
+fn without_warnings(condition: &mut Value, before: Option<&Value>) {
+    let mut before = before.and_then(Value::as_array).into_iter().flatten();
+    let Some(old) = before.find(|old| old["type"] == condition["type"]).map(|old| &old["message"]) else {
+        return;
+    };
+    let message = condition["message"].as_str().unwrap_or_default();
+    let start = message.split_once("; warning ").map(|(start, _)| start);
+    if start.is_some() && start == old.as_str() {
+        condition["message"] = old.clone();
     }
 }
 

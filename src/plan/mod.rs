@@ -51,7 +51,7 @@ use crate::text::diag::Code;
 
 pub use environment::{QueuesKey, merged, merged_alone, queues_key, text_in_force};
 pub use output::{MAX_BYTES, WARN_BYTES, size_after};
-pub use policy::{submission, user_info};
+pub use policy::{Trust, shared_application, submission, trusts, user_info};
 pub use readings::Readings;
 pub use resolve::no_names;
 pub use running::Running;

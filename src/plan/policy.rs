@@ -7,13 +7,18 @@
 use std::collections::BTreeMap;
 
 use super::conditions::{Finding, Reason, Type};
+use super::environment::merged;
 use super::ownership::{Claim, claim};
 use super::resolve::Refusal;
 use super::snapshot::{self, AdmissionPolicySpec, ConfigMemory, Entry, Snapshot};
 use crate::access::guard;
 use crate::access::submission::Mode;
 use crate::model::admission;
+use crate::model::admission::codes::SHARED_APPLICATION;
+use crate::model::admission::keys::{DEFAULT_GENERATE_UNIQUE_APP_ID, GENERATE_UNIQUE_APP_ID};
+use crate::model::admission::trusted::trusted;
 use crate::text::diag::Diagnostic;
+use crate::text::go_bool::go_bool;
 
 /// The keys of one policy with their texts.
 pub(super) type Keys = BTreeMap<&'static str, String>;
@@ -239,5 +244,65 @@ fn keys(spec: &AdmissionPolicySpec) -> Result<(Keys, Vec<Diagnostic>), Vec<Diagn
             keys.insert(key, text);
         }
     }
+    warnings.extend(trusts(spec).into_iter().map(|Trust { field, found, .. }| Diagnostic {
+        message: format!("{field}: {}", found.message),
+        ..found
+    }));
     if errors.is_empty() { Ok((keys, warnings)) } else { Err(errors) }
+}
+
+/// An element of a list that trusts more people than it names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trust {
+    /// The list.
+    pub field: &'static str,
+    /// The number of the element, from 0.
+    pub index: usize,
+    /// The warning; its place is in the element.
+    pub found: Diagnostic,
+}
+
+/// Returns the elements by which people submit as anyone who are on no list. With `bypassAuth` everyone does.
+pub fn trusts(spec: &AdmissionPolicySpec) -> Vec<Trust> {
+    let trust_controllers = spec.trust_controllers.unwrap_or(true);
+    let lists = [
+        ("systemUsers", spec.system_users.as_ref().filter(|_| trust_controllers)),
+        ("externalUsers", spec.external_users.as_ref()),
+    ];
+    let guarded = spec.user_info.as_ref().is_some_and(guards_others);
+    let mut found = Vec::new();
+    for (field, list) in lists.into_iter().filter(|_| spec.bypass_auth != Some(true)) {
+        let elements = list.into_iter().flatten().take(admission::MAX_EXPRESSIONS).enumerate();
+        found.extend(
+            elements.filter_map(|(index, element)| {
+                Some(Trust { field, index, found: trusted(element, guarded)? })
+            }),
+        );
+    }
+    found
+}
+
+/// Returns whether objects of other people's kinds are judged.
+fn guards_others(settings: &guard::Settings) -> bool {
+    settings.mode == guard::Mode::Enforce
+        && settings.profile == guard::Profile::Strict
+        && !settings.templates.is_empty()
+}
+
+/// Returns a warning where the user of each pod is judged and `YuniKorn` takes one for all pods of a namespace that name no application.
+pub fn shared_application(snapshot: &Snapshot, spec: &AdmissionPolicySpec) -> Option<Diagnostic> {
+    let warns = spec.submission.is_some_and(|mode| mode >= Mode::Warn);
+    let guards = spec.user_info.as_ref().is_some_and(|settings| settings.mode == guard::Mode::Enforce);
+    if !warns && !guards {
+        return None;
+    }
+    let flat = merged(snapshot);
+    let text = flat.get(GENERATE_UNIQUE_APP_ID).map(|value| value.text.as_str());
+    let unique = text.and_then(go_bool).unwrap_or(DEFAULT_GENERATE_UNIQUE_APP_ID);
+    let warning = || {
+        let message = "the pods of a namespace that name no application share one, with the user and the queue of the first of them";
+        Diagnostic::warning(SHARED_APPLICATION, message)
+            .help("set admissionController.filtering.generateUniqueAppId to \"true\" in ConfigMap yunikorn-defaults")
+    };
+    (!unique).then(warning)
 }

@@ -96,6 +96,17 @@ impl Workload {
         first(&candidates)
     }
 
+    /// The id that the pod gives its application; empty for none.
+    pub fn given_id(&self) -> &str {
+        let candidates = [
+            self.label(APPLICATION),
+            self.annotation(APPLICATION),
+            self.label(OLD_APPLICATION),
+            self.label(SPARK),
+        ];
+        first(&candidates)
+    }
+
     /// The application's id (`GetApplicationIDFromPod`).
     pub fn application_id(&self, naming: Naming) -> String {
         match self.given_id() {
@@ -105,15 +116,6 @@ impl Workload {
                 None => id.to_owned(),
             },
         }
-    }
-
-    fn given_id(&self) -> &str {
-        first(&[
-            self.label(APPLICATION),
-            self.annotation(APPLICATION),
-            self.label(OLD_APPLICATION),
-            self.label(SPARK),
-        ])
     }
 
     /// The application that it names and that others may have, too; empty for none. The one of all pods of its namespace that name none is

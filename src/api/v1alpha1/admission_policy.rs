@@ -70,9 +70,10 @@ pub struct AdmissionPolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trust_controllers: Option<bool>,
 
-    /// Regular expressions (Go's syntax) for users that create pods on behalf of others, e.g. ["^system:serviceaccount:kube-system:"].
-    /// Not anchored: write ^ and $ where the whole name is meant. No commas. An empty list trusts none. YuniKorn's default is the example.
-    /// Left out: the key is left alone.
+    /// Regular expressions (Go's syntax) for users that create pods on behalf of others, e.g.
+    /// ["^system:serviceaccount:kube-system:(cronjob|daemon-set|deployment|job|replicaset|replication|statefulset)-controller$"].
+    /// Not anchored: write ^ and $ where the whole name is meant. No commas. An empty list trusts none. YuniKorn's default,
+    /// ["^system:serviceaccount:kube-system:"], trusts every add-on there. Left out: the key is left alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::patterns")]
     pub system_users: Option<Vec<String>>,

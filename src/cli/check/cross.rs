@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use crate::access::submission::Mode;
 use crate::cli::input::object::{Kind, Object, Step, path};
 use crate::cli::input::{Finding, Inputs};
 use crate::cli::statuses::{ObjectConditions, objects};
 use crate::plan::conditions::{Condition, Reason, Status, Type};
+use crate::plan::shared_application;
 use crate::plan::simulate::Settled;
+use crate::plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use crate::text::diag::{Code, Diagnostic, Severity};
 
 /// The object is not accepted, for a reason that only the other objects give.
@@ -49,7 +52,28 @@ pub fn check(inputs: &Inputs, settled: &Settled, has_tree: bool, told: &[Finding
             }
         }
     }
+    found.extend(shared_applications(inputs, settled));
     found
+}
+
+/// The policies that judge the user of each pod where an application has one for a whole namespace. That is known where a ConfigMap of
+/// `YuniKorn` is among the files.
+fn shared_applications(inputs: &Inputs, settled: &Settled) -> Vec<Finding> {
+    let known = [YUNIKORN_DEFAULTS, YUNIKORN_CONFIGS];
+    if !inputs.of_kind(Kind::ConfigMap).any(|map| known.contains(&map.name.as_str())) {
+        return Vec::new();
+    }
+    let shared = |object: &Object| {
+        let entry = settled.snapshot.policies.iter().find(|entry| entry.meta.name == object.name)?;
+        let spec = entry.spec.as_ref().ok()?;
+        let diagnostic = shared_application(&settled.snapshot, spec)?;
+        let warns = spec.submission.is_some_and(|mode| mode >= Mode::Warn);
+        let field = if warns { "submission" } else { "userInfo" };
+        let at = object.document.place(&path(&["spec", field]));
+        let source = Some(object.document.source);
+        Some(Finding { source, object: Some(object.label()), diagnostic: diagnostic.at(at) })
+    };
+    inputs.of_kind(Kind::AdmissionPolicy).filter_map(shared).collect()
 }
 
 /// The errors that were told before.

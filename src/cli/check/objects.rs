@@ -12,7 +12,7 @@ use crate::model::acl::{self, Acl};
 use crate::model::admission;
 use crate::model::queue::QueuePath;
 use crate::model::right::Right;
-use crate::plan;
+use crate::plan::{self, Trust};
 use crate::text::diag::{Diagnostic, Severity};
 
 /// The fields of an `AdmissionPolicy` that hold regular expressions.
@@ -34,6 +34,7 @@ pub fn check(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
         }
         Kind::AdmissionPolicy => {
             found.extend(LISTS.into_iter().flat_map(|list| expressions(inputs, object, list)));
+            found.extend(trusting(inputs, object));
         }
         Kind::YuniKornConfig | Kind::QueueAccessTest | Kind::ConfigMap => {}
     }
@@ -140,4 +141,18 @@ fn expressions(inputs: &Inputs, object: &Object, field: &str) -> Vec<Diagnostic>
         found.extend(within(inputs, &object.document, &steps, diagnostics));
     }
     found
+}
+
+/// The expressions that trust more people than they name.
+fn trusting(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
+    let dynamic = serde_json::from_value::<DynamicObject>(object.document.value.clone()).ok();
+    let Some(Ok(spec)) = dynamic.map(|dynamic| convert::admission_policy(&dynamic).spec) else {
+        return Vec::new();
+    };
+    let placed = |Trust { field, index, found }| {
+        let mut steps = path(&["spec", field]);
+        steps.push(Step::Index(index));
+        within(inputs, &object.document, &steps, vec![found])
+    };
+    plan::trusts(&spec).into_iter().flat_map(placed).collect()
 }

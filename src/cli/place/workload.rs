@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::access::placement::Workload;
 use crate::access::placement::workload::{SCHEDULER, labels};
+use crate::access::placement::{Naming, Workload};
 use crate::cli::Failure;
 use crate::cli::console::Console;
 use crate::cli::input::object::listed;
@@ -90,12 +90,31 @@ impl WorkloadArgs {
                 workload.scheduler_name
             ));
         }
+        if let Some(joined) = joined(&workload).filter(|_| self.workload.is_some()) {
+            console.note(&joined);
+        }
         Ok(workload)
     }
 
     /// The tags that were given by themselves.
     pub fn tags(&self) -> impl Iterator<Item = (String, String)> {
         self.tags.iter().cloned()
+    }
+}
+
+/// The application of others that the pod may be in: `YuniKorn` asks for access once, for the first pod of an application, and takes every
+/// later pod with its id, of whatever user and namespace (k8shim `pkg/cache/context.go:917-952`).
+fn joined(workload: &Workload) -> Option<String> {
+    let id = workload.application_id(Naming::PerNamespace);
+    match workload.given_id() {
+        "" => Some(format!(
+            "the pod names no application, so it is in {id} with all others of the namespace that name none: the first of them decides user \
+             and queue, unless admissionController.filtering.generateUniqueAppId is \"true\""
+        )),
+        given if given == id => Some(format!(
+            "the pod joins application {id} if one runs, whoever owns it: then it is in that one's queue, and no ACL is asked"
+        )),
+        _ => None,
     }
 }
 
@@ -195,4 +214,21 @@ fn strings(value: Option<&Value>, place: &str) -> Result<BTreeMap<String, String
             ))),
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_application_of_others_is_said_and_one_of_its_own_is_not() {
+        let pod = |id: Option<&str>| Workload {
+            namespace: "etl".to_owned(),
+            labels: id.map(|id| (labels::APPLICATION.to_owned(), id.to_owned())).into_iter().collect(),
+            ..Workload::default()
+        };
+        assert!(joined(&pod(None)).unwrap().contains("yunikorn-etl-autogen"));
+        assert!(joined(&pod(Some("spark-1"))).unwrap().contains("joins application spark-1"));
+        assert_eq!(joined(&pod(Some("etl-uniqueautogen"))), None);
+    }
 }

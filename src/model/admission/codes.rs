@@ -29,6 +29,25 @@ pub const OPEN_NAMESPACE: Code = Code::new(4112, "open-namespace");
 /// A list has more expressions than are judged.
 pub const TOO_MANY: Code = Code::new(4113, "too-many-expressions");
 
+/// An entry of `systemUsers` or `externalUsers` is a service account outside of kube-system, and what it makes pods of is not guarded.
+///
+/// Such an account is on a list because it makes pods in other people's names: it takes the annotation `user.info` from objects of its own
+/// kinds, such as a `SparkApplication`. So everyone who may create or change one of these submits as anyone. `userInfo` of the `AdmissionPolicy`
+/// judges the annotation there already, with `mode: Enforce`, profile `strict` and `templates` for **every** kind that the account makes pods of.
+/// Whether these are all, is not known here: with one template nothing is told any more. A trusted account that reads no objects, but
+/// programs that others write, cannot be guarded.
+pub const UNGUARDED_ACCOUNT: Code = Code::new(4114, "unguarded-account");
+/// An entry of `systemUsers` or `externalUsers` matches every service account of kube-system.
+///
+/// That is `YuniKorn`'s default for `systemUsers`. Seven controllers of Kubernetes copy pod templates, whose `user.info` was judged before.
+/// Add-ons in kube-system may make pods of other things that tenants write, and are trusted as well. Name the seven, as the help does.
+pub const ALL_OF_KUBE_SYSTEM: Code = Code::new(4115, "all-of-kube-system");
+/// The pods of a namespace that name no application share one, while the user of each pod is judged.
+///
+/// They are all in `yunikorn-<namespace>-autogen`, as long as `admissionController.filtering.generateUniqueAppId` is not `true`: queue and
+/// user are those of the first of them, and `YuniKorn` looks at no ACL for the others. With `true` each of them is an application of its own.
+pub const SHARED_APPLICATION: Code = Code::new(4116, "shared-application");
+
 /// All codes of this module.
 pub const CODES: &[Code] = &[
     NOT_A_BOOLEAN,
@@ -44,4 +63,7 @@ pub const CODES: &[Code] = &[
     SPLIT_ANCHORS,
     OPEN_NAMESPACE,
     TOO_MANY,
+    UNGUARDED_ACCOUNT,
+    ALL_OF_KUBE_SYSTEM,
+    SHARED_APPLICATION,
 ];

@@ -7,6 +7,7 @@
 //! * [`lists`]: lists of regular expressions as the admission controller reads them.
 //! * [`render`]: lists of regular expressions written so that they are read as they were meant.
 //! * `pitfalls`: expressions that match more, or less, than they seem to.
+//! * [`trusted`]: expressions that trust accounts of operators and add-ons.
 //! * [`access`]: what the access keys decide.
 //! * [`filtering`]: what the filtering keys decide.
 //! * [`conf`]: both together.
@@ -27,6 +28,7 @@ pub mod patch;
 mod pitfalls;
 pub mod render;
 pub mod request;
+pub mod trusted;
 pub mod user_info;
 
 pub use access::{AccessControl, Allowed, Verdict};

@@ -24,7 +24,7 @@ fn warning(code: Code, regex: &GoRegex, what: &str, help: impl Into<String>) -> 
     Diagnostic::warning(code, format!("the expression {} {what}", quoted(regex.as_str()))).help(help)
 }
 
-fn matches_all(regex: &GoRegex) -> Option<Diagnostic> {
+pub(super) fn matches_all(regex: &GoRegex) -> Option<Diagnostic> {
     let all = UNRELATED_NAMES.iter().all(|name| regex.is_match(name));
     all.then(|| {
         warning(MATCHES_ALL, regex, "matches every name", "name those that are meant, from `^` to `$`")

@@ -193,7 +193,10 @@ fn admission_policy(snapshot: &Snapshot, versions: &Versions<AdmissionPolicy>) -
                 return Answer::refused(INVALID, refusal.message.clone());
             }
             Err(refusal) => warnings.push(format!("{}: {}", refusal.reason, refusal.message)),
-            Ok(_) => warnings.extend(found.warnings.iter().map(ToString::to_string)),
+            Ok(_) => {
+                let shared = new.spec.as_ref().ok().and_then(|spec| policy::shared_application(&after, spec));
+                warnings.extend(found.warnings.iter().chain(&shared).map(ToString::to_string));
+            }
         }
     }
     warnings.extend(policies_changed(snapshot, &after));

@@ -99,12 +99,16 @@ fn what_a_policy_does_at_the_doors_is_told() {
         let versions = Versions { old: Some(full.clone()), new };
         by_root(&snapshot, Change::AdmissionPolicy(Box::new(versions))).warnings
     };
+    let shared = "QW4116: the pods of a namespace that name no application share one, with the user and the queue of the first of them; help: \
+                  set admissionController.filtering.generateUniqueAppId to \"true\" in ConfigMap yunikorn-defaults";
     assert_eq!(
         warnings(Some(policy(None, settings(guard::Mode::Enforce)))),
-        ["changes submission from Deny to Off"]
+        [shared, "changes submission from Deny to Off"]
     );
     let user_info = "changes userInfo to mode Audit, profile Strict, templates: 0";
-    assert_eq!(warnings(Some(policy(submission, settings(guard::Mode::Audit)))), [user_info]);
+    assert_eq!(warnings(Some(policy(submission, settings(guard::Mode::Audit)))), [shared, user_info]);
+    let nothing_judged = warnings(Some(policy(None, settings(guard::Mode::Audit))));
+    assert_eq!(nothing_judged, ["changes submission from Deny to Off", user_info]);
     let gone = warnings(None);
     assert_eq!(gone.len(), 3, "{gone:?}");
     assert!(gone[0].starts_with("no longer sets "), "{gone:?}");

@@ -2,8 +2,9 @@
 
 use super::*;
 use crate::access::guard::{self, Settings};
+use crate::model::admission::keys::GENERATE_UNIQUE_APP_ID;
 use crate::model::admission::{BYPASS_AUTH, EXTERNAL_USERS, TRUST_CONTROLLERS};
-use crate::plan::{snapshot, submission, user_info};
+use crate::plan::{shared_application, snapshot, submission, trusts, user_info};
 
 fn policy(
     name: &str,
@@ -289,4 +290,54 @@ fn the_policy_that_counts_says_what_is_done_about_user_info() {
     assert_eq!(condition(&settled.plan, "p", "Ready"), "True/NotVerified");
     assert_eq!(user_info(&settled.snapshot), enforce);
     assert_at_rest(&settled);
+}
+
+#[test]
+fn accounts_that_are_trusted_with_what_others_write_are_said() {
+    let spark = "^system:serviceaccount:spark-operator:controller$";
+    let path = guard::Path::read("spec.driver.annotations").unwrap();
+    let template =
+        guard::Template { group: "g".into(), version: None, resource: "sparkapplications".into(), path };
+    let strict = Settings { mode: guard::Mode::Enforce, templates: vec![template], ..Settings::default() };
+    let spec = |change: &dyn Fn(&mut AdmissionPolicySpec)| {
+        let mut spec = external(&["^airflow$", spark]);
+        spec.system_users = Some(vec!["^system:serviceaccount:kube-system:".into()]);
+        change(&mut spec);
+        spec
+    };
+    let all = [("systemUsers", 0, 4115), ("externalUsers", 1, 4114)];
+    let guarded_by = |settings: Settings| spec(&|spec| spec.user_info = Some(settings.clone()));
+    for (spec, expected) in [
+        (spec(&|_| ()), &all[..]),
+        (spec(&|spec| spec.trust_controllers = Some(false)), &all[1..]),
+        (spec(&|spec| spec.bypass_auth = Some(true)), &[]),
+        (guarded_by(strict.clone()), &all[..1]),
+        (guarded_by(Settings { mode: guard::Mode::Audit, ..strict.clone() }), &all[..]),
+        (guarded_by(Settings { profile: guard::Profile::YuniKorn, ..strict.clone() }), &all[..]),
+        (guarded_by(Settings { templates: Vec::new(), ..strict.clone() }), &all[..]),
+    ] {
+        let found = trusts(&spec);
+        let found: Vec<_> = found.iter().map(|it| (it.field, it.index, it.found.code.number)).collect();
+        assert_eq!(found, expected, "{spec:?}");
+    }
+    let mut snapshot = cluster(BASE);
+    snapshot.policies = vec![policy("p", 1, spec(&|_| ()))];
+    let settled = settled(&snapshot);
+    assert!(said(&settled.plan, "p").contains(&format!("externalUsers: the expression `{spark}` trusts")));
+    assert_at_rest(&settled);
+}
+
+#[test]
+fn pods_share_an_application_unless_each_has_one_of_its_own() {
+    let judging = AdmissionPolicySpec {
+        submission: Some(crate::access::submission::Mode::Warn),
+        ..AdmissionPolicySpec::default()
+    };
+    let mut snapshot = cluster(BASE);
+    for (text, shared) in [("false", true), ("no", true), ("T", false)] {
+        snapshot.output = Some(owned_by(map(YUNIKORN_CONFIGS, &[(GENERATE_UNIQUE_APP_ID, text)]), "helm"));
+        assert_eq!(shared_application(&snapshot, &judging).is_some(), shared, "{text}");
+    }
+    let audit = AdmissionPolicySpec { submission: Some(crate::access::submission::Mode::Audit), ..judging };
+    assert_eq!(shared_application(&cluster(BASE), &audit), None);
 }

@@ -13,6 +13,7 @@ mod error;
 mod prepare;
 
 use regex_syntax::ast;
+use regex_syntax::hir::literal::Extractor;
 use regex_syntax::hir::{Hir, HirKind, Look};
 
 use super::diag::{Diagnostic, Span};
@@ -73,6 +74,14 @@ impl GoRegex {
     pub fn is_match(&self, text: &str) -> bool {
         // `Regex::is_match` misses `ſ|\B` in `xſb`: it ends at an empty match of `\B` between two bytes of a character.
         self.inner.find(text).is_some()
+    }
+
+    /// The texts that a match begins with, if they are few; they may be cut.
+    pub fn prefixes(&self) -> Vec<String> {
+        let Ok(tree) = regex_syntax::parse(self.inner.as_str()) else { return Vec::new() };
+        let found = Extractor::new().extract(&tree);
+        let texts = found.literals().unwrap_or_default().iter().map(|text| text.as_bytes().to_vec());
+        texts.filter_map(|bytes| String::from_utf8(bytes).ok()).collect()
     }
 
     /// The pattern as it was written.

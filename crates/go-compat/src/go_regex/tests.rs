@@ -294,3 +294,16 @@ proptest! {
         prop_assert!(!regex.is_match(&longer));
     }
 }
+
+#[test]
+fn a_match_begins_with_one_of_the_prefixes() {
+    for (pattern, expected) in [
+        ("^a(b|c)d", &["abd", "acd"][..]),
+        ("^ab.*c", &["ab"]),
+        (r"^a\.b$", &["a.b"]),
+        (".*a", &[]),
+        ("[^a]b", &[]),
+    ] {
+        assert_eq!(GoRegex::new(pattern).unwrap().prefixes(), expected, "{pattern}");
+    }
+}
