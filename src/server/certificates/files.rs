@@ -140,33 +140,17 @@ fn read(path: &Path) -> Result<Vec<u8>, Error> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
     use std::fs;
 
-    use jiff::SignedDuration;
-
     use super::*;
-    use crate::operator::clock;
-    use crate::server::certificates::material::{Material, Terms};
-
-    fn made() -> Material {
-        let terms = Terms {
-            authority: SignedDuration::from_hours(600),
-            certificate: SignedDuration::from_hours(6),
-            names: BTreeSet::from(["queuewarden.guards.svc".to_owned()]),
-        };
-        let mut material = Material::default();
-        material.add_authority(clock::now(), &terms).unwrap();
-        material.sign(clock::now(), &terms, 0).unwrap();
-        material
-    }
+    use crate::server::certificates::material::Material;
 
     #[test]
     fn new_authorities_are_taken_while_the_pair_is_broken() {
         let directory = tempfile::tempdir().unwrap();
         let [certificate, key, clients] =
             ["tls.crt", "tls.key", "clients.crt"].map(|name| directory.path().join(name));
-        let (before, after) = (made(), made());
+        let (before, after) = (Material::sample(), Material::sample());
         let shown = before.shown.as_ref().unwrap();
         fs::write(&certificate, &shown.chain).unwrap();
         fs::write(&key, &shown.key).unwrap();

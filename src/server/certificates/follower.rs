@@ -98,33 +98,20 @@ impl Follower {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
     use std::sync::Mutex;
 
     use jiff::SignedDuration;
     use serde_json::json;
 
     use super::*;
-    use crate::server::certificates::material::{Material, Terms};
+    use crate::server::certificates::material::Material;
     use crate::server::testing::{client, reply};
-
-    fn made() -> Material {
-        let terms = Terms {
-            authority: SignedDuration::from_hours(600),
-            certificate: SignedDuration::from_hours(6),
-            names: BTreeSet::from(["queuewarden.guards.svc".to_owned()]),
-        };
-        let mut material = Material::default();
-        material.add_authority(clock::now(), &terms).unwrap();
-        material.sign(clock::now(), &terms, 0).unwrap();
-        material
-    }
 
     /// It only ever gets the Secret, shows what is valid in it, and goes on with that when it is emptied or somebody else's.
     #[tokio::test]
     async fn valid_certificate_in_the_secret_is_shown_and_stays() {
         let secret = |material: &Material| Secret { data: Some(secret::data(material)), ..Secret::default() };
-        let mut foreign = secret(&made());
+        let mut foreign = secret(&Material::sample());
         foreign.data.as_mut().unwrap().remove(secret::AUTHORITY_KEYS);
         let there = Arc::new(Mutex::new(Secret::default()));
         let served = Arc::clone(&there);
@@ -139,8 +126,8 @@ mod tests {
         let mut shown = None;
         for (material, problem) in [
             (Secret::default(), "no valid certificate in Secret doors"),
-            (secret(&made()), ""),
-            (secret(&made()), ""),
+            (secret(&Material::sample()), ""),
+            (secret(&Material::sample()), ""),
             (Secret::default(), "no valid certificate"),
             (foreign, "was not written by queuewarden"),
         ] {
@@ -154,7 +141,7 @@ mod tests {
             assert_eq!(identity.is_ready(), shown.is_some());
         }
         let later = clock::now() + SignedDuration::from_hours(7);
-        *there.lock().unwrap() = secret(&made());
+        *there.lock().unwrap() = secret(&Material::sample());
         assert!(matches!(follower.round(later).await, Err(Error::Nothing(_))));
     }
 }

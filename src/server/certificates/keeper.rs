@@ -165,7 +165,6 @@ impl Keeper {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, Mutex};
 
@@ -176,23 +175,8 @@ mod tests {
     use super::*;
     use crate::server::testing::{client, not_found, reply};
 
-    fn terms() -> Terms {
-        Terms {
-            authority: SignedDuration::from_hours(600),
-            certificate: SignedDuration::from_hours(6),
-            names: BTreeSet::from(["queuewarden.guards.svc".to_owned()]),
-        }
-    }
-
     fn ago(hours: i64) -> Timestamp {
         clock::now() - SignedDuration::from_hours(hours)
-    }
-
-    fn made() -> Material {
-        let mut material = Material::default();
-        material.add_authority(clock::now(), &terms()).unwrap();
-        material.sign(clock::now(), &terms(), 0).unwrap();
-        material
     }
 
     /// A keeper, the Secrets that it has written, and whether the API server may be told.
@@ -233,7 +217,7 @@ mod tests {
                     }
                 }
             });
-            Self { keeper: Keeper::new(&client, ("guards", "doors"), terms()), written, listens }
+            Self { keeper: Keeper::new(&client, ("guards", "doors"), Terms::sample()), written, listens }
         }
 
         /// Runs a round; returns its problem and the Secrets that were written so far. Without a problem it is empty.
@@ -256,9 +240,9 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_somebody_elses_is_left_alone() {
-        let held = made();
+        let held = Material::sample();
         for keys in [&["tls.crt", "tls.key"][..], &["tls.crt", "tls.key", "ca.crt"]] {
-            let mut data = secret::data(&made());
+            let mut data = secret::data(&Material::sample());
             data.retain(|key, _| keys.contains(&key.as_str()));
             let (problem, written) = round(&held, Some(data)).await;
             assert!(problem.contains("was not written by queuewarden"), "{keys:?}: {problem}");
@@ -272,7 +256,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_emptied_or_removed_is_put_back() {
-        let held = made();
+        let held = Material::sample();
         let blank = secret::data(&Material::default());
         let mut blank_keys = blank.clone();
         blank_keys.retain(|key, _| key == secret::AUTHORITY_KEYS);
@@ -285,9 +269,9 @@ mod tests {
     #[tokio::test]
     async fn a_new_authority_does_not_sign_before_callers_were_told() {
         let mut material = Material::default();
-        material.add_authority(ago(500), &terms()).unwrap();
-        material.add_authority(ago(120), &terms()).unwrap();
-        material.sign(clock::now(), &terms(), 0).unwrap();
+        material.add_authority(ago(500), &Terms::sample()).unwrap();
+        material.add_authority(ago(120), &Terms::sample()).unwrap();
+        material.sign(clock::now(), &Terms::sample(), 0).unwrap();
         let mut leader = Replica::keeping(Some(secret::data(&material)));
         leader.listens.store(false, Ordering::Relaxed);
         for _ in 0..2 {
@@ -298,7 +282,7 @@ mod tests {
         assert_eq!(leader.round().await, (String::new(), Vec::new()));
         assert_eq!(leader.round().await.1.len(), 1);
         let signer =
-            leader.keeper.held.view(&terms(), true, |view| view.shown.and_then(|shown| shown.signer));
+            leader.keeper.held.view(&Terms::sample(), true, |view| view.shown.and_then(|shown| shown.signer));
         assert_eq!(signer, Some(1));
     }
 }

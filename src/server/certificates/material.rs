@@ -170,7 +170,28 @@ impl Certificate {
     }
 }
 
+#[cfg(test)]
+impl Terms {
+    /// An authority for weeks, and a certificate for hours.
+    pub(super) fn sample() -> Self {
+        Self {
+            authority: SignedDuration::from_hours(600),
+            certificate: SignedDuration::from_hours(6),
+            names: BTreeSet::from(["queuewarden.guards.svc".to_owned()]),
+        }
+    }
+}
+
 impl Material {
+    /// An authority and a certificate that are valid now.
+    #[cfg(test)]
+    pub(super) fn sample() -> Self {
+        let (mut material, terms, now) = (Self::default(), Terms::sample(), crate::operator::clock::now());
+        material.add_authority(now, &terms).unwrap();
+        material.sign(now, &terms, 0).unwrap();
+        material
+    }
+
     /// What [`super::schedule::due`] looks at.
     pub fn view<T>(&self, terms: &Terms, told: bool, look: impl FnOnce(View<'_>) -> T) -> T {
         let authorities: Vec<Validity> = self.authorities.iter().map(|one| one.validity).collect();
