@@ -172,9 +172,15 @@ pub fn judge(applied: &Applied<'_>, world: World<'_>) -> Judgement {
         (Operation::Other, _) | (_, Kind::Other(_)) | (Operation::Update, Kind::Pod) => {
             return Judgement::not_asked("kind");
         }
-        _ if applied.owned => return Judgement::not_asked("owned"),
         (Operation::Update, _) if asks_the_same(applied) => return Judgement::not_asked("unchanged"),
         _ => {}
+    }
+    // Before owners are looked at: anybody may write one.
+    if let Some(refusal) = joins_others(applied, world) {
+        return refusal;
+    }
+    if applied.owned {
+        return Judgement::not_asked("owned");
     }
     if let Err(judgement) = goes_to_yunikorn(applied, world.conf) {
         return judgement;
@@ -183,21 +189,25 @@ pub fn judge(applied: &Applied<'_>, world: World<'_>) -> Judgement {
         Ok(submitted) => submitted,
         Err(judgement) => return judgement,
     };
-    let workload = workload(applied, &pod);
-    let id = workload.named_application();
-    if let Some(of_others) = world.running.objection(id, &workload.namespace, &submitter.user) {
-        let (kind, user) = (&applied.request.kind, quoted(&submitter.user));
-        let reason = format!(
-            "this {kind} of user {user} names {of_others}: YuniKorn would run it in that one's queue, whatever its ACLs say"
-        );
-        let judgement = Judgement::new(Verdict::Refused, "application", &reason);
-        return Judgement { user: visible(&submitter.user), ..judgement };
-    }
     if submitter.source == Source::Nothing && applied.request.kind != Kind::Pod {
         // Its controller will submit in its own name.
         return Judgement::not_asked("controller");
     }
-    place_it(applied, world, &workload, &submitter)
+    place_it(applied, world, &pod, &submitter)
+}
+
+/// The refusal of what names a running application of others.
+fn joins_others(applied: &Applied<'_>, world: World<'_>) -> Option<Judgement> {
+    let id = Some(application(applied)).filter(|id| !id.is_empty())?;
+    goes_to_yunikorn(applied, world.conf).ok()?;
+    let (_, submitter) = submitted(applied, world.conf).ok()?;
+    let of_others = world.running.objection(&id, applied.request.namespace(), &submitter.user)?;
+    let (kind, user) = (&applied.request.kind, quoted(&submitter.user));
+    let reason = format!(
+        "this {kind} of user {user} names {of_others}: YuniKorn would run it in that one's queue, whatever its ACLs say"
+    );
+    let judgement = Judgement::new(Verdict::Refused, "application", &reason);
+    Some(Judgement { user: visible(&submitter.user), ..judgement })
 }
 
 /// Whether an update leaves everything that the placement of its pods goes by. So what runs is never in the way of a rollout.
@@ -295,17 +305,13 @@ fn workload(applied: &Applied<'_>, pod: &Pod) -> Workload {
     }
 }
 
-fn place_it(
-    applied: &Applied<'_>,
-    world: World<'_>,
-    workload: &Workload,
-    submitter: &Submitter,
-) -> Judgement {
+fn place_it(applied: &Applied<'_>, world: World<'_>, pod: &Pod, submitter: &Submitter) -> Judgement {
+    let workload = workload(applied, pod);
     let queue = workload.queue().to_owned();
     let mut claim = Claim::new(&submitter.user, &submitter.groups);
     claim.forced = !applied.node_name.is_empty();
     let judgement = match identify(claim, world.resolver, world.conf.version) {
-        Ok(identity) => placed(applied, world, workload, identity),
+        Ok(identity) => placed(applied, world, &workload, identity),
         Err(Refusal::Undecided(why)) => Judgement::undecided("groups", &why),
         Err(refusal) => {
             let reason = refusal.of(&submitter.user);

@@ -87,6 +87,13 @@ fn what_names_a_running_application_of_others_is_refused_whatever_makes_it() {
         let judgement = judge(&applied(&request, &Surroundings::default()), world);
         assert_eq!((judgement.verdict, judgement.clause), expected, "{request:?}: {judgement:?}");
     }
+    // Who names a controller as its owner is asked all the same.
+    let (bobs, sues) = (named(Kind::Pod, "bob"), named(Kind::Pod, "sue"));
+    for (request, expected) in [(bobs, refused), (sues, (Verdict::NotAsked, "owned"))] {
+        let surroundings = Surroundings::default();
+        let judgement = judge(&Applied { owned: true, ..applied(&request, &surroundings) }, world);
+        assert_eq!((judgement.verdict, judgement.clause), expected, "{judgement:?}");
+    }
 }
 
 fn prod() -> Tree {
