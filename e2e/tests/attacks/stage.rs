@@ -334,7 +334,7 @@ async fn installed(bed: &Bed) -> Result<()> {
     let rbac = "rbac.authorization.k8s.io";
     let account = |name: &str| json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": NAMESPACE}});
     let jobs = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "jobs"}});
-    let delegates = json!({"apiVersion": format!("{rbac}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": "queue-administrators"},
+    let delegates = json!({"apiVersion": format!("{rbac}/v1"), "kind": "ClusterRoleBinding", "metadata": {"name": "queuewarden-e2e-delegates"},
         "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "queuewarden-delegate"},
         "subjects": [{"apiGroup": rbac, "kind": "Group", "name": "queue-admins"}]});
     let edit = json!({"apiVersion": format!("{rbac}/v1"), "kind": "RoleBinding", "metadata": {"name": TENANT, "namespace": NAMESPACE},

@@ -282,7 +282,7 @@ async fn prepared(bed: &Bed) -> Result<Client> {
     for file in ["role", "policy"] {
         bed.apply_file(&format!("manifests/delegation/{file}.yaml")).await?;
     }
-    let binding = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: queue-administrators}, \
+    let binding = "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: queuewarden-e2e-delegates}, \
         roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: queuewarden-delegate}, \
         subjects: [{apiGroup: rbac.authorization.k8s.io, kind: Group, name: queue-admins}]}";
     bed.apply_text(binding, "e2e").await?;
