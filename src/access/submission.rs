@@ -175,18 +175,18 @@ pub fn judge(applied: &Applied<'_>, world: World<'_>) -> Judgement {
         (Operation::Update, _) if asks_the_same(applied) => return Judgement::not_asked("unchanged"),
         _ => {}
     }
+    let evaluated = goes_to_yunikorn(applied, world.conf).and_then(|()| submitted(applied, world.conf));
     // Before owners are looked at: anybody may write one.
-    if let Some(refusal) = joins_others(applied, world) {
+    if let Ok((_, submitter)) = &evaluated
+        && let Some(refusal) = joins_others(applied, world, submitter)
+    {
         return refusal;
     }
     if applied.owned {
         return Judgement::not_asked("owned");
     }
-    if let Err(judgement) = goes_to_yunikorn(applied, world.conf) {
-        return judgement;
-    }
-    let (pod, submitter) = match submitted(applied, world.conf) {
-        Ok(submitted) => submitted,
+    let (pod, submitter) = match evaluated {
+        Ok(evaluated) => evaluated,
         Err(judgement) => return judgement,
     };
     if submitter.source == Source::Nothing && applied.request.kind != Kind::Pod {
@@ -197,11 +197,9 @@ pub fn judge(applied: &Applied<'_>, world: World<'_>) -> Judgement {
 }
 
 /// The refusal of what names a running application of others.
-fn joins_others(applied: &Applied<'_>, world: World<'_>) -> Option<Judgement> {
-    let id = Some(application(applied)).filter(|id| !id.is_empty())?;
-    goes_to_yunikorn(applied, world.conf).ok()?;
-    let (_, submitter) = submitted(applied, world.conf).ok()?;
-    let of_others = world.running.objection(&id, applied.request.namespace(), &submitter.user)?;
+fn joins_others(applied: &Applied<'_>, world: World<'_>, submitter: &Submitter) -> Option<Judgement> {
+    let of_others =
+        world.running.objection(&application(applied), applied.request.namespace(), &submitter.user)?;
     let (kind, user) = (&applied.request.kind, quoted(&submitter.user));
     let reason = format!(
         "this {kind} of user {user} names {of_others}: YuniKorn would run it in that one's queue, whatever its ACLs say"

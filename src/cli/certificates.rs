@@ -32,10 +32,10 @@ pub struct Args {
     /// A name or address that the certificate is for, besides those of the Service; may be repeated
     #[arg(long, value_name = "NAME", value_parser = name)]
     tls_name: Vec<String>,
-    /// How long a certificate of queuewarden's own is valid; it is renewed when a third of that is left
+    /// Lifetime of a certificate; it is renewed when a third of that is left
     #[arg(long, value_name = "DURATION", default_value = "168h")]
     tls_certificate_lifetime: SignedDuration,
-    /// How long an authority of queuewarden's own is valid; the next is made known when a third of that is left
+    /// Lifetime of an authority; the next one is made known when a third of that is left
     #[arg(long, value_name = "DURATION", default_value = "17520h")]
     tls_authority_lifetime: SignedDuration,
     /// How a log line looks

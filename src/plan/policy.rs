@@ -289,13 +289,19 @@ fn guards_others(settings: &guard::Settings) -> bool {
         && !settings.templates.is_empty()
 }
 
-/// Returns a warning where the user of each pod is judged and `YuniKorn` takes one for all pods of a namespace that name no application.
-pub fn shared_application(snapshot: &Snapshot, spec: &AdmissionPolicySpec) -> Option<Diagnostic> {
+/// Returns a warning where the user of each pod is judged and `YuniKorn` takes one for all pods of a namespace that name no application;
+/// and the field by which they are judged.
+pub fn shared_application(
+    snapshot: &Snapshot,
+    spec: &AdmissionPolicySpec,
+) -> Option<(&'static str, Diagnostic)> {
     let warns = spec.submission.is_some_and(|mode| mode >= Mode::Warn);
     let guards = spec.user_info.as_ref().is_some_and(|settings| settings.mode == guard::Mode::Enforce);
-    if !warns && !guards {
-        return None;
-    }
+    let field = match (warns, guards) {
+        (true, _) => "submission",
+        (false, true) => "userInfo",
+        (false, false) => return None,
+    };
     let flat = merged(snapshot);
     let text = flat.get(GENERATE_UNIQUE_APP_ID).map(|value| value.text.as_str());
     let unique = text.and_then(go_bool).unwrap_or(DEFAULT_GENERATE_UNIQUE_APP_ID);
@@ -304,5 +310,5 @@ pub fn shared_application(snapshot: &Snapshot, spec: &AdmissionPolicySpec) -> Op
         Diagnostic::warning(SHARED_APPLICATION, message)
             .help("set admissionController.filtering.generateUniqueAppId to \"true\" in ConfigMap yunikorn-defaults")
     };
-    (!unique).then(warning)
+    (!unique).then(|| (field, warning()))
 }

@@ -15,7 +15,7 @@ use crate::text::diag::Diagnostic;
 pub(super) struct Review(pub(super) Result<envelope::Request, Box<Unreadable>>);
 
 impl<S: Send + Sync> FromRequest<S> for Review {
-    /// Where not even the `uid` is known: no API server sends that.
+    /// The answer where not even the `uid` is known: no API server sends that.
     type Rejection = Refusal;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {

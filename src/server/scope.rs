@@ -4,7 +4,7 @@ use super::caller::Caller;
 use super::lookups::Lookups;
 use super::permission::{Wish, forbidden, reason_against};
 use super::refusal::Refusal;
-use crate::access::review::administers;
+use crate::access::review::{administers, is_self};
 use crate::access::tree::Tree;
 use crate::api::served::review::DEFAULT_PARTITION;
 use crate::api::served::{GROUP, VERSION};
@@ -29,8 +29,10 @@ pub(super) struct Asked<'a> {
     pub(super) tree: Option<&'a Tree>,
     /// The queue; empty where the question leads to none.
     pub(super) queue: &'a str,
-    /// Set if it is about the caller.
-    pub(super) is_own: bool,
+    /// The caller.
+    pub(super) asker: &'a Identity,
+    /// The one it is about.
+    pub(super) about: &'a Identity,
     /// The review by which everyone asks about themselves.
     pub(super) own_review: &'static str,
 }
@@ -65,16 +67,16 @@ const ABOUT_OTHERS: Wish<'static> = Wish {
 /// `subjectaccessreviews`, about everybody; about themselves those, too, whom Kubernetes lets read the queue. Everybody else hears about
 /// themselves what concerns them: also while Kubernetes cannot be asked.
 pub(super) async fn scope(lookups: &Lookups, caller: &Caller, asked: Asked<'_>) -> Result<Scope, Denied> {
-    let who = Identity { user: caller.user.clone(), groups: caller.groups.clone() };
-    if administers(asked.tree, &who, asked.queue) {
+    if administers(asked.tree, asked.asker, asked.queue) {
         return Ok(Scope::Whole);
     }
-    if asked.is_own && matches!(against_reading(lookups, caller, asked).await, Ok(None)) {
+    let is_own = is_self(asked.asker, asked.about);
+    if is_own && matches!(against_reading(lookups, caller, asked).await, Ok(None)) {
         return Ok(Scope::Whole);
     }
     match reason_against(lookups, caller, ABOUT_OTHERS).await {
         Ok(None) => Ok(Scope::Whole),
-        _ if asked.is_own => Ok(Scope::Own),
+        _ if is_own => Ok(Scope::Own),
         Ok(Some(reason)) => Err(Denied::Forbidden(Refusal::forbidden(format!(
             "about other users, and about more groups than your own, only an administrator of the queue may ask, and whoever may create \
              subjectaccessreviews; about yourself ask with a {}: {}",

@@ -43,7 +43,7 @@ struct Spec {
     scheduler_name: String,
 }
 
-/// What the admission controller reads of a request.
+/// Reads a request as far as the admission controller looks at it.
 ///
 /// # Errors
 /// [`codes::MALFORMED_REVIEW`] and [`codes::JUDGED_ELSEWHERE`].

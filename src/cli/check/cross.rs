@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::access::submission::Mode;
 use crate::cli::input::object::{Kind, Object, Step, path};
 use crate::cli::input::{Finding, Inputs};
 use crate::cli::statuses::{ObjectConditions, objects};
@@ -66,9 +65,7 @@ fn shared_applications(inputs: &Inputs, settled: &Settled) -> Vec<Finding> {
     let shared = |object: &Object| {
         let entry = settled.snapshot.policies.iter().find(|entry| entry.meta.name == object.name)?;
         let spec = entry.spec.as_ref().ok()?;
-        let diagnostic = shared_application(&settled.snapshot, spec)?;
-        let warns = spec.submission.is_some_and(|mode| mode >= Mode::Warn);
-        let field = if warns { "submission" } else { "userInfo" };
+        let (field, diagnostic) = shared_application(&settled.snapshot, spec)?;
         let at = object.document.place(&path(&["spec", field]));
         let source = Some(object.document.source);
         Some(Finding { source, object: Some(object.label()), diagnostic: diagnostic.at(at) })

@@ -195,7 +195,8 @@ fn admission_policy(snapshot: &Snapshot, versions: &Versions<AdmissionPolicy>) -
             Err(refusal) => warnings.push(format!("{}: {}", refusal.reason, refusal.message)),
             Ok(_) => {
                 let shared = new.spec.as_ref().ok().and_then(|spec| policy::shared_application(&after, spec));
-                warnings.extend(found.warnings.iter().chain(&shared).map(ToString::to_string));
+                let shared = shared.as_ref().map(|(_, warning)| warning);
+                warnings.extend(found.warnings.iter().chain(shared).map(ToString::to_string));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! From a review to its answer: whether this caller may ask, and what the evaluator says.
 
 use super::refused;
-use crate::access::review::{self, Answer, Applications, Found, Question, Review, Wish, World, is_self};
+use crate::access::review::{self, Answer, Applications, Found, Question, Review, Wish, World};
 use crate::access::running::Scheduler;
 use crate::access::running::pods::{self, PodQuestion};
 use crate::access::tree::Tree;
@@ -77,7 +77,7 @@ pub(super) async fn answer(
     caller: &Caller,
     document: &serde_json::Value,
 ) -> Result<Answer, Refusal> {
-    let curious = Identity { user: caller.user.clone(), groups: caller.groups.clone() };
+    let curious = caller.identity();
     let review = access::read(kind, document, Some(&curious)).map_err(|wrong| refused(&wrong))?;
     let pod = pods::read(&review).filter(|_| doors.applications.answers_pods());
     let asked = match (review::read(&review), pod) {
@@ -102,7 +102,8 @@ pub(super) async fn answer(
         partition: PARTITION,
         tree: queues.as_ref().ok().map(|(_, tree)| *tree),
         queue: &queue,
-        is_own: kind == Kind::Own || is_self(&curious, &about),
+        asker: &curious,
+        about: &about,
         own_review: Kind::Own.as_str(),
     };
     let scope = scope(&doors.lookups, caller, question).await;

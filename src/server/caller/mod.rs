@@ -22,6 +22,7 @@ use token::Reviews;
 use super::Doors;
 use super::listener::Peer;
 use super::refusal::Refusal;
+use crate::model::identity::Identity;
 use crate::text::diag::quoted;
 
 /// Every user whom Kubernetes knows is in it (`k8s.io/apiserver/pkg/authentication/user/user.go`).
@@ -43,6 +44,11 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// The name and the groups.
+    pub(super) fn identity(&self) -> Identity {
+        Identity { user: self.user.clone(), groups: self.groups.clone() }
+    }
+
     /// As the API server adds it (`k8s.io/apiserver/pkg/authentication/group/authenticated_group_adder.go`): to everyone but those
     /// whom it serves unauthenticated.
     pub(super) fn known(mut self) -> Self {

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 use tokio::time::sleep;
 
-use super::{material, secret};
+use super::{Problem, material, secret};
 use crate::operator::clock;
 use crate::operator::health::Health;
 use crate::server::tls::{self, Identity};
@@ -27,8 +27,7 @@ pub struct Follower {
     health: Arc<Health>,
     /// The certificate that is shown, and its validity.
     shown: Option<(String, Duration)>,
-    /// The error of the last round.
-    problem: Option<String>,
+    problem: Problem,
 }
 
 /// Why a round did not succeed.
@@ -55,18 +54,14 @@ impl Follower {
         health: Arc<Health>,
     ) -> Self {
         let secrets = Api::namespaced(client.clone(), namespace);
-        Self { secrets, name: name.to_owned(), identity, health, shown: None, problem: None }
+        Self { secrets, name: name.to_owned(), identity, health, shown: None, problem: Problem::default() }
     }
 
     /// Follows it for ever.
     pub async fn run(mut self) {
         loop {
-            let problem = self.round(clock::now()).await.err().map(|error| error.to_string());
-            if let Some(problem) = problem.as_ref().filter(|&problem| self.problem.as_ref() != Some(problem))
-            {
-                tracing::warn!("{problem}");
-            }
-            self.problem = problem;
+            let round = self.round(clock::now()).await;
+            self.problem.note(round);
             let lifetime = self.shown.as_ref().map(|(_, lifetime)| *lifetime);
             let lifetime = lifetime.filter(|_| self.identity.is_ready());
             sleep(lifetime.map_or(SOON, |lifetime| (lifetime / 50).clamp(SOON, LOOK))).await;

@@ -17,7 +17,7 @@ use tokio::time::sleep;
 
 use super::material::{self, Material, Terms};
 use super::schedule::{Due, MOST, due};
-use super::{inject, secret};
+use super::{Problem, inject, secret};
 use crate::operator::call::{self, call};
 use crate::operator::clock;
 use crate::plan::snapshot::FIELD_MANAGER;
@@ -40,8 +40,7 @@ pub struct Keeper {
     held: Material,
     /// What the API server was told last.
     told: Option<String>,
-    /// The error of the last round.
-    problem: Option<String>,
+    problem: Problem,
 }
 
 /// Why a round did not succeed.
@@ -72,19 +71,15 @@ impl Keeper {
             terms,
             held: Material::default(),
             told: None,
-            problem: None,
+            problem: Problem::default(),
         }
     }
 
     /// Keeps it for ever.
     pub async fn run(mut self) {
         loop {
-            let problem = self.round(clock::now()).await.err().map(|error| error.to_string());
-            if let Some(problem) = problem.as_ref().filter(|&problem| self.problem.as_ref() != Some(problem))
-            {
-                tracing::warn!("{problem}");
-            }
-            self.problem = problem;
+            let round = self.round(clock::now()).await;
+            self.problem.note(round);
             sleep(self.pause()).await;
         }
     }

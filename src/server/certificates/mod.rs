@@ -16,3 +16,20 @@ pub mod keeper;
 pub mod material;
 pub mod schedule;
 pub mod secret;
+
+use std::fmt::Display;
+
+/// The error of the last round of a loop.
+#[derive(Debug, Default)]
+struct Problem(Option<String>);
+
+impl Problem {
+    /// Takes in how a round ended, and logs an error that the one before it did not have.
+    fn note<E: Display>(&mut self, round: Result<(), E>) {
+        let problem = round.err().map(|error| error.to_string());
+        if let Some(problem) = problem.as_ref().filter(|&problem| self.0.as_ref() != Some(problem)) {
+            tracing::warn!("{problem}");
+        }
+        self.0 = problem;
+    }
+}

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{Memory, caller, warn};
 use crate::access::check::explain;
-use crate::access::review::{is_self, path_of};
+use crate::access::review::path_of;
 use crate::api::answer::Answers;
 use crate::api::served::review::{Asked, Kind, Status, Wrong, answered, read};
 use crate::api::served::{GROUP, VERSION};
@@ -80,7 +80,8 @@ async fn create(
         Kind::Own => (&caller.user, &caller.groups),
         Kind::Named => (&asked.user, &asked.groups),
     };
-    let scope = scope(kind, doors, knowledge.as_deref(), &caller, &asked).await;
+    let about = Identity { user: user.clone(), groups: groups.clone() };
+    let scope = scope(doors, knowledge.as_deref(), &caller, &asked, &about).await;
     let answered_with = scope.map(|scope| (scope, answer(knowledge.as_deref(), &asked, user, groups)));
     let (said, clause, reason) = match &answered_with {
         Ok((_, found)) => (found.status.word(), found.clause, found.status.reason()),
@@ -159,20 +160,19 @@ impl Parameters {
 
 /// Decides how much of the answer a caller gets.
 async fn scope(
-    kind: Kind,
     doors: &Doors,
     knowledge: Option<&Knowledge>,
     caller: &Caller,
     asked: &Asked,
+    about: &Identity,
 ) -> Result<Scope, Refusal> {
     let queues = knowledge.and_then(|knowledge| knowledge.queues.as_ref().ok());
-    let who = Identity { user: caller.user.clone(), groups: caller.groups.clone() };
-    let about = Identity { user: asked.user.clone(), groups: asked.groups.clone() };
     let asked = scope::Asked {
         partition: &asked.partition,
         tree: queues.and_then(|queues| queues.tree(&asked.partition)),
         queue: &asked.queue,
-        is_own: kind == Kind::Own || is_self(&who, &about),
+        asker: &caller.identity(),
+        about,
         own_review: Kind::Own.name(),
     };
     Ok(scope::scope(&doors.lookups, caller, asked).await?)

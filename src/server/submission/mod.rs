@@ -1,6 +1,6 @@
 //! The webhook `/submission`: pods and workloads that `YuniKorn` would reject, judged while they are applied.
 //!
-//! What is said is decided by [`submission::judge`]; how loudly, by the `AdmissionPolicy` in force. What cannot be read is
+//! [`submission::judge`] decides the answer; the `AdmissionPolicy` in force, how loud it is. What cannot be read is
 //! as good as a no; whatever else goes wrong here lets the request pass: the scheduler decides in any case.
 //!
 //! Who sends a review is not asked, and what that lets them learn is said in [`super`].

@@ -75,7 +75,7 @@ pub fn read(request: &Request, templates: &[Template]) -> Result<Asked, Diagnost
     let paths = paths(request, templates)?;
     let now = found(request, request.object.as_deref(), &paths)?;
     let before = found(request, request.old.as_deref(), &paths)?;
-    let sites = sites(&request.namespace, &now, &before);
+    let sites = sites(&now, &before);
     let places = now.into_iter().map(|found| found.place).collect();
     Ok(Asked { has_templates: !paths.is_empty(), sites, places })
 }
@@ -85,7 +85,7 @@ fn found<'o>(
     object: Option<&'o RawValue>,
     paths: &[Option<Path>],
 ) -> Result<Vec<Found<'o>>, Diagnostic> {
-    let found = object.map_or(Ok(Some(Vec::new())), |object| places(object, paths))?;
+    let found = object.map_or(Ok(Some(Vec::new())), |object| places(&request.namespace, object, paths))?;
     found.ok_or_else(|| {
         let message = format!("the {} has more than {} pod templates", request.kind, guard::MAX_SITES);
         malformed(codes::MALFORMED_REVIEW, message)

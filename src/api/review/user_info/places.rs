@@ -34,8 +34,8 @@ pub(super) struct Found<'o> {
     part: &'o RawValue,
     given: Given,
     username: String,
-    /// The labels and the annotation that name its application.
-    workload: Workload,
+    /// The application that it names; empty for none, and for one that nobody else can have.
+    application: String,
     node_name: String,
 }
 
@@ -44,6 +44,7 @@ pub(super) struct Found<'o> {
 /// # Errors
 /// When it cannot be read.
 pub(super) fn places<'o>(
+    namespace: &str,
     object: &'o RawValue,
     paths: &[Option<Path>],
 ) -> Result<Option<Vec<Found<'o>>>, Diagnostic> {
@@ -52,10 +53,8 @@ pub(super) fn places<'o>(
         let (segments, leads_to) =
             path.as_ref().map_or((&[][..], LeadsTo::Template), |path| (path.segments(), path.leads_to()));
         let Some(reached) = reached(object, segments)? else { return Ok(None) };
-        for Reached { pointer, in_list, part } in
-            reached.into_iter().filter(|reached| type_of(reached.part) == "an object")
-        {
-            let found = Found::of(pointer, in_list, part, leads_to)?;
+        for reached in reached.into_iter().filter(|reached| type_of(reached.part) == "an object") {
+            let found = Found::of(namespace, reached, leads_to)?;
             if all.iter().all(|known| known.place != found.place) {
                 all.push(found);
             }
@@ -112,9 +111,8 @@ fn escaped(name: &str) -> String {
 }
 
 /// What the places of an object say, with what they said before.
-pub(super) fn sites(namespace: &str, now: &[Found<'_>], before: &[Found<'_>]) -> Vec<Site> {
+pub(super) fn sites(now: &[Found<'_>], before: &[Found<'_>]) -> Vec<Site> {
     let known = Known { before, now };
-    let in_namespace = |workload: &Workload| Workload { namespace: namespace.to_owned(), ..workload.clone() };
     now.iter()
         .map(|found| Site {
             place: found.place.pointer.trim_start_matches('/').replace('/', "."),
@@ -123,7 +121,7 @@ pub(super) fn sites(namespace: &str, now: &[Found<'_>], before: &[Found<'_>]) ->
             // As the API server writes them, equal parts have the same bytes.
             changed: known.there(found).is_none_or(|old| old.part.get() != found.part.get()),
             username: found.username.clone(),
-            application: in_namespace(&found.workload).named_application().to_owned(),
+            application: found.application.clone(),
             node_name: found.node_name.clone(),
         })
         .collect()
@@ -157,7 +155,11 @@ impl Known<'_> {
 }
 
 impl<'o> Found<'o> {
-    fn of(pointer: String, in_list: bool, part: &'o RawValue, leads_to: LeadsTo) -> Result<Self, Diagnostic> {
+    fn of(
+        namespace: &str,
+        Reached { pointer, in_list, part }: Reached<'o>,
+        leads_to: LeadsTo,
+    ) -> Result<Self, Diagnostic> {
         let metadata = match leads_to {
             LeadsTo::Template => member(part, "metadata")?.filter(|metadata| type_of(metadata) != "null"),
             LeadsTo::Annotated => Some(part),
@@ -176,13 +178,15 @@ impl<'o> Found<'o> {
         let workload = Workload {
             labels: texts(labelled, &[labels::APPLICATION, labels::OLD_APPLICATION, labels::SPARK])?,
             annotations: texts(annotations, &[labels::APPLICATION])?,
+            namespace: namespace.to_owned(),
             ..Workload::default()
         };
         let node_name = match leads_to {
             LeadsTo::Template => text_at(part, &["spec", "nodeName"])?,
             LeadsTo::Annotated => String::new(),
         };
-        Ok(Self { place, part, given: given(metadata, annotations)?, username, workload, node_name })
+        let application = workload.named_application().to_owned();
+        Ok(Self { place, part, given: given(metadata, annotations)?, username, application, node_name })
     }
 }
 
