@@ -19,12 +19,21 @@ RUN if [ -n "${CARGO_AUDITABLE}" ]; then cargo install cargo-auditable --locked 
 # The dependencies, as a layer of their own: it is built anew only when a manifest or the lock file changes.
 COPY Cargo.toml Cargo.lock rust-toolchain.toml ./
 COPY crates/go-compat/Cargo.toml crates/go-compat/
+COPY crates/queuewarden-api/Cargo.toml crates/queuewarden-api/
+COPY crates/queuewarden-import/Cargo.toml crates/queuewarden-import/
+COPY crates/queuewarden-plan/Cargo.toml crates/queuewarden-plan/
+COPY crates/queuewarden-report/Cargo.toml crates/queuewarden-report/
+COPY crates/yunikorn/Cargo.toml crates/yunikorn/
+COPY crates/yunikorn-access/Cargo.toml crates/yunikorn-access/
 COPY e2e/Cargo.toml e2e/
 COPY e2e/compare/Cargo.toml e2e/compare/
-COPY fuzz fuzz
-RUN mkdir -p crates/go-compat/src src benches tests e2e/src e2e/tests e2e/compare/src \
+COPY fuzz/Cargo.toml fuzz/
+COPY fuzz/src fuzz/src
+COPY fuzz/fuzz_targets fuzz/fuzz_targets
+RUN mkdir -p src benches tests e2e/src e2e/tests e2e/compare/src \
     && echo 'fn main() {}' | tee src/main.rs > e2e/compare/src/main.rs \
-    && touch crates/go-compat/src/lib.rs src/lib.rs benches/all.rs tests/all.rs e2e/src/lib.rs e2e/tests/e2e.rs \
+    && for crate in crates/*; do mkdir "$crate/src" && touch "$crate/src/lib.rs"; done \
+    && touch src/lib.rs benches/all.rs tests/all.rs e2e/src/lib.rs e2e/tests/e2e.rs \
     && ${CARGO_BUILD} --release --locked --package queuewarden --bin queuewarden
 
 # Ours. cargo compares times, and COPY keeps those of the checkout, which may be older than the layer above.

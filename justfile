@@ -32,7 +32,7 @@ lint:
 
 # The pure core without Kubernetes and without a runtime.
 pure:
-    cargo check --no-default-features --lib --locked
+    cargo build --package yunikorn --package yunikorn-access --target wasm32-unknown-unknown --locked
 
 # Licences, sources and banned crates (needs cargo-deny).
 deny:
@@ -55,7 +55,7 @@ demo:
 
 # Benchmarks of the pure core; `just bench decision` for those with this in their names.
 bench *args:
-    cargo bench --package queuewarden --no-default-features --bench all --locked -- {{ args }}
+    cargo bench --package queuewarden --bench all --locked -- {{ args }}
 
 # Looks for an input that breaks something: each target for so many seconds (needs cargo-fuzz and a nightly toolchain).
 fuzz seconds="3600" *targets="acl yaml regex admission access_review xml":
@@ -67,7 +67,7 @@ fuzz seconds="3600" *targets="acl yaml regex admission access_review xml":
 
 # Explores the controller's protocol: a million random schedules, and more than ten million states of small clusters (up to an hour, up to 20 GiB of memory).
 model:
-    cargo test --release --package queuewarden --lib --locked -- plan::checker::everything --ignored --nocapture --test-threads 1
+    cargo test --release --package queuewarden-plan --lib --locked -- checker::everything --ignored --nocapture --test-threads 1
 
 # Changes what decides in thousands of places, one at a time: some test must fail each time (needs cargo-mutants; all of it takes hours, `just mutants --shard 0/32` a part).
 mutants *args:

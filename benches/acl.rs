@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::Criterion;
-use queuewarden::model::acl;
+use yunikorn::acl;
 
 use crate::inputs;
 

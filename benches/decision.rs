@@ -3,11 +3,11 @@
 use std::hint::black_box;
 
 use criterion::Criterion;
-use queuewarden::access::check::{decide, explain};
-use queuewarden::access::{Tree, Way};
-use queuewarden::model::config::verdict;
-use queuewarden::model::identity::Identity;
-use queuewarden::model::right::Right;
+use yunikorn::config::verdict;
+use yunikorn::identity::Identity;
+use yunikorn::right::Right;
+use yunikorn_access::check::{decide, explain};
+use yunikorn_access::{Tree, Way};
 
 use crate::inputs;
 

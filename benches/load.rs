@@ -3,9 +3,9 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion};
-use queuewarden::access::Tree;
-use queuewarden::model::config::{self, Config, verdict};
-use queuewarden::text::yaml::parse::parse_in;
+use go_compat::yaml::parse::parse_in;
+use yunikorn::config::{self, Config, verdict};
+use yunikorn_access::Tree;
 
 use crate::inputs;
 

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use criterion::{BatchSize, Criterion};
 use jiff::Timestamp;
-use queuewarden::plan::simulate::settle;
-use queuewarden::plan::snapshot::{
+use queuewarden_plan::simulate::settle;
+use queuewarden_plan::snapshot::{
     BaseAcl, ConfigMapState, ConfigSpec, Entry, Grant, Meta, QueueAclEntry, QueueAclSpec, Snapshot,
     YUNIKORN_DEFAULTS,
 };
-use queuewarden::plan::{Readings, plan, plan_again};
+use queuewarden_plan::{Readings, plan, plan_again};
 
 #[path = "inputs/closed.rs"]
 mod closed;

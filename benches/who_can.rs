@@ -3,9 +3,9 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput};
-use queuewarden::access::{Tree, who_can};
-use queuewarden::model::config::verdict;
-use queuewarden::model::right::Right;
+use yunikorn::config::verdict;
+use yunikorn::right::Right;
+use yunikorn_access::{Tree, who_can};
 
 use crate::inputs;
 

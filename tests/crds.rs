@@ -2,11 +2,9 @@
 
 use std::{collections::BTreeMap, env, fs, path::Path};
 
+use go_compat::diag::Diagnostic;
 use kube::core::DynamicObject;
-use queuewarden::{
-    api::{API_VERSION, access_test, convert, crd_yaml, crds},
-    text::diag::Diagnostic,
-};
+use queuewarden_api::{API_VERSION, access_test, convert, crd_yaml, crds};
 use serde_json::{Value, json};
 
 #[test]

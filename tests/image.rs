@@ -49,6 +49,10 @@ fn what_the_program_includes_is_in_the_image() {
     let sent: Vec<&str> = context.lines().filter_map(|line| line.strip_prefix('!')).collect();
     let included = included();
     assert!(included.len() >= 7, "{included:?}");
+    for from in copied.iter().filter(|from| !from.starts_with("--")) {
+        let is_sent = from.split(' ').all(|from| sent.iter().any(|sent| Path::new(from).starts_with(sent)));
+        assert!(is_sent, "{from} is copied, and not sent to the builder: {sent:?}");
+    }
     for path in included {
         for list in [&copied, &sent] {
             assert!(list.iter().any(|from| path.starts_with(from)), "{} is not in {list:?}", path.display());

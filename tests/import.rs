@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use queuewarden::import::spark::{self, Spark};
-use queuewarden::import::translate::{Options, translate};
-use queuewarden::import::{Direction, Finding, Source, Wanted, codes, prove};
-use queuewarden::model::application::Reading;
-use queuewarden::text::diag::Code;
+use go_compat::diag::Code;
+use queuewarden_import::spark::{self, Spark};
+use queuewarden_import::translate::{Options, translate};
+use queuewarden_import::{Direction, Finding, Source, Wanted, codes, prove};
+use yunikorn::application::Reading;
 
 /// What is said of a file, on one line: what is made of it, how many differences there are, and each code.
 fn said(name: &str, outcome: Option<String>, findings: &[Finding]) -> String {

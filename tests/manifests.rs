@@ -3,9 +3,9 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
 use kube::core::DynamicObject;
-use queuewarden::api::{access_test, convert};
 use queuewarden::cli::diagnose::rights::{NEEDED, Place};
 use queuewarden::server::certificates::inject;
+use queuewarden_api::{access_test, convert};
 use serde_json::Value;
 
 fn read(path: &str) -> Vec<Value> {

@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use queuewarden::operator::metrics::Metrics;
 use queuewarden::operator::watch::Progress;
 use queuewarden::operator::world::Kind;
-use queuewarden::plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, YUNIKORN_DEFAULTS};
-use queuewarden::plan::{Readings, plan};
 use queuewarden::server::knowledge::Knowledge;
+use queuewarden_plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, YUNIKORN_DEFAULTS};
+use queuewarden_plan::{Readings, plan};
 use regex::Regex;
 use serde_json::Value;
 

@@ -10,13 +10,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use ::yunikorn::config::verdict;
 use anyhow::{Context as _, Result, bail, ensure};
 use kube::Client;
 use kube::api::{DeleteParams, Patch, PatchParams};
-use queuewarden::access::Tree;
-use queuewarden::access::diff::{PartitionDiff, between};
-use queuewarden::model::config::verdict;
 use serde_json::{Value, json};
+use yunikorn_access::Tree;
+use yunikorn_access::diff::{PartitionDiff, between};
 
 use crate::bed::{BASE, Bed};
 use crate::conditions::{Kind, is_true};

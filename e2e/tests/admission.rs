@@ -4,13 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use ::yunikorn::admission::request::{ENABLE_YUNIKORN, GENERATE_APP_ID, USER_INFO};
+use ::yunikorn::admission::{self, Conf, Kind, Operation, Outcome, Pod, Request, Surroundings};
 use anyhow::{Context as _, Result, bail, ensure};
 use k8s_openapi::api::core::v1 as core;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
-use queuewarden::model::admission::request::{ENABLE_YUNIKORN, GENERATE_APP_ID, USER_INFO};
-use queuewarden::model::admission::{self, Conf, Kind, Operation, Outcome, Pod, Request, Surroundings};
 use queuewarden_e2e::bed::NAMESPACE;
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Bed, Capability, eventually, yunikorn};

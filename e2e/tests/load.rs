@@ -7,15 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use ::yunikorn::config::verdict;
+use ::yunikorn::identity::NoResolver;
+use ::yunikorn::version::Version;
 use anyhow::{Context as _, Result, ensure};
-use queuewarden::access::Tree;
-use queuewarden::access::review::{self, NoApplications, Opinion, World};
-use queuewarden::api::review::{Kind, access};
-use queuewarden::model::config::verdict;
-use queuewarden::model::identity::NoResolver;
-use queuewarden::model::version::Version;
+use queuewarden_api::review::{Kind, access};
 use queuewarden_e2e::{Bed, Operator, yunikorn};
 use serde_json::{Value, json};
+use yunikorn_access::Tree;
+use yunikorn_access::review::{self, NoApplications, Opinion, World};
 
 use crate::operator::{configure, grant};
 

@@ -15,18 +15,18 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use queuewarden::access::Tree;
-use queuewarden::access::placement::workload::labels;
-use queuewarden::access::placement::{Live, LiveQueue, Naming, Outcome, Placer, Workload};
-use queuewarden::model::config::names::is_user;
-use queuewarden::model::config::verdict;
-use queuewarden::model::identity::Identity;
 use queuewarden_e2e::pods::USER_INFO;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::yunikorn::Rest;
 use queuewarden_e2e::{Bed, Capability, assets, eventually};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
+use yunikorn::config::names::is_user;
+use yunikorn::config::verdict;
+use yunikorn::identity::Identity;
+use yunikorn_access::Tree;
+use yunikorn_access::placement::workload::labels;
+use yunikorn_access::placement::{Live, LiveQueue, Naming, Outcome, Placer, Workload};
 
 /// How many pods are drawn.
 const PODS: usize = 50;

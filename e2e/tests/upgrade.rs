@@ -8,10 +8,10 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use queuewarden::plan::snapshot::{EPOCH, OBJECTS};
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Bed, Capability, Kind, Operator, eventually, operator, yunikorn};
+use queuewarden_plan::snapshot::{EPOCH, OBJECTS};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

@@ -11,26 +11,26 @@
     reason = "to panic is what these are for"
 )]
 
-use queuewarden::access::check::{decide, explain};
-use queuewarden::access::review::{self, NoApplications, World};
-use queuewarden::access::running::joins::Running;
-use queuewarden::access::{Tree, guard};
-use queuewarden::api::review::{Kind, access, admission, envelope, submission, user_info};
-use queuewarden::import::yarn::{Source, Wanted};
-use queuewarden::model::acl;
-use queuewarden::model::admission::access::AccessControl;
-use queuewarden::model::admission::conf::Conf;
-use queuewarden::model::admission::evaluate::evaluate;
-use queuewarden::model::admission::request::Surroundings;
-use queuewarden::model::application::Reading;
-use queuewarden::model::config::verdict;
-use queuewarden::model::identity::{Identity, NoResolver};
-use queuewarden::model::right::Right;
-use queuewarden::model::version::Version;
-use queuewarden::text::go_regex::GoRegex;
-use queuewarden::text::yaml::edit::{Edit, Step, apply};
-use queuewarden::text::yaml::parse::parse;
+use go_compat::go_regex::GoRegex;
+use go_compat::yaml::edit::{Edit, Step, apply};
+use go_compat::yaml::parse::parse;
+use queuewarden_api::review::{Kind, access, admission, envelope, submission, user_info};
+use queuewarden_import::yarn::{Source, Wanted};
 use serde_json::Value;
+use yunikorn::acl;
+use yunikorn::admission::access::AccessControl;
+use yunikorn::admission::conf::Conf;
+use yunikorn::admission::evaluate::evaluate;
+use yunikorn::admission::request::Surroundings;
+use yunikorn::application::Reading;
+use yunikorn::config::verdict;
+use yunikorn::identity::{Identity, NoResolver};
+use yunikorn::right::Right;
+use yunikorn::version::Version;
+use yunikorn_access::check::{decide, explain};
+use yunikorn_access::review::{self, NoApplications, World};
+use yunikorn_access::running::joins::Running;
+use yunikorn_access::{Tree, guard};
 
 /// What is no text is not asked about: every door checks that first.
 fn text(data: &[u8]) -> Option<&str> {

@@ -16,12 +16,12 @@ use super::ask::output::{self, Table};
 use super::console::Console;
 use super::findings::plural;
 use super::{Exit, Failure, atomic, clock};
-use crate::access::lint::Known;
-use crate::access::{Tree, who_can};
-use crate::api::answer::report::{LiveAnswer, ReportAnswer};
-use crate::api::answer::{AclKey, Answers, Named, Verb, WrittenIn};
-use crate::model::right::Right;
-use crate::report::{Beside, Report, diagram, page};
+use queuewarden_api::answer::report::{LiveAnswer, ReportAnswer};
+use queuewarden_api::answer::{AclKey, Answers, Named, Verb, WrittenIn};
+use queuewarden_report::{Beside, Report, diagram, page};
+use yunikorn::right::Right;
+use yunikorn_access::lint::Known;
+use yunikorn_access::{Tree, who_can};
 
 /// What the shell and the reader of the output need to know.
 const HELP: &str = "\

@@ -13,9 +13,9 @@ use super::findings::{Count, VERSION};
 use super::input::source::{self, Source};
 use super::validate::Format;
 use super::{Exit, Failure, report};
-use crate::model::acl::{self, Acl, AclError, Analysis, lint};
-use crate::model::application::{Dialect as Rules, Reading};
-use crate::text::diag::{Diagnostic, Span, quoted};
+use go_compat::diag::{Diagnostic, Span, quoted};
+use yunikorn::acl::{self, Acl, AclError, Analysis, lint};
+use yunikorn::application::{Dialect as Rules, Reading};
 
 /// What the shell and the reader of the output need to know.
 const HELP: &str = "\
@@ -252,7 +252,7 @@ impl Explains for Explained {
 
     fn as_json(&self) -> Value {
         let Self { source, analysis, refusals: [validator, activation] } = self;
-        let names = |names: fn(&Acl) -> &crate::model::acl::Names| -> Vec<&str> {
+        let names = |names: fn(&Acl) -> &yunikorn::acl::Names| -> Vec<&str> {
             analysis.acl.iter().flat_map(|acl| names(acl).iter()).collect()
         };
         json!({

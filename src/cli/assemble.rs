@@ -9,10 +9,12 @@ use serde_json::Value;
 
 use super::input::object::{Kind, Object, path};
 use super::input::{Finding, Inputs};
-use crate::api::{access_test, config_map, convert, v1alpha1};
-use crate::plan::merged;
-use crate::plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Observed, Snapshot, YUNIKORN_DEFAULTS};
-use crate::text::diag::{Code, Diagnostic};
+use go_compat::diag::{Code, Diagnostic};
+use queuewarden_api::{access_test, config_map, convert, v1alpha1};
+use queuewarden_plan::merged;
+use queuewarden_plan::snapshot::{
+    ConfigMapState, ConfigSpec, Entry, Meta, Observed, Snapshot, YUNIKORN_DEFAULTS,
+};
 
 /// The object's `metadata`, or a ConfigMap's `data`, is not what Kubernetes takes.
 pub const MALFORMED: Code = Code::new(6007, "malformed-object");
@@ -92,7 +94,7 @@ pub fn assemble(inputs: &Inputs, base: Option<Base>, now: Timestamp) -> Assemble
 fn config(
     inputs: &Inputs,
     findings: &mut Vec<Finding>,
-) -> Entry<ConfigSpec, crate::plan::snapshot::ConfigMemory> {
+) -> Entry<ConfigSpec, queuewarden_plan::snapshot::ConfigMemory> {
     inputs
         .of_kind(Kind::YuniKornConfig)
         .find(|object| object.name == v1alpha1::SINGLETON)
@@ -111,7 +113,7 @@ fn is_read(object: &Object, spec: &ConfigSpec) -> bool {
 }
 
 /// The settings when no `YuniKornConfig` is given.
-fn assumed() -> Entry<ConfigSpec, crate::plan::snapshot::ConfigMemory> {
+fn assumed() -> Entry<ConfigSpec, queuewarden_plan::snapshot::ConfigMemory> {
     let meta = Meta { name: v1alpha1::SINGLETON.to_string(), ..Meta::default() };
     Entry { meta, spec: Ok(ConfigSpec::default()), in_force: None }
 }

@@ -8,7 +8,7 @@ use jiff::SignedDuration;
 
 use super::console::Console;
 use super::{Exit, Failure, atomic};
-use crate::api::authorizer::{Authorizer, Credentials};
+use queuewarden_api::authorizer::{Authorizer, Credentials};
 
 /// Limits of Kubernetes, and of sense: an authorizer is waited for by everybody.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);

@@ -7,8 +7,8 @@ use super::ask::question::{self, AnyVerb};
 use super::ask::{EXIT_CODES, SourceArgs};
 use super::console::Console;
 use super::{Exit, Failure};
-use crate::access::check::explain;
-use crate::api::answer::Answers;
+use queuewarden_api::answer::Answers;
+use yunikorn_access::check::explain;
 
 /// Tells whether a user may submit to a queue, or administer it, or do something with an application: `yes`, or `no` and why.
 #[derive(Debug, Clone, clap::Args)]

@@ -2,9 +2,9 @@
 
 use super::console::Console;
 use super::{Exit, Failure, assemble, check, input};
-use crate::model::queue::nearest;
-use crate::text::diag::{Code, quoted};
-use crate::{access, api, import, model, operator, plan, text};
+use crate::operator;
+use go_compat::diag::{Code, quoted};
+use yunikorn::queue::nearest;
 
 /// The meanings and examples, which tests keep to the comments at the declarations and to what the commands print.
 const PAGES: [&str; 7] = [
@@ -30,21 +30,21 @@ pub struct Args {
 /// Every code, in the order of the numbers.
 pub fn all() -> Vec<Code> {
     let lists: &[&[Code]] = &[
-        model::acl::codes::CODES,
-        text::yaml::CODES,
-        model::config::CODES,
-        text::go_regex::CODES,
-        model::admission::CODES,
-        model::queue::CODES,
-        model::identity::CODES,
-        model::application::CODES,
-        access::lint::CODES,
-        import::CODES,
-        api::access_test::CODES,
-        api::convert::CODES,
-        api::review::CODES,
+        yunikorn::acl::codes::CODES,
+        go_compat::yaml::CODES,
+        yunikorn::config::CODES,
+        go_compat::go_regex::CODES,
+        yunikorn::admission::CODES,
+        yunikorn::queue::CODES,
+        yunikorn::identity::CODES,
+        yunikorn::application::CODES,
+        yunikorn_access::lint::CODES,
+        queuewarden_import::CODES,
+        queuewarden_api::access_test::CODES,
+        queuewarden_api::convert::CODES,
+        queuewarden_api::review::CODES,
         operator::world::CODES,
-        plan::CODES,
+        queuewarden_plan::CODES,
         input::CODES,
         assemble::CODES,
         check::schema::CODES,

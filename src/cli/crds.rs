@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::console::Console;
 use super::{Exit, Failure, atomic};
-use crate::api::crd_yaml;
+use queuewarden_api::crd_yaml;
 
 /// Prints the custom resource definitions.
 #[derive(Debug, Clone, clap::Args)]

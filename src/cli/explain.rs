@@ -9,12 +9,12 @@ use super::ask::question::{self, AnyVerb};
 use super::ask::{EXIT_CODES, SourceArgs};
 use super::console::Console;
 use super::{Exit, Failure};
-use crate::access::check::{Decision, Step, explain};
-use crate::access::tree::Tree;
-use crate::access::{self, near_misses};
-use crate::api::answer::Answers;
-use crate::api::answer::{Named, WrittenIn};
-use crate::model::identity::Identity;
+use queuewarden_api::answer::Answers;
+use queuewarden_api::answer::{Named, WrittenIn};
+use yunikorn::identity::Identity;
+use yunikorn_access::check::{Decision, Step, explain};
+use yunikorn_access::tree::Tree;
+use yunikorn_access::{self, near_misses};
 
 /// Longer ACLs are cut, in characters.
 const MAX_ACL: usize = 48;
@@ -74,7 +74,7 @@ fn text(answers: &Answers<'_>, decision: &Decision) -> String {
         shown.push('\n');
         shown.push_str(&steps.text(true));
     }
-    shown.push_str(&remedies(&access::remedies(answers.tree, decision)));
+    shown.push_str(&remedies(&yunikorn_access::remedies(answers.tree, decision)));
     shown
 }
 

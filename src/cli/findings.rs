@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::input::source::Source;
 use super::input::{Finding, Inputs};
 use super::report;
-pub use crate::text::diag::plural;
-use crate::text::diag::{Severity, Span};
+pub use go_compat::diag::plural;
+use go_compat::diag::{Severity, Span};
 
 /// The version of the JSON below; raised when a field changes its meaning or goes.
 pub const VERSION: u32 = 1;
@@ -103,7 +103,7 @@ fn place(source: &Source, span: Option<Span>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::diag::{Code, Diagnostic};
+    use go_compat::diag::{Code, Diagnostic};
 
     fn inputs(text: &str) -> Inputs {
         Inputs {

@@ -11,12 +11,12 @@ use super::console::Console;
 use super::findings::plural;
 use super::input::source;
 use super::{Exit, Failure, report};
-use crate::access::lint::{self, Finding, Known, Population};
-use crate::access::tree::Origin;
-use crate::api::answer::Answers;
-use crate::api::answer::{About, AclKey, WrittenIn};
-use crate::text::diag::Diagnostic;
-use crate::text::go_regex::GoRegex;
+use go_compat::diag::Diagnostic;
+use go_compat::go_regex::GoRegex;
+use queuewarden_api::answer::Answers;
+use queuewarden_api::answer::{About, AclKey, WrittenIn};
+use yunikorn_access::lint::{self, Finding, Known, Population};
+use yunikorn_access::tree::Origin;
 
 /// What the shell and the reader of the output need to know.
 const HELP: &str = "\

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::text::yaml::{self, Kind};
+use go_compat::yaml::{self, Kind};
 
 /// What the API server adds and a manifest does not hold.
 const SERVER_FIELDS: &[&str] =
@@ -191,7 +191,7 @@ fn escape(c: char) -> String {
 mod tests {
     use super::*;
     use crate::cli::input::value::to_json;
-    use crate::text::yaml::parse::parse;
+    use go_compat::yaml::parse::parse;
     use proptest::prelude::*;
 
     fn of(text: &str) -> Value {

@@ -4,12 +4,12 @@ use super::ask::output::{self, Format, FormatArgs, Table};
 use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
 use super::console::Console;
 use super::{Exit, Failure};
-use crate::access::check::Subject;
-use crate::access::matrix::{How, Matrix, matrix};
-use crate::access::tree::{Located, QueueId, Tree};
-use crate::api::answer::Answers;
-use crate::api::answer::{Cell, GrantedBy, MatrixAnswer, Named};
-use crate::model::right::Right;
+use queuewarden_api::answer::Answers;
+use queuewarden_api::answer::{Cell, GrantedBy, MatrixAnswer, Named};
+use yunikorn::right::Right;
+use yunikorn_access::check::Subject;
+use yunikorn_access::matrix::{How, Matrix, matrix};
+use yunikorn_access::tree::{Located, QueueId, Tree};
 
 /// What the letters mean.
 const LEGEND: &str =

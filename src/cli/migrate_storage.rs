@@ -14,9 +14,9 @@ use super::ask::ClusterArgs;
 use super::ask::cluster::{Cluster, chain};
 use super::console::Console;
 use super::{Exit, Failure};
-use crate::api::GROUP;
 use crate::operator::call::{self, call};
 use crate::operator::world::Kind;
+use queuewarden_api::GROUP;
 
 /// Objects in one answer.
 const PAGE: u32 = 500;

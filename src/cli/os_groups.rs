@@ -7,7 +7,7 @@ use std::ffi::CString;
 
 use nix::unistd::{Gid, Group, User, getgrouplist};
 
-use crate::model::identity::accounts::{Account, AccountGroups, Accounts};
+use yunikorn::identity::accounts::{Account, AccountGroups, Accounts};
 
 /// The resolver over the accounts of this machine.
 pub fn resolver() -> AccountGroups<OsAccounts> {
@@ -44,7 +44,7 @@ impl Accounts for OsAccounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::identity::{GroupResolver as _, Resolution};
+    use yunikorn::identity::{GroupResolver as _, Resolution};
 
     #[test]
     fn root_has_its_group_first_and_the_unknown_fail() {

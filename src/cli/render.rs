@@ -12,7 +12,7 @@ use super::findings::{self, Count, plural};
 use super::input::object::Kind;
 use super::input::{Finding, Inputs};
 use super::{Exit, Failure, InputArgs, atomic, clock, manifest, statuses, watch};
-use crate::plan::simulate::{Settled, enforced, loaded, settle};
+use queuewarden_plan::simulate::{Settled, enforced, loaded, settle};
 
 /// What is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]

@@ -7,7 +7,7 @@ use annotate_snippets::{AnnotationKind, Element, Group, Level, Origin, Renderer,
 use serde_json::{Map, Value, json};
 
 use super::input::source::Source;
-use crate::text::diag::{Diagnostic, Severity, Span};
+use go_compat::diag::{Diagnostic, Severity, Span};
 
 /// Longer lines are cut, in bytes.
 const MAX_LINE: usize = 1000;
@@ -113,7 +113,7 @@ pub fn to_json(diagnostic: &Diagnostic, source: &Source) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::diag::Code;
+    use go_compat::diag::Code;
     use proptest::prelude::*;
 
     fn source(text: &str) -> Source {

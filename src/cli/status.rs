@@ -15,10 +15,10 @@ use super::installed::operator::{self, OperatorState};
 use super::installed::scheduler::{self, QueueCount, SchedulerState};
 use super::installed::{Installed, ReachArgs};
 use super::{Exit, Failure, clock};
-use crate::api::answer::VERSION;
 use crate::operator::world::Kind;
-use crate::plan::conditions::Type;
-use crate::plan::snapshot::ConfigSpec;
+use queuewarden_api::answer::VERSION;
+use queuewarden_plan::conditions::Type;
+use queuewarden_plan::snapshot::ConfigSpec;
 
 /// Objects that need a look are shown up to this many; `--all` shows all of them.
 const SHOWN: usize = 20;

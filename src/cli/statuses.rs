@@ -4,9 +4,9 @@ use comfy_table::{Cell, ColumnConstraint, ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
 use super::input::object::Kind;
-use crate::plan::Plan;
-use crate::plan::conditions::{Condition, Reason, Status, Type};
-use crate::text::diag::Severity;
+use go_compat::diag::Severity;
+use queuewarden_plan::Plan;
+use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
 
 /// The version of the JSON below; raised when a field changes its meaning or goes.
 pub const VERSION: u32 = 1;
@@ -95,7 +95,7 @@ pub fn objects(plan: &Plan) -> Vec<ObjectConditions<'_>> {
     let config = plan
         .config
         .iter()
-        .map(|status| (Kind::YuniKornConfig, crate::api::v1alpha1::SINGLETON, &status.conditions));
+        .map(|status| (Kind::YuniKornConfig, queuewarden_api::v1alpha1::SINGLETON, &status.conditions));
     let acls =
         plan.queue_acls.iter().map(|(name, status)| (Kind::QueueAcl, name.as_str(), &status.conditions));
     let policies =

@@ -6,7 +6,7 @@ use super::console::Console;
 use super::findings::{self, Count, plural};
 use super::input::object::Kind;
 use super::{Exit, Failure, InputArgs, clock};
-use crate::plan::simulate::settle;
+use queuewarden_plan::simulate::settle;
 
 /// How findings are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]

@@ -2,7 +2,6 @@
 
 use super::console::Console;
 use super::{Exit, Failure};
-use crate::api;
 
 /// The release whose behaviour `model` reproduces.
 const YUNIKORN: &str = "1.8.0";
@@ -19,8 +18,8 @@ pub fn run(_: &Args, console: Console) -> Result<Exit, Failure> {
     let version = env!("CARGO_PKG_VERSION");
     console.out(&format!(
         "queuewarden {version}\napi {}/{}\nyunikorn {YUNIKORN}\n",
-        api::GROUP,
-        api::VERSION
+        queuewarden_api::GROUP,
+        queuewarden_api::VERSION
     ))?;
     Ok(Exit::Clean)
 }

@@ -5,11 +5,11 @@ use super::ask::output::{self, Format, FormatArgs, Table};
 use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
 use super::console::Console;
 use super::{Exit, Failure};
-use crate::access::what_can::what_can;
-use crate::api::answer::Answers;
-use crate::api::answer::{GrantedBy, Named, RightOn, WhatCanAnswer, WrittenIn};
-use crate::model::identity::Identity;
-use crate::model::right::Right;
+use queuewarden_api::answer::Answers;
+use queuewarden_api::answer::{GrantedBy, Named, RightOn, WhatCanAnswer, WrittenIn};
+use yunikorn::identity::Identity;
+use yunikorn::right::Right;
+use yunikorn_access::what_can::what_can;
 
 /// Lists the queues that a user may submit to, or administer, and the entry that grants it.
 #[derive(Debug, Clone, clap::Args)]

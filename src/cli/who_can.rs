@@ -4,10 +4,10 @@ use super::ask::output::{self, Format, FormatArgs, Table};
 use super::ask::{EXIT_CODES_OF_LISTS, SourceArgs, question};
 use super::console::Console;
 use super::{Exit, Failure};
-use crate::access::check::Denial;
-use crate::access::who_can::{WhoCan, who_can};
-use crate::api::answer::{Answers, Grantee, WhoCanAnswer, WrittenIn};
-use crate::model::right::Right;
+use queuewarden_api::answer::{Answers, Grantee, WhoCanAnswer, WrittenIn};
+use yunikorn::right::Right;
+use yunikorn_access::check::Denial;
+use yunikorn_access::who_can::{WhoCan, who_can};
 
 /// Lists everyone who may submit to a queue, or administer it: the users and groups that ACLs name, and where each is written.
 #[derive(Debug, Clone, clap::Args)]

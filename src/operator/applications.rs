@@ -17,13 +17,13 @@ use tokio::sync::Notify;
 use super::cache::Kept;
 use super::call::call;
 use super::watch::{Progress, Watch};
-use crate::access::placement::workload::SCHEDULER;
-use crate::access::review::Found;
-use crate::access::running::joins::{BoundPod, Running};
-use crate::access::running::pods::PodQuestion;
-use crate::access::running::{self, Pod, Scheduler, first, speaker};
-use crate::api::pod;
-use crate::model::application::properties;
+use queuewarden_api::pod;
+use yunikorn::application::properties;
+use yunikorn_access::placement::workload::SCHEDULER;
+use yunikorn_access::review::Found;
+use yunikorn_access::running::joins::{BoundPod, Running};
+use yunikorn_access::running::pods::PodQuestion;
+use yunikorn_access::running::{self, Pod, Scheduler, first, speaker};
 
 /// The key of a Spark driver's `ConfigMap` (spark-kubernetes 3.5 `Constants.SPARK_CONF_FILE_NAME`).
 const SPARK_CONF: &str = "spark.properties";

@@ -6,10 +6,10 @@ use kube::{Api, Client};
 use serde_json::json;
 
 use super::call::{Error, WRITE, call, call_within};
-use crate::api::config_map::annotations;
-use crate::plan::machine::Outcome;
-use crate::plan::snapshot::{FIELD_MANAGER, MANAGED_BY, WriteFailure};
-use crate::plan::{NewConfigMap, Write};
+use queuewarden_api::config_map::annotations;
+use queuewarden_plan::machine::Outcome;
+use queuewarden_plan::snapshot::{FIELD_MANAGER, MANAGED_BY, WriteFailure};
+use queuewarden_plan::{NewConfigMap, Write};
 
 /// Creates a ConfigMap. One that exists already is left alone: `None`.
 ///

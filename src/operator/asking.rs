@@ -1,4 +1,4 @@
-//! The requests to the scheduler. The machine says when: [`crate::plan::machine`].
+//! The requests to the scheduler. The machine says when: [`queuewarden_plan::machine`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

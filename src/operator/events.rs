@@ -10,9 +10,8 @@ use tokio::task::JoinHandle;
 
 use super::call::call;
 use super::status::target;
-use crate::api::API_VERSION;
-use crate::plan;
-use crate::plan::snapshot::FIELD_MANAGER;
+use queuewarden_api::API_VERSION;
+use queuewarden_plan::snapshot::FIELD_MANAGER;
 
 /// Events that may wait to be published.
 const CAPACITY: usize = 1024;
@@ -44,7 +43,7 @@ impl Events {
     }
 
     /// Hands an event about the object with this uid over.
-    pub fn publish(&self, event: &plan::Event, uid: &str) {
+    pub fn publish(&self, event: &queuewarden_plan::Event, uid: &str) {
         let (kind, name) = target(&event.subject);
         let reference = ObjectReference {
             api_version: Some(API_VERSION.into()),
@@ -87,8 +86,8 @@ mod tests {
     fn what_finds_no_room_is_counted_until_there_is_some() {
         let (queue, mut waiting) = mpsc::channel(1);
         let events = Events { queue, dropped: AtomicUsize::new(0) };
-        let event = plan::Event {
-            subject: plan::Subject::QueueAcl("a".into()),
+        let event = queuewarden_plan::Event {
+            subject: queuewarden_plan::Subject::QueueAcl("a".into()),
             warning: false,
             reason: "Ready".into(),
             note: "in force".into(),

@@ -12,7 +12,7 @@ use kube::{Api, Client};
 use serde_json::json;
 
 use super::call::{Error, WRITE, call, call_within};
-use crate::plan::snapshot::{FIELD_MANAGER, LastBase};
+use queuewarden_plan::snapshot::{FIELD_MANAGER, LastBase};
 
 /// Name of the ConfigMap.
 pub const NAME: &str = "queuewarden-last-base";

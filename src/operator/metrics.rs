@@ -22,9 +22,9 @@ pub(crate) use series::Series;
 
 use super::watch::Progress;
 use super::world::Kind;
-use crate::plan::conditions::{self, Condition, Reason, Status, Type};
-use crate::plan::snapshot::Snapshot;
-use crate::plan::{Plan, size_after};
+use queuewarden_plan::conditions::{self, Condition, Reason, Status, Type};
+use queuewarden_plan::snapshot::Snapshot;
+use queuewarden_plan::{Plan, size_after};
 
 type Labels = Vec<(&'static str, String)>;
 type Durations = Family<Labels, Histogram, fn() -> Histogram>;

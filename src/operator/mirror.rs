@@ -17,9 +17,9 @@ use super::apply;
 use super::cache::{Kept, Moment};
 use super::call::{Error, call};
 use super::watch::{Progress, Watch};
-use crate::api::mirror;
-use crate::plan::mirror::{Action, Changes, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, Standing, Step};
-use crate::plan::snapshot::{FIELD_MANAGER, WriteFailure};
+use queuewarden_api::mirror;
+use queuewarden_plan::mirror::{Action, Changes, Kind, MIRROR_LABEL, MIRROR_VALUE, Mirror, Standing, Step};
+use queuewarden_plan::snapshot::{FIELD_MANAGER, WriteFailure};
 
 /// Writes on the way at once.
 const CONCURRENCY: usize = 8;

@@ -1,6 +1,6 @@
-//! The operator: the thin shell around [`crate::plan`] that gathers a snapshot and carries a plan out.
+//! The operator: the thin shell around [`queuewarden_plan`] that gathers a snapshot and carries a plan out.
 //!
-//! * [`reconcile`]: the controller, on `kube::runtime`, around the state machine [`crate::plan::machine`].
+//! * [`reconcile`]: the controller, on `kube::runtime`, around the state machine [`queuewarden_plan::machine`].
 //! * [`world`], [`watch`], [`cache`], [`standing`]: what the API server holds.
 //! * [`served`], [`apply`], [`last_base`], [`status`], [`events`]: whether to write, and the writes, bounded by [`call`].
 //! * [`mirror`]: the RBAC mirror, watched and written.
@@ -51,13 +51,13 @@ use read_back::Scheduler;
 use reconcile::{Functions, Left, Reconciler};
 use world::World;
 
-use crate::plan::Readings;
-use crate::plan::machine::State;
 use crate::server;
 use crate::server::knowledge::Publisher;
 use crate::server::lookups;
 use crate::server::open::{Https, Open};
 use crate::telemetry::Logging;
+use queuewarden_plan::Readings;
+use queuewarden_plan::machine::State;
 
 /// Name of the Lease.
 const LEASE: &str = "queuewarden";

@@ -10,7 +10,7 @@ use reqwest::{Client, StatusCode, header, redirect};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use crate::access::placement::{Live, LiveQueue};
+use yunikorn_access::placement::{Live, LiveQueue};
 
 /// Longest wait for a whole answer.
 const TIMEOUT: Duration = Duration::from_secs(2);

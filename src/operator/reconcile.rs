@@ -1,6 +1,6 @@
 //! The controller: `kube::runtime`'s [`applier`] runs [`Reconciler::reconcile`] for the one installation.
 //!
-//! Everything is decided by [`crate::plan::machine`]; here its actions are performed, one at a time, and what came of them is fed back. All
+//! Everything is decided by [`queuewarden_plan::machine`]; here its actions are performed, one at a time, and what came of them is fed back. All
 //! replicas plan, so that their metrics are right and they can take over at once; the one that leads writes.
 //!
 //! The object that is reconciled is the `YuniKornConfig` named `default`, whether there is one or not: without one, the other objects are told
@@ -45,12 +45,12 @@ use super::health::Health;
 use super::last_base;
 use super::leader::Leadership;
 use super::world::World;
-use crate::api::v1alpha1::{SINGLETON, YuniKornConfig};
-use crate::plan::Readings;
-use crate::plan::machine::{self, Event, FailingWatch, State};
-use crate::plan::snapshot::WriteFailure;
 use crate::server::knowledge::Publisher;
 use crate::telemetry::Logging;
+use queuewarden_api::v1alpha1::{SINGLETON, YuniKornConfig};
+use queuewarden_plan::Readings;
+use queuewarden_plan::machine::{self, Event, FailingWatch, State};
+use queuewarden_plan::snapshot::WriteFailure;
 
 /// A run begins when nothing has changed for this long ...
 const QUIET: Duration = Duration::from_millis(100);

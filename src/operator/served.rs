@@ -9,7 +9,7 @@ use kube::Client;
 
 use super::call::{Error, call};
 use super::world::Kind;
-use crate::api::API_VERSION;
+use queuewarden_api::API_VERSION;
 
 /// Why absent objects must not be taken for deleted ones; `None` when they may.
 ///

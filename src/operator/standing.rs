@@ -12,10 +12,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::cache::Kept;
-use crate::api::status::{self, CONDITIONS};
-use crate::plan::conditions::Condition;
-use crate::plan::snapshot::Entry;
 use crate::telemetry::level;
+use queuewarden_api::status::{self, CONDITIONS};
+use queuewarden_plan::conditions::Condition;
+use queuewarden_plan::snapshot::Entry;
 
 /// An object of ours.
 #[derive(Debug)]
@@ -123,7 +123,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::api::{convert, v1alpha1 as api};
+    use queuewarden_api::{convert, v1alpha1 as api};
 
     fn kept(status: &Value) -> Standing {
         let object = json!({

@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 
 use super::call::{Error, call};
 use super::world::{Kind, World};
-use crate::api::status;
-use crate::plan::snapshot::{FIELD_MANAGER, Snapshot};
-use crate::plan::{ObjectStatus, Plan, Subject};
+use queuewarden_api::status;
+use queuewarden_plan::snapshot::{FIELD_MANAGER, Snapshot};
+use queuewarden_plan::{ObjectStatus, Plan, Subject};
 
 /// Patches under way at one time.
 const CONCURRENCY: usize = 8;

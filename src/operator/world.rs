@@ -19,14 +19,14 @@ use super::cache::{Cache, Kept, Moment};
 use super::standing::{Object, Standing, keep};
 use super::watch::{Progress, Watch};
 use super::{clock, mirror};
-use crate::api::{API_VERSION, GROUP, VERSION, access_test, config_map, convert, v1alpha1 as api};
-use crate::plan::conditions::{self, Type};
-use crate::plan::machine::FailingWatch;
-use crate::plan::snapshot::{
+use go_compat::diag::{Code, Diagnostic};
+use queuewarden_api::{API_VERSION, GROUP, VERSION, access_test, config_map, convert, v1alpha1 as api};
+use queuewarden_plan::conditions::{self, Type};
+use queuewarden_plan::machine::FailingWatch;
+use queuewarden_plan::snapshot::{
     AccessTestSpec, AdmissionPolicySpec, ConfigMapState, ConfigMemory, ConfigSpec, Entry, Observed,
     QueueAclEntry, QueueAclInForce, QueueAclSpec, Snapshot, YUNIKORN_DEFAULTS,
 };
-use crate::text::diag::{Code, Diagnostic};
 
 /// A ConfigMap that the `YuniKornConfig` names may not be read.
 pub const CONFIG_MAP_FORBIDDEN: Code = Code::new(5201, "config-map-forbidden");

@@ -19,7 +19,7 @@ use axum::http::StatusCode;
 use tokio::time::Instant;
 
 use crate::operator::health::Health;
-use crate::text::diag::cut;
+use go_compat::diag::cut;
 
 /// Lines of one second in each room.
 const LINES: u32 = 50;

@@ -9,13 +9,13 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
-use crate::access::{Tree, guard};
-use crate::model::admission::Conf;
-use crate::model::config::Config;
-use crate::model::identity::ResolverKind;
-use crate::plan::attribution::{self, Attribution};
-use crate::plan::snapshot::Snapshot;
-use crate::plan::{Plan, Readings, Running, merged, user_info};
+use queuewarden_plan::attribution::{self, Attribution};
+use queuewarden_plan::snapshot::Snapshot;
+use queuewarden_plan::{Plan, Readings, Running, merged, user_info};
+use yunikorn::admission::Conf;
+use yunikorn::config::Config;
+use yunikorn::identity::ResolverKind;
+use yunikorn_access::{Tree, guard};
 
 /// One moment.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use moka::future::Cache;
 use sha2::{Digest as _, Sha256};
 use tower::limit::ConcurrencyLimitLayer;
 
-use crate::model::admission::request::Texts;
+use yunikorn::admission::request::Texts;
 
 /// Requests to the API server at once.
 const AT_ONCE: usize = 32;

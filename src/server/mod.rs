@@ -34,7 +34,7 @@
 //!
 //! None of it is more than the scheduler's own REST service tells everyone who reaches that one (`GET /ws/v1/config` is the whole
 //! configuration, without a question), but for who may `escalate`. It is bounded in number and size ([`bounds`], the warnings of
-//! [`crate::plan::admit`]), and where ACLs are to be kept from pods, by a network policy: both services then need one.
+//! [`queuewarden_plan::admit`]), and where ACLs are to be kept from pods, by a network policy: both services then need one.
 
 mod audit;
 pub mod authorize;

@@ -5,9 +5,9 @@ use axum::extract::{FromRequest, Request};
 
 use super::bounds::Cut;
 use super::refusal::Refusal;
-use crate::api::review::codes;
-use crate::api::review::envelope::{self, Unreadable};
-use crate::text::diag::Diagnostic;
+use go_compat::diag::Diagnostic;
+use queuewarden_api::review::codes;
+use queuewarden_api::review::envelope::{self, Unreadable};
 
 /// A review as far as it can be read. What cannot be read of it has an answer, too: an error would leave it to `failurePolicy` whether the
 /// request passes, and whoever makes the request decides what is in its objects.
@@ -65,12 +65,12 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::{Value, json};
 
-    use crate::access::guard::{Mode, Path, Profile, Settings, Template};
-    use crate::access::submission;
-    use crate::plan::snapshot::{AdmissionPolicySpec, ConfigSpec, Entry, Meta, Snapshot};
     use crate::server::bounds::{Larger, Limits, bound};
     use crate::server::testing::{self, Door, client, defaults, not_found};
     use crate::server::{Doors, submission as submissions, user_info, validating};
+    use queuewarden_plan::snapshot::{AdmissionPolicySpec, ConfigSpec, Entry, Meta, Snapshot};
+    use yunikorn_access::guard::{Mode, Path, Profile, Settings, Template};
+    use yunikorn_access::submission;
 
     const ENDPOINTS: [&str; 5] = ["/user-info", "/user-info/check", "/submission", "/validate", "/guard"];
     /// The kept part of a body here: random ones are small.

@@ -4,12 +4,12 @@ use super::caller::Caller;
 use super::lookups::Lookups;
 use super::permission::{Wish, forbidden, reason_against};
 use super::refusal::Refusal;
-use crate::access::review::{administers, is_self};
-use crate::access::tree::Tree;
-use crate::api::served::review::DEFAULT_PARTITION;
-use crate::api::served::{GROUP, VERSION};
-use crate::model::identity::Identity;
-use crate::model::queue::lowered;
+use queuewarden_api::served::review::DEFAULT_PARTITION;
+use queuewarden_api::served::{GROUP, VERSION};
+use yunikorn::identity::Identity;
+use yunikorn::queue::lowered;
+use yunikorn_access::review::{administers, is_self};
+use yunikorn_access::tree::Tree;
 
 /// The part of the answer that a caller gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! What the texts are called that answers point to.
 
-use crate::access::tree::Origin;
-use crate::api::answer::{Place, Texts};
-use crate::model::config::flatten::Source;
-use crate::plan::merged;
-use crate::plan::snapshot::{Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use queuewarden_api::answer::{Place, Texts};
+use queuewarden_plan::merged;
+use queuewarden_plan::snapshot::{Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use yunikorn::config::flatten::Source;
+use yunikorn_access::tree::Origin;
 
 /// The one text that `YuniKorn` runs with.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 use super::lookups::Lookups;
-use crate::model::admission::request::Texts;
+use yunikorn::admission::request::Texts;
 
 /// How long the API server may take; the whole answer has 3 seconds.
 const PATIENCE: Duration = Duration::from_secs(1);

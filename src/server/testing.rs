@@ -18,8 +18,8 @@ use super::knowledge::{Knowledge, Publisher};
 use super::lookups::Lookups;
 use crate::operator::applications::Applications;
 use crate::operator::health::Health;
-use crate::plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
-use crate::plan::{Readings, plan_again};
+use queuewarden_plan::snapshot::{ConfigMapState, Snapshot, YUNIKORN_DEFAULTS};
+use queuewarden_plan::{Readings, plan_again};
 
 /// A client of an API server that answers so.
 pub(crate) fn client<F, A>(answer: F) -> Client

@@ -193,8 +193,8 @@ mod tests {
     /// The words of the lines that are shown now.
     fn shown(lines: &Lines) -> Vec<&'static str> {
         lines.take();
-        tracing::debug!(target: "queuewarden::plan", "ours");
-        tracing::info!(target: "queuewarden::plan", "done");
+        tracing::debug!(target: "queuewarden_plan", "ours");
+        tracing::info!(target: "queuewarden_plan", "done");
         tracing::debug!(target: "hyper", "theirs");
         tracing::info!(target: "queuewarden::audit", "audited");
         let text = lines.take();

@@ -17,8 +17,7 @@ use tracing_subscriber::{Layer as _, fmt, registry, reload};
 pub use level::Logging;
 
 /// How a line looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Format {
     /// Text on a terminal, JSON otherwise
     #[default]

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use queuewarden::api::served::review::{Kind, read};
-use queuewarden::import::NameMap;
+use queuewarden_api::served::review::{Kind, read};
+use queuewarden_import::NameMap;
 
 use super::process::{err, out, run};
 use super::readme::pages;
@@ -61,7 +61,7 @@ const TEXTS: &[(&str, &str, &str, &[&str])] = &[
     (
         "docs/access-tests.md",
         "Error from server (Forbidden)",
-        "src/plan/admit/access_test.rs",
+        "crates/queuewarden-plan/src/admit/access_test.rs",
         &["does not let this through, in", "if it is meant, change the test first"],
     ),
     (
@@ -73,7 +73,7 @@ const TEXTS: &[(&str, &str, &str, &[&str])] = &[
     (
         "docs/doors.md",
         "$ kubectl create -f job.yaml",
-        "src/access/submission/tests.rs",
+        "crates/yunikorn-access/src/submission/tests.rs",
         &[
             "YuniKorn would reject this Job of user `bob`: they may not submit to `root.prod`: no ACL on the way from root.prod up to root",
         ],
@@ -82,13 +82,13 @@ const TEXTS: &[(&str, &str, &str, &[&str])] = &[
     (
         "docs/identity.md",
         "$ kubectl create -f deployment.yaml --as=alice",
-        "src/access/guard/tests.rs",
+        "crates/yunikorn-access/src/guard/tests.rs",
         &[
             "user `alice` in groups [devs, system:authenticated] may not create or change this Deployment (spec.template) with this",
         ],
     ),
     // Read by `a_map_of_names_is_one`.
-    ("docs/import.md", "# FROM=TO", "src/import/names.rs", &[]),
+    ("docs/import.md", "# FROM=TO", "crates/queuewarden-import/src/names.rs", &[]),
     ("docs/install.md", "kubectl krew install queuewarden", "e2e/tests/release.rs", &["who-can submit"]),
     (
         "docs/kubectl.md",
@@ -274,7 +274,7 @@ const KINDS: [&str; 14] = [
 
 /// Whether something is a kind that the cluster knows when queuewarden is installed.
 fn is_kind(word: &str) -> bool {
-    let ours = queuewarden::api::crds().into_iter().any(|crd| {
+    let ours = queuewarden_api::crds().into_iter().any(|crd| {
         let names = crd.spec.names;
         names.plural == word || names.kind.to_lowercase() == word
     });
@@ -363,7 +363,7 @@ const FLAGS: [&str; 16] = [
 /// A merge patch of one of our objects makes one that is valid.
 fn patches(page: &str, rest: &[&str], patch: &str) {
     let [_, kind, name] = rest else { panic!("{page}: patch {rest:?}") };
-    let crd = queuewarden::api::crds().into_iter().find(|crd| crd.spec.names.kind.to_lowercase() == **kind);
+    let crd = queuewarden_api::crds().into_iter().find(|crd| crd.spec.names.kind.to_lowercase() == **kind);
     let crd = crd.unwrap_or_else(|| panic!("{page}: whose kind is {kind}?"));
     let patch: Value = serde_json::from_str(patch).unwrap_or_else(|error| panic!("{page}: {error}: {patch}"));
     let version = format!("{}/{}", crd.spec.group, crd.spec.versions[0].name);

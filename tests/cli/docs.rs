@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use go_compat::diag::Code;
 use queuewarden::cli::codes;
-use queuewarden::text::diag::Code;
 
 use super::examples;
 
@@ -30,7 +30,7 @@ const WIDEST: usize = 300;
 /// The sources of the program, those of its crates included.
 pub(crate) fn sources() -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for folder in ["src", "crates/go-compat/src"] {
+    for folder in ["src", "crates"] {
         collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut found);
     }
     found
@@ -76,8 +76,8 @@ fn meanings() -> BTreeMap<u16, String> {
 
 /// What comments link to, as readers need it: the value.
 fn values() -> [(&'static str, String); 10] {
-    use queuewarden::model::{acl, application::settings, queue};
-    use queuewarden::text::go_regex;
+    use go_compat::go_regex;
+    use yunikorn::{acl, application::settings, queue};
     [
         ("USER_NAME", acl::USER_NAME.to_owned()),
         ("GROUP_NAME", acl::GROUP_NAME.to_owned()),

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::LazyLock;
 
+use go_compat::diag::Code;
 use queuewarden::cli::codes;
-use queuewarden::text::diag::Code;
 
 use super::process::{err, out, run};
 
@@ -29,31 +29,31 @@ const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 3007,
         when: "Not told by this code: QW1001 to QW1005 say of the same ACL what is wrong with it, and where.",
-        file: "src/model/config/tests.rs",
+        file: "crates/yunikorn/src/config/tests.rs",
         test: "errors_about_acls_are_told_by_what_is_wrong_with_the_acl",
     },
     Elsewhere {
         number: 3016,
         when: "Told of a configuration with more than 50 million pairs to compare, such as 8,000 queues and as many kinds of resources.",
-        file: "src/model/config/tests.rs",
+        file: "crates/yunikorn/src/config/tests.rs",
         test: "work_is_bounded",
     },
     Elsewhere {
         number: 3021,
         when: "Not told by this code: QW1001 to QW1003 say of the same ACL what is wrong with it, and where.",
-        file: "src/model/config/tests.rs",
+        file: "crates/yunikorn/src/config/tests.rs",
         test: "errors_about_acls_are_told_by_what_is_wrong_with_the_acl",
     },
     Elsewhere {
         number: 3024,
         when: "Told where the partitions that run are known, which no file says.",
-        file: "src/model/config/tests.rs",
+        file: "crates/yunikorn/src/config/tests.rs",
         test: "a_reload_without_an_active_partition_hangs",
     },
     Elsewhere {
         number: 5003,
         when: "Told where the API server does not validate: the schema refuses paths of more than 1024 characters before.",
-        file: "src/model/queue.rs",
+        file: "crates/yunikorn/src/queue.rs",
         test: "what_cannot_be_a_queue_is_refused_with_place_and_help",
     },
     Elsewhere {
@@ -65,19 +65,19 @@ const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 5401,
         when: "Never expected: the last look before a text is written. Please report it.",
-        file: "src/plan/render.rs",
+        file: "crates/queuewarden-plan/src/render.rs",
         test: "a_text_that_is_not_as_meant_is_refused",
     },
     Elsewhere {
         number: 7127,
         when: "Told of a setting with more than 1 MiB.",
-        file: "src/model/application/settings.rs",
+        file: "crates/yunikorn/src/application/settings.rs",
         test: "what_cannot_be_read_lets_nobody_in",
     },
     Elsewhere {
         number: 7213,
         when: "Told behind the first 1,000 findings of `queuewarden lint`.",
-        file: "src/access/lint/tests.rs",
+        file: "crates/yunikorn-access/src/lint/tests.rs",
         test: "many_names_and_many_findings_are_counted",
     },
     Elsewhere {
@@ -89,13 +89,13 @@ const ELSEWHERE: &[Elsewhere] = &[
     Elsewhere {
         number: 7521,
         when: "Never expected: tests compare imports of random queues and maps without meeting it.",
-        file: "src/import/proof/tests.rs",
+        file: "crates/queuewarden-import/src/proof/tests.rs",
         test: "no_import_is_wider",
     },
     Elsewhere {
         number: 7522,
         when: "Told of queues nested more than 100 levels deep, and of more queues times names than are compared.",
-        file: "src/import/yarn/fair/tests.rs",
+        file: "crates/queuewarden-import/src/yarn/fair/tests.rs",
         test: "a_deep_tree_is_refused_and_not_overflowed",
     },
 ];

@@ -29,7 +29,15 @@ fn unproven(text: &str) -> Vec<&str> {
 
 /// Returns whether the sources have a test of this name.
 fn is_test(name: &str) -> bool {
-    let homes = [("e2e ", "e2e/tests"), ("text::", "crates/go-compat/src"), ("", "src")];
+    let homes = [
+        ("e2e ", "e2e/tests"),
+        ("go_compat::", "crates/go-compat/src"),
+        ("yunikorn::", "crates/yunikorn/src"),
+        ("yunikorn_access::", "crates/yunikorn-access/src"),
+        ("queuewarden_plan::", "crates/queuewarden-plan/src"),
+        ("queuewarden_api::", "crates/queuewarden-api/src"),
+        ("", "src"),
+    ];
     let found = homes.iter().find_map(|(prefix, folder)| Some((folder, name.strip_prefix(prefix)?)));
     let Some((folder, path)) = found else { return false };
     let Some((modules, function)) = path.rsplit_once("::") else { return false };
@@ -69,8 +77,8 @@ fn a_promise_without_a_test_is_found() {
     {
         assert_eq!(unproven(text).len(), 1, "{text}");
     }
-    assert!(is_test("plan::tests::base::another_base_must_exist"));
-    assert!(is_test("plan::budget::tests::old_repairs_are_forgotten"));
-    assert!(!is_test("plan::tests::base::rebased"), "a function that is no test");
-    assert!(!is_test("plan::budget::old_repairs_are_gone"));
+    assert!(is_test("queuewarden_plan::tests::base::another_base_must_exist"));
+    assert!(is_test("queuewarden_plan::budget::tests::old_repairs_are_forgotten"));
+    assert!(!is_test("queuewarden_plan::tests::base::rebased"), "a function that is no test");
+    assert!(!is_test("queuewarden_plan::budget::old_repairs_are_gone"));
 }

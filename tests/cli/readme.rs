@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use queuewarden::plan::conditions::{Reason, Type};
+use queuewarden_plan::conditions::{Reason, Type};
 
 use super::process::{err, out, run};
 

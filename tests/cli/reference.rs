@@ -6,7 +6,7 @@ use std::path::Path;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
-use queuewarden::api::crds;
+use queuewarden_api::crds;
 
 const HEAD: &str = "# Reference of the kinds\n\n\
     Generated from the sources by `UPDATE=1 cargo test --test all cli::reference`; in a cluster `kubectl explain queueacl.spec` says the same. All kinds\n\

@@ -4,12 +4,12 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use queuewarden::access::check::decide;
-use queuewarden::access::{Tree, Way, who_can};
-use queuewarden::model::acl;
-use queuewarden::model::config::verdict;
-use queuewarden::model::identity::Identity;
-use queuewarden::model::right::Right;
+use yunikorn::acl;
+use yunikorn::config::verdict;
+use yunikorn::identity::Identity;
+use yunikorn::right::Right;
+use yunikorn_access::check::decide;
+use yunikorn_access::{Tree, Way, who_can};
 
 use super::{Figures, inputs};
 

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use anyhow::Result;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use queuewarden::model::acl::{self, Acl, Names};
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{AclAnswer, AclQuestion, Subject};
+use yunikorn::acl::{self, Acl, Names};
 
 use super::agree;
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
-use queuewarden::model::admission::{self, AccessControl, KEYS, PatternList, Verdict};
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{AdmissionAnswer, AdmissionQuestion, ConfigMapData, ConfigMaps, Subject};
+use yunikorn::admission::{self, AccessControl, KEYS, PatternList, Verdict};
 
 use super::agree;
 

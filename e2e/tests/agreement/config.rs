@@ -3,9 +3,9 @@
 use anyhow::{Result, ensure};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use queuewarden::model::config::{ReloadError, checksum, verdict};
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{ConfigAnswer, ConfigQuestion, DEADLOCK};
+use yunikorn::config::{ReloadError, checksum, verdict};
 
 use super::samples::texts;
 use super::{agree, fixture};

@@ -7,9 +7,9 @@ use anyhow::Result;
 use k8s_openapi::ByteString;
 use proptest::collection::btree_map;
 use proptest::prelude::*;
-use queuewarden::model::config::{self, flatten};
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{ConfigMapData, ConfigMaps};
+use yunikorn::config::{self, flatten};
 
 use super::agree;
 

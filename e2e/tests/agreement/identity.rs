@@ -6,12 +6,12 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use queuewarden::cli::os_groups;
-use queuewarden::model::identity::accounts::{AccountGroups, TestAccounts};
-use queuewarden::model::identity::{Claim, GroupResolver, NoResolver, ResolverKind, UserCache};
-use queuewarden::model::version::Version;
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{ClaimQuestion, IdentityAnswer, IdentityQuestion, Subject};
 use serde_json::json;
+use yunikorn::identity::accounts::{AccountGroups, TestAccounts};
+use yunikorn::identity::{Claim, GroupResolver, NoResolver, ResolverKind, UserCache};
+use yunikorn::version::Version;
 
 use super::{agree, fixture};
 

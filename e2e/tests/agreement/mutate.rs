@@ -7,22 +7,22 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use queuewarden::model::admission::keys::{
-    BYPASS_NAMESPACES, GENERATE_UNIQUE_APP_ID, LABEL_NAMESPACES, NO_LABEL_NAMESPACES, PROCESS_NAMESPACES,
-};
-use queuewarden::model::admission::patch::Value as PatchValue;
-use queuewarden::model::admission::request::{
-    ALLOW_PREEMPTION, APP, APP_ID, APPLICATION_ID, ENABLE_YUNIKORN, GENERATE_APP_ID, OLD_QUEUE, QUEUE,
-    SPARK_APP_SELECTOR, USER_INFO, USERNAME,
-};
-use queuewarden::model::admission::{
-    self, Conf, EXTERNAL_USERS, KEYS, Kind, Operation, Outcome, Pod, Request, Submitter, Surroundings,
-};
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{
     ConfigMapData, ConfigMaps, MutateAnswer, MutateQuestion, PodFacts, Subject, without_wording,
 };
 use serde_json::{Value, json};
+use yunikorn::admission::keys::{
+    BYPASS_NAMESPACES, GENERATE_UNIQUE_APP_ID, LABEL_NAMESPACES, NO_LABEL_NAMESPACES, PROCESS_NAMESPACES,
+};
+use yunikorn::admission::patch::Value as PatchValue;
+use yunikorn::admission::request::{
+    ALLOW_PREEMPTION, APP, APP_ID, APPLICATION_ID, ENABLE_YUNIKORN, GENERATE_APP_ID, OLD_QUEUE, QUEUE,
+    SPARK_APP_SELECTOR, USER_INFO, USERNAME,
+};
+use yunikorn::admission::{
+    self, Conf, EXTERNAL_USERS, KEYS, Kind, Operation, Outcome, Pod, Request, Submitter, Surroundings,
+};
 
 use super::{agree, fixture};
 

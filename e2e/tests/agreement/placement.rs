@@ -10,14 +10,14 @@ use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
-use queuewarden::access::Tree;
-use queuewarden::access::placement::{Outcome, Placement, Placer, Submission};
-use queuewarden::model::config::names::is_user;
-use queuewarden::model::config::verdict;
-use queuewarden::model::identity::Identity;
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{AccessAnswer, AccessQuery, AccessQuestion, Decision, Subject};
 use serde_json::{Value, json};
+use yunikorn::config::names::is_user;
+use yunikorn::config::verdict;
+use yunikorn::identity::Identity;
+use yunikorn_access::Tree;
+use yunikorn_access::placement::{Outcome, Placement, Placer, Submission};
 
 use super::{agree, fixture};
 

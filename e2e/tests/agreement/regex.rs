@@ -1,9 +1,9 @@
 //! Regular expressions: Go's decision, or a refusal, never a decision of our own.
 
 use anyhow::{Result, ensure};
+use go_compat::go_regex::{GoRegex, Verdict};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use queuewarden::text::go_regex::{GoRegex, Verdict};
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::{PatternAnswer, PatternQuestion};
 use std::cell::Cell;

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::Timestamp;
-use queuewarden::model::config::{Queue, contains_checksum_marker, verdict};
-use queuewarden::plan::snapshot::{
+use queuewarden_e2e::Oracle;
+use queuewarden_e2e::oracle::{ConfigAnswer, ConfigQuestion};
+use queuewarden_plan::snapshot::{
     BaseAcl, ConfigMapState, ConfigSpec, Entry, Grant, Meta, Observed, QueueAclSpec, Snapshot,
     YUNIKORN_DEFAULTS,
 };
-use queuewarden::plan::{Plan, plan};
-use queuewarden_e2e::Oracle;
-use queuewarden_e2e::oracle::{ConfigAnswer, ConfigQuestion};
+use queuewarden_plan::{Plan, plan};
 use serde_json::Value;
+use yunikorn::config::{Queue, contains_checksum_marker, verdict};
 
 use super::samples::texts;
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
-use queuewarden::model::config::{checksum, verdict};
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::oracle::ConfigQuestion;
 use serde_json::json;
+use yunikorn::config::{checksum, verdict};
 
 use super::fixture::hold;
 

@@ -6,17 +6,17 @@ use anyhow::{Context as _, Result};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-use queuewarden::access::Tree;
-use queuewarden::access::application::{self, Question, Verb};
-use queuewarden::import::spark::{Options, Spark, carry};
-use queuewarden::import::{Finding, codes};
-use queuewarden::model::application::settings::SparkRules;
-use queuewarden::model::application::{ApplicationAcl, Rules, codes as own};
-use queuewarden::model::config::verdict;
-use queuewarden::model::identity::Identity;
 use queuewarden_e2e::Hadoop;
 use queuewarden_e2e::hadoop::{SparkAnswer, SparkFileAnswer, SparkQuestion};
 use queuewarden_e2e::oracle::Subject;
+use queuewarden_import::spark::{Options, Spark, carry};
+use queuewarden_import::{Finding, codes};
+use yunikorn::application::settings::SparkRules;
+use yunikorn::application::{ApplicationAcl, Rules, codes as own};
+use yunikorn::config::verdict;
+use yunikorn::identity::Identity;
+use yunikorn_access::Tree;
+use yunikorn_access::application::{self, Question, Verb};
 
 use super::agree;
 

@@ -3,15 +3,15 @@
 use std::cell::Cell;
 
 use anyhow::{Context as _, Result, ensure};
+use go_compat::yaml::edit::{Edit, Step, apply};
+use go_compat::yaml::parse::parse;
+use go_compat::yaml::{KindIn, Node, SYNTAX, Style, UNSURE};
 use proptest::prelude::*;
-use queuewarden::model::config::verdict;
-use queuewarden::text::yaml::edit::{Edit, Step, apply};
-use queuewarden::text::yaml::parse::parse;
-use queuewarden::text::yaml::{KindIn, Node, SYNTAX, Style, UNSURE};
 use queuewarden_e2e::Oracle;
 use queuewarden_e2e::assets::yaml_test_suite;
 use queuewarden_e2e::oracle::{YamlAnswer, YamlQuestion, YamlTarget};
 use serde_json::{Value, json};
+use yunikorn::config::verdict;
 
 use super::agree;
 use super::config::{ask, damaged};

@@ -5,11 +5,6 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, ensure};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use queuewarden::access::Tree;
-use queuewarden::access::application::{self, Question, Verb};
-use queuewarden::model::application::{ApplicationAcl, Dialect, Reading, Rules, YarnAcl};
-use queuewarden::model::config::verdict;
-use queuewarden::model::identity::Identity;
 use queuewarden_e2e::Hadoop;
 use queuewarden_e2e::hadoop::{
     ApplicationAnswer, ApplicationQuestion, SparkAnswer, SparkQuestion, YarnAclAnswer, YarnAclQuestion,
@@ -17,6 +12,11 @@ use queuewarden_e2e::hadoop::{
 };
 use queuewarden_e2e::oracle::Subject;
 use serde_json::{Value, json};
+use yunikorn::application::{ApplicationAcl, Dialect, Reading, Rules, YarnAcl};
+use yunikorn::config::verdict;
+use yunikorn::identity::Identity;
+use yunikorn_access::Tree;
+use yunikorn_access::application::{self, Question, Verb};
 
 use super::agree;
 

@@ -2,21 +2,21 @@
 //! Hadoop lets somebody do.
 
 use anyhow::{Result, ensure};
+use go_compat::diag::Code;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use queuewarden::access::Tree;
-use queuewarden::access::check::{Subject as Who, decide};
-use queuewarden::import::translate::{Imported, Options, translate};
-use queuewarden::import::yarn::Holders;
-use queuewarden::import::{Direction, Finding, Source, Wanted, codes, prove};
-use queuewarden::model::application::Reading;
-use queuewarden::model::config::verdict;
-use queuewarden::model::identity::Identity;
-use queuewarden::model::right::Right;
-use queuewarden::text::diag::Code;
 use queuewarden_e2e::Hadoop;
 use queuewarden_e2e::hadoop::{DeclaredQueue, QueuesAnswer, QueuesQuestion};
 use queuewarden_e2e::oracle::Subject;
+use queuewarden_import::translate::{Imported, Options, translate};
+use queuewarden_import::yarn::Holders;
+use queuewarden_import::{Direction, Finding, Source, Wanted, codes, prove};
+use yunikorn::application::Reading;
+use yunikorn::config::verdict;
+use yunikorn::identity::Identity;
+use yunikorn::right::Right;
+use yunikorn_access::Tree;
+use yunikorn_access::check::{Subject as Who, decide};
 
 use super::agree;
 

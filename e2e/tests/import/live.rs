@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ::yunikorn::config::verdict;
 use anyhow::{Context as _, Result, ensure};
 use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;
 use kube::api::{WatchEvent, WatchParams};
-use queuewarden::access::Tree;
-use queuewarden::access::diff::{Direction, between};
-use queuewarden::model::config::verdict;
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Bed, Kind, Operator, yunikorn};
 use serde_json::Value;
 use tokio::sync::oneshot;
+use yunikorn_access::Tree;
+use yunikorn_access::diff::{Direction, between};
 
 use crate::cli::{ask, asker};
 

@@ -209,7 +209,7 @@ async fn a_right_left_empty_is_refused() -> Result<()> {
 
         // kubectl apply does not send the null. It tells it in its annotation, by which the object is invalid.
         bed.kubectl_with_input(&["apply", "-f", "-"], &named).await?;
-        let read = queuewarden::api::convert::queue_acl(&api.get("by-kubectl").await?);
+        let read = queuewarden_api::convert::queue_acl(&api.get("by-kubectl").await?);
         let why = format!("{:?}", read.spec);
         ensure!(read.spec.is_err() && why.contains(WHY), "{why}");
         Ok(())

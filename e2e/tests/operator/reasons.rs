@@ -9,11 +9,11 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::ByteString;
 use kube::api::{DeleteParams, ListParams};
-use queuewarden::plan::conditions::Reason;
 use queuewarden_e2e::bed::BASE;
 use queuewarden_e2e::conditions::Expected;
 use queuewarden_e2e::wait::{LONG, PATIENCE};
 use queuewarden_e2e::{Bed, Capability, Kind, Operator, operator, yunikorn};
+use queuewarden_plan::conditions::Reason;
 use serde_json::json;
 
 use super::promise::merge;

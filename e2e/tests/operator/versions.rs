@@ -92,7 +92,7 @@ async fn story(bed: &Bed) -> Result<()> {
 
 /// Applies the shipped definitions in these versions, which differ in name alone, with a field that there is not: `spec.note`.
 async fn define(bed: &Bed, versions: &[&str], storage: &str) -> Result<()> {
-    let mut all = serde_json::to_value(queuewarden::api::crds())?;
+    let mut all = serde_json::to_value(queuewarden_api::crds())?;
     for definition in all.as_array_mut().context("no definitions")? {
         let shipped = at(definition, "/spec/versions/0").clone();
         let mut made = Vec::new();

@@ -4,14 +4,14 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
-use queuewarden::model::acl;
-use queuewarden::model::config::verdict;
-use queuewarden::model::queue::QueuePath;
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::usage::machine;
 use queuewarden_e2e::wait::{LONG, eventually};
 use queuewarden_e2e::yunikorn::checksum;
 use queuewarden_e2e::{Bed, Capability, Operator};
+use yunikorn::acl;
+use yunikorn::config::verdict;
+use yunikorn::queue::QueuePath;
 
 use super::calls::Calls;
 use super::churn::{Churn, LAST};

@@ -14,12 +14,12 @@ use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use kube::api::{Api, ListParams};
-use queuewarden::model::admission::request::USER_INFO;
 use queuewarden_e2e::bed::NAMESPACE;
 use queuewarden_e2e::conditions::is_true;
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Bed, Capability, Doors, Kind, Operator, eventually};
 use serde_json::{Value, json};
+use yunikorn::admission::request::USER_INFO;
 
 /// Everybody may submit to every queue, and asks for the one in the label or gets that of the namespace.
 const OPEN: &str = "partitions: [{name: default, placementrules: [{name: provided, create: true}, {name: tag, value: namespace, create: true}], \

@@ -4,15 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use ::yunikorn::admission::EXTERNAL_USERS;
+use ::yunikorn::admission::request::{ALLOW_PREEMPTION, ENABLE_YUNIKORN, GENERATE_APP_ID, Texts, USER_INFO};
 use anyhow::{Context as _, Result, bail, ensure};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use kube::api::{Api, DeleteParams};
 use proptest::strategy::{Strategy, ValueTree as _};
-use queuewarden::model::admission::EXTERNAL_USERS;
-use queuewarden::model::admission::request::{
-    ALLOW_PREEMPTION, ENABLE_YUNIKORN, GENERATE_APP_ID, Texts, USER_INFO,
-};
 use queuewarden_e2e::oracle::{MutateQuestion, PodFacts, Subject, without_wording};
 use queuewarden_e2e::wait::PATIENCE;
 use queuewarden_e2e::{Bed, Doors, eventually, yunikorn};

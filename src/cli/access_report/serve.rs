@@ -22,17 +22,17 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 
 use super::{answer, others};
-use crate::api::answer::report::{LiveAnswer, ReportAnswer};
 use crate::cli::ask::cluster::Cluster;
 use crate::cli::ask::{Notes, SourceArgs};
 use crate::cli::console::Console;
 use crate::cli::{Exit, Failure, clock};
 use crate::operator::health::Health;
 use crate::operator::terminated;
-use crate::report::page;
 use crate::server::bounds::{self, bound};
 use crate::server::listener::{self, Limits};
 use crate::server::refusal::Refusal;
+use queuewarden_api::answer::report::{LiveAnswer, ReportAnswer};
+use queuewarden_report::page;
 
 /// A free port, where no address is given.
 pub(super) const ANY_PORT: &str = "127.0.0.1:0";

@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::{Explains, VERSION, diagnostics, draw, grants, line, names, refusals};
 use crate::cli::ask::output::visible;
 use crate::cli::input::source::Source;
-use crate::model::acl::Acl;
-use crate::model::application::Reading;
-use crate::model::application::carry::{Analysis, lint};
-use crate::text::diag::{Diagnostic, quoted};
+use go_compat::diag::{Diagnostic, quoted};
+use yunikorn::acl::Acl;
+use yunikorn::application::Reading;
+use yunikorn::application::carry::{Analysis, lint};
 
 /// As YARN reads it.
 pub(super) struct Explained {

@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Action;
-use crate::access::application::{Clause, Decision, List, Need, Remedy, Requirement, Step};
-use crate::api::answer::Answers;
-use crate::api::answer::{About, Named, TraceStep, Verb};
+use queuewarden_api::answer::Answers;
+use queuewarden_api::answer::{About, Named, TraceStep, Verb};
+use yunikorn_access::application::{Clause, Decision, List, Need, Remedy, Requirement, Step};
 
 /// The answer to `can-i` and `explain` about an application.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

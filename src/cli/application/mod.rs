@@ -16,12 +16,12 @@ use super::ask::{SourceArgs, question};
 use super::console::Console;
 use super::input::source;
 use super::{Exit, Failure, reads_standard_input_once, report};
-use crate::access::application::{self, Question, Verb};
-use crate::api::answer::Answers;
-use crate::model::application::properties;
-use crate::model::application::settings::KEYS;
-use crate::model::application::{ApplicationAcl, Dialect, Rules};
-use crate::text::diag::Diagnostic;
+use go_compat::diag::Diagnostic;
+use queuewarden_api::answer::Answers;
+use yunikorn::application::properties;
+use yunikorn::application::settings::KEYS;
+use yunikorn::application::{ApplicationAcl, Dialect, Rules};
+use yunikorn_access::application::{self, Question, Verb};
 
 /// What is said of the dialect that has its name from `YuniKorn`.
 const UNENFORCED: &str = "YuniKorn itself does not ask who views, kills or moves an application; by queuewarden's rule its owner may, \

@@ -1,12 +1,12 @@
 //! What people read: one line, or every clause with what it says.
 
 use super::answer::Context;
-use crate::access::application::{Clause, List, Need, Step, sentence};
-use crate::access::check;
-use crate::api::answer::Named;
 use crate::cli::ask::output::{Table, visible};
 use crate::cli::ask::question;
 use crate::cli::explain;
+use queuewarden_api::answer::Named;
+use yunikorn_access::application::{Clause, List, Need, Step, sentence};
+use yunikorn_access::check;
 
 /// `yes`, or `no` and why.
 pub fn line(context: &Context<'_>) -> String {

@@ -20,18 +20,18 @@ use self::held::Held;
 use super::configuration::{Configuration, Written};
 use super::rendered::QueueAclEntry;
 use super::{ClusterArgs, Notes, files, live};
-use crate::access::placement::Live;
-use crate::api::v1alpha1::SINGLETON;
-use crate::api::{config_map, convert};
 use crate::cli::console::Console;
 use crate::cli::{Failure, clock};
-use crate::model::config::Flattened;
-use crate::model::identity::Identity;
 use crate::operator::call::{self, call};
 use crate::operator::world::Kind;
-use crate::plan::merged;
-use crate::plan::snapshot::{ConfigMapState, ConfigSpec, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
-use crate::text::diag::Diagnostic;
+use go_compat::diag::Diagnostic;
+use queuewarden_api::v1alpha1::SINGLETON;
+use queuewarden_api::{config_map, convert};
+use queuewarden_plan::merged;
+use queuewarden_plan::snapshot::{ConfigMapState, ConfigSpec, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use yunikorn::config::Flattened;
+use yunikorn::identity::Identity;
+use yunikorn_access::placement::Live;
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);

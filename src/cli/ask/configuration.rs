@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::texts::Text;
-use crate::access::{Origin, Tree};
-use crate::api::answer::{Place, Texts};
 use crate::cli::Failure;
 use crate::cli::input::source::Source;
-use crate::model::acl;
-use crate::model::config::{Config, Queue, verdict};
-use crate::model::queue::nearest;
-use crate::model::right::Right;
-use crate::plan::attribution::{self, Attribution};
-use crate::report::Change;
-use crate::text::diag::{Diagnostic, Span};
+use go_compat::diag::{Diagnostic, Span};
+use queuewarden_api::answer::{Place, Texts};
+use queuewarden_plan::attribution::{self, Attribution};
+use queuewarden_report::Change;
+use yunikorn::acl;
+use yunikorn::config::{Config, Queue, verdict};
+use yunikorn::queue::nearest;
+use yunikorn::right::Right;
+use yunikorn_access::{Origin, Tree};
 
 /// Where the texts come from, and who wrote what.
 #[derive(Debug, Clone)]
@@ -213,7 +213,7 @@ impl Texts for Configuration {
     }
 }
 
-fn written(queue: &Queue, right: Right) -> &crate::text::yaml::decode::Spanned {
+fn written(queue: &Queue, right: Right) -> &go_compat::yaml::decode::Spanned {
     match right {
         Right::Submit => &queue.submit_acl,
         Right::Admin => &queue.admin_acl,
@@ -223,9 +223,9 @@ fn written(queue: &Queue, right: Right) -> &crate::text::yaml::decode::Spanned {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::check::explain;
-    use crate::model::identity::Identity;
-    use crate::model::queue::QueuePath;
+    use yunikorn::identity::Identity;
+    use yunikorn::queue::QueuePath;
+    use yunikorn_access::check::explain;
 
     fn queues(acl: &str) -> String {
         format!(

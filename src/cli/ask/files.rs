@@ -16,13 +16,13 @@ use crate::cli::findings::{self, plural};
 use crate::cli::input::Inputs;
 use crate::cli::input::object::Kind;
 use crate::cli::{Failure, InputArgs, clock, render, report};
-use crate::model::config::flatten::{Origin, Source};
-use crate::model::config::{BUILT_IN, Flattened};
-use crate::plan::merged;
-use crate::plan::simulate::{enforced, settle};
-use crate::plan::snapshot::{ConfigMapState, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
-use crate::report::changes;
-use crate::text::diag::Diagnostic;
+use go_compat::diag::Diagnostic;
+use queuewarden_plan::merged;
+use queuewarden_plan::simulate::{enforced, settle};
+use queuewarden_plan::snapshot::{ConfigMapState, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use queuewarden_report::changes;
+use yunikorn::config::flatten::{Origin, Source};
+use yunikorn::config::{BUILT_IN, Flattened};
 
 /// The configuration, after everything about the files was told.
 ///
@@ -249,7 +249,7 @@ impl Given {
 
     fn base_text(&self, map: &ConfigMapState, key: &str) -> Option<Text> {
         let key = self.assembled.spec.base_key.as_deref().unwrap_or(key);
-        let alone = crate::plan::merged_alone(map);
+        let alone = queuewarden_plan::merged_alone(map);
         let value = alone.get(key).filter(|value| !value.text.is_empty())?;
         Some(self.text_in(&map.name, &value.origin.key, &value.text))
     }

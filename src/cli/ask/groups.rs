@@ -10,8 +10,8 @@ use std::str::FromStr;
 use crate::cli::console::Console;
 use crate::cli::input::source;
 use crate::cli::{Failure, os_groups, report};
-use crate::model::identity::groups_file::GroupsFile;
-use crate::model::identity::{GroupResolver, Resolution, ResolverKind};
+use yunikorn::identity::groups_file::GroupsFile;
+use yunikorn::identity::{GroupResolver, Resolution, ResolverKind};
 
 /// Where groups come from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args)]

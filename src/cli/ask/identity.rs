@@ -4,8 +4,8 @@ use super::Asked;
 use super::groups::{Groups, GroupsArgs};
 use crate::cli::Failure;
 use crate::cli::console::Console;
-use crate::model::identity::{Claim, Identity, Refusal, ResolverKind, identify};
-use crate::model::version::Version;
+use yunikorn::identity::{Claim, Identity, Refusal, ResolverKind, identify};
+use yunikorn::version::Version;
 
 /// Whom a question is asked about.
 #[derive(Debug, Clone, Default, clap::Args)]

@@ -11,12 +11,12 @@ use serde_json::{Map, Value};
 
 use super::Notes;
 use super::texts::Text;
-use crate::access::placement::Live;
 use crate::cli::Failure;
-use crate::model::config::{BUILT_IN, checksum};
 use crate::operator::call::call;
 use crate::operator::read_back::{self, MAX_BODY, Scheduler, queues_path};
-use crate::plan::snapshot::ConfigSpec;
+use queuewarden_plan::snapshot::ConfigSpec;
+use yunikorn::config::{BUILT_IN, checksum};
+use yunikorn_access::placement::Live;
 
 /// The Service that Helm makes, and the port of its REST service.
 const SERVICE: &str = "yunikorn-service:9080";
@@ -204,8 +204,8 @@ pub(in crate::cli) fn short(checksum: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::config::verdict;
     use serde_json::json;
+    use yunikorn::config::verdict;
 
     /// As YuniKorn 1.8.0 prints it.
     fn answer() -> Value {

@@ -24,9 +24,9 @@ use jiff::Timestamp;
 
 use super::console::Console;
 use super::{Failure, moment};
-use crate::access::Tree;
 use cluster::Cluster;
 use configuration::Configuration;
+use yunikorn_access::Tree;
 
 /// How a question ends, for `--help`.
 pub const EXIT_CODES: &str = "\

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::cli::Failure;
-use crate::text::diag::show;
+use go_compat::diag::show;
 
 /// How a list is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]

@@ -1,11 +1,11 @@
 //! What is asked: a right by its verb, and a queue by its path.
 
-use crate::access::Tree;
-use crate::access::tree::Located;
 use crate::cli::Failure;
 use crate::cli::application::{Action, ApplicationArgs};
-use crate::model::queue::{QueuePath, nearest};
-use crate::model::right::Right;
+use yunikorn::queue::{QueuePath, nearest};
+use yunikorn::right::Right;
+use yunikorn_access::Tree;
+use yunikorn_access::tree::Located;
 
 /// The words for the rights; `admin` is what the field of a `QueueAcl` is called.
 const VERBS: &[(&str, Right)] =
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn no_queue_is_made_below_a_leaf() {
         let tree =
-            crate::access::testing::tree(&[("root", "", ""), ("root.a", "", ""), ("root.a.b", "", "")]);
+            yunikorn_access::testing::tree(&[("root", "", ""), ("root.a", "", ""), ("root.a.b", "", "")]);
         let told = |asked| unknown(&tree, asked).unwrap();
         assert!(told("root.a.new").starts_with("root.a.new is not configured: root.a decides"));
         assert!(

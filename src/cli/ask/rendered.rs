@@ -8,10 +8,10 @@ use super::texts::Text;
 use crate::cli::findings::plural;
 use crate::cli::input::object::Kind;
 use crate::cli::{Failure, statuses};
-use crate::plan::conditions::{Status, Type};
-use crate::plan::simulate::{Settled, enforced, settle};
-use crate::plan::snapshot::{ConfigMapState, Entry, QueueAclInForce, QueueAclSpec, Snapshot};
-use crate::report::changes;
+use queuewarden_plan::conditions::{Status, Type};
+use queuewarden_plan::simulate::{Settled, enforced, settle};
+use queuewarden_plan::snapshot::{ConfigMapState, Entry, QueueAclInForce, QueueAclSpec, Snapshot};
+use queuewarden_report::changes;
 
 /// A `QueueAcl` as plans see it.
 pub type QueueAclEntry = Entry<QueueAclSpec, QueueAclInForce>;

@@ -2,8 +2,6 @@
 
 use schemars::{Schema, schema_for};
 
-use crate::api::answer::report::ReportAnswer;
-use crate::api::answer::{DecisionAnswer, MatrixAnswer, WhatCanAnswer, WhoCanAnswer};
 use crate::cli::application::answer::ApplicationAnswer;
 use crate::cli::diagnose::CheckAnswer;
 use crate::cli::diff::answer::DiffAnswer;
@@ -12,6 +10,8 @@ use crate::cli::lint::LintAnswer;
 use crate::cli::place::answer::PlaceAnswer;
 use crate::cli::status::StatusAnswer;
 use crate::cli::test::answer::TestAnswer;
+use queuewarden_api::answer::report::ReportAnswer;
+use queuewarden_api::answer::{DecisionAnswer, MatrixAnswer, WhatCanAnswer, WhoCanAnswer};
 
 /// The schemas, by the name of the file that documents them.
 pub fn schemas() -> Vec<(&'static str, Schema)> {

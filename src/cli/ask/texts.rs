@@ -1,11 +1,11 @@
 //! The texts that a configuration was read from, and places in them: `queues.yaml:12:20`.
 
-use crate::api::answer::Place;
 use crate::cli::input::Inputs;
 use crate::cli::input::object::{Document, path};
 use crate::cli::input::scalar::Places;
 use crate::cli::input::source::Source;
-use crate::text::diag::Span;
+use go_compat::diag::Span;
+use queuewarden_api::answer::Place;
 
 /// A text with a name, and where it stands if it is part of another.
 #[derive(Debug, Clone)]

@@ -6,17 +6,17 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::api::config_map;
 use crate::cli::input::Inputs;
 use crate::cli::input::object::{Document, Kind, Object, Step, path};
 use crate::cli::input::scalar::Places;
-use crate::model::admission::{self, AccessControl};
-use crate::model::config::codes::{HIDES, NOT_UNPACKED};
-use crate::model::config::flatten::{is_packed, target};
-use crate::model::config::{settings, verdict};
-use crate::plan::snapshot::{ConfigMapState, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
-use crate::text::diag::Diagnostic;
-use crate::text::yaml::MAX_TEXT;
+use go_compat::diag::Diagnostic;
+use go_compat::yaml::MAX_TEXT;
+use queuewarden_api::config_map;
+use queuewarden_plan::snapshot::{ConfigMapState, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use yunikorn::admission::{self, AccessControl};
+use yunikorn::config::codes::{HIDES, NOT_UNPACKED};
+use yunikorn::config::flatten::{is_packed, target};
+use yunikorn::config::{settings, verdict};
 
 /// The partitions that a scheduler on Kubernetes runs: the shim knows no other (k8shim `utils.go`, `GetNormalizedPartitionName`). A text without
 /// it hangs a scheduler that reloads.

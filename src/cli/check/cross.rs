@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use crate::cli::input::object::{Kind, Object, Step, path};
 use crate::cli::input::{Finding, Inputs};
 use crate::cli::statuses::{ObjectConditions, objects};
-use crate::plan::conditions::{Condition, Reason, Status, Type};
-use crate::plan::shared_application;
-use crate::plan::simulate::Settled;
-use crate::plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
-use crate::text::diag::{Code, Diagnostic, Severity};
+use go_compat::diag::{Code, Diagnostic, Severity};
+use queuewarden_plan::conditions::{Condition, Reason, Status, Type};
+use queuewarden_plan::shared_application;
+use queuewarden_plan::simulate::Settled;
+use queuewarden_plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 
 /// The object is not accepted, for a reason that only the other objects give.
 pub const NOT_ACCEPTED: Code = Code::new(6201, "not-accepted");

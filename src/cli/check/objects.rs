@@ -5,15 +5,15 @@ use serde_json::Value;
 
 use super::config_maps::within;
 use super::schema;
-use crate::api::{access_test, convert};
 use crate::cli::input::Inputs;
 use crate::cli::input::object::{Kind, Object, Step, path};
-use crate::model::acl::{self, Acl};
-use crate::model::admission;
-use crate::model::queue::QueuePath;
-use crate::model::right::Right;
-use crate::plan::{self, Trust};
-use crate::text::diag::{Diagnostic, Severity};
+use go_compat::diag::{Diagnostic, Severity};
+use queuewarden_api::{access_test, convert};
+use queuewarden_plan::{self, Trust};
+use yunikorn::acl::{self, Acl};
+use yunikorn::admission;
+use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
 
 /// The fields of an `AdmissionPolicy` that hold regular expressions.
 const LISTS: [&str; 3] = ["systemUsers", "externalUsers", "externalGroups"];
@@ -115,7 +115,7 @@ fn unnamed(object: &Object) -> Vec<Diagnostic> {
     let Some(Ok(spec)) = dynamic.map(|dynamic| convert::queue_acl(&dynamic).spec) else { return Vec::new() };
     let rights = [(Right::Submit, &spec.submit), (Right::Admin, &spec.admin)];
     let unnamed = rights.into_iter().filter_map(|(right, grant)| {
-        let mut diagnostic = plan::no_names(grant.as_ref()?)?;
+        let mut diagnostic = queuewarden_plan::no_names(grant.as_ref()?)?;
         diagnostic.message = format!("{}: {}", right.field(), diagnostic.message);
         let at = object.document.place(&path(&["spec", right.field()]));
         Some(diagnostic.at(at))
@@ -154,5 +154,5 @@ fn trusting(inputs: &Inputs, object: &Object) -> Vec<Diagnostic> {
         steps.push(Step::Index(index));
         within(inputs, &object.document, &steps, vec![found])
     };
-    plan::trusts(&spec).into_iter().flat_map(placed).collect()
+    queuewarden_plan::trusts(&spec).into_iter().flat_map(placed).collect()
 }

@@ -11,10 +11,9 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::Value;
 
-use crate::api;
 use crate::cli::input::object::{Kind, Object, Step};
-use crate::model::queue::nearest;
-use crate::text::diag::{Code, Diagnostic};
+use go_compat::diag::{Code, Diagnostic};
+use yunikorn::queue::nearest;
 
 /// The kind has no such field.
 pub const UNKNOWN_FIELD: Code = Code::new(6101, "unknown-field");
@@ -47,8 +46,8 @@ static SCHEMAS: LazyLock<Vec<(Kind, JSONSchemaProps)>> = LazyLock::new(|| {
 });
 
 fn schema(kind: &str) -> Option<JSONSchemaProps> {
-    let crd = api::crds().into_iter().find(|crd| crd.spec.names.kind == kind)?;
-    let version = crd.spec.versions.into_iter().find(|version| version.name == api::VERSION)?;
+    let crd = queuewarden_api::crds().into_iter().find(|crd| crd.spec.names.kind == kind)?;
+    let version = crd.spec.versions.into_iter().find(|version| version.name == queuewarden_api::VERSION)?;
     let mut schema = version.schema?.open_api_v3_schema?;
     if let Some(properties) = &mut schema.properties {
         properties.remove("status");

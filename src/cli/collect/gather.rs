@@ -20,16 +20,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::bundle::{Bundle, FILE};
-use crate::api::API_VERSION;
-use crate::api::crd::crds;
 use crate::cli::ask::live;
 use crate::cli::diagnose::diagnose;
 use crate::cli::installed::{Installed, NAME, ReachArgs};
 use crate::cli::status;
 use crate::operator::call::{self, call};
 use crate::operator::world::Kind;
-use crate::plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 use crate::server::certificates::inject::{API_SERVICE, MUTATING, VALIDATING};
+use queuewarden_api::API_VERSION;
+use queuewarden_api::crd::crds;
+use queuewarden_plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 
 /// Objects of one list.
 const OBJECTS: u32 = 5000;

@@ -5,8 +5,8 @@ use kube::{Api, Client};
 use serde_json::Value;
 
 use super::Line;
-use crate::api::crd::crds;
 use crate::operator::call::call;
+use queuewarden_api::crd::crds;
 
 const SERVER: &str = "api-server";
 const DEFINITIONS: &str = "definitions";

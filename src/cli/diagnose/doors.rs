@@ -260,7 +260,7 @@ fn has_ready(slice: &EndpointSlice) -> bool {
 async fn answers(client: &Client) -> Line {
     let kind = Kind::QueueAcl;
     let object = json!({
-        "apiVersion": format!("{}/{}", crate::api::GROUP, crate::api::VERSION), "kind": kind.name(),
+        "apiVersion": format!("{}/{}", queuewarden_api::GROUP, queuewarden_api::VERSION), "kind": kind.name(),
         "metadata": {"name": PROBE}, "spec": {"queue": "root", "submit": {"nobody": true}},
     });
     let object: Result<DynamicObject, _> = serde_json::from_value(object);

@@ -25,7 +25,7 @@ use super::console::Console;
 use super::installed::{Installed, ReachArgs, operator};
 use super::status::EXIT_CODES;
 use super::{Exit, Failure, clock};
-use crate::api::answer::VERSION;
+use queuewarden_api::answer::VERSION;
 
 /// Checks an installation: the API server, the definitions, rights, replicas, webhooks and their certificates, what is written, who owns
 /// it, and whether the scheduler runs it. Says what to do about each thing that is not in order. Nothing is changed.

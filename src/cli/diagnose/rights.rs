@@ -14,7 +14,7 @@ pub use needed::{NEEDED, Needed, Place, Purpose};
 use super::Line;
 use crate::cli::installed::NAME;
 use crate::operator::call::{self, call};
-use crate::plan::snapshot::{Adoption, ConfigSpec, YUNIKORN_DEFAULTS};
+use queuewarden_plan::snapshot::{Adoption, ConfigSpec, YUNIKORN_DEFAULTS};
 
 const RIGHTS: &str = "rights";
 /// Questions under way at one time.

@@ -8,13 +8,15 @@ use super::Line;
 use crate::cli::Failure;
 use crate::cli::installed::objects::{self, Standing, Told};
 use crate::cli::installed::scheduler::{self, SchedulerState};
-use crate::model::config::flatten::{Flattened, Source};
-use crate::model::config::verdict;
 use crate::operator::world::Kind;
-use crate::plan::conditions::{Reason, Status, Type};
-use crate::plan::snapshot::{ConfigSpec, FIELD_MANAGER, Mode, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
-use crate::plan::{MAX_BYTES, WARN_BYTES, merged, size_after, text_in_force};
 use crate::telemetry::level::{ANNOTATION, Level as LogLevel};
+use queuewarden_plan::conditions::{Reason, Status, Type};
+use queuewarden_plan::snapshot::{
+    ConfigSpec, FIELD_MANAGER, Mode, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
+};
+use queuewarden_plan::{MAX_BYTES, WARN_BYTES, merged, size_after, text_in_force};
+use yunikorn::config::flatten::{Flattened, Source};
+use yunikorn::config::verdict;
 
 const CONFIG: &str = "yunikornconfig";
 const OPEN: &str = "fail-open";
@@ -262,7 +264,7 @@ mod tests {
 
     use super::*;
     use crate::cli::diagnose::Level;
-    use crate::plan::snapshot::{BinaryValue, ConfigMapState, Owner};
+    use queuewarden_plan::snapshot::{BinaryValue, ConfigMapState, Owner};
 
     const TREE: &str = "partitions: [{name: default, queues: [{name: root}]}]";
 

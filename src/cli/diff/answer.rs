@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::access::diff::{Change, Direction, Extent, PartitionDiff, Presence, Reached, Section};
-use crate::access::reach::QueueSet;
-use crate::api::answer::{Answers, Texts};
-use crate::api::answer::{GrantedBy, Named, VERSION, Verb};
 use crate::cli::ask::configuration::Configuration;
-use crate::model::identity::ResolverKind;
+use queuewarden_api::answer::{Answers, Texts};
+use queuewarden_api::answer::{GrantedBy, Named, VERSION, Verb};
+use yunikorn::identity::ResolverKind;
+use yunikorn_access::diff::{Change, Direction, Extent, PartitionDiff, Presence, Reached, Section};
+use yunikorn_access::reach::QueueSet;
 
 /// The answer to `diff`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

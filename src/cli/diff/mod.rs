@@ -14,9 +14,9 @@ use super::ask::output::{self, Format, FormatArgs};
 use super::ask::{ClusterArgs, DEFAULT_PARTITION, Files};
 use super::console::Console;
 use super::{Exit, Failure, moment};
-use crate::access::diff::between;
-use crate::access::tree::Tree;
 use answer::{Compared, DiffAnswer};
+use yunikorn_access::diff::between;
+use yunikorn_access::tree::Tree;
 
 /// What the shell and the reader of the output need to know.
 const HELP: &str = "\

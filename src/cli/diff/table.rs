@@ -1,8 +1,8 @@
 //! `diff` for people: a row for each subtree on which someone gains or loses, both rights in one where they change together.
 
 use super::answer::{ChangeAnswer, DiffAnswer, DirectionKind, ExtentAnswer, PartitionAnswer, QueuesAnswer};
-use crate::api::answer::WrittenIn;
 use crate::cli::ask::output::Table;
+use queuewarden_api::answer::WrittenIn;
 
 /// More names or queues than this are counted in the narrow table, not listed.
 const MAX_LISTED: usize = 3;

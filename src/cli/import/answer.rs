@@ -6,15 +6,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::access::check::Subject;
-use crate::api::answer::{Named, VERSION};
 use crate::cli::Failure;
 use crate::cli::ask::output::{self, AnswerFormat};
 use crate::cli::console::Console;
 use crate::cli::input::source::Source as Text;
-use crate::import::proof::{self, Direction};
-use crate::import::{Finding, Place, Source, spark};
-use crate::text::diag::Code;
+use go_compat::diag::Code;
+use queuewarden_api::answer::{Named, VERSION};
+use queuewarden_import::proof::{self, Direction};
+use queuewarden_import::{Finding, Place, Source, spark};
+use yunikorn_access::check::Subject;
 
 /// The answer to `import`; from files of Hadoop or Spark also where it is refused.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

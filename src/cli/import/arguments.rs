@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::cli::codes;
 use crate::cli::input::source::{self, Source};
 use crate::cli::{Failure, reads_standard_input_once};
-use crate::import::names::Names;
-use crate::import::{Finding, NameMap};
-use crate::text::diag::{Code, Severity};
+use go_compat::diag::{Code, Severity};
+use queuewarden_import::names::Names;
+use queuewarden_import::{Finding, NameMap};
 
 /// The maps of names.
 #[derive(Debug, Clone, clap::Args)]

@@ -3,15 +3,15 @@
 use std::cell::Cell;
 use std::io::{self, IsTerminal};
 
-use crate::access::check::Subject;
 use crate::cli::ask::output::Table;
 use crate::cli::console::Console;
 use crate::cli::findings::plural;
 use crate::cli::input::source::Source as Text;
-use crate::import::proof::{Difference, Direction, Proof};
-use crate::import::yarn::Source;
-use crate::import::{Place, spark};
-use crate::text::diag::Code;
+use go_compat::diag::Code;
+use queuewarden_import::proof::{Difference, Direction, Proof};
+use queuewarden_import::yarn::Source;
+use queuewarden_import::{Place, spark};
+use yunikorn_access::check::Subject;
 
 /// More rows are counted, and not shown.
 const MAX_ROWS: usize = 200;

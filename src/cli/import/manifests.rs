@@ -4,14 +4,14 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::api::API_VERSION;
-use crate::api::v1alpha1::{BaseAcl, Grant, MAX_NAMES};
 use crate::cli::ask::DEFAULT_PARTITION;
 use crate::cli::manifest::to_yaml;
-use crate::import::translate::Imported;
-use crate::model::acl::Acl;
-use crate::model::queue::QueuePath;
-use crate::model::right::Right;
+use queuewarden_api::API_VERSION;
+use queuewarden_api::v1alpha1::{BaseAcl, Grant, MAX_NAMES};
+use queuewarden_import::translate::Imported;
+use yunikorn::acl::Acl;
+use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
 
 /// The longest name of an object.
 const MOST_LETTERS: usize = 253;

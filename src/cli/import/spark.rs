@@ -8,15 +8,15 @@ use super::answer::{ImportAnswer, SparkSetting};
 use super::arguments::{Accepted, NameArgs, texts};
 use super::manifests::{self, Granted};
 use super::{compared, told};
-use crate::api::v1alpha1::BaseAcl;
 use crate::cli::ask::DEFAULT_PARTITION;
 use crate::cli::ask::output::AnswerFormat;
 use crate::cli::console::Console;
 use crate::cli::{Exit, Failure};
-use crate::import::Finding;
-use crate::import::proof::Direction;
-use crate::import::spark::{Carried, Options, Spark, carry, prove};
-use crate::model::queue::QueuePath;
+use queuewarden_api::v1alpha1::BaseAcl;
+use queuewarden_import::Finding;
+use queuewarden_import::proof::Direction;
+use queuewarden_import::spark::{Carried, Options, Spark, carry, prove};
+use yunikorn::queue::QueuePath;
 
 /// What to import, and how.
 #[derive(Debug, Clone, clap::Args)]

@@ -6,8 +6,8 @@ use crate::cli::console::Console;
 use crate::cli::findings::{self, Count, plural};
 use crate::cli::input::source::Source as Text;
 use crate::cli::input::{self, Inputs};
-use crate::import::Finding;
-use crate::text::diag::Code;
+use go_compat::diag::Code;
+use queuewarden_import::Finding;
 
 /// Shows the findings, in the order of their places.
 pub(super) fn tell(texts: &[Text], findings: &[Finding], console: Console) -> Count {

@@ -4,11 +4,11 @@
 use serde_json::{Value, json};
 
 use super::yunikorn::Args;
-use crate::api::API_VERSION;
-use crate::api::v1alpha1::SINGLETON;
-use crate::model::config::Flattened;
-use crate::model::config::flatten::{Origin, Source};
-use crate::plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use queuewarden_api::API_VERSION;
+use queuewarden_api::v1alpha1::SINGLETON;
+use queuewarden_plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use yunikorn::config::Flattened;
+use yunikorn::config::flatten::{Origin, Source};
 
 /// The base of a tree that stands where queuewarden is to write. The shipped Role lets the operator read it.
 const NEW_BASE: &str = "yunikorn-queues";

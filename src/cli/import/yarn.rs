@@ -11,10 +11,10 @@ use crate::cli::console::Console;
 use crate::cli::findings::plural;
 use crate::cli::input::source::Source as Text;
 use crate::cli::{Exit, Failure};
-use crate::import::proof::{Direction, prove};
-use crate::import::translate::{Options, translate};
-use crate::import::{Finding, Source, Wanted};
-use crate::model::application::Reading;
+use queuewarden_import::proof::{Direction, prove};
+use queuewarden_import::translate::{Options, translate};
+use queuewarden_import::{Finding, Source, Wanted};
+use yunikorn::application::Reading;
 
 /// What to import, and how.
 #[derive(Debug, Clone, clap::Args)]

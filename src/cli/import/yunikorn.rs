@@ -9,11 +9,6 @@ use serde_json::{Map, Value, json};
 use super::answer::ImportAnswer;
 use super::manifests::{self, Granted};
 use super::way::Way;
-use crate::access::diff::{Direction, between};
-use crate::access::tree::{Grants, Origin, Tree};
-use crate::api::answer::Texts;
-use crate::api::v1alpha1::{BaseAcl, SINGLETON};
-use crate::api::{API_VERSION, convert};
 use crate::cli::ask::SourceArgs;
 use crate::cli::ask::cluster::Cluster;
 use crate::cli::ask::configuration::Configuration;
@@ -25,13 +20,18 @@ use crate::cli::findings::plural;
 use crate::cli::input::Inputs;
 use crate::cli::input::source::Source;
 use crate::cli::{Exit, Failure};
-use crate::model::acl::Acl;
-use crate::model::admission::AccessControl;
-use crate::model::admission::keys::{
+use go_compat::go_regex::GoRegex;
+use queuewarden_api::answer::Texts;
+use queuewarden_api::v1alpha1::{BaseAcl, SINGLETON};
+use queuewarden_api::{API_VERSION, convert};
+use yunikorn::acl::Acl;
+use yunikorn::admission::AccessControl;
+use yunikorn::admission::keys::{
     BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, SYSTEM_USERS, TRUST_CONTROLLERS,
 };
-use crate::model::config::Flattened;
-use crate::text::go_regex::GoRegex;
+use yunikorn::config::Flattened;
+use yunikorn_access::diff::{Direction, between};
+use yunikorn_access::tree::{Grants, Origin, Tree};
 
 /// What to import.
 #[derive(Debug, Clone, clap::Args)]

@@ -14,7 +14,7 @@ pub mod split;
 pub mod value;
 
 use super::assemble::Base;
-use crate::text::diag::{Code, Diagnostic, Span};
+use go_compat::diag::{Code, Diagnostic, Span};
 
 use object::{Document, Object};
 use source::{Request, Source, Unreadable};

@@ -8,10 +8,9 @@ use super::split::{Documents, split};
 use super::{
     BAD_NAME, DUPLICATE_KEY, DUPLICATE_OBJECT, Inputs, NOT_AN_OBJECT, NOT_JSON, UNKNOWN_KIND, value,
 };
-use crate::api;
-use crate::model::queue::nearest;
-use crate::text::diag::{Diagnostic, Span};
-use crate::text::yaml::{self, Node};
+use go_compat::diag::{Diagnostic, Span};
+use go_compat::yaml::{self, Node};
+use yunikorn::queue::nearest;
 
 /// One step from a value to a value inside it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -265,12 +264,12 @@ fn sort(inputs: &mut Inputs, document: Document) {
     }
     let kind = match (api_version.split_once('/'), kind) {
         (None, "ConfigMap") if api_version == "v1" => Kind::ConfigMap,
-        (Some((api::GROUP, version)), kind) => {
+        (Some((queuewarden_api::GROUP, version)), kind) => {
             match Kind::OURS.into_iter().find(|known| known.as_str() == kind) {
-                Some(known) if version == api::VERSION => known,
+                Some(known) if version == queuewarden_api::VERSION => known,
                 Some(_) => {
                     let message = format!("`{api_version}` is not a version that is served");
-                    let help = format!("write `{}/{}`", api::GROUP, api::VERSION);
+                    let help = format!("write `{}/{}`", queuewarden_api::GROUP, queuewarden_api::VERSION);
                     let span = document.place(&path(&["apiVersion"]));
                     return inputs.report(
                         document.source,
@@ -320,7 +319,7 @@ fn no_object(inputs: &mut Inputs, document: &Document) {
 
 fn unknown_kind(inputs: &mut Inputs, document: &Document, kind: &str) {
     let known = Kind::OURS.map(Kind::as_str);
-    let message = format!("the API group `{}` has no kind `{kind}`", api::GROUP);
+    let message = format!("the API group `{}` has no kind `{kind}`", queuewarden_api::GROUP);
     let help = match nearest(known, kind) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("its kinds are {}", known.join(", ")),

@@ -3,8 +3,8 @@
 //! An ACL is a string in a manifest, a queues.yaml is a block scalar in a ConfigMap: what is wrong inside is shown where it was
 //! written, through quotes, escapes and indentation. Where that cannot be traced (folded text), the whole scalar is the place.
 
-use crate::text::diag::Span;
-use crate::text::yaml::{Kind, Node, Style};
+use go_compat::diag::Span;
+use go_compat::yaml::{Kind, Node, Style};
 
 /// Where each byte of a scalar's content stands in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,7 +151,7 @@ fn literal(raw: &str, value: &str) -> Option<Vec<Span>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::yaml::parse::parse;
+    use go_compat::yaml::parse::parse;
 
     /// The text at the place of `part` of the value behind the first key.
     fn found<'a>(text: &'a str, part: &str) -> &'a str {

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::text::yaml;
+use go_compat::yaml;
 
 /// Files of a folder that are read: kubectl's choice.
 const EXTENSIONS: &[&str] = &["yaml", "yml", "json"];

@@ -5,7 +5,7 @@
 
 use serde::de::IgnoredAny;
 
-use crate::text::diag::Span;
+use go_compat::diag::Span;
 
 /// The documents of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,8 +7,8 @@
 use serde_json::{Map, Number, Value};
 
 use super::{DUPLICATE_KEY, NOT_JSON};
-use crate::text::diag::Diagnostic;
-use crate::text::yaml::{Kind, Node, Style};
+use go_compat::diag::Diagnostic;
+use go_compat::yaml::{Kind, Node, Style};
 
 /// The JSON value of a tree, or the first thing that keeps it from being one.
 ///
@@ -156,7 +156,7 @@ fn float(text: &str) -> Option<Number> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::yaml::parse::parse;
+    use go_compat::yaml::parse::parse;
     use serde_json::json;
 
     fn read(text: &str) -> Result<Value, Diagnostic> {

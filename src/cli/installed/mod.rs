@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use super::Failure;
 use super::ask::cluster::Cluster;
 use super::ask::{ClusterArgs, Notes};
-use crate::plan::snapshot::ConfigSpec;
+use queuewarden_plan::snapshot::ConfigSpec;
 
 /// Where queuewarden is installed, unless said otherwise.
 pub const NAMESPACE: &str = "queuewarden-system";

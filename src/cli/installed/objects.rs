@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::operator::call::{self, call};
 use crate::operator::world::Kind;
-use crate::plan::conditions::{Status, Type};
+use queuewarden_plan::conditions::{Status, Type};
 
 /// The reason of an object that the operator has not looked at since it was changed.
 const NOT_SEEN: &str = "NotSeen";

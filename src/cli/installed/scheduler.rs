@@ -5,9 +5,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::ask::live;
-use crate::model::config::{Config, Partition, checksum, verdict};
-use crate::plan::snapshot::{ConfigSpec, Snapshot};
-use crate::plan::text_in_force;
+use queuewarden_plan::snapshot::{ConfigSpec, Snapshot};
+use queuewarden_plan::text_in_force;
+use yunikorn::config::{Config, Partition, checksum, verdict};
 
 /// What the scheduler says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]

@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{remedies, words};
-use crate::access::placement::{
+use queuewarden_api::answer::Answers;
+use queuewarden_api::answer::{About, TraceStep, WrittenIn};
+use yunikorn_access::placement::{
     Landing, LandingEnd, Outcome, Placement, Placer, RuleEnd, RuleName, RuleStep, Step, Submission,
 };
-use crate::access::tree::Origin;
-use crate::api::answer::Answers;
-use crate::api::answer::{About, TraceStep, WrittenIn};
+use yunikorn_access::tree::Origin;
 
 /// New queues are listed up to this many levels.
 const MAX_LEVELS: usize = 100;

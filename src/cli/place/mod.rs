@@ -16,11 +16,11 @@ use super::ask::output::AnswerFormat;
 use super::ask::{Asked, SourceArgs};
 use super::console::Console;
 use super::{Exit, Failure, reads_standard_input_once};
-use crate::access::placement::{Live, Naming, Outcome, Placement, Placer, Workload};
-use crate::api::answer::Answers;
 use answer::Asking;
+use queuewarden_api::answer::Answers;
 use user::{User, user};
 use workload::WorkloadArgs;
+use yunikorn_access::placement::{Live, Naming, Outcome, Placement, Placer, Workload};
 
 /// How the answer ends, for `--help`.
 const EXIT_CODES: &str = "\

@@ -2,15 +2,15 @@
 
 use super::answer::{Asking, number};
 use super::words;
-use crate::access::check::decide;
-use crate::access::placement::workload::labels::{PARENT_QUEUE, QUEUE};
-use crate::access::placement::{
+use yunikorn::queue::{in_recovery, nearest};
+use yunikorn::right::Right;
+use yunikorn_access::check::decide;
+use yunikorn_access::placement::workload::labels::{PARENT_QUEUE, QUEUE};
+use yunikorn_access::placement::{
     Landing, LandingEnd, Outcome, RuleEnd, RuleName, RuleStep, Step, Submission, Target,
 };
-use crate::access::tree::{Located, Tree};
-use crate::access::{Remedy, remedy, what_can};
-use crate::model::queue::{in_recovery, nearest};
-use crate::model::right::Right;
+use yunikorn_access::tree::{Located, Tree};
+use yunikorn_access::{Remedy, remedy, what_can};
 
 /// As many as people read.
 const MAX_REMEDIES: usize = 5;
@@ -224,11 +224,11 @@ fn after_failure(message: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::placement::Placer;
-    use crate::access::testing::parsed;
-    use crate::access::tree::Origin;
-    use crate::api::answer::{Answers, Place, Texts};
-    use crate::model::identity::Identity;
+    use queuewarden_api::answer::{Answers, Place, Texts};
+    use yunikorn::identity::Identity;
+    use yunikorn_access::placement::Placer;
+    use yunikorn_access::testing::parsed;
+    use yunikorn_access::tree::Origin;
 
     #[derive(Debug)]
     struct Here;

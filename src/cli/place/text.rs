@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::answer::{OutcomeKind, PlaceAnswer, RuleAnswer, RuleResult};
 use super::words;
-use crate::api::answer::WrittenIn;
 use crate::cli::ask::output::{Table, visible};
+use queuewarden_api::answer::WrittenIn;
 
 /// The whole answer.
 pub fn text(answer: &PlaceAnswer) -> String {

@@ -1,14 +1,14 @@
 //! Who submits: whoever the command line names, or else the pod, or else whoever asks a cluster.
 
-use crate::access::placement::Workload;
 use crate::cli::Failure;
 use crate::cli::ask::Asked;
 use crate::cli::ask::identity::{IdentityArgs, unresolved};
 use crate::cli::console::Console;
-use crate::model::admission::request::{Pod, USER_INFO, USERNAME};
-use crate::model::admission::user_info::{Source, Submitter};
-use crate::model::identity::{Claim, Identity, Refusal, ResolverKind, identify};
-use crate::model::version::Version;
+use yunikorn::admission::request::{Pod, USER_INFO, USERNAME};
+use yunikorn::admission::user_info::{Source, Submitter};
+use yunikorn::identity::{Claim, Identity, Refusal, ResolverKind, identify};
+use yunikorn::version::Version;
+use yunikorn_access::placement::Workload;
 
 /// Who submits.
 #[derive(Debug)]

@@ -1,12 +1,12 @@
 //! The sentences of an answer.
 
 use super::answer::{Asking, number};
-use crate::access::check::{Decision, Denial, Outcome as Verdict};
-use crate::access::near_misses;
-use crate::access::placement::{
+use yunikorn::queue::ROOT;
+use yunikorn_access::check::{Decision, Denial, Outcome as Verdict};
+use yunikorn_access::near_misses;
+use yunikorn_access::placement::{
     Filtered, Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Step, Target, Why,
 };
-use crate::model::queue::ROOT;
 
 /// What the fallback is called in a list of rules.
 pub const FALLBACK: &str = "(no rule fits)";

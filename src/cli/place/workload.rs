@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::access::placement::workload::{SCHEDULER, labels};
-use crate::access::placement::{Naming, Workload};
 use crate::cli::Failure;
 use crate::cli::console::Console;
 use crate::cli::input::object::listed;
 use crate::cli::input::source::{self, Source};
 use crate::cli::input::split::{Documents, split};
 use crate::cli::input::value::to_json;
-use crate::text::diag::Span;
-use crate::text::yaml::parse::parse;
+use go_compat::diag::Span;
+use go_compat::yaml::parse::parse;
+use yunikorn_access::placement::workload::{SCHEDULER, labels};
+use yunikorn_access::placement::{Naming, Workload};
 
 /// Where the pod is inside an object: of a `Pod`, of a `Deployment` and what is like it, of a `CronJob`, of a `PodTemplate`.
 const PODS: [&str; 4] = ["", "/spec/template", "/spec/jobTemplate/spec/template", "/template"];

@@ -3,19 +3,19 @@
 use serde_json::Value;
 
 use super::sorted::Cluster;
-use crate::access::review::{self, Answer, NoApplications, Opinion, Review, World};
-use crate::access::tree::Tree;
-use crate::api::review::{Kind, access, admission, envelope};
 use crate::cli::Failure;
 use crate::cli::ask::configuration::Configuration;
 use crate::cli::ask::files::Given;
 use crate::cli::ask::groups::Groups;
 use crate::cli::console::Console;
 use crate::cli::report;
-use crate::model::admission::{Conf, Outcome, Request, Surroundings, evaluate};
-use crate::model::identity::{GroupResolver, Identity, ResolverKind};
-use crate::model::version::Version;
-use crate::text::diag::Diagnostic;
+use go_compat::diag::Diagnostic;
+use queuewarden_api::review::{Kind, access, admission, envelope};
+use yunikorn::admission::{Conf, Outcome, Request, Surroundings, evaluate};
+use yunikorn::identity::{GroupResolver, Identity, ResolverKind};
+use yunikorn::version::Version;
+use yunikorn_access::review::{self, Answer, NoApplications, Opinion, Review, World};
+use yunikorn_access::tree::Tree;
 
 /// What the configuration says.
 #[derive(Debug)]

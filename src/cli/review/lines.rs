@@ -6,9 +6,9 @@ use std::io::{self, BufRead, BufReader, Read, Take};
 use serde_json::Value;
 
 use super::sorted::{Document, Form};
-use crate::api::review::{Kind, codes};
 use crate::cli::Failure;
-use crate::text::diag::{Diagnostic, quoted};
+use go_compat::diag::{Diagnostic, quoted};
+use queuewarden_api::review::{Kind, codes};
 
 /// A longer line is not read, in bytes: API servers take no request body above 3 MiB.
 pub const MAX_LINE: usize = 4 * 1024 * 1024;

@@ -22,11 +22,11 @@ use super::findings::plural;
 use super::input::Inputs;
 use super::input::source;
 use super::{Exit, Failure, moment, report};
-use crate::model::identity::Identity;
-use crate::text::diag::Diagnostic;
+use go_compat::diag::Diagnostic;
 use judge::{Judge, Knowledge, Parties};
 use output::{Format, Printer};
 use sorted::{Batch, Sorted};
+use yunikorn::identity::Identity;
 
 /// What the shell and the reader of the output need to know.
 const HELP: &str = "\

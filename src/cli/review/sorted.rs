@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::lines::{self, Lines};
-use crate::api::review::Kind;
 use crate::cli::input::object::listed;
 use crate::cli::input::source::{self, Request, STDIN, Source, Unreadable};
 use crate::cli::input::split::{Documents, split};
 use crate::cli::input::value::to_json;
-use crate::model::admission::request::Texts;
-use crate::text::diag::{Diagnostic, Span};
-use crate::text::yaml::parse::parse;
+use go_compat::diag::{Diagnostic, Span};
+use go_compat::yaml::parse::parse;
+use queuewarden_api::review::Kind;
+use yunikorn::admission::request::Texts;
 
 /// What the paths hold.
 #[derive(Debug, Default)]

@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::suite::Results;
-use crate::access::expect::{Check, Question, Tally, Verdict};
-use crate::api::answer::{Texts, VERSION, Verb};
 use crate::cli::ask::configuration::Configuration;
 use crate::cli::ask::output::visible;
-use crate::plan::snapshot::Enforcement;
+use queuewarden_api::answer::{Texts, VERSION, Verb};
+use queuewarden_plan::snapshot::Enforcement;
+use yunikorn_access::expect::{Check, Question, Tally, Verdict};
 
 /// What came of all tests.
 #[derive(Debug, Clone, Serialize, JsonSchema)]

@@ -15,8 +15,8 @@ use super::ask::output;
 use super::console::Console;
 use super::findings::plural;
 use super::{Exit, Failure, InputArgs};
-use crate::model::identity::ResolverKind;
 use answer::TestAnswer;
+use yunikorn::identity::ResolverKind;
 
 /// What the shell and the reader of the output need to know.
 const HELP: &str = "\

@@ -2,11 +2,6 @@
 
 use kube::core::DynamicObject;
 
-use crate::access::Tree;
-use crate::access::check::Decision;
-use crate::access::expect::{Check, World, run};
-use crate::api::access_test::access_test;
-use crate::api::answer::Answers;
 use crate::cli::Failure;
 use crate::cli::ask::configuration::Configuration;
 use crate::cli::check::objects;
@@ -14,8 +9,13 @@ use crate::cli::console::Console;
 use crate::cli::findings::{self, plural};
 use crate::cli::input::object::{Kind, Object};
 use crate::cli::input::{Finding, Inputs};
-use crate::model::identity::GroupResolver;
-use crate::plan::snapshot::AccessTestSpec;
+use queuewarden_api::access_test::access_test;
+use queuewarden_api::answer::Answers;
+use queuewarden_plan::snapshot::AccessTestSpec;
+use yunikorn::identity::GroupResolver;
+use yunikorn_access::Tree;
+use yunikorn_access::check::Decision;
+use yunikorn_access::expect::{Check, World, run};
 
 /// One test.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ fn suite(inputs: &Inputs, object: &Object) -> Result<Suite, Vec<Finding>> {
     let diagnostics = objects::check(inputs, object);
     let dynamic = serde_json::from_value::<DynamicObject>(object.document.value.clone());
     let spec = dynamic.ok().and_then(|dynamic| access_test(&dynamic).spec.ok());
-    match spec.filter(|_| !diagnostics.iter().any(crate::text::diag::Diagnostic::is_error)) {
+    match spec.filter(|_| !diagnostics.iter().any(go_compat::diag::Diagnostic::is_error)) {
         Some(spec) => {
             let file = inputs.sources.get(object.document.source).map_or("", |source| source.name.as_str());
             Ok(Suite { name: object.name.clone(), file: file.to_owned(), spec })

@@ -2,7 +2,7 @@
 //!
 //! All replicas watch and plan; only the leader writes, so that two do not do the same work twice. Every write carries a resource version, so a
 //! second leader could only lose a race for the text; what it reads may be old, though. Whoever wins the Lease therefore reads everything
-//! anew before its first write, and makes sure that no write of a former leader is accepted later (see [`crate::plan::machine`]).
+//! anew before its first write, and makes sure that no write of a former leader is accepted later (see [`queuewarden_plan::machine`]).
 //!
 //! `kube` has no election, and what there is beside it judges by the times that other replicas have written. This one judges by its own clock.
 
@@ -27,7 +27,7 @@ use tokio::{
 use election::{Election, Record, Seen, Step, Timing};
 
 use super::clock::precise;
-use crate::plan::snapshot::FIELD_MANAGER;
+use queuewarden_plan::snapshot::FIELD_MANAGER;
 
 /// Longest wait for one answer, shorter when the deadline is nearer. An attempt of who does not lead has two: it reads, then writes.
 const CALL_TIMEOUT: Duration = Duration::from_secs(5);

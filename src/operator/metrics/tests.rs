@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::thread;
 
 use super::*;
-use crate::plan::plan;
-use crate::plan::snapshot::{
+use queuewarden_plan::plan;
+use queuewarden_plan::snapshot::{
     BaseAcl, BinaryValue, ConfigMapState, ConfigSpec, Entry, Grant, Meta, QueueAclSpec, YUNIKORN_CONFIGS,
     YUNIKORN_DEFAULTS,
 };
@@ -128,11 +128,12 @@ fn what_is_too_large_to_be_written_is_measured_all_the_same() {
     let metrics = Metrics::default();
     let mut snapshot = cluster(1);
     let mut live = map(YUNIKORN_CONFIGS, &[]);
-    live.binary.insert("archive.gz".into(), BinaryValue { len: crate::plan::MAX_BYTES, gunzipped: None });
+    live.binary
+        .insert("archive.gz".into(), BinaryValue { len: queuewarden_plan::MAX_BYTES, gunzipped: None });
     snapshot.output = Some(Arc::new(live));
     let plan = plan(&snapshot);
     assert!(plan.write.is_none(), "{:?}", plan.write);
     metrics.planned(&snapshot, &plan);
     let rendered = value(&metrics, "queuewarden_render_bytes");
-    assert_eq!(value(&metrics, "queuewarden_output_bytes"), crate::plan::MAX_BYTES + rendered);
+    assert_eq!(value(&metrics, "queuewarden_output_bytes"), queuewarden_plan::MAX_BYTES + rendered);
 }

@@ -6,10 +6,10 @@ use std::sync::atomic::Ordering;
 use super::Reconciler;
 use crate::operator::mirror::{self, Answer};
 use crate::operator::{apply, clock, served};
-use crate::plan::machine::{Action, Event, Outcome};
-use crate::plan::mirror::Changes;
-use crate::plan::snapshot::WriteFailure;
-use crate::plan::{NewConfigMap, Write};
+use queuewarden_plan::machine::{Action, Event, Outcome};
+use queuewarden_plan::mirror::Changes;
+use queuewarden_plan::snapshot::WriteFailure;
+use queuewarden_plan::{NewConfigMap, Write};
 
 impl Reconciler {
     /// Performs an action; the event that answers it, if it has an answer.

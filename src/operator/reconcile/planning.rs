@@ -10,10 +10,10 @@ use jiff::Timestamp;
 
 use super::{NoPlan, Reconciler};
 use crate::operator::clock;
-use crate::plan::machine::{Action, Event, State, step};
-use crate::plan::snapshot::Snapshot;
-use crate::plan::{Plan, Readings};
 use crate::server::knowledge::Knowledge;
+use queuewarden_plan::machine::{Action, Event, State, step};
+use queuewarden_plan::snapshot::Snapshot;
+use queuewarden_plan::{Plan, Readings};
 
 /// The type of [`step`].
 pub type Step = fn(State, Timestamp, Event, &mut Readings) -> (State, Vec<Action>);

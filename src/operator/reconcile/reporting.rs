@@ -14,8 +14,8 @@ use tokio::time::Instant;
 
 use super::Reconciler;
 use crate::operator::status::{self, Answer, StatusPatch};
-use crate::plan::snapshot::Snapshot;
-use crate::plan::{Event, Plan, Subject, machine};
+use queuewarden_plan::snapshot::Snapshot;
+use queuewarden_plan::{Event, Plan, Subject, machine};
 
 /// How long statuses are written in one run; those that were begun are finished.
 const SLICE: Duration = Duration::from_secs(2);

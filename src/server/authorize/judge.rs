@@ -1,21 +1,21 @@
 //! From a review to its answer: whether this caller may ask, and what the evaluator says.
 
 use super::refused;
-use crate::access::review::{self, Answer, Applications, Found, Question, Review, Wish, World};
-use crate::access::running::Scheduler;
-use crate::access::running::pods::{self, PodQuestion};
-use crate::access::tree::Tree;
-use crate::api::review::{Kind, access};
-use crate::model::identity::Identity;
-use crate::model::queue;
-use crate::model::version::Version;
 use crate::server::Doors;
 use crate::server::audit::{Audit, Decision, OTHER};
 use crate::server::caller::Caller;
 use crate::server::knowledge::{Knowledge, Queues};
 use crate::server::refusal::Refusal;
 use crate::server::scope::{self, Denied, Scope, scope};
-use crate::text::diag::quoted;
+use go_compat::diag::quoted;
+use queuewarden_api::review::{Kind, access};
+use yunikorn::identity::Identity;
+use yunikorn::queue;
+use yunikorn::version::Version;
+use yunikorn_access::review::{self, Answer, Applications, Found, Question, Review, Wish, World};
+use yunikorn_access::running::Scheduler;
+use yunikorn_access::running::pods::{self, PodQuestion};
+use yunikorn_access::tree::Tree;
 
 /// A review does not say which partition it asks about: the one that `YuniKorn` has on Kubernetes
 /// (k8shim `pkg/common/constants/constants.go:53`).

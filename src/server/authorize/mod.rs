@@ -34,9 +34,9 @@ use super::audit::{Audit, OTHER};
 use super::caller::Unauthenticated;
 use super::fault::contained;
 use super::refusal::Refusal;
-use crate::access::review::Answer;
-use crate::api::review::{Kind, access};
-use crate::text::diag::{Diagnostic, quoted};
+use go_compat::diag::{Diagnostic, quoted};
+use queuewarden_api::review::{Kind, access};
+use yunikorn_access::review::Answer;
 
 /// Largest review that is read, in bytes: the API server's own limit for what its callers control is 10 kB, and users may be in
 /// thousands of groups.

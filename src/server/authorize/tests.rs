@@ -9,8 +9,8 @@ use http_body_util::BodyExt as _;
 use serde_json::json;
 
 use super::*;
-use crate::plan::snapshot::Snapshot;
 use crate::server::testing::{self, Got, client, defaults, reply};
+use queuewarden_plan::snapshot::Snapshot;
 
 const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, queues: [{name: prod, submitacl: 'sue devs', adminacl: ann}]}]}]\n";
 

@@ -22,8 +22,8 @@ use token::Reviews;
 use super::Doors;
 use super::listener::Peer;
 use super::refusal::Refusal;
-use crate::model::identity::Identity;
-use crate::text::diag::quoted;
+use go_compat::diag::quoted;
+use yunikorn::identity::Identity;
 
 /// Every user whom Kubernetes knows is in it (`k8s.io/apiserver/pkg/authentication/user/user.go`).
 const AUTHENTICATED: &str = "system:authenticated";

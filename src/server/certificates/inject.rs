@@ -8,7 +8,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 
 use crate::operator::call::{self, call};
-use crate::plan::snapshot::FIELD_MANAGER;
+use queuewarden_plan::snapshot::FIELD_MANAGER;
 
 /// The `ValidatingWebhookConfiguration`s.
 pub const VALIDATING: [&str; 4] =

@@ -20,7 +20,7 @@ use super::schedule::{Due, MOST, due};
 use super::{Problem, inject, secret};
 use crate::operator::call::{self, call};
 use crate::operator::clock;
-use crate::plan::snapshot::FIELD_MANAGER;
+use queuewarden_plan::snapshot::FIELD_MANAGER;
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_secs(10);

@@ -11,9 +11,9 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::accept::{Shape, shape};
-use crate::api::served::{GROUP, ROOT, discovery, openapi};
 use crate::server::Doors;
 use crate::server::refusal::Refusal;
+use queuewarden_api::served::{GROUP, ROOT, discovery, openapi};
 
 /// A document as it goes out.
 struct Document {

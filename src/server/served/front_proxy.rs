@@ -69,7 +69,7 @@ impl FrontProxy {
         if !(self.names.is_empty() || self.names.contains(&subject.common_name)) {
             return Err(format!(
                 "{} may not speak for others",
-                crate::text::diag::quoted(&subject.common_name)
+                go_compat::diag::quoted(&subject.common_name)
             ));
         }
         let Some(user) = first(headers, &self.user) else { return Ok(None) };

@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-use crate::access::placement::Live;
 use crate::operator::read_back::{Scheduler, beside};
 use crate::server::knowledge::Knowledge;
+use yunikorn_access::placement::Live;
 
 /// How long an answer, or that there was none, is taken for the present.
 const FRESH: Duration = Duration::from_secs(5);

@@ -37,9 +37,9 @@ use super::audit::Audit;
 use super::caller::{Caller, Unauthenticated};
 use super::listener::Peer;
 use super::refusal::Refusal;
-use crate::api::served::ROOT;
-use crate::text::diag::show;
+use go_compat::diag::show;
 use live::LiveQueues;
+use queuewarden_api::served::ROOT;
 use trust::Trust;
 
 /// Largest review that is read, in bytes: many groups, and a long path.

@@ -11,19 +11,19 @@ use serde_json::{Value, json};
 
 use super::accept::{Shape, shape};
 use super::{Memory, caller, warn};
-use crate::access::placement::Live;
-use crate::api::answer::Answers;
-use crate::api::served::fields::Selector;
-use crate::api::served::queue::{self, Queue, Standing};
-use crate::api::served::review::DEFAULT_PARTITION;
-use crate::api::served::table::{Include, table};
-use crate::api::served::{GROUP, VERSION};
 use crate::server::Doors;
 use crate::server::knowledge::{Knowledge, Queues};
 use crate::server::permission::{Wish, demand};
 use crate::server::refusal::Refusal;
 use crate::server::source::InForce;
-use crate::text::diag::quoted;
+use go_compat::diag::quoted;
+use queuewarden_api::answer::Answers;
+use queuewarden_api::served::fields::Selector;
+use queuewarden_api::served::queue::{self, Queue, Standing};
+use queuewarden_api::served::review::DEFAULT_PARTITION;
+use queuewarden_api::served::table::{Include, table};
+use queuewarden_api::served::{GROUP, VERSION};
+use yunikorn_access::placement::Live;
 
 /// How queues can be had.
 const SHAPES: [Shape; 3] = [Shape::Object, Shape::Table("v1"), Shape::Table("v1beta1")];
@@ -179,7 +179,7 @@ impl View {
 
     /// What may help who did not find a queue.
     fn perhaps(&self, name: &str) -> String {
-        let lower = crate::model::queue::lowered(name);
+        let lower = yunikorn::queue::lowered(name);
         match &self.blind {
             _ if lower != name => format!(": names of queues are in lower case, {lower:?}"),
             Some(why) => format!(", and whether a placement rule has made it is not known: {why}"),

@@ -13,13 +13,6 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Memory, caller, warn};
-use crate::access::check::explain;
-use crate::access::review::path_of;
-use crate::api::answer::Answers;
-use crate::api::served::review::{Asked, Kind, Status, Wrong, answered, read};
-use crate::api::served::{GROUP, VERSION};
-use crate::model::identity::{Claim, Identity, Refusal as Nobody, identify};
-use crate::model::version::Version;
 use crate::server::Doors;
 use crate::server::audit::Decision;
 use crate::server::caller::Caller;
@@ -28,7 +21,14 @@ use crate::server::permission::{Wish, demand};
 use crate::server::refusal::Refusal;
 use crate::server::scope::{self, Scope};
 use crate::server::source::InForce;
-use crate::text::diag::quoted;
+use go_compat::diag::quoted;
+use queuewarden_api::answer::Answers;
+use queuewarden_api::served::review::{Asked, Kind, Status, Wrong, answered, read};
+use queuewarden_api::served::{GROUP, VERSION};
+use yunikorn::identity::{Claim, Identity, Refusal as Nobody, identify};
+use yunikorn::version::Version;
+use yunikorn_access::check::explain;
+use yunikorn_access::review::path_of;
 
 /// The parameters that are looked at; `dryRun` is not, since nothing is stored anyway.
 #[derive(Debug, Default, Deserialize)]

@@ -18,11 +18,10 @@ use super::fault::contained;
 use super::knowledge::Knowledge;
 use super::review::Review;
 use super::{Doors, surroundings};
-use crate::access::submission::{self, Applied, Judgement, Mode, PARTITION, Verdict, World};
-use crate::api::review::envelope::{self, Request, Unreadable};
-use crate::api::review::submission::{Asked, read, response};
-use crate::model::admission::{Kind, Surroundings};
-use crate::plan;
+use queuewarden_api::review::envelope::{self, Request, Unreadable};
+use queuewarden_api::review::submission::{Asked, read, response};
+use yunikorn::admission::{Kind, Surroundings};
+use yunikorn_access::submission::{self, Applied, Judgement, Mode, PARTITION, Verdict, World};
 
 /// The route.
 pub fn router() -> Router<Doors> {
@@ -32,7 +31,7 @@ pub fn router() -> Router<Doors> {
 async fn submit(State(doors): State<Doors>, audit: Extension<Audit>, review: Review) -> Json<Value> {
     let silent = |request: &Request| Json(envelope::response(&request.uid, None, &[]));
     let Some(known) = doors.knowledge() else { return silent(review.request()) };
-    let mode = plan::submission(&known.snapshot);
+    let mode = queuewarden_plan::submission(&known.snapshot);
     if mode == Mode::Off || !is_looked_at(&known, review.request()) {
         return silent(review.request());
     }

@@ -7,9 +7,9 @@ use http::Request;
 use serde_json::json;
 
 use super::*;
-use crate::access::submission::Mode;
-use crate::plan::snapshot::{AdmissionPolicySpec, Entry, Meta, Snapshot};
 use crate::server::testing::{self, client, defaults, not_found, reply};
+use queuewarden_plan::snapshot::{AdmissionPolicySpec, Entry, Meta, Snapshot};
+use yunikorn_access::submission::Mode;
 
 const QUEUES: &str =
     "partitions: [{name: default, queues: [{name: root, queues: [{name: prod, submitacl: sue}]}]}]\n";

@@ -1,9 +1,9 @@
 //! What is written down of each judgement.
 
-use crate::access::guard::{Judgement, Mode, Verdict};
-use crate::api::review::envelope::Request;
 use crate::server::Doors;
 use crate::server::audit::{Audit, Decision};
+use queuewarden_api::review::envelope::Request;
+use yunikorn_access::guard::{Judgement, Mode, Verdict};
 
 /// Nothing where nobody's name was in question.
 pub(super) fn note(audit: &Audit, doors: &Doors, request: &Request, judgement: &Judgement, mode: Mode) {

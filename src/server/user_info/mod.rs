@@ -1,7 +1,7 @@
 //! The identity guard: `/user-info` adds the annotation `yunikorn.apache.org/user.info` where it is missing and refuses it where the
 //! requester may not set it; `/user-info/check` judges the same when all mutating webhooks are through, and changes nothing.
 //!
-//! What is said is decided by [`guard::judge`], or by [`crate::model::admission::evaluate`] in profile yunikorn; whether it counts, by the
+//! What is said is decided by [`guard::judge`], or by [`yunikorn::admission::evaluate`] in profile yunikorn; whether it counts, by the
 //! `AdmissionPolicy` in force. What cannot be read is refused. What is not known here is an error, so that `failurePolicy` decides.
 
 mod audit;
@@ -22,11 +22,11 @@ use super::audit::Audit;
 use super::knowledge::Knowledge;
 use super::refusal::Refusal;
 use super::review::Review;
-use crate::access::guard::{self, Judgement, Mode, Moment, Profile, Verdict};
-use crate::api::review::envelope::{self, Request, Unreadable};
-use crate::api::review::user_info::{Asked, read, response};
 use audit::note;
 use beside::Beside;
+use queuewarden_api::review::envelope::{self, Request, Unreadable};
+use queuewarden_api::review::user_info::{Asked, read, response};
+use yunikorn_access::guard::{self, Judgement, Mode, Moment, Profile, Verdict};
 
 /// The routes.
 pub fn router() -> Router<Doors> {

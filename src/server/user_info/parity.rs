@@ -4,15 +4,15 @@ use serde_json::{Value, json};
 
 use super::audit::note;
 use super::beside::Beside;
-use crate::access::guard::{Judgement, Mode};
-use crate::api::review::user_info::notes;
-use crate::api::review::{admission, envelope};
-use crate::model::admission::request::USER_INFO;
-use crate::model::admission::{self as model, Evaluation, Outcome, Request, Surroundings, UserInfo};
 use crate::server::audit::Audit;
 use crate::server::knowledge::Knowledge;
 use crate::server::refusal::Refusal;
 use crate::server::{Doors, surroundings};
+use queuewarden_api::review::user_info::notes;
+use queuewarden_api::review::{admission, envelope};
+use yunikorn::admission::request::USER_INFO;
+use yunikorn::admission::{self as model, Evaluation, Outcome, Request, Surroundings, UserInfo};
+use yunikorn_access::guard::{Judgement, Mode};
 
 /// The response.
 pub(super) async fn answer(

@@ -8,11 +8,11 @@ use k8s_openapi::ByteString;
 use serde_json::json;
 
 use super::*;
-use crate::access::guard::Settings;
-use crate::model::admission::evaluate::tests::is_same_refusal;
-use crate::model::admission::request::USER_INFO;
-use crate::plan::snapshot::{AdmissionPolicySpec, Entry, Meta, Snapshot};
 use crate::server::testing::{self, Door, client, defaults, not_found, reply};
+use queuewarden_plan::snapshot::{AdmissionPolicySpec, Entry, Meta, Snapshot};
+use yunikorn::admission::request::USER_INFO;
+use yunikorn::testing::is_same_refusal;
+use yunikorn_access::guard::Settings;
 
 const STRICT: Settings = Settings { mode: Mode::Enforce, profile: Profile::Strict, templates: Vec::new() };
 const PARITY: Settings = Settings { mode: Mode::Enforce, profile: Profile::YuniKorn, templates: Vec::new() };

@@ -5,13 +5,13 @@
 
 use serde_json::value::RawValue;
 
-use crate::api::review::envelope::Request;
-use crate::api::review::part;
-use crate::api::{GROUP, VERSION};
 use crate::server::caller::Caller;
 use crate::server::lookups::Lookups;
 use crate::server::permission::{Wish, reason_against};
 use crate::server::refusal::Refusal;
+use queuewarden_api::review::envelope::Request;
+use queuewarden_api::review::part;
+use queuewarden_api::{GROUP, VERSION};
 
 /// All of them, by whatever name.
 const ESCALATE: Wish<'static> =

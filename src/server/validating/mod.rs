@@ -25,11 +25,11 @@ use super::audit::{Audit, Decision, OTHER};
 use super::fault::{Fault, contained};
 use super::knowledge::Knowledge;
 use super::review::Review;
-use crate::api::review::envelope::{Request, Unreadable, response};
-use crate::api::review::{codes, part};
-use crate::api::{GROUP, access_test, config_map, convert};
-use crate::plan::admit::{self, Answer, Change, Versions};
-use crate::text::diag::Diagnostic;
+use go_compat::diag::Diagnostic;
+use queuewarden_api::review::envelope::{Request, Unreadable, response};
+use queuewarden_api::review::{codes, part};
+use queuewarden_api::{GROUP, access_test, config_map, convert};
+use queuewarden_plan::admit::{self, Answer, Change, Versions};
 
 /// Plans made at once of changes of our objects: each takes one thread for as long as a round of the reconciler plans.
 const PLANS: usize = 2;

@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use super::*;
-use crate::plan::snapshot::{ConfigSpec, Delegation, Entry, Meta, Snapshot};
 use crate::server::testing::{self, Door, client};
+use queuewarden_plan::snapshot::{ConfigSpec, Delegation, Entry, Meta, Snapshot};
 
 fn closed() -> Door {
     Door::closed(router().merge(guard_router()), client(async |_| panic!("a fault, as if it were ours")))

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::api::v1alpha1::SINGLETON;
 use crate::cli::Failure;
 use crate::cli::ask::configuration::Written;
 use crate::cli::ask::rendered::{self, QueueAclEntry};
 use crate::cli::ask::texts::Text;
 use crate::cli::ask::{Notes, files};
-use crate::model::config::Flattened;
-use crate::model::config::flatten::Source;
-use crate::plan::snapshot::{
+use queuewarden_api::v1alpha1::SINGLETON;
+use queuewarden_plan::snapshot::{
     ConfigSpec, Entry, MANAGED_KEYS, Meta, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS,
 };
-use crate::plan::{attribution, merged_alone};
-use crate::report::changes;
+use queuewarden_plan::{attribution, merged_alone};
+use queuewarden_report::changes;
+use yunikorn::config::Flattened;
+use yunikorn::config::flatten::Source;
 
 /// What a cluster holds.
 pub(super) struct Held {

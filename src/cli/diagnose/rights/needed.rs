@@ -1,7 +1,7 @@
 //! Every right that an installation may need.
 
 use crate::operator::last_base;
-use crate::plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use queuewarden_plan::snapshot::{YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
 
 /// Where a right is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

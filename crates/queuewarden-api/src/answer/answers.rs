@@ -1,0 +1,191 @@
+//! What the evaluator says about one configuration, in the format for programs.
+
+use std::fmt;
+
+use super::{
+    About, DecisionAnswer, GrantedBy, Grantee, Named, NearMissAnswer, NearMissKind, RemedyAnswer, RemedyKind,
+    TraceStep, VERSION, WrittenIn,
+};
+use yunikorn::acl::Match;
+use yunikorn::identity::Identity;
+use yunikorn_access::check::{Decision, Outcome, Step};
+use yunikorn_access::tree::{Origin, QueueId, Tree};
+use yunikorn_access::who_can;
+use yunikorn_access::{How, NearMiss, Remedy, near_misses, remedies, sentence};
+
+/// Where something is written.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The name of the file or text.
+    pub file: String,
+    /// Line and column, from 1; columns count characters.
+    pub position: Option<(usize, usize)>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.position {
+            Some((line, column)) => write!(f, "{}:{line}:{column}", self.file),
+            None => f.write_str(&self.file),
+        }
+    }
+}
+
+/// The texts of a configuration, by what people call them.
+pub trait Texts: fmt::Debug {
+    /// What the questions are asked about.
+    fn name(&self) -> &str;
+
+    /// Where an origin is written; `None` for an object.
+    fn place(&self, origin: &Origin) -> Option<Place>;
+}
+
+/// Turns what the evaluator says into answers about one configuration.
+#[derive(Debug, Clone, Copy)]
+pub struct Answers<'a> {
+    /// The configuration.
+    pub configuration: &'a dyn Texts,
+    /// The partition's tree.
+    pub tree: &'a Tree,
+}
+
+impl Answers<'_> {
+    /// What they are about.
+    pub fn about(&self) -> About {
+        About {
+            version: VERSION,
+            source: self.configuration.name().to_owned(),
+            partition: self.tree.partition().to_owned(),
+        }
+    }
+
+    /// The path of a queue.
+    pub fn path(&self, id: QueueId) -> String {
+        self.tree.node(id).map(|node| node.path.to_string()).unwrap_or_default()
+    }
+
+    /// Where entries are written.
+    pub fn origins<'o>(&self, origins: impl IntoIterator<Item = &'o Origin>) -> Vec<WrittenIn> {
+        origins
+            .into_iter()
+            .map(|origin| match (origin, self.configuration.place(origin)) {
+                (Origin::Object { kind, name }, _) => {
+                    WrittenIn { kind: (*kind).to_owned(), name: name.clone(), line: None, column: None }
+                }
+                (Origin::Text(_), place) => {
+                    let (line, column) = place.as_ref().and_then(|place| place.position).unzip();
+                    let name = place.map_or_else(|| self.configuration.name().to_owned(), |place| place.file);
+                    WrittenIn { kind: "Text".to_owned(), name, line, column }
+                }
+            })
+            .collect()
+    }
+
+    /// One who may do something, with all that grants it.
+    pub fn grantee(&self, grantee: &who_can::Grantee<'_>) -> Grantee {
+        let grants = grantee.grants.iter().map(|grant| GrantedBy {
+            queue: self.path(grant.queue),
+            acl: grant.acl.into(),
+            origins: self.origins(grant.origins.iter().copied()),
+        });
+        Grantee { named: Named::from(grantee.subject), grants: grants.collect() }
+    }
+
+    /// A decision with its trace.
+    pub fn decision(&self, decision: &Decision) -> DecisionAnswer {
+        let denial = match decision.outcome {
+            Outcome::Allowed => None,
+            Outcome::Denied(denial) => Some(denial.into()),
+        };
+        DecisionAnswer {
+            about: self.about(),
+            verb: decision.right.into(),
+            queue: decision.asked.clone(),
+            nearest_queue: decision.located.decides().map(|id| self.path(id)),
+            user: decision.identity.user.clone(),
+            groups: decision.identity.groups.clone(),
+            allowed: decision.allowed(),
+            reason: self.reason(decision),
+            denial,
+            trace: decision.steps.iter().map(|step| self.step(step, &decision.identity)).collect(),
+            remedies: remedies(self.tree, decision).iter().map(|remedy| self.remedy(remedy)).collect(),
+        }
+    }
+
+    /// One step of a decision about someone.
+    pub fn step(&self, step: &Step, identity: &Identity) -> TraceStep {
+        TraceStep {
+            queue: step.queue.to_string(),
+            acl: step.right.into(),
+            text: step.acl.clone(),
+            entry: step.entry.as_ref().map(|entry| Named::from(&entry.subject)),
+            origins: step.entry.iter().flat_map(|entry| self.origins(&entry.origins)).collect(),
+            near_misses: Self::near_misses(step, identity),
+        }
+    }
+
+    /// Why, in one sentence, and where that is written.
+    pub fn reason(&self, decision: &Decision) -> String {
+        let sentence = sentence(self.tree, decision);
+        let entry = decision.granted_by().and_then(|step| step.entry.as_ref());
+        match entry.map(|entry| WrittenIn::list(&self.origins(&entry.origins))) {
+            Some(origins) if !origins.is_empty() => format!("{sentence} ({origins})"),
+            _ => sentence,
+        }
+    }
+
+    fn near_misses(step: &Step, identity: &Identity) -> Vec<NearMissAnswer> {
+        let found = near_misses(step, identity);
+        let kind = |miss: &NearMiss| match miss {
+            NearMiss::UserCase { .. } => NearMissKind::UserCase,
+            NearMiss::GroupCase { .. } => NearMissKind::GroupCase,
+            NearMiss::UserAmongGroups(_) => NearMissKind::UserAmongGroups,
+            NearMiss::GroupAmongUsers(_) => NearMissKind::GroupAmongUsers,
+            NearMiss::Dropped(_) => NearMissKind::Dropped,
+        };
+        found.iter().map(|miss| NearMissAnswer { kind: kind(miss), message: miss.to_string() }).collect()
+    }
+
+    fn remedy(&self, remedy: &Remedy) -> RemedyAnswer {
+        let message = remedy.to_string();
+        let nothing = RemedyAnswer {
+            kind: RemedyKind::Unnameable,
+            message,
+            queue: None,
+            acl: None,
+            subject: None,
+            objects: Vec::new(),
+            extend: false,
+            opens: 0,
+        };
+        match remedy {
+            Remedy::Grant { queue, right, subject, how, opens } => {
+                let (objects, extend) = match how {
+                    How::Edit(objects) => (self.origins(objects), false),
+                    How::New { extend } => (Vec::new(), *extend),
+                };
+                RemedyAnswer {
+                    kind: RemedyKind::Grant,
+                    queue: Some(queue.to_string()),
+                    acl: Some((*right).into()),
+                    subject: Some(subject.into()),
+                    objects,
+                    extend,
+                    opens: *opens,
+                    ..nothing
+                }
+            }
+            Remedy::Join { group, queue, right } => RemedyAnswer {
+                kind: RemedyKind::Join,
+                queue: Some(queue.to_string()),
+                acl: Some((*right).into()),
+                subject: Some(Named::from(Match::Group(group))),
+                ..nothing
+            },
+            Remedy::Ask { queue } => {
+                RemedyAnswer { kind: RemedyKind::Ask, queue: Some(queue.to_string()), ..nothing }
+            }
+            Remedy::Unnameable => nothing,
+        }
+    }
+}

@@ -1,0 +1,475 @@
+//! The report as JSON: what the page shows, and what `report -o json` prints.
+//!
+//! It is written for programs that show thousands of queues: names, places and queues stand once and are referred to by their number
+//! in the lists, from 0.
+
+use std::collections::HashMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{About, AclKey, Answers, Named, Verb, WrittenIn};
+use go_compat::diag::Severity;
+use queuewarden_report::{Change, Finding, Report};
+use yunikorn::acl::Match;
+use yunikorn::right::Right;
+use yunikorn_access::QueueSet;
+use yunikorn_access::check::Subject;
+use yunikorn_access::starts::{Start, Starts};
+use yunikorn_access::tree::{Grants, Node, Origin, QueueId};
+
+/// The answer to `report`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReportAnswer {
+    /// What it is about.
+    #[serde(flatten)]
+    pub about: About,
+    /// When it was made, in RFC 3339, UTC.
+    pub made: Option<String>,
+    /// Where the page finds the same anew; null in a file, which stays as it is.
+    pub live: Option<LiveAnswer>,
+    /// All that are named anywhere: users, groups, each by name, and everyone at the end.
+    pub subjects: Vec<Named>,
+    /// The queues, each in front of those below it; the first is the root.
+    pub queues: Vec<QueueAnswer>,
+    /// Where entries are written: objects, and places in texts.
+    pub origins: Vec<WrittenIn>,
+    /// Who may do what: where it begins. A subject has a right on a queue when one of its own `starts`, or of everyone's, reaches the
+    /// queue. It comes to it by the start with the highest number of those, and of two of the same number by its own. Subjects without
+    /// a start are not listed.
+    pub rights: Vec<RightAnswer>,
+    /// What is found to be wrong, or to do nothing: errors first, then in the order of the queues.
+    pub findings: Vec<ReportFinding>,
+    /// The last change that each program made to each object, the latest first; empty for files, which do not say.
+    pub changes: Vec<ChangeAnswer>,
+}
+
+/// Where a page finds its report anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LiveAnswer {
+    /// The path, relative to the page's: to be asked with `If-None-Match`.
+    pub url: String,
+    /// How long to wait between questions.
+    pub seconds: u32,
+    /// The missing parts, and why.
+    pub notes: Vec<String>,
+    /// Why it is old; null while it is as the cluster was when it was asked for.
+    pub stale: Option<String>,
+}
+
+/// One queue.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueAnswer {
+    /// The full path.
+    pub path: String,
+    /// The number of the queue above; null for the root.
+    pub parent: Option<usize>,
+    /// The number behind those of all queues below it.
+    pub end: usize,
+    /// Whether applications run in it.
+    pub leaf: bool,
+    /// Whether it is the recovery queue: nobody may submit to it, and what is written in it or above does not let anyone submit below.
+    pub recovery: bool,
+    /// Its own `submitacl`; null when there is none.
+    pub submit: Option<AclAnswer>,
+    /// Its own `adminacl`; null when there is none.
+    pub admin: Option<AclAnswer>,
+}
+
+/// One ACL of one queue.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct AclAnswer {
+    /// As written.
+    pub text: String,
+    /// Whom it names.
+    pub entries: Vec<EntryAnswer>,
+}
+
+/// One whom an ACL names.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct EntryAnswer {
+    /// The number of the subject.
+    pub subject: usize,
+    /// The numbers of the origins; more than one object may grant the same.
+    pub origins: Vec<usize>,
+}
+
+/// One right of one subject.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct RightAnswer {
+    /// The number of the subject.
+    pub subject: usize,
+    /// The right.
+    pub verb: Verb,
+    /// Where it begins, in the order of the queues.
+    pub starts: Vec<StartAnswer>,
+}
+
+/// A queue at which a right begins.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct StartAnswer {
+    /// The number of the queue.
+    pub queue: usize,
+    /// Which of its ACLs grants it: `adminacl` lets submit, too.
+    pub acl: AclKey,
+    /// Which queues it reaches, as ranges of numbers, each with its first and the one behind its last; null for the queue with all below
+    /// it.
+    pub reach: Option<Vec<[u32; 2]>>,
+}
+
+/// Something that is wrong, or that does not do what it seems to do.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ReportFinding {
+    /// The code, which docs/codes.md explains: `QW7202`.
+    pub code: String,
+    /// Its name.
+    pub title: String,
+    /// How bad it is.
+    pub severity: SeverityAnswer,
+    /// What is found.
+    pub message: String,
+    /// What to write instead.
+    pub help: Option<String>,
+    /// The number of the queue it is about; null when it is about the whole text.
+    pub queue: Option<usize>,
+    /// The ACL it is about; null when it is about the queue.
+    pub acl: Option<AclKey>,
+    /// Where that is written; null when it is not known.
+    pub written_in: Option<WrittenIn>,
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SeverityAnswer {
+    /// `YuniKorn` refuses it.
+    Error,
+    /// Accepted, but it does not do what it seems to say.
+    Warning,
+}
+
+/// The last change that a program made to an object, by its `metadata.managedFields`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ChangeAnswer {
+    /// When, in RFC 3339; null when the API server does not say.
+    pub time: Option<String>,
+    /// The object's kind.
+    pub kind: String,
+    /// Its namespace; null where the kind has none.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// The program, as it calls itself: `kubectl-client-side-apply`, `argocd-controller`.
+    pub manager: String,
+    /// `Apply` or `Update`.
+    pub operation: String,
+    /// What of the object is theirs: `spec.submit`, `data.queues.yaml`.
+    pub fields: Vec<String>,
+    /// The number of the queue whose ACLs the object sets; null when it is about more than one, or none that there is.
+    pub queue: Option<usize>,
+}
+
+/// Numbers origins as they come.
+#[derive(Default)]
+struct Origins<'t> {
+    numbers: HashMap<&'t Origin, usize>,
+    order: Vec<&'t Origin>,
+}
+
+impl<'t> Origins<'t> {
+    fn number(&mut self, origin: &'t Origin) -> usize {
+        let next = self.order.len();
+        *self.numbers.entry(origin).or_insert_with(|| {
+            self.order.push(origin);
+            next
+        })
+    }
+}
+
+impl Answers<'_> {
+    /// The report.
+    pub fn report(
+        &self,
+        report: &Report<'_>,
+        made: Option<String>,
+        live: Option<LiveAnswer>,
+    ) -> ReportAnswer {
+        let numbers: HashMap<Match<'_>, usize> =
+            report.subjects.iter().map(Subject::entry).zip(0..).collect();
+        let mut origins = Origins::default();
+        let queues = report.tree.queues();
+        let queues = queues.map(|(id, node)| queue(report, id, node, &numbers, &mut origins)).collect();
+        ReportAnswer {
+            about: self.about(),
+            made,
+            live,
+            subjects: report.subjects.iter().map(Named::from).collect(),
+            queues,
+            origins: self.origins(origins.order),
+            rights: rights(report),
+            findings: report.findings.iter().map(|finding| self.found(finding)).collect(),
+            changes: report.changes.iter().map(|change| self.changed(change)).collect(),
+        }
+    }
+
+    fn found(&self, finding: &Finding) -> ReportFinding {
+        let Finding { queue, right, origin, diagnostic } = finding;
+        ReportFinding {
+            code: diagnostic.code.to_string(),
+            title: diagnostic.code.title.to_owned(),
+            severity: match diagnostic.severity {
+                Severity::Error => SeverityAnswer::Error,
+                Severity::Warning => SeverityAnswer::Warning,
+            },
+            message: diagnostic.message.clone(),
+            help: diagnostic.help.clone(),
+            queue: queue.map(QueueId::index),
+            acl: right.map(Into::into),
+            written_in: self.origins(origin).pop(),
+        }
+    }
+
+    fn changed(&self, change: &Change) -> ChangeAnswer {
+        let Change { time, kind, namespace, name, manager, operation, fields, queue } = change.clone();
+        let here = queue.filter(|(partition, _)| partition.eq_ignore_ascii_case(self.tree.partition()));
+        let queue = here.and_then(|(_, queue)| self.tree.find(&queue)).map(QueueId::index);
+        let (time, kind) = (time.map(|time| time.to_string()), kind.to_owned());
+        ChangeAnswer { time, kind, namespace, name, manager, operation, fields, queue }
+    }
+}
+
+fn queue<'t>(
+    report: &Report<'t>,
+    id: QueueId,
+    node: &'t Node,
+    numbers: &HashMap<Match<'_>, usize>,
+    origins: &mut Origins<'t>,
+) -> QueueAnswer {
+    let mut acl = |right| acl(node.grants(right), numbers, origins);
+    QueueAnswer {
+        path: node.path.to_string(),
+        parent: node.parent.map(QueueId::index),
+        end: QueueId::new(report.tree.subtree(id).end).index(),
+        leaf: node.is_leaf,
+        recovery: node.path.is_recovery(),
+        submit: acl(Right::Submit),
+        admin: acl(Right::Admin),
+    }
+}
+
+fn acl<'t>(
+    grants: &'t Grants,
+    numbers: &HashMap<Match<'_>, usize>,
+    origins: &mut Origins<'t>,
+) -> Option<AclAnswer> {
+    if grants.text.is_empty() {
+        return None;
+    }
+    let entries = grants.acl.entries().filter_map(|entry| {
+        // Beside a wildcard there is no other entry, so that every part that has this one has it in force.
+        let written = grants.parts.iter().filter(|(_, part)| part.has(entry));
+        let origins = written.map(|(origin, _)| origins.number(origin)).collect();
+        Some(EntryAnswer { subject: *numbers.get(&entry)?, origins })
+    });
+    Some(AclAnswer { text: grants.text.clone(), entries: entries.collect() })
+}
+
+fn rights(report: &Report<'_>) -> Vec<RightAnswer> {
+    let of_subject = |(subject, name): (usize, &Subject)| {
+        report.rights.each_ref().map(|starts| {
+            let of = starts.of(name.entry()).iter();
+            let starts_at = of.map(|start| StartAnswer {
+                queue: start.queue.index(),
+                acl: start.acl.into(),
+                reach: reach(report, starts, start),
+            });
+            RightAnswer { subject, verb: starts.right.into(), starts: starts_at.collect() }
+        })
+    };
+    let all = report.subjects.iter().enumerate().flat_map(of_subject);
+    all.filter(|right| !right.starts.is_empty()).collect()
+}
+
+/// The queues that a start reaches, if they are not simply those from its own on.
+fn reach(report: &Report<'_>, starts: &Starts<'_>, start: &Start<'_>) -> Option<Vec<[u32; 2]>> {
+    let reach = starts.reach(report.tree, start);
+    let whole = reach == QueueSet::from(report.tree.subtree(start.queue));
+    (!whole).then(|| reach.ranges().iter().map(|range| [range.start, range.end]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::{Place, Texts};
+    use proptest::prelude::*;
+    use queuewarden_report::Beside;
+    use serde_json::{Value, json};
+    use yunikorn_access::lint::Known;
+    use yunikorn_access::matrix::{How, matrix};
+    use yunikorn_access::reach::Way;
+    use yunikorn_access::testing::{any_tree, tree};
+    use yunikorn_access::tree::Tree;
+
+    #[derive(Debug)]
+    struct Here;
+
+    impl Texts for Here {
+        fn name(&self) -> &'static str {
+            "queues.yaml"
+        }
+
+        fn place(&self, origin: &Origin) -> Option<Place> {
+            let Origin::Text(Some(span)) = origin else { return None };
+            Some(Place { file: "queues.yaml".to_owned(), position: Some((1, span.start)) })
+        }
+    }
+
+    /// The report as programs read it.
+    fn read(tree: &Tree, beside: Beside<'_>) -> Value {
+        let report = Report::of(tree, &Known::default(), beside);
+        serde_json::to_value(Answers { configuration: &Here, tree }.report(&report, None, None)).unwrap()
+    }
+
+    fn number(value: &Value) -> usize {
+        usize::try_from(value.as_u64().unwrap()).unwrap()
+    }
+
+    fn list(value: &Value) -> &[Value] {
+        value.as_array().unwrap()
+    }
+
+    /// The start by which a subject has a right on a queue, by nothing but what the schema says: of the starts of the subject and of
+    /// everyone that reach the queue the one with the highest number, of two the subject's own. With whose start it is.
+    fn held<'v>(report: &'v Value, subject: usize, verb: &str, queue: usize) -> Option<(usize, &'v Value)> {
+        let everyone = list(&report["subjects"]).len() - 1;
+        let below = |from: usize| json!([[from, report["queues"][from]["end"]]]);
+        let reaches = |start: &Value| {
+            let ranges = if start["reach"].is_null() {
+                below(number(&start["queue"]))
+            } else {
+                start["reach"].clone()
+            };
+            list(&ranges).iter().any(|range| (number(&range[0])..number(&range[1])).contains(&queue))
+        };
+        let of = |whose: usize| {
+            let right = list(&report["rights"])
+                .iter()
+                .find(|right| number(&right["subject"]) == whose && right["verb"] == verb)?;
+            let start = list(&right["starts"]).iter().rev().find(|start| reaches(start))?;
+            Some((whose, start))
+        };
+        let mut found: Vec<_> = [of(everyone), of(subject)].into_iter().flatten().collect();
+        found.sort_by_key(|(_, start)| number(&start["queue"]));
+        found.pop()
+    }
+
+    /// That a reader of the report comes to what the evaluator says of every cell.
+    fn agree(tree: &Tree) -> Result<(), String> {
+        let report = read(tree, Beside::default());
+        let matrix = matrix(tree, &[], &[], &Right::ALL);
+        for (subject, row) in matrix.rows().enumerate() {
+            for ((queue, right), cell) in matrix.columns().iter().zip(&row.cells) {
+                let verb = Verb::from(*right).as_str();
+                let told = held(&report, subject, verb, queue.index());
+                let told = told.map(|(whose, start)| {
+                    let acl = start["acl"].as_str().unwrap_or_default().to_owned();
+                    (number(&start["queue"]), acl, list(&report["subjects"])[whose]["name"].clone())
+                });
+                let expected = cell.map(|way: Way<'_>| {
+                    let acl = AclKey::from(way.acl).as_str().to_owned();
+                    (way.queue.index(), acl, json!(Named::from(way.entry).name))
+                });
+                if told != expected {
+                    return Err(format!(
+                        "{:?} {verb} {queue:?}: {told:?}, not {expected:?}\n{report:#}",
+                        row.subject
+                    ));
+                }
+                let how = cell.map(|way| How::of(&way, *queue, *right));
+                let inherited = told.map(|(at, ..)| at != queue.index());
+                if how.map(|how| how.inherited) != inherited {
+                    return Err(format!("inherited: {inherited:?}, not {how:?}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn a_reader_comes_to_what_the_evaluator_says(tree in any_tree()) {
+            agree(&tree).map_err(TestCaseError::fail)?;
+        }
+    }
+
+    #[test]
+    fn queues_come_with_their_acls_and_where_they_are_written() {
+        let mut tree = tree(&[
+            ("root", "", " ops"),
+            ("root.a", "sue,zoe", " "),
+            ("root.a.b", "", ""),
+            ("root.@recovery@", "", ""),
+        ]);
+        let object = Origin::Object { kind: "QueueAcl", name: "a".to_owned() };
+        let path = yunikorn::queue::QueuePath::parse("root.a").unwrap();
+        tree.attribute(&path, Right::Submit, object, &yunikorn::acl::parse("sue").unwrap());
+        let report = read(&tree, Beside::default());
+        let queues = list(&report["queues"]);
+        let shape: Vec<_> =
+            queues.iter().map(|of| (&of["path"], &of["parent"], &of["end"], &of["leaf"])).collect();
+        assert_eq!(
+            json!(shape),
+            json!([
+                ["root", null, 4, false],
+                ["root.a", 0, 3, false],
+                ["root.a.b", 1, 3, true],
+                ["root.@recovery@", 0, 4, true],
+            ])
+        );
+        assert_eq!(
+            report["subjects"],
+            json!([
+                {"kind": "User", "name": "sue"}, {"kind": "User", "name": "zoe"}, {"kind": "Group", "name": "ops"},
+                {"kind": "Everyone", "name": null},
+            ])
+        );
+        assert_eq!(queues[1]["submit"]["text"], "sue,zoe");
+        assert_eq!(queues[1]["admin"], json!({"text": " ", "entries": []}), "a blank ACL is one");
+        assert_eq!(queues[2]["submit"], Value::Null);
+        let written = |entry: usize| {
+            let origins = list(&queues[1]["submit"]["entries"][entry]["origins"]);
+            origins.iter().map(|origin| report["origins"][number(origin)]["kind"].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!((written(0), written(1)), (vec![json!("QueueAcl")], vec![json!("Text")]));
+        // What lets submit as an administrator does not reach the recovery queue.
+        let submit = list(&report["rights"])
+            .iter()
+            .find(|right| right["subject"] == 2 && right["verb"] == "submit")
+            .unwrap();
+        assert_eq!(submit["starts"], json!([{"queue": 0, "acl": "adminacl", "reach": [[0, 3]]}]));
+    }
+
+    #[test]
+    fn changes_lead_to_the_queues_of_this_partition() {
+        let tree = tree(&[("root", "", ""), ("root.a", "", "")]);
+        let change = |partition: &str, queue: &str| Change {
+            time: Some("2026-01-02T03:04:05Z".parse().unwrap()),
+            kind: "QueueAcl",
+            namespace: None,
+            name: "a".to_owned(),
+            manager: "kubectl-edit".to_owned(),
+            operation: "Update".to_owned(),
+            fields: vec!["spec.submit".to_owned()],
+            queue: yunikorn::queue::QueuePath::parse(queue).ok().map(|queue| (partition.to_owned(), queue)),
+        };
+        let changes =
+            vec![change("Default", "root.A"), change("gpu", "root.a"), change("default", "root.none")];
+        let report = read(&tree, Beside { changes, ..Beside::default() });
+        let queues: Vec<_> = list(&report["changes"]).iter().map(|change| change["queue"].clone()).collect();
+        assert_eq!(queues, [json!(1), Value::Null, Value::Null]);
+        assert_eq!(report["changes"][0]["time"], "2026-01-02T03:04:05Z");
+    }
+}

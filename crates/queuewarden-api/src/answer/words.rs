@@ -1,0 +1,115 @@
+//! The words of answers: what the evaluator's terms become in them, and how people read them.
+
+use super::{AclKey, DenialKind, Named, NamedKind, Verb, WrittenIn};
+use yunikorn::acl::Match;
+use yunikorn::right::Right;
+use yunikorn_access::check::{Denial, Subject};
+
+impl From<Right> for Verb {
+    fn from(right: Right) -> Self {
+        match right {
+            Right::Submit => Self::Submit,
+            Right::Admin => Self::Administer,
+        }
+    }
+}
+
+impl From<Right> for AclKey {
+    fn from(right: Right) -> Self {
+        match right {
+            Right::Submit => Self::SubmitAcl,
+            Right::Admin => Self::AdminAcl,
+        }
+    }
+}
+
+impl Verb {
+    /// As in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Submit => "submit",
+            Self::Administer => "administer",
+        }
+    }
+}
+
+impl AclKey {
+    /// As in JSON, and in queues.yaml.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::SubmitAcl => "submitacl",
+            Self::AdminAcl => "adminacl",
+        }
+    }
+}
+
+impl NamedKind {
+    /// As in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Everyone => "Everyone",
+            Self::User => "User",
+            Self::Group => "Group",
+        }
+    }
+}
+
+impl From<Denial> for DenialKind {
+    fn from(denial: Denial) -> Self {
+        match denial {
+            Denial::NotGranted => Self::NotGranted,
+            Denial::Recovery => Self::Recovery,
+            Denial::NoQueue => Self::NoQueue,
+        }
+    }
+}
+
+impl From<Match<'_>> for Named {
+    fn from(entry: Match<'_>) -> Self {
+        let (kind, name) = match entry {
+            Match::Everyone => (NamedKind::Everyone, None),
+            Match::User(name) => (NamedKind::User, Some(name)),
+            Match::Group(name) => (NamedKind::Group, Some(name)),
+        };
+        Self { kind, name: name.map(str::to_owned) }
+    }
+}
+
+impl From<&Subject> for Named {
+    fn from(subject: &Subject) -> Self {
+        Self::from(subject.entry())
+    }
+}
+
+impl Named {
+    /// `user sue`, `group devs`, `everyone`
+    pub fn words(&self) -> String {
+        let name = self.name.as_deref().unwrap_or_default();
+        match self.kind {
+            NamedKind::Everyone => "everyone".to_owned(),
+            NamedKind::User => format!("user {name}"),
+            NamedKind::Group => format!("group {name}"),
+        }
+    }
+
+    /// `user/sue`, `group/devs`, `everyone`
+    pub fn path(&self) -> String {
+        self.words().replacen(' ', "/", 1)
+    }
+}
+
+impl WrittenIn {
+    /// `QueueAcl/prod`, `queues.yaml:9:20`
+    pub fn words(&self) -> String {
+        match (self.kind.as_str(), self.line, self.column) {
+            ("Text", Some(line), Some(column)) => format!("{}:{line}:{column}", self.name),
+            ("Text", ..) => self.name.clone(),
+            (kind, ..) => format!("{kind}/{}", self.name),
+        }
+    }
+
+    /// Several of them.
+    pub fn list(origins: &[Self]) -> String {
+        origins.iter().map(Self::words).collect::<Vec<_>>().join(", ")
+    }
+}

@@ -1,0 +1,203 @@
+//! A `ConfigMap` as the plan sees it: plain values, `binaryData` unpacked, and who owns which key.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Read,
+};
+
+use flate2::read::MultiGzDecoder;
+use k8s_openapi::{
+    ByteString,
+    api::core::v1::ConfigMap,
+    apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry},
+};
+
+use super::touches::touches;
+use super::v1alpha1::GrantInForce;
+use super::{convert, status};
+use go_compat::yaml::MAX_TEXT;
+use queuewarden_plan::{
+    Write,
+    snapshot::{BinaryValue, ConfigMapState, IN_FORCE, Owner, QueueAclInForce},
+};
+use yunikorn::config::flatten::is_packed;
+
+/// Everything the plan looks at in a `ConfigMap`.
+pub fn state(config_map: &ConfigMap) -> ConfigMapState {
+    let meta = &config_map.metadata;
+    let annotation = meta.annotations.as_ref().and_then(|annotations| annotations.get(IN_FORCE));
+    ConfigMapState {
+        name: meta.name.clone().unwrap_or_default(),
+        uid: meta.uid.clone().unwrap_or_default(),
+        resource_version: meta.resource_version.clone().unwrap_or_default(),
+        annotations: meta.annotations.clone().unwrap_or_default(),
+        data: config_map.data.clone().unwrap_or_default(),
+        binary: binary(config_map),
+        in_force: annotation.map(|text| in_force(text)).unwrap_or_default(),
+        owners: owners(config_map),
+        touches: touches(meta),
+    }
+}
+
+/// Reads annotation [`IN_FORCE`]. One that somebody has damaged says nothing: then what the text grants limits what is kept.
+fn in_force(text: &str) -> BTreeMap<String, Option<QueueAclInForce>> {
+    let noted: BTreeMap<String, Option<GrantInForce>> = serde_json::from_str(text).unwrap_or_default();
+    noted.into_iter().map(|(uid, grant)| (uid, grant.map(convert::grant_in_force))).collect()
+}
+
+/// The annotations that a write sets.
+pub fn annotations(write: &Write) -> BTreeMap<String, String> {
+    let noted: Option<BTreeMap<&str, Option<GrantInForce>>> = write.in_force.as_ref().map(|noted| {
+        noted.iter().map(|(uid, grant)| (uid.as_str(), grant.as_ref().map(status::grant_in_force))).collect()
+    });
+    let noted = noted.and_then(|noted| serde_json::to_string(&noted).ok());
+    let noted = noted.map(|text| (IN_FORCE.to_owned(), text));
+    write.annotations.clone().into_iter().chain(noted).collect()
+}
+
+/// `binaryData`, with the texts that `YuniKorn` reads. Together they unpack to no more than one text may have: a little gzip can hold a great many blanks.
+fn binary(config_map: &ConfigMap) -> BTreeMap<String, BinaryValue> {
+    let mut room = MAX_TEXT;
+    let values = config_map.binary_data.iter().flatten().map(|(key, ByteString(bytes))| {
+        let gunzipped = if is_packed(key) { gunzip(bytes, room) } else { None };
+        room = room.saturating_sub(gunzipped.as_ref().map_or(0, String::len));
+        (key.clone(), BinaryValue { len: bytes.len(), gunzipped })
+    });
+    values.collect()
+}
+
+/// Who wrote each key of `data` and `binaryData`, by `metadata.managedFields`: sorted, without repetitions. A key that no manager claims
+/// (the entry was stripped, or the object is from a file) is absent.
+///
+/// Two managers share a key when both applied the same value; a manager that writes with `Update` takes a key from every other.
+pub fn owners(config_map: &ConfigMap) -> BTreeMap<String, Vec<Owner>> {
+    let mut owners: BTreeMap<String, BTreeSet<Owner>> = BTreeMap::new();
+    for entry in config_map.metadata.managed_fields.iter().flatten() {
+        let owner = Owner {
+            manager: entry.manager.clone().unwrap_or_default(),
+            operation: entry.operation.clone().unwrap_or_default(),
+        };
+        for key in keys(entry) {
+            owners.entry(key.to_owned()).or_default().insert(owner.clone());
+        }
+    }
+    owners.into_iter().map(|(key, owners)| (key, owners.into_iter().collect())).collect()
+}
+
+/// The keys of `data` and `binaryData` that one entry claims: `{"f:data": {"f:queues.yaml": {}}}`. The element `.` stands for the map itself.
+fn keys(entry: &ManagedFieldsEntry) -> impl Iterator<Item = &str> {
+    let fields = entry.fields_v1.as_ref().map(|FieldsV1(fields)| fields);
+    ["f:data", "f:binaryData"]
+        .into_iter()
+        .filter_map(move |map| fields?.get(map)?.as_object())
+        .flat_map(serde_json::Map::keys)
+        .filter_map(|key| key.strip_prefix("f:"))
+}
+
+/// The text inside, or `None` when it is no gzip, is damaged, or unpacks to more bytes than there is room for.
+fn gunzip(bytes: &[u8], room: usize) -> Option<String> {
+    let mut unpacked = Vec::new();
+    let limit = u64::try_from(room).ok()?.checked_add(1)?;
+    MultiGzDecoder::new(bytes).take(limit).read_to_end(&mut unpacked).ok()?;
+    (unpacked.len() <= room).then(|| String::from_utf8_lossy(&unpacked).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::{Compression, write::GzEncoder};
+    use serde_json::json;
+
+    use super::*;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn owner(manager: &str, operation: &str) -> Owner {
+        Owner { manager: manager.into(), operation: operation.into() }
+    }
+
+    #[test]
+    fn owners_come_from_managed_fields() {
+        // As the API server returned it after helm's apply, a kubectl edit and an apply of ours.
+        let config_map: ConfigMap = serde_json::from_value(json!({
+            "metadata": {"name": "yunikorn-configs", "managedFields": [
+                {"manager": "queuewarden", "operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1",
+                 "fieldsV1": {"f:data": {"f:queues.yaml": {}}, "f:metadata": {"f:annotations": {"f:data": {}}}}},
+                {"manager": "helm", "operation": "Apply", "fieldsV1": {"f:data": {"f:queues.yaml": {}, "f:log.level": {}}}},
+                {"manager": "kubectl-edit", "operation": "Update", "fieldsV1":
+                    {"f:data": {".": {}, "f:service.policyGroup": {}}, "f:binaryData": {"f:queues.yaml.gz": {}}}},
+                {"manager": "kubectl-edit", "operation": "Update", "fieldsV1": {"f:data": {"f:service.policyGroup": {}}}},
+                {"operation": "Update"}
+            ]}
+        }))
+        .unwrap();
+        let expected = BTreeMap::from([
+            ("queues.yaml".into(), vec![owner("helm", "Apply"), owner("queuewarden", "Apply")]),
+            ("log.level".into(), vec![owner("helm", "Apply")]),
+            ("service.policyGroup".into(), vec![owner("kubectl-edit", "Update")]),
+            ("queues.yaml.gz".into(), vec![owner("kubectl-edit", "Update")]),
+        ]);
+        assert_eq!(owners(&config_map), expected);
+    }
+
+    #[test]
+    fn odd_managed_fields_claim_nothing() {
+        for fields in [
+            json!(null),
+            json!(5),
+            json!({"f:data": null}),
+            json!({"f:data": ["f:x"]}),
+            json!({"f:data": {"x": {}, ".": {}}}),
+        ] {
+            let config_map: ConfigMap = serde_json::from_value(json!({
+                "metadata": {"managedFields": [{"manager": "m", "operation": "Update", "fieldsV1": fields}]}
+            }))
+            .unwrap();
+            assert!(owners(&config_map).is_empty(), "{fields}");
+        }
+    }
+
+    #[test]
+    fn binary_data_is_unpacked_when_it_is_gzip() {
+        let two_members = [gzip(b"partitions:\n"), gzip(b"- name: default\n")].concat();
+        let cut = gzip(b"partitions: []\n").split_last_chunk::<6>().map(|(head, _)| head.to_vec()).unwrap();
+        let cases = [
+            (gzip(b"partitions: []\n"), Some("partitions: []\n".to_owned())),
+            (two_members, Some("partitions:\n- name: default\n".to_owned())),
+            (gzip(b"a: \xff"), Some("a: \u{fffd}".to_owned())),
+            (gzip(b""), Some(String::new())),
+            (b"partitions: []\n".to_vec(), None),
+            (cut, None),
+            (gzip(&vec![b' '; MAX_TEXT]), Some(" ".repeat(MAX_TEXT))),
+            (gzip(&vec![b' '; MAX_TEXT + 1]), None),
+        ];
+        for (bytes, expected) in cases {
+            let len = bytes.len();
+            let config_map = ConfigMap {
+                binary_data: Some(BTreeMap::from([("queues.yaml.gz".to_owned(), ByteString(bytes))])),
+                ..ConfigMap::default()
+            };
+            assert_eq!(state(&config_map).binary["queues.yaml.gz"], BinaryValue { len, gunzipped: expected });
+        }
+    }
+
+    #[test]
+    fn only_what_is_read_is_unpacked_and_all_of_it_has_a_bound() {
+        let blanks = ByteString(gzip(&vec![b' '; MAX_TEXT / 2]));
+        let keys = ["a.gz", "b.GZ", "c.gz", "d.gzip", "gz"];
+        let binary_data = keys.map(|key| (key.to_owned(), blanks.clone())).into();
+        let state = state(&ConfigMap { binary_data: Some(binary_data), ..ConfigMap::default() });
+        let unpacked = keys.map(|key| state.binary[key].gunzipped.is_some());
+        assert_eq!(unpacked, [true, true, false, false, false]);
+    }
+
+    #[test]
+    fn an_empty_config_map_is_an_empty_state() {
+        assert_eq!(state(&ConfigMap::default()), ConfigMapState::default());
+    }
+}

@@ -1,0 +1,790 @@
+//! Objects of ours as the plan's input.
+//!
+//! Nothing here fails: an object that cannot be read, or that the CRD's rules would refuse (it is older than a rule, or comes
+//! from a file), becomes an [`Entry`] whose spec is the list of what is wrong, with its identity and what its status remembers. So one bad
+//! object stops neither a watch nor a plan, and its last valid version can stay in force.
+//!
+//! Checked here is what the plan's types cannot hold. What they can hold, the plan judges: names, queue paths, expressions, windows.
+
+use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
+use kube::core::DynamicObject;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::status::CONDITIONS;
+use super::touches::touches;
+use super::v1alpha1 as api;
+use go_compat::diag::{Code, Diagnostic};
+use queuewarden_plan::{
+    conditions::{Condition, Status},
+    snapshot::{
+        AdmissionPolicySpec, Adoption, BaseAcl, CONFIRM_REMOVAL, ConfigMemory, ConfigSpec, Delegation, Entry,
+        Grant, LEFT_EMPTY, Meta, Mode, QueueAclEntry, QueueAclInForce, QueueAclSpec,
+    },
+};
+use yunikorn::{identity::Identity, right::Right};
+use yunikorn_access::{guard, submission};
+
+/// The spec is missing, has a field of the wrong type, or one that this version does not know.
+pub const UNREADABLE: Code = Code::new(5101, "unreadable-spec");
+/// More than one of lists, `everyone`, `nobody` and `acl` in one grant.
+pub const NOT_ONE_OF: Code = Code::new(5102, "grant-not-one-of");
+/// `everyone: false`, which says neither everyone nor nobody.
+pub const EVERYONE_FALSE: Code = Code::new(5103, "everyone-false");
+/// `nobody: false`, which says neither nobody nor somebody.
+pub const NOBODY_FALSE: Code = Code::new(5108, "nobody-false");
+/// `submit` or `admin` is `null`.
+pub const RIGHT_LEFT_EMPTY: Code = Code::new(5109, "right-left-empty");
+/// An `AdmissionPolicy` without any field.
+pub const EMPTY_POLICY: Code = Code::new(5104, "empty-policy");
+/// A `YuniKornConfig` of another name than `default`.
+pub const NOT_THE_SINGLETON: Code = Code::new(5105, "not-the-singleton");
+/// Base and output are the same `ConfigMap`.
+pub const BASE_IS_OUTPUT: Code = Code::new(5106, "base-is-output");
+/// A place of pod templates that cannot be read.
+pub const NO_PATH: Code = Code::new(5107, "no-template-path");
+
+/// All codes of this module.
+pub const CODES: &[Code] = &[
+    UNREADABLE,
+    NOT_ONE_OF,
+    EVERYONE_FALSE,
+    EMPTY_POLICY,
+    NOT_THE_SINGLETON,
+    BASE_IS_OUTPUT,
+    NO_PATH,
+    NOBODY_FALSE,
+    RIGHT_LEFT_EMPTY,
+];
+
+/// A `QueueAcl` for the plan.
+pub fn queue_acl(object: &DynamicObject) -> QueueAclEntry {
+    let memory: Option<api::GrantInForce> = status_field(object, "inForce");
+    Entry {
+        meta: meta(object),
+        spec: not_left_empty(object).and_then(|()| spec(object)).and_then(queue_acl_spec),
+        in_force: memory.map(grant_in_force),
+    }
+}
+
+/// What `kubectl apply` was given, which has the nulls that it does not send.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Refuses a right that is `null`, or that `kubectl apply` was given as `null` and left out: unlike other fields it is not dropped, because
+/// it reads as "nobody".
+fn not_left_empty(object: &DynamicObject) -> Result<(), Vec<Diagnostic>> {
+    let applied = object.metadata.annotations.as_ref().and_then(|annotations| annotations.get(LAST_APPLIED));
+    let applied = applied.filter(|text| text.contains(":null"));
+    let applied: Option<Value> = applied.and_then(|text| serde_json::from_str(text).ok());
+    let spec = object.data.get("spec");
+    let rights = Right::ALL.into_iter().map(Right::field);
+    let empty = rights.filter(|field| {
+        let given = || applied.as_ref()?.get("spec")?.get(field);
+        spec.and_then(|spec| spec.get(field)).or_else(given).is_some_and(Value::is_null)
+    });
+    let wrong: Vec<_> =
+        empty.map(|field| Diagnostic::error(RIGHT_LEFT_EMPTY, format!("{field}: {LEFT_EMPTY}"))).collect();
+    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+}
+
+/// An `AdmissionPolicy` for the plan.
+pub fn admission_policy(object: &DynamicObject) -> Entry<AdmissionPolicySpec, AdmissionPolicySpec> {
+    let memory: Option<api::AccessControlInForce> = status_field(object, "inForce");
+    Entry {
+        meta: meta(object),
+        spec: spec(object).and_then(policy_spec),
+        in_force: memory.map(policy_in_force),
+    }
+}
+
+/// The `YuniKornConfig` for the plan.
+pub fn yunikorn_config(object: &DynamicObject) -> Entry<ConfigSpec, ConfigMemory> {
+    let meta = meta(object);
+    let confirmed =
+        object.metadata.annotations.as_ref().and_then(|all| all.get(CONFIRM_REMOVAL)?.parse().ok());
+    let spec = spec(object).and_then(|spec| config_spec(&meta.name, spec));
+    let spec = spec.map(|spec| ConfigSpec { confirmed_removal: confirmed, ..spec });
+    Entry { meta, spec, in_force: Some(config_memory(object)) }
+}
+
+pub(super) fn meta(object: &DynamicObject) -> Meta {
+    let metadata = &object.metadata;
+    let conditions: Vec<Value> = status_field(object, CONDITIONS).unwrap_or_default();
+    Meta {
+        name: metadata.name.clone().unwrap_or_default(),
+        uid: metadata.uid.clone().unwrap_or_default(),
+        generation: metadata.generation.unwrap_or_default(),
+        created: metadata.creation_timestamp.as_ref().map(|time| time.0),
+        deleting: metadata.deletion_timestamp.is_some(),
+        finalizers: metadata.finalizers.clone().unwrap_or_default(),
+        conditions: conditions.into_iter().filter_map(condition).collect(),
+        touches: touches(metadata),
+    }
+}
+
+/// A condition; one that is not readable is as good as absent, and is written anew.
+fn condition(value: Value) -> Option<Condition> {
+    let condition: meta::Condition = serde_json::from_value(value).ok()?;
+    Some(Condition {
+        type_: condition.type_,
+        status: Status::parse(&condition.status),
+        reason: condition.reason,
+        message: condition.message,
+        observed_generation: condition.observed_generation.unwrap_or_default(),
+        last_transition: condition.last_transition_time.0,
+    })
+}
+
+/// One field of `status`; `None` when absent or not readable.
+fn status_field<T: DeserializeOwned>(object: &DynamicObject, field: &str) -> Option<T> {
+    T::deserialize(object.data.get("status")?.get(field)?).ok()
+}
+
+/// The spec as its API type, with a field's `null` dropped as the API server drops it. An absent spec reads as an empty one.
+pub(super) fn spec<T: DeserializeOwned>(object: &DynamicObject) -> Result<T, Vec<Diagnostic>> {
+    let mut spec = object.data.get("spec").cloned().unwrap_or_else(|| Value::Object(Map::new()));
+    drop_nulls(&mut spec);
+    serde_path_to_error::deserialize(spec).map_err(|error| {
+        let path = match error.path().to_string().as_str() {
+            "." => "spec".to_owned(),
+            path => path.to_owned(),
+        };
+        vec![Diagnostic::error(UNREADABLE, format!("{path}: {}", error.inner()))]
+    })
+}
+
+/// Recursion is bounded by the JSON and YAML readers, which refuse deep nesting.
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, field| !field.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(drop_nulls),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn queue_acl_spec(spec: api::QueueAclSpec) -> Result<QueueAclSpec, Vec<Diagnostic>> {
+    let mut wrong = Vec::new();
+    let submit = spec.submit.and_then(|it| collect(grant("submit", it), &mut wrong));
+    let admin = spec.admin.and_then(|it| collect(grant("admin", it), &mut wrong));
+    let spec = QueueAclSpec {
+        partition: spec.partition,
+        queue: spec.queue,
+        submit,
+        admin,
+        base_acl: base_acl(spec.base_acl),
+        not_before: spec.not_before.map(|time| whole_second(time.0, RoundMode::Ceil)),
+        expires_at: spec.expires_at.map(|time| whole_second(time.0, RoundMode::Floor)),
+        delegated_by: spec.delegated_by.map(identity),
+    };
+    if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
+}
+
+fn collect<T>(result: Result<T, Diagnostic>, wrong: &mut Vec<Diagnostic>) -> Option<T> {
+    result.map_err(|diagnostic| wrong.push(diagnostic)).ok()
+}
+
+/// The one of the four forms that was used. `path` is the field of the grant, for the message.
+fn grant(path: &str, grant: api::Grant) -> Result<Grant, Diagnostic> {
+    let api::Grant { users, groups, everyone, nobody, acl } = grant;
+    let lists = !users.is_empty() || !groups.is_empty();
+    match (lists, everyone, nobody, acl) {
+        (false, None, None, Some(acl)) => Ok(Grant::Raw(acl)),
+        (false, Some(true), None, None) => Ok(Grant::Everyone),
+        (false, None, Some(true), None) => Ok(Grant::Nobody),
+        (_, None, None, None) => Ok(Grant::Lists { users, groups }),
+        (false, Some(false), None, None) => Err(Diagnostic::error(
+            EVERYONE_FALSE,
+            format!("{path}: `everyone: false` says neither everyone nor nobody"),
+        )
+        .help("write `nobody: true` to give the right to nobody")),
+        (false, None, Some(false), None) => Err(Diagnostic::error(
+            NOBODY_FALSE,
+            format!("{path}: `nobody: false` says neither nobody nor somebody"),
+        )
+        .help("write `users`, `groups` or `everyone: true` to give the right to somebody")),
+        _ => Err(Diagnostic::error(
+            NOT_ONE_OF,
+            format!("{path}: `users` and `groups`, `everyone`, `nobody`, and `acl` exclude each other"),
+        )
+        .help("keep the lists, or `everyone: true`, or `nobody: true`, or `acl`")),
+    }
+}
+
+/// Kubernetes stores times to the second. A window is never widened by that: its begin is rounded up, its end down.
+fn whole_second(time: Timestamp, mode: RoundMode) -> Timestamp {
+    // Rounding fails only where the result would lie outside jiff's range, that is in the last second of the year 9999.
+    time.round(TimestampRound::new().smallest(Unit::Second).mode(mode)).unwrap_or(time)
+}
+
+fn base_acl(base_acl: api::BaseAcl) -> BaseAcl {
+    match base_acl {
+        api::BaseAcl::Replace => BaseAcl::Replace,
+        api::BaseAcl::Extend => BaseAcl::Extend,
+    }
+}
+
+pub(super) fn grant_in_force(memory: api::GrantInForce) -> QueueAclInForce {
+    let api::GrantInForce { partition, queue, submit, admin, base_acl: kept, expires_at, delegated_by } =
+        memory;
+    QueueAclInForce {
+        partition,
+        queue,
+        submit,
+        admin,
+        base_acl: base_acl(kept),
+        expires_at: expires_at.map(|time| time.0),
+        delegated_by: delegated_by.map(identity),
+    }
+}
+
+fn identity(by: api::DelegatedBy) -> Identity {
+    let api::DelegatedBy { user, groups } = by;
+    Identity { user, groups }
+}
+
+fn policy_spec(spec: api::AdmissionPolicySpec) -> Result<AdmissionPolicySpec, Vec<Diagnostic>> {
+    let api::AdmissionPolicySpec {
+        bypass_auth,
+        trust_controllers,
+        system_users,
+        external_users,
+        external_groups,
+        submission,
+        user_info,
+    } = spec;
+    let user_info = user_info.map(guard_settings).transpose()?;
+    let spec = AdmissionPolicySpec {
+        bypass_auth,
+        trust_controllers,
+        system_users,
+        external_users,
+        external_groups,
+        submission: submission.map(submission_mode),
+        user_info,
+    };
+    if spec == AdmissionPolicySpec::default() {
+        return Err(vec![Diagnostic::error(EMPTY_POLICY, "no field is set, so nothing would change").help(
+            "set one of `bypassAuth`, `trustControllers`, `systemUsers`, `externalUsers`, `externalGroups`, `submission`, `userInfo`",
+        )]);
+    }
+    Ok(spec)
+}
+
+fn policy_in_force(memory: api::AccessControlInForce) -> AdmissionPolicySpec {
+    let api::AccessControlInForce {
+        bypass_auth,
+        trust_controllers,
+        system_users,
+        external_users,
+        external_groups,
+        submission,
+        user_info,
+    } = memory;
+    AdmissionPolicySpec {
+        bypass_auth,
+        trust_controllers,
+        system_users,
+        external_users,
+        external_groups,
+        submission: submission.map(submission_mode),
+        // It was valid when it was remembered.
+        user_info: user_info.and_then(|remembered| guard_settings(remembered).ok()),
+    }
+}
+
+fn guard_settings(spec: api::UserInfo) -> Result<guard::Settings, Vec<Diagnostic>> {
+    let api::UserInfo { mode, profile, templates } = spec;
+    if templates.len() > guard::MAX_TEMPLATES {
+        let message = format!("userInfo.templates: at most {} are looked at", guard::MAX_TEMPLATES);
+        return Err(vec![Diagnostic::error(NO_PATH, message)]);
+    }
+    let (mut read, mut wrong) = (Vec::new(), Vec::new());
+    for (index, template) in templates.into_iter().enumerate() {
+        let api::UserInfoTemplate { group, version, resource, path } = template;
+        match guard::Path::read(&path) {
+            Ok(path) => read.push(guard::Template { group, version, resource, path }),
+            Err(why) => {
+                let message = format!("userInfo.templates[{index}].path: {why}");
+                wrong.push(Diagnostic::error(NO_PATH, message));
+            }
+        }
+    }
+    if !wrong.is_empty() {
+        return Err(wrong);
+    }
+    Ok(guard::Settings {
+        mode: mode.map_or_else(guard::Mode::default, guard_mode),
+        profile: match profile {
+            Some(api::UserInfoProfile::Yunikorn) => guard::Profile::YuniKorn,
+            Some(api::UserInfoProfile::Strict) | None => guard::Profile::Strict,
+        },
+        templates: read,
+    })
+}
+
+fn guard_mode(word: api::UserInfoMode) -> guard::Mode {
+    match word {
+        api::UserInfoMode::Off => guard::Mode::Off,
+        api::UserInfoMode::Audit => guard::Mode::Audit,
+        api::UserInfoMode::Enforce => guard::Mode::Enforce,
+    }
+}
+
+fn submission_mode(word: api::Submission) -> submission::Mode {
+    match word {
+        api::Submission::Off => submission::Mode::Off,
+        api::Submission::Audit => submission::Mode::Audit,
+        api::Submission::Warn => submission::Mode::Warn,
+        api::Submission::Deny => submission::Mode::Deny,
+    }
+}
+
+fn config_spec(name: &str, spec: api::YuniKornConfigSpec) -> Result<ConfigSpec, Vec<Diagnostic>> {
+    let api::YuniKornConfigSpec {
+        namespace,
+        base,
+        output,
+        mode,
+        adoption,
+        scheduler_url,
+        rbac_mirror,
+        delegation,
+        accept_open_root,
+        admission_policy,
+    } = spec;
+    let mut wrong = Vec::new();
+    if name != api::SINGLETON {
+        wrong.push(
+            Diagnostic::error(NOT_THE_SINGLETON, format!("the YuniKornConfig `{name}` is not looked at"))
+                .help(format!("name it `{}`: there is one in a cluster", api::SINGLETON)),
+        );
+    }
+    if base.config_map == output.config_map {
+        wrong.push(
+            Diagnostic::error(
+                BASE_IS_OUTPUT,
+                format!("base and output are both ConfigMap `{}`", base.config_map),
+            )
+            .help("the base is yours to write, the output is queuewarden's: name two ConfigMaps"),
+        );
+    }
+    let spec = ConfigSpec {
+        namespace,
+        base_config_map: base.config_map,
+        base_key: base.key,
+        output_config_map: output.config_map,
+        mode: match mode {
+            api::Mode::Enforce => Mode::Enforce,
+            api::Mode::Observe => Mode::Observe,
+        },
+        adoption: match adoption {
+            api::Adoption::IfUnowned => Adoption::IfUnowned,
+            api::Adoption::Import => Adoption::Import,
+            api::Adoption::Force => Adoption::Force,
+        },
+        scheduler_url,
+        rbac_mirror: rbac_mirror == api::RbacMirror::Enabled,
+        delegation: match delegation {
+            api::Delegation::Disabled => Delegation::Disabled,
+            api::Delegation::Enabled => Delegation::Enabled,
+        },
+        accept_open_root,
+        confirmed_removal: None,
+        admission_policy,
+    };
+    if wrong.is_empty() { Ok(spec) } else { Err(wrong) }
+}
+
+/// Each field by itself: one that is not readable does not take the others with it.
+fn config_memory(object: &DynamicObject) -> ConfigMemory {
+    let output: api::OutputIdentity = status_field(object, "output").unwrap_or_default();
+    ConfigMemory {
+        revision: status_field(object, "revision"),
+        config_hash: status_field(object, "configHash"),
+        loaded_hash: status_field(object, "loadedHash"),
+        output_namespace: output.namespace,
+        output_name: output.name,
+        output_uid: Some(output.uid).filter(|uid| !uid.is_empty()),
+        output_keys: output.keys.into_iter().collect(),
+        admission_policy: status_field(object, "admissionPolicy"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSON;
+    use serde_json::json;
+
+    use super::*;
+    use crate::{crds, status};
+    use queuewarden_plan::OutputRef;
+
+    fn object(value: Value) -> DynamicObject {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn with_spec(spec: &Value) -> DynamicObject {
+        object(json!({"metadata": {"name": "x"}, "spec": spec}))
+    }
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn lists(users: &[&str], groups: &[&str]) -> Grant {
+        let own = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        Grant::Lists { users: own(users), groups: own(groups) }
+    }
+
+    #[test]
+    fn a_whole_object_is_read() {
+        let entry = queue_acl(&object(json!({
+            "apiVersion": "queuewarden.dev/v1alpha1", "kind": "QueueAcl",
+            "metadata": {"name": "prod", "uid": "u1", "generation": 4, "creationTimestamp": "2026-01-02T03:04:05Z",
+                "finalizers": ["example.com/stay"]},
+            "spec": {
+                "partition": "gpu", "queue": "root.prod", "baseAcl": "Extend",
+                "submit": {"users": ["sue"], "groups": ["devs"]}, "admin": {"acl": " ops"},
+                "notBefore": "2026-12-01T00:00:00Z", "expiresAt": "2027-01-01T01:00:00+01:00",
+            },
+            "status": {
+                "observedGeneration": 3, "submit": "sue devs",
+                "inForce": {"partition": "gpu", "queue": "root.prod", "submit": "sue", "expiresAt": "2027-01-01T00:00:00Z"},
+                "conditions": [
+                    {"type": "Ready", "status": "False", "reason": "Pending", "message": "m", "observedGeneration": 3,
+                     "lastTransitionTime": "2026-01-02T03:04:06Z"},
+                    {"type": "Half"},
+                ],
+            },
+        })));
+        assert_eq!(
+            entry.meta,
+            Meta {
+                name: "prod".into(),
+                uid: "u1".into(),
+                generation: 4,
+                created: Some(at("2026-01-02T03:04:05Z")),
+                deleting: false,
+                finalizers: vec!["example.com/stay".into()],
+                conditions: [Condition {
+                    type_: "Ready".into(),
+                    status: Status::False,
+                    reason: "Pending".into(),
+                    message: "m".into(),
+                    observed_generation: 3,
+                    last_transition: at("2026-01-02T03:04:06Z"),
+                }]
+                .into(),
+                touches: Vec::new(),
+            }
+        );
+        assert_eq!(
+            entry.spec.unwrap(),
+            QueueAclSpec {
+                partition: "gpu".into(),
+                queue: "root.prod".into(),
+                submit: Some(lists(&["sue"], &["devs"])),
+                admin: Some(Grant::Raw(" ops".into())),
+                base_acl: BaseAcl::Extend,
+                not_before: Some(at("2026-12-01T00:00:00Z")),
+                expires_at: Some(at("2027-01-01T00:00:00Z")),
+                delegated_by: None,
+            }
+        );
+        assert_eq!(
+            entry.in_force.unwrap(),
+            QueueAclInForce {
+                partition: "gpu".into(),
+                queue: "root.prod".into(),
+                submit: Some("sue".into()),
+                admin: None,
+                base_acl: BaseAcl::Replace,
+                expires_at: Some(at("2027-01-01T00:00:00Z")),
+                delegated_by: None,
+            }
+        );
+    }
+
+    #[test]
+    fn grants_have_four_forms_and_an_empty_one() {
+        let cases = [
+            (json!({}), lists(&[], &[])),
+            (json!({"users": []}), lists(&[], &[])),
+            (json!({"users": null, "acl": null}), lists(&[], &[])),
+            (json!({"groups": ["g"]}), lists(&[], &["g"])),
+            (json!({"everyone": true}), Grant::Everyone),
+            (json!({"nobody": true}), Grant::Nobody),
+            (json!({"acl": ""}), Grant::Raw(String::new())),
+            (json!({"acl": "*"}), Grant::Raw("*".into())),
+        ];
+        for (written, expected) in cases {
+            let entry = queue_acl(&with_spec(&json!({"queue": "root.a", "submit": written})));
+            assert_eq!(entry.spec.unwrap().submit, Some(expected), "{written}");
+        }
+    }
+
+    /// What the CRD refuses, and what a file or an older object may still hold.
+    #[test]
+    fn wrong_queue_acls_say_where_and_why() {
+        let cases = [
+            (json!({}), UNREADABLE, "spec: missing field `queue`"),
+            (
+                json!({"queue": 5, "submit": {}}),
+                UNREADABLE,
+                "queue: invalid type: integer `5`, expected a string",
+            ),
+            (json!({"queue": "root", "submits": {}}), UNREADABLE, "submits: unknown field `submits`"),
+            (
+                json!({"queue": "root", "submit": {"user": []}}),
+                UNREADABLE,
+                "submit.user: unknown field `user`",
+            ),
+            (
+                json!({"queue": "root", "submit": {"users": ["a", 5]}}),
+                UNREADABLE,
+                "submit.users[1]: invalid type",
+            ),
+            (
+                json!({"queue": "root", "submit": {"users": [null]}}),
+                UNREADABLE,
+                "submit.users[0]: invalid type: null",
+            ),
+            (
+                json!({"queue": "root", "submit": {"users": "sue"}}),
+                UNREADABLE,
+                "submit.users: invalid type: string",
+            ),
+            (
+                json!({"queue": "root", "submit": {}, "baseAcl": "Merge"}),
+                UNREADABLE,
+                "baseAcl: unknown variant `Merge`",
+            ),
+            (json!({"queue": "root", "submit": {}, "expiresAt": "tomorrow"}), UNREADABLE, "expiresAt: "),
+            (json!("root"), UNREADABLE, "spec: invalid type: string"),
+            (
+                json!({"queue": "root", "admin": {"everyone": false}}),
+                EVERYONE_FALSE,
+                "admin: `everyone: false`",
+            ),
+            (json!({"queue": "root", "admin": {"nobody": false}}), NOBODY_FALSE, "admin: `nobody: false`"),
+            (
+                json!({"queue": "root", "submit": null, "admin": {"users": ["a"]}}),
+                RIGHT_LEFT_EMPTY,
+                "submit: is left empty (null)",
+            ),
+            (json!({"queue": "root", "submit": {"nobody": true, "users": ["b"]}}), NOT_ONE_OF, "submit: "),
+            (json!({"queue": "root", "submit": {"nobody": true, "everyone": true}}), NOT_ONE_OF, "submit: "),
+            (json!({"queue": "root", "submit": {"acl": "a", "users": ["b"]}}), NOT_ONE_OF, "submit: "),
+            (json!({"queue": "root", "submit": {"acl": "a", "everyone": true}}), NOT_ONE_OF, "submit: "),
+            (json!({"queue": "root", "submit": {"groups": ["a"], "everyone": true}}), NOT_ONE_OF, "submit: "),
+        ];
+        for (spec, code, message) in cases {
+            let wrong = queue_acl(&with_spec(&spec)).spec.unwrap_err();
+            let [diagnostic] = wrong.as_slice() else { panic!("{spec}: {wrong:?}") };
+            assert_eq!(diagnostic.code, code, "{spec}: {diagnostic}");
+            assert!(diagnostic.message.starts_with(message), "{spec}: {diagnostic}");
+            assert!(diagnostic.is_error());
+        }
+    }
+
+    #[test]
+    fn a_right_that_kubectl_apply_was_given_as_null_is_refused() {
+        let applied = |right: Value, spec: Value| {
+            let applied = json!({"spec": {"queue": "root", "submit": right, "admin": {"users": ["a"]}}});
+            queue_acl(&object(json!({
+                "metadata": {"name": "x", "annotations": {LAST_APPLIED: applied.to_string()}},
+                "spec": spec,
+            })))
+            .spec
+        };
+        let admin = json!({"queue": "root", "admin": {"users": ["a"]}});
+        let wrong = applied(Value::Null, admin.clone()).unwrap_err();
+        assert_eq!(wrong.first().unwrap().code, RIGHT_LEFT_EMPTY);
+        let both = json!({"queue": "root", "submit": {"users": ["a"]}, "admin": {"users": ["a"]}});
+        assert!(applied(Value::Null, both).is_ok(), "somebody else has written it since");
+        assert!(applied(json!({"groups": null}), admin).is_ok());
+    }
+
+    #[test]
+    fn every_mistake_is_reported_at_once() {
+        let wrong = queue_acl(&with_spec(&json!({
+            "queue": "root", "submit": {"everyone": false}, "admin": {"acl": "a", "everyone": true},
+            "notBefore": "2027-01-01T00:00:00Z", "expiresAt": "2026-01-01T00:00:00Z",
+        })))
+        .spec
+        .unwrap_err();
+        let codes: Vec<Code> = wrong.iter().map(|diagnostic| diagnostic.code).collect();
+        assert_eq!(codes, [EVERYONE_FALSE, NOT_ONE_OF]);
+    }
+
+    #[test]
+    fn an_unreadable_object_keeps_its_identity_and_memory() {
+        let entry = queue_acl(&object(json!({
+            "metadata": {"name": "prod", "uid": "u1", "generation": 2, "deletionTimestamp": "2026-01-02T03:04:05Z"},
+            "spec": {"queue": ["root"]},
+            "status": {"inForce": {"partition": "default", "queue": "root.a", "submit": "sue"}, "conditions": "none"},
+        })));
+        assert!(entry.spec.is_err());
+        assert_eq!(
+            (entry.meta.name.as_str(), entry.meta.uid.as_str(), entry.meta.generation),
+            ("prod", "u1", 2)
+        );
+        assert!(entry.meta.deleting, "held by a finalizer");
+        assert_eq!(entry.in_force.unwrap().submit.as_deref(), Some("sue"));
+    }
+
+    #[test]
+    fn fractions_of_a_second_never_widen_a_window() {
+        let spec = queue_acl(&with_spec(&json!({
+            "queue": "root", "submit": {},
+            "notBefore": "2026-01-01T00:00:00.2Z", "expiresAt": "2026-01-01T00:00:09.9Z",
+        })))
+        .spec
+        .unwrap();
+        assert_eq!(spec.not_before, Some(at("2026-01-01T00:00:01Z")));
+        assert_eq!(spec.expires_at, Some(at("2026-01-01T00:00:09Z")));
+        for instant in [Timestamp::MIN, Timestamp::MAX] {
+            for mode in [RoundMode::Ceil, RoundMode::Floor] {
+                whole_second(instant, mode);
+            }
+        }
+    }
+
+    #[test]
+    fn policies_tell_absent_from_empty() {
+        let entry = admission_policy(&with_spec(
+            &json!({"bypassAuth": false, "externalUsers": [], "externalGroups": null}),
+        ));
+        let expected = AdmissionPolicySpec {
+            bypass_auth: Some(false),
+            external_users: Some(vec![]),
+            ..AdmissionPolicySpec::default()
+        };
+        assert_eq!(entry.spec.unwrap(), expected);
+        let wrong = admission_policy(&with_spec(&json!({}))).spec.unwrap_err();
+        assert_eq!(wrong.first().unwrap().code, EMPTY_POLICY);
+        let wrong = admission_policy(&with_spec(&json!({"bypassAuth": "no"}))).spec.unwrap_err();
+        assert!(wrong.first().unwrap().message.starts_with("bypassAuth: invalid type"), "{wrong:?}");
+    }
+
+    #[test]
+    fn the_identity_guard_is_off_and_strict_unless_said_otherwise() {
+        let read = |user_info: Value| admission_policy(&with_spec(&json!({"userInfo": user_info}))).spec;
+        let settings = read(json!({})).unwrap().user_info.unwrap();
+        assert_eq!((settings.mode, settings.profile), (guard::Mode::Off, guard::Profile::Strict));
+        let template = |path: &str| json!({"group": "g", "version": "v1", "resource": "r", "path": path});
+        let all =
+            json!({"mode": "Enforce", "profile": "yunikorn", "templates": [template("spec.*.annotations")]});
+        let spec = read(all.clone()).unwrap();
+        let status = status::admission_policy(1, Some(&spec));
+        assert_eq!(serde_json::to_value(&status).unwrap()["inForce"]["userInfo"], all);
+        let entry = admission_policy(&object(json!({"metadata": {"name": "x"}, "status": status})));
+        assert_eq!(entry.in_force, Some(spec));
+        let wrong = read(json!({"templates": [template("a"), template("*"), template("a..b")]})).unwrap_err();
+        assert_eq!(wrong.iter().map(|it| it.code).collect::<Vec<_>>(), [NO_PATH, NO_PATH]);
+        assert!(wrong[1].message.starts_with("userInfo.templates[2].path: `` is no field"), "{wrong:?}");
+        let many: Vec<Value> = (0..=guard::MAX_TEMPLATES).map(|_| template("a")).collect();
+        assert_eq!(read(json!({"templates": many})).unwrap_err()[0].code, NO_PATH);
+    }
+
+    /// The defaults that the API server fills in are those of the plan's own type, with or without a server.
+    #[test]
+    fn an_empty_config_is_the_default_one() {
+        let entry = yunikorn_config(&object(json!({"metadata": {"name": "default"}, "spec": {}})));
+        assert_eq!(entry.spec.unwrap(), ConfigSpec::default());
+        let defaults = crds().into_iter().find(|crd| crd.spec.names.kind == "YuniKornConfig").unwrap();
+        let spec = &defaults.spec.versions[0].schema.as_ref().unwrap().open_api_v3_schema.as_ref().unwrap();
+        let fields = spec.properties.as_ref().unwrap()["spec"].properties.clone().unwrap();
+        let filled: Map<String, Value> = fields
+            .into_iter()
+            .filter_map(|(name, field)| field.default.map(|JSON(default)| (name, default)))
+            .collect();
+        let names =
+            ["acceptOpenRoot", "adoption", "base", "delegation", "mode", "namespace", "output", "rbacMirror"];
+        assert_eq!(filled.keys().collect::<Vec<_>>(), names);
+        let entry = yunikorn_config(&object(json!({"metadata": {"name": "default"}, "spec": filled})));
+        assert_eq!(entry.spec.unwrap(), ConfigSpec::default());
+    }
+
+    #[test]
+    fn configs_of_another_name_or_with_one_map_for_both_are_refused() {
+        let same = json!({"base": {"configMap": "c"}, "output": {"configMap": "c"}});
+        let wrong =
+            yunikorn_config(&object(json!({"metadata": {"name": "other"}, "spec": same}))).spec.unwrap_err();
+        let codes: Vec<Code> = wrong.iter().map(|diagnostic| diagnostic.code).collect();
+        assert_eq!(codes, [NOT_THE_SINGLETON, BASE_IS_OUTPUT]);
+    }
+
+    #[test]
+    fn what_status_says_is_what_is_remembered() {
+        let in_force = QueueAclInForce {
+            partition: "default".into(),
+            queue: "root.a".into(),
+            submit: Some("sue".into()),
+            admin: None,
+            base_acl: BaseAcl::Extend,
+            expires_at: Some(at("2027-01-01T00:00:00Z")),
+            delegated_by: None,
+        };
+        let condition = Condition {
+            type_: "Ready".into(),
+            status: Status::Unknown,
+            reason: "Pending".into(),
+            message: "é".into(),
+            observed_generation: 7,
+            last_transition: at("2026-01-02T03:04:05Z"),
+        };
+        let rest = queuewarden_plan::QueueAclStatus {
+            submit: "sue".into(),
+            admin: "-".into(),
+            in_force: Some(in_force.clone()),
+        };
+        let status = status::whole(json!(status::queue_acl(7, &rest)), std::slice::from_ref(&condition));
+        let entry = queue_acl(&object(json!({"metadata": {"name": "x"}, "status": status})));
+        assert_eq!((entry.in_force, entry.meta.conditions), (Some(in_force), [condition].into()));
+
+        let policy = AdmissionPolicySpec { system_users: Some(vec![]), ..AdmissionPolicySpec::default() };
+        let status = status::admission_policy(1, Some(&policy));
+        let entry = admission_policy(&object(json!({"metadata": {"name": "x"}, "status": status})));
+        assert_eq!(entry.in_force, Some(policy));
+
+        let rest = queuewarden_plan::ConfigStatus {
+            revision: Some(12),
+            config_hash: Some("A".into()),
+            loaded_hash: Some("B".into()),
+            output: Some(OutputRef {
+                namespace: "yunikorn".into(),
+                name: "yunikorn-configs".into(),
+                uid: "u9".into(),
+                keys: vec!["a".into(), "queues.yaml".into()],
+            }),
+            admission_policy: Some("strict".into()),
+        };
+        let status = status::yunikorn_config(1, &rest);
+        let entry = yunikorn_config(&object(json!({"metadata": {"name": "x"}, "status": status})));
+        let expected = ConfigMemory {
+            revision: Some(12),
+            config_hash: Some("A".into()),
+            loaded_hash: Some("B".into()),
+            output_namespace: "yunikorn".into(),
+            output_name: "yunikorn-configs".into(),
+            output_uid: Some("u9".into()),
+            output_keys: BTreeSet::from(["a".into(), "queues.yaml".into()]),
+            admission_policy: Some("strict".into()),
+        };
+        assert_eq!(entry.in_force, Some(expected));
+    }
+
+    #[test]
+    fn codes_differ() {
+        let numbers: BTreeSet<u16> = CODES.iter().map(|code| code.number).collect();
+        assert_eq!(numbers.len(), CODES.len());
+        assert!(numbers.iter().all(|number| (5101..5200).contains(number)));
+    }
+}

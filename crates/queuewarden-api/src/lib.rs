@@ -1,0 +1,42 @@
+//! The custom resources: what people write, what the API server refuses for us, and the way into [`queuewarden_plan`].
+//!
+//! * [`answer`]: what the evaluator says, as JSON.
+//! * [`authorizer`]: what an API server needs to ask us.
+//! * [`touches`]: who wrote what of an object last.
+//! * [`v1alpha1`]: the kinds, their CEL rules and the descriptions `kubectl explain` shows.
+//! * [`crd`]: the `CustomResourceDefinition`s made of them, as objects and as the files under `crds/`.
+//! * [`convert`]: what the API server, or a file, holds, as the plan's input; nothing in there can fail, a bad object becomes
+//!   an entry that says what is wrong with it.
+//! * [`mirror`]: the roles and bindings of the RBAC mirror, read and written.
+//! * [`access_test`]: a `QueueAccessTest` as the plan's input.
+//! * [`config_map`]: a `ConfigMap` as the plan's input, with the owners of its keys.
+//! * [`pod`]: a pod as the evaluator's plain data.
+//! * [`review`]: the reviews of Kubernetes, read and filled in.
+//! * [`served`]: the served resources of `access.queuewarden.dev`.
+//! * [`status`]: the plan's output as `status` of the objects.
+//!
+//! The API server checks structure (lengths, names, what excludes what). It is never the only guard: objects may be older than a
+//! rule or come from a file, so the conversion checks again and the plan judges meaning.
+
+pub mod access_test;
+pub mod answer;
+pub mod authorizer;
+pub mod config_map;
+pub mod convert;
+pub mod crd;
+pub mod mirror;
+pub mod pod;
+pub mod review;
+pub mod served;
+pub mod status;
+pub mod touches;
+pub mod v1alpha1;
+
+pub use crd::{crd_yaml, crds};
+
+/// The API group of all kinds.
+pub const GROUP: &str = "queuewarden.dev";
+/// The one served version.
+pub const VERSION: &str = "v1alpha1";
+/// Both, as manifests have it in `apiVersion`.
+pub const API_VERSION: &str = "queuewarden.dev/v1alpha1";

@@ -1,0 +1,188 @@
+//! The objects of the RBAC mirror, read and written.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::rbac::v1::{
+    ClusterRole, ClusterRoleBinding, PolicyRule, RoleRef, Subject as RbacSubject,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+
+use super::v1alpha1::SINGLETON;
+use super::{GROUP, VERSION};
+use queuewarden_plan::mirror::{Content, Kind, MIRROR_LABEL, MIRROR_VALUE, Rule, Standing, Subject};
+use queuewarden_plan::snapshot::{FIELD_MANAGER, MANAGED_BY};
+
+/// The group of roles, bindings, users and groups.
+const RBAC: &str = "rbac.authorization.k8s.io";
+/// The kind of the owner.
+const OWNER: &str = "YuniKornConfig";
+
+/// A role with these rules. `version`: the `resourceVersion` of the one that it takes the place of.
+pub fn role(name: &str, rules: &[Rule], owner: &str, version: Option<&str>) -> ClusterRole {
+    let rules = rules.iter().map(|rule| PolicyRule {
+        api_groups: Some(rule.groups.clone()),
+        resources: Some(rule.resources.clone()),
+        resource_names: Some(rule.names.clone()),
+        verbs: rule.verbs.clone(),
+        non_resource_urls: None,
+    });
+    ClusterRole {
+        metadata: metadata(name, owner, version),
+        rules: Some(rules.collect()),
+        aggregation_rule: None,
+    }
+}
+
+/// A binding of the role of the same name. `version`: as for [`role`].
+pub fn binding(
+    name: &str,
+    subjects: &BTreeSet<Subject>,
+    owner: &str,
+    version: Option<&str>,
+) -> ClusterRoleBinding {
+    let subjects = subjects.iter().map(|subject| {
+        let kind = match subject {
+            Subject::User(_) => "User",
+            Subject::Group(_) => "Group",
+        };
+        RbacSubject {
+            api_group: Some(RBAC.to_owned()),
+            kind: kind.to_owned(),
+            name: subject.name().to_owned(),
+            namespace: None,
+        }
+    });
+    ClusterRoleBinding {
+        metadata: metadata(name, owner, version),
+        role_ref: RoleRef {
+            api_group: RBAC.to_owned(),
+            kind: Kind::Role.name().to_owned(),
+            name: name.to_owned(),
+        },
+        subjects: Some(subjects.collect()),
+    }
+}
+
+/// A role as it stands.
+pub fn standing_role(role: ClusterRole) -> Standing {
+    let plain = |rule: PolicyRule| match rule {
+        PolicyRule { api_groups, resources, resource_names, verbs, non_resource_urls }
+            if non_resource_urls.as_ref().is_none_or(Vec::is_empty) =>
+        {
+            Some(Rule {
+                groups: api_groups.unwrap_or_default(),
+                resources: resources.unwrap_or_default(),
+                names: resource_names.unwrap_or_default(),
+                verbs,
+            })
+        }
+        _ => None,
+    };
+    let rules: Option<Vec<_>> = role.rules.unwrap_or_default().into_iter().map(plain).collect();
+    let rules = rules.filter(|_| role.aggregation_rule.is_none());
+    standing(role.metadata, rules.map_or(Content::Other, Content::Role))
+}
+
+/// A binding as it stands.
+pub fn standing_binding(binding: ClusterRoleBinding) -> Standing {
+    let subject = |subject: RbacSubject| match subject.kind.as_str() {
+        _ if subject.api_group.as_deref() != Some(RBAC) || subject.namespace.is_some() => None,
+        "User" => Some(Subject::User(subject.name)),
+        "Group" => Some(Subject::Group(subject.name)),
+        _ => None,
+    };
+    let RoleRef { kind, name, .. } = binding.role_ref;
+    let content = if kind == Kind::Role.name() && Some(&name) == binding.metadata.name.as_ref() {
+        let subjects = binding.subjects.unwrap_or_default();
+        let count = subjects.len();
+        let subjects: Option<BTreeSet<_>> = subjects.into_iter().map(subject).collect();
+        subjects.filter(|subjects| subjects.len() == count).map_or(Content::Other, Content::Binding)
+    } else {
+        Content::OtherRole
+    };
+    standing(binding.metadata, content)
+}
+
+/// Whether an object is one that the mirror may change: those without its label are somebody else's.
+pub fn is_labelled(metadata: &ObjectMeta) -> bool {
+    metadata.labels.iter().any(|labels| labels.get(MIRROR_LABEL).is_some_and(|value| value == MIRROR_VALUE))
+}
+
+fn standing(metadata: ObjectMeta, content: Content) -> Standing {
+    let owner = metadata.owner_references.into_iter().flatten().find(|owner| owner.kind == OWNER);
+    Standing {
+        name: metadata.name.unwrap_or_default(),
+        uid: metadata.uid.unwrap_or_default(),
+        resource_version: metadata.resource_version.unwrap_or_default(),
+        owner: owner.map(|owner| owner.uid),
+        content,
+    }
+}
+
+fn metadata(name: &str, owner: &str, version: Option<&str>) -> ObjectMeta {
+    let label = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    ObjectMeta {
+        name: Some(name.to_owned()),
+        resource_version: version.map(str::to_owned),
+        labels: Some(BTreeMap::from([label(MIRROR_LABEL, MIRROR_VALUE), label(MANAGED_BY, FIELD_MANAGER)])),
+        owner_references: Some(vec![OwnerReference {
+            api_version: format!("{GROUP}/{VERSION}"),
+            kind: OWNER.to_owned(),
+            name: SINGLETON.to_owned(),
+            uid: owner.to_owned(),
+            controller: Some(true),
+            block_owner_deletion: None,
+        }]),
+        ..ObjectMeta::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules() -> Vec<Rule> {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        vec![Rule {
+            groups: words(&["queuewarden.dev"]),
+            resources: words(&["queues"]),
+            names: words(&["root.prod"]),
+            verbs: words(&["submit"]),
+        }]
+    }
+
+    #[test]
+    fn what_is_written_reads_as_it_was_meant() {
+        let read = standing_role(role("queuewarden:mirror:x", &rules(), "uid", Some("7")));
+        assert_eq!(read.content, Content::Role(rules()));
+        assert_eq!((read.owner.as_deref(), read.resource_version.as_str()), (Some("uid"), "7"));
+        let subjects = BTreeSet::from([Subject::User("sue".to_owned()), Subject::Group("devs".to_owned())]);
+        let written = binding("queuewarden:mirror:x", &subjects, "uid", None);
+        assert!(is_labelled(&written.metadata));
+        assert_eq!(standing_binding(written).content, Content::Binding(subjects));
+    }
+
+    #[test]
+    fn what_others_put_in_is_seen() {
+        let mut other = binding("x", &BTreeSet::from([Subject::User("sue".to_owned())]), "uid", None);
+        let mut elsewhere = other.clone();
+        elsewhere.role_ref.name = "cluster-admin".to_owned();
+        assert_eq!(standing_binding(elsewhere).content, Content::OtherRole);
+        let account = RbacSubject {
+            kind: "ServiceAccount".to_owned(),
+            name: "x".to_owned(),
+            namespace: Some("default".to_owned()),
+            api_group: None,
+        };
+        other.subjects.get_or_insert_default().push(account);
+        assert_eq!(standing_binding(other).content, Content::Other);
+        let mut path = role("x", &rules(), "uid", None);
+        if let Some(rule) = path.rules.as_mut().and_then(|rules| rules.first_mut()) {
+            rule.non_resource_urls = Some(vec!["/metrics".to_owned()]);
+        }
+        assert_eq!(standing_role(path).content, Content::Other);
+        let mut aggregated = role("x", &rules(), "uid", None);
+        aggregated.aggregation_rule = Some(k8s_openapi::api::rbac::v1::AggregationRule::default());
+        assert_eq!(standing_role(aggregated).content, Content::Other);
+    }
+}

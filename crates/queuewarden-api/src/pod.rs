@@ -1,0 +1,85 @@
+//! A pod as the evaluator's plain data ([`yunikorn_access::running`]).
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1 as core;
+
+use yunikorn::admission::request::{USER_INFO, USERNAME};
+use yunikorn::application::own::{MODIFY_ACL, VIEW_ACL};
+use yunikorn_access::placement::Workload;
+use yunikorn_access::placement::workload::{Naming, labels};
+use yunikorn_access::running::Pod;
+
+/// The labels and annotations that say something about an application; the others are not kept.
+const KEPT: [&str; 9] = [
+    labels::QUEUE,
+    labels::OLD_QUEUE,
+    labels::APPLICATION,
+    labels::OLD_APPLICATION,
+    labels::SPARK,
+    USER_INFO,
+    USERNAME,
+    VIEW_ACL,
+    MODIFY_ACL,
+];
+/// The volume of a Spark driver's configuration (spark-kubernetes 3.5 `Constants.SPARK_CONF_VOLUME_DRIVER`).
+const SPARK_VOLUME: &str = "spark-conf-volume-driver";
+
+/// What a pod says about its application.
+pub fn read(pod: &core::Pod) -> Pod {
+    let metadata = &pod.metadata;
+    let spec = pod.spec.as_ref();
+    let kept = |texts: &Option<std::collections::BTreeMap<String, String>>| {
+        let texts = texts.iter().flatten().filter(|(key, _)| KEPT.contains(&key.as_str()));
+        texts.map(|(key, value)| (key.clone(), value.clone())).collect()
+    };
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    let owners = metadata.owner_references.iter().flatten().filter(|owner| owner.kind == "Pod");
+    let workload = Workload {
+        namespace: metadata.namespace.clone().unwrap_or_default(),
+        labels: kept(&metadata.labels),
+        annotations: kept(&metadata.annotations),
+        uid: metadata.uid.clone().unwrap_or_default(),
+        scheduler_name: spec.and_then(|spec| spec.scheduler_name.clone()).unwrap_or_default(),
+        ..Workload::default()
+    };
+    Pod {
+        name: metadata.name.clone().unwrap_or_default(),
+        application: workload.application_id(Naming::default()),
+        created: metadata.creation_timestamp.as_ref().map_or(Timestamp::UNIX_EPOCH, |time| time.0),
+        ended: phase.is_some_and(|phase| matches!(phase, "Succeeded" | "Failed")),
+        owners: owners.map(|owner| owner.uid.clone()).collect(),
+        spark_conf: spec.and_then(spark_conf),
+        workload,
+    }
+}
+
+fn spark_conf(spec: &core::PodSpec) -> Option<String> {
+    let volume = spec.volumes.iter().flatten().find(|volume| volume.name == SPARK_VOLUME)?;
+    Some(volume.config_map.as_ref()?.name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_says_something_is_kept_and_nothing_else() {
+        let pod: core::Pod = serde_json::from_value(json!({
+            "metadata": {"name": "spark-pi-driver", "namespace": "jobs", "uid": "u1", "creationTimestamp": "2026-06-01T12:00:00Z",
+                "labels": {"queue": "root.prod", "spark-app-selector": "spark-1", "team": "x"},
+                "annotations": {"queuewarden.dev/view-acl": "ann", "secret": "x"},
+                "ownerReferences": [{"kind": "Pod", "uid": "u0", "name": "p", "apiVersion": "v1"},
+                                    {"kind": "Job", "uid": "u9", "name": "j", "apiVersion": "batch/v1"}]},
+            "spec": {"schedulerName": "yunikorn", "containers": [],
+                "volumes": [{"name": "spark-conf-volume-driver", "configMap": {"name": "spark-drv-conf-map"}}]},
+            "status": {"phase": "Succeeded"},
+        }))
+        .unwrap();
+        let read = read(&pod);
+        assert_eq!((read.application.as_str(), read.workload.queue()), ("spark-1", "root.prod"));
+        assert_eq!((&*read.owners, read.ended), (&["u0".to_owned()][..], true));
+        assert_eq!(read.spark_conf.as_deref(), Some("spark-drv-conf-map"));
+        assert_eq!((read.workload.labels.len(), read.workload.annotations.len()), (2, 1));
+    }
+}

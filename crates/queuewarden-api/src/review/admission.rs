@@ -1,0 +1,161 @@
+//! `AdmissionReview`: what the admission controller of `YuniKorn` reads of a request, and its response.
+
+use k8s_openapi::ByteString;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::part::{at, decode_part, named_texts};
+use super::{codes, envelope, malformed, nullable, nullable_object};
+use go_compat::diag::Diagnostic;
+use go_compat::go_json::push_string;
+use yunikorn::admission::patch::{self, Patch};
+use yunikorn::admission::request::{Kind, Operation, Pod, Request, Texts, Workload};
+use yunikorn::admission::{Evaluation, Outcome};
+
+/// A pod, or a template of pods.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Template<'p> {
+    #[serde(borrow, deserialize_with = "nullable_object")]
+    metadata: Metadata<'p>,
+    #[serde(deserialize_with = "nullable_object")]
+    spec: Spec,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Metadata<'p> {
+    #[serde(borrow)]
+    labels: Option<&'p RawValue>,
+    #[serde(borrow)]
+    annotations: Option<&'p RawValue>,
+    #[serde(deserialize_with = "nullable")]
+    uid: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Spec {
+    #[serde(deserialize_with = "nullable")]
+    priority_class_name: String,
+    #[serde(deserialize_with = "nullable")]
+    scheduler_name: String,
+}
+
+/// Reads a request as far as the admission controller looks at it.
+///
+/// # Errors
+/// [`codes::MALFORMED_REVIEW`] and [`codes::JUDGED_ELSEWHERE`].
+pub fn read(request: &envelope::Request) -> Result<Request, Diagnostic> {
+    let kind = Kind::of(&request.group, &request.kind);
+    if request.group.is_empty() && request.kind == "ConfigMap" {
+        let message = "the admission controller asks the scheduler about ConfigMaps";
+        let help = "`queuewarden validate -f FILE` says what it answers";
+        return Err(malformed(codes::JUDGED_ELSEWHERE, message).help(help));
+    }
+    Ok(Request {
+        operation: Operation::of(&request.operation),
+        pod: pod(request.object.as_deref(), &kind)?,
+        old_pod: pod(request.old.as_deref(), &kind)?,
+        kind,
+        namespace: request.namespace.clone(),
+        user: request.by.user.clone(),
+        groups: request.by.groups.clone(),
+    })
+}
+
+/// The pod that an object is, or that it makes.
+pub(super) fn template<'o>(
+    object: Option<&'o RawValue>,
+    kind: &Kind,
+) -> Result<Option<&'o RawValue>, Diagnostic> {
+    let way: &[&str] = match kind {
+        Kind::Pod => &[],
+        Kind::Workload(Workload::CronJob) => &["spec", "jobTemplate", "spec", "template"],
+        Kind::Workload(_) => &["spec", "template"],
+        Kind::Other(_) => return Ok(None),
+    };
+    object.map_or(Ok(None), |object| at(object, way))
+}
+
+fn pod(object: Option<&RawValue>, kind: &Kind) -> Result<Pod, Diagnostic> {
+    let Some(template) = template(object, kind)? else { return Ok(Pod::default()) };
+    let Template { metadata, spec } = decode_part(template)?;
+    Ok(Pod {
+        labels: named_texts(metadata.labels)?,
+        annotations: named_texts(metadata.annotations)?,
+        uid: metadata.uid,
+        priority_class: spec.priority_class_name,
+        scheduler_name: spec.scheduler_name,
+    })
+}
+
+/// The same review with its response. What cannot be known is not allowed.
+#[must_use]
+pub fn filled(mut review: Value, uid: &str, evaluation: &Evaluation) -> Value {
+    if let Value::Object(fields) = &mut review {
+        fields.insert("response".to_owned(), response(uid, evaluation));
+    }
+    review
+}
+
+/// `response` (`admissionResponseBuilder`, `admission_controller.go:107-123`). What would allow a refused request stands in `warnings`, which
+/// kubectl prints; the admission controller itself has none.
+pub fn response(uid: &str, evaluation: &Evaluation) -> Value {
+    let mut response = Map::new();
+    response.insert("uid".to_owned(), uid.into());
+    response.insert("allowed".to_owned(), (evaluation.outcome == Outcome::Allowed).into());
+    let message = match &evaluation.outcome {
+        Outcome::Allowed => String::new(),
+        Outcome::Denied(message) => message.clone(),
+        Outcome::Unknown(key) => format!("{key} decides, and what it holds is not known"),
+    };
+    if !message.is_empty() {
+        response.insert("status".to_owned(), json!({"message": message}));
+    }
+    if !evaluation.patches.is_empty() {
+        response.insert("patch".to_owned(), encoded(&evaluation.patches));
+        response.insert("patchType".to_owned(), "JSONPatch".into());
+    }
+    let warnings: Vec<Value> = evaluation.remedies.iter().map(|remedy| remedy.to_string().into()).collect();
+    if !warnings.is_empty() {
+        response.insert("warnings".to_owned(), warnings.into());
+    }
+    Value::Object(response)
+}
+
+/// The operations in base64, as JSON has bytes.
+pub fn encoded(patches: &[Patch]) -> Value {
+    serde_json::to_value(ByteString(json_patch(patches).into_bytes())).unwrap_or_default()
+}
+
+/// The operations as Go writes them, byte for byte.
+pub fn json_patch(patches: &[Patch]) -> String {
+    let mut text = String::from("[");
+    for (index, patch) in patches.iter().enumerate() {
+        text.push_str(if index == 0 { "{\"op\":\"add\",\"path\":" } else { ",{\"op\":\"add\",\"path\":" });
+        push_string(&mut text, patch.path);
+        text.push_str(",\"value\":");
+        match &patch.value {
+            patch::Value::Text(value) => push_string(&mut text, value),
+            patch::Value::Texts(texts) => push_texts(&mut text, texts),
+        }
+        text.push('}');
+    }
+    text.push(']');
+    text
+}
+
+fn push_texts(text: &mut String, texts: &Texts) {
+    text.push('{');
+    for (index, (key, value)) in texts.iter().enumerate() {
+        if index > 0 {
+            text.push(',');
+        }
+        push_string(text, key);
+        text.push(':');
+        push_string(text, value);
+    }
+    text.push('}');
+}

@@ -1,0 +1,296 @@
+//! The request in an `AdmissionReview` (`admission.k8s.io/v1`, `AdmissionRequest`), as far as anything here looks at it, and the response of a
+//! webhook.
+//!
+//! Whoever makes a request decides how large and how deep its objects are, but not whether it is answered: everything that stands before
+//! them in a review is read even where they cannot be.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::part::{entries, member, text, text_at, texts, type_of, unread};
+use super::{codes, malformed};
+use go_compat::diag::Diagnostic;
+use yunikorn::identity::Identity;
+use yunikorn_access::running::joins::BoundPod;
+
+/// A request to create, change or delete one object; what is absent is empty.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// `uid`, which the response repeats.
+    pub uid: String,
+    /// `kind.group`
+    pub group: String,
+    /// `kind.kind`
+    pub kind: String,
+    /// `resource`
+    pub resource: Resource,
+    /// `namespace`; empty for what has none.
+    pub namespace: String,
+    /// `name`; empty while the API server has not made one up.
+    pub name: String,
+    /// `operation`: `CREATE`, `UPDATE`, `DELETE`.
+    pub operation: String,
+    /// The caller.
+    pub by: Identity,
+    /// `userInfo.uid`
+    pub by_uid: String,
+    /// `userInfo.extra`
+    pub extra: BTreeMap<String, Vec<String>>,
+    /// `object`; `None` when it is deleted.
+    pub object: Option<Box<RawValue>>,
+    /// `oldObject`; `None` when it is created.
+    pub old: Option<Box<RawValue>>,
+}
+
+/// `resource`
+#[derive(Debug, Clone, Default)]
+pub struct Resource {
+    /// The API group.
+    pub group: String,
+    /// Its version.
+    pub version: String,
+    /// The plural name.
+    pub name: String,
+}
+
+/// The keys in `userInfo.extra` of a token that is bound to a pod (Kubernetes, `k8s.io/apiserver/pkg/authentication/serviceaccount`).
+const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
+const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
+
+/// A review that cannot be read to its end.
+#[derive(Debug)]
+pub struct Unreadable {
+    /// The part that was read before.
+    pub request: Request,
+    /// Why not.
+    pub why: Diagnostic,
+}
+
+impl Request {
+    /// Reads the body of a review.
+    ///
+    /// # Errors
+    /// [`codes::MALFORMED_REVIEW`].
+    pub fn read(body: &[u8]) -> Result<Self, Box<Unreadable>> {
+        let mut request = None;
+        let mut reader = serde_json::Deserializer::from_slice(body);
+        let read = reader.deserialize_map(Review(&mut request)).and_then(|()| reader.end());
+        match (read, request) {
+            (Ok(()), Some(request)) => Ok(request),
+            (Err(error), request) => Err(request.unwrap_or_default().unreadable(unread(error))),
+            (Ok(()), None) => {
+                let why = malformed(codes::MALFORMED_REVIEW, "the review has no request");
+                Err(Self::default().unreadable(why))
+            }
+        }
+    }
+
+    /// The same as what cannot be read, for this reason.
+    pub fn unreadable(self, why: Diagnostic) -> Box<Unreadable> {
+        Box::new(Unreadable { request: self, why })
+    }
+
+    /// The pod that asks, by a token that is bound to it: API servers say so of pods that use the token mounted into them.
+    pub fn creator(&self) -> Option<BoundPod<'_>> {
+        let account = self.by.user.strip_prefix("system:serviceaccount:")?;
+        let (namespace, _) = account.split_once(':')?;
+        let one = |key: &str| self.extra.get(key)?.first().map(String::as_str);
+        Some(BoundPod { namespace, name: one(POD_NAME)?, uid: one(POD_UID)? })
+    }
+
+    fn set(&mut self, field: &str, part: &RawValue) -> Result<(), Diagnostic> {
+        let present = || (type_of(part) != "null").then(|| part.to_owned());
+        match field {
+            "uid" => self.uid = nullable(part)?,
+            "kind" => (self.group, self.kind) = (text_at(part, &["group"])?, text_at(part, &["kind"])?),
+            "resource" => {
+                self.resource = Resource {
+                    group: text_at(part, &["group"])?,
+                    version: text_at(part, &["version"])?,
+                    name: text_at(part, &["resource"])?,
+                }
+            }
+            "name" => self.name = nullable(part)?,
+            "namespace" => self.namespace = nullable(part)?,
+            "operation" => self.operation = nullable(part)?,
+            "userInfo" => self.ask(part)?,
+            "object" => self.object = present(),
+            "oldObject" => self.old = present(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Takes over who asks.
+    fn ask(&mut self, part: &RawValue) -> Result<(), Diagnostic> {
+        let groups = texts(member(part, "groups")?)?;
+        self.by = Identity { user: text_at(part, &["username"])?, groups };
+        self.by_uid = text_at(part, &["uid"])?;
+        let extra = entries(member(part, "extra")?, "an object")?.into_iter();
+        self.extra = extra
+            .map(|(name, values)| Ok((name.into_owned(), texts(Some(values))?)))
+            .collect::<Result<_, _>>()?;
+        Ok(())
+    }
+}
+
+/// A whole review with the response of a validating webhook. A refusal becomes `403 Forbidden`, whose message kubectl prints behind the
+/// webhook's name.
+pub fn response(uid: &str, refusal: Option<&str>, warnings: &[String]) -> Value {
+    let mut response = Map::new();
+    response.insert("uid".to_owned(), uid.into());
+    response.insert("allowed".to_owned(), refusal.is_none().into());
+    if let Some(message) = refusal {
+        response.insert(
+            "status".to_owned(),
+            json!({"code": 403, "reason": "Forbidden", "status": "Failure", "message": message}),
+        );
+    }
+    if !warnings.is_empty() {
+        response.insert("warnings".to_owned(), warnings.into());
+    }
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
+}
+
+/// `null` means absent, as for Go.
+fn nullable(part: &RawValue) -> Result<String, Diagnostic> {
+    if type_of(part) == "null" { Ok(String::new()) } else { text(part) }
+}
+
+/// Reads the fields of a review into the request.
+struct Review<'r>(&'r mut Option<Request>);
+
+impl<'de> Visitor<'de> for Review<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a review")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut review: A) -> Result<(), A::Error> {
+        while let Some(field) = review.next_key::<String>()? {
+            if field == "request" {
+                review.next_value_seed(Fields(self.0.insert(Request::default())))?;
+            } else {
+                review.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads the fields of a request one by one, so that those before an unreadable one are kept.
+struct Fields<'r>(&'r mut Request);
+
+impl<'de> DeserializeSeed<'de> for Fields<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Fields<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a request")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut request: A) -> Result<(), A::Error> {
+        while let Some(field) = request.next_key::<String>()? {
+            let part = request.next_value::<&RawValue>()?;
+            self.0.set(&field, part).map_err(|why| A::Error::custom(why.message))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(review: &Value) -> Result<Request, Box<Unreadable>> {
+        Request::read(review.to_string().as_bytes())
+    }
+
+    #[test]
+    fn a_request_of_an_api_server_is_read() {
+        let request = read(&json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
+            "uid": "u", "kind": {"group": "queuewarden.dev", "version": "v1alpha1", "kind": "QueueAcl"}, "name": "a",
+            "resource": {"group": "queuewarden.dev", "version": "v1alpha1", "resource": "queueacls"}, "operation": "DELETE",
+            "userInfo": {"username": "sue", "uid": "1", "groups": ["dev"], "extra": {"k": ["v"]}},
+            "object": null, "oldObject": {"spec": {}}, "dryRun": false, "options": null,
+        }}))
+        .unwrap();
+        assert_eq!((&*request.uid, &*request.kind, &*request.operation), ("u", "QueueAcl", "DELETE"));
+        assert_eq!((&*request.resource.version, &*request.resource.name), ("v1alpha1", "queueacls"));
+        assert_eq!(request.by, Identity { user: "sue".into(), groups: vec!["dev".into()] });
+        assert!(request.object.is_none());
+        assert_eq!(request.old.unwrap().get(), r#"{"spec":{}}"#);
+        assert_eq!(request.extra["k"], ["v"]);
+    }
+
+    #[test]
+    fn the_pod_that_asks_is_told_by_its_token() {
+        let request = |user: &str, extra: Value| {
+            read(&json!({"request": {"userInfo": {"username": user, "extra": extra}}})).unwrap()
+        };
+        let extra = json!({POD_NAME: ["driver"], POD_UID: ["u1"]});
+        let driver = request("system:serviceaccount:jobs:spark", extra.clone());
+        assert_eq!(driver.creator(), Some(BoundPod { namespace: "jobs", name: "driver", uid: "u1" }));
+        for other in [
+            request("sue", extra),
+            request("system:serviceaccount:jobs:spark", json!({POD_NAME: ["driver"], POD_UID: []})),
+            request("system:serviceaccount:jobs:spark", json!(null)),
+        ] {
+            assert_eq!(other.creator(), None);
+        }
+    }
+
+    #[test]
+    fn a_body_without_a_request_is_an_error() {
+        for review in [
+            json!(null),
+            json!([]),
+            json!({}),
+            json!({"request": []}),
+            json!({"request": {"uid": 1, "object": {}}}),
+            json!({"request": {"object": {}, "userInfo": {"groups": "dev"}}}),
+        ] {
+            assert!(read(&review).is_err(), "{review}");
+        }
+    }
+
+    #[test]
+    fn a_review_that_is_cut_keeps_what_stands_before() {
+        let review = br#"{"kind":"AdmissionReview","request":{"uid":"u","name":"n","userInfo":{"username":"sue"},"object":{"a":["#;
+        let Unreadable { request, .. } = *Request::read(review).unwrap_err();
+        assert_eq!((&*request.uid, &*request.name, &*request.by.user), ("u", "n", "sue"));
+        assert!(request.object.is_none());
+    }
+
+    #[test]
+    fn an_object_may_be_as_deep_as_it_likes() {
+        let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+        let request =
+            Request::read(format!(r#"{{"request":{{"uid":"u","object":{deep}}}}}"#).as_bytes()).unwrap();
+        assert_eq!(request.object.unwrap().get(), deep);
+    }
+
+    #[test]
+    fn a_refusal_is_forbidden_and_nothing_empty_is_written() {
+        let allowed = response("u", None, &[]);
+        assert_eq!(allowed["response"], json!({"uid": "u", "allowed": true}));
+        let refused = response("u", Some("no"), &["w".to_owned()]);
+        assert_eq!(refused["response"]["allowed"], false);
+        assert_eq!(refused["response"]["status"]["code"], 403);
+        assert_eq!(refused["response"]["status"]["message"], "no");
+        assert_eq!(refused["response"]["warnings"], json!(["w"]));
+    }
+}

@@ -1,0 +1,241 @@
+//! Parts of a review as they were sent. Only what is looked at is read: the rest costs no memory, and may be as deep as it likes.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{DeserializeOwned, DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::{codes, malformed, no_object, unread_at};
+use go_compat::diag::Diagnostic;
+
+/// Most entries of one list or object that are read: users may be in thousands of groups, and no object has as many labels.
+const MAX_ENTRIES: usize = 10_000;
+
+/// Most values of an object that is read as a whole.
+const MAX_VALUES: usize = 50_000;
+
+/// The entries of an object by their names, or of a list by their numbers.
+pub(super) type Entries<'p> = Vec<(Cow<'p, str>, &'p RawValue)>;
+
+/// The part with this name of an object, the last of several; `None` where there is none, or no object.
+///
+/// # Errors
+/// [`codes::MALFORMED_REVIEW`] when a name in the object is no text.
+pub fn member<'p>(part: &'p RawValue, name: &str) -> Result<Option<&'p RawValue>, Diagnostic> {
+    match type_of(part) {
+        "an object" => reader(part).deserialize_map(Member(name)).map_err(unread),
+        _ => Ok(None),
+    }
+}
+
+/// The part that a way of names leads to.
+///
+/// # Errors
+/// As [`member`].
+pub(super) fn at<'p>(part: &'p RawValue, names: &[&str]) -> Result<Option<&'p RawValue>, Diagnostic> {
+    names.iter().try_fold(Some(part), |part, name| part.map_or(Ok(None), |part| member(part, name)))
+}
+
+/// The text that a way of names leads to; empty where there is none.
+///
+/// # Errors
+/// As [`member`].
+pub(super) fn text_at(part: &RawValue, names: &[&str]) -> Result<String, Diagnostic> {
+    let part = at(part, names)?.filter(|part| type_of(part) == "a string");
+    part.map_or(Ok(String::new()), text)
+}
+
+/// A part that has to be a text.
+///
+/// # Errors
+/// [`codes::MALFORMED_REVIEW`].
+pub(super) fn text(part: &RawValue) -> Result<String, Diagnostic> {
+    serde_json::from_str(part.get()).map_err(unread)
+}
+
+/// Up to one entry more than `limit`; none of what is neither object nor list.
+///
+/// # Errors
+/// As [`member`].
+pub(super) fn some_entries(part: &RawValue, limit: usize) -> Result<Entries<'_>, Diagnostic> {
+    match type_of(part) {
+        "an object" | "a list" => reader(part).deserialize_any(Each(limit)).map_err(unread),
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// All entries of an object or a list; none where it is absent or `null`.
+///
+/// # Errors
+/// [`codes::MALFORMED_REVIEW`], also where it is of another type (`"an object"`) or has too many.
+pub(super) fn entries<'p>(part: Option<&'p RawValue>, expected: &str) -> Result<Entries<'p>, Diagnostic> {
+    let Some(part) = part.filter(|part| type_of(part) != "null") else { return Ok(Vec::new()) };
+    if type_of(part) != expected {
+        let message = format!("the review has {} where {expected} is due", type_of(part));
+        return Err(malformed(codes::MALFORMED_REVIEW, message));
+    }
+    let entries = some_entries(part, MAX_ENTRIES)?;
+    if entries.len() > MAX_ENTRIES {
+        let message = format!("the review has {expected} with more than {MAX_ENTRIES} entries");
+        return Err(malformed(codes::MALFORMED_REVIEW, message));
+    }
+    Ok(entries)
+}
+
+/// A list of texts.
+///
+/// # Errors
+/// As [`entries`].
+pub(super) fn texts(part: Option<&RawValue>) -> Result<Vec<String>, Diagnostic> {
+    entries(part, "a list")?.into_iter().map(|(_, part)| text(part)).collect()
+}
+
+/// Texts by name, such as labels.
+///
+/// # Errors
+/// As [`entries`].
+pub(super) fn named_texts(part: Option<&RawValue>) -> Result<BTreeMap<String, String>, Diagnostic> {
+    entries(part, "an object")?.into_iter().map(|(name, part)| Ok((name.into_owned(), text(part)?))).collect()
+}
+
+/// Reads a part as a type; empty where it is `null`.
+///
+/// # Errors
+/// [`codes::MALFORMED_REVIEW`].
+pub(super) fn decode_part<'p, T: Deserialize<'p> + Default>(part: &'p RawValue) -> Result<T, Diagnostic> {
+    match type_of(part) {
+        "an object" => serde_path_to_error::deserialize(&mut reader(part)).map_err(unread_at),
+        "null" => Ok(T::default()),
+        _ => Err(no_object()),
+    }
+}
+
+/// Reads a whole object as a type, in which every value may take room.
+///
+/// # Errors
+/// [`codes::MALFORMED_REVIEW`], and [`codes::TOO_LARGE`] when it has more than [`MAX_VALUES`] values.
+pub fn object<T: DeserializeOwned>(part: &RawValue) -> Result<T, Diagnostic> {
+    if values(part.get()) > MAX_VALUES {
+        let message = format!("the object has more than {MAX_VALUES} values");
+        return Err(Diagnostic::error(codes::TOO_LARGE, message).help("make the object smaller"));
+    }
+    serde_path_to_error::deserialize(&mut reader(part)).map_err(unread_at)
+}
+
+/// Counts the commas and the beginnings of lists and objects outside of texts: there are no more values than these and one.
+fn values(json: &str) -> usize {
+    let (mut count, mut in_text, mut escaped) = (0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_text,
+            b'"' => in_text = !in_text,
+            b',' | b'{' | b'[' if !in_text => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
+/// The type of a part, with its article.
+pub(super) fn type_of(part: &RawValue) -> &'static str {
+    match part.get().as_bytes().first() {
+        Some(b'{') => "an object",
+        Some(b'[') => "a list",
+        Some(b'"') => "a string",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'n') | None => "null",
+        Some(_) => "a number",
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+pub(super) fn unread(error: serde_json::Error) -> Diagnostic {
+    malformed(codes::MALFORMED_REVIEW, format!("the review cannot be read: {error}"))
+}
+
+fn reader(part: &RawValue) -> serde_json::Deserializer<serde_json::de::StrRead<'_>> {
+    serde_json::Deserializer::from_str(part.get())
+}
+
+struct Member<'n>(&'n str);
+
+impl<'p> Visitor<'p> for Member<'_> {
+    type Value = Option<&'p RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'p>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(is_it) = map.next_key_seed(Is(self.0))? {
+            if is_it {
+                found = Some(map.next_value()?);
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Compares a name without keeping it.
+struct Is<'n>(&'n str);
+
+impl<'de> DeserializeSeed<'de> for Is<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<bool, D::Error> {
+        from.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Is<'_> {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<bool, E> {
+        Ok(self.0 == name)
+    }
+}
+
+struct Each(usize);
+
+/// A name, borrowed where it has no escapes.
+#[derive(Deserialize)]
+struct Name<'p>(#[serde(borrow)] Cow<'p, str>);
+
+impl<'p> Visitor<'p> for Each {
+    type Value = Entries<'p>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object or a list")
+    }
+
+    fn visit_map<A: MapAccess<'p>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut entries = Vec::new();
+        while entries.len() <= self.0 {
+            let Some((Name(name), part)) = map.next_entry()? else { return Ok(entries) };
+            entries.push((name, part));
+        }
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(entries)
+    }
+
+    fn visit_seq<A: SeqAccess<'p>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut entries = Vec::new();
+        while entries.len() <= self.0 {
+            let Some(part) = list.next_element()? else { return Ok(entries) };
+            entries.push((entries.len().to_string().into(), part));
+        }
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(entries)
+    }
+}

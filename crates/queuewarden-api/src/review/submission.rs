@@ -1,0 +1,157 @@
+//! An `AdmissionReview` of a pod or a workload, as far as it decides whether `YuniKorn` takes it, and the response.
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::part::{at, entries, member, text_at};
+use super::{admission, envelope};
+use go_compat::diag::Diagnostic;
+use yunikorn::admission::request::Request;
+use yunikorn_access::submission::{Judgement, Mode};
+
+/// Kinds that are judged themselves, so that what they make is not: API group and kind. A `SparkApplication` is none of them: its driver is
+/// the first that is seen of it.
+const JUDGED: [(&str, &str); 7] = [
+    ("", "Pod"),
+    ("apps", "Deployment"),
+    ("apps", "DaemonSet"),
+    ("apps", "StatefulSet"),
+    ("apps", "ReplicaSet"),
+    ("batch", "Job"),
+    ("batch", "CronJob"),
+];
+
+/// What is applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// What the admission controller reads.
+    pub request: Request,
+    /// Whether its controller is of a kind that is judged itself.
+    pub owned: bool,
+    /// `spec.nodeName` of the pod.
+    pub node_name: String,
+    /// The names in `spec.imagePullSecrets` of the pod, or of the template.
+    pub image_pull_secrets: Vec<String>,
+}
+
+/// Reads a request.
+///
+/// # Errors
+/// As [`admission::read`].
+pub fn read(request: &envelope::Request) -> Result<Asked, Diagnostic> {
+    let read = admission::read(request)?;
+    let object = request.object.as_deref();
+    let spec = admission::template(object, &read.kind)?.map_or(Ok(None), |pod| member(pod, "spec"))?;
+    let secrets = spec.map_or(Ok(None), |spec| member(spec, "imagePullSecrets"))?;
+    let secrets = entries(secrets, "a list")?.into_iter();
+    Ok(Asked {
+        owned: object.map_or(Ok(false), owned)?,
+        node_name: spec.map_or(Ok(String::new()), |spec| text_at(spec, &["nodeName"]))?,
+        image_pull_secrets: secrets
+            .map(|(_, secret)| text_at(secret, &["name"]))
+            .collect::<Result<_, _>>()?,
+        request: read,
+    })
+}
+
+fn owned(object: &RawValue) -> Result<bool, Diagnostic> {
+    for (_, owner) in entries(at(object, &["metadata", "ownerReferences"])?, "a list")? {
+        let controls = member(owner, "controller")?.is_some_and(|controls| controls.get() == "true");
+        let version = text_at(owner, &["apiVersion"])?;
+        let group = version.rsplit_once('/').map_or("", |(group, _)| group);
+        if controls && JUDGED.contains(&(group, &text_at(owner, &["kind"])?)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// The response; what was decided stands in its `auditAnnotations`.
+pub fn response(uid: &str, judgement: &Judgement, mode: Mode) -> Value {
+    let warnings: Vec<String> = judgement.warning(mode).map(str::to_owned).into_iter().collect();
+    let mut review = envelope::response(uid, judgement.refusal(mode), &warnings);
+    if let Some(response) = review.get_mut("response").and_then(Value::as_object_mut) {
+        let mut notes = json!({"decision": judgement.verdict.as_str(), "clause": judgement.clause});
+        if let (Some(notes), false) = (notes.as_object_mut(), judgement.reason.is_empty()) {
+            notes.insert("reason".to_owned(), judgement.reason.as_str().into());
+        }
+        response.insert("auditAnnotations".to_owned(), notes);
+    }
+    review
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use yunikorn_access::submission::Verdict;
+
+    fn asked(object: &Value, kind: (&str, &str)) -> Asked {
+        read(&request(object, kind)).unwrap()
+    }
+
+    fn request(object: &Value, kind: (&str, &str)) -> envelope::Request {
+        let kind = json!({"group": kind.0, "version": "v1", "kind": kind.1});
+        let review = json!({"request": {"uid": "u", "kind": kind, "operation": "CREATE", "object": object}});
+        envelope::Request::read(review.to_string().as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn what_a_judged_controller_makes_is_owned() {
+        for (version, kind, controller, expected) in [
+            ("apps/v1", "ReplicaSet", true, true),
+            ("batch/v1", "Job", true, true),
+            ("v1", "Pod", true, true),
+            ("batch/v1", "Job", false, false),
+            ("sparkoperator.k8s.io/v1beta2", "SparkApplication", true, false),
+            ("example.com/v1", "Job", true, false),
+        ] {
+            let owner = json!({"apiVersion": version, "kind": kind, "name": "o", "uid": "x", "controller": controller});
+            let pod = json!({"metadata": {"ownerReferences": [owner]}, "spec": {"nodeName": "n1"}});
+            let asked = asked(&pod, ("", "Pod"));
+            assert_eq!((asked.owned, asked.node_name.as_str()), (expected, "n1"), "{version} {kind}");
+        }
+        for odd in [json!(null), json!({"metadata": {"ownerReferences": [1, {"controller": 1}]}})] {
+            assert!(!asked(&odd, ("", "Pod")).owned);
+        }
+    }
+
+    #[test]
+    fn secrets_are_those_of_the_template() {
+        let spec = json!({"imagePullSecrets": [{"name": "a"}, {}]});
+        let job = json!({"spec": {"template": {"metadata": {"labels": {"queue": "q"}}, "spec": spec}}});
+        let read = asked(&job, ("batch", "Job"));
+        assert_eq!(read.image_pull_secrets, ["a", ""]);
+        assert_eq!(read.request.pod.label("queue"), "q");
+        let cron = json!({"spec": {"jobTemplate": {"spec": {"template": {"spec": spec}}}}});
+        assert_eq!(asked(&cron, ("batch", "CronJob")).image_pull_secrets, ["a", ""]);
+    }
+
+    #[test]
+    fn the_response_says_what_the_mode_lets_it() {
+        let judgement = |verdict| Judgement {
+            verdict,
+            clause: "acl",
+            reason: "why".to_owned(),
+            user: "bob".to_owned(),
+            queue: "root.prod".to_owned(),
+        };
+        for (verdict, mode, allowed, warned) in [
+            (Verdict::Refused, Mode::Audit, true, false),
+            (Verdict::Refused, Mode::Warn, true, true),
+            (Verdict::Refused, Mode::Deny, false, false),
+            (Verdict::Doubtful, Mode::Deny, true, true),
+            (Verdict::Elsewhere, Mode::Deny, true, true),
+            (Verdict::Undecided, Mode::Deny, true, false),
+            (Verdict::Placed, Mode::Deny, true, false),
+        ] {
+            let review = response("u", &judgement(verdict), mode);
+            assert_eq!(review["response"]["uid"], "u");
+            assert_eq!(review["response"]["allowed"], allowed, "{verdict:?} {mode:?}");
+            assert_eq!(review["response"]["warnings"].is_array(), warned, "{verdict:?} {mode:?}");
+            assert_eq!(review["response"]["auditAnnotations"]["decision"], verdict.as_str());
+            if !allowed {
+                assert_eq!(review["response"]["status"]["message"], "why");
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! An `AdmissionReview` as far as it says in whose name pods run, and the response of the identity guard.
+//!
+//! * `places`: where an object says it.
+
+mod places;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::ByteString;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::envelope::{self, Request, Resource};
+use super::{codes, malformed};
+use go_compat::diag::{Diagnostic, quoted};
+use places::{Found, Place, places, sites};
+use yunikorn::admission::Operation;
+use yunikorn_access::guard::{self, Judgement, Mode, Moment, Path, Site, Template};
+use yunikorn_access::running::joins::Running;
+
+/// Kubernetes' own kinds: API group, kind, and where the template is; a pod is its own.
+const OWN: [(&str, &str, &str); 8] = [
+    ("", "Pod", ""),
+    ("", "ReplicationController", "spec.template"),
+    ("apps", "Deployment", "spec.template"),
+    ("apps", "DaemonSet", "spec.template"),
+    ("apps", "StatefulSet", "spec.template"),
+    ("apps", "ReplicaSet", "spec.template"),
+    ("batch", "Job", "spec.template"),
+    ("batch", "CronJob", "spec.jobTemplate.spec.template"),
+];
+
+/// The content of an object, as far as it is looked at.
+#[derive(Debug, Clone, Default)]
+pub struct Asked {
+    /// Whether templates are known of this kind, whatever this object holds.
+    pub has_templates: bool,
+    /// What the places say.
+    pub sites: Vec<Site>,
+    /// Where they are, in the same order.
+    places: Vec<Place>,
+}
+
+impl Asked {
+    /// The IDs of the applications that the places name.
+    pub fn applications(&self) -> BTreeSet<&str> {
+        self.sites.iter().map(|site| &*site.application).filter(|id| !id.is_empty()).collect()
+    }
+
+    /// The same for the guard.
+    pub fn at<'a>(&'a self, request: &'a Request, running: &'a Running, moment: Moment) -> guard::Asked<'a> {
+        guard::Asked {
+            operation: Operation::of(&request.operation),
+            kind: &request.kind,
+            is_replica_set: (&*request.group, &*request.kind) == ("apps", "ReplicaSet"),
+            user: &request.by.user,
+            groups: &request.by.groups,
+            has_templates: self.has_templates,
+            sites: &self.sites,
+            namespace: &request.namespace,
+            running,
+            moment,
+        }
+    }
+}
+
+/// Reads what an object says.
+///
+/// # Errors
+/// [`codes::MALFORMED_REVIEW`], also where an object has more than [`guard::MAX_SITES`] places, or where templates are known of its kind and
+/// none of its version.
+pub fn read(request: &Request, templates: &[Template]) -> Result<Asked, Diagnostic> {
+    let paths = paths(request, templates)?;
+    let now = found(request, request.object.as_deref(), &paths)?;
+    let before = found(request, request.old.as_deref(), &paths)?;
+    let sites = sites(&now, &before);
+    let places = now.into_iter().map(|found| found.place).collect();
+    Ok(Asked { has_templates: !paths.is_empty(), sites, places })
+}
+
+fn found<'o>(
+    request: &Request,
+    object: Option<&'o RawValue>,
+    paths: &[Option<Path>],
+) -> Result<Vec<Found<'o>>, Diagnostic> {
+    let found = object.map_or(Ok(Some(Vec::new())), |object| places(&request.namespace, object, paths))?;
+    found.ok_or_else(|| {
+        let message = format!("the {} has more than {} pod templates", request.kind, guard::MAX_SITES);
+        malformed(codes::MALFORMED_REVIEW, message)
+    })
+}
+
+/// Where objects of the review's kind hold templates; `None` is the object itself.
+fn paths(request: &Request, templates: &[Template]) -> Result<Vec<Option<Path>>, Diagnostic> {
+    let own = OWN.iter().find(|(group, kind, _)| (*group, *kind) == (&request.group, &request.kind));
+    if let Some((_, _, path)) = own {
+        return Ok(vec![Path::read(path).ok()]);
+    }
+    let Resource { group, version, name } = &request.resource;
+    let mut of_resource = templates.iter().filter(|template| template.is_of(group, name)).peekable();
+    let is_known = of_resource.peek().is_some();
+    let paths: Vec<_> = of_resource
+        .filter(|template| template.has(version))
+        .map(|template| Some(template.path.clone()))
+        .collect();
+    if is_known && paths.is_empty() {
+        let message =
+            format!("no template says where version {} of {name}.{group} has its pods", quoted(version));
+        let help = "add one to spec.userInfo.templates of the AdmissionPolicy, or leave the version out of one that holds for all";
+        return Err(malformed(codes::MALFORMED_REVIEW, message).help(help));
+    }
+    Ok(paths)
+}
+
+/// The response; what was decided stands in its `auditAnnotations`.
+pub fn response(uid: &str, asked: &Asked, judgement: &Judgement, mode: Mode) -> Value {
+    let enforced = mode == Mode::Enforce;
+    let warnings: &[String] = if enforced { &judgement.warnings } else { &[] };
+    let mut review = envelope::response(uid, judgement.refusal(mode), warnings);
+    if let Some(response) = review.get_mut("response").and_then(Value::as_object_mut) {
+        let patch = patch(asked, judgement);
+        if enforced && !patch.is_empty() {
+            let bytes = ByteString(Value::from(patch).to_string().into_bytes());
+            response.insert("patch".to_owned(), json!(bytes));
+            response.insert("patchType".to_owned(), "JSONPatch".into());
+        }
+        response.insert("auditAnnotations".to_owned(), notes(judgement));
+    }
+    review
+}
+
+/// What was decided, for the API server's audit log.
+pub fn notes(judgement: &Judgement) -> Value {
+    let mut notes = json!({"decision": judgement.verdict.as_str(), "clause": judgement.rule.as_str()});
+    if let (Some(notes), false) = (notes.as_object_mut(), judgement.reason.is_empty()) {
+        notes.insert("reason".to_owned(), judgement.reason.as_str().into());
+    }
+    notes
+}
+
+/// The operations of JSON Patch that add what is added, and change nothing else.
+pub fn patch(asked: &Asked, judgement: &Judgement) -> Vec<Value> {
+    let additions = judgement.additions.iter();
+    additions.filter_map(|addition| Some(asked.places.get(addition.site)?.addition(&addition.text))).collect()
+}

@@ -1,0 +1,233 @@
+//! Where an object says in whose name pods run: pods, pod templates, and annotations that become those of pods.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::super::part::{member, some_entries, text, text_at, type_of};
+use go_compat::diag::Diagnostic;
+use yunikorn::admission::request::{USER_INFO, USERNAME};
+use yunikorn_access::guard::{Given, LeadsTo, MAX_SITES, Path, Segment, Site};
+use yunikorn_access::placement::Workload;
+use yunikorn_access::placement::workload::labels;
+
+/// One place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    /// JSON pointer of the object that holds `metadata` or `annotations`.
+    pointer: String,
+    leads_to: LeadsTo,
+    /// Whether there is a list on the way, so that the numbers in the pointer are not names.
+    in_list: bool,
+    /// Whether there is an object `metadata`; always where there has to be none.
+    has_metadata: bool,
+    /// Whether there is an object `annotations`.
+    has_annotations: bool,
+}
+
+/// One place of an object, and what it says.
+#[derive(Debug)]
+pub(super) struct Found<'o> {
+    pub(super) place: Place,
+    /// As it was sent.
+    part: &'o RawValue,
+    given: Given,
+    username: String,
+    /// The application that it names; empty for none, and for one that nobody else can have.
+    application: String,
+    node_name: String,
+}
+
+/// All places of an object; `None` where there are more than [`MAX_SITES`]. A path of `None` is the object itself.
+///
+/// # Errors
+/// When it cannot be read.
+pub(super) fn places<'o>(
+    namespace: &str,
+    object: &'o RawValue,
+    paths: &[Option<Path>],
+) -> Result<Option<Vec<Found<'o>>>, Diagnostic> {
+    let mut all: Vec<Found<'o>> = Vec::new();
+    for path in paths {
+        let (segments, leads_to) =
+            path.as_ref().map_or((&[][..], LeadsTo::Template), |path| (path.segments(), path.leads_to()));
+        let Some(reached) = reached(object, segments)? else { return Ok(None) };
+        for reached in reached.into_iter().filter(|reached| type_of(reached.part) == "an object") {
+            let found = Found::of(namespace, reached, leads_to)?;
+            if all.iter().all(|known| known.place != found.place) {
+                all.push(found);
+            }
+        }
+    }
+    Ok((all.len() <= MAX_SITES).then_some(all))
+}
+
+/// A part of an object.
+struct Reached<'o> {
+    pointer: String,
+    /// There is a list on the way.
+    in_list: bool,
+    part: &'o RawValue,
+}
+
+/// The parts that the segments lead to.
+fn reached<'o>(object: &'o RawValue, segments: &[Segment]) -> Result<Option<Vec<Reached<'o>>>, Diagnostic> {
+    let mut all = vec![Reached { pointer: String::new(), in_list: false, part: object }];
+    for segment in segments {
+        let mut next = Vec::new();
+        for Reached { pointer, in_list, part } in all {
+            match segment {
+                Segment::Name(name) => {
+                    let part = member(part, name)?;
+                    next.extend(part.map(|part| Reached { pointer: below(&pointer, name), in_list, part }));
+                }
+                Segment::Every => {
+                    let in_list = in_list || type_of(part) == "a list";
+                    next.extend(some_entries(part, MAX_SITES)?.into_iter().map(|(name, part)| Reached {
+                        pointer: below(&pointer, &name),
+                        in_list,
+                        part,
+                    }));
+                }
+            }
+            if next.len() > MAX_SITES {
+                return Ok(None);
+            }
+        }
+        all = next;
+    }
+    Ok(Some(all))
+}
+
+/// The pointer of a member.
+fn below(pointer: &str, name: &str) -> String {
+    format!("{pointer}/{}", escaped(name))
+}
+
+/// A name within a JSON pointer (RFC 6901, section 3).
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+/// What the places of an object say, with what they said before.
+pub(super) fn sites(now: &[Found<'_>], before: &[Found<'_>]) -> Vec<Site> {
+    let known = Known { before, now };
+    now.iter()
+        .map(|found| Site {
+            place: found.place.pointer.trim_start_matches('/').replace('/', "."),
+            given: found.given.clone(),
+            old: known.old(found),
+            // As the API server writes them, equal parts have the same bytes.
+            changed: known.there(found).is_none_or(|old| old.part.get() != found.part.get()),
+            username: found.username.clone(),
+            application: found.application.clone(),
+            node_name: found.node_name.clone(),
+        })
+        .collect()
+}
+
+/// What all places said and say.
+struct Known<'a> {
+    before: &'a [Found<'a>],
+    now: &'a [Found<'a>],
+}
+
+impl Known<'_> {
+    /// What a place said before. Elements of a list have no names: one that says what another one said is taken for that one, moved.
+    fn old(&self, found: &Found<'_>) -> Given {
+        let there = self.there(found).map(|old| old.given.clone()).unwrap_or_default();
+        if !found.place.in_list || there == found.given {
+            return there;
+        }
+        match &found.given {
+            Given::Absent if self.now.iter().any(|now| now.given == there) => Given::Absent,
+            Given::Absent => there,
+            moved if self.before.iter().any(|old| old.given == *moved) => moved.clone(),
+            _ => there,
+        }
+    }
+
+    /// The same place before.
+    fn there(&self, found: &Found<'_>) -> Option<&Found<'_>> {
+        self.before.iter().find(|old| old.place.pointer == found.place.pointer)
+    }
+}
+
+impl<'o> Found<'o> {
+    fn of(
+        namespace: &str,
+        Reached { pointer, in_list, part }: Reached<'o>,
+        leads_to: LeadsTo,
+    ) -> Result<Self, Diagnostic> {
+        let metadata = match leads_to {
+            LeadsTo::Template => member(part, "metadata")?.filter(|metadata| type_of(metadata) != "null"),
+            LeadsTo::Annotated => Some(part),
+        };
+        let of_metadata = |name: &str| metadata.map_or(Ok(None), |metadata| member(metadata, name));
+        let annotations = of_metadata("annotations")?.filter(|annotations| type_of(annotations) != "null");
+        let place = Place {
+            pointer,
+            leads_to,
+            in_list,
+            has_metadata: metadata.is_some(),
+            has_annotations: annotations.is_some(),
+        };
+        let labelled = of_metadata("labels")?;
+        let username = labelled.map_or(Ok(String::new()), |labels| text_at(labels, &[USERNAME]))?;
+        let workload = Workload {
+            labels: texts(labelled, &[labels::APPLICATION, labels::OLD_APPLICATION, labels::SPARK])?,
+            annotations: texts(annotations, &[labels::APPLICATION])?,
+            namespace: namespace.to_owned(),
+            ..Workload::default()
+        };
+        let node_name = match leads_to {
+            LeadsTo::Template => text_at(part, &["spec", "nodeName"])?,
+            LeadsTo::Annotated => String::new(),
+        };
+        let application = workload.named_application().to_owned();
+        Ok(Self { place, part, given: given(metadata, annotations)?, username, application, node_name })
+    }
+}
+
+/// Those of these labels or annotations that are texts.
+fn texts(of: Option<&RawValue>, keys: &[&str]) -> Result<BTreeMap<String, String>, Diagnostic> {
+    let Some(of) = of else { return Ok(BTreeMap::new()) };
+    keys.iter().map(|key| Ok(((*key).to_owned(), text_at(of, &[key])?))).collect()
+}
+
+fn given(metadata: Option<&RawValue>, annotations: Option<&RawValue>) -> Result<Given, Diagnostic> {
+    let is_object = |part: &&RawValue| type_of(part) == "an object";
+    if let Some(odd) = metadata.filter(|metadata| !is_object(metadata)) {
+        return Ok(Given::Odd(format!("metadata that is {}", type_of(odd))));
+    }
+    if let Some(odd) = annotations.filter(|annotations| !is_object(annotations)) {
+        return Ok(Given::Odd(format!("annotations that are {}", type_of(odd))));
+    }
+    let user_info = annotations.map_or(Ok(None), |annotations| member(annotations, USER_INFO))?;
+    Ok(match user_info {
+        None => Given::Absent,
+        Some(part) if type_of(part) == "a string" => Given::Text(text(part)?),
+        Some(odd) => Given::Odd(type_of(odd).to_owned()),
+    })
+}
+
+impl Place {
+    fn metadata(&self) -> &'static str {
+        if self.leads_to == LeadsTo::Template { "/metadata" } else { "" }
+    }
+
+    /// The operation of JSON Patch that adds the annotation.
+    pub(super) fn addition(&self, text: &str) -> Value {
+        let one = json!({USER_INFO: text});
+        let below = |rest: &str| format!("{}{}", self.pointer, rest);
+        let (path, value) = match (self.has_metadata, self.has_annotations) {
+            (false, _) => (below("/metadata"), json!({"annotations": one})),
+            (true, false) => (below(&format!("{}/annotations", self.metadata())), one),
+            (true, true) => {
+                (below(&format!("{}/annotations/{}", self.metadata(), escaped(USER_INFO))), text.into())
+            }
+        };
+        json!({"op": "add", "path": path, "value": value})
+    }
+}

@@ -1,0 +1,384 @@
+//! Reviews as API servers send them, and patches applied as API servers apply them.
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+
+use super::*;
+use yunikorn::admission::AccessControl;
+use yunikorn::admission::request::USER_INFO;
+use yunikorn_access::guard::{Given, Verdict, judge};
+
+fn template(resource: (&str, &str), path: &str) -> Template {
+    let (group, resource) = (resource.0.to_owned(), resource.1.to_owned());
+    Template { group, version: None, resource, path: Path::read(path).unwrap() }
+}
+
+fn templates() -> Vec<Template> {
+    let (spark, ray, torch) = (
+        ("sparkoperator.k8s.io", "sparkapplications"),
+        ("ray.io", "rayclusters"),
+        ("kubeflow.org", "pytorchjobs"),
+    );
+    vec![
+        template(spark, "spec.driver.annotations"),
+        template(spark, "spec.executor.annotations"),
+        template(ray, "spec.headGroupSpec.template"),
+        template(ray, "spec.workerGroupSpecs.*.template"),
+        template(torch, "spec.pytorchReplicaSpecs.*.template"),
+    ]
+}
+
+/// A request of `alice`, to create or update an object of this group, kind and resource.
+fn request(of: (&str, &str, &str), object: &Value, old: &Value) -> Request {
+    let operation = if old.is_null() { "CREATE" } else { "UPDATE" };
+    let review = json!({"request": {
+        "uid": "u", "kind": {"group": of.0, "version": "v1", "kind": of.1},
+        "resource": {"group": of.0, "version": "v1", "resource": of.2}, "operation": operation, "namespace": "ns", "name": "n",
+        "userInfo": {"username": "alice", "groups": ["devs"]}, "object": object, "oldObject": old}});
+    Request::read(review.to_string().as_bytes()).unwrap()
+}
+
+fn access() -> AccessControl {
+    AccessControl::from_keys(&std::collections::BTreeMap::default()).0
+}
+
+/// The object with the patch, as RFC 6902 says for `add` to members of objects.
+fn patched(object: &Value, operations: &[Value]) -> Value {
+    let mut object = object.clone();
+    for operation in operations {
+        assert_eq!(operation["op"], "add");
+        let (parent, key) = operation["path"].as_str().unwrap().rsplit_once('/').unwrap();
+        let parent = object.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+        parent.insert(key.replace("~1", "/").replace("~0", "~"), operation["value"].clone());
+    }
+    object
+}
+
+fn guarded(of: (&str, &str, &str), object: &Value) -> (Asked, Vec<Value>) {
+    let (asked, judgement) = judged(of, object);
+    let patch = patch(&asked, &judgement);
+    (asked, patch)
+}
+
+fn judged(of: (&str, &str, &str), object: &Value) -> (Asked, Judgement) {
+    let request = request(of, object, &Value::Null);
+    let asked = read(&request, &templates()).unwrap();
+    let judgement = judge(&asked.at(&request, &Running::default(), Moment::Mutating), &access());
+    (asked, judgement)
+}
+
+const OWN_NAME: &str = r#"{"user":"alice","groups":["devs"]}"#;
+
+#[test]
+fn the_name_is_added_where_each_kind_holds_its_templates() {
+    let name = json!({USER_INFO: OWN_NAME});
+    let metadata = json!({"annotations": name});
+    for (of, object, expected) in [
+        (("", "Pod", "pods"), json!({"metadata": {}}), vec![("/metadata/annotations", name.clone())]),
+        (
+            ("", "Pod", "pods"),
+            json!({"metadata": {"annotations": {"a/b": "c"}}}),
+            vec![("/metadata/annotations/yunikorn.apache.org~1user.info", OWN_NAME.into())],
+        ),
+        (
+            ("apps", "Deployment", "deployments"),
+            json!({"metadata": {"annotations": {USER_INFO: "x"}}, "spec": {"template": {"metadata": {"annotations": null}}}}),
+            vec![("/spec/template/metadata/annotations", name.clone())],
+        ),
+        (
+            ("", "ReplicationController", "replicationcontrollers"),
+            json!({"spec": {"template": {"metadata": null, "spec": {}}}}),
+            vec![("/spec/template/metadata", metadata.clone())],
+        ),
+        (
+            ("batch", "CronJob", "cronjobs"),
+            json!({"spec": {"jobTemplate": {"spec": {"template": {}}}}}),
+            vec![("/spec/jobTemplate/spec/template/metadata", metadata.clone())],
+        ),
+        (
+            ("sparkoperator.k8s.io", "SparkApplication", "sparkapplications"),
+            json!({"spec": {"driver": {"cores": 1}, "executor": {"annotations": {}}}}),
+            vec![
+                ("/spec/driver/annotations", name.clone()),
+                ("/spec/executor/annotations/yunikorn.apache.org~1user.info", OWN_NAME.into()),
+            ],
+        ),
+        (
+            ("ray.io", "RayCluster", "rayclusters"),
+            json!({"spec": {"headGroupSpec": {"template": {}}, "workerGroupSpecs": [{}, {"template": {"metadata": {}}}]}}),
+            vec![
+                ("/spec/headGroupSpec/template/metadata", metadata.clone()),
+                ("/spec/workerGroupSpecs/1/template/metadata/annotations", name.clone()),
+            ],
+        ),
+        (
+            ("kubeflow.org", "PyTorchJob", "pytorchjobs"),
+            json!({"spec": {"pytorchReplicaSpecs": {"Master": {"template": {}}, "a/b~": {"template": {}}}}}),
+            vec![
+                ("/spec/pytorchReplicaSpecs/Master/template/metadata", metadata.clone()),
+                ("/spec/pytorchReplicaSpecs/a~1b~0/template/metadata", metadata),
+            ],
+        ),
+        (("example.com", "Job", "jobs"), json!({"spec": {"template": {}}}), vec![]),
+        (("apps", "Deployment", "deployments"), json!({"spec": {"template": 1}}), vec![]),
+    ] {
+        let expected: Vec<Value> = expected
+            .into_iter()
+            .map(|(path, value)| json!({"op": "add", "path": path, "value": value}))
+            .collect();
+        assert_eq!(guarded(of, &object).1, expected, "{object}");
+    }
+}
+
+#[test]
+fn what_an_object_says_is_read_where_its_pods_get_it_from() {
+    let spec = |annotations: Value| {
+        json!({"metadata": {"annotations": annotations, "labels": {"yunikorn.apache.org/username": "carol"}},
+        "spec": {"nodeName": "n1"}})
+    };
+    let job = json!({"spec": {"template": spec(json!({USER_INFO: "x"}))}});
+    let (asked, _) = guarded(("batch", "Job", "jobs"), &job);
+    let site = &asked.sites[0];
+    assert_eq!((site.place.as_str(), &site.given), ("spec.template", &Given::Text("x".into())));
+    assert_eq!((site.username.as_str(), site.node_name.as_str()), ("carol", "n1"));
+    for (annotations, expected) in [
+        (json!({USER_INFO: 1}), Given::Odd("a number".into())),
+        (json!({USER_INFO: null}), Given::Odd("null".into())),
+        (json!(["x"]), Given::Odd("annotations that are a list".into())),
+        (json!({}), Given::Absent),
+    ] {
+        let (asked, _) = guarded(("", "Pod", "pods"), &spec(annotations));
+        assert_eq!(asked.sites[0].given, expected);
+    }
+}
+
+/// Elements of a list move when another one is put before them; that changes nobody's name.
+#[test]
+fn elements_of_a_list_are_known_again() {
+    let of = ("ray.io", "RayCluster", "rayclusters");
+    let group = |text: Option<&str>| match text {
+        Some(text) => json!({"template": {"metadata": {"annotations": {USER_INFO: text}}}}),
+        None => json!({"template": {}}),
+    };
+    let cluster = |groups: &[Option<&str>]| {
+        let groups: Vec<Value> = groups.iter().map(|text| group(*text)).collect();
+        json!({"spec": {"workerGroupSpecs": groups}})
+    };
+    for (old, new, verdict) in [
+        (&[Some("x")][..], &[None, Some("x")][..], Verdict::Added),
+        (&[Some("x"), Some("y")], &[Some("y"), Some("x")], Verdict::Unchanged),
+        (&[Some("x"), Some("y")], &[Some("y")], Verdict::Unchanged),
+        (&[Some("x")], &[None], Verdict::Refused),
+        (&[Some("x")], &[Some("z")], Verdict::Refused),
+        (&[Some("x")], &[Some("x"), Some("z")], Verdict::Refused),
+    ] {
+        let request = request(of, &cluster(new), &cluster(old));
+        let asked = read(&request, &templates()).unwrap();
+        assert_eq!(
+            judge(&asked.at(&request, &Running::default(), Moment::Mutating), &access()).verdict,
+            verdict,
+            "{old:?} {new:?}"
+        );
+    }
+}
+
+#[test]
+fn an_object_of_too_many_templates_is_not_read() {
+    let groups: Vec<Value> = (0..=guard::MAX_SITES).map(|_| json!({"template": {}})).collect();
+    let cluster = json!({"spec": {"workerGroupSpecs": groups}});
+    let of = ("ray.io", "RayCluster", "rayclusters");
+    let why = read(&request(of, &cluster, &Value::Null), &templates()).unwrap_err();
+    assert!(why.message.contains("more than 256 pod templates"), "{why}");
+}
+
+/// A template of one version says nothing of another one, in which pods may be elsewhere.
+#[test]
+fn a_version_without_templates_of_a_guarded_resource_is_not_read() {
+    let of = ("sparkoperator.k8s.io", "SparkApplication", "sparkapplications");
+    let mut templates = templates();
+    let version = |templates: &mut Vec<Template>, version: &str| {
+        for template in templates {
+            template.version = Some(version.to_owned());
+        }
+    };
+    version(&mut templates, "v1");
+    assert!(read(&request(of, &json!({}), &Value::Null), &templates).unwrap().has_templates);
+    version(&mut templates, "v2");
+    let why = read(&request(of, &json!({}), &Value::Null), &templates).unwrap_err();
+    assert!(why.to_string().contains("version `v1` of sparkapplications.sparkoperator.k8s.io"), "{why}");
+    let other = ("example.com", "Other", "others");
+    assert!(!read(&request(other, &json!({}), &Value::Null), &templates).unwrap().has_templates);
+}
+
+#[test]
+fn the_response_does_what_the_mode_lets_it() {
+    let object = json!({"metadata": {"labels": {"yunikorn.apache.org/username": "carol"}}});
+    let (asked, judgement) = judged(("", "Pod", "pods"), &object);
+    let enforced = response("u", &asked, &judgement, Mode::Enforce)["response"].clone();
+    let bytes: ByteString = serde_json::from_value(enforced["patch"].clone()).unwrap();
+    let operations: Vec<Value> = serde_json::from_slice(&bytes.0).unwrap();
+    assert_eq!(patched(&object, &operations)["metadata"]["annotations"][USER_INFO], OWN_NAME);
+    assert_eq!((&enforced["allowed"], &enforced["patchType"]), (&json!(true), &json!("JSONPatch")));
+    assert_eq!(enforced["warnings"].as_array().unwrap().len(), 1);
+    let audited = response("u", &asked, &judgement, Mode::Audit)["response"].clone();
+    assert_eq!(
+        audited,
+        json!({"uid": "u", "allowed": true, "auditAnnotations": {"decision": "added", "clause": "missing"}})
+    );
+    let (asked, judgement) =
+        judged(("", "Pod", "pods"), &json!({"metadata": {"annotations": {USER_INFO: "{}"}}}));
+    let refused = response("u", &asked, &judgement, Mode::Enforce)["response"].clone();
+    assert_eq!((&refused["allowed"], &refused["status"]["code"]), (&json!(false), &json!(403)));
+    assert_eq!(response("u", &asked, &judgement, Mode::Audit)["response"]["allowed"], true);
+}
+
+fn json_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        "[a-z/~]{0,4}".prop_map(Value::from),
+        Just(Value::from(OWN_NAME)),
+        Just(Value::from(r#"{"user":"bob"}"#)),
+    ];
+    let name = prop_oneof![
+        Just("spec"),
+        Just("template"),
+        Just("metadata"),
+        Just("annotations"),
+        Just("driver"),
+        Just("executor"),
+        Just("labels"),
+        Just("headGroupSpec"),
+        Just("workerGroupSpecs"),
+        Just("pytorchReplicaSpecs"),
+        Just("a/b~c"),
+        Just(USER_INFO),
+    ];
+    leaf.prop_recursive(6, 48, 4, move |inner| {
+        prop_oneof![
+            1 => prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            4 => prop::collection::btree_map(name.clone().prop_map(str::to_owned), inner, 0..4)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+/// Some of these fields.
+fn some(fields: Vec<(&'static str, BoxedStrategy<Value>)>) -> BoxedStrategy<Value> {
+    let fields: Vec<_> = fields
+        .into_iter()
+        .map(|(name, value)| {
+            prop::option::weighted(0.8, value).prop_map(move |value| Some((name.to_owned(), value?)))
+        })
+        .collect();
+    let object = fields.prop_map(|fields| Value::Object(fields.into_iter().flatten().collect()));
+    prop_oneof![12 => object, 1 => Just(Value::Null)].boxed()
+}
+
+/// What is annotated, as a pod's metadata and the driver of a `SparkApplication` are.
+fn annotated() -> BoxedStrategy<Value> {
+    let names = [OWN_NAME, r#"{"user":"bob"}"#, r#"{"user":"carol"}"#, ""].map(Value::from).to_vec();
+    let name = prop::sample::select(names).boxed();
+    let annotations = some(vec![(USER_INFO, name), ("a/b", Just(json!("c")).boxed())]);
+    some(vec![("annotations", annotations), ("labels", Just(json!({"x": "y"})).boxed())])
+}
+
+/// The `spec` of one of the kinds with templates, mostly in good order.
+fn spec() -> BoxedStrategy<Value> {
+    let template =
+        || some(vec![("metadata", annotated()), ("spec", Just(json!({"containers": []})).boxed())]);
+    let group = || some(vec![("template", template()), ("replicas", Just(json!(1)).boxed())]);
+    let groups = prop::collection::vec(group(), 0..4).prop_map(Value::from).boxed();
+    let ordered = some(vec![
+        ("template", template()),
+        ("driver", annotated()),
+        ("executor", annotated()),
+        ("headGroupSpec", group()),
+        ("workerGroupSpecs", groups),
+        ("pytorchReplicaSpecs", some(vec![("Master", group()), ("Wor/ker", group())])),
+    ]);
+    prop_oneof![6 => ordered, 1 => json_value()].boxed()
+}
+
+/// Takes the annotation out of all places, and what was only made to hold it.
+fn without(asked: &Asked, object: &Value) -> Value {
+    let mut object = object.clone();
+    for place in &asked.places {
+        let operation = place.addition("");
+        let path = operation["path"].as_str().unwrap();
+        let (parent, key) = path.rsplit_once('/').unwrap();
+        let parent = object.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+        parent.remove(&key.replace("~1", "/").replace("~0", "~"));
+    }
+    object
+}
+
+/// Objects are drawn so that there is something to judge in most of them, or the properties below would say nothing.
+#[test]
+fn objects_have_places() {
+    let mut runner = TestRunner::deterministic();
+    let specs = (0..256).map(|_| spec().new_tree(&mut runner).unwrap().current());
+    let of = ("ray.io", "RayCluster", "rayclusters");
+    let places: usize = specs.map(|spec| guarded(of, &json!({"spec": spec})).0.sites.len()).sum();
+    assert!(places > 256, "{places}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// The patch applies, leaves everything else alone, and asked again nothing is left to do.
+    #[test]
+    fn a_patch_adds_the_name_and_nothing_else(spec in spec(), kind in 0..5_usize) {
+        let of = [
+            ("", "Pod", "pods"), ("apps", "Deployment", "deployments"),
+            ("sparkoperator.k8s.io", "SparkApplication", "sparkapplications"),
+            ("ray.io", "RayCluster", "rayclusters"), ("kubeflow.org", "PyTorchJob", "pytorchjobs"),
+        ][kind];
+        let object = if kind == 0 { json!({"metadata": spec["driver"]}) } else { json!({"spec": spec}) };
+        let (asked, patch) = guarded(of, &object);
+        let after = patched(&object, &patch);
+        if !patch.is_empty() {
+            // `null` where an object goes is as good as nothing.
+            prop_assert_eq!(without(&asked, &after), without(&asked, &object));
+        }
+        let (again, more) = guarded(of, &after);
+        prop_assert!(more.is_empty());
+        if !patch.is_empty() {
+            let added = again.sites.iter().filter(|site| site.given == Given::Text(OWN_NAME.to_owned())).count();
+            prop_assert!(added >= patch.len());
+        }
+    }
+
+    /// Of an object that passes at the end, each name was there before, or is the requester's own; and none is lost while its place
+    /// stands.
+    #[test]
+    fn no_name_comes_or_goes_unseen(old in spec(), new in spec(), kind in 0..3_usize) {
+        let of = [
+            ("sparkoperator.k8s.io", "SparkApplication", "sparkapplications"),
+            ("ray.io", "RayCluster", "rayclusters"), ("kubeflow.org", "PyTorchJob", "pytorchjobs"),
+        ][kind];
+        let (old, new) = (json!({"spec": old}), json!({"spec": new}));
+        let said = guarded(of, &old).0;
+        let request = request(of, &new, &old);
+        let asked = read(&request, &templates()).unwrap();
+        if judge(&asked.at(&request, &Running::default(), Moment::Final), &access()).verdict == Verdict::Refused {
+            return Ok(());
+        }
+        let texts = |asked: &Asked| -> Vec<Given> {
+            asked.sites.iter().map(|site| site.given.clone()).filter(|given| *given != Given::Absent).collect()
+        };
+        let (before, after) = (texts(&said), texts(&asked));
+        for given in &after {
+            prop_assert!(*given == Given::Text(OWN_NAME.to_owned()) || before.contains(given), "{:?}", given);
+        }
+        // Elements of a list come and go, and move into each other's places.
+        let named = said.sites.iter().filter(|site| site.given != Given::Absent && !site.place.contains("workerGroupSpecs"));
+        for site in named {
+            let stands = asked.sites.iter().any(|now| now.place == site.place);
+            prop_assert!(!stands || after.contains(&site.given), "{:?}", site);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What there is: the documents that API servers and clients discover resources by.
+//!
+//! They are the same for everyone and change with the program only. The API server asks for `/apis` as a list of groups with all their
+//! resources (aggregated discovery, `apidiscovery.k8s.io/v2`), older ones for each version by itself.
+
+use serde_json::{Value, json};
+
+use super::{API_VERSION, GROUP, VERSION, queue};
+
+/// A resource as discovery tells it.
+struct Resource {
+    plural: &'static str,
+    singular: &'static str,
+    kind: &'static str,
+    verbs: &'static [&'static str],
+}
+
+/// All resources; none of them is in a namespace. No category: `kubectl get yunikorn` would fail with this server.
+const RESOURCES: [Resource; 3] = [
+    Resource { plural: "queues", singular: "queue", kind: queue::KIND, verbs: &["get", "list"] },
+    Resource {
+        plural: "queueaccessreviews",
+        singular: "queueaccessreview",
+        kind: "QueueAccessReview",
+        verbs: &["create"],
+    },
+    Resource {
+        plural: "selfqueueaccessreviews",
+        singular: "selfqueueaccessreview",
+        kind: "SelfQueueAccessReview",
+        verbs: &["create"],
+    },
+];
+
+/// `/apis`, aggregated; `version` is `v2` or `v2beta1`.
+pub fn aggregated(version: &str) -> Value {
+    let resources = RESOURCES.iter().map(|resource| {
+        json!({
+            "resource": resource.plural,
+            "responseKind": {"group": GROUP, "version": VERSION, "kind": resource.kind},
+            "scope": "Cluster",
+            "singularResource": resource.singular,
+            "verbs": resource.verbs,
+        })
+    });
+    let resources: Vec<Value> = resources.collect();
+    json!({
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": format!("apidiscovery.k8s.io/{version}"),
+        "metadata": {},
+        "items": [{
+            "metadata": {"name": GROUP, "creationTimestamp": null},
+            "versions": [{"version": VERSION, "resources": resources, "freshness": "Current"}],
+        }],
+    })
+}
+
+/// `/apis` for those who do not know better.
+pub fn groups() -> Value {
+    json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": [group_fields()]})
+}
+
+/// `/apis/GROUP`
+pub fn group() -> Value {
+    let mut group = group_fields();
+    if let Value::Object(fields) = &mut group {
+        fields.insert("kind".to_owned(), "APIGroup".into());
+        fields.insert("apiVersion".to_owned(), "v1".into());
+    }
+    group
+}
+
+fn group_fields() -> Value {
+    let version = json!({"groupVersion": API_VERSION, "version": VERSION});
+    json!({"name": GROUP, "versions": [version], "preferredVersion": version})
+}
+
+/// `/apis/GROUP/VERSION`
+pub fn resources() -> Value {
+    let resources = RESOURCES.iter().map(|resource| {
+        json!({
+            "name": resource.plural,
+            "singularName": resource.singular,
+            "namespaced": false,
+            "kind": resource.kind,
+            "verbs": resource.verbs,
+        })
+    });
+    json!({
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": API_VERSION,
+        "resources": resources.collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::served::review;
+
+    #[test]
+    fn reviews_are_named_as_they_are_read() {
+        for kind in [review::Kind::Named, review::Kind::Own] {
+            let found = RESOURCES.iter().find(|resource| resource.plural == kind.plural());
+            let names = found.map(|resource| (resource.kind, resource.singular.to_owned()));
+            assert_eq!(names, Some((kind.name(), kind.name().to_lowercase())));
+        }
+    }
+
+    #[test]
+    fn both_ways_of_discovery_tell_the_same() {
+        let (aggregated, resources) = (aggregated("v2"), resources());
+        let new = aggregated.pointer("/items/0/versions/0/resources").and_then(Value::as_array).unwrap();
+        let old = resources["resources"].as_array().unwrap();
+        assert_eq!(new.len(), old.len());
+        for (new, old) in new.iter().zip(old) {
+            assert_eq!((&new["resource"], &new["verbs"]), (&old["name"], &old["verbs"]));
+            assert_eq!(new["responseKind"]["kind"], old["kind"]);
+            assert_eq!(new["scope"] == "Cluster", old["namespaced"] == false);
+        }
+    }
+}

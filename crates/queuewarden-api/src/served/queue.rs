@@ -1,0 +1,288 @@
+//! `queues`: what is effective in each, by whom, and where that is written.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{API_VERSION, Metadata};
+use crate::answer::{Answers, DenialKind, Grantee};
+use yunikorn::acl::Match;
+use yunikorn::right::Right;
+use yunikorn_access::placement::Live;
+use yunikorn_access::tree::{Located, Node, QueueId, Tree};
+use yunikorn_access::who_can;
+
+/// The kind.
+pub const KIND: &str = "Queue";
+/// More who may are counted, not listed: a root that names thousands would repeat them in each queue below.
+const MAX_SUBJECTS: usize = 256;
+/// The same for a whole list, which is made in memory. Every queue has room for a few, whatever the others have.
+const MAX_LISTED: usize = 20_000;
+const FEW: usize = 4;
+
+/// A queue of the scheduler.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Queue {
+    /// `access.queuewarden.dev/v1alpha1`
+    pub api_version: &'static str,
+    /// `Queue`
+    pub kind: &'static str,
+    /// Its full path is its name.
+    pub metadata: Metadata,
+    /// What is so now.
+    pub status: Status,
+}
+
+/// All queues of a partition.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueList {
+    /// `access.queuewarden.dev/v1alpha1`
+    pub api_version: &'static str,
+    /// `QueueList`
+    pub kind: &'static str,
+    /// Nothing: there are no versions of it.
+    pub metadata: BTreeMap<String, String>,
+    /// The queues, each before those below it.
+    pub items: Vec<Queue>,
+}
+
+/// What a queue is, and who may what in it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Status {
+    /// The partition.
+    pub partition: String,
+    /// The queue above; none for the root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// Whether applications run in it; else other queues are below it.
+    pub leaf: bool,
+    /// Whether a placement rule made it; else the configuration has it. The ACLs of a dynamic queue are those above it.
+    pub dynamic: bool,
+    /// Who may submit.
+    pub submit: Effective,
+    /// Who administers.
+    pub admin: Effective,
+}
+
+/// Everyone who has a right on a queue.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Effective {
+    /// The queue's own ACL as written; empty when it has none.
+    pub acl: String,
+    /// Everyone who has it, the nearest grant first.
+    pub subjects: Vec<Grantee>,
+    /// How many more there are.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more: usize,
+    /// Why it is nobody, whatever the ACLs say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub denial: Option<DenialKind>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+/// A queue that is there now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing<'a> {
+    /// Its full path.
+    pub path: &'a str,
+    /// The configured queue that decides: itself, or the nearest above it.
+    pub decides: QueueId,
+    /// Whether applications run in it.
+    pub leaf: bool,
+    /// Whether a placement rule made it.
+    pub dynamic: bool,
+}
+
+impl<'a> Standing<'a> {
+    /// A queue of the configuration.
+    pub fn configured(id: QueueId, node: &'a Node) -> Self {
+        Self { path: node.path.as_str(), decides: id, leaf: node.is_leaf, dynamic: false }
+    }
+
+    /// The queue above.
+    pub fn parent(&self) -> Option<&'a str> {
+        self.path.rsplit_once('.').map(|(parent, _)| parent)
+    }
+}
+
+/// All queues of a partition that are there now, each before those below it: those of the configuration, and those that placement
+/// rules have made. One that was taken out of the configuration is none of them: nobody can read any more which ACLs it had.
+pub fn standing<'a>(tree: &'a Tree, live: &'a Live) -> Vec<Standing<'a>> {
+    let configured = tree.queues().map(|(id, node)| Standing::configured(id, node));
+    let dynamic = live.iter().filter(|(_, queue)| !queue.draining).filter_map(|(path, queue)| {
+        let Located::Below(decides) = tree.locate(path) else { return None };
+        Some(Standing { path, decides, leaf: queue.leaf, dynamic: true })
+    });
+    let mut all: Vec<Standing<'a>> = configured.chain(dynamic).collect();
+    // By the queue that decides, itself first: so those of the configuration keep their order.
+    all.sort_by_key(|queue| (queue.decides, queue.dynamic, queue.path));
+    all
+}
+
+/// These queues as they are served.
+pub fn queues(answers: &Answers<'_>, standing: &[Standing<'_>]) -> Vec<Queue> {
+    let rights = standing.len().saturating_mul(Right::ALL.len()).max(1);
+    let room = (MAX_LISTED / rights).clamp(FEW, MAX_SUBJECTS);
+    standing.iter().map(|one| queue(answers, one, room)).collect()
+}
+
+/// A queue with at most so many names for each right.
+fn queue(answers: &Answers<'_>, standing: &Standing<'_>, room: usize) -> Queue {
+    Queue {
+        api_version: API_VERSION,
+        kind: KIND,
+        metadata: Metadata { name: standing.path.to_owned() },
+        status: Status {
+            partition: answers.tree.partition().to_owned(),
+            parent: standing.parent().map(str::to_owned),
+            leaf: standing.leaf,
+            dynamic: standing.dynamic,
+            submit: effective(answers, standing, Right::Submit, room),
+            admin: effective(answers, standing, Right::Admin, room),
+        },
+    }
+}
+
+fn effective(answers: &Answers<'_>, standing: &Standing<'_>, right: Right, room: usize) -> Effective {
+    let own = answers.tree.node(standing.decides).filter(|_| !standing.dynamic);
+    let found = who_can(answers.tree, right, standing.path);
+    let mut shown: Vec<_> = found.grantees.iter().take(room).collect();
+    // Beside everyone no name says anything, and a queue far above may name them.
+    let everyone = found.grantees.iter().skip(room).find(|grantee| grantee.subject == Match::Everyone);
+    if let (Some(last), Some(everyone)) = (shown.last_mut(), everyone) {
+        *last = everyone;
+    }
+    Effective {
+        acl: own.map(|node| node.grants(right).text.clone()).unwrap_or_default(),
+        subjects: shown.into_iter().map(|grantee| answers.grantee(grantee)).collect(),
+        more: found.grantees.len().saturating_sub(room),
+        denial: found.denial.map(Into::into),
+    }
+}
+
+/// The list of queues.
+pub fn list(items: Vec<Queue>) -> QueueList {
+    QueueList { api_version: API_VERSION, kind: "QueueList", metadata: BTreeMap::new(), items }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::answer::NamedKind;
+    use crate::served::testing::Here;
+    use yunikorn_access::check::decide;
+    use yunikorn_access::placement::LiveQueue;
+    use yunikorn_access::testing::{any_identity, any_tree, tree};
+
+    fn live(queues: &[(&str, bool, bool)]) -> Live {
+        let mut live = Live::default();
+        for (path, leaf, draining) in queues {
+            live.insert(path, LiveQueue { leaf: *leaf, draining: *draining });
+        }
+        live
+    }
+
+    #[test]
+    fn queues_stand_before_those_below_them() {
+        let tree =
+            tree(&[("root", "", ""), ("root.team", "", ""), ("root.team.etl", "", ""), ("root.zoo", "", "")]);
+        let live = live(&[
+            ("root.team.new.sub", true, false),
+            ("root.old", true, true),
+            ("root.team.etl", false, false),
+            ("root.zoo.x", true, false),
+        ]);
+        let standing = standing(&tree, &live);
+        let found: Vec<_> = standing.iter().map(|queue| (queue.path, queue.leaf, queue.dynamic)).collect();
+        assert_eq!(
+            found,
+            [
+                ("root", false, false),
+                ("root.team", false, false),
+                ("root.team.new", false, true),
+                ("root.team.new.sub", true, true),
+                ("root.team.etl", true, false),
+                ("root.zoo", true, false),
+                ("root.zoo.x", true, true),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_dynamic_queue_has_what_is_above_it() {
+        let tree = tree(&[("root", "", " ops"), ("root.team", "sue", "")]);
+        let answers = Answers { configuration: &Here, tree: &tree };
+        let live = live(&[("root.team.new", true, false)]);
+        let standing = standing(&tree, &live);
+        let new = queues(&answers, &standing).pop().unwrap();
+        assert_eq!(new.metadata.name, "root.team.new");
+        assert_eq!(new.status.parent.as_deref(), Some("root.team"));
+        assert_eq!((new.status.submit.acl.as_str(), new.status.admin.acl.as_str()), ("", ""));
+        let names: Vec<_> = new.status.submit.subjects.iter().map(|subject| subject.named.words()).collect();
+        assert_eq!(names, ["user sue", "group ops"]);
+    }
+
+    #[test]
+    fn many_are_counted() {
+        let names: Vec<String> = (0..300).map(|number| format!("u{number:03}")).collect();
+        let acl = names.join(",");
+        let tree = tree(&[("root", &acl, "")]);
+        let live = Live::default();
+        let one = standing(&tree, &live);
+        let answers = Answers { configuration: &Here, tree: &tree };
+        let listed = |standing: &[Standing<'_>]| {
+            let submit = queues(&answers, standing).pop().unwrap().status.submit;
+            (submit.subjects.len(), submit.more)
+        };
+        assert_eq!(listed(&one), (MAX_SUBJECTS, 300 - MAX_SUBJECTS));
+        assert_eq!(listed(&[one[0]; 100]), (100, 200));
+        assert_eq!(listed(&vec![one[0]; 10_000]), (FEW, 300 - FEW));
+    }
+
+    #[test]
+    fn everyone_is_not_cut_off() {
+        let names: Vec<String> = (0..300).map(|number| format!("u{number:03}")).collect();
+        let acl = names.join(",");
+        let tree = tree(&[("root", "*", ""), ("root.team", &acl, "")]);
+        let live = Live::default();
+        let answers = Answers { configuration: &Here, tree: &tree };
+        let submit = queues(&answers, &standing(&tree, &live)).pop().unwrap().status.submit;
+        assert_eq!((submit.subjects.len(), submit.more), (MAX_SUBJECTS, 301 - MAX_SUBJECTS));
+        let everyone: Vec<_> =
+            submit.subjects.iter().map(|subject| subject.named.kind == NamedKind::Everyone).collect();
+        assert_eq!(everyone.iter().position(|everyone| *everyone), Some(MAX_SUBJECTS - 1));
+    }
+
+    proptest! {
+        /// Whoever a queue lists may, and whoever may is listed: by name, by a group or as everyone.
+        #[test]
+        fn what_is_listed_is_what_is_decided(tree in any_tree(), identity in any_identity()) {
+            let answers = Answers { configuration: &Here, tree: &tree };
+            let live = Live::default();
+            let standing = standing(&tree, &live);
+            for (standing, queue) in standing.iter().zip(queues(&answers, &standing)) {
+                for (right, effective) in [(Right::Submit, &queue.status.submit), (Right::Admin, &queue.status.admin)] {
+                    let listed = effective.denial.is_none() && effective.subjects.iter().any(|subject| {
+                        let name = subject.named.name.clone().unwrap_or_default();
+                        match subject.named.kind {
+                            NamedKind::Everyone => true,
+                            NamedKind::User => name == identity.user,
+                            NamedKind::Group => identity.groups.contains(&name),
+                        }
+                    });
+                    let decision = decide(&tree, right, standing.path, &identity);
+                    prop_assert_eq!(listed, decision.allowed(), "{:?} {:?}", right, standing);
+                }
+            }
+        }
+    }
+}

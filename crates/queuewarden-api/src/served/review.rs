@@ -1,0 +1,622 @@
+//! `queueaccessreviews` and `selfqueueaccessreviews`: may somebody submit to a queue, or administer it, and why.
+//!
+//! ```yaml
+//! apiVersion: access.queuewarden.dev/v1alpha1
+//! kind: SelfQueueAccessReview
+//! spec: {verb: submit, queue: root.prod}
+//! ```
+//!
+//! The answer is `status`, with the fields of `queuewarden explain -o yaml`. A caller who may not read the queue gets a [`Brief`] one.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::API_VERSION;
+use crate::answer::{DecisionAnswer, Named, VERSION, Verb};
+use go_compat::diag::quoted;
+use yunikorn::queue::nearest;
+use yunikorn::right::Right;
+use yunikorn_access::review::brief::{UNKNOWN, Wish};
+
+/// The partition that is meant when none is named.
+pub const DEFAULT_PARTITION: &str = "default";
+/// Longer queue paths are none.
+const MAX_QUEUE: usize = 4096;
+/// The verbs, and what they ask for.
+const VERBS: [(&str, Right); 3] =
+    [("submit", Right::Submit), ("use", Right::Submit), ("administer", Right::Admin)];
+
+/// Whom a review is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `QueueAccessReview`: whom it names.
+    Named,
+    /// `SelfQueueAccessReview`: whoever creates it.
+    Own,
+}
+
+/// May a user submit to a queue, or administer it? Nothing is stored: the answer is in the status of what create returns.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct QueueAccessReview {
+    /// `access.queuewarden.dev/v1alpha1`
+    pub api_version: String,
+    /// `QueueAccessReview`
+    pub kind: String,
+    /// May be left out.
+    pub metadata: Option<Map<String, Value>>,
+    /// The question.
+    pub spec: Spec,
+    /// The answer.
+    pub status: Option<Status>,
+}
+
+/// May I submit to a queue, or administer it? Nothing is stored: the answer is in the status of what create returns.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SelfQueueAccessReview {
+    /// `access.queuewarden.dev/v1alpha1`
+    pub api_version: String,
+    /// `SelfQueueAccessReview`
+    pub kind: String,
+    /// May be left out.
+    pub metadata: Option<Map<String, Value>>,
+    /// The question.
+    pub spec: SelfSpec,
+    /// The answer.
+    pub status: Option<Status>,
+}
+
+/// The question about a user.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Spec {
+    /// The user.
+    #[serde(deserialize_with = "nullable")]
+    pub user: String,
+    /// The user's groups. Without any, `YuniKorn` resolves them.
+    #[serde(deserialize_with = "nullable")]
+    pub groups: Vec<String>,
+    /// What to do: submit (also written use) or administer.
+    #[serde(deserialize_with = "nullable")]
+    pub verb: String,
+    /// The queue's full path, in any case: root.prod
+    #[serde(deserialize_with = "nullable")]
+    pub queue: String,
+    /// The partition, "default" when it is left out.
+    #[serde(deserialize_with = "nullable")]
+    pub partition: String,
+}
+
+/// The question about oneself.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct SelfSpec {
+    /// What to do: submit (also written use) or administer.
+    pub verb: String,
+    /// The queue's full path, in any case: root.prod
+    pub queue: String,
+    /// The partition, "default" when it is left out.
+    #[serde(default)]
+    pub partition: String,
+}
+
+/// The answer.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum Status {
+    /// A yes or a no, with its trace.
+    Decided(Box<DecisionAnswer>),
+    /// A yes or a no for a caller who may not read the queue.
+    Brief(Box<Brief>),
+    /// The ACLs were not asked.
+    Other(Other),
+}
+
+/// Why the ACLs were not asked.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Other {
+    allowed: bool,
+    reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evaluation_error: Option<String>,
+}
+
+/// The answer to a caller about themselves who may not read the queue.
+///
+/// Its words are those of [`brief`](yunikorn_access::review::brief).
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Brief {
+    version: u32,
+    partition: String,
+    verb: Verb,
+    /// The queue as asked.
+    queue: String,
+    user: String,
+    groups: Vec<String>,
+    allowed: bool,
+    reason: String,
+    /// The entry that grants it: the user, one of the user's groups, or everyone.
+    entry: Option<Named>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evaluation_error: Option<String>,
+}
+
+/// A question that can be answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// Whom it is about; empty in a review of one's own.
+    pub user: String,
+    /// The groups; empty in a review of one's own.
+    pub groups: Vec<String>,
+    /// What.
+    pub right: Right,
+    /// The queue as written.
+    pub queue: String,
+    /// The partition.
+    pub partition: String,
+    /// Fields that mean nothing, by their paths.
+    pub unknown: Vec<String>,
+}
+
+/// Why a review is no question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Wrong {
+    /// It cannot be read.
+    Malformed(String),
+    /// It can be read and makes no sense: the field, and why.
+    Invalid(&'static str, String),
+}
+
+impl Kind {
+    /// As in `kind:`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Named => "QueueAccessReview",
+            Self::Own => "SelfQueueAccessReview",
+        }
+    }
+
+    /// As in paths and in RBAC.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Self::Named => "queueaccessreviews",
+            Self::Own => "selfqueueaccessreviews",
+        }
+    }
+
+    fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::Named => &["user", "groups", "verb", "queue", "partition"],
+            Self::Own => &["verb", "queue", "partition"],
+        }
+    }
+}
+
+/// `null` means absent, as for Go.
+fn nullable<'de, D, T>(from: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Option::deserialize(from).map(Option::unwrap_or_default)
+}
+
+/// Reads a review.
+///
+/// # Errors
+/// When it asks nothing.
+pub fn read(kind: Kind, document: &Value) -> Result<Asked, Wrong> {
+    let Value::Object(fields) = document else {
+        return Err(Wrong::Malformed(format!("a {} is an object", kind.name())));
+    };
+    is_of(kind, fields)?;
+    let spec = fields.get("spec").cloned().unwrap_or(Value::Null);
+    if !spec.is_object() {
+        return Err(Wrong::Invalid("spec", "is the question: {verb: submit, queue: root.prod}".to_owned()));
+    }
+    let unknown = unknown(kind, fields, &spec);
+    let spec = known_only(kind, spec);
+    let spec: Spec = serde_path_to_error::deserialize(&spec).map_err(|error| {
+        Wrong::Malformed(format!("spec cannot be read at {}: {}", error.path(), error.inner()))
+    })?;
+    asked(kind, spec, unknown)
+}
+
+fn is_of(kind: Kind, fields: &Map<String, Value>) -> Result<(), Wrong> {
+    for (field, expected) in [("apiVersion", API_VERSION), ("kind", kind.name())] {
+        match fields.get(field) {
+            Some(Value::String(text)) if text == expected => {}
+            found => {
+                let found = found.map_or_else(|| "nothing".to_owned(), ToString::to_string);
+                return Err(Wrong::Malformed(format!("{field} is {found}, and here it is {expected}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What somebody may have meant for something; a status is ignored, as with all reviews.
+fn unknown(kind: Kind, fields: &Map<String, Value>, spec: &Value) -> Vec<String> {
+    const MOST: usize = 16;
+    let own = ["apiVersion", "kind", "metadata", "spec", "status"];
+    let outside =
+        fields.keys().filter(|name| !own.contains(&name.as_str())).map(|name| quoted_path("", name));
+    let inside = spec.as_object().into_iter().flat_map(Map::keys);
+    let inside =
+        inside.filter(|name| !kind.fields().contains(&name.as_str())).map(|name| quoted_path("spec.", name));
+    outside.chain(inside).take(MOST).collect()
+}
+
+fn quoted_path(above: &str, name: &str) -> String {
+    format!("{above}{}", name.chars().take(64).collect::<String>())
+}
+
+/// Of one's own review the user is not taken from what is written.
+fn known_only(kind: Kind, spec: Value) -> Value {
+    let Value::Object(fields) = spec else { return spec };
+    Value::Object(fields.into_iter().filter(|(name, _)| kind.fields().contains(&name.as_str())).collect())
+}
+
+fn asked(kind: Kind, spec: Spec, unknown: Vec<String>) -> Result<Asked, Wrong> {
+    let Spec { user, groups, verb, queue, partition } = spec;
+    let Some((_, right)) = VERBS.into_iter().find(|(name, _)| *name == verb) else {
+        let near = nearest(VERBS.into_iter().map(|(name, _)| name), &verb);
+        let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        return Err(Wrong::Invalid(
+            "spec.verb",
+            format!("is submit, use or administer, not {}{hint}", quoted(&verb)),
+        ));
+    };
+    if kind == Kind::Named && user.is_empty() {
+        let help = "names the user whom it is about; about yourself ask with a SelfQueueAccessReview";
+        return Err(Wrong::Invalid("spec.user", help.to_owned()));
+    }
+    if queue.is_empty() || queue.len() > MAX_QUEUE {
+        let why = format!("is the full path of a queue, such as root.prod, of at most {MAX_QUEUE} bytes");
+        return Err(Wrong::Invalid("spec.queue", why));
+    }
+    let partition = if partition.is_empty() { DEFAULT_PARTITION.to_owned() } else { partition };
+    Ok(Asked { user, groups, right, queue, partition, unknown })
+}
+
+impl Status {
+    /// A yes or a no with its trace.
+    pub fn decided(decision: DecisionAnswer) -> Self {
+        Self::Decided(Box::new(decision))
+    }
+
+    /// A no without a trace: `YuniKorn` would not come to look at ACLs.
+    pub fn refused(reason: String) -> Self {
+        Self::Other(Other { allowed: false, reason, evaluation_error: None })
+    }
+
+    /// Nobody can say.
+    pub fn undecided(why: &str) -> Self {
+        Self::Other(Other { allowed: false, reason: why.to_owned(), evaluation_error: Some(why.to_owned()) })
+    }
+
+    /// Reduces the answer to what a caller may know about themselves who may not read the queue.
+    #[must_use]
+    pub fn brief(&self, asked: &Asked, user: &str, groups: &[String]) -> Self {
+        let entry = match self {
+            Self::Decided(decision) => decision.trace.last().and_then(|step| step.entry.clone()),
+            Self::Brief(_) | Self::Other(_) => None,
+        };
+        let wish = Wish::in_queue(asked.right, &asked.queue);
+        let undecided = (self.word() == "undecided").then(|| UNKNOWN.to_owned());
+        let reason = match (&undecided, &entry) {
+            (Some(why), _) => why.clone(),
+            (None, Some(entry)) => wish.granted(&entry.words()),
+            (None, None) => wish.denied(user),
+        };
+        Self::Brief(Box::new(Brief {
+            version: VERSION,
+            partition: asked.partition.clone(),
+            verb: Verb::from(asked.right),
+            queue: asked.queue.clone(),
+            user: user.to_owned(),
+            groups: groups.to_vec(),
+            allowed: self.allowed(),
+            reason,
+            entry,
+            evaluation_error: undecided,
+        }))
+    }
+
+    /// What is said, in one word, for logs and metrics.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Other(Other { evaluation_error: Some(_), .. }) => "undecided",
+            Self::Brief(brief) if brief.evaluation_error.is_some() => "undecided",
+            answer if answer.allowed() => "allowed",
+            _ => "denied",
+        }
+    }
+
+    /// Why, in one sentence.
+    pub fn reason(&self) -> &str {
+        match self {
+            Self::Decided(decision) => &decision.reason,
+            Self::Brief(brief) => &brief.reason,
+            Self::Other(other) => &other.reason,
+        }
+    }
+
+    /// Whether it is a yes.
+    pub fn allowed(&self) -> bool {
+        match self {
+            Self::Decided(decision) => decision.allowed,
+            Self::Brief(brief) => brief.allowed,
+            Self::Other(other) => other.allowed,
+        }
+    }
+}
+
+/// All fields that there may be, none of which must be there.
+impl JsonSchema for Status {
+    fn schema_name() -> Cow<'static, str> {
+        "Status".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = DecisionAnswer::json_schema(generator);
+        schema.remove("required");
+        let error = json!({"type": "string", "description": "What keeps it from being decided."});
+        let mut entry = generator.subschema_for::<Named>();
+        let described =
+            "The entry that grants it, for a caller who may not read the queue and gets no trace.";
+        entry.insert("description".to_owned(), described.into());
+        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+            properties.insert("evaluationError".to_owned(), error);
+            properties.insert("entry".to_owned(), entry.to_value());
+        }
+        schema.insert("description".to_owned(), "The answer.".into());
+        schema
+    }
+}
+
+/// The review with its answer.
+#[must_use]
+pub fn answered(mut document: Value, status: &Status) -> Value {
+    if let Value::Object(fields) = &mut document {
+        let metadata = fields.entry("metadata").or_insert_with(|| json!({}));
+        if let Value::Object(metadata) = metadata {
+            metadata.entry("creationTimestamp").or_insert(Value::Null);
+        }
+        fields.insert("status".to_owned(), without_nulls(json!(status)));
+    }
+    document
+}
+
+/// What is not there is left out, as Kubernetes does.
+fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let kept = fields.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(kept.map(|(name, value)| (name, without_nulls(value))).collect())
+        }
+        Value::Array(items) => items.into_iter().map(without_nulls).collect(),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::answer::{Answers, Place, Texts};
+    use yunikorn::acl;
+    use yunikorn::identity::Identity;
+    use yunikorn::queue::QueuePath;
+    use yunikorn_access::check::explain;
+    use yunikorn_access::review::path_of;
+    use yunikorn_access::testing::{QUEUES, any_identity, any_tree, tree};
+    use yunikorn_access::tree::{Origin, Tree};
+
+    fn document(kind: Kind, spec: &Value) -> Value {
+        json!({"apiVersion": API_VERSION, "kind": kind.name(), "spec": spec})
+    }
+
+    #[test]
+    fn questions_are_read() {
+        let spec = json!({"user": "sue", "groups": ["devs"], "verb": "administer", "queue": "Root.Prod", "partition": "gpu"});
+        let expected = Asked {
+            user: "sue".to_owned(),
+            groups: vec!["devs".to_owned()],
+            right: Right::Admin,
+            queue: "Root.Prod".to_owned(),
+            partition: "gpu".to_owned(),
+            unknown: Vec::new(),
+        };
+        assert_eq!(read(Kind::Named, &document(Kind::Named, &spec)), Ok(expected));
+        let spec = json!({"verb": "use", "queue": "root", "partition": null});
+        let own = read(Kind::Own, &document(Kind::Own, &spec)).unwrap();
+        assert_eq!((own.right, own.partition.as_str(), own.user.as_str()), (Right::Submit, "default", ""));
+    }
+
+    /// Nobody becomes somebody else by a field that is not theirs to fill.
+    #[test]
+    fn of_ones_own_review_the_user_is_not_read() {
+        let spec = json!({"verb": "submit", "queue": "root", "user": "admin", "groups": ["system:masters"]});
+        let asked = read(Kind::Own, &document(Kind::Own, &spec)).unwrap();
+        assert_eq!((asked.user.as_str(), asked.groups.len()), ("", 0));
+        assert_eq!(asked.unknown, ["spec.groups", "spec.user"]);
+    }
+
+    #[test]
+    fn what_is_no_question_is_told() {
+        let named = |spec: Value| document(Kind::Named, &spec);
+        let cases = [
+            (json!([]), "a QueueAccessReview is an object"),
+            (json!({"kind": "QueueAccessReview"}), "apiVersion is nothing, and here it is"),
+            (document(Kind::Own, &json!({})), "kind is \"SelfQueueAccessReview\", and here"),
+            (json!({"apiVersion": API_VERSION, "kind": "QueueAccessReview"}), "spec"),
+            (named(json!("x")), "spec"),
+            (named(json!({"user": "a", "verb": "sumbit", "queue": "root"})), "did you mean `submit`?"),
+            (named(json!({"user": "a", "verb": "submit"})), "spec.queue"),
+            (named(json!({"user": "a", "verb": "submit", "queue": "x".repeat(5000)})), "spec.queue"),
+            (named(json!({"verb": "submit", "queue": "root"})), "spec.user"),
+            (named(json!({"user": ["a"], "verb": "submit", "queue": "root"})), "spec cannot be read at user"),
+            (named(json!({"user": "a", "groups": "x", "verb": "submit", "queue": "root"})), "at groups"),
+        ];
+        for (document, part) in cases {
+            let told = match read(Kind::Named, &document).unwrap_err() {
+                Wrong::Malformed(why) => why,
+                Wrong::Invalid(field, why) => format!("{field} {why}"),
+            };
+            assert!(told.contains(part), "{told}");
+        }
+    }
+
+    #[test]
+    fn the_answer_joins_what_was_sent() {
+        let review =
+            json!({"metadata": {"name": "x"}, "spec": {"verb": "submit"}, "status": {"allowed": true}});
+        let answered = answered(review, &Status::undecided("too early"));
+        let expected = json!({
+            "metadata": {"name": "x", "creationTimestamp": null}, "spec": {"verb": "submit"},
+            "status": {"allowed": false, "reason": "too early", "evaluationError": "too early"},
+        });
+        assert_eq!(answered, expected);
+    }
+
+    /// The answer to a caller who may not read the queue.
+    fn brief(tree: &Tree, asked: &Asked, who: &Identity) -> Value {
+        let status = match path_of(tree, &asked.queue) {
+            Ok(path) => {
+                let decision = explain(tree, asked.right, &path, who);
+                Status::decided(Answers { configuration: &Nameless, tree }.decision(&decision))
+            }
+            Err(why) => Status::refused(why),
+        };
+        json!(status.brief(asked, &who.user, &who.groups))
+    }
+
+    #[derive(Debug)]
+    struct Nameless;
+
+    impl Texts for Nameless {
+        fn name(&self) -> &'static str {
+            "secret.yaml"
+        }
+
+        fn place(&self, _: &Origin) -> Option<Place> {
+            Some(Place { file: self.name().to_owned(), position: Some((1, 1)) })
+        }
+    }
+
+    fn asking(right: Right, queue: &str) -> Asked {
+        Asked {
+            user: String::new(),
+            groups: Vec::new(),
+            right,
+            queue: queue.to_owned(),
+            partition: DEFAULT_PARTITION.to_owned(),
+            unknown: Vec::new(),
+        }
+    }
+
+    /// Every text in a document, keys too.
+    fn texts(value: &Value) -> Vec<String> {
+        match value {
+            Value::Object(fields) => {
+                fields.iter().flat_map(|(key, value)| [vec![key.clone()], texts(value)].concat()).collect()
+            }
+            Value::Array(items) => items.iter().flat_map(texts).collect(),
+            Value::String(text) => vec![text.clone()],
+            _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn brief_answer_about_oneself_has_no_name_of_others() {
+        let mut tree = tree(&[
+            ("root", "", "boss operators"),
+            ("root.prod", "carol,Dave analysts", ""),
+            ("root.prod.nightly", "Eve", ""),
+            ("root.sales", "", ""),
+        ]);
+        let object = Origin::Object { kind: "QueueAcl", name: "prod-object".to_owned() };
+        let path = QueuePath::parse("root.prod").unwrap();
+        tree.attribute(&path, Right::Submit, object, &acl::parse("carol analysts").unwrap());
+        let secrets = [
+            "boss",
+            "operators",
+            "carol",
+            "Dave",
+            "analysts",
+            "Eve",
+            "nightly",
+            "sales",
+            "prod-object",
+            "QueueAcl",
+            "secret.yaml",
+            "acl",
+            "case matters",
+            "configured",
+        ];
+        let person = |user: &str, groups: &[&str]| Identity {
+            user: user.to_owned(),
+            groups: groups.iter().map(ToString::to_string).collect(),
+        };
+        for (who, queue, own) in [
+            (person("eve", &["qa"]), "root.prod", None),
+            (person("dave", &["Analysts"]), "root.prod", None),
+            (person("eve", &[]), "root.prod.other", None),
+            (person("eve", &[]), "root.prd", None),
+            (person("eve", &[]), "root.a b", None),
+            (person("eve", &[]), "prod", None),
+            (person("carol", &[]), "root.prod.x", Some("carol")),
+            (person("eve", &["analysts"]), "root.prod", Some("analysts")),
+        ] {
+            for right in Right::ALL {
+                let answer = brief(&tree, &asking(right, queue), &who);
+                assert_eq!(answer["allowed"], own.is_some() && right == Right::Submit, "{answer:#}");
+                for text in texts(&answer) {
+                    let told = secrets.iter().find(|secret| Some(**secret) != own && text.contains(**secret));
+                    assert_eq!(told, None, "{who:?} {queue}: {answer:#}");
+                }
+            }
+        }
+        let yes = brief(&tree, &asking(Right::Submit, "root.prod"), &person("eve", &["analysts"]));
+        assert_eq!(yes["reason"], "group analysts may submit to `root.prod`");
+        assert_eq!(yes["entry"], json!({"kind": "Group", "name": "analysts"}));
+    }
+
+    proptest! {
+        /// Two configurations that decide alike cannot be told apart by what they answer.
+        #[test]
+        fn brief_answer_depends_on_the_decision_alone(
+            one in any_tree(), other in any_tree(), who in any_identity(), admin in any::<bool>(),
+            queue in prop::sample::select([&QUEUES[..], &["root.none", "none", "root.a b", ""]].concat()),
+        ) {
+            let asked = asking(if admin { Right::Admin } else { Right::Submit }, queue);
+            let [one, other] = [brief(&one, &asked, &who), brief(&other, &asked, &who)];
+            if one["entry"] == other["entry"] {
+                prop_assert_eq!(one, other);
+            } else {
+                prop_assert!(one["entry"].is_null() || one["allowed"] == true);
+            }
+        }
+
+        #[test]
+        fn anything_may_be_sent(text in "[\\[\\]{}:,a\"0-9n ]{0,30}", verb in ".{0,6}", queue in ".{0,9}") {
+            if let Ok(value) = serde_json::from_str::<Value>(&text) {
+                let _ = read(Kind::Own, &value);
+                let _ = read(Kind::Named, &document(Kind::Named, &value));
+                let _ = answered(value, &Status::undecided("x"));
+            }
+            let _ = read(Kind::Own, &document(Kind::Own, &json!({"verb": verb, "queue": queue})));
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The plan's output as `status` of the objects.
+//!
+//! Conditions are the same in all kinds, and most of what is written; so the rest is made without them, and [`whole`] joins both.
+//!
+//! The types derive nothing on their own: what is written is exactly what the plan says, so that reading it back
+//! ([`super::convert`]) gives the plan the same memory.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
+use serde_json::Value;
+
+use super::v1alpha1 as api;
+use queuewarden_plan::{
+    AccessTestStatus, ConfigStatus, OutputRef, QueueAclStatus,
+    conditions::Condition,
+    snapshot::{AdmissionPolicySpec, BaseAcl, QueueAclInForce},
+};
+use yunikorn_access::expect::Tally;
+use yunikorn_access::{guard, submission};
+
+/// Name of the field of conditions.
+pub const CONDITIONS: &str = "conditions";
+
+/// The status of a `QueueAcl` whose spec was read at `generation`.
+pub fn queue_acl(generation: i64, status: &QueueAclStatus) -> api::QueueAclStatus {
+    let QueueAclStatus { submit, admin, in_force } = status;
+    api::QueueAclStatus {
+        observed_generation: Some(generation),
+        submit: Some(submit.clone()),
+        admin: Some(admin.clone()),
+        in_force: in_force.as_ref().map(grant_in_force),
+        conditions: Vec::new(),
+    }
+}
+
+/// The status of an `AdmissionPolicy` whose spec was read at `generation`.
+pub fn admission_policy(generation: i64, status: Option<&AdmissionPolicySpec>) -> api::AdmissionPolicyStatus {
+    api::AdmissionPolicyStatus {
+        observed_generation: Some(generation),
+        in_force: status.cloned().map(access_control_in_force),
+        conditions: Vec::new(),
+    }
+}
+
+/// The status of a `QueueAccessTest` whose spec was read at `generation`.
+pub fn queue_access_test(generation: i64, status: &AccessTestStatus) -> api::QueueAccessTestStatus {
+    let AccessTestStatus { tally, failures } = status;
+    let count = |of: fn(&Tally) -> usize| tally.as_ref().and_then(|tally| u64::try_from(of(tally)).ok());
+    api::QueueAccessTestStatus {
+        observed_generation: Some(generation),
+        checks: count(|tally| tally.all()),
+        passed: count(|tally| tally.passed),
+        failed: count(|tally| tally.failed),
+        undecided: count(|tally| tally.undecided),
+        failures: failures.clone(),
+        conditions: Vec::new(),
+    }
+}
+
+/// The status of the `YuniKornConfig` whose spec was read at `generation`.
+pub fn yunikorn_config(generation: i64, status: &ConfigStatus) -> api::YuniKornConfigStatus {
+    let ConfigStatus { revision, config_hash, loaded_hash, output, admission_policy } = status.clone();
+    api::YuniKornConfigStatus {
+        observed_generation: Some(generation),
+        revision,
+        config_hash,
+        loaded_hash,
+        output: output.map(|OutputRef { namespace, name, uid, keys }| api::OutputIdentity {
+            namespace,
+            name,
+            uid,
+            keys,
+        }),
+        admission_policy,
+        conditions: Vec::new(),
+    }
+}
+
+/// The whole status: what a function of this module made of the rest, as JSON, and the conditions.
+pub fn whole(mut rest: Value, conditions: &[Condition]) -> Value {
+    if let (Value::Object(fields), Some(conditions)) = (&mut rest, self::conditions(conditions)) {
+        fields.insert(CONDITIONS.to_owned(), conditions);
+    }
+    rest
+}
+
+/// Conditions as JSON; `None` where there are none, because then the field is left out.
+pub fn conditions(conditions: &[Condition]) -> Option<Value> {
+    let conditions: Vec<_> = conditions
+        .iter()
+        .map(|condition| meta::Condition {
+            type_: condition.type_.clone(),
+            status: condition.status.as_str().to_owned(),
+            reason: condition.reason.clone(),
+            message: condition.message.clone(),
+            observed_generation: Some(condition.observed_generation),
+            last_transition_time: meta::Time(condition.last_transition),
+        })
+        .collect();
+    (!conditions.is_empty()).then(|| serde_json::to_value(conditions).ok()).flatten()
+}
+
+pub(super) fn grant_in_force(in_force: &QueueAclInForce) -> api::GrantInForce {
+    let QueueAclInForce { partition, queue, submit, admin, base_acl, expires_at, delegated_by } =
+        in_force.clone();
+    api::GrantInForce {
+        partition,
+        queue,
+        submit,
+        admin,
+        base_acl: match base_acl {
+            BaseAcl::Replace => api::BaseAcl::Replace,
+            BaseAcl::Extend => api::BaseAcl::Extend,
+        },
+        expires_at: expires_at.map(meta::Time),
+        delegated_by: delegated_by.map(|by| api::DelegatedBy { user: by.user, groups: by.groups }),
+    }
+}
+
+fn access_control_in_force(in_force: AdmissionPolicySpec) -> api::AccessControlInForce {
+    let AdmissionPolicySpec {
+        bypass_auth,
+        trust_controllers,
+        system_users,
+        external_users,
+        external_groups,
+        submission,
+        user_info,
+    } = in_force;
+    api::AccessControlInForce {
+        bypass_auth,
+        trust_controllers,
+        system_users,
+        external_users,
+        external_groups,
+        submission: submission.map(submission_word),
+        user_info: user_info.map(user_info_words),
+    }
+}
+
+fn user_info_words(settings: guard::Settings) -> api::UserInfo {
+    let template = |template: guard::Template| {
+        let guard::Template { group, version, resource, path } = template;
+        api::UserInfoTemplate { group, version, resource, path: path.to_string() }
+    };
+    api::UserInfo {
+        mode: Some(match settings.mode {
+            guard::Mode::Off => api::UserInfoMode::Off,
+            guard::Mode::Audit => api::UserInfoMode::Audit,
+            guard::Mode::Enforce => api::UserInfoMode::Enforce,
+        }),
+        profile: Some(match settings.profile {
+            guard::Profile::YuniKorn => api::UserInfoProfile::Yunikorn,
+            guard::Profile::Strict => api::UserInfoProfile::Strict,
+        }),
+        templates: settings.templates.into_iter().map(template).collect(),
+    }
+}
+
+fn submission_word(mode: submission::Mode) -> api::Submission {
+    match mode {
+        submission::Mode::Off => api::Submission::Off,
+        submission::Mode::Audit => api::Submission::Audit,
+        submission::Mode::Warn => api::Submission::Warn,
+        submission::Mode::Deny => api::Submission::Deny,
+    }
+}

@@ -1,0 +1,317 @@
+//! Schemas that several fields share, and those that derive cannot express: rules on list elements and on ConfigMap names.
+//!
+//! A rule's message is what a user reads after `kubectl apply`; it names the offending text (the API server shows only its type),
+//! says why YuniKorn has no use for it, and what to write instead.
+
+use kube::core::{Message, Rule};
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
+
+use queuewarden_plan::snapshot::LEFT_EMPTY;
+use yunikorn_access::guard;
+
+/// Most users, and most groups, that one grant may list. Several QueueAcls of a queue add up, so this limits no queue.
+pub const MAX_NAMES: usize = 256;
+/// Longest user or group name, in characters; an e-mail address has at most 254.
+pub const MAX_NAME_LENGTH: usize = 256;
+/// Longest raw ACL, in characters.
+pub const MAX_RAW_ACL_LENGTH: usize = 16_384;
+/// Longest queue path, in characters: fifteen levels of the longest names.
+pub const MAX_QUEUE_LENGTH: usize = 1024;
+/// Most regular expressions in one list of an AdmissionPolicy.
+pub const MAX_PATTERNS: usize = 64;
+/// Longest regular expression, in characters.
+pub const MAX_PATTERN_LENGTH: usize = 512;
+/// Most places of pod templates in one AdmissionPolicy.
+pub const MAX_TEMPLATES: usize = guard::MAX_TEMPLATES;
+/// Most cases of one QueueAccessTest.
+pub const MAX_CASES: usize = 64;
+/// Most subjects of one case.
+pub const MAX_SUBJECTS: usize = 64;
+/// Most queues in one list of a case.
+pub const MAX_EXPECTED_QUEUES: usize = 64;
+/// Most placements of one case.
+pub const MAX_PLACEMENTS: usize = 32;
+/// Most labels or annotations of an expected placement.
+pub const MAX_TEXTS: usize = 32;
+
+/// What YuniKorn accepts as a user in an ACL (yunikorn-core `acl.go:34`).
+const USER: &str = "^[_a-zA-Z][a-zA-Z0-9_.@-]*[$]?$";
+/// What YuniKorn accepts as a group in an ACL (yunikorn-core `acl.go:35`).
+const GROUP: &str = "^[_a-zA-Z][a-zA-Z0-9_-]*$";
+
+/// A full queue path; the characters of a name are yunikorn-core's `configvalidator.go:81`.
+pub(super) fn queue_path(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "string",
+        "maxLength": MAX_QUEUE_LENGTH,
+        "x-kubernetes-validations": [
+            {
+                "rule": "self.matches('^(?i)root([.]|$)')",
+                "message": "must be the full path from root, e.g. root.prod.etl",
+                "messageExpression":
+                    "self == '' ? '' : \"must be the full path from root: write 'root.\" + self + \"'\"",
+            },
+            rule(
+                "!self.matches('^(?i)root([.]|$)') || self.matches('^[^.]+([.][a-zA-Z0-9_:#/@-]{1,64})*$')",
+                "each name below root needs 1 to 64 characters out of letters, digits and - _ # @ / : with one dot between names, \
+                 e.g. root.prod.etl; YuniKorn accepts no other queue names",
+            ),
+        ],
+    })
+}
+
+/// Most groups that the writer of a delegated object may name.
+pub const MAX_CLAIMED_GROUPS: usize = 32;
+
+/// `groups` of `delegatedBy`: names as Kubernetes has them, which need not be fit for an ACL.
+pub(super) fn claimed_groups(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": MAX_CLAIMED_GROUPS,
+        "x-kubernetes-list-type": "set",
+        "items": { "type": "string", "minLength": 1, "maxLength": MAX_NAME_LENGTH },
+    })
+}
+
+/// What [`queue_path`] asks, as a pattern: it costs the API server nothing, however many there are.
+const QUEUE_PATTERN: &str = "^[rR][oO][oO][tT]([.][a-zA-Z0-9_:#/@-]{1,64})*$";
+
+/// A queue that a test names.
+pub(super) fn expected_queue(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "maxLength": MAX_QUEUE_LENGTH, "pattern": QUEUE_PATTERN })
+}
+
+/// The queues that a test names.
+pub(super) fn expected_queues(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": MAX_EXPECTED_QUEUES,
+        "items": { "type": "string", "maxLength": MAX_QUEUE_LENGTH, "pattern": QUEUE_PATTERN },
+    })
+}
+
+/// Labels or annotations.
+pub(super) fn texts(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "maxProperties": MAX_TEXTS,
+        "additionalProperties": { "type": "string", "maxLength": 1024 },
+    })
+}
+
+/// `users` of a grant.
+pub(super) fn user_names(_: &mut SchemaGenerator) -> Schema {
+    let why = format!(
+        "self == '*' ? \"'*' is no user: to let everyone in, write everyone: true instead of lists\" \
+         : self.contains(',') || self.contains(' ') ? \"user '\" + self + \"' holds a comma or blank: write each user as a list element of its own\" \
+         : self.startsWith('system:') ? \"user '\" + self + \"' cannot be granted anything: YuniKorn drops service accounts and other system: \
+           names from ACLs without a word (its users match {USER}). Grant a group that the workload's user.info annotation carries instead\" \
+         : \"user '\" + self + \"' cannot be granted anything: YuniKorn drops users that do not match {USER} from ACLs without a word. \
+           Grant one of the user's groups instead\""
+    );
+    names("user", USER, &why)
+}
+
+/// `groups` of a grant.
+pub(super) fn group_names(_: &mut SchemaGenerator) -> Schema {
+    let why = format!(
+        "self == '*' ? \"'*' is no group: to let everyone in, write everyone: true instead of lists\" \
+         : self.contains(',') || self.contains(' ') ? \"group '\" + self + \"' holds a comma or blank: write each group as a list element of its own\" \
+         : self.startsWith('system:') ? \"group '\" + self + \"' cannot be granted anything: YuniKorn drops system: groups from ACLs without a \
+           word (its groups match {GROUP}). To let every authenticated user in, write everyone: true\" \
+         : \"group '\" + self + \"' cannot be granted anything: YuniKorn drops groups that do not match {GROUP} from ACLs without a word \
+           (no '.', '@' or ':'). Grant another group of these users, or list the users\""
+    );
+    names("group", GROUP, &why)
+}
+
+/// A message with a line break in it is none to the API server, so each expression that quotes its input has a plain message to fall back on.
+fn names(what: &str, pattern: &str, message_expression: &str) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": MAX_NAMES,
+        "x-kubernetes-list-type": "set",
+        "items": {
+            "type": "string",
+            "maxLength": MAX_NAME_LENGTH,
+            "x-kubernetes-validations": [{
+                "rule": format!("self.matches('{pattern}')"),
+                "message": format!("this {what} cannot be granted anything: YuniKorn drops {what}s that do not match {pattern} from ACLs"),
+                "messageExpression": one_line(message_expression),
+            }],
+        },
+    })
+}
+
+/// All fields of the spec of a QueueAcl.
+const FIELDS: [&str; 8] =
+    ["partition", "queue", "submit", "admin", "baseAcl", "notBefore", "expiresAt", "delegatedBy"];
+
+/// Refuses `submit` and `admin` that are null, the only fields whose null the API server keeps ([`crate::crd`]).
+///
+/// CEL takes a null for an absent field (apiserver `pkg/cel/common/valuesunstructured.go`, `Find`), but the size of the object counts it.
+/// So there is a null where the object has more fields than CEL finds.
+pub(super) fn nothing_left_empty() -> Rule {
+    let found = FIELDS.map(|field| format!("has(self.{field})")).join(", ");
+    let rule = format!("size(dyn(self)) == [{found}].filter(found, found).size()");
+    Rule::new(rule).message(Message::Message(format!("submit or admin {LEFT_EMPTY}")))
+}
+
+/// A list of regular expressions, which YuniKorn reads from one comma-separated string (yunikorn-k8shim `am_conf.go:364`).
+pub(super) fn patterns(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": MAX_PATTERNS,
+        "x-kubernetes-list-type": "atomic",
+        "items": {
+            "type": "string",
+            "maxLength": MAX_PATTERN_LENGTH,
+            "x-kubernetes-validations": [
+                {
+                    "rule": "self != ''",
+                    "message": "must not be empty: YuniKorn drops empty elements. To match every name write '.*'; to match none, leave the element out",
+                },
+                {
+                    "rule": "!self.contains(',')",
+                    "message": "must not hold a comma: YuniKorn would split it there into two regular expressions",
+                    "messageExpression": one_line(
+                        "\"'\" + self + \"' holds a comma: YuniKorn would split it there into two regular expressions. Write them as two \
+                         elements; spell a repetition like a{1,3} without its comma (aa?a?)\"",
+                    ),
+                },
+                {
+                    "rule": "self == self.trim()",
+                    "message": "must not begin or end with white space, which YuniKorn cuts off",
+                    "messageExpression":
+                        "\"'\" + self + \"' begins or ends with white space, which YuniKorn cuts off: write '\" + self.trim() + \"'\"",
+                },
+            ],
+        },
+    })
+}
+
+/// The way to a pod template, as `access::guard::Path` reads it.
+pub(super) fn template_path(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "string",
+        "maxLength": guard::MAX_LENGTH,
+        "x-kubernetes-validations": [
+            rule(
+                "self.matches('^[a-zA-Z0-9_-]+([.]([a-zA-Z0-9_-]+|[*]))*$')",
+                "must be names of letters, digits, - and _ with one dot between them, or * for every member of a list or map, \
+                 e.g. spec.pytorchReplicaSpecs.*.template",
+            ),
+            rule("self != 'annotations'", "must name a field of the object, e.g. spec.driver.annotations"),
+        ],
+    })
+}
+
+/// The name of a ConfigMap: a DNS subdomain.
+pub(super) fn config_map_name(_: &mut SchemaGenerator) -> Schema {
+    dns_name(
+        253,
+        r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",
+        "a ConfigMap's name: lower-case letters, digits, '-' and '.'",
+    )
+}
+
+/// The name of a namespace: a DNS label.
+pub(super) fn namespace_name(_: &mut SchemaGenerator) -> Schema {
+    dns_name(63, "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "a namespace's name: lower-case letters, digits and '-'")
+}
+
+fn dns_name(max: usize, pattern: &str, what: &str) -> Schema {
+    json_schema!({
+        "type": "string",
+        "maxLength": max,
+        "x-kubernetes-validations": [{
+            "rule": format!("self.matches(r'{pattern}')"),
+            "message": format!("must be {what}, beginning and ending with a letter or digit"),
+        }],
+    })
+}
+
+/// `status.conditions`: `metav1.Condition`, merged by type, with the bounds Kubernetes gives its own.
+pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": 16,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+        "items": {
+            "type": "object",
+            "description": "One aspect of the object's state.",
+            "required": ["type", "status", "lastTransitionTime", "reason", "message"],
+            "properties": {
+                "type": {
+                    "type": "string",
+                    "description": "Which aspect: Accepted, Programmed, Effective, Ready, and so on.",
+                    "maxLength": 316,
+                    "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$",
+                },
+                "status": {
+                    "type": "string",
+                    "description": "True, False or Unknown.",
+                    "enum": ["True", "False", "Unknown"],
+                },
+                "observedGeneration": {
+                    "type": "integer",
+                    "format": "int64",
+                    "minimum": 0,
+                    "description": "The metadata.generation this condition speaks about; an older one than the object's is out of date.",
+                },
+                "lastTransitionTime": {
+                    "type": "string",
+                    "format": "date-time",
+                    "description": "When status last changed.",
+                },
+                "reason": {
+                    "type": "string",
+                    "description": "The cause as one CamelCase word, for programs.",
+                    "minLength": 1,
+                    "maxLength": 1024,
+                    "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+                },
+                "message": {
+                    "type": "string",
+                    "description": "The cause for people: what is the case, why, and what to do. May be empty.",
+                    "maxLength": 32_768,
+                },
+            },
+        },
+    })
+}
+
+/// A counter: JSON has no unsigned integers, and the API server warns about formats it does not know.
+pub(super) fn counter(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "format": "int64", "minimum": 0 })
+}
+
+/// One rule with a fixed message, for `x-kubernetes-validations`.
+fn rule(rule: &str, message: &str) -> Value {
+    json!({ "rule": one_line(rule), "message": one_line(message) })
+}
+
+/// CEL and messages are written over several lines here; a message must not hold a line break, so runs of blanks become one.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::FIELDS;
+    use crate::crds;
+
+    #[test]
+    fn fields_of_a_queue_acl_are_all_looked_at_for_null() {
+        let crd = crds().into_iter().find(|crd| crd.spec.names.kind == "QueueAcl").unwrap();
+        let schema = crd.spec.versions[0].schema.clone().unwrap().open_api_v3_schema.unwrap();
+        let fields = schema.properties.unwrap()["spec"].properties.clone().unwrap();
+        assert_eq!(fields.keys().map(String::as_str).collect::<BTreeSet<_>>(), BTreeSet::from(FIELDS));
+        let kept = fields.iter().filter(|(_, field)| field.nullable == Some(true));
+        assert_eq!(kept.map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["admin", "submit"]);
+    }
+}

@@ -1,0 +1,496 @@
+//! Hadoop's configuration files, as `org.apache.hadoop.conf.Configuration` 3.4.1 reads them (`Parser`, `loadProperty`,
+//! `substituteVars`).
+//!
+//! A property has its name and its value in elements or in attributes; the name is trimmed, the value is not, and an empty element
+//! changes nothing: a property without a value is not set. The last of several counts, unless an earlier one is final. `${x}` is
+//! replaced, up to twenty times, by what Java's system properties or the other settings say; one that is not known stays.
+
+use std::collections::HashMap;
+
+use roxmltree::{Node, NodeId};
+
+use super::codes;
+use super::xml::{self, Text};
+use super::{Finding, Place};
+use go_compat::diag::{Diagnostic, Span, quoted};
+
+/// How often variables are replaced in one value (`MAX_SUBST`).
+const MAX_SUBSTITUTIONS: usize = 20;
+/// Longer values are not made of variables, in bytes.
+const MAX_VALUE: usize = 1 << 20;
+
+/// The settings of several files.
+#[derive(Debug, Clone, Default)]
+pub struct Configuration {
+    settings: HashMap<String, Written>,
+    order: Vec<String>,
+    defined: HashMap<String, String>,
+}
+
+/// A value as written.
+#[derive(Debug, Clone)]
+struct Written {
+    text: Text,
+    file: usize,
+    is_final: bool,
+    set: bool,
+}
+
+/// A value with its variables replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Value {
+    /// As Hadoop's `get` returns it.
+    pub text: String,
+    /// Where the property's value is written.
+    pub place: Place,
+    /// Whether the file has it byte for byte.
+    pub verbatim: bool,
+    /// A variable in it that is not known: it stays as written, or its default stands in for it.
+    pub unbound: Option<String>,
+    /// Whether its variables lead on and on: Hadoop throws instead of returning it.
+    pub endless: bool,
+}
+
+impl Value {
+    /// Why Hadoop does not go on with it.
+    pub fn refusal(&self) -> Option<Finding> {
+        let message = format!(
+            "variables are replaced {MAX_SUBSTITUTIONS} times, and these lead on: Hadoop refuses that"
+        );
+        let diagnostic = Diagnostic::error(codes::HADOOP_REFUSES, message).help("write the value itself");
+        self.endless.then(|| Finding::at(self.place, diagnostic))
+    }
+}
+
+/// A text with its variables replaced.
+struct Substituted {
+    text: String,
+    unbound: Option<String>,
+    endless: bool,
+}
+
+impl Substituted {
+    fn of(text: String, unbound: Option<String>) -> Self {
+        Self { text, unbound, endless: false }
+    }
+}
+
+/// One property as the parser has put it together.
+#[derive(Debug, Default)]
+struct Property {
+    name: Option<String>,
+    value: Option<Text>,
+    is_final: bool,
+}
+
+impl Configuration {
+    /// Settings that other settings may refer to: what Java's system properties (`NAME`) and the environment (`env.NAME`) are where
+    /// Hadoop runs.
+    pub fn defining(defined: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self { defined: defined.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Reads one more file, whose settings count before those of earlier files.
+    ///
+    /// # Errors
+    /// When it is no such file.
+    pub fn load(&mut self, file: usize, text: &str, findings: &mut Vec<Finding>) -> Result<(), Diagnostic> {
+        let document = xml::parse(text)?;
+        let root = document.root_element();
+        if root.tag_name().name() != "configuration" {
+            let message =
+                format!("the outermost element is {}, not `<configuration>`", quoted(root.tag_name().name()));
+            return Err(Diagnostic::error(codes::NOT_THIS_FILE, message)
+                .at(xml::tag_span(root))
+                .help("give Hadoop's configuration file"));
+        }
+        if let Some(include) =
+            document.descendants().find(|node| node.is_element() && node.tag_name().name() == "include")
+        {
+            return Err(Diagnostic::error(codes::EXTERNAL, "an inclusion is not followed")
+                .at(xml::tag_span(include))
+                .help("write what it includes into the file"));
+        }
+        for property in properties(root) {
+            self.take(file, property, findings);
+        }
+        Ok(())
+    }
+
+    /// `loadProperty`.
+    fn take(&mut self, file: usize, property: Property, findings: &mut Vec<Finding>) {
+        let Some(name) = property.name else { return };
+        let known = self.settings.get(&name);
+        if known.is_some_and(|known| known.is_final) {
+            if let (Some(value), true) = (&property.value, known.is_some_and(|known| known.set)) {
+                let message = format!("{} is final above, so that this value does not count", quoted(&name));
+                let finding = Diagnostic::warning(codes::FINAL, message).help("leave one of them out");
+                findings.push(Finding::at(Place { file, span: value.span }, finding));
+            }
+            return;
+        }
+        if known.is_none() && (property.value.is_some() || property.is_final) {
+            self.order.push(name.clone());
+        }
+        let entry = self.settings.entry(name);
+        let written =
+            entry.or_insert_with(|| Written { text: Text::default(), file, is_final: false, set: false });
+        if let Some(text) = property.value {
+            (written.text, written.file, written.set) = (text, file, true);
+        }
+        written.is_final |= property.is_final;
+    }
+
+    /// `get`: the value with its variables replaced; `None` when it is not set.
+    pub fn get(&self, name: &str) -> Option<Value> {
+        let written = self.settings.get(name).filter(|written| written.set)?;
+        let Substituted { text, unbound, endless } = self.substituted(&written.text.text);
+        let verbatim = written.text.verbatim && text == written.text.text;
+        let place = Place { file: written.file, span: written.text.span };
+        Some(Value { text, place, verbatim, unbound, endless })
+    }
+
+    /// The names of all settings, in the order in which they are first written.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.order.iter().map(String::as_str)
+    }
+
+    /// `substituteVars`, and the variable that it stopped at, or whose default is taken.
+    fn substituted(&self, text: &str) -> Substituted {
+        let endless = |name| Substituted { text: text.to_owned(), unbound: Some(name), endless: true };
+        let (mut value, mut unbound) = (text.to_owned(), None);
+        for _ in 0..MAX_SUBSTITUTIONS {
+            let Some(Span { start, end }) = variable(&value) else {
+                return Substituted::of(value, unbound);
+            };
+            let name = value.get(start..end).unwrap_or_default().to_owned();
+            let Some((found, by_default)) = self.variable(&name) else {
+                return Substituted::of(value, Some(name));
+            };
+            unbound = unbound.or(by_default);
+            let reference = format!("${{{name}}}");
+            if found.contains(&reference) {
+                return Substituted::of(text.to_owned(), Some(name));
+            }
+            let before = value.get(..start.saturating_sub(2)).unwrap_or_default();
+            let behind = value.get(end.saturating_add(1)..).unwrap_or_default();
+            value = [before, &found, behind].concat();
+            if value.len() > MAX_VALUE {
+                return endless(name);
+            }
+        }
+        // Hadoop does not look whether the last time was enough.
+        endless(
+            variable(&value)
+                .and_then(|Span { start, end }| value.get(start..end))
+                .unwrap_or_default()
+                .to_owned(),
+        )
+    }
+
+    /// What a variable stands for; where that is its default because it is not known, with its name.
+    fn variable(&self, name: &str) -> Option<(String, Option<String>)> {
+        if let Some(variable) = name.strip_prefix("env.").filter(|variable| !variable.is_empty()) {
+            return self.environment(variable).or_else(|| Some((self.raw(name)?, None)));
+        }
+        let known = self.defined.get(name).cloned().or_else(|| self.raw(name))?;
+        Some((known, None))
+    }
+
+    fn raw(&self, name: &str) -> Option<String> {
+        self.settings.get(name).filter(|written| written.set).map(|written| written.text.text.clone())
+    }
+
+    /// `NAME`, `NAME-default` (where not defined), `NAME:-default` (where not defined or empty).
+    fn environment(&self, variable: &str) -> Option<(String, Option<String>)> {
+        let mut places = variable.match_indices([':', '-']);
+        let (at, default, takes_empty) = places
+            .find_map(|(at, found)| {
+                let behind = variable.get(at..).unwrap_or_default();
+                match found {
+                    ":" => behind.strip_prefix(":-").map(|default| (at, default, false)),
+                    _ => behind.strip_prefix('-').map(|default| (at, default, true)),
+                }
+            })
+            .map_or((variable.len(), None, true), |(at, default, empty)| (at, Some(default), empty));
+        let name = format!("env.{}", variable.get(..at).unwrap_or_default());
+        let given = self.defined.get(&name);
+        if let Some(value) = given.filter(|value| takes_empty || !value.is_empty()) {
+            return Some((value.clone(), None));
+        }
+        default.map(|default| (default.to_owned(), given.is_none().then_some(name)))
+    }
+}
+
+/// Where the name of the first variable stands (`findSubVariable`): `${` and a name without `$`, blanks and braces, then `}`.
+fn variable(text: &str) -> Option<Span> {
+    // A brace that is the first character has no `$` before it.
+    let mut from = text.chars().next()?.len_utf8();
+    'looking: loop {
+        let brace = text.get(from..)?.find('{')?.saturating_add(from);
+        if brace.saturating_add(2) >= text.len() {
+            return None;
+        }
+        from = brace.saturating_add(1);
+        if !text.get(..brace)?.ends_with('$') {
+            continue;
+        }
+        for (at, c) in text.get(from..)?.char_indices() {
+            let at = at.saturating_add(brace).saturating_add(1);
+            match c {
+                '}' if at > brace.saturating_add(1) => return Some(Span::new(brace.saturating_add(1), at)),
+                '}' | ' ' | '$' => {
+                    from = at.saturating_add(1);
+                    continue 'looking;
+                }
+                _ => {}
+            }
+        }
+        return None;
+    }
+}
+
+/// The properties, as a parser that goes from tag to tag puts them together: wherever the elements stand, and whatever is inside them.
+fn properties(root: Node<'_, '_>) -> Vec<Property> {
+    let mut reader = Reader::default();
+    // Not recursive: a file may be deep.
+    let mut next = Some((root, false));
+    while let Some((node, left)) = next {
+        if left {
+            reader.end(node);
+        } else if node.is_element() {
+            reader.start(node);
+        } else if node.is_text() {
+            reader.text(node);
+        }
+        next = match node.first_child().filter(|_| !left) {
+            Some(child) => Some((child, false)),
+            None if node.is_element() && !left => Some((node, true)),
+            None if node.id() == root.id() => None,
+            None => node
+                .next_sibling()
+                .map(|sibling| (sibling, false))
+                .or_else(|| node.parent().map(|parent| (parent, true))),
+        };
+    }
+    reader.properties
+}
+
+#[derive(Debug, Default)]
+struct Reader {
+    property: Property,
+    token: String,
+    begins: Option<NodeId>,
+    span: Option<Span>,
+    verbatim: bool,
+    properties: Vec<Property>,
+}
+
+impl Reader {
+    fn start(&mut self, node: Node<'_, '_>) {
+        match node.tag_name().name() {
+            "property" => self.property = of_attributes(node),
+            "name" | "value" | "final" | "source" | "tag" => {
+                self.token.clear();
+                (self.begins, self.span, self.verbatim) = (Some(node.id()), None, false);
+            }
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, node: Node<'_, '_>) {
+        if self.begins.is_none() {
+            return;
+        }
+        let text = node.text().unwrap_or_default();
+        self.verbatim = self.token.is_empty() && node.document().input_text().get(node.range()) == Some(text);
+        let span = xml::span(node);
+        self.span = Some(self.span.map_or(span, |before| Span::new(before.start, span.end)));
+        self.token.push_str(text);
+    }
+
+    fn end(&mut self, node: Node<'_, '_>) {
+        match node.tag_name().name() {
+            "name" if !self.token.is_empty() => self.property.name = Some(java_trim(&self.token).to_owned()),
+            "value" if !self.token.is_empty() => {
+                let span = self.span.unwrap_or_else(|| xml::span(node));
+                self.property.value = Some(Text { text: self.token.clone(), span, verbatim: self.verbatim });
+            }
+            "final" => self.property.is_final = self.token == "true",
+            "property" => {
+                // Hadoop forgets a property when the next one begins.
+                let Property { name, value, is_final } = &self.property;
+                let kept = Property { name: name.clone(), value: value.clone(), is_final: *is_final };
+                self.properties.push(kept);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn of_attributes(node: Node<'_, '_>) -> Property {
+    let mut property = Property::default();
+    for attribute in node.attributes() {
+        let range = attribute.range_value();
+        match attribute.name() {
+            "name" => property.name = Some(attribute.value().to_owned()),
+            "value" => {
+                let verbatim = node.document().input_text().get(range.clone()) == Some(attribute.value());
+                let span = Span::new(range.start, range.end);
+                property.value = Some(Text { text: attribute.value().to_owned(), span, verbatim });
+            }
+            "final" => property.is_final = attribute.value() == "true",
+            _ => {}
+        }
+    }
+    property
+}
+
+/// Java's `String.trim`.
+pub(super) fn java_trim(text: &str) -> &str {
+    text.trim_matches(|c| c <= ' ')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(texts: &[&str], defined: &[(&str, &str)]) -> (Configuration, Vec<Finding>) {
+        let mut findings = Vec::new();
+        let defined = defined.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let mut configuration = Configuration::defining(defined);
+        for (file, text) in texts.iter().enumerate() {
+            configuration
+                .load(file, &format!("<configuration>{text}</configuration>"), &mut findings)
+                .expect(text);
+        }
+        (configuration, findings)
+    }
+
+    fn get(text: &str, name: &str) -> Option<String> {
+        read(&[text], &[]).0.get(name).map(|value| value.text)
+    }
+
+    fn property(name: &str, value: &str) -> String {
+        format!("<property><name>{name}</name><value>{value}</value></property>")
+    }
+
+    #[test]
+    fn properties_are_read_as_hadoop_does() {
+        let cases = [
+            (property(" a\n", " b "), Some(" b ")),
+            (property("a", ""), None),
+            ("<property><name>a</name></property>".to_owned(), None),
+            ("<property name=\"a\" value=\"b\"/>".to_owned(), Some("b")),
+            ("<property name=\"a\" value=\"\"/>".to_owned(), Some("")),
+            ("<property name=\" a\" value=\"b\"/>".to_owned(), None),
+            ("<property name=\"x\" value=\"b\"><name>a</name></property>".to_owned(), Some("b")),
+            ("<property name=\"a\" value=\"b\"><value></value></property>".to_owned(), Some("b")),
+            (property("a", "b") + &property("a", "c"), Some("c")),
+            (property("a", "b") + &property("a", ""), Some("b")),
+            (property("a", "<![CDATA[b]]>c<!-- x -->d"), Some("bcd")),
+            (property("a", "b<x>c</x>d"), Some("bcd")),
+            ("<property><value>b</value><name>a</name></property>".to_owned(), Some("b")),
+            ("<x><property><name>a</name><value>b</value></property></x>".to_owned(), Some("b")),
+            ("<property><Name>a</Name><value>b</value></property>".to_owned(), None),
+            ("<name>a</name><value>b</value>".to_owned(), None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(get(&text, "a").as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_final_value_stays_and_is_told() {
+        let finally = |value: &str, is: &str| {
+            format!("<property><name>a</name><value>{value}</value><final>{is}</final></property>")
+        };
+        let (configuration, findings) = read(&[&finally("b", "true"), &property("a", "c")], &[]);
+        assert_eq!(configuration.get("a").map(|value| value.text).as_deref(), Some("b"));
+        assert_eq!(
+            findings.iter().map(|finding| (finding.file, finding.diagnostic.code)).collect::<Vec<_>>(),
+            [(Some(1), codes::FINAL)]
+        );
+        let (configuration, _) = read(&[&finally("b", " true"), &property("a", "c")], &[]);
+        assert_eq!(configuration.get("a").map(|value| value.text).as_deref(), Some("c"));
+        let (configuration, _) = read(&[&finally("", "true"), &property("a", "c")], &[]);
+        assert_eq!(configuration.get("a"), None, "final without a value");
+    }
+
+    #[test]
+    fn variables_are_replaced_as_hadoop_does() {
+        let others = property("b", "x")
+            + &property("c", "${b}y")
+            + &property("self", "${self}")
+            + &property("d", "${e}")
+            + &property("e", "${d}");
+        let cases = [
+            ("${b}", "x", None),
+            ("-${c}-", "-xy-", None),
+            ("${nobody}", "${nobody}", Some("nobody")),
+            ("${nobody} ${b}", "${nobody} ${b}", Some("nobody")),
+            ("$b ${} ${ b} ${b", "$b ${} ${ b} ${b", None),
+            ("${self}", "${self}", Some("self")),
+            ("${user}", "ops", None),
+            ("${env.X}", "1", None),
+            ("${env.X:-2}", "1", None),
+            ("${env.X:-2}${env.Y:-2}${env.Z-3}", "123", Some("env.Y")),
+            ("${env.Y:-*}", "*", Some("env.Y")),
+            ("${env.Y-} ${b}", " x", Some("env.Y")),
+            ("${env.Y:-2} ${nobody}", "2 ${nobody}", Some("nobody")),
+            ("${env.EMPTY:-2}${env.EMPTY-3}", "2", None),
+            ("${env.Y}", "${env.Y}", Some("env.Y")),
+            ("{b} ${b}", "{b} x", None),
+            ("é${b}é", "éxé", None),
+        ];
+        for (value, expected, unbound) in cases {
+            let defined = [("user", "ops"), ("env.X", "1"), ("env.EMPTY", "")];
+            let found = read(&[&(others.clone() + &property("a", value))], &defined).0.get("a").expect(value);
+            assert_eq!((found.text.as_str(), found.unbound.as_deref()), (expected, unbound), "{value}");
+            assert_eq!(found.refusal(), None, "{value}");
+        }
+        let times = |count| "${b}".repeat(count);
+        for (value, endless) in [("${d}", true), ("${f}${b}", true), (&times(20), true), (&times(19), false)]
+        {
+            let f = property("f", "x ${b}${g}") + &property("g", "${f}");
+            let found = read(&[&(others.clone() + &f + &property("a", value))], &[]).0.get("a").expect(value);
+            assert_eq!(found.refusal().is_some(), endless, "{value}");
+        }
+    }
+
+    #[test]
+    fn values_have_places() {
+        let text = format!("<configuration>{}</configuration>", property("a", " b"));
+        let mut configuration = Configuration::default();
+        configuration.load(0, &text, &mut Vec::new()).expect("read");
+        let value = configuration.get("a").expect("set");
+        assert!(value.verbatim && text.get(value.place.span.start..value.place.span.end) == Some(" b"));
+    }
+
+    #[test]
+    fn what_is_not_a_configuration_is_refused() {
+        let cases = [
+            ("<allocations/>", codes::NOT_THIS_FILE),
+            (
+                "<configuration xmlns:xi=\"http://www.w3.org/2001/XInclude\"><xi:include href=\"a.xml\"/></configuration>",
+                codes::EXTERNAL,
+            ),
+            ("<configuration>", codes::XML),
+        ];
+        for (text, code) in cases {
+            let error = Configuration::default().load(0, text, &mut Vec::new()).expect_err(text);
+            assert_eq!(error.code, code, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_value_is_read(value in "[$a-c{} .\u{e9}env:-]{0,24}", other in "[$a-c{} ]{0,8}") {
+            let (configuration, _) = read(&[&(property("a", &value) + &property("b", &other) + &property("c", "${b}${b}${a}"))], &[]);
+            for name in ["a", "b", "c"] {
+                configuration.get(name);
+            }
+        }
+    }
+}

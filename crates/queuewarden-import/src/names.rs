@@ -1,0 +1,209 @@
+//! What users and groups are called in Kubernetes, who have other names where they come from.
+//!
+//! A map is a template, such as `oidc:{u}`, and pairs out of a file, which count before it. Without either a name stays.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use go_compat::diag::quoted;
+use yunikorn_access::check::Subject;
+
+/// More lines of a file are not read.
+const MAX_PAIRS: usize = 1_000_000;
+
+/// Names of one kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NameMap {
+    template: Option<(String, String)>,
+    /// `None` for a name that is left out.
+    pairs: BTreeMap<String, Option<String>>,
+}
+
+/// The maps of both kinds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Of users.
+    pub users: NameMap,
+    /// Of groups.
+    pub groups: NameMap,
+}
+
+/// What becomes of a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mapped {
+    /// A pair says so.
+    Pair(String),
+    /// A pair leaves it out.
+    LeftOut,
+    /// The template makes it.
+    Made(String),
+    /// It stays.
+    Same,
+}
+
+impl NameMap {
+    /// The same with a template, which has `placeholder` in it once.
+    ///
+    /// # Errors
+    /// When it has not, or when there is one already.
+    pub fn with_template(self, text: &str, placeholder: &str) -> Result<Self, String> {
+        let parts: Vec<&str> = text.split(placeholder).collect();
+        let [before, behind] = parts.as_slice() else {
+            return Err(format!("write {placeholder} once in {}", quoted(text)));
+        };
+        if self.template.is_some() {
+            return Err(format!("there is a template already: {} is a second one", quoted(text)));
+        }
+        Ok(Self { template: Some(((*before).to_owned(), (*behind).to_owned())), ..self })
+    }
+
+    /// The same with the pairs of a file: `FROM=TO` on each line, cut at the last `=`; without a TO the name is left out. Empty lines and
+    /// those that begin with `#` say nothing.
+    ///
+    /// # Errors
+    /// When a line is no pair, or says otherwise than another.
+    pub fn with_pairs(mut self, text: &str) -> Result<Self, String> {
+        for (at, line) in text.lines().enumerate().take(MAX_PAIRS) {
+            let number = at.saturating_add(1);
+            let line = line.trim();
+            if line.is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let Some((from, to)) = line
+                .rsplit_once('=')
+                .map(|(from, to)| (from.trim(), to.trim()))
+                .filter(|(from, _)| !from.is_empty())
+            else {
+                return Err(format!("line {number} is no pair: write FROM=TO"));
+            };
+            let to = Some(to.to_owned()).filter(|to| !to.is_empty());
+            let before = self.pairs.insert(from.to_owned(), to.clone());
+            if before.is_some_and(|before| before != to) {
+                return Err(format!("line {number} maps {} to another name than before", quoted(from)));
+            }
+        }
+        Ok(self)
+    }
+
+    /// What becomes of a name.
+    pub fn map(&self, name: &str) -> Mapped {
+        match (self.pairs.get(name), &self.template) {
+            (Some(Some(to)), _) => Mapped::Pair(to.clone()),
+            (Some(None), _) => Mapped::LeftOut,
+            (None, Some((before, behind))) => Mapped::Made([before, name, behind].concat()),
+            (None, None) => Mapped::Same,
+        }
+    }
+
+    /// What somebody of this name is called in Kubernetes; `None` for who is left out, and so is nobody there.
+    pub fn identity(&self, name: &str) -> Option<String> {
+        match self.map(name) {
+            Mapped::Pair(to) | Mapped::Made(to) => Some(to),
+            Mapped::Same => Some(name.to_owned()),
+            Mapped::LeftOut => None,
+        }
+    }
+
+    /// All who are called one of these in Kubernetes, as far as they can be told: by a pair, or because no pair says otherwise. They may
+    /// be strangers to the source.
+    fn called<'a>(&'a self, names: &'a BTreeSet<String>) -> impl Iterator<Item = String> + 'a {
+        let by_pair = self
+            .pairs
+            .keys()
+            .filter(|from| self.identity(from).is_some_and(|to| names.contains(&to)))
+            .cloned();
+        by_pair.chain(names.iter().filter_map(|name| self.unmapped(name)))
+    }
+
+    /// Who is called this because no pair says otherwise.
+    fn unmapped(&self, name: &str) -> Option<String> {
+        let from = match &self.template {
+            Some((before, behind)) => name.strip_prefix(before.as_str())?.strip_suffix(behind.as_str())?,
+            None => name,
+        };
+        (!from.is_empty() && self.identity(from).is_some_and(|to| to == name)).then(|| from.to_owned())
+    }
+}
+
+impl Names {
+    /// What somebody of the source is called in Kubernetes; who is left out is like everyone else there.
+    pub fn identity(&self, subject: &Subject) -> Subject {
+        let identity = match subject {
+            Subject::Everyone => None,
+            Subject::User(name) => self.users.identity(name).map(Subject::User),
+            Subject::Group(name) => self.groups.identity(name).map(Subject::Group),
+        };
+        identity.unwrap_or(Subject::Everyone)
+    }
+
+    /// Everyone whom it must be asked about: those named, those whom they might be taken for, and everyone else.
+    pub fn asked(&self, named: &[Subject]) -> Vec<Subject> {
+        let (mut users, mut groups) = (BTreeSet::new(), BTreeSet::new());
+        for subject in named {
+            match self.identity(subject) {
+                Subject::Everyone => continue,
+                Subject::User(name) => users.insert(name),
+                Subject::Group(name) => groups.insert(name),
+            };
+        }
+        let strangers = self.users.called(&users).map(Subject::User);
+        let strangers = strangers.chain(self.groups.called(&groups).map(Subject::Group));
+        let all: BTreeSet<Subject> =
+            named.iter().cloned().chain(strangers).chain([Subject::Everyone]).collect();
+        all.into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_mapped_by_pairs_then_by_the_template() {
+        let map = NameMap::default().with_template("oidc:{u}", "{u}").expect("a template");
+        let map = map
+            .with_pairs("# people\nalice=a.liddell\n\n CORP\\bob = bob \ncn=x,dc=y=z\nroot=\n")
+            .expect("pairs");
+        let cases = [
+            ("alice", Mapped::Pair("a.liddell".into()), Some("a.liddell")),
+            ("CORP\\bob", Mapped::Pair("bob".into()), Some("bob")),
+            ("cn=x,dc=y", Mapped::Pair("z".into()), Some("z")),
+            ("root", Mapped::LeftOut, None),
+            ("carol", Mapped::Made("oidc:carol".into()), Some("oidc:carol")),
+        ];
+        for (name, mapped, identity) in cases {
+            assert_eq!((map.map(name), map.identity(name).as_deref()), (mapped, identity), "{name}");
+        }
+        assert_eq!(NameMap::default().map("x"), Mapped::Same);
+    }
+
+    #[test]
+    fn a_map_that_cannot_be_meant_is_refused() {
+        assert!(NameMap::default().with_template("everyone", "{u}").is_err());
+        assert!(NameMap::default().with_template("{u}{u}", "{u}").is_err());
+        assert!(
+            NameMap::default()
+                .with_template("a{u}", "{u}")
+                .and_then(|map| map.with_template("b{u}", "{u}"))
+                .is_err()
+        );
+        for text in ["alice", "=x", "a=b\na=c"] {
+            assert!(NameMap::default().with_pairs(text).is_err(), "{text}");
+        }
+        assert!(NameMap::default().with_pairs("a=b\na=b").is_ok());
+    }
+
+    #[test]
+    fn who_might_be_taken_for_another_is_asked_too() {
+        let users = NameMap::default().with_pairs("alice=bob").expect("pairs");
+        let names = Names { users, groups: NameMap::default() };
+        let asked = names.asked(&[Subject::User("alice".into())]);
+        assert_eq!(asked, [Subject::Everyone, Subject::User("alice".into()), Subject::User("bob".into())]);
+        let users = NameMap::default().with_pairs("alice=bob\nbob=").expect("pairs");
+        let names = Names { users, groups: NameMap::default() };
+        assert_eq!(names.asked(&[Subject::User("alice".into())]).len(), 2, "bob is nobody there");
+        let users = NameMap::default().with_pairs("eve=alice").expect("pairs");
+        let names = Names { users, groups: NameMap::default() };
+        let asked = names.asked(&[Subject::User("alice".into())]);
+        assert_eq!(asked, [Subject::Everyone, Subject::User("alice".into()), Subject::User("eve".into())]);
+    }
+}

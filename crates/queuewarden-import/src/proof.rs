@@ -1,0 +1,242 @@
+//! Who may do more, or less, than before: everyone who is named, on every queue, for each right, by the source's rules and by
+//! `YuniKorn`'s.
+//!
+//! What is compared is the text that would be written, read again as `YuniKorn` reads it, with the evaluator that answers every other
+//! question, and the source's own walk ([`Holders`]); neither knows of the translation. Users are asked without groups and groups without
+//! their members, for grants only add up: who is both has what either has. Somebody whom nobody names stands for everyone else, and so does
+//! somebody who would be taken for one who is named.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::translate::{Came, Imported};
+use super::yarn::{Granting, Holders, Source};
+use super::{Place, codes};
+use go_compat::diag::{Code, Diagnostic};
+use yunikorn::config::verdict;
+use yunikorn::right::Right;
+use yunikorn_access::check::{Subject, implied_by};
+use yunikorn_access::{QueueId, Tree, Way};
+
+use super::names::Names;
+
+/// More questions are not asked.
+const MAX_QUESTIONS: usize = 2_000_000_000;
+
+/// What the comparison found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Proof {
+    /// Queues.
+    pub queues: usize,
+    /// Users, groups, and everyone else.
+    pub subjects: usize,
+    /// All differences: what is wider first, then by who.
+    pub differences: Vec<Difference>,
+}
+
+/// Wider or narrower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// Somebody may do more than before.
+    Wider,
+    /// Somebody may do less.
+    Narrower,
+}
+
+/// What differs for one of them, by one right, for one reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// Which way.
+    pub direction: Direction,
+    /// Who, as the source calls them.
+    pub subject: Subject,
+    /// The same in Kubernetes.
+    pub identity: Subject,
+    /// What.
+    pub right: Right,
+    /// Why.
+    pub code: Code,
+    /// The topmost of the queues, by their numbers in the source.
+    pub queues: Vec<usize>,
+    /// How many queues there are, with those below.
+    pub count: usize,
+    /// Where it is written what lets them in, if it is the source that does.
+    pub place: Option<Place>,
+}
+
+impl Difference {
+    fn order(&self) -> (Direction, &Subject, Right, Code) {
+        (self.direction, &self.subject, self.right, self.code)
+    }
+}
+
+impl Proof {
+    /// How many questions were asked.
+    pub fn questions(&self) -> usize {
+        self.queues.saturating_mul(self.subjects).saturating_mul(Right::ALL.len())
+    }
+
+    /// The differences of one direction.
+    pub fn of(&self, direction: Direction) -> impl Iterator<Item = &Difference> {
+        self.differences.iter().filter(move |difference| difference.direction == direction)
+    }
+}
+
+/// Compares, and says from time to time how many of how many subjects are done.
+///
+/// # Errors
+/// When `YuniKorn` would not take what is to be written, or there is too much of it.
+pub fn prove(
+    source: &Source,
+    imported: &Imported,
+    names: &Names,
+    mut progress: impl FnMut(usize, usize),
+) -> Result<Proof, Diagnostic> {
+    let tree = tree_of(imported)?;
+    let holders = Holders::of(source);
+    let known = holders.subjects();
+    let subjects = names.asked(&known);
+    let mut proof = Proof { queues: source.queues.len(), subjects: subjects.len(), differences: Vec::new() };
+    if proof.questions() > MAX_QUESTIONS {
+        let message =
+            format!("{} queues times {} names are too many to be compared", proof.queues, proof.subjects);
+        return Err(Diagnostic::error(codes::TOO_MANY, message).help("import a part of the tree at a time"));
+    }
+    let ids: Vec<Option<QueueId>> = imported
+        .of_source
+        .iter()
+        .map(|target| imported.queues.get((*target).ok()?).and_then(|queue| tree.find(&queue.path)))
+        .collect();
+    let comparison = Comparison { source, imported, tree: &tree, ids, named: known.into_iter().collect() };
+    for (done, subject) in subjects.iter().enumerate() {
+        progress(done, subjects.len());
+        let identity = names.identity(subject);
+        for right in Right::ALL {
+            let before = holders.reach(right, subject);
+            comparison.compare(right, subject, &identity, &before, &mut proof.differences);
+        }
+    }
+    proof.differences.sort_by(|left, right| left.order().cmp(&right.order()));
+    Ok(proof)
+}
+
+/// What `YuniKorn` makes of the text.
+fn tree_of(imported: &Imported) -> Result<Tree, Diagnostic> {
+    let text = imported.queues_yaml();
+    let verdict = verdict(&text, &[]);
+    let refusal = verdict.refusal();
+    let partition = verdict.config.as_ref().and_then(|config| config.partition("default"));
+    partition.and_then(|partition| Tree::of(partition).ok()).ok_or_else(|| {
+        let why = refusal.unwrap_or_else(|| "it would not start with it".to_owned());
+        Diagnostic::error(codes::UNEXPLAINED, format!("YuniKorn would not take the queues: {why}"))
+            .help("please report it, with the files")
+    })
+}
+
+struct Comparison<'a> {
+    source: &'a Source,
+    imported: &'a Imported,
+    tree: &'a Tree,
+    ids: Vec<Option<QueueId>>,
+    /// Whom the source names.
+    named: BTreeSet<Subject>,
+}
+
+impl Comparison<'_> {
+    fn compare(
+        &self,
+        right: Right,
+        subject: &Subject,
+        identity: &Subject,
+        before: &[Option<Granting>],
+        differences: &mut Vec<Difference>,
+    ) {
+        let found: Vec<Option<(Direction, Code, Option<Place>)>> = before
+            .iter()
+            .enumerate()
+            .map(|(at, granting)| match (granting, self.after(right, at, identity)) {
+                (Some(granting), false) => {
+                    Some((Direction::Narrower, self.lost(at, *granting, subject), self.place(*granting)))
+                }
+                (None, true) => Some((Direction::Wider, self.gained(right, at, subject, identity), None)),
+                (Some(_), true) | (None, false) => None,
+            })
+            .collect();
+        let mut by_reason: BTreeMap<(Direction, Code), Difference> = BTreeMap::new();
+        for (at, difference) in found.iter().enumerate() {
+            let Some((direction, code, place)) = difference else { continue };
+            let entry = by_reason.entry((*direction, *code)).or_insert_with(|| Difference {
+                direction: *direction,
+                subject: subject.clone(),
+                identity: identity.clone(),
+                right,
+                code: *code,
+                queues: Vec::new(),
+                count: 0,
+                place: *place,
+            });
+            entry.count = entry.count.saturating_add(1);
+            let above = self.source.queues.get(at).and_then(|queue| queue.parent);
+            let above = above.and_then(|above| found.get(above)).and_then(Option::as_ref);
+            if above.is_none_or(|(other, why, _)| (other, why) != (direction, code)) {
+                entry.queues.push(at);
+            }
+        }
+        differences.extend(by_reason.into_values());
+    }
+
+    /// Whether `YuniKorn` lets them.
+    fn after(&self, right: Right, at: usize, identity: &Subject) -> bool {
+        let Some(id) = self.ids.get(at).copied().flatten() else { return false };
+        Way::of_name(self.tree, right, id, identity.entry()).is_some()
+    }
+
+    /// Why somebody is not let in any more.
+    fn lost(&self, at: usize, granting: Granting, subject: &Subject) -> Code {
+        if let Some(Err(code)) = self.imported.of_source.get(at) {
+            return *code;
+        }
+        match granting {
+            Granting::Cluster => codes::CLUSTER_ADMINS,
+            Granting::Queue(queue, right) => {
+                let why = self.imported.lost.get(&(queue, right, subject.clone()));
+                why.copied().unwrap_or(codes::UNEXPLAINED)
+            }
+        }
+    }
+
+    /// Why somebody is let in who was not.
+    fn gained(&self, right: Right, at: usize, subject: &Subject, identity: &Subject) -> Code {
+        let first = self.imported.of_source.get(at).and_then(|target| (*target).ok());
+        let above = |queue: &usize| self.imported.queues.get(*queue).and_then(|queue| queue.parent);
+        for queue in std::iter::successors(first, above) {
+            for acl in implied_by(right) {
+                let entries = [identity, &Subject::Everyone]
+                    .map(|who| self.imported.came.get(&(queue, *acl, who.clone())));
+                if let Some(came) = entries.into_iter().flatten().next() {
+                    return self.why_gained(came, subject);
+                }
+            }
+        }
+        codes::UNEXPLAINED
+    }
+
+    fn why_gained(&self, came: &[Came], subject: &Subject) -> Code {
+        let mine = |entry: &&Came| entry.from == *subject || entry.from == Subject::Everyone;
+        match came.iter().find(mine) {
+            Some(entry) if entry.cluster => codes::CLUSTER_ADMINS_SUBMIT,
+            Some(_) => codes::UNEXPLAINED,
+            None if self.named.contains(subject) => codes::NAME_CLASH,
+            None => codes::NAME_TAKEN,
+        }
+    }
+
+    fn place(&self, granting: Granting) -> Option<Place> {
+        match granting {
+            Granting::Cluster => self.source.administrators.as_ref()?.place,
+            Granting::Queue(queue, right) => self.source.queues.get(queue)?.acl(right).place,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! The same settings with the names of Kubernetes, and an ACL of a queue for those who administer Spark.
+
+use std::collections::HashMap;
+
+use super::Spark;
+use crate::Finding;
+use crate::names::{NameMap, Names};
+use crate::translate::unmapped;
+use go_compat::diag::{Code, Diagnostic, quoted};
+use yunikorn::acl::lint::MAX_FINDINGS;
+use yunikorn::acl::{Acl, group_name_ok, user_name_ok};
+use yunikorn::application::properties::escaped;
+use yunikorn::application::settings::{SPARK_ENABLE, SparkList, Written};
+use yunikorn::queue::QueuePath;
+use yunikorn_access::check::Subject;
+
+/// How to carry them over.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// What users and groups are called in Kubernetes.
+    pub names: Names,
+    /// The queue that Spark's administrators are to administer.
+    pub queue: Option<QueuePath>,
+}
+
+/// What was made of Spark's lists.
+#[derive(Debug, Clone, Default)]
+pub struct Carried {
+    /// The settings for spark-defaults.conf, the switch first; those that are not set are not written.
+    pub settings: Vec<(&'static str, String)>,
+    /// Who is to administer which queue; `None` also where that is nobody.
+    pub administrators: Option<(QueuePath, Acl)>,
+    /// Who is left out, and why.
+    pub(super) lost: HashMap<Subject, Code>,
+}
+
+impl Carried {
+    /// The settings as lines of spark-defaults.conf.
+    pub fn properties(&self) -> String {
+        let mut lines = String::new();
+        for (key, value) in &self.settings {
+            lines.extend([*key, " ", &escaped(value), "\n"]);
+        }
+        lines
+    }
+}
+
+/// Carries the lists over, and tells what cannot be.
+pub fn carry(spark: &Spark, options: &Options, findings: &mut Vec<Finding>) -> Carried {
+    let mut carried = Carried { settings: vec![(SPARK_ENABLE, "true".to_owned())], ..Carried::default() };
+    for (list, of_users) in spark.lists() {
+        if list.set {
+            let value = mapped(spark, list, of_users, &options.names, &mut carried, findings);
+            carried.settings.push((list.key, value));
+        }
+    }
+    let administrators =
+        options.queue.clone().map(|queue| (queue, administrators(spark, &options.names, findings)));
+    carried.administrators = administrators.filter(|(_, acl)| !acl.is_nobody());
+    carried
+}
+
+/// A list with the names of Kubernetes.
+fn mapped(
+    spark: &Spark,
+    list: &Written<SparkList>,
+    of_users: bool,
+    names: &Names,
+    carried: &mut Carried,
+    findings: &mut Vec<Finding>,
+) -> String {
+    if list.value.is_everyone() {
+        return "*".to_owned();
+    }
+    let map = if of_users { &names.users } else { &names.groups };
+    let (mut kept, mut told) = (Vec::new(), 0_usize);
+    for name in list.value.names() {
+        match in_kubernetes(name, map) {
+            Ok(to) => kept.push(to),
+            Err(why) => {
+                carried.lost.entry(subject(name, of_users)).or_insert(why.code);
+                told = told.saturating_add(1);
+                if told <= MAX_FINDINGS {
+                    findings.push(Finding::maybe_at(spark.place(list.key), why));
+                }
+            }
+        }
+    }
+    kept.join(",")
+}
+
+/// What a name is in a list of Spark's for Kubernetes.
+fn in_kubernetes(name: &str, map: &NameMap) -> Result<String, Diagnostic> {
+    let Some(to) = map.identity(name) else {
+        return Err(unmapped(name, "the map of names leaves it out"));
+    };
+    // A map must not make a wildcard of a name, two names of one, or a variable.
+    if SparkList::parse(&to).names() != [to.as_str()] || to == "*" || to.contains("${") {
+        return Err(unmapped(
+            name,
+            &format!("no list of Spark's can hold {}, which it is mapped to", quoted(&to)),
+        ));
+    }
+    Ok(to)
+}
+
+/// Those who administer Spark, as an ACL of a queue.
+fn administrators(spark: &Spark, names: &Names, findings: &mut Vec<Finding>) -> Acl {
+    let admin = &spark.rules.admin;
+    if admin.users.value.is_everyone() || admin.groups.value.is_everyone() {
+        return Acl::everyone();
+    }
+    let mut held = |list: &Written<SparkList>, map: &NameMap, holds: fn(&str) -> bool| -> Vec<String> {
+        let mapped = list.value.names().iter().filter_map(|name| Some((name, map.identity(name)?)));
+        let (kept, refused): (Vec<_>, Vec<_>) = mapped.partition(|(_, to)| holds(to));
+        let told = refused.iter().take(MAX_FINDINGS).map(|(name, to)| {
+            let why = format!("no ACL of YuniKorn can hold {}, so it administers no queue", quoted(to));
+            Finding::maybe_at(spark.place(list.key), unmapped(name, &why))
+        });
+        findings.extend(told);
+        kept.into_iter().map(|(_, to)| to).collect()
+    };
+    let users = held(&admin.users, &names.users, user_name_ok);
+    let groups = held(&admin.groups, &names.groups, group_name_ok);
+    // All of them have been judged; if one were not taken, nobody is let in, and the comparison says so.
+    Acl::named(&users, &groups).unwrap_or_default()
+}
+
+/// Who is meant by a name.
+pub(super) fn subject(name: &str, user: bool) -> Subject {
+    if user { Subject::User(name.to_owned()) } else { Subject::Group(name.to_owned()) }
+}

@@ -1,0 +1,212 @@
+//! spark-defaults.conf, as `Utils.getPropertiesFromFile` and `SecurityManager` (spark-core 3.5.3) read it.
+//!
+//! Java's properties; the last of several counts, and a later file before an earlier one; only keys that begin with `spark.`, by their
+//! exact letters. Lists are cut at commas, and a `*` anywhere in one is everyone.
+
+use std::collections::HashMap;
+
+use super::Spark;
+use crate::{Finding, Place, codes};
+use go_compat::diag::{Code, Diagnostic, quoted};
+use yunikorn::acl::lint::MAX_FINDINGS;
+use yunikorn::application::carry::{self, Named};
+use yunikorn::application::properties::{self, Property};
+use yunikorn::application::settings::{KEYS, SparkRules};
+use yunikorn::application::{Dialect, Rules, codes as application_codes};
+use yunikorn::queue::nearest;
+
+/// Longer files are not read, in bytes.
+const MAX_TEXT: usize = 8 << 20;
+/// The history server's own lists, beside which it reads those that the application logged.
+const HISTORY: [&str; 3] =
+    ["spark.history.ui.acls.enable", "spark.history.ui.admin.acls", "spark.history.ui.admin.acls.groups"];
+/// Where Spark looks for the groups of a user.
+const GROUPS: &str = "spark.user.groups.mapping";
+/// Who Spark takes for the owner, besides the driver's process.
+const OWNER: &str = "Env.SPARK_USER";
+/// The queue of YARN that applications are submitted to.
+const QUEUE: &str = "spark.yarn.queue";
+/// What makes Spark's pages know who looks at them.
+const FILTERS: &str = "spark.ui.filters";
+
+impl Spark {
+    /// Reads the files, of which the settings of a later one count. `None` where the findings say why nothing is imported.
+    pub fn read(files: &[&str], findings: &mut Vec<Finding>) -> Option<Self> {
+        let long = files.iter().position(|text| text.len() > MAX_TEXT);
+        if let Some(file) = long {
+            let diagnostic =
+                Diagnostic::error(codes::TOO_MANY, format!("the file has more than {MAX_TEXT} bytes"))
+                    .help("leave out what is not about access");
+            findings.push(Finding { file: Some(file), diagnostic });
+            return None;
+        }
+        let settings = last_ones(files, findings);
+        for (key, (_, place)) in &settings {
+            findings.extend(beside(key).map(|diagnostic| Finding::at(*place, diagnostic)));
+        }
+        if !settings.iter().any(|(key, (value, _))| key == FILTERS && !value.is_empty()) {
+            let message =
+                format!("no `{FILTERS}` is set, so that Spark's pages let in whoever has not logged in");
+            let finding = Diagnostic::warning(codes::SPARK_PAGES_OPEN, message)
+                .help("the ACLs are imported as they are for those who have logged in");
+            findings.push(Finding { file: None, diagnostic: finding });
+        }
+        let spark = rules(&settings, findings)?;
+        tell_of_names(&spark, findings);
+        Some(spark)
+    }
+}
+
+/// What Spark takes for names, and nobody means so.
+const MISREAD: [Code; 4] = [
+    application_codes::LITERAL_WILDCARD,
+    application_codes::CONTROL,
+    application_codes::DENY,
+    application_codes::NOBODY_BY_NAME,
+];
+
+type Settings = Vec<(String, (String, Place))>;
+
+/// What counts of each key, in the order in which they are first written.
+fn last_ones(files: &[&str], findings: &mut Vec<Finding>) -> Settings {
+    let mut settings: Settings = Vec::new();
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    for (file, text) in files.iter().enumerate() {
+        for Property { key, value, span } in properties::read(text) {
+            let place = Place { file, span };
+            let value = (trimmed(&value).to_owned(), place);
+            let before = numbers.get(&key).and_then(|at| settings.get_mut(*at));
+            let Some((_, before)) = before else {
+                numbers.insert(key.clone(), settings.len());
+                settings.push((key, value));
+                continue;
+            };
+            if before.1.file == file && is_list_or_switch(&key) {
+                let message = format!("`{key}` stands here again: the last one counts");
+                findings.push(Finding::at(
+                    place,
+                    Diagnostic::warning(codes::TWICE, message).help("write it once"),
+                ));
+            }
+            *before = value;
+        }
+    }
+    settings
+}
+
+/// `Utils.trimExceptCRLF`
+fn trimmed(value: &str) -> &str {
+    value.trim_matches(|c| c <= ' ' && c != '\r' && c != '\n')
+}
+
+fn keys() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().filter(|(dialect, _)| *dialect == Dialect::Spark).flat_map(|(_, keys)| keys.iter().copied())
+}
+
+fn is_list_or_switch(key: &str) -> bool {
+    keys().any(|known| known == key)
+}
+
+/// What is to be told of a setting that is none of the lists.
+fn beside(key: &str) -> Option<Diagnostic> {
+    if HISTORY.contains(&key) {
+        let message = format!("`{key}` is not carried over: it is the history server's own");
+        return Some(
+            Diagnostic::warning(codes::UNSUPPORTED, message)
+                .help("leave it where the history server reads it"),
+        );
+    }
+    if key == GROUPS {
+        let message = format!(
+            "`{GROUPS}` is not carried over: in YuniKorn, groups are those that the API server sends"
+        );
+        return Some(
+            Diagnostic::warning(codes::UNSUPPORTED, message)
+                .help("see that groups have the same members there"),
+        );
+    }
+    if key.ends_with(OWNER) {
+        let message = format!("{} is not carried over: an application is its submitter's", quoted(key));
+        return Some(
+            Diagnostic::warning(codes::UNSUPPORTED, message).help("name that user in the lists instead"),
+        );
+    }
+    if key == QUEUE {
+        let message =
+            format!("`{QUEUE}` is not carried over: YuniKorn takes the queue from a label of the pods");
+        return Some(Diagnostic::warning(codes::PLACEMENT, message).help(
+            "write `spark.kubernetes.driver.label.queue` and `spark.kubernetes.executor.label.queue`",
+        ));
+    }
+    if is_list_or_switch(key) || !key.to_ascii_lowercase().contains("acls") {
+        return None;
+    }
+    let near = nearest(keys(), key).map(|near| format!("did you mean `{near}`?"));
+    let message = format!("{} is no setting that Spark knows: it is ignored", quoted(key));
+    Some(
+        Diagnostic::warning(codes::IGNORED, message).help(
+            near.unwrap_or_else(|| format!("the settings are {}", keys().collect::<Vec<_>>().join(", "))),
+        ),
+    )
+}
+
+/// The lists; `None` where one of them cannot be read.
+fn rules(settings: &Settings, findings: &mut Vec<Finding>) -> Option<Spark> {
+    let known = settings.iter().filter_map(|(key, value)| Some((keys().find(|known| known == key)?, value)));
+    let known: Vec<(&'static str, &(String, Place))> = known.collect();
+    let (rules, told) =
+        Rules::read(Dialect::Spark, known.iter().map(|(key, (value, _))| (*key, value.as_str())));
+    let places: HashMap<&'static str, Place> = known.iter().map(|(key, (_, place))| (*key, *place)).collect();
+    let Rules::Spark(rules) = rules else { return None };
+    let mut refused = false;
+    for diagnostic in told {
+        let key = keys().find(|key| diagnostic.message.contains(&format!("`{key}`")));
+        let place = key.and_then(|key| places.get(key).copied());
+        let diagnostic = if diagnostic.code == application_codes::SWITCHED_OFF {
+            Diagnostic::error(codes::SWITCHED_OFF, diagnostic.message)
+                .help(format!("--accept {} imports the ACLs as if they were in force", codes::SWITCHED_OFF))
+        } else {
+            refused |= diagnostic.is_error();
+            Diagnostic { span: None, ..diagnostic }
+        };
+        findings.push(match place {
+            Some(place) => Finding::at(place, diagnostic),
+            None => Finding { file: Some(0), diagnostic },
+        });
+    }
+    (!refused).then_some(Spark { rules: SparkRules { enabled: true, ..rules }, places })
+}
+
+/// Names that do not do what they seem to.
+fn tell_of_names(spark: &Spark, findings: &mut Vec<Finding>) {
+    for (list, of_users) in spark.lists() {
+        let names = list.value.names();
+        let mut told = Vec::new();
+        if list.value.is_everyone() && names.len() > 1 {
+            let message = format!("everyone is let in by `*`, wherever it stands in `{}`", list.key);
+            told.push(
+                Diagnostic::warning(application_codes::WILDCARD_BESIDE, message)
+                    .help("write `*` if everyone is meant, else leave the `*` out"),
+            );
+        }
+        for name in names.iter().filter(|name| *name != "*") {
+            told.extend(misread(name, of_users));
+        }
+        let place = spark.place(list.key);
+        findings.extend(
+            told.into_iter().take(MAX_FINDINGS).map(|diagnostic| Finding::maybe_at(place, diagnostic)),
+        );
+    }
+}
+
+fn misread(name: &str, of_users: bool) -> Option<Diagnostic> {
+    if name.contains(' ') {
+        let message = format!("Spark reads one name, {}: its lists are cut at commas only", quoted(name));
+        return Some(
+            Diagnostic::warning(codes::SPARK_BLANK, message)
+                .help("write users and groups into settings of their own, with commas between them"),
+        );
+    }
+    let named = if of_users { Named::User(name) } else { Named::Group(name) };
+    carry::objection(named).filter(|found| MISREAD.contains(&found.code))
+}

@@ -1,0 +1,357 @@
+//! The queues of the source for `YuniKorn`, each with the ACLs it can hold, and what cannot be carried over.
+//!
+//! Nothing is added: each name of an ACL is mapped, or left out with the reason. What is left out is remembered, so that a difference can
+//! be explained.
+
+use std::collections::HashMap;
+
+use super::names::{Mapped, Names};
+use super::yarn::{OfJobs, Setting, Source};
+use super::{Finding, codes};
+use go_compat::diag::{Code, Diagnostic, quoted};
+use yunikorn::acl::lint::MAX_FINDINGS;
+use yunikorn::acl::{Acl, group_name_ok, user_name_ok};
+use yunikorn::application::carry::{self, Named};
+use yunikorn::application::codes as application_codes;
+use yunikorn::application::settings::YARN_ADMIN;
+use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
+use yunikorn_access::check::Subject;
+
+/// What was made of a source.
+#[derive(Debug, Clone, Default)]
+pub struct Imported {
+    /// The queues, each behind the one above it; the first is the root.
+    pub queues: Vec<Target>,
+    /// For each queue of the source its number here, or why it is left out.
+    pub of_source: Vec<Result<usize, Code>>,
+    pub(super) lost: HashMap<(usize, Right, Subject), Code>,
+    pub(super) came: HashMap<(usize, Right, Subject), Vec<Came>>,
+}
+
+/// A queue for `YuniKorn`.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Its path.
+    pub path: QueuePath,
+    /// Its name as the source has it.
+    pub name: String,
+    /// The queue above it.
+    pub parent: Option<usize>,
+    /// Whether it has, or may have, queues below it.
+    pub is_parent: bool,
+    /// Who may submit to it.
+    pub submit: Acl,
+    /// Who administers it.
+    pub admin: Acl,
+}
+
+impl Target {
+    /// One of its ACLs.
+    pub fn acl(&self, right: Right) -> &Acl {
+        match right {
+            Right::Submit => &self.submit,
+            Right::Admin => &self.admin,
+        }
+    }
+}
+
+/// Where an entry came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Came {
+    pub(super) from: Subject,
+    /// From the list of those who administer the cluster.
+    pub(super) cluster: bool,
+}
+
+/// A name for `YuniKorn`, and the one that it comes from.
+type Carried = (Subject, Subject);
+
+/// How to translate.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// What users and groups are called in Kubernetes.
+    pub names: Names,
+    /// Whether those who administer the cluster become administrators of the root queue.
+    pub administrators_to_root: bool,
+}
+
+/// Translates, and tells what cannot be carried over.
+pub fn translate(source: &Source, options: &Options, findings: &mut Vec<Finding>) -> Imported {
+    let mut translator =
+        Translator { source, options, findings, imported: Imported::default(), taken: HashMap::new() };
+    translator.queues();
+    translator.administrators();
+    translator.jobs();
+    translator.imported
+}
+
+struct Translator<'a> {
+    source: &'a Source,
+    options: &'a Options,
+    findings: &'a mut Vec<Finding>,
+    imported: Imported,
+    taken: HashMap<QueuePath, usize>,
+}
+
+impl Translator<'_> {
+    fn queues(&mut self) {
+        for at in 0..self.source.queues.len() {
+            let target = self.queue(at);
+            if let (Ok(here), Some(queue)) = (target, self.source.queues.get(at)) {
+                for right in Right::ALL {
+                    let acl = self.acl(at, here, right, queue.acl(right));
+                    self.set(here, right, acl);
+                }
+            }
+            self.imported.of_source.push(target);
+        }
+    }
+
+    fn set(&mut self, queue: usize, right: Right, acl: Acl) {
+        let Some(queue) = self.imported.queues.get_mut(queue) else { return };
+        match right {
+            Right::Submit => queue.submit = acl,
+            Right::Admin => queue.admin = acl,
+        }
+    }
+
+    /// The queue of `YuniKorn`, or why there is none.
+    fn queue(&mut self, at: usize) -> Result<usize, Code> {
+        let queue = self.source.queues.get(at).ok_or(codes::UNEXPLAINED)?;
+        let parent = match queue.parent {
+            None => None,
+            Some(parent) => {
+                Some(self.imported.of_source.get(parent).copied().unwrap_or(Err(codes::UNEXPLAINED))?)
+            }
+        };
+        let above = parent.and_then(|parent| self.imported.queues.get(parent));
+        let path = above.map_or(Some(QueuePath::root()), |above| above.path.child(&queue.name));
+        let Some(path) = path.filter(|path| !path.is_recovery()) else {
+            let message = format!("no queue of YuniKorn can be named {}", quoted(&queue.name));
+            return Err(self.left_out(at, codes::QUEUE_NAME, message));
+        };
+        let next = self.imported.queues.len();
+        if let Some(other) = self.taken.get(&path).and_then(|other| self.source.queues.get(*other)) {
+            let message = format!(
+                "{} and {} differ in case only, and are one queue to YuniKorn",
+                quoted(&other.path),
+                quoted(&queue.path)
+            );
+            return Err(self.left_out(at, codes::QUEUE_CASE, message));
+        }
+        self.taken.insert(path.clone(), at);
+        self.imported.queues.push(Target {
+            path,
+            name: queue.name.clone(),
+            parent,
+            is_parent: queue.is_parent,
+            submit: Acl::nobody(),
+            admin: Acl::nobody(),
+        });
+        Ok(next)
+    }
+
+    fn left_out(&mut self, at: usize, code: Code, message: String) -> Code {
+        let place = self.source.queues.get(at).and_then(|queue| queue.place);
+        let finding = Diagnostic::error(code, message)
+            .help(format!("rename it; --accept {code} leaves it out, with all below it"));
+        self.findings.push(Finding::maybe_at(place, finding));
+        code
+    }
+
+    /// What `YuniKorn` can hold of an ACL.
+    fn acl(&mut self, at: usize, here: usize, right: Right, setting: &Setting) -> Acl {
+        self.tell_of_text(setting);
+        if setting.acl.is_everyone() {
+            self.came(here, right, Subject::Everyone, Came { from: Subject::Everyone, cluster: false });
+            return Acl::everyone();
+        }
+        let (carried, lost) = self.names(setting);
+        for (subject, code) in lost {
+            self.imported.lost.entry((at, right, subject)).or_insert(code);
+        }
+        for (subject, from) in &carried {
+            self.came(here, right, subject.clone(), Came { from: from.clone(), cluster: false });
+        }
+        acl_of(carried.iter().map(|(subject, _)| subject))
+    }
+
+    fn came(&mut self, queue: usize, right: Right, subject: Subject, came: Came) {
+        self.imported.came.entry((queue, right, subject)).or_default().push(came);
+    }
+
+    fn tell_of_text(&mut self, setting: &Setting) {
+        if setting.set {
+            for finding in carry::misread(&setting.text, self.source.reading) {
+                self.findings.push(Finding::maybe_at(setting.part(finding.span), finding));
+            }
+        }
+    }
+
+    /// The names that can be carried over, each with the one it comes from, and those that cannot.
+    fn names(&mut self, setting: &Setting) -> (Vec<Carried>, Vec<(Subject, Code)>) {
+        let (mut carried, mut lost) = (Vec::new(), Vec::new());
+        for (span, name) in carry::named(&setting.text, self.source.reading) {
+            match self.name(name) {
+                Ok(subject) => carried.push((subject, subject_of(name))),
+                Err(finding) => {
+                    lost.push((subject_of(name), finding.code));
+                    if lost.len() <= MAX_FINDINGS {
+                        self.findings.push(Finding::maybe_at(setting.part(Some(span)), *finding));
+                    }
+                }
+            }
+        }
+        (carried, lost)
+    }
+
+    /// The name in `YuniKorn`, or why there is none.
+    fn name(&self, name: Named<'_>) -> Result<Subject, Box<Diagnostic>> {
+        let (text, map) = match name {
+            Named::User(text) => (text, &self.options.names.users),
+            Named::Group(text) => (text, &self.options.names.groups),
+        };
+        let (to, objection) = match map.map(text) {
+            Mapped::Pair(to) => {
+                let refused = !holds(name, &to);
+                (
+                    to.clone(),
+                    refused.then(|| {
+                        unmapped(
+                            text,
+                            &format!("no ACL of YuniKorn can hold {}, which it is mapped to", quoted(&to)),
+                        )
+                    }),
+                )
+            }
+            Mapped::LeftOut => (String::new(), Some(unmapped(text, "the map of names leaves it out"))),
+            Mapped::Same => (text.to_owned(), carry::objection(name)),
+            Mapped::Made(to) => {
+                // The template makes a name of it, whatever YuniKorn says of the name itself.
+                let objection = carry::objection(name).filter(|why| why.code != application_codes::DROPPED);
+                let refused = !holds(name, &to);
+                let objection = objection.or_else(|| {
+                    refused.then(|| {
+                        unmapped(
+                            text,
+                            &format!(
+                                "no ACL of YuniKorn can hold {}, which the template makes of it",
+                                quoted(&to)
+                            ),
+                        )
+                    })
+                });
+                (to, objection)
+            }
+        };
+        match (objection, name) {
+            (Some(objection), _) => Err(Box::new(acknowledgeable(objection))),
+            (None, Named::User(_)) => Ok(Subject::User(to)),
+            (None, Named::Group(_)) => Ok(Subject::Group(to)),
+        }
+    }
+
+    /// What goes with each job is no queue's, and cannot be written for one.
+    fn jobs(&mut self) {
+        for OfJobs { key, annotation, setting } in &self.source.of_jobs {
+            if setting.acl.is_nobody() {
+                continue;
+            }
+            self.tell_of_text(setting);
+            let (carried, _) = self.names(setting);
+            let acl = if setting.acl.is_everyone() {
+                Acl::everyone()
+            } else {
+                acl_of(carried.iter().map(|(subject, _)| subject))
+            };
+            let message = format!("`{key}` goes with each job, and is no ACL of a queue");
+            let finding = Diagnostic::warning(codes::APPLICATION_ACL, message).help(format!(
+                "write the annotation `{annotation}: {}` on the pods of each application",
+                acl.yaml()
+            ));
+            self.findings.push(Finding::maybe_at(setting.place, finding));
+        }
+    }
+
+    /// Those who administer the cluster.
+    fn administrators(&mut self) {
+        let Some(setting) = self.source.administrators.as_ref().filter(|setting| !setting.acl.is_nobody())
+        else {
+            return;
+        };
+        if !self.options.administrators_to_root {
+            let default = if setting.set {
+                String::new()
+            } else {
+                format!(", Hadoop's default where `{YARN_ADMIN}` is not set")
+            };
+            let message = format!(
+                "who administers the cluster administers no queue by it in YuniKorn: {}{default}",
+                quoted(&setting.text)
+            );
+            let finding = Diagnostic::warning(codes::CLUSTER_ADMINS, message)
+                .help("--cluster-admins root makes them administrators of the root queue, who may also submit everywhere");
+            let finding = Finding::maybe_at(setting.place, finding);
+            self.findings.push(Finding { file: setting.file, ..finding });
+            return;
+        }
+        self.tell_of_text(setting);
+        let (carried, _) = self.names(setting);
+        let everyone = setting.acl.is_everyone().then_some((Subject::Everyone, Subject::Everyone));
+        for (subject, from) in carried.iter().cloned().chain(everyone) {
+            self.came(0, Right::Admin, subject, Came { from, cluster: true });
+        }
+        let granted = if setting.acl.is_everyone() {
+            Acl::everyone()
+        } else {
+            acl_of(carried.iter().map(|(subject, _)| subject))
+        };
+        if let Some(root) = self.imported.queues.first_mut() {
+            root.admin = root.admin.union(&granted);
+        }
+    }
+}
+
+/// An error about a single name can be acknowledged: the name is left out.
+fn acknowledgeable(finding: Diagnostic) -> Diagnostic {
+    if !finding.is_error() {
+        return finding;
+    }
+    let help = finding.help.clone().unwrap_or_default();
+    let code = finding.code;
+    finding.help(format!("{help}; map it with --group-map, or leave it out with --accept {code}"))
+}
+
+/// A name that is not carried over.
+pub(super) fn unmapped(name: &str, why: &str) -> Diagnostic {
+    Diagnostic::warning(codes::UNMAPPED, format!("{} is not carried over: {why}", quoted(name)))
+        .help("map it to the name that the API server sends")
+}
+
+fn subject_of(name: Named<'_>) -> Subject {
+    match name {
+        Named::User(name) => Subject::User(name.to_owned()),
+        Named::Group(name) => Subject::Group(name.to_owned()),
+    }
+}
+
+fn holds(name: Named<'_>, to: &str) -> bool {
+    match name {
+        Named::User(_) => user_name_ok(to),
+        Named::Group(_) => group_name_ok(to),
+    }
+}
+
+fn acl_of<'a>(subjects: impl Iterator<Item = &'a Subject>) -> Acl {
+    let (mut users, mut groups) = (Vec::new(), Vec::new());
+    for subject in subjects {
+        match subject {
+            Subject::Everyone => return Acl::everyone(),
+            Subject::User(name) => users.push(name.as_str()),
+            Subject::Group(name) => groups.push(name.as_str()),
+        }
+    }
+    // All of them have been judged; if one were not taken, nobody is let in, and the comparison says so.
+    Acl::named(&users, &groups).unwrap_or_default()
+}

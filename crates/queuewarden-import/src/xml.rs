@@ -1,0 +1,266 @@
+//! XML as configuration files have it: no document type, so no entities of one's own; a bounded size; every node with its place.
+
+use roxmltree::{Document, Node, ParsingOptions};
+
+use super::codes;
+use go_compat::diag::{Diagnostic, Span};
+
+/// Longer texts are not read, in bytes.
+pub const MAX_TEXT: usize = 8 << 20;
+/// More elements, texts and attributes are not read.
+const MAX_NODES: u32 = 2_000_000;
+
+/// Reads a text.
+///
+/// # Errors
+/// [`codes::XML`] when it is none or too large, [`codes::EXTERNAL`] when it has a document type; with the place.
+pub fn parse(text: &str) -> Result<Document<'_>, Diagnostic> {
+    if text.len() > MAX_TEXT {
+        return Err(Diagnostic::error(codes::XML, format!("the file has more than {MAX_TEXT} bytes")));
+    }
+    if let Some(at) = document_type(text) {
+        return Err(Diagnostic::error(codes::EXTERNAL, "a document type is not read")
+            .at(Span::new(at, at.saturating_add("<!DOCTYPE".len())))
+            .help("leave it out, and write what its entities stand for"));
+    }
+    let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, entity_resolver: None };
+    Document::parse_with_options(text, options).map_err(|error| {
+        let at = offset(text, error.pos());
+        Diagnostic::error(codes::XML, format!("this is not XML that can be read: {error}"))
+            .at(Span::new(at, at))
+            .help("write well-formed XML; `xmllint --noout FILE` tells more")
+    })
+}
+
+/// Where a document type begins, before the outermost element. An empty one is no error to the parser.
+fn document_type(text: &str) -> Option<usize> {
+    let mut at = 0_usize;
+    loop {
+        let rest = text.get(at..)?;
+        let next = rest.find('<')?;
+        at = at.saturating_add(next);
+        let markup = text.get(at..)?;
+        let end = if markup.starts_with("<!--") {
+            "-->"
+        } else if markup.starts_with("<?") {
+            "?>"
+        } else {
+            return markup.starts_with("<!DOCTYPE").then_some(at);
+        };
+        at = at.saturating_add(markup.find(end)?);
+    }
+}
+
+fn offset(text: &str, position: roxmltree::TextPos) -> usize {
+    let lines = text.split_inclusive('\n');
+    let row = usize::try_from(position.row).unwrap_or(usize::MAX).saturating_sub(1);
+    let column = usize::try_from(position.col).unwrap_or(usize::MAX).saturating_sub(1);
+    let before: usize = lines.clone().take(row).map(str::len).sum();
+    let line = lines.clone().nth(row).unwrap_or_default();
+    before.saturating_add(line.char_indices().nth(column).map_or(line.len(), |(at, _)| at)).min(text.len())
+}
+
+/// Where a node is written.
+pub fn span(node: Node<'_, '_>) -> Span {
+    let range = node.range();
+    Span::new(range.start, range.end)
+}
+
+/// The start tag of an element, as far as its name.
+pub fn tag_span(node: Node<'_, '_>) -> Span {
+    let start = node.range().start;
+    Span::new(start, start.saturating_add(1).saturating_add(qualified(node).len()))
+}
+
+/// The name of an element as written, with its prefix: a parser that knows no namespaces sees this one.
+pub fn qualified<'t>(node: Node<'_, 't>) -> &'t str {
+    let written = node.document().input_text().get(node.range()).unwrap_or_default();
+    let name = written.strip_prefix('<').unwrap_or_default();
+    let end = name.find(|c: char| c.is_ascii_whitespace() || matches!(c, '/' | '>')).unwrap_or(name.len());
+    name.get(..end).unwrap_or_default()
+}
+
+/// The elements inside an element.
+pub fn elements<'a, 't: 'a>(node: Node<'a, 't>) -> impl Iterator<Item = Node<'a, 't>> {
+    node.children().filter(Node::is_element)
+}
+
+/// A text inside a file: what it says, and where it is written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Text {
+    /// What it says.
+    pub text: String,
+    /// Where.
+    pub span: Span,
+    /// Whether the file has it byte for byte, so that a place in the one is a place in the other.
+    pub verbatim: bool,
+}
+
+impl Text {
+    /// Where a part of it is written; all of it where that cannot be told.
+    pub fn part(&self, part: Span) -> Span {
+        if self.verbatim { part.shifted(self.span.start) } else { self.span }
+    }
+}
+
+/// What the first child of an element is, to a parser that leaves out comments and keeps `<![CDATA[` apart from other text: Java's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum First {
+    /// There is none.
+    Nothing,
+    /// A text; `cut` when more of it stands behind.
+    Text {
+        /// The first piece.
+        text: Text,
+        /// Whether there is more text behind it.
+        cut: bool,
+    },
+    /// Something else.
+    Other,
+}
+
+/// The first child of an element.
+pub fn first(node: Node<'_, '_>) -> First {
+    let input = node.document().input_text();
+    let Some(Span { start: mut at, end }) = inside(node) else { return First::Nothing };
+    let start = at;
+    let mut piece = String::new();
+    let mut last = at;
+    while let Some(rest) = input.get(at..end).filter(|rest| !rest.is_empty()) {
+        if rest.starts_with("<!--") {
+            at = after(rest, "-->", at);
+        } else if let Some(data) = rest.strip_prefix("<![CDATA[") {
+            if !piece.is_empty() {
+                break;
+            }
+            let text = data.split("]]>").next().unwrap_or_default();
+            let span = Span::new(at.saturating_add(9), at.saturating_add(9).saturating_add(text.len()));
+            let next = after(rest, "]]>", at);
+            return First::Text {
+                text: Text { text: text.replace("\r\n", "\n"), span, verbatim: true },
+                cut: next < end,
+            };
+        } else if rest.starts_with('<') {
+            break;
+        } else {
+            let run = rest.split('<').next().unwrap_or_default();
+            piece.push_str(run);
+            at = at.saturating_add(run.len());
+            last = at;
+        }
+    }
+    if piece.is_empty() {
+        return if at < end { First::Other } else { First::Nothing };
+    }
+    let text = unescaped(&piece);
+    let verbatim = input.get(start..last) == Some(text.as_str());
+    First::Text { text: Text { text, span: Span::new(start, last), verbatim }, cut: at < end }
+}
+
+/// What stands between the tags of an element; `None` when it has one tag only.
+fn inside(node: Node<'_, '_>) -> Option<Span> {
+    let range = node.range();
+    let written = node.document().input_text().get(range.clone())?;
+    let mut quote = None;
+    let (tag, _) = written.char_indices().find(|(_, c)| {
+        match (quote, c) {
+            (None, '"' | '\'') => quote = Some(*c),
+            (Some(open), c) if open == *c => quote = None,
+            _ => {}
+        }
+        quote.is_none() && *c == '>'
+    })?;
+    let begin = tag.saturating_add(1);
+    let end = written.rfind("</").filter(|end| *end >= begin)?;
+    Some(Span::new(range.start.saturating_add(begin), range.start.saturating_add(end)))
+}
+
+fn after(rest: &str, end: &str, at: usize) -> usize {
+    rest.find(end).map_or_else(
+        || at.saturating_add(rest.len()),
+        |found| at.saturating_add(found).saturating_add(end.len()),
+    )
+}
+
+/// Character data without markup, read as the parser reads it: references replaced, line ends made one.
+fn unescaped(data: &str) -> String {
+    let wrapped = format!("<a>{data}</a>");
+    let read = Document::parse(&wrapped).ok();
+    read.and_then(|document| document.root_element().text().map(str::to_owned))
+        .unwrap_or_else(|| data.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_is_not_in_the_file_is_refused() {
+        let cases = [
+            ("<!DOCTYPE a><a/>", codes::EXTERNAL),
+            (
+                "<?xml version=\"1.0\"?><!-- x --><!DOCTYPE a [<!ENTITY b SYSTEM \"file:///etc/passwd\">]><a>&b;</a>",
+                codes::EXTERNAL,
+            ),
+            ("<a>&b;</a>", codes::XML),
+            ("<a><b></a>", codes::XML),
+            ("", codes::XML),
+            ("<a/><b/>", codes::XML),
+        ];
+        for (text, code) in cases {
+            assert_eq!(parse(text).map(drop).unwrap_err().code, code, "{text}");
+        }
+        assert!(parse("<!-- <!DOCTYPE a> --><a/>").is_ok());
+        let deep = format!("{}{}", "<a>".repeat(100_000), "</a>".repeat(100_000));
+        assert!(parse(&deep).is_ok());
+    }
+
+    #[test]
+    fn the_first_child_is_javas() {
+        let cases = [
+            ("<a/>", First::Nothing),
+            ("<a b='>'/>", First::Nothing),
+            ("<a></a>", First::Nothing),
+            ("<a><!-- x --></a>", First::Nothing),
+            ("<a><b/></a>", First::Other),
+            ("<a><?x y?>z</a>", First::Other),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(first(parse(text).unwrap().root_element()), expected, "{text}");
+        }
+        let texts = [
+            ("<a>x</a>", "x", false, true),
+            ("<a b='>'>x</a >", "x", false, true),
+            ("<a>x<!-- y --> z</a>", "x z", false, false),
+            ("<a><!-- y -->x</a>", "x", false, false),
+            ("<a>a<![CDATA[b]]></a>", "a", true, true),
+            ("<a><![CDATA[b<]]>c</a>", "b<", true, true),
+            ("<a><![CDATA[b]]></a>", "b", false, true),
+            ("<a>x&amp;&#65;</a>", "x&A", false, false),
+            ("<a>x\r\ny</a>", "x\ny", false, false),
+            ("<a> x<b/></a>", " x", true, true),
+        ];
+        for (text, expected, cut, verbatim) in texts {
+            let found = first(parse(text).unwrap().root_element());
+            let First::Text { text: piece, cut: is_cut } = &found else { panic!("{text}: {found:?}") };
+            assert_eq!((piece.text.as_str(), *is_cut, piece.verbatim), (expected, cut, verbatim), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused_with_a_place(text in "[<>a/!&;\\[\\]CDAT\" \n=é-]{0,40}") {
+            match parse(&text) {
+                Ok(document) => document.descendants().filter(Node::is_element).for_each(|node| {
+                    first(node);
+                    assert!(text.get(span(node).start..span(node).end).is_some());
+                }),
+                Err(error) => {
+                    let span = error.span.expect("a place");
+                    prop_assert!(text.get(span.start..span.end).is_some(), "{:?}", error);
+                }
+            }
+        }
+    }
+}

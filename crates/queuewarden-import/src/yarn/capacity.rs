@@ -1,0 +1,315 @@
+//! The capacity scheduler's queues, as `CapacitySchedulerConfiguration` and `CapacitySchedulerQueueManager.parseQueue`
+//! (hadoop-yarn-server-resourcemanager 3.4.1) read them.
+//!
+//! `PATH.queues` names the queues below a queue, with commas; each name is trimmed. The ACLs are `PATH.acl_submit_applications` and
+//! `PATH.acl_administer_queue`: as written, blanks and all; without one, and with an empty one, the default counts, which is everyone for
+//! the root. Keys are exact: what is written otherwise is ignored by Hadoop in silence.
+
+use std::collections::{HashMap, HashSet};
+
+use super::{Queue, Setting, tell_open_root};
+use crate::configuration::{Configuration, java_trim};
+use crate::{Finding, MAX_DEPTH, MAX_QUEUES, Place, codes};
+use go_compat::diag::{Diagnostic, quoted};
+use yunikorn::application::Reading;
+use yunikorn::queue::{ROOT, nearest};
+
+const PREFIX: &str = "yarn.scheduler.capacity.";
+const QUEUES: &str = "queues";
+const SUBMIT: &str = "acl_submit_applications";
+const ADMIN: &str = "acl_administer_queue";
+/// What `YuniKorn` has no counterpart of.
+const UNSUPPORTED: [&str; 4] = [
+    "acl_submit_reservations",
+    "acl_list_reservations",
+    "acl_administer_reservations",
+    "acl_application_max_priority",
+];
+/// Templates of queues that are made when they are needed.
+const TEMPLATES: [&str; 4] = [
+    "leaf-queue-template",
+    "auto-queue-creation-v2.template",
+    "auto-queue-creation-v2.parent-template",
+    "auto-queue-creation-v2.leaf-template",
+];
+/// Switches that make a queue one that has others below it, whatever `queues` says.
+const AUTOMATIC: [&str; 2] = ["auto-create-child-queue.enabled", "auto-queue-creation-v2.enabled"];
+/// Rules of placement.
+const MAPPINGS: [&str; 3] = ["queue-mappings", "mapping-rule-json", "mapping-rule-json-file"];
+
+/// The queues, the root first. `None` where the findings say why there are none.
+pub(super) fn read(
+    configuration: &Configuration,
+    file: usize,
+    reading: Reading,
+    findings: &mut Vec<Finding>,
+) -> Option<Vec<Queue>> {
+    let mut reader = Reader { configuration, reading, queues: Vec::new(), used: HashSet::new(), findings };
+    let read = reader.all(file);
+    let Reader { queues, used, .. } = reader;
+    if let Err(finding) = read {
+        findings.push(*finding);
+        return None;
+    }
+    tell_unused(configuration, &queues, &used, findings);
+    if let Some(root) = queues.first() {
+        tell_open_root(root, findings);
+    }
+    Some(queues)
+}
+
+struct Reader<'a> {
+    configuration: &'a Configuration,
+    reading: Reading,
+    queues: Vec<Queue>,
+    used: HashSet<String>,
+    findings: &'a mut Vec<Finding>,
+}
+
+type Refused = Box<Finding>;
+
+impl Reader<'_> {
+    /// Each queue before those below it, in the order of the lists.
+    fn all(&mut self, file: usize) -> Result<(), Refused> {
+        let mut paths: HashMap<String, usize> = HashMap::new();
+        let mut next = vec![(None, ROOT.to_owned(), None)];
+        while let Some((parent, name, place)) = next.pop() {
+            let queue = self.queue(parent, &name, place)?;
+            if paths.insert(queue.path.clone(), self.queues.len()).is_some() {
+                let message = format!("the queue {} is named twice", quoted(&queue.path));
+                self.tell(place, Diagnostic::warning(codes::TWICE, message).help("name it once"));
+                continue;
+            }
+            let below = self.below(&queue)?;
+            let depth = queue.path.matches('.').count();
+            if self.queues.len() >= MAX_QUEUES || depth > MAX_DEPTH {
+                let message = format!("more than {MAX_QUEUES} queues, or more than {MAX_DEPTH} levels");
+                return Err(Box::new(Finding::maybe_at(place, Diagnostic::error(codes::TOO_MANY, message))));
+            }
+            if parent.is_none() && below.is_empty() && !self.automatic(ROOT) {
+                let message =
+                    format!("no queue below the root is named: `{PREFIX}{ROOT}.{QUEUES}` is not set");
+                let finding =
+                    Diagnostic::error(codes::HADOOP_REFUSES, message).help("give capacity-scheduler.xml");
+                return Err(Box::new(Finding { file: Some(file), diagnostic: finding }));
+            }
+            let is_parent = !below.is_empty() || self.automatic(&queue.path);
+            let at = self.queues.len();
+            self.queues.push(Queue { is_parent, ..queue });
+            next.extend(below.into_iter().rev().map(|(name, place)| (Some(at), name, Some(place))));
+        }
+        Ok(())
+    }
+
+    fn queue(&mut self, parent: Option<usize>, name: &str, place: Option<Place>) -> Result<Queue, Refused> {
+        let path = match parent.and_then(|parent| self.queues.get(parent)) {
+            Some(above) => format!("{}.{name}", above.path),
+            None => name.to_owned(),
+        };
+        let submit = self.acl(&path, SUBMIT, parent.is_none())?;
+        let admin = self.acl(&path, ADMIN, parent.is_none())?;
+        Ok(Queue { path, name: name.to_owned(), parent, place, is_parent: false, submit, admin })
+    }
+
+    fn acl(&mut self, path: &str, key: &str, is_root: bool) -> Result<Setting, Refused> {
+        let key = format!("{PREFIX}{path}.{key}");
+        match self.configuration.get(&key) {
+            Some(value) => {
+                self.used.insert(key);
+                Setting::property(value, self.reading, self.findings)
+            }
+            None => Ok(Setting::default_of(is_root)),
+        }
+    }
+
+    /// `getQueues`
+    fn below(&mut self, queue: &Queue) -> Result<Vec<(String, Place)>, Refused> {
+        let Some(value) = self.configuration.get(&format!("{PREFIX}{}.{QUEUES}", queue.path)) else {
+            return Ok(Vec::new());
+        };
+        if let Some(refusal) = value.refusal() {
+            return Err(Box::new(refusal));
+        }
+        if let Some(variable) = &value.unbound {
+            let message = format!(
+                "which queues there are is not known: the variable {} is not defined",
+                quoted(variable)
+            );
+            let finding =
+                Diagnostic::error(codes::UNBOUND, message).help(format!("define it: -D {variable}=VALUE"));
+            return Err(Box::new(Finding::at(value.place, finding)));
+        }
+        let names = value.text.split(',').filter(|name| !name.is_empty()).map(java_trim);
+        let names: Vec<(String, Place)> = names.map(|name| (name.to_owned(), value.place)).collect();
+        if let Some((name, _)) = names.iter().find(|(name, _)| name.contains('.')) {
+            let message = format!("the name of a queue has a dot in it: {}", quoted(name));
+            let finding = Diagnostic::error(codes::QUEUE_NAME, message)
+                .help("rename it: by its path, Hadoop takes it for a queue below another");
+            return Err(Box::new(Finding::at(value.place, finding)));
+        }
+        if names.iter().any(|(name, _)| name.is_empty()) {
+            let finding = Diagnostic::error(codes::HADOOP_REFUSES, "a queue has no name")
+                .help("leave the blank between the commas out");
+            return Err(Box::new(Finding::at(value.place, finding)));
+        }
+        Ok(names)
+    }
+
+    fn automatic(&self, path: &str) -> bool {
+        AUTOMATIC.iter().any(|key| {
+            let value = self.configuration.get(&format!("{PREFIX}{path}.{key}"));
+            value.is_some_and(|value| java_trim(&value.text).eq_ignore_ascii_case("true"))
+        })
+    }
+
+    fn tell(&mut self, place: Option<Place>, diagnostic: Diagnostic) {
+        self.findings.push(Finding::maybe_at(place, diagnostic));
+    }
+}
+
+/// Settings of access that nothing was read from.
+fn tell_unused(
+    configuration: &Configuration,
+    queues: &[Queue],
+    used: &HashSet<String>,
+    findings: &mut Vec<Finding>,
+) {
+    let paths: HashSet<&str> = queues.iter().map(|queue| queue.path.as_str()).collect();
+    for name in configuration.names() {
+        let Some(key) = name.strip_prefix(PREFIX).filter(|_| !used.contains(name)) else { continue };
+        let Some(diagnostic) = unused(key, &paths) else { continue };
+        // Without a value it is not set.
+        if let Some(value) = configuration.get(name) {
+            findings.push(Finding::at(value.place, diagnostic));
+        }
+    }
+}
+
+fn unused(key: &str, paths: &HashSet<&str>) -> Option<Diagnostic> {
+    if MAPPINGS.contains(&key) {
+        let message = "the rules that place applications are not carried over; where YARN rejects an application, YuniKorn goes on to the next rule";
+        return Some(
+            Diagnostic::warning(codes::PLACEMENT, message).help("write `placementrules` in the queues.yaml"),
+        );
+    }
+    let (path, setting) = key.rsplit_once('.')?;
+    if !setting.to_ascii_lowercase().contains("acl_") {
+        return None;
+    }
+    if TEMPLATES.iter().any(|template| path.ends_with(template)) {
+        let message = format!("the ACL of a template is not carried over: {}", quoted(key));
+        return Some(
+            Diagnostic::warning(codes::TEMPLATE, message)
+                .help("grant on the queue above, or declare the queues"),
+        );
+    }
+    if UNSUPPORTED.contains(&setting) {
+        let message = format!("{} is not carried over: YuniKorn has no such thing", quoted(key));
+        return Some(Diagnostic::warning(codes::UNSUPPORTED, message).help("nothing can be written for it"));
+    }
+    let (message, near) = if [SUBMIT, ADMIN].contains(&setting) {
+        (
+            format!("there is no queue {}, so that this is ignored", quoted(path)),
+            nearest(paths.iter().copied(), path),
+        )
+    } else {
+        (
+            format!("{} is no setting that Hadoop knows: it is ignored", quoted(setting)),
+            nearest([SUBMIT, ADMIN], setting),
+        )
+    };
+    let help = near.map_or_else(
+        || format!("write `PATH.{SUBMIT}` or `PATH.{ADMIN}`"),
+        |near| format!("did you mean `{near}`?"),
+    );
+    Some(Diagnostic::warning(codes::IGNORED, message).help(help))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(settings: &[(&str, &str)]) -> (Option<Vec<Queue>>, Vec<Finding>) {
+        let property = |(key, value): &(&str, &str)| {
+            format!("<property><name>{PREFIX}{key}</name><value>{value}</value></property>")
+        };
+        let text =
+            format!("<configuration>{}</configuration>", settings.iter().map(property).collect::<String>());
+        let (mut configuration, mut findings) = (Configuration::default(), Vec::new());
+        configuration.load(0, &text, &mut findings).expect("a configuration");
+        (read(&configuration, 0, Reading::Hadoop, &mut findings), findings)
+    }
+
+    fn acls(settings: &[(&str, &str)]) -> Vec<(String, String, String)> {
+        let (queues, findings) = load(settings);
+        let queues = queues.unwrap_or_else(|| panic!("{findings:?}"));
+        queues.into_iter().map(|queue| (queue.path, queue.submit.text, queue.admin.text)).collect()
+    }
+
+    fn row(path: &str, submit: &str, admin: &str) -> (String, String, String) {
+        (path.to_owned(), submit.to_owned(), admin.to_owned())
+    }
+
+    #[test]
+    fn queues_and_acls_are_read_as_hadoop_does() {
+        let found = acls(&[
+            ("root.queues", " a ,b,,"),
+            ("root.a.queues", "c"),
+            ("root.acl_submit_applications", " "),
+            ("root.acl_administer_queue", ""),
+            ("root.a.acl_submit_applications", "x\n"),
+            ("root.a.c.acl_administer_queue", "${y} z"),
+            ("y", "never"),
+        ]);
+        let expected = [
+            row("root", " ", "*"),
+            row("root.a", "x\n", " "),
+            row("root.a.c", " ", "${y} z"),
+            row("root.b", " ", " "),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    /// Settings, and what is told of them.
+    type Case<'a> = (&'a [(&'a str, &'a str)], &'a [go_compat::diag::Code]);
+
+    #[test]
+    fn what_hadoop_refuses_or_ignores_is_told() {
+        let closed =
+            [("root.queues", "a"), ("root.acl_submit_applications", " "), ("root.acl_administer_queue", " ")];
+        let cases: [Case<'_>; 14] = [
+            (&[], &[]),
+            (&[("root.a.acl_submit_application", "x")], &[codes::IGNORED]),
+            (&[("root.a.ACL_SUBMIT_APPLICATIONS", "x")], &[codes::IGNORED]),
+            (&[("root.b.acl_submit_applications", "x")], &[codes::IGNORED]),
+            (&[("root.a.acl_submit_reservations", "x")], &[codes::UNSUPPORTED]),
+            (&[("root.a.leaf-queue-template.acl_submit_applications", "x")], &[codes::TEMPLATE]),
+            (&[("root.a.auto-queue-creation-v2.template.acl_administer_queue", "x")], &[codes::TEMPLATE]),
+            (&[("queue-mappings", "u:a:a")], &[codes::PLACEMENT]),
+            (&[("root.a.acl_submit_applications", "${x}")], &[codes::UNBOUND]),
+            (&[("root.a.acl_submit_applications", "${env.X:-*}")], &[codes::UNBOUND]),
+            (&[("root.a.queues", "${x}")], &[codes::UNBOUND]),
+            (&[("root.a.queues", "${env.X:-b}")], &[codes::UNBOUND]),
+            (&[("root.a.queues", "b, ,c")], &[codes::HADOOP_REFUSES]),
+            (&[("root.a.queues", "b,b.c")], &[codes::QUEUE_NAME]),
+        ];
+        for (settings, expected) in cases {
+            let (_, findings) = load(&[&closed, settings].concat());
+            let found: Vec<_> = findings.iter().map(|finding| finding.diagnostic.code).collect();
+            assert_eq!(found, expected, "{settings:?}");
+        }
+        let (none, findings) = load(&[]);
+        assert!(
+            none.is_none() && findings.iter().any(|finding| finding.diagnostic.code == codes::HADOOP_REFUSES)
+        );
+        let (_, findings) = load(&[("root.queues", "a")]);
+        assert_eq!(findings.iter().filter(|finding| finding.diagnostic.code == codes::ROOT_OPEN).count(), 2);
+    }
+
+    #[test]
+    fn a_queue_below_itself_ends() {
+        let (queues, _) =
+            load(&[("root.queues", "root"), ("root.root.queues", "root"), ("root.root.root.queues", "a,a")]);
+        assert_eq!(queues.map(|queues| queues.len()), Some(4));
+    }
+}

@@ -1,0 +1,295 @@
+//! The fair scheduler's allocation file, as `AllocationFileLoaderService`, `AllocationFileParser` and `AllocationFileQueueParser`
+//! (hadoop-yarn-server-resourcemanager 3.4.1) read it.
+//!
+//! An ACL is the element's first piece of text, as it stands, blanks and all; the last of several counts; an empty one is refused with
+//! the whole file. Inside a queue, every element whose name `queue` ends with (`queue`, `ueue`, … `e`), and `pool`, is a queue. Two
+//! queues of one path are one. Names are trimmed of blanks, and have no dots. The document type is refused, as by Hadoop.
+
+use std::collections::HashMap;
+
+use roxmltree::Node;
+
+use super::{Queue, Setting, tell_open_root};
+use crate::xml::{self, First};
+use crate::{Finding, MAX_DEPTH, MAX_QUEUES, Place, codes};
+use go_compat::diag::{Diagnostic, quoted};
+use yunikorn::application::Reading;
+use yunikorn::queue::{ROOT, nearest};
+use yunikorn::right::Right;
+
+const SUBMIT: &str = "aclSubmitApps";
+const ADMIN: &str = "aclAdministerApps";
+const RESERVATIONS: [&str; 3] = ["aclAdministerReservations", "aclListReservations", "aclSubmitReservations"];
+/// The other elements of a queue.
+const OTHERS: [&str; 16] = [
+    "minResources",
+    "maxResources",
+    "maxChildResources",
+    "maxRunningApps",
+    "maxAMShare",
+    "maxContainerAllocation",
+    "weight",
+    "minSharePreemptionTimeout",
+    "fairSharePreemptionTimeout",
+    "fairSharePreemptionThreshold",
+    "schedulingPolicy",
+    "schedulingMode",
+    "reservation",
+    "allowPreemptionFrom",
+    "queue",
+    "pool",
+];
+
+/// The queues, the root first. `None` where the findings say why there are none.
+pub(super) fn read(
+    file: usize,
+    text: &str,
+    reading: Reading,
+    findings: &mut Vec<Finding>,
+) -> Option<Vec<Queue>> {
+    let mut reader = Reader { file, reading, queues: Vec::new(), by_path: HashMap::new(), findings };
+    match reader.allocations(text) {
+        Ok(()) => Some(reader.queues),
+        Err(error) => {
+            findings.push(Finding { file: Some(file), diagnostic: *error });
+            None
+        }
+    }
+}
+
+struct Reader<'f> {
+    file: usize,
+    reading: Reading,
+    queues: Vec<Queue>,
+    by_path: HashMap<String, usize>,
+    findings: &'f mut Vec<Finding>,
+}
+
+/// Why nothing is read.
+type Refused = Box<Diagnostic>;
+
+impl Reader<'_> {
+    fn allocations(&mut self, text: &str) -> Result<(), Refused> {
+        let document = xml::parse(text)?;
+        let root = document.root_element();
+        if xml::qualified(root) != "allocations" {
+            let message =
+                format!("the outermost element is {}, not `<allocations>`", quoted(xml::qualified(root)));
+            return Err(Diagnostic::error(codes::NOT_THIS_FILE, message)
+                .at(xml::tag_span(root))
+                .help("give the fair scheduler's allocation file")
+                .into());
+        }
+        let mut queues = Vec::new();
+        for element in xml::elements(root) {
+            match xml::qualified(element) {
+                "queue" | "pool" => queues.push(element),
+                "queuePlacementPolicy" => self.placement(element),
+                _ => {}
+            }
+        }
+        self.top(&queues)?;
+        if let Some(root) = self.queues.first() {
+            tell_open_root(root, self.findings);
+        }
+        Ok(())
+    }
+
+    /// The queues that stand outermost: the root alone, or queues below a root that is not written.
+    fn top(&mut self, queues: &[Node<'_, '_>]) -> Result<(), Refused> {
+        let is_root =
+            |node: &Node<'_, '_>| node.attribute("name").unwrap_or_default().eq_ignore_ascii_case(ROOT);
+        let root = queues.iter().find(|node| is_root(node));
+        if let (Some(root), true) = (root, queues.len() > 1) {
+            let message = "beside the root queue there can be no other queue";
+            return Err(refused(*root, message, "put the others inside it").into());
+        }
+        if let Some(root) = root {
+            let name = trimmed(root.attribute("name").unwrap_or_default());
+            if name != ROOT {
+                let message = format!(
+                    "Hadoop stores the ACLs of {} where nobody looks: the root queue itself lets everyone in",
+                    quoted(name)
+                );
+                return Err(Diagnostic::error(codes::ROOT_MISSPELT, message)
+                    .at(xml::tag_span(*root))
+                    .help("write `root`")
+                    .into());
+            }
+            return self.queue(None, *root, 0);
+        }
+        let at = self.declared(None, ROOT, None);
+        self.make_parent(at);
+        queues.iter().try_for_each(|node| self.queue(Some(at), *node, 1))
+    }
+
+    /// `loadQueue`.
+    fn queue(&mut self, parent: Option<usize>, node: Node<'_, '_>, depth: usize) -> Result<(), Refused> {
+        let name = trimmed(node.attribute("name").unwrap_or_default());
+        if name.is_empty() {
+            return Err(refused(node, "a queue has no name", "give it one: <queue name=\"…\">").into());
+        }
+        if name.contains('.') {
+            let message = format!("the name of a queue has a dot in it: {}", quoted(name));
+            return Err(refused(node, &message, "put the queue inside the one above it").into());
+        }
+        if depth > MAX_DEPTH || self.queues.len() >= MAX_QUEUES {
+            let message = format!("more than {MAX_QUEUES} queues, or more than {MAX_DEPTH} levels");
+            return Err(Diagnostic::error(codes::TOO_MANY, message).at(xml::tag_span(node)).into());
+        }
+        let place = Place { file: self.file, span: xml::tag_span(node) };
+        let queue = self.declared(parent, name, Some(place));
+        let mut seen: Vec<&str> = Vec::new();
+        let mut is_parent = node.attribute("type") == Some("parent");
+        for field in xml::elements(node) {
+            let tag = xml::qualified(field);
+            match tag {
+                SUBMIT => self.acl(queue, Right::Submit, field, &mut seen)?,
+                ADMIN => self.acl(queue, Right::Admin, field, &mut seen)?,
+                _ if RESERVATIONS.contains(&tag) => self.reservations(field)?,
+                _ if is_queue(tag) => {
+                    is_parent = true;
+                    self.queue(Some(queue), field, depth.saturating_add(1))?;
+                }
+                _ => self.other(field),
+            }
+        }
+        if is_parent {
+            self.make_parent(queue);
+        }
+        Ok(())
+    }
+
+    /// The queue of this path, which may stand there already.
+    fn declared(&mut self, parent: Option<usize>, name: &str, place: Option<Place>) -> usize {
+        let path = match parent.and_then(|parent| self.queues.get(parent)) {
+            Some(above) => format!("{}.{name}", above.path),
+            None => name.to_owned(),
+        };
+        let next = self.queues.len();
+        let at = *self.by_path.entry(path.clone()).or_insert(next);
+        if at == next {
+            let is_root = parent.is_none();
+            self.queues.push(Queue {
+                path,
+                name: name.to_owned(),
+                parent,
+                place,
+                is_parent: false,
+                submit: Setting::default_of(is_root),
+                admin: Setting::default_of(is_root),
+            });
+        } else if let Some(place) = place {
+            let message = format!(
+                "the queue {} stands here again: both are one, and of each ACL the last one counts",
+                quoted(&path)
+            );
+            let finding = Diagnostic::warning(codes::TWICE, message).help("write it once");
+            self.findings.push(Finding::at(place, finding));
+        }
+        at
+    }
+
+    fn make_parent(&mut self, queue: usize) {
+        if let Some(queue) = self.queues.get_mut(queue) {
+            queue.is_parent = true;
+        }
+    }
+
+    fn acl<'t>(
+        &mut self,
+        queue: usize,
+        right: Right,
+        field: Node<'_, 't>,
+        seen: &mut Vec<&'t str>,
+    ) -> Result<(), Refused> {
+        let tag = xml::qualified(field);
+        let setting = self.text(field)?;
+        if seen.contains(&tag) {
+            let message = format!("`{tag}` stands here again: the last one counts");
+            self.tell(field, Diagnostic::warning(codes::TWICE, message).help("write it once"));
+        }
+        seen.push(tag);
+        if let Some(queue) = self.queues.get_mut(queue) {
+            *queue.acl_mut(right) = setting;
+        }
+        Ok(())
+    }
+
+    /// `((Text) field.getFirstChild()).getData()`
+    fn text(&mut self, field: Node<'_, '_>) -> Result<Setting, Refused> {
+        let tag = xml::qualified(field);
+        match xml::first(field) {
+            First::Text { text, cut } => {
+                if cut {
+                    let message =
+                        format!("Hadoop reads of this `{tag}` its first piece only: {}", quoted(&text.text));
+                    self.tell(field, Diagnostic::warning(codes::CUT, message).help("write it as one text"));
+                }
+                Ok(Setting::element(self.file, text, self.reading))
+            }
+            First::Nothing => {
+                let message =
+                    format!("`{tag}` is empty, which Hadoop cannot read: it keeps what it had read before");
+                Err(refused(field, &message, "for nobody write one blank between the tags").into())
+            }
+            First::Other => {
+                let message = format!("`{tag}` does not begin with text, which Hadoop cannot read");
+                Err(refused(field, &message, "write the ACL between the tags").into())
+            }
+        }
+    }
+
+    fn reservations(&mut self, field: Node<'_, '_>) -> Result<(), Refused> {
+        self.text(field)?;
+        let message =
+            format!("`{}` is not carried over: YuniKorn has no reservations", xml::qualified(field));
+        self.tell(
+            field,
+            Diagnostic::warning(codes::UNSUPPORTED, message).help("nothing can be written for it"),
+        );
+        Ok(())
+    }
+
+    /// An element that decides nothing about access, unless it was meant to.
+    fn other(&mut self, field: Node<'_, '_>) {
+        let tag = xml::qualified(field);
+        let acls = [SUBMIT, ADMIN].into_iter().chain(RESERVATIONS);
+        if OTHERS.contains(&tag) || !tag.to_ascii_lowercase().contains("acl") {
+            return;
+        }
+        let near = nearest(acls, tag).map(|near| format!("did you mean `{near}`?"));
+        let message = format!("{} is no element that Hadoop knows: it is ignored", quoted(tag));
+        let help = near.unwrap_or_else(|| format!("write `{SUBMIT}` or `{ADMIN}`"));
+        self.tell(field, Diagnostic::warning(codes::IGNORED, message).help(help));
+    }
+
+    fn placement(&mut self, element: Node<'_, '_>) {
+        let message = "the rules that place applications are not carried over; where YARN rejects an application, YuniKorn goes on to the next rule";
+        self.tell(
+            element,
+            Diagnostic::warning(codes::PLACEMENT, message).help("write `placementrules` in the queues.yaml"),
+        );
+    }
+
+    fn tell(&mut self, node: Node<'_, '_>, diagnostic: Diagnostic) {
+        self.findings.push(Finding::at(Place { file: self.file, span: xml::tag_span(node) }, diagnostic));
+    }
+}
+
+/// `QUEUE.endsWith(tag)`, which is the wrong way round.
+fn is_queue(tag: &str) -> bool {
+    "queue".ends_with(tag) || tag == "pool"
+}
+
+/// `FairSchedulerUtilities.trimQueueName`, whose table of blanks is Unicode's.
+fn trimmed(name: &str) -> &str {
+    name.trim()
+}
+
+fn refused(node: Node<'_, '_>, message: &str, help: &str) -> Diagnostic {
+    Diagnostic::error(codes::HADOOP_REFUSES, message).at(xml::tag_span(node)).help(help)
+}
+
+#[cfg(test)]
+mod tests;

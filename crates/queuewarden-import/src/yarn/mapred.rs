@@ -1,0 +1,195 @@
+//! What mapred-site.xml says of access, as a job reads it (`ConfigUtil.loadResources` of hadoop-mapreduce-client-core 3.4.1: before
+//! yarn-site.xml, whose settings count before its own).
+//!
+//! `mapreduce.job.acl-view-job` and `-modify-job` go with each job to YARN, as ACLs of the application. The cluster's switch and
+//! administrators are `MapReduce`'s own servers', and the queue ACLs of `MapReduce` 1 nobody's any more.
+
+use super::{Setting, Wanted};
+use crate::configuration::Configuration;
+use crate::{Finding, codes};
+use go_compat::diag::Diagnostic;
+use yunikorn::application::codes as application_codes;
+use yunikorn::application::own::{MODIFY_ACL, VIEW_ACL};
+use yunikorn::application::settings::{YARN_ADMIN, YARN_ENABLE, YARN_MODIFY, YARN_VIEW};
+
+/// An ACL that goes with each job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OfJobs {
+    /// The setting.
+    pub key: &'static str,
+    /// The annotation that says the same of an application in `YuniKorn`.
+    pub annotation: &'static str,
+    /// What it says.
+    pub setting: Setting,
+}
+
+/// The switch and the administrators of the application master and the history server; the last by its name of `MapReduce` 1.
+const SERVERS: [&str; 3] =
+    ["mapreduce.cluster.acls.enabled", "mapreduce.cluster.administrators", "mapred.acls.enabled"];
+/// The queue that jobs are submitted to.
+const QUEUE: [&str; 2] = ["mapreduce.job.queuename", "mapred.job.queue.name"];
+/// How the queue ACLs of `MapReduce` 1 begin, and how they end.
+const OLD: (&str, [&str; 2]) = ("mapred.queue.", [".acl-submit-job", ".acl-administer-jobs"]);
+
+/// The ACLs that go with each job. An error is among the findings.
+pub(super) fn read(
+    wanted: Wanted<'_>,
+    (file, text): (usize, &str),
+    findings: &mut Vec<Finding>,
+) -> Result<Vec<OfJobs>, ()> {
+    let mut configuration = Configuration::defining(wanted.defined.iter().cloned());
+    load(&mut configuration, file, text, findings)?;
+    for name in configuration.names() {
+        if let (Some(value), Some(diagnostic)) = (configuration.get(name), beside(name)) {
+            findings.push(Finding::at(value.place, diagnostic));
+        }
+    }
+    if let Some((file, text)) = wanted.site {
+        // What is wrong with yarn-site.xml by itself was told when it was read for the scheduler.
+        load(&mut configuration, file, text, &mut Vec::new())?;
+    }
+    let settings = [(YARN_VIEW, VIEW_ACL), (YARN_MODIFY, MODIFY_ACL)].into_iter();
+    let mut read = |(key, annotation)| {
+        let value = configuration.get(key)?;
+        Some(Setting::property(value, wanted.reading, findings).map(|setting| OfJobs {
+            key,
+            annotation,
+            setting,
+        }))
+    };
+    let read: Result<Vec<OfJobs>, Box<Finding>> = settings.filter_map(&mut read).collect();
+    read.map_err(|refusal| findings.push(*refusal))
+}
+
+fn load(
+    configuration: &mut Configuration,
+    file: usize,
+    text: &str,
+    findings: &mut Vec<Finding>,
+) -> Result<(), ()> {
+    configuration.load(file, text, findings).map_err(|error| {
+        findings.push(Finding { file: Some(file), diagnostic: error });
+    })
+}
+
+/// What is to be told of a setting that is no ACL of jobs.
+fn beside(name: &str) -> Option<Diagnostic> {
+    if SERVERS.contains(&name) {
+        let message = format!("`{name}` is a setting of MapReduce's own servers, and is not carried over");
+        return Some(
+            Diagnostic::warning(application_codes::LEGACY, message)
+                .help(format!("for YARN, `{YARN_ENABLE}` and `{YARN_ADMIN}` in yarn-site.xml count")),
+        );
+    }
+    if QUEUE.contains(&name) {
+        let message =
+            format!("`{name}` is not carried over: YuniKorn takes the queue from a label of the pods");
+        return Some(
+            Diagnostic::warning(codes::PLACEMENT, message).help("write the label `queue` on the pods"),
+        );
+    }
+    let (begin, ends) = OLD;
+    (name.starts_with(begin) && ends.iter().any(|end| name.ends_with(end))).then(|| {
+        let message = format!("`{name}` is an ACL of MapReduce 1, which YARN does not read: it is ignored");
+        Diagnostic::warning(codes::IGNORED, message).help("write the ACL of the scheduler's queue")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::translate::{Options, translate};
+    use crate::{NameMap, Source};
+    use go_compat::diag::Code;
+    use yunikorn::application::Reading;
+
+    const SCHEDULER: &str = "<allocations><queue name=\"root\"><aclSubmitApps> </aclSubmitApps><aclAdministerApps> </aclAdministerApps></queue></allocations>";
+
+    fn configuration(settings: &[(&str, &str)]) -> String {
+        let properties: String = settings
+            .iter()
+            .flat_map(|(name, value)| {
+                ["<property><name>", name, "</name><value>", value, "</value></property>"]
+            })
+            .collect();
+        ["<configuration>", &properties, "</configuration>"].concat()
+    }
+
+    /// What the import tells of mapred-site.xml; its file is the third.
+    fn told(
+        mapred: &[(&str, &str)],
+        site: &[(&str, &str)],
+        users: &str,
+    ) -> Vec<(Code, Option<usize>, String)> {
+        let site = [&[("yarn.acl.enable", "true"), ("yarn.admin.acl", " ")], site].concat();
+        let (site, mapred) = (configuration(&site), configuration(mapred));
+        let mut findings = Vec::new();
+        let wanted = Wanted {
+            reading: Reading::Hadoop,
+            scheduler: (0, SCHEDULER),
+            site: Some((1, &site)),
+            defined: &[],
+        };
+        let source = Source::fair(wanted, &mut findings).expect("a source");
+        assert!(findings.is_empty(), "{findings:?}");
+        if let Some(source) = source.with_jobs(wanted, (2, &mapred), &mut findings) {
+            let mut options = Options::default();
+            options.names.users = NameMap::default().with_pairs(users).expect("pairs");
+            translate(&source, &options, &mut findings);
+        }
+        let told = findings.into_iter().map(|finding| {
+            let help = finding.diagnostic.help.unwrap_or_default();
+            (finding.diagnostic.code, finding.file, help)
+        });
+        told.collect()
+    }
+
+    #[test]
+    fn acls_of_jobs_are_told_as_annotations() {
+        let mapred =
+            [("mapreduce.job.acl-view-job", "jane,CORP\\bob qa"), ("mapreduce.job.acl-modify-job", "*")];
+        let expected = [
+            (
+                Some(2),
+                "write the annotation `queuewarden.dev/view-acl: \"bob,jane qa\"` on the pods of each application",
+            ),
+            (
+                Some(2),
+                "write the annotation `queuewarden.dev/modify-acl: \"*\"` on the pods of each application",
+            ),
+        ];
+        let expected = expected.map(|(file, help)| (codes::APPLICATION_ACL, file, help.to_owned()));
+        assert_eq!(told(&mapred, &[], "CORP\\bob=bob"), expected);
+        // yarn-site.xml is read later, and counts.
+        let found = told(&mapred[..1], &[("mapreduce.job.acl-view-job", "eve")], "");
+        let [(code, file, help)] = found.as_slice() else { panic!("{found:?}") };
+        assert!(*code == codes::APPLICATION_ACL && *file == Some(1) && help.contains("\"eve\""), "{found:?}");
+    }
+
+    #[test]
+    fn what_yarn_does_not_read_is_told() {
+        let cases = [
+            ("mapreduce.cluster.acls.enabled", "true", application_codes::LEGACY),
+            ("mapreduce.cluster.administrators", "hist ops", application_codes::LEGACY),
+            ("mapred.acls.enabled", "true", application_codes::LEGACY),
+            ("mapred.queue.prod.acl-submit-job", "ann", codes::IGNORED),
+            ("mapred.queue.prod.acl-administer-jobs", "ann", codes::IGNORED),
+            ("mapreduce.job.queuename", "prod", codes::PLACEMENT),
+        ];
+        for (name, value, code) in cases {
+            let found = told(&[(name, value), ("mapreduce.map.memory.mb", "1")], &[], "");
+            assert!(matches!(found.as_slice(), [(found, Some(2), _)] if *found == code), "{name}: {found:?}");
+        }
+        assert_eq!(told(&[("mapreduce.job.acl-view-job", " ")], &[], ""), [], "nobody: as without one");
+    }
+
+    #[test]
+    fn traps_of_the_text_are_told_and_nothing_is_widened() {
+        let found = told(&[("mapreduce.job.acl-view-job", "jane, bob x")], &[], "");
+        let codes: Vec<Code> = found.iter().map(|(code, _, _)| *code).collect();
+        let expected =
+            [application_codes::COMMA_BLANK, application_codes::GROUP_BLANK, codes::APPLICATION_ACL];
+        assert_eq!(codes, expected);
+        assert!(found.iter().any(|(_, _, help)| help.contains("view-acl: \"jane\"`")), "{found:?}");
+    }
+}

@@ -1,0 +1,152 @@
+//! The queues of YARN's schedulers with their ACLs, as Hadoop 3.4.1 has them in force, and who may do what by them.
+//!
+//! * `fair`: fair-scheduler.xml, the allocation file.
+//! * `capacity`: capacity-scheduler.xml.
+//! * `site`: what yarn-site.xml says of ACLs; `mapred`: what mapred-site.xml does.
+//! * [`Holders`]: who may do what on which queue.
+//!
+//! A queue that has no ACL of its own lets nobody in, except the root, which lets everyone in; who is let in to a queue is let in to all
+//! below it (`ConfiguredYarnAuthorizer.checkPermissionInternal`).
+
+mod capacity;
+mod fair;
+mod holders;
+mod mapred;
+mod setting;
+mod site;
+
+pub use holders::{Granting, Holders};
+pub use mapred::OfJobs;
+pub use setting::Setting;
+
+use super::configuration::Configuration;
+use super::{Finding, Place, codes};
+use go_compat::diag::Diagnostic;
+use yunikorn::application::Reading;
+use yunikorn::right::Right;
+
+/// The queues, and everything else that decides about access to them.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Whose reading of the ACLs.
+    pub reading: Reading,
+    /// The queues, each behind the one above it; the first is the root.
+    pub queues: Vec<Queue>,
+    /// Who administers the cluster, where that is known.
+    pub administrators: Option<Setting>,
+    /// The ACLs that go with each job.
+    pub of_jobs: Vec<OfJobs>,
+}
+
+/// A queue.
+#[derive(Debug, Clone)]
+pub struct Queue {
+    /// The full path as Hadoop has it: `root.Prod`.
+    pub path: String,
+    /// Its own name.
+    pub name: String,
+    /// The queue above it.
+    pub parent: Option<usize>,
+    /// Where it is declared.
+    pub place: Option<Place>,
+    /// Whether it has queues below it, or may have.
+    pub is_parent: bool,
+    /// Who may submit to it.
+    pub submit: Setting,
+    /// Who administers it.
+    pub admin: Setting,
+}
+
+impl Queue {
+    /// One of its ACLs.
+    pub fn acl(&self, right: Right) -> &Setting {
+        match right {
+            Right::Submit => &self.submit,
+            Right::Admin => &self.admin,
+        }
+    }
+
+    fn acl_mut(&mut self, right: Right) -> &mut Setting {
+        match right {
+            Right::Submit => &mut self.submit,
+            Right::Admin => &mut self.admin,
+        }
+    }
+}
+
+/// The files, and how to read them.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Whose reading of ACLs.
+    pub reading: Reading,
+    /// The scheduler's file: its number among the files, and its text.
+    pub scheduler: (usize, &'a str),
+    /// yarn-site.xml, which the capacity scheduler's variables may refer to.
+    pub site: Option<(usize, &'a str)>,
+    /// What variables stand for (`-D`).
+    pub defined: &'a [(String, String)],
+}
+
+impl Source {
+    /// Reads fair-scheduler.xml. `None` where the findings say why there is nothing to be imported.
+    pub fn fair(wanted: Wanted<'_>, findings: &mut Vec<Finding>) -> Option<Self> {
+        let mut configuration = Configuration::defining(wanted.defined.iter().cloned());
+        let administrators = site::read(wanted, &mut configuration, findings);
+        let (file, text) = wanted.scheduler;
+        let queues = fair::read(file, text, wanted.reading, findings);
+        Self::of(wanted.reading, queues, administrators)
+    }
+
+    /// Reads capacity-scheduler.xml. `None` where the findings say why there is nothing to be imported.
+    pub fn capacity(wanted: Wanted<'_>, findings: &mut Vec<Finding>) -> Option<Self> {
+        let mut configuration = Configuration::defining(wanted.defined.iter().cloned());
+        let administrators = site::read(wanted, &mut configuration, findings);
+        let (file, text) = wanted.scheduler;
+        let queues = match configuration.load(file, text, findings) {
+            Ok(()) => capacity::read(&configuration, file, wanted.reading, findings),
+            Err(error) => {
+                findings.push(Finding { file: Some(file), diagnostic: error });
+                None
+            }
+        };
+        Self::of(wanted.reading, queues, administrators)
+    }
+
+    /// The same with mapred-site.xml. `None` where the findings say why there is nothing to be imported.
+    #[must_use]
+    pub fn with_jobs(
+        self,
+        wanted: Wanted<'_>,
+        mapred: (usize, &str),
+        findings: &mut Vec<Finding>,
+    ) -> Option<Self> {
+        let of_jobs = mapred::read(wanted, mapred, findings).ok()?;
+        Some(Self { of_jobs, ..self })
+    }
+
+    fn of(
+        reading: Reading,
+        queues: Option<Vec<Queue>>,
+        administrators: Result<Option<Setting>, ()>,
+    ) -> Option<Self> {
+        Some(Self { reading, queues: queues?, administrators: administrators.ok()?, of_jobs: Vec::new() })
+    }
+}
+
+/// What is told of a root queue that lets everyone in because nothing says otherwise.
+fn tell_open_root(root: &Queue, findings: &mut Vec<Finding>) {
+    for right in Right::ALL {
+        let acl = root.acl(right);
+        if !acl.set && acl.acl.is_everyone() {
+            let what = match right {
+                Right::Submit => "submit to",
+                Right::Admin => "administer",
+            };
+            let message =
+                format!("nothing is written for the root queue, so that everyone may {what} every queue");
+            let finding = Diagnostic::warning(codes::ROOT_OPEN, message)
+                .help("write a blank for the root queue, and import again");
+            findings.push(Finding::maybe_at(root.place, finding));
+        }
+    }
+}

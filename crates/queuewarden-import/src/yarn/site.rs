@@ -1,0 +1,84 @@
+//! What yarn-site.xml says of access: whether ACLs bind, and who administers the cluster.
+
+use super::{Setting, Wanted};
+use crate::configuration::Configuration;
+use crate::{Finding, codes};
+use go_compat::diag::Diagnostic;
+use yunikorn::application::codes as application_codes;
+use yunikorn::application::settings::{KEYS, YARN_ADMIN, YARN_ENABLE};
+use yunikorn::application::{Reading, Rules};
+
+/// Loads the file into the configuration, and says who administers the cluster; `None` without the file. Where the file does not say
+/// it, everyone does (`YarnConfiguration.DEFAULT_YARN_ADMIN_ACL`). An error is among the findings.
+pub(super) fn read(
+    wanted: Wanted<'_>,
+    configuration: &mut Configuration,
+    findings: &mut Vec<Finding>,
+) -> Result<Option<Setting>, ()> {
+    let Some((file, text)) = wanted.site else {
+        let message =
+            "without yarn-site.xml it is taken that ACLs bind, and that nobody administers the cluster";
+        let finding = Diagnostic::warning(codes::NO_YARN_SITE, message).help("give it: --yarn-site FILE");
+        findings.push(Finding { file: None, diagnostic: finding });
+        return Ok(None);
+    };
+    if let Err(error) = configuration.load(file, text, findings) {
+        findings.push(Finding { file: Some(file), diagnostic: error });
+        return Err(());
+    }
+    tell_of_settings(configuration, wanted.reading, file, findings);
+    let Some(value) = configuration.get(YARN_ADMIN) else { return Ok(Some(Setting::everyone_in(file))) };
+    Setting::property(value, wanted.reading, findings).map(Some).map_err(|refusal| findings.push(*refusal))
+}
+
+/// What the settings do otherwise than they seem to.
+fn tell_of_settings(
+    configuration: &Configuration,
+    reading: Reading,
+    file: usize,
+    findings: &mut Vec<Finding>,
+) {
+    let dialect = reading.dialect();
+    let values: Vec<_> = KEYS
+        .iter()
+        .filter(|(of, _)| *of == dialect)
+        .flat_map(|(_, keys)| keys.iter().chain(&LEGACY))
+        .filter_map(|key| Some((*key, configuration.get(key)?)))
+        .collect();
+    let others = values.iter().filter(|(key, _)| *key != YARN_ADMIN);
+    findings.extend(others.filter_map(|(_, value)| value.refusal()));
+    let (rules, told) = Rules::read(dialect, values.iter().map(|(key, value)| (*key, value.text.as_str())));
+    let place_of = |diagnostic: &Diagnostic| {
+        values.iter().find(|(key, _)| diagnostic.message.contains(key)).map(|(_, value)| value.place)
+    };
+    for diagnostic in told {
+        // Of `yarn.admin.acl` what becomes of it is told when it is carried over, and the switch below.
+        let elsewhere = [application_codes::SWITCHED_OFF, application_codes::EVERYONE_ADMINISTERS];
+        if elsewhere.contains(&diagnostic.code) || diagnostic.message.contains(YARN_ADMIN) {
+            continue;
+        }
+        let place = place_of(&diagnostic);
+        findings.push(Finding::maybe_at(place, Diagnostic { span: None, ..diagnostic }));
+    }
+    if let Rules::Yarn(_, rules) = rules
+        && !rules.enabled
+    {
+        let message = match configuration.get(YARN_ENABLE) {
+            Some(_) => format!(
+                "`{YARN_ENABLE}` is off: everybody may do everything, but that the fair scheduler asks who may submit"
+            ),
+            None => format!(
+                "`{YARN_ENABLE}` is not set, and off by default: everybody may do everything, but that the fair scheduler asks who may submit"
+            ),
+        };
+        let finding = Diagnostic::error(codes::SWITCHED_OFF, message)
+            .help(format!("--accept {} imports the ACLs as if they were in force", codes::SWITCHED_OFF));
+        findings.push(match configuration.get(YARN_ENABLE) {
+            Some(value) => Finding::at(value.place, finding),
+            None => Finding { file: Some(file), diagnostic: finding },
+        });
+    }
+}
+
+/// `MapReduce`'s own, which decide nothing here.
+const LEGACY: [&str; 2] = ["mapreduce.cluster.acls.enabled", "mapreduce.cluster.administrators"];

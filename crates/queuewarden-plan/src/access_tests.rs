@@ -1,0 +1,182 @@
+//! `QueueAccessTest`s: judged by the configuration in force, and asked before a change of a `QueueAcl` is stored.
+
+use std::collections::BTreeMap;
+
+use super::conditions::{Finding, Reason, Type, merge};
+use super::report::events;
+use super::snapshot::{AccessTestSpec, Enforcement, Entry, Snapshot};
+use super::{AccessTestStatus, Event, ObjectStatus, Subject};
+use go_compat::diag::{Diagnostic, cut};
+use yunikorn::config::Config;
+use yunikorn::identity::ResolverKind;
+use yunikorn_access::expect::{Check, Expectations, Tally, Verdict, World, run};
+use yunikorn_access::{Tree, sentence};
+
+/// Most failures that a status lists.
+const MAX_FAILURES: usize = 16;
+/// Longest of them, in characters.
+const MAX_FAILURE: usize = 512;
+
+/// A `QueueAccessTest` as the plan sees it.
+pub type AccessTest = Entry<AccessTestSpec, ()>;
+
+/// The queues that tests are judged by.
+#[derive(Debug)]
+pub(super) struct Queues {
+    trees: Vec<Tree>,
+    resolver: ResolverKind,
+}
+
+impl Queues {
+    /// The queues of a configuration; a partition that would not become active has none.
+    pub(super) fn of(config: &Config) -> Self {
+        let trees = config.partitions.iter().filter_map(|partition| Tree::of(partition).ok());
+        Self { trees: trees.collect(), resolver: ResolverKind::in_force(config) }
+    }
+
+    /// The checks of a test, each with what came of it.
+    fn run<'e>(&self, expectations: &'e Expectations) -> Vec<Check<'e>> {
+        let world = World { trees: &self.trees, resolver: self.resolver.here(), explain: &sentence };
+        run(expectations, world)
+    }
+}
+
+type Statuses = BTreeMap<String, ObjectStatus<AccessTestStatus>>;
+
+/// What every test's status says, by the queues by which the scheduler decides now.
+pub(super) fn statuses(
+    snapshot: &Snapshot,
+    runs: Result<&Config, &str>,
+    events: &mut Vec<Event>,
+) -> Statuses {
+    if snapshot.access_tests.is_empty() {
+        return Statuses::new();
+    }
+    let queues = runs.map(Queues::of);
+    all(snapshot, queues.as_ref().map_err(|why| *why), events)
+}
+
+/// The same while there is nothing to judge by.
+pub(super) fn waiting(snapshot: &Snapshot, why: &str) -> Statuses {
+    all(snapshot, Err(why), &mut Vec::new())
+}
+
+fn all(snapshot: &Snapshot, queues: Result<&Queues, &str>, events: &mut Vec<Event>) -> Statuses {
+    let status = |entry: &AccessTest| {
+        let meta = &entry.meta;
+        let (findings, rest) = report(entry, queues);
+        let subject = Subject::QueueAccessTest(meta.name.clone());
+        events.extend(events::transitions(&subject, &meta.conditions, &findings, events::OF_OBJECTS));
+        let conditions = merge(&meta.conditions, &findings, meta.generation, snapshot.now);
+        (meta.name.clone(), ObjectStatus { uid: meta.uid.clone(), conditions, rest })
+    };
+    snapshot.access_tests.iter().map(status).collect()
+}
+
+fn report(entry: &AccessTest, queues: Result<&Queues, &str>) -> (Vec<Finding>, AccessTestStatus) {
+    let (mut findings, status) = match (&entry.spec, queues) {
+        (Err(faults), _) => (vec![invalid(faults)], AccessTestStatus::default()),
+        (Ok(spec), Err(why)) => {
+            let unknown = Finding::unknown(Type::Passing, Reason::ConfigNotReady, why);
+            (vec![accepted(spec), unknown], AccessTestStatus::default())
+        }
+        (Ok(spec), Ok(queues)) => {
+            let checks = queues.run(&spec.expectations);
+            (vec![accepted(spec), passing(&checks)], status(&checks))
+        }
+    };
+    let ready = Finding::ready(&findings, "every check holds");
+    findings.push(ready);
+    (findings, status)
+}
+
+fn invalid(faults: &[Diagnostic]) -> Finding {
+    let texts: Vec<_> = faults.iter().map(ToString::to_string).collect();
+    Finding::no(Type::Accepted, Reason::Invalid, texts.join("; "))
+}
+
+fn accepted(spec: &AccessTestSpec) -> Finding {
+    let blocks = match spec.enforcement {
+        Enforcement::Report => "",
+        Enforcement::Block => ", and refuses changes that would break them",
+    };
+    let message = format!("makes {} checks{blocks}", spec.expectations.size());
+    Finding::yes(Type::Accepted, Reason::Accepted, message)
+}
+
+fn passing(checks: &[Check<'_>]) -> Finding {
+    let tally = Tally::of(checks);
+    let all = tally.all();
+    match failures(checks).next() {
+        None => Finding::yes(Type::Passing, Reason::Passing, format!("all {all} checks hold")),
+        Some(first) if tally.failed > 0 => {
+            let message = format!("{} of {all} checks do not hold: {first}", tally.failed);
+            Finding::no(Type::Passing, Reason::Failing, message)
+        }
+        Some(first) => {
+            let message = format!("{} of {all} checks cannot be decided: {first}", tally.undecided);
+            Finding::unknown(Type::Passing, Reason::Undecided, message)
+        }
+    }
+}
+
+fn status(checks: &[Check<'_>]) -> AccessTestStatus {
+    AccessTestStatus {
+        tally: Some(Tally::of(checks)),
+        failures: failures(checks).take(MAX_FAILURES).collect(),
+    }
+}
+
+/// Those that do not hold, then those that cannot be decided.
+fn failures<'c>(checks: &'c [Check<'_>]) -> impl Iterator<Item = String> + 'c {
+    let failed = checks.iter().filter(|check| matches!(check.verdict, Verdict::Failed(_)));
+    let undecided = checks.iter().filter(|check| matches!(check.verdict, Verdict::Undecided(_)));
+    failed
+        .chain(undecided)
+        .map(|check| cut(&format!("{}: {}", check.place(), check.line()), MAX_FAILURE).into_owned())
+}
+
+/// A test with checks that hold by one configuration and not by another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Broken {
+    /// The test's name.
+    pub name: String,
+    /// Whether such a change is refused.
+    pub blocks: bool,
+    /// How many checks.
+    pub checks: usize,
+    /// The first of them, and why it would not hold.
+    pub first: String,
+}
+
+/// The tests that a change breaks: check by check, so that one that fails already does not hide another.
+pub(super) fn broken(tests: &[AccessTest], was: &Config, is: &Config) -> Vec<Broken> {
+    if tests.is_empty() {
+        return Vec::new();
+    }
+    let (was, is) = (Queues::of(was), Queues::of(is));
+    let breaks = |entry: &AccessTest| {
+        let spec = entry.spec.as_ref().ok()?;
+        let (before, after) = (was.run(&spec.expectations), is.run(&spec.expectations));
+        let lost = before
+            .iter()
+            .zip(&after)
+            .filter(|(before, after)| before.verdict.passed() && !after.verdict.passed());
+        let lost: Vec<_> = lost.map(|(_, after)| after).collect();
+        let first = lost.first()?;
+        Some(Broken {
+            name: entry.meta.name.clone(),
+            blocks: spec.enforcement == Enforcement::Block,
+            checks: lost.len(),
+            first: format!("{}: {}", first.place(), first.line()),
+        })
+    };
+    tests.iter().filter_map(breaks).collect()
+}
+
+/// What does not hold of a test by a configuration, in one line; `None` when all of it holds.
+pub(super) fn trouble(expectations: &Expectations, config: &Config) -> Option<String> {
+    let queues = Queues::of(config);
+    let finding = passing(&queues.run(expectations));
+    (finding.reason != Reason::Passing).then_some(finding.message)
+}

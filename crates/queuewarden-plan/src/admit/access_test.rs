@@ -1,0 +1,51 @@
+//! Access tests as they meet changes: of themselves, and of the `QueueAcl`s that they are about.
+
+use super::{Answer, Versions, decided, queues};
+use crate::access_tests::{AccessTest, Broken, broken, trouble};
+use crate::readings::Readings;
+use crate::snapshot::Snapshot;
+use yunikorn::config::Config;
+
+/// Answers to a change of a test. One that fails may be written: that is how a change begins that is meant.
+pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<AccessTest>) -> Answer {
+    let spec = match versions.new.as_ref().map(|new| &new.spec) {
+        None => return Answer::default(),
+        Some(Err(faults)) => return Answer::wrong(faults),
+        Some(Ok(spec)) => spec,
+    };
+    let is = decided(snapshot, &mut Readings::default());
+    let Some(config) = is.as_ref().and_then(queues) else { return Answer::default() };
+    let trouble = trouble(&spec.expectations, config);
+    Answer::warned(&trouble.into_iter().collect::<Vec<_>>())
+}
+
+/// What tests say to a change of the queues: why it is refused, or the warnings.
+pub(super) fn judge(
+    tests: &[AccessTest],
+    was: Option<&Config>,
+    is: Option<&Config>,
+) -> Result<Vec<String>, String> {
+    let (Some(was), Some(is)) = (was, is) else { return Ok(Vec::new()) };
+    let broken = broken(tests, was, is);
+    match broken.iter().find(|broken| broken.blocks) {
+        Some(blocking) => Err(format!(
+            "QueueAccessTest/{} does not let this through, in {}; if it is meant, change the test first{}",
+            blocking.name,
+            blocking.first,
+            more(blocking)
+        )),
+        None => Ok(broken.iter().map(warning).collect()),
+    }
+}
+
+fn warning(broken: &Broken) -> String {
+    format!("breaks QueueAccessTest/{}, {}{}", broken.name, broken.first, more(broken))
+}
+
+fn more(broken: &Broken) -> String {
+    match broken.checks.saturating_sub(1) {
+        0 => String::new(),
+        1 => "; and one more check".to_owned(),
+        more => format!("; and {more} more checks"),
+    }
+}

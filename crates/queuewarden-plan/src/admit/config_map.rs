@@ -1,0 +1,207 @@
+//! A change of one of `YuniKorn`'s two ConfigMaps, or of the base.
+//!
+//! `YuniKorn`'s own webhook validates the text of the queues, and takes texts that no scheduler activates, or that hang it. Refused is a
+//! change that brings such a trouble; one that was there before is told, so that half a repair is not in the way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{ACTIVATION, Answer, config, one_line};
+use crate::base;
+use crate::environment::{Environment, merged, text_in, text_in_force};
+use crate::readings::Readings;
+use crate::snapshot::{ConfigMapState, Snapshot, YUNIKORN_CONFIGS, YUNIKORN_DEFAULTS};
+use yunikorn::config::flatten::{Flattened, Source};
+use yunikorn::config::{settings, verdict};
+
+/// Returns whether `YuniKorn` or queuewarden reads a `ConfigMap`.
+pub fn counts(snapshot: &Snapshot, namespace: &str, name: &str) -> bool {
+    config(snapshot).is_some_and(|(_, spec)| {
+        spec.namespace == namespace
+            && [YUNIKORN_DEFAULTS, &spec.base_config_map, &spec.output_config_map].contains(&name)
+    })
+}
+
+/// Answers. `new` is `None` when the ConfigMap called `name` is deleted.
+pub fn admit(snapshot: &Snapshot, namespace: &str, name: &str, new: Option<&ConfigMapState>) -> Answer {
+    let Some((_, spec)) = config(snapshot).filter(|_| counts(snapshot, namespace, name)) else {
+        return Answer::default();
+    };
+    let mut after = snapshot.clone();
+    for (role, place) in [
+        (YUNIKORN_DEFAULTS, &mut after.defaults),
+        (spec.base_config_map.as_str(), &mut after.base),
+        (spec.output_config_map.as_str(), &mut after.output),
+    ] {
+        if role == name {
+            *place = new.cloned().map(Arc::new);
+        }
+    }
+    let known = &mut Readings::default();
+    let env = Environment::of(snapshot, known);
+    let active = env.active_partitions();
+    let mut before = in_force(snapshot, &active);
+    before.extend(of_base(snapshot, &active));
+    let mut now = in_force(&after, &active);
+    // Where it is the text in force, all of it was said.
+    if base_text(&after).is_some_and(|(_, text)| text != text_in_force(&after)) {
+        now.extend(of_base(&after, &active));
+    }
+    let mut left: BTreeMap<&str, usize> = BTreeMap::new();
+    for trouble in &before {
+        let count = left.entry(&trouble.what).or_default();
+        *count = count.saturating_add(1);
+    }
+    let (old, brought): (Vec<_>, Vec<_>) = now.into_iter().partition(|trouble| {
+        let of_before = left.get_mut(trouble.what.as_str()).filter(|count| **count > 0);
+        of_before.map(|count| *count = count.saturating_sub(1)).is_some()
+    });
+    if !brought.is_empty() {
+        let told: Vec<String> = brought.into_iter().map(|trouble| trouble.told).collect();
+        return Answer::refused(ACTIVATION, told.join("; "));
+    }
+    let mut warnings: Vec<_> = old.into_iter().map(|trouble| format!("still: {}", trouble.told)).collect();
+    let then = Environment::of(&after, known);
+    warnings.extend(opened(&env, &then));
+    warnings.extend(base_lost((snapshot, &env), (&after, &then), known));
+    warnings.extend(put_back(snapshot, &env, name, new));
+    Answer::warned(&warnings)
+}
+
+/// Something that keeps the scheduler from running a text.
+struct Trouble {
+    /// What it is. Without its line, which is another one as soon as something above it goes: the same trouble is none that a change brings.
+    what: String,
+    /// The same with its line.
+    told: String,
+}
+
+impl Trouble {
+    /// One without a line.
+    fn of(what: String) -> Self {
+        Self { told: what.clone(), what }
+    }
+}
+
+/// What keeps the scheduler from running what is written.
+fn in_force(snapshot: &Snapshot, active: &[String]) -> Vec<Trouble> {
+    let flat = merged(snapshot);
+    let key = flat.queues_key();
+    let active: Vec<&str> = active.iter().map(String::as_str).collect();
+    let mut troubles: Vec<Trouble> = shadows(&flat, &key).into_iter().map(Trouble::of).collect();
+    let settings = flat.unreadable().into_iter();
+    let settings = settings.filter_map(|(key, value)| Some((key, settings::check(key, &value.text)?)));
+    troubles.extend(settings.map(|(key, why)| Trouble::of(one_line(&format!("key {key}: {why}")))));
+    let text = flat.queues(&key).text;
+    // No text at all is the built-in default, which activates.
+    if !text.is_empty() {
+        troubles.extend(refused(text, &active, &format!("key {key}")));
+    }
+    troubles
+}
+
+/// What would keep it from running the base.
+fn of_base(snapshot: &Snapshot, active: &[String]) -> Vec<Trouble> {
+    let active: Vec<&str> = active.iter().map(String::as_str).collect();
+    base_text(snapshot).map(|(place, text)| refused(&text, &active, &place)).unwrap_or_default()
+}
+
+/// The base's own text, and where it stands; `None` where it has none.
+fn base_text(snapshot: &Snapshot) -> Option<(String, String)> {
+    let (_, spec) = config(snapshot)?;
+    let base = snapshot.base.as_deref()?;
+    let key = spec.base_key.clone().unwrap_or_else(|| merged(snapshot).queues_key());
+    Some((format!("key {key} of ConfigMap {}", base.name), text_in(base, &key)?))
+}
+
+fn shadows(flat: &Flattened, key: &str) -> BTreeSet<String> {
+    // That data of the second ConfigMap wins over the first is how it is meant to be.
+    let hidden = flat.get(key).map(|value| &value.origin).filter(|origin| origin.binary);
+    hidden
+        .into_iter()
+        .map(|origin| {
+            let map = match origin.source {
+                Source::Defaults => YUNIKORN_DEFAULTS,
+                Source::Configs => YUNIKORN_CONFIGS,
+            };
+            format!(
+                "binaryData key `{}` of ConfigMap {map} hides or blanks key `{key}` from the scheduler: write the queues into data, \
+                 and other things under names that do not begin with `{key}`",
+                origin.key
+            )
+        })
+        .collect()
+}
+
+/// Each reason why the text is refused, hangs the scheduler, or is not what it runs after a restart.
+fn refused(text: &str, active: &[&str], place: &str) -> Vec<Trouble> {
+    let verdict = verdict(text, active);
+    let errors = verdict.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
+    let mut found: Vec<Trouble> = errors
+        .map(|diagnostic| {
+            let line = diagnostic.span.and_then(|span| span.line_in(text));
+            let line = line.map(|line| format!(", line {line}")).unwrap_or_default();
+            Trouble {
+                what: one_line(&format!("{place}: {diagnostic}")),
+                told: one_line(&format!("{place}{line}: {diagnostic}")),
+            }
+        })
+        .collect();
+    if found.is_empty() {
+        let what = verdict.refusal().map(|why| one_line(&format!("{place}: {why}")));
+        found.extend(what.map(Trouble::of));
+    }
+    found
+}
+
+/// Whether a closed tree becomes `YuniKorn`'s built-in default.
+fn opened(before: &Environment, after: &Environment) -> Option<String> {
+    use crate::environment::Source::BuiltIn;
+    (before.source != BuiltIn && after.source == BuiltIn).then(|| {
+        format!(
+            "no ConfigMap has a text in key `{}` any more: YuniKorn runs its built-in default, in which everyone may submit everywhere",
+            after.key
+        )
+    })
+}
+
+/// Whether nothing can be rendered any more: the base has gone, or cannot be one.
+fn base_lost(
+    before: (&Snapshot, &Environment),
+    after: (&Snapshot, &Environment),
+    known: &mut Readings,
+) -> Option<String> {
+    let (_, spec) = config(after.0)?;
+    let memory = |snapshot: &Snapshot| snapshot.config.as_ref().and_then(|config| config.in_force.clone());
+    let mut resolved = |(snapshot, env): (&Snapshot, &Environment)| {
+        base::resolve(snapshot, spec, memory(snapshot).as_ref(), env, known)
+    };
+    resolved(before).ok()?;
+    let lost = resolved(after).err()?;
+    Some(format!("no new grants are written, only withdrawals: {}", lost.message))
+}
+
+/// Whether queuewarden will undo it.
+fn put_back(
+    snapshot: &Snapshot,
+    env: &Environment,
+    name: &str,
+    new: Option<&ConfigMapState>,
+) -> Option<String> {
+    let (entry, spec) = config(snapshot)?;
+    let ours = entry.in_force.as_ref().is_some_and(|memory| memory.output_keys.contains(&env.key));
+    if name != spec.output_config_map || !ours {
+        return None;
+    }
+    let was = snapshot.output.as_deref()?.data.get(&env.key)?;
+    let text = new.and_then(|new| new.data.get(&env.key));
+    let header = |text: &str| crate::header::split(text).map(|parts| parts.revision);
+    // The operator's own writes carry the next revision.
+    let own = text.and_then(|text| header(text)) > header(was);
+    (text != Some(was) && !own).then(|| {
+        format!(
+            "key `{}` is rendered by queuewarden, which puts it back: change ConfigMap {} or QueueAcl objects instead",
+            env.key, spec.base_config_map
+        )
+    })
+}

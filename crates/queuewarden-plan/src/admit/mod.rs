@@ -1,0 +1,313 @@
+//! What is said to a change of one of our objects before it is stored: why it is refused, and what it will do.
+//!
+//! Refused is what is wrong whatever else is configured, and who may not write it. Everything else is accepted and told as a warning: an
+//! object may come before its queue, and a broken cluster must still be repairable. Nothing here is the only guard: the plan judges
+//! every object again in each round.
+
+mod access_test;
+pub mod config_map;
+mod delegation;
+mod queue_acl;
+
+use std::borrow::Borrow;
+use std::sync::Arc;
+
+use super::access_tests::AccessTest;
+use super::conditions::{Finding, Reason, Status};
+use super::decide::{self, Decided};
+use super::policy::{self, Keys};
+use super::readings::Readings;
+use super::snapshot::{AdmissionPolicySpec, ConfigMemory, ConfigSpec, Entry, QueueAclEntry, Snapshot};
+use go_compat::diag::{Diagnostic, cut};
+use yunikorn::config::Config;
+use yunikorn::identity::Identity;
+use yunikorn_access::diff::{between, impact};
+use yunikorn_access::{Tree, guard};
+
+/// Most warnings of one answer.
+const MAX_WARNINGS: usize = 8;
+/// Longest warning or refusal, in characters. The API server cuts warnings of more than 4096 bytes in all (apiserver
+/// `pkg/endpoints/filters/warning.go`).
+const MAX_LENGTH: usize = 480;
+
+/// Nothing stands against it.
+const ACCEPTED: &str = "none";
+/// It is wrong whoever writes it.
+const INVALID: &str = "invalid";
+/// Whoever writes it may not.
+const DELEGATION: &str = "delegation";
+/// A `QueueAccessTest` would not pass any more.
+const ACCESS_TEST: &str = "access_test";
+/// No scheduler would run it.
+const ACTIVATION: &str = "activation";
+
+/// A `QueueAcl` as the plan sees it.
+pub type QueueAcl = Arc<QueueAclEntry>;
+/// An `AdmissionPolicy` as the plan sees it.
+pub type AdmissionPolicy = Entry<AdmissionPolicySpec, AdmissionPolicySpec>;
+/// A `YuniKornConfig` as the plan sees it.
+pub type YuniKornConfig = Entry<ConfigSpec, ConfigMemory>;
+
+/// What is there and what will be; neither of them both is absent.
+#[derive(Debug, Clone)]
+pub struct Versions<T> {
+    /// `oldObject`; absent when it is created.
+    pub old: Option<T>,
+    /// `object`; absent when it is deleted.
+    pub new: Option<T>,
+}
+
+/// What changes.
+#[derive(Debug, Clone)]
+pub enum Change {
+    /// A `QueueAcl`.
+    QueueAcl(Versions<QueueAcl>),
+    /// An `AdmissionPolicy`.
+    AdmissionPolicy(Box<Versions<AdmissionPolicy>>),
+    /// A `YuniKornConfig`.
+    YuniKornConfig(Box<Versions<YuniKornConfig>>),
+    /// A `QueueAccessTest`.
+    QueueAccessTest(Box<Versions<AccessTest>>),
+}
+
+impl Change {
+    fn keeps_spec(&self) -> bool {
+        match self {
+            Self::QueueAcl(versions) => keeps_spec(versions),
+            Self::AdmissionPolicy(versions) => keeps_spec(versions),
+            Self::YuniKornConfig(versions) => keeps_spec(versions),
+            Self::QueueAccessTest(versions) => keeps_spec(versions),
+        }
+    }
+}
+
+fn keeps_spec<E: Borrow<Entry<S, M>>, S: PartialEq, M>(versions: &Versions<E>) -> bool {
+    let specs = versions.old.as_ref().zip(versions.new.as_ref());
+    specs.is_some_and(|(old, new)| old.borrow().spec == new.borrow().spec)
+}
+
+/// A change, and whose.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Who asks, as the API server knows them.
+    pub by: Identity,
+    /// Whether they may write what they do not administer: Kubernetes lets them `escalate` `queueacls`.
+    pub may_escalate: bool,
+    /// What they change.
+    pub change: Change,
+}
+
+/// What is said to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// What decided, in one word of a few: a label of metrics.
+    pub clause: &'static str,
+    /// Why it is refused; `None`: it is accepted.
+    pub refusal: Option<String>,
+    /// What there is to know; kubectl prints it.
+    pub warnings: Vec<String>,
+}
+
+/// Accepted without a word.
+impl Default for Answer {
+    fn default() -> Self {
+        Self { clause: ACCEPTED, refusal: None, warnings: Vec::new() }
+    }
+}
+
+impl Answer {
+    fn refused(clause: &'static str, why: impl Into<String>) -> Self {
+        Self { clause, refusal: Some(one_line(&why.into())), warnings: Vec::new() }
+    }
+
+    /// Refused by all of these.
+    fn wrong<'a>(findings: impl IntoIterator<Item = &'a Diagnostic>) -> Self {
+        let texts: Vec<_> = findings.into_iter().map(ToString::to_string).collect();
+        Self::refused(INVALID, texts.join("; "))
+    }
+
+    /// The first warnings are those that are always told.
+    fn warned(warnings: &[String]) -> Self {
+        let mut warnings: Vec<_> = warnings.iter().map(|text| one_line(text)).collect();
+        let more = warnings.len().saturating_sub(MAX_WARNINGS);
+        warnings.truncate(MAX_WARNINGS);
+        if more > 0 {
+            warnings.push(format!("and {more} more"));
+        }
+        Self { warnings, ..Self::default() }
+    }
+}
+
+/// One line of bounded length: a warning travels in an HTTP header.
+fn one_line(text: &str) -> String {
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    cut(&line, MAX_LENGTH).into_owned()
+}
+
+/// Returns whether the answer depends on [`Asked::may_escalate`].
+pub fn depends_on_who(change: &Change) -> bool {
+    matches!(change, Change::QueueAcl(_))
+}
+
+/// The configuration, if there is one that can be read.
+fn config(snapshot: &Snapshot) -> Option<(&YuniKornConfig, &ConfigSpec)> {
+    let config = snapshot.config.as_ref()?;
+    Some((config, config.spec.as_ref().ok()?))
+}
+
+fn decided<'s>(snapshot: &'s Snapshot, known: &mut Readings) -> Option<Decided<'s>> {
+    config(snapshot).map(|(config, spec)| decide::decided(snapshot, config, spec, known))
+}
+
+/// Answers. `snapshot` is what is there now.
+pub fn admit(snapshot: &Snapshot, asked: &Asked) -> Answer {
+    if let (Change::QueueAcl(versions), false) = (&asked.change, asked.may_escalate)
+        && let Err(why) = delegation::permit(snapshot, versions, &asked.by)
+    {
+        return Answer::refused(DELEGATION, why);
+    }
+    if asked.change.keeps_spec() {
+        // Labels and the like: whatever is wrong was wrong before.
+        return Answer::default();
+    }
+    match &asked.change {
+        Change::QueueAcl(versions) => queue_acl::admit(snapshot, versions, !asked.may_escalate),
+        Change::AdmissionPolicy(versions) => admission_policy(snapshot, versions),
+        Change::YuniKornConfig(versions) => yunikorn_config(snapshot, versions),
+        Change::QueueAccessTest(versions) => access_test::admit(snapshot, versions),
+    }
+}
+
+fn admission_policy(snapshot: &Snapshot, versions: &Versions<AdmissionPolicy>) -> Answer {
+    let Versions { old, new } = versions;
+    let mut after = snapshot.clone();
+    put(&mut after.policies, old.as_ref(), new.as_ref());
+    let is = policy::resolve(&after);
+    let mut warnings = Vec::new();
+    if let Some(new) = new {
+        let Some(found) = is.objects.iter().find(|policy| policy.name == new.meta.name) else {
+            return Answer::default();
+        };
+        match &found.outcome {
+            Err(refusal) if refusal.reason == Reason::Invalid => {
+                return Answer::refused(INVALID, refusal.message.clone());
+            }
+            Err(refusal) => warnings.push(format!("{}: {}", refusal.reason, refusal.message)),
+            Ok(_) => {
+                let shared = new.spec.as_ref().ok().and_then(|spec| policy::shared_application(&after, spec));
+                let shared = shared.as_ref().map(|(_, warning)| warning);
+                warnings.extend(found.warnings.iter().chain(shared).map(ToString::to_string));
+            }
+        }
+    }
+    warnings.extend(policies_changed(snapshot, &after));
+    Answer::warned(&warnings)
+}
+
+/// What changes of the policy that counts.
+fn policies_changed(snapshot: &Snapshot, after: &Snapshot) -> Vec<String> {
+    let (was, is) = (policy::resolve(snapshot), policy::resolve(after));
+    let mut warnings = Vec::new();
+    if let (Some(was), Some(is)) = (&was.counting, &is.counting)
+        && was != is
+    {
+        warnings.push(format!("AdmissionPolicy `{is}` counts instead of `{was}`"));
+    }
+    warnings.extend(keys_changed(&was.keys.unwrap_or_default(), &is.keys.unwrap_or_default()));
+    let said = |snapshot| policy::in_force(snapshot).cloned().unwrap_or_default();
+    warnings.extend(doors_changed(&said(snapshot), &said(after)));
+    warnings
+}
+
+/// What changes of what is written.
+fn keys_changed(was: &Keys, is: &Keys) -> Vec<String> {
+    let mut all: Vec<_> = was.keys().chain(is.keys()).copied().collect();
+    all.sort_unstable();
+    all.dedup();
+    let changed = all.into_iter().filter(|key| was.get(key) != is.get(key));
+    let told = changed.map(|key| match is.get(key) {
+        Some(text) => format!("sets {key} to {text:?}"),
+        None => format!("no longer sets {key}: YuniKorn's default, or what another ConfigMap says, holds"),
+    });
+    told.collect()
+}
+
+/// What changes of what queuewarden itself does about workloads and `user.info`.
+fn doors_changed(was: &AdmissionPolicySpec, is: &AdmissionPolicySpec) -> Vec<String> {
+    let submission = |spec: &AdmissionPolicySpec| spec.submission.unwrap_or_default();
+    let user_info = |spec: &AdmissionPolicySpec| spec.user_info.clone().unwrap_or_default();
+    let mut told = Vec::new();
+    if submission(was) != submission(is) {
+        told.push(format!("changes submission from {:?} to {:?}", submission(was), submission(is)));
+    }
+    if user_info(was) != user_info(is) {
+        let guard::Settings { mode, profile, templates } = user_info(is);
+        let count = templates.len();
+        told.push(format!("changes userInfo to mode {mode:?}, profile {profile:?}, templates: {count}"));
+    }
+    told
+}
+
+fn yunikorn_config(snapshot: &Snapshot, versions: &Versions<YuniKornConfig>) -> Answer {
+    let Some(new) = &versions.new else {
+        return Answer::warned(&[
+            "nothing is managed any more: what is live stays as it is, and QueueAcls no longer change it"
+                .to_owned(),
+        ]);
+    };
+    if let Err(faults) = &new.spec {
+        return Answer::wrong(faults);
+    }
+    let mut after = snapshot.clone();
+    after.config = Some(new.clone());
+    let same_maps = config(snapshot).zip(config(&after)).is_some_and(|((_, old), (_, new))| {
+        (&old.namespace, &old.base_config_map, &old.output_config_map)
+            == (&new.namespace, &new.base_config_map, &new.output_config_map)
+    });
+    // Other ConfigMaps have not been read yet: nothing is known of them here.
+    if !same_maps {
+        return Answer::default();
+    }
+    let known = &mut Readings::default();
+    let (Some(was), Some(is)) = (decided(snapshot, known), decided(&after, known)) else {
+        return Answer::default();
+    };
+    let mut warnings = vec![change(queues(&was), queues(&is))];
+    warnings.extend(policies_changed(snapshot, &after));
+    warnings.extend(
+        is.policies.not_found().map(|Finding { reason, message, .. }| format!("{reason}: {message}")),
+    );
+    warnings.extend(standing(&is));
+    Answer::warned(&warnings)
+}
+
+/// What keeps anything at all from being written.
+fn standing(decided: &Decided<'_>) -> Vec<String> {
+    let troubles = [&decided.base, &decided.output.applied].into_iter();
+    let troubles =
+        troubles.filter(|finding| finding.status != Status::True && finding.reason != Reason::Pending);
+    troubles
+        .map(|Finding { reason, message, .. }| format!("YuniKornConfig/default is {reason}: {message}"))
+        .collect()
+}
+
+/// The queues that are wanted; where there are none, those in force.
+fn queues<'d>(decided: &'d Decided<'_>) -> Option<&'d Config> {
+    decided.wanted.as_deref().or(decided.env.tree.as_deref())
+}
+
+/// What changes for whom, in one line.
+fn change(was: Option<&Config>, is: Option<&Config>) -> String {
+    let trees = |config: Option<&Config>| -> Vec<Tree> {
+        let partitions = config.into_iter().flat_map(|config| &config.partitions);
+        partitions.filter_map(|partition| Tree::of(partition).ok()).collect()
+    };
+    impact(&between(&trees(was), &trees(is)))
+}
+
+/// Puts the new version in the place of the old one.
+fn put<E: Borrow<Entry<S, M>> + Clone, S, M>(entries: &mut Vec<E>, old: Option<&E>, new: Option<&E>) {
+    let name = new.or(old).map(|entry| entry.borrow().meta.name.clone()).unwrap_or_default();
+    entries.retain(|entry| entry.borrow().meta.name != name);
+    entries.extend(new.cloned());
+}

@@ -1,0 +1,97 @@
+//! A change of a `QueueAcl`.
+
+use std::sync::Arc;
+
+use super::{
+    ACCESS_TEST, Answer, DELEGATION, QueueAcl, Versions, access_test, change, decided, put, queues, standing,
+};
+use crate::conditions::Reason;
+use crate::decide::Decided;
+use crate::readings::Readings;
+use crate::report::people;
+use crate::report::queue_acl::without_effect;
+use crate::resolve::{self, Resolved};
+use crate::snapshot::Snapshot;
+use yunikorn::acl::codes::DROPS;
+
+/// Answers. `delegated` is set when it is not a cluster administrator who writes, but one that [`super::delegation`] permits.
+pub(super) fn admit(snapshot: &Snapshot, versions: &Versions<QueueAcl>, delegated: bool) -> Answer {
+    let Versions { old, new } = versions;
+    let faults = new.as_deref().map(resolve::faults).unwrap_or_default();
+    // A dropped name makes the object Invalid, which its status will say. What cannot be read at all is refused.
+    let wrong: Vec<_> = faults.iter().filter(|fault| !DROPS.contains(&fault.code)).collect();
+    if !wrong.is_empty() {
+        return Answer::wrong(wrong);
+    }
+    let mut after = snapshot.clone();
+    let new = new.clone().map(|mut new| {
+        // An object that its writer did not have before comes last: those that they have keep their room.
+        if old.as_ref().and_then(writer) != writer(&new) {
+            Arc::make_mut(&mut new).meta.created = None;
+        }
+        new
+    });
+    put(&mut after.queue_acls, old.as_ref(), new.as_ref());
+    let known = &mut Readings::default();
+    let Some(is) = decided(&after, known) else {
+        return Answer::warned(&[
+            "there is no YuniKornConfig named `default` that can be read, so nothing is written".to_owned(),
+        ]);
+    };
+    let found = new.as_ref().and_then(|new| is.objects.iter().find(|object| object.name == new.meta.name));
+    if let Some(Err(refusal)) = found.map(|object| &object.outcome)
+        && delegated
+        && matches!(refusal.reason, Reason::NotDelegated | Reason::TooLarge)
+    {
+        return Answer::refused(DELEGATION, refusal.message.clone());
+    }
+    let before = decided(snapshot, known);
+    let (was, wanted) = (before.as_ref().and_then(queues), queues(&is));
+    let broken = match access_test::judge(&snapshot.access_tests, was, wanted) {
+        Ok(broken) => broken,
+        Err(why) => return Answer::refused(ACCESS_TEST, why),
+    };
+    let mut warnings = vec![change(was, wanted)];
+    let name = old.as_ref().map(|old| old.meta.name.as_str());
+    warnings.extend(
+        name.zip(before.as_ref()).map(|(name, before)| opened(before, &is, name)).unwrap_or_default(),
+    );
+    warnings.extend(broken);
+    warnings.extend(found.map(|object| about(object, &is)).unwrap_or_default());
+    warnings.extend(standing(&is));
+    Answer::warned(&warnings)
+}
+
+fn writer(entry: &QueueAcl) -> Option<&str> {
+    Some(&entry.spec.as_ref().ok()?.delegated_by.as_ref()?.user)
+}
+
+/// Whom the base's own ACLs let in again, because the object does not keep them out any more.
+fn opened(before: &Decided<'_>, is: &Decided<'_>, name: &str) -> Vec<String> {
+    let opened = before.returning(name, is).into_iter().map(|(queue, right, acl)| {
+        format!(
+            "the base's own {} of queue `{queue}` comes back, which gives it to {}: to keep the queue closed, change the base first",
+            right.key(),
+            people(&acl)
+        )
+    });
+    opened.collect()
+}
+
+/// What there is to know about the object itself.
+fn about(object: &Resolved, decided: &Decided<'_>) -> Vec<String> {
+    let mut warnings: Vec<String> = object.warnings.iter().map(ToString::to_string).collect();
+    match &object.outcome {
+        Err(refusal) => {
+            warnings.insert(0, format!("{}: {}", refusal.reason, refusal.message));
+            if object.kept.is_some() {
+                warnings.push("its last valid version stays in force".to_owned());
+            }
+        }
+        Ok(contribution) => {
+            let tree = decided.wanted.as_ref();
+            warnings.extend(tree.map(|tree| without_effect(tree, contribution)).unwrap_or_default());
+        }
+    }
+    warnings
+}

@@ -1,0 +1,186 @@
+//! Who writes which ACL: what the objects put into the text, for those who ask where a grant comes from.
+//!
+//! Two moments can be asked about: the text a plan wants ([`wanted`]), and the text that stands in the output now, of which the
+//! statuses remember what each object contributed ([`in_force`]).
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::grants::{ByObject, Decided, Grants, Place};
+use super::resolve::Resolved;
+use super::snapshot::{BaseAcl, QueueAclEntry};
+use yunikorn::acl::{self, Acl};
+use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
+use yunikorn_access::{Origin, Tree};
+
+/// The objects that write one ACL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attribution {
+    /// Partition name.
+    pub partition: String,
+    /// The queue.
+    pub queue: QueuePath,
+    /// Which of its ACLs.
+    pub right: Right,
+    /// What each `QueueAcl` grants in it, sorted by name.
+    pub objects: Vec<(String, Acl)>,
+    /// Whether the base's own ACL stays beside them: when all of them say `Extend`.
+    pub base_stays: bool,
+}
+
+/// What the resolved objects put into the text of a plan: `grants`, in which each takes part as `by_object` says.
+pub(super) fn wanted(objects: &[Resolved], grants: &Grants, by_object: &ByObject) -> Arc<[Attribution]> {
+    let attribution = |((partition, queue, right), _): &(Place, Decided)| Attribution {
+        partition: partition.clone(),
+        queue: queue.clone(),
+        right: *right,
+        objects: Vec::new(),
+        base_stays: true,
+    };
+    let mut found: Vec<_> = grants.iter().map(attribution).collect();
+    for (index, object) in objects.iter().enumerate() {
+        let Some(contribution) = object.contribution() else { continue };
+        for place in by_object.places(index) {
+            let one = found.get_mut(place);
+            if let Some((acl, one)) = one.and_then(|one| Some((contribution.grant(one.right)?, one))) {
+                one.objects.push((object.name.clone(), acl.clone()));
+                one.base_stays &= contribution.base_acl == BaseAcl::Extend;
+            }
+        }
+    }
+    for one in &mut found {
+        one.objects.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
+    }
+    found.into()
+}
+
+/// What the objects had put into the output when their statuses were written. Texts that cannot be read contribute nothing.
+pub fn in_force(entries: &[Arc<QueueAclEntry>]) -> Arc<[Attribution]> {
+    let remembered = entries.iter().filter_map(|entry| Some((&entry.meta.name, entry.in_force.as_ref()?)));
+    collect(remembered.flat_map(|(name, memory)| {
+        Right::ALL.into_iter().filter_map(move |right| {
+            let text = match right {
+                Right::Submit => &memory.submit,
+                Right::Admin => &memory.admin,
+            };
+            let acl = Cow::Owned(acl::parse(text.as_deref()?).ok()?);
+            let queue = Cow::Owned(QueuePath::parse(&memory.queue).ok()?);
+            Some(((memory.partition.as_str(), queue, right), name, acl, memory.base_acl))
+        })
+    }))
+}
+
+/// Says at each entry of a partition's ACLs which objects wrote it.
+pub fn mark(tree: &mut Tree, attributions: &[Attribution]) {
+    let partition = tree.partition().to_owned();
+    for part in attributions.iter().filter(|part| part.partition.eq_ignore_ascii_case(&partition)) {
+        for (object, acl) in &part.objects {
+            let object = Origin::Object { kind: "QueueAcl", name: object.clone() };
+            tree.attribute(&part.queue, part.right, object, acl);
+        }
+    }
+}
+
+/// Where, who, what, and whether the base's own stays.
+type Part<'a> = ((&'a str, Cow<'a, QueuePath>, Right), &'a String, Cow<'a, Acl>, BaseAcl);
+
+fn collect<'a>(parts: impl Iterator<Item = Part<'a>>) -> Arc<[Attribution]> {
+    let mut parts: Vec<_> = parts.collect();
+    // Not the ACLs: comparing them is dear, and an object has one at each place.
+    parts.sort_by(|left, right| (&left.0, left.1).cmp(&(&right.0, right.1)));
+    let mut found: Vec<Attribution> = Vec::new();
+    for ((partition, queue, right), name, acl, base) in parts {
+        let stays = base == BaseAcl::Extend;
+        match found.last_mut() {
+            Some(last) if (&*last.partition, &last.queue, last.right) == (partition, &*queue, right) => {
+                last.objects.push((name.clone(), acl.into_owned()));
+                last.base_stays &= stays;
+            }
+            _ => {
+                let (partition, queue) = (partition.to_owned(), queue.into_owned());
+                let objects = vec![(name.clone(), acl.into_owned())];
+                found.push(Attribution { partition, queue, right, objects, base_stays: stays });
+            }
+        }
+    }
+    found.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::{Entry, Meta, QueueAclInForce};
+
+    fn entry(name: &str, submit: Option<&str>, base_acl: BaseAcl) -> Arc<QueueAclEntry> {
+        let in_force = QueueAclInForce {
+            partition: "default".to_owned(),
+            queue: "root.a".to_owned(),
+            submit: submit.map(str::to_owned),
+            admin: None,
+            base_acl,
+            expires_at: None,
+            delegated_by: None,
+        };
+        let meta = Meta { name: name.to_owned(), ..Meta::default() };
+        Arc::new(Entry { meta, spec: Err(Vec::new()), in_force: Some(in_force) })
+    }
+
+    #[test]
+    fn the_base_stays_when_every_object_says_so() {
+        let cases = [
+            (BaseAcl::Extend, BaseAcl::Extend, true),
+            (BaseAcl::Extend, BaseAcl::Replace, false),
+            (BaseAcl::Replace, BaseAcl::Replace, false),
+        ];
+        for (first, second, stays) in cases {
+            let found = in_force(&[entry("b", Some("sue"), first), entry("a", Some(" dev"), second)]);
+            let [one] = &*found else { panic!("{found:?}") };
+            assert_eq!(one.base_stays, stays, "{first:?} {second:?}");
+            let names: Vec<_> =
+                one.objects.iter().map(|(name, acl)| (name.as_str(), acl.canonical())).collect();
+            assert_eq!(names, [("a", " dev".to_owned()), ("b", "sue".to_owned())]);
+        }
+    }
+
+    #[test]
+    fn a_right_that_no_object_sets_is_nobodys() {
+        assert_eq!(
+            *in_force(&[entry("a", None, BaseAcl::Replace), entry("b", Some("a  b"), BaseAcl::Replace)]),
+            []
+        );
+    }
+
+    #[test]
+    fn acls_of_other_partitions_queues_and_rights_stand_apart() {
+        let at = |name: &str, partition: &str, queue: &str, admin: Option<&str>| {
+            let mut object = entry(name, Some("sue"), BaseAcl::Replace);
+            let in_force = Arc::make_mut(&mut object).in_force.as_mut().unwrap();
+            in_force.partition = partition.to_owned();
+            in_force.queue = queue.to_owned();
+            in_force.admin = admin.map(str::to_owned);
+            object
+        };
+        let found = in_force(&[
+            at("d", "gpu", "root.a", None),
+            at("c", "default", "root.b", None),
+            at("b", "default", "root.a", Some(" ops")),
+            at("a", "default", "root.a", None),
+        ]);
+        let places: Vec<_> = found
+            .iter()
+            .map(|one| {
+                let names: Vec<_> = one.objects.iter().map(|(name, _)| name.as_str()).collect();
+                (one.partition.as_str(), one.queue.as_str(), one.right, names.join(","))
+            })
+            .collect();
+        let expected = [
+            ("default", "root.a", Right::Submit, "a,b"),
+            ("default", "root.a", Right::Admin, "b"),
+            ("default", "root.b", Right::Submit, "c"),
+            ("gpu", "root.a", Right::Submit, "d"),
+        ];
+        assert_eq!(places, expected.map(|(at, queue, right, names)| (at, queue, right, names.to_owned())));
+        assert_eq!(found[1].objects[0].1.canonical(), " ops");
+    }
+}

@@ -1,0 +1,142 @@
+//! The base: the text with the queue tree, into which ACLs are rendered.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::conditions::{Finding, Reason, Type};
+use super::environment::{Environment, config_map, is_queues_key, text_in};
+use super::header;
+use super::ownership::ledger;
+use super::planted::{Fault, is_planted};
+use super::readings::{Reading, Readings};
+use super::snapshot::{ConfigMemory, ConfigSpec, LastBase, Snapshot, YUNIKORN_DEFAULTS};
+use go_compat::diag::Diagnostic;
+use yunikorn::config::{BUILT_IN, Config, contains_checksum_marker};
+
+/// How many diagnostics of a base a condition shows.
+const SHOWN: usize = 3;
+/// The source of a base that nobody wrote.
+const BUILT_IN_SOURCE: &str = "YuniKorn's built-in default";
+
+/// A base that ACLs can be rendered into.
+#[derive(Debug, Clone)]
+pub(super) struct Base {
+    /// Its text, without a header of ours, and its queues.
+    pub read: Arc<Reading>,
+    /// Where it comes from, for the header: `ConfigMap yunikorn/yunikorn-defaults, key queues.yaml`.
+    pub source: String,
+    /// Its queues.
+    pub tree: Arc<Config>,
+    /// Condition `BaseResolved`.
+    pub finding: Finding,
+}
+
+/// Finds and reads the base; the error is condition `BaseResolved`.
+pub(super) fn resolve(
+    snapshot: &Snapshot,
+    spec: &ConfigSpec,
+    memory: Option<&ConfigMemory>,
+    env: &Environment,
+    known: &mut Readings,
+) -> Result<Base, Finding> {
+    let key = spec.base_key.as_deref().unwrap_or(&env.key);
+    let map = config_map(spec, &spec.base_config_map);
+    if let Some(text) = snapshot.base.as_deref().and_then(|base| text_in(base, key)) {
+        return read(header::strip(&text), format!("{map}, key {key}"), None, known);
+    }
+    let missing = match &snapshot.base {
+        None => format!("{map} does not exist"),
+        Some(_) => format!("{map} has no key `{key}`"),
+    };
+    let no =
+        |why: &str| Err(Finding::no(Type::BaseResolved, Reason::BaseNotFound, format!("{missing}; {why}")));
+    if spec.base_config_map != YUNIKORN_DEFAULTS {
+        return no("create it, or set spec.base to where the queue tree is");
+    }
+    if had_another(snapshot, memory) {
+        return no(
+            "it was there before, so no new grants are written; bring it back, or write the tree you want into it",
+        );
+    }
+    read(BUILT_IN, BUILT_IN_SOURCE.into(), Some(&missing), known)
+}
+
+/// Reads the last base from which a full text was written, for while there is no other.
+pub(super) fn last(snapshot: &Snapshot, known: &mut Readings) -> Option<Base> {
+    let LastBase { source, text, .. } = snapshot.last_base.as_ref()?;
+    read(text, source.clone(), None, known).ok()
+}
+
+/// Returns whether anything was ever written from a base that somebody wrote, as far as anything tells. The built-in default must not take the
+/// place of such a base: it has no queues and lets everyone in.
+fn had_another(snapshot: &Snapshot, memory: Option<&ConfigMemory>) -> bool {
+    if is_planted(Fault::BuiltInDefault) {
+        return false;
+    }
+    if let Some(last) = &snapshot.last_base {
+        return last.source != BUILT_IN_SOURCE;
+    }
+    let output = snapshot.output.as_deref();
+    let texts = output.into_iter().flat_map(|output| output.data.values());
+    let origins: Vec<&str> = texts.filter_map(|text| header::split(text)).map(|parts| parts.origin).collect();
+    if !origins.is_empty() {
+        return origins.iter().any(|origin| *origin != header::origin(BUILT_IN_SOURCE));
+    }
+    memory.is_some_and(|memory| memory.revision.is_some())
+        || output.is_some_and(|output| ledger(output).iter().any(|key| is_queues_key(key)))
+}
+
+impl Base {
+    /// Returns whether it is the one that is kept. Asked by each plan, so the text is compared and not copied.
+    pub(super) fn is(&self, kept: Option<&LastBase>) -> bool {
+        kept.is_some_and(|kept| kept.source == self.source && kept.text == self.read.text)
+    }
+
+    /// The form in which it is kept for [`last`].
+    pub(super) fn to_last(&self) -> LastBase {
+        LastBase { source: self.source.clone(), text: self.read.text.clone(), loaded: None }
+    }
+}
+
+/// Reads the text of the base, or what stands in for it because of what is `missing`.
+fn read(text: &str, source: String, missing: Option<&str>, known: &mut Readings) -> Result<Base, Finding> {
+    let invalid = |message: String| Finding::no(Type::BaseResolved, Reason::BaseInvalid, message);
+    if contains_checksum_marker(text) {
+        let message = format!(
+            "{source} contains the text `checksum: `, which hides what follows it from the scheduler's comparison of \
+             configurations; remove it, also from comments"
+        );
+        return Err(invalid(message));
+    }
+    let read = known.of(text);
+    let findings =
+        |errors: bool| -> Vec<_> { read.diagnostics.iter().filter(|d| d.is_error() == errors).collect() };
+    let tree = match (&read.tree, &read.refusal) {
+        (Some(tree), None) => Arc::clone(tree),
+        (_, refusal) => {
+            let errors = findings(true);
+            let why = if errors.is_empty() { refusal.clone().unwrap_or_default() } else { shown(&errors) };
+            return Err(invalid(format!("{source}: {why}")));
+        }
+    };
+    let warnings = findings(false);
+    let mut message = format!("the queue tree comes from {source}");
+    if let Some(missing) = missing {
+        let _ = write!(message, ", because {missing}");
+    }
+    if !warnings.is_empty() {
+        message.push_str("; ");
+        message.push_str(&shown(&warnings));
+    }
+    let reason = if missing.is_some() { Reason::BuiltInDefault } else { Reason::BaseResolved };
+    Ok(Base { read, source, tree, finding: Finding::yes(Type::BaseResolved, reason, message) })
+}
+
+/// The first few diagnostics in one line.
+fn shown(diagnostics: &[&Diagnostic]) -> String {
+    let mut text = diagnostics.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    if let Some(more) = diagnostics.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        let _ = write!(text, "; and {more} more (`queuewarden validate` shows all)");
+    }
+    text
+}

@@ -1,0 +1,221 @@
+//! The laws, checked by a record beside the cluster that nothing in it can see.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use super::world::{Object, Spec};
+use crate::conditions::{Condition, Status};
+use crate::grants::acl_of;
+use crate::snapshot::BaseAcl;
+use yunikorn::acl;
+use yunikorn::config::verdict;
+use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
+
+/// Users and a group, one bit each, and how they are granted.
+pub(super) type Names = u8;
+const SUE: Names = 1;
+pub(super) const BOB: Names = 2;
+const EVE: Names = 4;
+/// Granted nothing by anybody.
+const MALLORY: Names = 8;
+/// Granted by the base, unless an object takes its place.
+const DEV: Names = 16;
+/// Administers the queue, and so may submit.
+const ANN: Names = 32;
+/// No name: the base does not count.
+const REPLACES: Names = 64;
+/// No name: eve, as long as ann administers the queue.
+const BY_ANN: Names = 128;
+
+/// The states that were declared, and the texts made of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(super) struct Ghost {
+    /// The names that may submit by each state of the objects, in order; and those that may stay because an object that granted it is invalid now: the operator
+    /// need not have seen the versions in between.
+    states: Vec<(Names, Names)>,
+    /// The names in the text that the operator wrote last.
+    text: Names,
+    /// Which objects those were, what their last valid versions grant, and what all of their versions did.
+    valid: [Option<(u8, Names, Names)>; 2],
+    /// The names that each object ever granted.
+    granted: [Names; 2],
+    /// The names that objects granted which are deleted: no status tells of those.
+    gone: Names,
+    /// The oldest state that explains all texts that were written so far.
+    explained: usize,
+    /// The first thing that does not hold.
+    pub(super) wrong: Option<&'static str>,
+}
+
+impl Ghost {
+    /// The objects, or the time, have changed; the number of the state that they are in now.
+    pub(super) fn declare(&mut self, objects: &[Option<Object>; 2], ticked: bool) -> usize {
+        self.begin();
+        let (mut state, mut frozen) = (0, 0);
+        for ((valid, granted), object) in self.valid.iter_mut().zip(&mut self.granted).zip(objects) {
+            let before = valid.take();
+            let deleted = before.filter(|(uid, ..)| object.as_ref().is_none_or(|object| object.uid != *uid));
+            self.gone |= deleted.map_or(0, |(.., ever)| ever);
+            *valid = object.as_ref().map(|object| {
+                let before = before.filter(|(uid, ..)| *uid == object.uid);
+                let (kept, ever) = before.map_or((0, 0), |(_, kept, ever)| (kept, ever));
+                // A version that never came into force takes nothing of the base's place.
+                let replaced = object.in_force.as_ref().is_some_and(|kept| kept.base_acl == BaseAcl::Replace);
+                let kept = if replaced { kept } else { kept & !REPLACES };
+                let now = granted_by(object.spec, ticked).unwrap_or(kept);
+                (object.uid, now, ever | now | granted_by(object.spec, false).unwrap_or(0))
+            });
+            state |= valid.map_or(0, |(_, names, _)| names);
+            *granted |= valid.map_or(0, |(.., ever)| ever);
+            let typo = object.as_ref().is_some_and(|object| object.spec == Spec::Typo);
+            frozen |= valid.filter(|_| typo).map_or(0, |(.., ever)| ever | DEV);
+        }
+        self.states.push((state, frozen));
+        self.states.len() - 1
+    }
+
+    /// The leader has nothing to write by this state of the objects: texts of older ones must not come any more.
+    pub(super) fn at_rest(&mut self, state: usize) {
+        self.explained = self.explained.max(state);
+    }
+
+    fn begin(&mut self) {
+        if self.states.is_empty() {
+            self.states.push((0, 0));
+        }
+    }
+
+    /// Returns the names that may submit by now.
+    pub(super) fn declared(&self) -> Names {
+        self.states.last().map_or(DEV, |(state, frozen)| together(state | (frozen & self.text)))
+    }
+
+    /// The operator wrote a text.
+    pub(super) fn written(&mut self, text: &str) {
+        self.begin();
+        let names = names(text);
+        let explains =
+            |(state, frozen): &(Names, Names)| names & !together(state | (frozen & self.text)) == 0;
+        match self.states.iter().skip(self.explained).position(explains) {
+            Some(later) => self.explained += later,
+            None => self.fails("a text grants what no state of the objects granted, in their order"),
+        }
+        self.text = names;
+    }
+
+    /// The operator wrote a status; `answered` is what the scheduler ran when it was asked last.
+    pub(super) fn reported(
+        &mut self,
+        slot: usize,
+        object: &Object,
+        seen: &[Option<Object>; 2],
+        answered: Option<&str>,
+        ticked: bool,
+    ) {
+        let Some(ready) = ready(&object.conditions, object.generation) else { return };
+        let runs = answered.map_or(DEV | MALLORY, names);
+        let own = granted_by(object.spec, ticked).unwrap_or(0);
+        let others = seen.iter().enumerate().filter(|(index, _)| *index != slot);
+        let others = others.filter_map(|(_, other)| other.as_ref()).fold(0, |all, other| {
+            let acls = other.in_force.iter().flat_map(|kept| [&kept.submit, &kept.admin]).flatten();
+            let kept = acls.fold(0, |all, acl| all | names_of(acl));
+            all | granted_by(other.spec, ticked).unwrap_or(0) | kept
+        });
+        // Why ann is an administrator may be noted beside the text alone, or be over since the plan was made.
+        let lost = own & BY_ANN != 0 && (others | runs) & ANN == 0;
+        let all = together(own | others);
+        let own = if lost { 0 } else { each(own) };
+        let all = all | own;
+        let ever = self.valid[slot].filter(|(uid, ..)| *uid == object.uid).map_or(0, |(.., ever)| ever);
+        // What another object granted once is that one's to tell.
+        let of_others = self.granted.iter().enumerate().filter(|(index, _)| *index != slot);
+        let of_others = of_others.fold(each(self.gone), |all, (_, ever)| all | each(*ever));
+        let replaced = if object.spec == Spec::Replace { DEV } else { 0 };
+        let left = runs & (each(ever) | replaced) & !(all | of_others);
+        // Where somebody else lets everyone in, nothing of that is the object's end.
+        let open = runs & MALLORY != 0;
+        if own == 0 && ready.reason != "Expired" {
+            self.fails("an object is Ready, and does not count");
+        } else if own & !runs != 0 {
+            self.fails("an object is Ready, and the scheduler does not grant what it grants");
+        } else if ready.reason == "Expired" && left != 0 && !open {
+            self.fails("an object's end is told, and the scheduler still grants it");
+        } else if ready.reason != "Expired" && (left != 0 || open) {
+            self.fails("an object is Ready, and the scheduler grants more than it does");
+        }
+    }
+
+    /// The operator wrote the status of the `YuniKornConfig`.
+    pub(super) fn configured(&mut self, conditions: &[Condition], answered: Option<&str>) {
+        if ready(conditions, 1).is_some() && answered.map_or(MALLORY, names) & MALLORY != 0 {
+            self.fails("the configuration is Ready, and the scheduler lets everyone in");
+        }
+    }
+
+    pub(super) fn fails(&mut self, wrong: &'static str) {
+        self.wrong.get_or_insert(wrong);
+    }
+}
+
+/// Returns condition `Ready`, if that is so of this generation.
+fn ready(conditions: &[Condition], generation: u8) -> Option<&Condition> {
+    let is = |condition: &&Condition| {
+        let of_this = condition.observed_generation == i64::from(generation);
+        condition.type_ == "Ready" && condition.status == Status::True && of_this
+    };
+    conditions.iter().find(is)
+}
+
+/// Returns who may submit where the objects grant this together.
+fn together(granted: Names) -> Names {
+    let base = if granted & REPLACES == 0 { DEV } else { 0 };
+    let by_ann = if granted & ANN == 0 { 0 } else { granted & BY_ANN };
+    base | each(granted & !BY_ANN | by_ann)
+}
+
+/// Returns the names.
+fn each(granted: Names) -> Names {
+    let eve = if granted & BY_ANN == 0 { 0 } else { EVE };
+    (granted | eve) & !(REPLACES | BY_ANN)
+}
+
+/// Returns the names that a spec grants access; `None` where it is invalid.
+fn granted_by(spec: Spec, ticked: bool) -> Option<Names> {
+    match spec {
+        Spec::Users(users) => Some(names_of(users)),
+        Spec::Temporary(users) => Some(if ticked { 0 } else { names_of(users) }),
+        Spec::Typo => None,
+        Spec::Replace => Some(SUE | REPLACES),
+        Spec::Admin => Some(SUE | ANN),
+        Spec::ByAnn => Some(BY_ANN),
+    }
+}
+
+fn names_of(acl: &str) -> Names {
+    let acl = acl::parse(acl).unwrap_or_default();
+    let bit = |user: &str, bit| if acl.allows(user, &[] as &[&str]) { bit } else { 0 };
+    let dev = if acl.allows("", &["dev"]) { DEV } else { 0 };
+    let users = [("sue", SUE), ("bob", BOB), ("eve", EVE), ("mallory", MALLORY), ("ann", ANN)];
+    users.into_iter().fold(dev, |all, (user, name)| all | bit(user, name))
+}
+
+/// Returns the names that may submit to the queue by a text.
+pub(super) fn names(text: &str) -> Names {
+    thread_local! {
+        static KNOWN: RefCell<HashMap<String, Names>> = RefCell::default();
+    }
+    if let Some(known) = KNOWN.with(|known| known.borrow().get(text).copied()) {
+        return known;
+    }
+    let tree = verdict(text, &[]).config.unwrap_or_default();
+    let path = QueuePath::parse("root.q").unwrap();
+    let queues = tree
+        .partition("default")
+        .into_iter()
+        .flat_map(|partition| path.lineage().filter_map(|path| partition.queue(&path)).collect::<Vec<_>>());
+    let acls = queues.flat_map(|queue| Right::ALL.map(|right| acl_of(queue, right)));
+    let names = acls.fold(0, |all, acl| all | names_of(&acl.canonical()));
+    KNOWN.with(|known| known.borrow_mut().insert(text.to_owned(), names));
+    names
+}

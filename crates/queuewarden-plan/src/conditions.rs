@@ -1,0 +1,419 @@
+//! Condition types and reasons: the vocabulary of `status`, and how a new condition meets an old one.
+//!
+//! Shapes are `metav1.Condition`'s. Messages are stable: the same situation gives the same bytes (lists sorted, no counters, no
+//! clock), or every run would write a status. `lastTransitionTime` moves only when `status` flips.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+/// Longer messages are cut: the schema allows 32 KiB, but nobody reads that, and every status write carries it.
+pub const MAX_MESSAGE: usize = 2048;
+
+/// `status` of a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// It holds.
+    True,
+    /// It does not hold.
+    False,
+    /// It cannot be told now.
+    Unknown,
+}
+
+impl Status {
+    /// As Kubernetes spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+
+    /// From Kubernetes' spelling; anything else is `Unknown`.
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "True" => Self::True,
+            "False" => Self::False,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+macro_rules! vocabulary {
+    ($(#[$outer:meta])* $name:ident { $($(#[$inner:meta])* $variant:ident,)* }) => {
+        $(#[$outer])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[$inner])* $variant,)* }
+
+        impl $name {
+            /// Every word, in the order of declaration.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The word as it stands in a condition.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => stringify!($variant),)* }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+vocabulary! {
+    /// `type` of a condition.
+    Type {
+        /// The object is valid and in its time window.
+        Accepted,
+        /// What the object grants is in the ConfigMap.
+        Programmed,
+        /// It changes a decision.
+        Effective,
+        /// The base text was found and is valid.
+        BaseResolved,
+        /// The output ConfigMap holds what was rendered.
+        Applied,
+        /// The scheduler runs what the ConfigMaps say.
+        Loaded,
+        /// Access is open to everyone.
+        FailOpen,
+        /// Kubernetes' RBAC says what the ACLs say; present only while it is to, or did.
+        Mirrored,
+        /// Every check of a `QueueAccessTest` holds.
+        Passing,
+        /// Summary.
+        Ready,
+    }
+}
+
+vocabulary! {
+    /// `reason` of a condition. A positive condition's reason is its type's name unless something is worth saying.
+    Reason {
+        /// `Accepted=True`
+        Accepted,
+        /// `Programmed=True`
+        Programmed,
+        /// `Programmed=True`: the object is invalid now, and its last valid version stays in force.
+        LastValidKept,
+        /// `Effective=True`
+        Effective,
+        /// `BaseResolved=True`
+        BaseResolved,
+        /// `BaseResolved=True`: there is no base, `YuniKorn`'s built-in default stands in.
+        BuiltInDefault,
+        /// `Applied=True`
+        Applied,
+        /// `Loaded=True`
+        Loaded,
+        /// `Mirrored=True`
+        Mirrored,
+        /// `Passing=True`
+        Passing,
+        /// `Ready=True`
+        Ready,
+        /// The spec cannot be read, or names something `YuniKorn` would drop.
+        Invalid,
+        /// The base has no such queue.
+        QueueNotFound,
+        /// The base has no such partition.
+        PartitionNotFound,
+        /// `notBefore` lies ahead.
+        NotYetValid,
+        /// `expiresAt` has passed.
+        Expired,
+        /// What the object no longer grants is still written, or the scheduler may still run it.
+        WithdrawalPending,
+        /// It is in the name of someone who may not write it: delegation is off, or they do not administer the queue.
+        NotDelegated,
+        /// Another `AdmissionPolicy` counts, or none while there are several.
+        Conflicted,
+        /// Not written or not confirmed yet.
+        Pending,
+        /// `mode: Observe`: nothing is written.
+        ObserveMode,
+        /// The `YuniKornConfig` is missing, or its base or output is not in order.
+        ConfigNotReady,
+        /// An ancestor, or another entry of the queue, allows everyone already.
+        AncestorAllowsEveryone,
+        /// `YuniKorn`'s built-in default is active, which allows everyone.
+        DefaultConfigActive,
+        /// The base text is not what `YuniKorn` activates.
+        BaseInvalid,
+        /// The base ConfigMap or its key is missing.
+        BaseNotFound,
+        /// The output would exceed 1 MiB.
+        TooLarge,
+        /// Someone else owns the output key.
+        FieldConflict,
+        /// Someone else keeps changing the output key back.
+        Contended,
+        /// RBAC does not let us write.
+        Forbidden,
+        /// An admission webhook refused the write.
+        RejectedByAdmission,
+        /// The API server or the scheduler refuses what is to be written.
+        Rejected,
+        /// `service.policyGroup` names another key than the one the scheduler is proven to read.
+        PolicyGroupPending,
+        /// Most of the objects went at once, and nobody has confirmed it.
+        RemovalUnconfirmed,
+        /// A `binaryData` key hides the output key.
+        ShadowedByBinaryData,
+        /// The text lacks a partition that is active: the scheduler would hang.
+        PartitionMissing,
+        /// There is no `schedulerUrl`, so nobody knows what the scheduler runs.
+        NotVerified,
+        /// `YuniKorn` takes nothing of what is written.
+        NotRead,
+        /// No object has the name in `spec.admissionPolicy`.
+        AdmissionPolicyMissing,
+        /// Written, not yet read back.
+        LoadPending,
+        /// The scheduler does not answer.
+        SchedulerUnreachable,
+        /// The scheduler answers, but does not take the text.
+        SchedulerRejected,
+        /// A check does not hold.
+        Failing,
+        /// A check cannot be decided.
+        Undecided,
+        /// `service.enableConfigHotRefresh` is off.
+        HotRefreshDisabled,
+        /// `FailOpen=False`
+        Closed,
+        /// The root queue allows everyone.
+        RootAllowsEveryone,
+        /// The output key is missing and what `YuniKorn` falls back to allows everyone.
+        OutputMissing,
+        /// A watch fails, so nobody knows whether the objects are still as they were seen.
+        WatchFailing,
+    }
+}
+
+/// One condition of one object, as read from or written to its status.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Condition {
+    /// `type`
+    pub type_: String,
+    /// `status`
+    pub status: Status,
+    /// `reason`
+    pub reason: String,
+    /// `message`
+    pub message: String,
+    /// `observedGeneration`
+    pub observed_generation: i64,
+    /// `lastTransitionTime`
+    pub last_transition: Timestamp,
+}
+
+/// What a condition should say now; time and generation are added by [`merge`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// `type`
+    pub type_: Type,
+    /// `status`
+    pub status: Status,
+    /// `reason`
+    pub reason: Reason,
+    /// `message`
+    pub message: String,
+}
+
+impl Finding {
+    /// A condition that holds.
+    pub fn yes(type_: Type, reason: Reason, message: impl Into<String>) -> Self {
+        Self { type_, status: Status::True, reason, message: message.into() }
+    }
+
+    /// A condition that does not hold.
+    pub fn no(type_: Type, reason: Reason, message: impl Into<String>) -> Self {
+        Self { status: Status::False, ..Self::yes(type_, reason, message) }
+    }
+
+    /// A condition that cannot be told.
+    pub fn unknown(type_: Type, reason: Reason, message: impl Into<String>) -> Self {
+        Self { status: Status::Unknown, ..Self::yes(type_, reason, message) }
+    }
+
+    /// The summary: `Ready=True` with `message`, or the first finding that is not true.
+    pub fn ready<'a>(findings: impl IntoIterator<Item = &'a Finding>, message: &str) -> Self {
+        Self::summary(findings, || Self::yes(Type::Ready, Reason::Ready, message))
+    }
+
+    /// The summary: the first finding that is not true, or else `ready`.
+    pub fn summary<'a>(
+        findings: impl IntoIterator<Item = &'a Finding>,
+        ready: impl FnOnce() -> Self,
+    ) -> Self {
+        let failing = findings.into_iter().find(|finding| finding.status != Status::True);
+        failing.map_or_else(ready, |first| Self { type_: Type::Ready, ..first.clone() })
+    }
+}
+
+/// The conditions an object should carry: `findings` with the transition times of `old` where `status` did not flip. Foreign
+/// condition types in `old` are kept; types of ours that are not found any more go. Where nothing has changed, it is `old` itself.
+pub fn merge(
+    old: &Arc<[Condition]>,
+    findings: &[Finding],
+    generation: i64,
+    now: Timestamp,
+) -> Arc<[Condition]> {
+    if stand(old, findings, generation) {
+        return Arc::clone(old);
+    }
+    let fresh = findings.iter().map(|finding| {
+        let before = old.iter().find(|c| c.type_ == finding.type_.as_str() && c.status == finding.status);
+        Condition {
+            type_: finding.type_.to_string(),
+            status: finding.status,
+            reason: finding.reason.to_string(),
+            message: cut(&finding.message).into_owned(),
+            observed_generation: generation,
+            last_transition: before.map_or(now, |c| c.last_transition),
+        }
+    });
+    old.iter().filter(|condition| !ours(condition)).cloned().chain(fresh).collect()
+}
+
+/// The condition of a type.
+pub fn find(conditions: &[Condition], type_: Type) -> Option<&Condition> {
+    conditions.iter().find(|condition| condition.type_ == type_.as_str())
+}
+
+/// What a condition says as it stands, for who knows nothing newer.
+pub(super) fn standing(conditions: &[Condition], type_: Type) -> Option<Finding> {
+    let condition = find(conditions, type_)?;
+    let reason = *Reason::ALL.iter().find(|reason| reason.as_str() == condition.reason)?;
+    Some(Finding { type_, status: condition.status, reason, message: condition.message.clone() })
+}
+
+fn ours(condition: &Condition) -> bool {
+    Type::ALL.iter().any(|known| known.as_str() == condition.type_)
+}
+
+/// Whether this is what the conditions say, foreign ones first.
+fn stand(conditions: &[Condition], findings: &[Finding], generation: i64) -> bool {
+    let foreign = conditions.iter().take_while(|condition| !ours(condition)).count();
+    let own = conditions.get(foreign..).unwrap_or_default();
+    own.len() == findings.len()
+        && own.iter().zip(findings).all(|(condition, finding)| {
+            condition.type_ == finding.type_.as_str()
+                && condition.status == finding.status
+                && condition.reason == finding.reason.as_str()
+                && condition.message == cut(&finding.message)
+                && condition.observed_generation == generation
+        })
+}
+
+/// `text`, cut at a character boundary so that it fits [`MAX_MESSAGE`].
+fn cut(text: &str) -> Cow<'_, str> {
+    if text.len() <= MAX_MESSAGE {
+        return text.into();
+    }
+    let mut end = MAX_MESSAGE.saturating_sub('…'.len_utf8());
+    while !text.is_char_boundary(end) {
+        end = end.saturating_sub(1);
+    }
+    let head = text.split_at_checked(end).map_or("", |(head, _)| head);
+    format!("{head}…").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn condition(type_: &str, status: Status, second: i64) -> Condition {
+        Condition {
+            type_: type_.into(),
+            status,
+            reason: "Old".into(),
+            message: "old".into(),
+            observed_generation: 1,
+            last_transition: at(second),
+        }
+    }
+
+    #[test]
+    fn transition_time_moves_only_when_the_status_flips() {
+        let old = [condition("Accepted", Status::True, 5), condition("Ready", Status::False, 5)];
+        let found = [
+            Finding::yes(Type::Accepted, Reason::Accepted, "new words"),
+            Finding::yes(Type::Ready, Reason::Ready, "in force"),
+        ];
+        let merged = merge(&old.into(), &found, 2, at(9));
+        let times: Vec<_> = merged.iter().map(|c| (c.type_.as_str(), c.last_transition)).collect();
+        assert_eq!(times, [("Accepted", at(5)), ("Ready", at(9))]);
+        assert!(merged.iter().all(|c| c.observed_generation == 2));
+    }
+
+    #[test]
+    fn foreign_conditions_stay_and_our_outdated_ones_go() {
+        let old = [condition("example.com/Audited", Status::True, 1), condition("FailOpen", Status::True, 1)];
+        let merged = merge(&old.into(), &[Finding::yes(Type::Ready, Reason::Ready, "")], 1, at(2));
+        let types: Vec<_> = merged.iter().map(|c| c.type_.as_str()).collect();
+        assert_eq!(types, ["example.com/Audited", "Ready"]);
+    }
+
+    #[test]
+    fn merging_twice_changes_nothing() {
+        let found = [Finding::no(Type::Accepted, Reason::Invalid, "é".repeat(3000))];
+        let once = merge(&Arc::default(), &found, 3, at(1));
+        assert_eq!(once[0].message, format!("{}…", "é".repeat(1022)));
+        assert!(Arc::ptr_eq(&merge(&once, &found, 3, at(99)), &once));
+    }
+
+    #[test]
+    fn conditions_that_say_something_else_are_not_left_as_they_are() {
+        let found = |message: &str| [Finding::yes(Type::Ready, Reason::Ready, message)];
+        let foreign: Arc<[_]> = [condition("example.com/Audited", Status::True, 1)].into();
+        let once = merge(&foreign, &found("in force"), 3, at(1));
+        assert!(Arc::ptr_eq(&merge(&once, &found("in force"), 3, at(9)), &once));
+        let rejected = [Finding::yes(Type::Ready, Reason::Invalid, "in force")];
+        let failing = [Finding::no(Type::Ready, Reason::Ready, "in force")];
+        let other = [Finding::yes(Type::Accepted, Reason::Ready, "in force")];
+        for (findings, generation) in
+            [(&found("soon"), 3), (&found("in force"), 4), (&rejected, 3), (&failing, 3), (&other, 3)]
+        {
+            let merged = merge(&once, findings, generation, at(1));
+            assert_eq!(merged[0], foreign[0]);
+            assert_eq!(merged.len(), 2);
+            assert_ne!(merged[1], once[1]);
+        }
+        assert_eq!(merge(&once, &[], 3, at(1)), foreign);
+        let behind: Arc<[_]> = once.iter().rev().cloned().collect();
+        assert_eq!(merge(&behind, &found("in force"), 3, at(9)), once, "foreign ones come first");
+    }
+
+    #[test]
+    fn ready_mirrors_the_first_failure() {
+        let findings = [
+            Finding::yes(Type::Accepted, Reason::Accepted, ""),
+            Finding::unknown(Type::Loaded, Reason::SchedulerUnreachable, "no answer"),
+            Finding::no(Type::Effective, Reason::DefaultConfigActive, "moot"),
+        ];
+        let ready = Finding::ready(&findings, "in force");
+        assert_eq!((ready.status, ready.reason), (Status::Unknown, Reason::SchedulerUnreachable));
+    }
+
+    #[test]
+    fn a_status_is_read_as_it_is_written() {
+        for status in [Status::True, Status::False, Status::Unknown] {
+            assert_eq!(Status::parse(status.as_str()), status);
+        }
+        for text in ["", "true", "FALSE", "Maybe"] {
+            assert_eq!(Status::parse(text), Status::Unknown, "{text}");
+        }
+    }
+}

@@ -1,0 +1,574 @@
+//! The plan itself, step by step: what `YuniKorn` sees, the base, the objects, the text, the write, the statuses.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::base::{self, Base};
+use super::conditions::{self, Finding, Reason, Status, Type, merge, standing};
+use super::delegation;
+use super::environment::{Environment, Source, config_map};
+use super::grants::{self, ByObject, Grants};
+use super::loaded;
+use super::mirror;
+use super::output::{self, Decision, Question};
+use super::ownership::{Claim, claim};
+use super::planted::{Fault, is_planted};
+use super::policy::{self, Policies};
+use super::readings::{Reading, Readings};
+use super::record::{self, Record};
+use super::render;
+use super::report::queue_acl::Runs;
+use super::report::{self, events};
+use super::resolve::{self, Contribution, Resolved};
+use super::running;
+use super::snapshot::{
+    ConfigMemory, ConfigSpec, Delegation, Entry, LastBase, Meta, Mode, Observed, QueueAclEntry, Snapshot,
+    YUNIKORN_DEFAULTS,
+};
+use super::{ConfigStatus, Event, ObjectStatus, Plan, QueueAclStatus, Subject, access_tests, attribution};
+use yunikorn::acl::Acl;
+use yunikorn::admission;
+use yunikorn::config::{Config, checksum};
+use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
+
+/// How often objects are refused because they cannot be written, before the base is: without them others may come to be written.
+const MAX_ROUNDS: usize = 4;
+
+/// Everything that was decided before anything is said.
+pub(super) struct Decided<'a> {
+    snapshot: &'a Snapshot,
+    config: &'a Entry<ConfigSpec, ConfigMemory>,
+    spec: &'a ConfigSpec,
+    pub(super) env: Environment,
+    pub(super) base: Finding,
+    /// The base's queues, if it is in order.
+    pub(super) base_tree: Option<Arc<Config>>,
+    pub(super) objects: Vec<Resolved>,
+    pub(super) policies: Policies,
+    grants: Arc<Grants>,
+    by_object: ByObject,
+    /// True if the ACLs were decided by a base, and not by what is live in its stead.
+    by_base: bool,
+    pub(super) wanted: Option<Arc<Config>>,
+    pub(super) output: Decision,
+    /// The base to keep for later, in place of the one that is kept.
+    last_base: Option<LastBase>,
+    loaded: loaded::Answer,
+    /// Condition `Loaded` as objects see it, where it differs.
+    uncertain: Option<Finding>,
+    /// The text that the scheduler runs.
+    runs: Runs,
+    /// When the text that the scheduler does not take is to be written again, where that is ours to do.
+    reassert_at: Option<Timestamp>,
+    mirror: (mirror::Changes, Option<Finding>),
+}
+
+/// Plans with a readable `YuniKornConfig`.
+pub(super) fn plan(
+    snapshot: &Snapshot,
+    config: &Entry<ConfigSpec, ConfigMemory>,
+    spec: &ConfigSpec,
+    known: &mut Readings,
+) -> Plan {
+    decided(snapshot, config, spec, known).into_plan(known)
+}
+
+/// Decides everything, and says nothing yet.
+pub(super) fn decided<'a>(
+    snapshot: &'a Snapshot,
+    config: &'a Entry<ConfigSpec, ConfigMemory>,
+    spec: &'a ConfigSpec,
+    known: &mut Readings,
+) -> Decided<'a> {
+    let env = Environment::of(snapshot, known);
+    let memory = config.in_force.as_ref();
+    let mut base = base::resolve(snapshot, spec, memory, &env, known);
+    let usable = base.as_ref().is_ok_and(|base| output::missing_partition(&base.tree, &env).is_none());
+    let last = if usable { None } else { base::last(snapshot, known) };
+    let from = last.or_else(|| base.as_ref().ok().cloned());
+    let tree = queues(from.as_ref(), base.as_ref(), &env);
+    let mut objects = objects(snapshot, tree, &Record::of(snapshot, &env.key, known));
+    let tree_gone = BTreeMap::from([(env.key.clone(), None)]);
+    let used = from.as_ref().map_or(0, |base| base.read.text.len());
+    let used = used.saturating_add(output::size_after(snapshot.output.as_deref(), &tree_gone));
+    let Agreed { grants, by_object, body } =
+        agree(&mut objects, &snapshot.queue_acls, spec.delegation, tree.ok(), from.as_ref(), used, known);
+    let (body, desired) = match (body, &from) {
+        (Some(Ok(body)), _) => (Some(Arc::clone(&body)), body.tree.clone()),
+        (Some(Err(finding)), Some(from)) => {
+            base = Err(finding);
+            (None, Some(Arc::new(render::tree(from, &grants))))
+        }
+        _ => (None, None),
+    };
+    let policies = policy::resolve(snapshot);
+    let loaded = loaded::answer(loaded::Question {
+        asked: spec.scheduler_url.is_some(),
+        expected: &env.checksum,
+        ignored: loaded::ignored(&env, spec),
+        observed: &snapshot.observed,
+        now: snapshot.now,
+    });
+    let mut runs = runs(snapshot, config, &env, &loaded.finding, known);
+    let mut uncertain = None;
+    if spec.mode == Mode::Enforce && output::is_fenced(snapshot) && matches!(runs, Runs::InForce) {
+        let message =
+            "another write of the output may still be accepted, so it is not certain which text is in force";
+        uncertain = Some(Finding::unknown(Type::Loaded, Reason::LoadPending, message));
+        runs = env.tree.clone().map_or(Runs::Unknown, |tree| Runs::Other { tree, reported: false });
+    }
+    let reassert_at =
+        loaded.reassert_at.filter(|_| spec.mode == Mode::Enforce && env.source == Source::Output);
+    let mut read = |text: Option<&String>| text.map(|text| known.of_live(text));
+    let current = read(snapshot.output.as_deref().and_then(|output| output.data.get(&env.key)));
+    let written = snapshot.observed.written.as_ref().filter(|written| written.key == env.key);
+    let written = read(written.map(|written| &written.text));
+    let proven = read(snapshot.observed.loaded_text.as_ref());
+    let programmed = snapshot.policies.iter().zip(&policies.objects).any(|(entry, policy)| {
+        policy.keys().is_some()
+            && entry.in_force.is_some()
+            && entry.in_force.as_ref() == entry.spec.as_ref().ok()
+    });
+    let question = Question {
+        snapshot,
+        spec,
+        memory,
+        env: &env,
+        base: base.as_ref(),
+        from: from.as_ref(),
+        body: body.as_ref(),
+        desired: desired.as_deref(),
+        current,
+        written,
+        proven,
+        objects: &objects,
+        policy: policies.keys.as_ref(),
+        programmed,
+        reassert: reassert_at.is_some_and(|due| due <= snapshot.now),
+    };
+    let output = output::decide(&question, known);
+    let last_base = base.as_ref().ok().filter(|base| output.full && !base.is(snapshot.last_base.as_ref()));
+    let last_base = last_base.map(Base::to_last);
+    let (base, base_tree) = match base {
+        Ok(base) => (base.finding, Some(base.tree)),
+        Err(finding) => (finding, None),
+    };
+    let mirror = mirror::plan(snapshot, config, spec, &env, known);
+    Decided {
+        snapshot,
+        config,
+        spec,
+        env,
+        base,
+        base_tree,
+        objects,
+        policies,
+        grants,
+        by_object,
+        by_base: from.is_some(),
+        wanted: desired,
+        output,
+        last_base,
+        loaded,
+        uncertain,
+        runs,
+        reassert_at,
+        mirror,
+    }
+}
+
+/// Finds the text that the scheduler runs; `loaded` is condition `Loaded`.
+fn runs(
+    snapshot: &Snapshot,
+    config: &Entry<ConfigSpec, ConfigMemory>,
+    env: &Environment,
+    loaded: &Finding,
+    known: &mut Readings,
+) -> Runs {
+    if loaded.status == Status::True || loaded.reason == Reason::NotVerified {
+        return Runs::InForce;
+    }
+    let observed = &snapshot.observed;
+    // A scheduler that cannot be asked is taken to run what it was last seen to run.
+    let unasked =
+        loaded.status == Status::Unknown && report::config::loaded_hash(config) == Some(&env.checksum);
+    let (text, reported) = if unasked {
+        (Some(&env.text), true)
+    } else {
+        (observed.loaded_text.as_ref(), reports_loaded_text(observed))
+    };
+    let text = text.filter(|_| {
+        let reports = observed.read_back.as_ref().is_some_and(|read| read.checksum.is_ok());
+        reported || !reports || running::loading(snapshot, env.hot_refresh)
+    });
+    let tree = text.and_then(|text| known.of_live(text).tree.clone());
+    tree.map_or(Runs::Unknown, |tree| Runs::Other { tree, reported })
+}
+
+/// Returns whether the scheduler reports the text that it was last seen to run.
+fn reports_loaded_text(observed: &Observed) -> bool {
+    let reported = observed.read_back.as_ref().and_then(|read| read.checksum.as_ref().ok());
+    let loaded = observed.loaded_text.as_ref().filter(|_| reported.is_some());
+    loaded.is_some_and(|text| Some(&checksum(text)) == reported)
+}
+
+/// What all objects come to.
+#[derive(Default)]
+struct Agreed {
+    grants: Arc<Grants>,
+    by_object: ByObject,
+    /// The base with the grants in it; the error is condition `BaseResolved`. `None` without a base.
+    body: Option<Result<Arc<Reading>, Finding>>,
+}
+
+/// Joins the objects, and refuses those that do not count, or whose ACLs cannot be written where they belong: the others must not wait
+/// for those. `used` is what is taken of the ConfigMap before any object.
+fn agree(
+    objects: &mut [Resolved],
+    entries: &[Arc<QueueAclEntry>],
+    delegation: Delegation,
+    tree: Option<&Config>,
+    base: Option<&Base>,
+    used: usize,
+    known: &mut Readings,
+) -> Agreed {
+    let Some(tree) = tree else { return Agreed::default() };
+    let mut round = |objects: &mut [Resolved]| {
+        delegation::recheck(objects, entries, delegation, tree, used);
+        let (grants, by_object) = grants::decide_by_object(&*objects, tree);
+        let grants = Arc::new(grants);
+        Agreed { body: rendered(base, &grants, known), grants, by_object }
+    };
+    let mut agreed = round(objects);
+    for _ in 0..MAX_ROUNDS {
+        let (Some(base), Some(Err(_))) = (base, &agreed.body) else { break };
+        let refused = render::refused(base, &agreed.grants);
+        if refused.is_empty() {
+            break;
+        }
+        resolve::withdraw(objects, &refused);
+        agreed = round(objects);
+    }
+    agreed
+}
+
+/// The queues to judge by: the base's, or what is live where no base is known. `YuniKorn`'s built-in default is neither.
+fn queues<'a>(
+    from: Option<&'a Base>,
+    base: Result<&'a Base, &'a Finding>,
+    env: &'a Environment,
+) -> Result<&'a Config, &'a str> {
+    let live = env.tree.as_deref().filter(|_| env.source != Source::BuiltIn);
+    let tree = from.map(|base| &*base.tree).or(live);
+    tree.ok_or_else(|| base.err().map_or("", |finding| finding.message.as_str()))
+}
+
+/// Resolves all objects, as far as there is something to judge them by.
+fn objects(snapshot: &Snapshot, queues: Result<&Config, &str>, record: &Record<'_>) -> Vec<Resolved> {
+    let dynamic = |partition: &str, queue: &QueuePath| {
+        let live = &snapshot.observed.live_queues;
+        live.get(partition).and_then(|queues| queues.get(queue.as_str())) == Some(&false)
+    };
+    let resolve = |entry: &Arc<QueueAclEntry>| match queues {
+        Ok(tree) => resolve::resolve(entry, tree, record, snapshot.now, &dynamic),
+        Err(why) => resolve::unjudged(entry, why),
+    };
+    snapshot.queue_acls.iter().map(resolve).collect()
+}
+
+/// The base with the grants in it; the error is condition `BaseResolved`.
+fn rendered(
+    base: Option<&Base>,
+    grants: &Arc<Grants>,
+    known: &mut Readings,
+) -> Option<Result<Arc<Reading>, Finding>> {
+    let base = base?;
+    Some(render::body(base, grants, known).map_err(|diagnostic| {
+        let message = format!("the ACLs cannot be rendered into {}: {diagnostic}", base.source);
+        Finding::no(Type::BaseResolved, Reason::BaseInvalid, message)
+    }))
+}
+
+/// Returns whether all that kept an object from being ready was that the scheduler was not known to run it.
+fn is_unconfirmed(meta: &Meta) -> bool {
+    let was = |type_| conditions::find(&meta.conditions, type_);
+    let written = was(Type::Programmed).is_some_and(|was| was.status == Status::True);
+    let ready = was(Type::Ready).filter(|was| was.status != Status::True);
+    let of_loading = [
+        Reason::LoadPending,
+        Reason::SchedulerUnreachable,
+        Reason::SchedulerRejected,
+        Reason::HotRefreshDisabled,
+        Reason::NotRead,
+        Reason::WithdrawalPending,
+    ];
+    written && ready.is_some_and(|was| of_loading.iter().any(|reason| reason.as_str() == was.reason))
+}
+
+impl Decided<'_> {
+    /// Whom the base's own ACLs let in and the named object keeps out, which they do not do in `after`: queue, right and ACL.
+    pub(super) fn returning(&self, object: &str, after: &Self) -> Vec<(&QueuePath, Right, Acl)> {
+        let index = self.objects.iter().position(|resolved| resolved.name == object);
+        let found = index.and_then(|index| Some((index, self.objects.get(index)?.contribution()?)));
+        let Some((index, Contribution { partition, queue, .. })) = found else { return Vec::new() };
+        let decided = self.by_object.decided(&self.grants, index).into_iter();
+        let returning = decided.map(|(right, before)| {
+            let after = after.grants.get(partition, queue, right);
+            (
+                queue,
+                right,
+                after.map_or_else(|| before.taken.clone(), |after| before.taken.lost(&after.taken)),
+            )
+        });
+        returning.filter(|(.., acl)| !acl.is_nobody()).collect()
+    }
+
+    fn into_plan(self, known: &mut Readings) -> Plan {
+        let mut events = Vec::new();
+        let queue_acls = self.queue_acl_statuses(known, &mut events);
+        let policies = self.policy_statuses(&mut events);
+        let config = self.config_status(&mut events);
+        let runs = self.env.runs.as_deref().map_err(String::as_str);
+        let access_tests = access_tests::statuses(self.snapshot, runs, &mut events);
+        let wake_at = self.wake_at();
+        events.sort();
+        let Decision { import, backup, write, rendered, .. } = self.output;
+        Plan {
+            import,
+            backup,
+            write,
+            last_base: self.last_base,
+            mirror: self.mirror.0,
+            contributions: attribution::wanted(&self.objects, &self.grants, &self.by_object),
+            rendered,
+            queue_acls: queue_acls.into_iter().collect(),
+            policies: policies.into_iter().collect(),
+            access_tests,
+            config: Some(config),
+            events,
+            wake_at,
+        }
+    }
+
+    fn status<S>(&self, meta: &Meta, findings: &[Finding], rest: S) -> ObjectStatus<S> {
+        let conditions = merge(&meta.conditions, findings, meta.generation, self.snapshot.now);
+        ObjectStatus { uid: meta.uid.clone(), conditions, rest }
+    }
+
+    fn target<'a>(&'a self, output: &'a str) -> report::Target<'a> {
+        let loaded = self.uncertain.as_ref().unwrap_or(&self.loaded.finding);
+        report::Target { mode: self.spec.mode, applied: &self.output.applied, output, loaded }
+    }
+
+    fn queue_acl_statuses(
+        &self,
+        known: &mut Readings,
+        events: &mut Vec<Event>,
+    ) -> Vec<(String, ObjectStatus<QueueAclStatus>)> {
+        let name = config_map(self.spec, &self.spec.output_config_map);
+        // What the objects alone grant counts only where nothing can be rendered.
+        let granted = match self.wanted {
+            Some(_) => Grants::default(),
+            None => grants::decide(&self.objects, &Config::default()),
+        };
+        let env = self.reported_environment(known);
+        let hidden = self.env.shadow.as_ref().and_then(|_| self.output_tree(known));
+        let facts = report::queue_acl::Facts {
+            target: self.target(&name),
+            env: &env,
+            source: &self.source(&name),
+            hidden: hidden.as_deref(),
+            wanted: self.wanted.as_deref(),
+            granted: &granted,
+            by_base: self.by_base,
+            runs: &self.runs,
+        };
+        let objects = self.snapshot.queue_acls.iter().zip(&self.objects).enumerate();
+        let output = self.snapshot.output.as_deref();
+        objects
+            .map(|(index, (entry, object))| {
+                let decided = self.by_object.decided(&self.grants, index);
+                let mut found = report::queue_acl::report(
+                    entry,
+                    object,
+                    &decided,
+                    record::in_force(output, entry),
+                    &facts,
+                );
+                if !object.judged {
+                    let granted = resolve::granted(entry, self.snapshot.now);
+                    let granted = granted.as_ref().map(|(submit, admin)| (submit.as_ref(), admin.as_ref()));
+                    (found.status.submit, found.status.admin) = report::queue_acl::columns(granted);
+                }
+                let subject = Subject::QueueAcl(entry.meta.name.clone());
+                events.extend(events::transitions(
+                    &subject,
+                    &entry.meta.conditions,
+                    &found.findings,
+                    events::OF_OBJECTS,
+                ));
+                let newly = found.status.in_force != entry.in_force && found.status.in_force.is_some();
+                if let Some(taken) = found.taken.filter(|_| newly || is_unconfirmed(&entry.meta)) {
+                    events.push(events::event(&subject, true, events::ACCESS_REMOVED, &taken));
+                }
+                (entry.meta.name.clone(), self.status(&entry.meta, &found.findings, found.status))
+            })
+            .collect()
+    }
+
+    /// The text in force, as messages name it.
+    fn source(&self, output: &str) -> String {
+        match (self.env.source, &self.env.shadow) {
+            (Source::OutputBinary, Some(shadow)) => format!("binaryData key `{shadow}` of {output}"),
+            (Source::Output | Source::OutputBinary, _) => output.to_owned(),
+            (Source::Defaults, _) => config_map(self.spec, YUNIKORN_DEFAULTS),
+            (Source::BuiltIn, _) => "YuniKorn's built-in default".to_owned(),
+        }
+    }
+
+    fn policy_statuses(
+        &self,
+        events: &mut Vec<Event>,
+    ) -> Vec<(String, ObjectStatus<Option<super::snapshot::AdmissionPolicySpec>>)> {
+        let name = config_map(self.spec, &self.spec.output_config_map);
+        let unset = self.unset_keys();
+        let facts = report::policy::Facts {
+            target: self.target(&name),
+            env: &self.env,
+            spec: self.spec,
+            unset: &unset,
+        };
+        let objects = self.snapshot.policies.iter().zip(&self.policies.objects);
+        objects
+            .map(|(entry, object)| {
+                let spec = entry.spec.as_ref().ok();
+                let before = entry.in_force.as_ref();
+                let former = policy::former(before);
+                let (findings, in_force) =
+                    report::policy::report(object, spec, before, former.as_ref(), &facts);
+                let subject = Subject::AdmissionPolicy(entry.meta.name.clone());
+                events.extend(events::transitions(
+                    &subject,
+                    &entry.meta.conditions,
+                    &findings,
+                    events::OF_OBJECTS,
+                ));
+                (entry.meta.name.clone(), self.status(&entry.meta, &findings, in_force))
+            })
+            .collect()
+    }
+
+    /// The keys of ours in the output that no policy sets any more.
+    fn unset_keys(&self) -> Vec<&'static str> {
+        let (output, memory) = (self.snapshot.output.as_deref(), self.config.in_force.as_ref());
+        let set = self.policies.keys.as_ref();
+        let unset = admission::KEYS.iter().filter(|key| set.is_none_or(|set| !set.contains_key(*key)));
+        unset.copied().filter(|key| claim(output, memory, key) == Claim::Ours).collect()
+    }
+
+    /// The queues of the output's own text.
+    fn output_tree(&self, known: &mut Readings) -> Option<Arc<Config>> {
+        let text = self.snapshot.output.as_deref().and_then(|output| output.data.get(&self.env.key));
+        text.and_then(|text| known.of_live(text).tree.clone())
+    }
+
+    /// The environment that objects are compared with.
+    fn reported_environment(&self, known: &mut Readings) -> Cow<'_, Environment> {
+        if !is_planted(Fault::DataAlone) {
+            return Cow::Borrowed(&self.env);
+        }
+        let tree = self.output_tree(known);
+        Cow::Owned(Environment { tree, source: Source::Output, shadow: None, ..self.env.clone() })
+    }
+
+    /// Condition `Applied`, which also tells that the policy that is named is missing.
+    fn applied(&self) -> Finding {
+        let applied = &self.output.applied;
+        let missing = self.policies.not_found();
+        missing
+            .filter(|_| matches!(applied.reason, Reason::Applied | Reason::Pending))
+            .unwrap_or_else(|| applied.clone())
+    }
+
+    fn config_status(&self, events: &mut Vec<Event>) -> ObjectStatus<ConfigStatus> {
+        let meta = &self.config.meta;
+        let key_written =
+            self.snapshot.output.as_deref().is_some_and(|output| output.data.contains_key(&self.env.key));
+        let accepts_open = self.accepts_open();
+        let fail_open =
+            report::config::fail_open(&self.env, key_written, accepts_open).unwrap_or_else(|| {
+                let was = standing(&meta.conditions, Type::FailOpen);
+                report::config::runs_open(&self.env, &self.runs, was.as_ref(), &self.loaded.finding)
+            });
+        let findings = report::config::findings(report::config::Findings {
+            base: self.base.clone(),
+            applied: self.applied(),
+            loaded: self.loaded.finding.clone(),
+            mirrored: self.mirror.1.clone().map(|finding| (finding, self.spec.rbac_mirror)),
+            fail_open,
+            accepts_open,
+            watch_failure: self.snapshot.observed.watch_failure.clone(),
+        });
+        let subject = Subject::Config(meta.name.clone());
+        events.extend(events::transitions(&subject, &meta.conditions, &findings, events::OF_CONFIG));
+        events.extend(events::closed(&subject, &meta.conditions, &findings));
+        let memory = self.config.in_force.as_ref();
+        let rest = ConfigStatus {
+            admission_policy: self.policies.remembered(memory),
+            ..report::config::status(self.snapshot, self.spec, self.config, &self.env)
+        };
+        let counted = memory.and_then(|memory| memory.admission_policy.as_deref());
+        let counts = rest.admission_policy.as_deref();
+        let named = self.spec.admission_policy.as_deref();
+        events.extend(events::policy_changed(&subject, counted, counts, named));
+        self.status(meta, &findings, rest)
+    }
+
+    /// Returns whether the text in force may let everyone in at the root: it is the one that should be, and somebody wrote that `*`.
+    fn accepts_open(&self) -> bool {
+        let root = |right| self.by_object_at_root(right);
+        self.spec.accept_open_root
+            && self.env.source == Source::Output
+            && self.output.applied.reason == Reason::Applied
+            && (self.base.reason != Reason::BuiltInDefault || Right::ALL.into_iter().any(root))
+    }
+
+    /// Returns whether objects let everyone in at the root of a partition.
+    fn by_object_at_root(&self, right: Right) -> bool {
+        let mut grants = self.grants.iter();
+        grants.any(|((_, queue, at), decided)| *at == right && queue.is_root() && decided.acl.is_everyone())
+    }
+
+    /// The next moment at which the same snapshot would give another plan.
+    fn wake_at(&self) -> Option<Timestamp> {
+        let now = self.snapshot.now;
+        let specs = self.snapshot.queue_acls.iter().filter_map(|entry| entry.spec.as_ref().ok());
+        let windows = specs.flat_map(|spec| [spec.not_before, spec.expires_at]).flatten();
+        let kept = self.objects.iter().filter_map(|object| object.kept.as_ref()?.expires_at);
+        let patience = self
+            .snapshot
+            .observed
+            .pending_since
+            .filter(|_| self.loaded.reassert_at.is_some())
+            .and_then(|since| since.checked_add(loaded::PATIENCE).ok());
+        let observed = &self.snapshot.observed;
+        // Then a text that nobody has seen is what the scheduler runs, and no longer one that it is loading.
+        let unseen = observed.loaded_text.is_some()
+            && self.loaded.finding.reason == Reason::LoadPending
+            && !reports_loaded_text(observed);
+        let loading = observed.pending_since.filter(|_| unseen || !self.snapshot.access_tests.is_empty());
+        let loading = loading.and_then(|since| since.checked_add(running::LOADING).ok());
+        windows
+            .chain(kept)
+            .chain(self.reassert_at)
+            .chain(patience)
+            .chain(loading)
+            .chain(self.output.wake_at)
+            .filter(|at| *at > now)
+            .min()
+    }
+}

@@ -1,0 +1,350 @@
+//! Delegation: which objects in the name of a queue's administrator count.
+//!
+//! Such an object counts while ACLs that do not rest on it make its writer administrator of its queue, or of one above. It is
+//! judged anew in each round, whatever a webhook has said: rights end, and a webhook can be missing. It only adds (`baseAcl: Extend`),
+//! so that nobody can take away what cluster administrators grant; so what counts does not depend on an order, and an
+//! administrator made by a delegated object may delegate in turn, as long as the chain begins with a cluster administrator's word.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::conditions::Reason;
+use super::grants::{self, Grants, acl_of};
+use super::output;
+use super::planted::{Fault, is_planted};
+use super::resolve::{Contribution, Refusal, Resolved};
+use super::snapshot::{BaseAcl, Delegation, QueueAclEntry};
+use go_compat::diag::quoted;
+use yunikorn::acl::Acl;
+use yunikorn::config::Config;
+use yunikorn::identity::Identity;
+use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
+
+/// How long a chain of administrators may be, each made by an object of the one before.
+pub(super) const MAX_CHAIN: usize = 16;
+/// Bytes of ACLs that one writer's objects may add: all of it goes into one ConfigMap of 1 MiB, which others need as well.
+pub(super) const MAX_BYTES_OF_ONE: usize = 32 * 1024;
+/// Bytes of ACLs that all delegated objects may add, at most: what the base, other keys and the cluster administrators' objects leave of the
+/// ConfigMap may be less.
+pub(super) const MAX_BYTES: usize = 256 * 1024;
+
+/// Most objects of one writer, also of those that grant nothing now: each takes memory of the operator.
+pub(super) const MAX_OBJECTS_OF_ONE: usize = 200;
+/// Most delegated objects whose writers administer their queue.
+pub(super) const MAX_OBJECTS: usize = 2000;
+
+/// Who administers what, by the objects that count.
+pub(super) struct Administrators<'a> {
+    grants: Grants,
+    tree: &'a Config,
+}
+
+impl<'a> Administrators<'a> {
+    /// By these objects and the base.
+    pub(super) fn of<'o>(objects: impl IntoIterator<Item = &'o Resolved>, tree: &'a Config) -> Self {
+        Self { grants: grants::decide(objects, tree), tree }
+    }
+
+    /// Whether `identity` administers a queue that exists, or what would be above it, by ACLs of the queue and those above.
+    pub(super) fn contain(&self, identity: &Identity, partition: &str, queue: &QueuePath) -> bool {
+        self.queues(identity, partition, queue).next().is_some()
+    }
+
+    /// The highest queue whose ACL makes `identity` administrator of `queue`.
+    pub(super) fn highest(
+        &self,
+        identity: &Identity,
+        partition: &str,
+        queue: &QueuePath,
+    ) -> Option<QueuePath> {
+        self.queues(identity, partition, queue).last()
+    }
+
+    /// The queue and those above whose ACL names `identity`, from below.
+    fn queues(
+        &self,
+        identity: &Identity,
+        partition: &str,
+        queue: &QueuePath,
+    ) -> impl Iterator<Item = QueuePath> {
+        let allows = |acl: &Acl| acl.allows(&identity.user, &identity.groups);
+        let partition = self.tree.partition(partition);
+        let lineage =
+            partition.into_iter().flat_map(|partition| queue.lineage().map(move |path| (partition, path)));
+        let named = lineage.filter(move |(partition, path)| {
+            match (self.grants.get(&partition.name, path, Right::Admin), partition.queue(path)) {
+                (Some(decided), _) => allows(&decided.acl),
+                (None, Some(queue)) => allows(&acl_of(queue, Right::Admin)),
+                (None, None) => false,
+            }
+        });
+        named.map(|(_, path)| path)
+    }
+}
+
+/// Refuses the objects that do not count.
+pub(super) fn recheck(
+    objects: &mut [Resolved],
+    entries: &[Arc<QueueAclEntry>],
+    delegation: Delegation,
+    tree: &Config,
+    used: usize,
+) {
+    let mut waiting = delegated(objects, entries);
+    if waiting.is_empty() {
+        return;
+    }
+    let mut counting: BTreeSet<usize> = (0..objects.len()).collect();
+    for &index in &waiting {
+        counting.remove(&index);
+        let deleting = entries.get(index).is_some_and(|entry| entry.meta.deleting);
+        if let Some(why) = contribution(objects, index).and_then(|it| never(it, delegation, deleting)) {
+            refuse(objects, index, Reason::NotDelegated, why);
+        }
+    }
+    if delegation == Delegation::Disabled {
+        return;
+    }
+    let others = counting.iter().filter_map(|index| contribution(objects, *index)).map(bytes);
+    let used = others.fold(used, usize::saturating_add);
+    let mut room = Room::of(output::MAX_BYTES.saturating_sub(used).min(MAX_BYTES));
+    for _ in 0..MAX_CHAIN {
+        let counted = objects.iter().enumerate().filter(|(index, _)| counting.contains(index));
+        let administrators = Administrators::of(counted.map(|(_, object)| object), tree);
+        let (entitled, others): (Vec<_>, Vec<_>) = waiting.into_iter().partition(|index| {
+            claim(objects, entries, *index)
+                .is_some_and(|(by, partition, queue)| administrators.contain(by, partition, &queue))
+        });
+        waiting = others;
+        if entitled.is_empty() {
+            break;
+        }
+        for index in entitled {
+            if let Some(why) = claim(objects, entries, index).and_then(|(by, ..)| room.count(&by.user)) {
+                exclude(objects, index, why);
+                continue;
+            }
+            match contribution(objects, index).and_then(|it| room.take(it)) {
+                Some(why) => refuse(objects, index, Reason::TooLarge, why),
+                None => {
+                    counting.insert(index);
+                }
+            }
+        }
+    }
+    for index in waiting {
+        if is_planted(Fault::DelegationLasts) {
+            break;
+        }
+        if let Some(why) = contribution(objects, index).map(no_administrator) {
+            refuse(objects, index, Reason::NotDelegated, why);
+        }
+    }
+}
+
+/// The objects in the name of an administrator, oldest first, so that what is new finds no room rather than what is there.
+fn delegated(objects: &[Resolved], entries: &[Arc<QueueAclEntry>]) -> Vec<usize> {
+    let mut found: Vec<usize> =
+        (0..objects.len()).filter(|index| claim(objects, entries, *index).is_some()).collect();
+    found.sort_by_key(|index| {
+        entries.get(*index).map(|entry| (entry.meta.created.is_none(), entry.meta.created, &entry.meta.name))
+    });
+    found
+}
+
+/// The administrator in whose name an object is, its partition and its queue; also of an object that grants nothing now, because it is stored
+/// like the others.
+fn claim<'o>(
+    objects: &'o [Resolved],
+    entries: &'o [Arc<QueueAclEntry>],
+    index: usize,
+) -> Option<(&'o Identity, &'o str, QueuePath)> {
+    if let Some(it) = contribution(objects, index) {
+        return Some((it.delegated_by.as_ref()?, &it.partition, it.queue.clone()));
+    }
+    let spec = entries.get(index)?.spec.as_ref().ok()?;
+    Some((spec.delegated_by.as_ref()?, &spec.partition, QueuePath::parse(&spec.queue).ok()?))
+}
+
+fn contribution(objects: &[Resolved], index: usize) -> Option<&Contribution> {
+    objects.get(index).and_then(Resolved::contribution)
+}
+
+/// Why an object does not count, whoever administers what.
+fn never(contribution: &Contribution, delegation: Delegation, deleting: bool) -> Option<String> {
+    if delegation == Delegation::Disabled {
+        return Some(
+            "it is written in the name of a queue's administrator (`delegatedBy`), and `delegation` of YuniKornConfig `default` is Disabled"
+                .to_owned(),
+        );
+    }
+    let Contribution { queue, base_acl, submit, admin, .. } = contribution;
+    let granted = || if deleting { None } else { granted(submit.as_ref(), admin.as_ref()) };
+    content(queue, *base_acl).or_else(granted).map(str::to_owned)
+}
+
+/// What is never delegated.
+pub(super) fn content(queue: &QueuePath, base_acl: BaseAcl) -> Option<&'static str> {
+    if queue.is_root() {
+        return Some("queue `root` is not delegated: only cluster administrators grant on it");
+    }
+    (base_acl != BaseAcl::Extend).then_some(
+        "an administrator of a queue adds to what cluster administrators grant, and takes nothing of it away: write \
+         `baseAcl: Extend`",
+    )
+}
+
+/// Says why a grant is never delegated.
+pub(super) fn granted(submit: Option<&Acl>, admin: Option<&Acl>) -> Option<&'static str> {
+    if admin.is_some_and(Acl::is_everyone) {
+        return Some(
+            "it makes everyone administrator: name users or groups, or ask a cluster administrator to write `admin: {everyone: true}`",
+        );
+    }
+    [submit, admin].into_iter().flatten().all(Acl::is_nobody).then_some(
+        "it grants nobody anything, and an administrator of a queue takes nothing away: name users or groups, or delete it",
+    )
+}
+
+/// Nobody lets them.
+pub(super) fn no_administrator(contribution: &Contribution) -> String {
+    let who = contribution.delegated_by.as_ref().map(shown).unwrap_or_default();
+    not_administered(&who, &contribution.queue)
+}
+
+/// The same for anyone.
+pub(super) fn not_administered(who: &str, queue: &QueuePath) -> String {
+    format!("{who} does not administer queue `{queue}` or one above it, by ACLs other than this object's")
+}
+
+/// `user "sue" (groups "ops")`
+pub(super) fn shown(by: &Identity) -> String {
+    let groups: Vec<_> = by.groups.iter().take(8).map(|group| quoted(group)).collect();
+    if groups.is_empty() {
+        return format!("user {}", quoted(&by.user));
+    }
+    format!("user {} (groups {})", quoted(&by.user), groups.join(", "))
+}
+
+fn refuse(objects: &mut [Resolved], index: usize, reason: Reason, message: String) {
+    let Some(object) = objects.get_mut(index) else { return };
+    object.kept = None;
+    if object.outcome.is_ok() {
+        object.outcome = Err(Refusal { reason, message });
+    }
+}
+
+/// Refuses an object that there is no room for, whatever else there is to say about it.
+fn exclude(objects: &mut [Resolved], index: usize, message: String) {
+    let Some(object) = objects.get_mut(index) else { return };
+    object.kept = None;
+    object.outcome = Err(Refusal { reason: Reason::TooLarge, message });
+}
+
+/// Bytes of the ACLs of an object.
+fn bytes(contribution: &Contribution) -> usize {
+    let acls = Right::ALL.into_iter().filter_map(|right| contribution.grant(right));
+    acls.map(|acl| acl.canonical().len()).sum()
+}
+
+/// The part of the ConfigMap that delegated objects have taken, and their number.
+#[derive(Debug, Default)]
+struct Room {
+    most: usize,
+    all: usize,
+    of_one: BTreeMap<String, usize>,
+    objects: usize,
+    objects_of_one: BTreeMap<String, usize>,
+}
+
+impl Room {
+    fn of(most: usize) -> Self {
+        Self { most, ..Self::default() }
+    }
+
+    /// Counts an object of a writer, or says why there is no room for it.
+    fn count(&mut self, user: &str) -> Option<String> {
+        let of_one = self.objects_of_one.entry(user.to_owned()).or_default();
+        if *of_one >= MAX_OBJECTS_OF_ONE {
+            return Some(format!(
+                "this writer has {MAX_OBJECTS_OF_ONE} objects already: delete some, name several users and groups in one, or ask a cluster \
+                 administrator"
+            ));
+        }
+        if self.objects >= MAX_OBJECTS {
+            return Some(format!("there are {MAX_OBJECTS} delegated objects already: delete some"));
+        }
+        *of_one += 1;
+        self.objects += 1;
+        None
+    }
+
+    /// Takes what an object needs, or says why there is too little.
+    fn take(&mut self, contribution: &Contribution) -> Option<String> {
+        let needs = bytes(contribution);
+        let user = contribution.delegated_by.as_ref().map(|by| by.user.clone()).unwrap_or_default();
+        let of_one = self.of_one.entry(user).or_default();
+        if of_one.saturating_add(needs) > MAX_BYTES_OF_ONE {
+            return Some(format!(
+                "the objects of this writer would add more than {MAX_BYTES_OF_ONE} bytes of ACLs: grant groups instead of users, or ask a \
+                 cluster administrator"
+            ));
+        }
+        let most = self.most;
+        if self.all.saturating_add(needs) > most {
+            return Some(format!("all delegated objects together would add more than {most} bytes of ACLs"));
+        }
+        *of_one = of_one.saturating_add(needs);
+        self.all = self.all.saturating_add(needs);
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use yunikorn::acl::Acl;
+
+    /// An object of `writer` that adds so many names of 63 bytes, each with its comma but the last, or one of a single byte.
+    fn adds(writer: usize, names: usize) -> Contribution {
+        let name = |number| if names == 1 { "a".to_owned() } else { format!("u{number:062}") };
+        let users: Vec<_> = (0..names).map(name).collect();
+        Contribution {
+            partition: "default".into(),
+            queue: QueuePath::parse("root.a").unwrap(),
+            submit: Some(Acl::named(&users, &Vec::<String>::new()).unwrap()),
+            admin: None,
+            base_acl: BaseAcl::Extend,
+            expires_at: None,
+            delegated_by: Some(Identity { user: format!("writer{writer}"), groups: Vec::new() }),
+        }
+    }
+
+    #[test]
+    fn objects_of_one_writer_and_of_all_together_are_counted() {
+        let mut room = Room::of(MAX_BYTES);
+        for writer in 0..MAX_OBJECTS / MAX_OBJECTS_OF_ONE {
+            for _ in 0..MAX_OBJECTS_OF_ONE {
+                assert_eq!(room.count(&format!("writer{writer}")), None);
+            }
+            let one = room.count(&format!("writer{writer}")).unwrap();
+            assert!(one.contains("this writer has 200 objects"), "{one}");
+        }
+        let all = room.count("another").unwrap();
+        assert!(all.contains("2000 delegated objects"), "{all}");
+    }
+
+    #[test]
+    fn what_one_writer_and_all_together_add_is_bounded_to_the_byte() {
+        let mut room = Room::of(MAX_BYTES);
+        for writer in 0..MAX_BYTES / MAX_BYTES_OF_ONE {
+            assert_eq!(room.take(&adds(writer, MAX_BYTES_OF_ONE / 64)), None, "all but one byte");
+            assert_eq!(room.take(&adds(writer, 1)), None, "the last byte");
+        }
+        let one = room.take(&adds(0, 1)).unwrap();
+        assert!(one.contains("this writer would add more than 32768 bytes"), "{one}");
+        let all = room.take(&adds(usize::MAX, 1)).unwrap();
+        assert!(all.contains("all delegated objects together would add more than 262144 bytes"), "{all}");
+    }
+}

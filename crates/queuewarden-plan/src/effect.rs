@@ -1,0 +1,52 @@
+//! Whether an ACL changes any decision: access only adds up towards the root, so a wildcard above makes the rest moot.
+
+use std::iter;
+
+use super::grants::{acl_of, text_of};
+use super::resolve::Contribution;
+use yunikorn::config::{Config, Queue};
+use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
+
+/// Why a right changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Moot {
+    /// The queue whose ACL admits everyone.
+    pub by: QueuePath,
+    /// The ACL of that queue.
+    pub through: Right,
+}
+
+/// Whether `right` on the contribution's queue changes nothing in `tree`, because an ACL above, or another part of the queue's own,
+/// admits everyone. `adminacl` grants submit as well (yunikorn-core `queue.go:798-822`).
+pub(super) fn moot(tree: &Config, contribution: &Contribution, right: Right) -> Option<Moot> {
+    let partition = tree.partition(&contribution.partition)?;
+    let through: &[Right] = match right {
+        Right::Submit => &Right::ALL,
+        Right::Admin => &[Right::Admin],
+    };
+    let own_everyone = contribution.grant(right).is_some_and(yunikorn::acl::Acl::is_everyone);
+    let lineage =
+        iter::successors(Some(partition.nearest(&contribution.queue)), |queue| partition.parent(queue));
+    lineage.into_iter().find_map(|queue| {
+        through
+            .iter()
+            .copied()
+            .filter(|by| !(own_everyone && queue.path == contribution.queue && *by == right))
+            .find(|by| everyone(queue, *by))
+            .map(|through| Moot { by: queue.path.clone(), through })
+    })
+}
+
+fn everyone(queue: &Queue, right: Right) -> bool {
+    // Nearly no ACL does, and to see that it need not be parsed.
+    text_of(queue, right).is_some_and(|text| text.contains('*')) && acl_of(queue, right).is_everyone()
+}
+
+/// Whether the root of any partition admits everyone, and through which ACL.
+pub(super) fn open_root(tree: &Config) -> Option<(&str, Right)> {
+    tree.partitions.iter().find_map(|partition| {
+        let right = Right::ALL.into_iter().find(|right| everyone(partition.root(), *right))?;
+        Some((partition.name.as_str(), right))
+    })
+}

@@ -1,0 +1,215 @@
+//! What `YuniKorn` sees now: both of its ConfigMaps merged as the shim merges them, and where the queue tree in force comes from.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::ownership::ledger;
+use super::planted::{Fault, is_planted};
+use super::readings::Readings;
+use super::report::config::loaded_hash;
+use super::running::Running;
+use super::snapshot::{ConfigMapState, ConfigSpec, QUEUES_KEY, Snapshot};
+use yunikorn::admission;
+use yunikorn::config::flatten::{self, ConfigMapData, Flattened, flatten};
+use yunikorn::config::{BUILT_IN, Config, checksum};
+
+/// Where the queue tree in force comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    /// `data` of the output ConfigMap.
+    Output,
+    /// `binaryData` of the output ConfigMap, which beats its `data`.
+    OutputBinary,
+    /// `yunikorn-defaults`.
+    Defaults,
+    /// Nowhere: the built-in default.
+    BuiltIn,
+}
+
+/// What `YuniKorn` sees.
+#[derive(Debug, Clone)]
+pub(super) struct Environment {
+    /// The key with the queue tree.
+    pub key: String,
+    /// The key that `service.policyGroup` names by now, where the scheduler is not proven to read it yet.
+    pub next_key: Option<String>,
+    /// Whether a new text is taken without a restart.
+    pub hot_refresh: bool,
+    /// Where the tree in force comes from.
+    pub source: Source,
+    /// A `binaryData` key of the output that hides or blanks `key`.
+    pub shadow: Option<String>,
+    /// The text in force; the built-in default where there is none.
+    pub text: String,
+    /// Its checksum.
+    pub checksum: String,
+    /// Its queues, if it can be read.
+    pub tree: Option<Arc<Config>>,
+    /// The queues by which the scheduler decides now, or why nobody knows them.
+    pub runs: Result<Arc<Config>, String>,
+    /// The refusal of the text in force, where a scheduler does not take it over.
+    pub refusal: Option<String>,
+    /// The settings that `YuniKorn` cannot read; one of them makes it ignore every change.
+    pub unreadable: Vec<String>,
+    /// The settings of `YuniKorn`'s admission controller, as it reads them.
+    pub admission: BTreeMap<&'static str, Setting>,
+}
+
+/// One setting as `YuniKorn` reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Setting {
+    /// The text.
+    pub text: String,
+    /// The `binaryData` key that it comes from, if it does.
+    pub packed: Option<String>,
+    /// True if several keys give it different texts, of which `YuniKorn` takes any.
+    pub ambiguous: bool,
+}
+
+impl Environment {
+    /// Merges the ConfigMaps of the snapshot.
+    pub(super) fn of(snapshot: &Snapshot, known: &mut Readings) -> Self {
+        let flat = merged(snapshot);
+        let QueuesKey { key, next: next_key } = queues_key(snapshot, &flat);
+        let shadow = flat.shadows(flatten::Source::Configs, &key).map(|origin| origin.key.clone());
+        let queues = flat.queues(&key);
+        let source = match queues.origin {
+            None => Source::BuiltIn,
+            Some(_) if queues.text.is_empty() => Source::BuiltIn,
+            Some(origin) => match (origin.source, origin.binary) {
+                (flatten::Source::Configs, false) => Source::Output,
+                (flatten::Source::Configs, true) => Source::OutputBinary,
+                (flatten::Source::Defaults, _) => Source::Defaults,
+            },
+        };
+        let text = or_built_in(queues.text).to_owned();
+        let reading = known.of_live(&text);
+        let setting = |key: &&'static str| {
+            let value = flat.get(key)?;
+            let packed = value.origin.binary.then(|| value.origin.key.clone());
+            let ambiguous = flat.is_ambiguous(key);
+            Some((*key, Setting { text: value.text.clone(), packed, ambiguous }))
+        };
+        Self {
+            unreadable: flat.unreadable().into_iter().map(|(key, _)| key.to_owned()).collect(),
+            admission: admission::KEYS.iter().filter_map(setting).collect(),
+            refusal: reading.refusal.clone(),
+            hot_refresh: flat.hot_refresh(),
+            source,
+            shadow,
+            checksum: checksum(&text),
+            runs: Running::of(&flat, snapshot).read(|text| known.taken(text)),
+            tree: reading.tree.clone(),
+            text,
+            next_key,
+            key,
+        }
+    }
+
+    /// The partitions that the scheduler has now: a text without one of them hangs it (yunikorn-core `partition_manager.go:168`). A text
+    /// that it refuses may lack one that it still has.
+    pub(super) fn active_partitions(&self) -> Vec<String> {
+        let trees = self.tree.iter().chain(&self.runs);
+        let names: BTreeSet<&String> = trees.flat_map(|tree| &tree.partitions).map(|p| &p.name).collect();
+        if names.is_empty() { vec!["default".into()] } else { names.into_iter().cloned().collect() }
+    }
+}
+
+/// Both ConfigMaps of `YuniKorn` as it merges them.
+pub fn merged(snapshot: &Snapshot) -> Flattened {
+    flatten(&data(snapshot.defaults.as_deref()), &data(snapshot.output.as_deref()))
+}
+
+/// One ConfigMap as `YuniKorn` would read it alone, `binaryData` considered.
+pub fn merged_alone(map: &ConfigMapState) -> Flattened {
+    flatten(&ConfigMapData::default(), &data(Some(map)))
+}
+
+/// The queue tree that `YuniKorn` should run now, whoever wrote it; [`Running`](super::Running) tells what it does run.
+pub fn text_in_force(snapshot: &Snapshot) -> String {
+    let flat = merged(snapshot);
+    or_built_in(flat.queues(&queues_key(snapshot, &flat).key).text).to_owned()
+}
+
+/// The key that the scheduler reads its queues from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueuesKey {
+    /// The key it reads now, as far as that is proven.
+    pub key: String,
+    /// The key that it will read after a restart, if that is another one.
+    pub next: Option<String>,
+}
+
+/// The key that the scheduler reads its queues from. It takes over a change of `service.policyGroup` only when it starts (k8shim
+/// `schedulerconf.go`), so a change is followed once the scheduler reports the checksum of what the new key holds.
+pub fn queues_key(snapshot: &Snapshot, flat: &Flattened) -> QueuesKey {
+    let named = flat.queues_key();
+    let sum = |key: &str| checksum(or_built_in(flat.queues(key).text));
+    let reported = snapshot.observed.read_back.as_ref().and_then(|answer| answer.checksum.as_ref().ok());
+    match managed_key(snapshot, &named) {
+        Some(key) if key != named && !is_planted(Fault::GroupAtOnce) => {
+            let (now, then) = (sum(&key), sum(&named));
+            // It runs the built-in default also where the key that it reads was missing for a moment, until it loads what is there again.
+            let restarted =
+                then != checksum(BUILT_IN) || has_run(snapshot, &now) || snapshot.observed.reasserts > 0;
+            if now != then && reported == Some(&then) && restarted {
+                QueuesKey { key: named, next: None }
+            } else {
+                QueuesKey { key, next: Some(named) }
+            }
+        }
+        _ => QueuesKey { key: named, next: None },
+    }
+}
+
+/// Returns whether the scheduler was seen to run the text with this checksum.
+fn has_run(snapshot: &Snapshot, sum: &str) -> bool {
+    snapshot.config.as_ref().and_then(loaded_hash).is_some_and(|seen| seen == sum)
+        || snapshot.observed.loaded_text.as_ref().is_some_and(|text| checksum(text) == sum)
+}
+
+/// The key with the queue tree that was written last, if one was; of several, the one that the output names, or else `named`.
+fn managed_key(snapshot: &Snapshot, named: &str) -> Option<String> {
+    let output = snapshot.output.as_deref();
+    let memory = snapshot.config.as_ref().and_then(|config| config.in_force.as_ref());
+    let noted = output.and_then(|output| output.annotations.get(QUEUES_KEY));
+    let written = output.into_iter().flat_map(ledger);
+    let remembered = memory.into_iter().flat_map(|memory| &memory.output_keys).map(String::as_str);
+    let keys: BTreeSet<&str> = written.chain(remembered).filter(|key| is_queues_key(key)).collect();
+    match noted.filter(|noted| keys.contains(noted.as_str())) {
+        Some(noted) => Some(noted.clone()),
+        None if keys.contains(named) => Some(named.to_owned()),
+        None => keys.first().map(|key| (*key).to_owned()),
+    }
+}
+
+/// Returns whether a key of the output holds a queue tree.
+#[expect(clippy::case_sensitive_file_extension_comparisons, reason = "YuniKorn tells `.YAML` from `.yaml`")]
+pub(super) fn is_queues_key(key: &str) -> bool {
+    key.ends_with(".yaml")
+}
+
+/// An empty text is the built-in default.
+pub(super) fn or_built_in(text: &str) -> &str {
+    if text.is_empty() { BUILT_IN } else { text }
+}
+
+/// The text of `key` in one ConfigMap alone, `binaryData` considered.
+pub(super) fn text_in(map: &ConfigMapState, key: &str) -> Option<String> {
+    merged_alone(map).get(key).map(|value| value.text.clone()).filter(|text| !text.is_empty())
+}
+
+fn data(map: Option<&ConfigMapState>) -> ConfigMapData {
+    let Some(map) = map else {
+        return ConfigMapData::default();
+    };
+    ConfigMapData {
+        data: map.data.clone(),
+        binary_data: map.binary.iter().map(|(key, value)| (key.clone(), value.gunzipped.clone())).collect(),
+    }
+}
+
+/// `namespace/name`, as messages name a ConfigMap.
+pub(super) fn config_map(spec: &ConfigSpec, name: &str) -> String {
+    format!("ConfigMap {}/{name}", spec.namespace)
+}

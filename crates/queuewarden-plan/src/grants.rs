@@ -1,0 +1,146 @@
+//! The ACLs a plan wants: per queue and right, the union of what the objects grant.
+//!
+//! A right that any object of a queue sets is the union over those objects; the base's own value gives way, unless all of them say
+//! `Extend`. A right that none of them sets keeps the base's text. So the order of the objects never matters.
+
+use super::resolve::Resolved;
+use super::snapshot::BaseAcl;
+use yunikorn::acl::{self, Acl};
+use yunikorn::config::{Config, Queue};
+use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
+
+/// Which ACL: partition name, queue, right.
+pub(super) type Place = (String, QueuePath, Right);
+
+/// One ACL that objects decide.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Decided {
+    /// What is to be in force.
+    pub acl: Acl,
+    /// What the base's own ACL grants and this one does not.
+    pub taken: Acl,
+}
+
+/// All ACLs that objects decide, sorted by place.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Grants(Vec<(Place, Decided)>);
+
+impl Grants {
+    /// What is decided about one ACL; `None` where no object sets it.
+    pub(super) fn get(&self, partition: &str, queue: &QueuePath, right: Right) -> Option<&Decided> {
+        let compare = |((p, q, r), _): &(Place, Decided)| {
+            p.as_str().cmp(partition).then_with(|| q.cmp(queue)).then(r.cmp(&right))
+        };
+        let index = self.0.binary_search_by(compare).ok()?;
+        self.0.get(index).map(|(_, decided)| decided)
+    }
+
+    /// All of them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(Place, Decided)> {
+        self.0.iter()
+    }
+}
+
+/// Where in the grants each object takes part, in the order of the objects.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ByObject(Vec<Vec<usize>>);
+
+impl ByObject {
+    /// What is decided by an object, and others, about its queue: right by right.
+    pub(super) fn decided<'g>(&self, grants: &'g Grants, object: usize) -> Vec<(Right, &'g Decided)> {
+        let decided = self.places(object).filter_map(|place| grants.0.get(place));
+        decided.map(|((.., right), decided)| (*right, decided)).collect()
+    }
+
+    /// The indexes in the grants at which an object takes part.
+    pub(super) fn places(&self, object: usize) -> impl Iterator<Item = usize> {
+        self.0.get(object).into_iter().flatten().copied()
+    }
+}
+
+#[cfg(test)]
+impl<const N: usize> From<[(Place, Decided); N]> for Grants {
+    fn from(mut decided: [(Place, Decided); N]) -> Self {
+        decided.sort_unstable_by(|(left, _), (right, _)| left.cmp(right));
+        Self(decided.into())
+    }
+}
+
+/// What an object says about one place.
+struct Part<'a> {
+    place: (&'a str, &'a QueuePath, Right),
+    index: usize,
+    base_acl: BaseAcl,
+    acl: &'a Acl,
+}
+
+/// Joins what the objects contribute.
+pub(super) fn decide<'a>(objects: impl IntoIterator<Item = &'a Resolved>, tree: &Config) -> Grants {
+    decide_by_object(objects, tree).0
+}
+
+/// The same, with what is decided by each of the objects.
+pub(super) fn decide_by_object<'a>(
+    objects: impl IntoIterator<Item = &'a Resolved>,
+    tree: &Config,
+) -> (Grants, ByObject) {
+    let mut by_object = ByObject::default();
+    let objects = objects.into_iter().inspect(|_| by_object.0.push(Vec::new())).enumerate();
+    let contributions = objects.filter_map(|(index, object)| Some((index, object.contribution()?)));
+    let mut parts: Vec<Part<'a>> = contributions
+        .flat_map(|(index, contribution)| {
+            Right::ALL.into_iter().filter_map(move |right| {
+                Some(Part {
+                    place: (&contribution.partition, &contribution.queue, right),
+                    index,
+                    base_acl: contribution.base_acl,
+                    acl: contribution.grant(right)?,
+                })
+            })
+        })
+        .collect();
+    parts.sort_unstable_by_key(|part| part.place);
+    let mut grants = Vec::new();
+    for parts in parts.chunk_by(|left, right| left.place == right.place) {
+        let Some(Part { place: (partition, queue, right), .. }) = parts.first() else { continue };
+        for part in parts {
+            if let Some(places) = by_object.0.get_mut(part.index) {
+                places.push(grants.len());
+            }
+        }
+        let base = base_acl(tree, partition, queue, *right);
+        grants.push((((*partition).to_owned(), (*queue).clone(), *right), join(&base, parts)));
+    }
+    grants.shrink_to_fit();
+    (Grants(grants), by_object)
+}
+
+/// Joins the parts of one place.
+fn join(base: &Acl, parts: &[Part<'_>]) -> Decided {
+    let extend = parts.iter().all(|part| part.base_acl == BaseAcl::Extend);
+    let start = if extend { base.clone() } else { Acl::nobody() };
+    let acl = parts.iter().fold(start, |union, part| union.union(part.acl));
+    Decided { taken: base.lost(&acl), acl }
+}
+
+/// The base's own ACL at a place: nobody where there is none.
+fn base_acl(tree: &Config, partition: &str, queue: &QueuePath, right: Right) -> Acl {
+    tree.partition(partition)
+        .and_then(|p| p.queue(queue))
+        .map_or_else(Acl::nobody, |queue| acl_of(queue, right))
+}
+
+/// A queue's own ACL as activation reads it; a text that does not activate grants nothing.
+pub(super) fn acl_of(queue: &Queue, right: Right) -> Acl {
+    text_of(queue, right).and_then(|text| acl::parse(text).ok()).unwrap_or_default()
+}
+
+/// A queue's own ACL as written.
+pub(super) fn text_of(queue: &Queue, right: Right) -> Option<&str> {
+    let written = match right {
+        Right::Submit => &queue.submit_acl,
+        Right::Admin => &queue.admin_acl,
+    };
+    Some(written.value.as_str()).filter(|text| !text.is_empty())
+}

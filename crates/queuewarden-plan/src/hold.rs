@@ -1,0 +1,114 @@
+//! Reasons to hold the full text back. While one holds, nothing but withdrawals is written.
+
+use jiff::Timestamp;
+
+use super::budget::{self, Permit};
+use super::conditions::{Finding, Reason, Type};
+use super::header;
+use super::output::{Question, live_text, missing_partition, narrowed, repairs};
+use super::snapshot::{CONFIRM_REMOVAL, OBJECTS};
+use super::withdraw;
+use yunikorn::config::checksum;
+
+/// The fewest objects that have to go at once before it is taken for an accident.
+const FEWEST: usize = 3;
+
+/// A reason, and its end if that is known.
+pub(super) struct Hold {
+    /// Condition `Applied`.
+    pub applied: Finding,
+    /// When to try the full text.
+    pub until: Option<Timestamp>,
+}
+
+impl Hold {
+    /// A reason that ends with a change of what it is about.
+    pub(super) fn of(applied: Finding) -> Self {
+        Self { applied, until: None }
+    }
+}
+
+/// The first reason that holds. None does while the output has no text of its own: whatever the scheduler falls back to is wider than what
+/// is rendered from the last good base.
+pub(super) fn find(question: &Question<'_>) -> Option<Hold> {
+    if question.desired.is_none() || live_text(question).is_none() {
+        return None;
+    }
+    base(question)
+        .map(Hold::of)
+        .or_else(|| refused(question))
+        .or_else(|| removal(question).map(Hold::of))
+        .or_else(|| pace(question))
+}
+
+fn base(question: &Question<'_>) -> Option<Finding> {
+    match question.base {
+        Ok(base) => missing_partition(&base.tree, question.env),
+        Err(finding) => {
+            let message = format!("only withdrawals are written, new grants wait: {}", finding.message);
+            Some(Finding::no(Type::Applied, Reason::ConfigNotReady, message))
+        }
+    }
+}
+
+/// The full text was refused, by the API server or by the scheduler: withdrawals come first, and what the scheduler runs stays in its place
+/// until the full text is tried again, later and later.
+fn refused(question: &Question<'_>) -> Option<Hold> {
+    let snapshot = question.snapshot;
+    let refused = snapshot.observed.refused.as_ref()?;
+    let until = budget::retry_at(refused.at, refused.times);
+    let (source, body) = (narrowed(question)?, question.body?);
+    let withdraws = source.tree.as_deref().zip(question.desired);
+    let withdraws = withdraws.is_some_and(|(source, desired)| withdraw::exceeds(source, desired));
+    let runs = || {
+        let proven = question.proven.as_ref().map(|proven| &proven.text);
+        refused.by_scheduler
+            && proven == question.current.as_ref().map(|current| &current.text)
+            && refused.body == checksum(&body.text)
+    };
+    (until > snapshot.now && (withdraws || runs())).then(|| {
+        let by = if refused.by_scheduler { "scheduler" } else { "API server" };
+        let message = format!(
+            "the {by} refused the configuration, so only withdrawals are written; all of it is tried again at {until}"
+        );
+        Hold { applied: Finding::no(Type::Applied, Reason::Rejected, message), until: Some(until) }
+    })
+}
+
+/// More than half of the objects went at once, and access would widen: a definition that was made anew, or a list that is empty by accident.
+fn removal(question: &Question<'_>) -> Option<Finding> {
+    let output = question.snapshot.output.as_deref()?;
+    let before: usize = output.annotations.get(OBJECTS)?.parse().ok()?;
+    let lost = before.checked_sub(question.count())?;
+    let revision = live_text(question).and_then(header::split).map(|parts| parts.revision);
+    let confirmed = revision.is_some() && question.spec.confirmed_removal == revision;
+    if lost < FEWEST || lost.saturating_mul(2) <= before || confirmed || !widens(question) {
+        return None;
+    }
+    let revision = revision.map_or_else(|| "REVISION".to_owned(), |revision| revision.to_string());
+    let message = format!(
+        "{lost} of {before} objects are gone at once: access that nothing grants any more is withdrawn, and nobody gains any before this is \
+         confirmed: kubectl annotate --overwrite yunikornconfig default {CONFIRM_REMOVAL}={revision}"
+    );
+    Some(Finding::no(Type::Applied, Reason::RemovalUnconfirmed, message))
+}
+
+/// Access was widened too often within a short time.
+fn pace(question: &Question<'_>) -> Option<Hold> {
+    let snapshot = question.snapshot;
+    let Permit::At(until) = budget::widening(&snapshot.observed.widened, snapshot.now) else { return None };
+    if repairs(question) || !widens(question) {
+        return None;
+    }
+    let message = format!(
+        "access was widened {} times within a short time: new grants wait until {until}, withdrawals do not",
+        budget::WIDENINGS
+    );
+    Some(Hold { applied: Finding::no(Type::Applied, Reason::Pending, message), until: Some(until) })
+}
+
+/// Returns whether the full text grants anything that the current one does not.
+fn widens(question: &Question<'_>) -> bool {
+    let current = question.current.as_ref().and_then(|current| current.tree.as_deref());
+    current.zip(question.desired).is_some_and(|(current, desired)| withdraw::widens(current, desired))
+}

@@ -1,0 +1,259 @@
+//! `plan(&Snapshot) -> Plan`: what is written, and what every status says, decided in one place.
+//!
+//! Total and deterministic: the same snapshot gives the same plan, and the plan made from a snapshot to which a plan was
+//! applied writes nothing.
+
+pub mod access_tests;
+pub mod admit;
+mod adoption;
+pub mod attribution;
+mod base;
+mod budget;
+#[cfg(test)]
+mod checker;
+pub mod conditions;
+mod decide;
+mod delegation;
+mod effect;
+mod environment;
+mod grants;
+mod header;
+mod hold;
+mod loaded;
+pub mod machine;
+pub mod mirror;
+mod output;
+mod ownership;
+mod planted;
+mod policy;
+mod readings;
+mod record;
+mod render;
+mod report;
+mod resolve;
+mod running;
+pub mod simulate;
+pub mod snapshot;
+mod waiting;
+mod withdraw;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use attribution::Attribution;
+use conditions::Condition;
+use snapshot::{AdmissionPolicySpec, LastBase, QueueAclInForce, Snapshot};
+
+use go_compat::diag::Code;
+use yunikorn_access::expect::Tally;
+
+pub use environment::{QueuesKey, merged, merged_alone, queues_key, text_in_force};
+pub use output::{MAX_BYTES, WARN_BYTES, size_after};
+pub use policy::{Trust, shared_application, submission, trusts, user_info};
+pub use readings::Readings;
+pub use resolve::no_names;
+pub use running::Running;
+
+/// All codes of this module.
+pub const CODES: &[Code] = &[
+    resolve::EMPTY_WINDOW,
+    resolve::NO_RIGHT,
+    resolve::SHARED_QUEUE,
+    resolve::REPLACES_FOR_A_TIME,
+    resolve::NO_NAMES,
+    render::NOT_AS_MEANT,
+];
+
+/// Makes the plan.
+pub fn plan(snapshot: &Snapshot) -> Plan {
+    plan_again(snapshot, &mut Readings::default())
+}
+
+/// The same plan for who plans again and again: what was `known` from the last time is not read again.
+pub fn plan_again(snapshot: &Snapshot, known: &mut Readings) -> Plan {
+    let plan = made(snapshot, known);
+    known.forget_unused();
+    plan
+}
+
+fn made(snapshot: &Snapshot, known: &mut Readings) -> Plan {
+    match &snapshot.config {
+        None => waiting::plan(snapshot, "there is no YuniKornConfig named `default`", None),
+        Some(config) => match &config.spec {
+            Ok(spec) => decide::plan(snapshot, config, spec, known),
+            Err(diagnostics) => {
+                let texts: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
+                waiting::plan(snapshot, &texts.join("; "), Some(config))
+            }
+        },
+    }
+}
+
+/// What is to be done, and what is to be said. Apply the steps in the order of the fields.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plan {
+    /// A ConfigMap to create first (`adoption: Import`): the base, with the text that stands in the output now.
+    pub import: Option<NewConfigMap>,
+    /// A ConfigMap to create first (`adoption: Force`): a copy of what is about to be replaced.
+    pub backup: Option<NewConfigMap>,
+    /// The change of the output ConfigMap; `None` when nothing is to be written.
+    pub write: Option<Write>,
+    /// The base to keep for later, in place of the one that is kept; `None` when that stays.
+    pub last_base: Option<LastBase>,
+    /// What to do about the RBAC mirror of what is in force now.
+    pub mirror: mirror::Changes,
+    /// The text that should be in force, whether it may be written or not; `None` when the base gives none.
+    pub rendered: Option<Rendered>,
+    /// Which objects decide which ACLs of `rendered`, by partition, queue and right.
+    pub contributions: Arc<[Attribution]>,
+    /// Status of each `QueueAcl`, by name.
+    pub queue_acls: BTreeMap<String, ObjectStatus<QueueAclStatus>>,
+    /// Status of each `AdmissionPolicy`, by name.
+    pub policies: BTreeMap<String, ObjectStatus<Option<AdmissionPolicySpec>>>,
+    /// Status of each `QueueAccessTest`, by name.
+    pub access_tests: BTreeMap<String, ObjectStatus<AccessTestStatus>>,
+    /// Status of the `YuniKornConfig`, if there is one.
+    pub config: Option<ObjectStatus<ConfigStatus>>,
+    /// Events to publish once the statuses are written, in a stable order. Only transitions: none when nothing changed.
+    pub events: Vec<Event>,
+    /// When to plan again although nothing changed: a window opens or closes, or a retry is due.
+    pub wake_at: Option<Timestamp>,
+}
+
+/// A ConfigMap to create.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct NewConfigMap {
+    /// `metadata.name`, in the configured namespace.
+    pub name: String,
+    /// `metadata.annotations`
+    pub annotations: BTreeMap<String, String>,
+    /// `data`
+    pub data: BTreeMap<String, String>,
+}
+
+/// A change of the output ConfigMap; keys that are not named stay as they are.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "each is about something else")]
+pub struct Write {
+    /// Name of the ConfigMap.
+    pub name: String,
+    /// The precondition: `None` creates the ConfigMap and fails if there is one.
+    pub resource_version: Option<String>,
+    /// `data` keys to set (`Some`) or to remove (`None`).
+    pub data: BTreeMap<String, Option<String>>,
+    /// `metadata.annotations` to set.
+    pub annotations: BTreeMap<String, String>,
+    /// The annotation [`snapshot::IN_FORCE`] to set; `None` leaves it.
+    pub in_force: Option<BTreeMap<String, Option<QueueAclInForce>>>,
+    /// Whether it puts back what someone else changed: such writes are rationed.
+    pub repair: bool,
+    /// Whether it writes the same again with a new revision, because the scheduler did not take it.
+    pub reassert: bool,
+    /// True if it grants somebody more than the current text does: such writes are rationed.
+    pub widens: bool,
+    /// True if its text is the current one with nothing but withdrawals applied, and not the full text.
+    pub partial: bool,
+}
+
+/// The text for the output key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    /// The key, `<service.policyGroup>.yaml`.
+    pub key: String,
+    /// The whole text, header included.
+    pub text: String,
+    /// As the scheduler computes it.
+    pub checksum: String,
+    /// The revision in the header.
+    pub revision: u64,
+}
+
+/// The status an object should have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObjectStatus<S> {
+    /// `metadata.uid`, so that a status never lands on a namesake.
+    pub uid: String,
+    /// All conditions, foreign ones included.
+    pub conditions: Arc<[Condition]>,
+    /// The rest of the status.
+    pub rest: S,
+}
+
+/// The rest of a `QueueAcl`'s status.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct QueueAclStatus {
+    /// What the object grants for submit, for people: `sue dev`, `*`, `nobody`, or `-` when it does not set it.
+    pub submit: String,
+    /// The same for admin.
+    pub admin: String,
+    /// What is in force of it.
+    pub in_force: Option<QueueAclInForce>,
+}
+
+/// The rest of a `QueueAccessTest`'s status.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AccessTestStatus {
+    /// How many checks ended how; `None` when it was not judged.
+    pub tally: Option<Tally>,
+    /// The first checks that do not hold, with reasons.
+    pub failures: Vec<String>,
+}
+
+/// The rest of the `YuniKornConfig`'s status.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ConfigStatus {
+    /// Revision of the text in the output ConfigMap.
+    pub revision: Option<u64>,
+    /// Checksum of the text in the output ConfigMap.
+    pub config_hash: Option<String>,
+    /// Checksum that the scheduler runs.
+    pub loaded_hash: Option<String>,
+    /// Where our keys are.
+    pub output: Option<OutputRef>,
+    /// Name of the `AdmissionPolicy` that counts.
+    pub admission_policy: Option<String>,
+}
+
+/// Where our keys are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OutputRef {
+    /// `metadata.namespace`
+    pub namespace: String,
+    /// `metadata.name`
+    pub name: String,
+    /// `metadata.uid`
+    pub uid: String,
+    /// Our keys, sorted.
+    pub keys: Vec<String>,
+}
+
+/// Which object an event is about.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Subject {
+    /// The `YuniKornConfig` of this name.
+    Config(String),
+    /// The `QueueAcl` of this name.
+    QueueAcl(String),
+    /// The `AdmissionPolicy` of this name.
+    AdmissionPolicy(String),
+    /// The `QueueAccessTest` of this name.
+    QueueAccessTest(String),
+}
+
+/// An event to publish.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Event {
+    /// About which object.
+    pub subject: Subject,
+    /// `Warning` instead of `Normal`.
+    pub warning: bool,
+    /// `reason`, a word of [`conditions::Reason`], `AccessRemoved`, `AdmissionPolicyChanged` or `FailOpenEnded`.
+    pub reason: String,
+    /// `note`, at most 1000 bytes.
+    pub note: String,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,883 @@
+//! The operator between two observations: everything it remembers, and what it does next.
+//!
+//! [`step`] takes the state and an event and gives the next state and actions. It is total and has neither clock nor client: the operator
+//! performs the actions and feeds back what came of them; a model checker does the same with a made-up cluster.
+//!
+//! The rules of the protocol:
+//! * Of the actions of one step at most the last has an answer; [`Action::Wait`] ends a run and has none. An action is performed once, and
+//!   its answer is fed before the next action with an answer is asked for.
+//! * [`Event::LeadershipLost`] may take the place of an answer. The answer must not be fed afterwards.
+//! * Other events come at any time.
+//!
+//! What is decided here, in this order, is what a run does:
+//! 1. read the last good base, once and after each takeover; ask the scheduler when that is due;
+//! 2. observe, and plan;
+//! 3. create the ConfigMaps that come first, write, and ask the scheduler until it has loaded the text; plan again;
+//! 4. store the base, take the next steps of the RBAC mirror, ask for the queues that exist only at run time; plan again after each;
+//! 5. publish the plan to the endpoints, and report it in the statuses.
+//!
+//! No write is made before everything was read anew after the Lease was won: see [`Event::Relisted`] and [`Observed::fence`].
+//!
+//! [`Observed::fence`]: super::snapshot::Observed::fence
+//!
+//! * [`memory`]: what each experience changes in what the plan is told.
+//! * [`backoff`]: how long to leave alone what failed.
+
+mod backoff;
+mod memory;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::conditions::Reason;
+use super::mirror::{self, Wish, wishes};
+use super::planted::{Fault, is_planted};
+use super::snapshot::{ConfigSpec, LastBase, Snapshot, WriteFailure};
+use super::{MAX_BYTES, NewConfigMap, Plan, Readings, Write, plan_again, text_in_force};
+use backoff::{Backoff, Data};
+use memory::Memory;
+use yunikorn::config::checksum;
+
+/// Without any cause, a plan is made this often.
+const RESYNC: SignedDuration = SignedDuration::from_mins(10);
+/// The wait where not everything was read yet. What is missing is a cause when it comes; that it may not be read is none after a while.
+const UNREADY: SignedDuration = SignedDuration::from_secs(5);
+/// The wait where a plan has more to do than one run does, so that what changes meanwhile is written with it.
+const AGAIN: SignedDuration = SignedDuration::from_millis(100);
+/// The shortest wait for a moment that the plan names.
+const SHORTEST: SignedDuration = SignedDuration::from_millis(50);
+/// Attempts to write in one run: the second and third after a conflict, or after a base was created.
+const MAX_TRIES: u8 = 3;
+/// Rounds of steps of the RBAC mirror in one run.
+const MIRROR_ROUNDS: u8 = 4;
+/// Plans of one observation: a plan is made again where it shows that the scheduler refused, or proved, a text.
+const MAX_PLANS: usize = 4;
+/// Between two requests to the scheduler when nothing is expected to change.
+const CALM: SignedDuration = SignedDuration::from_secs(10);
+/// Between two requests while the scheduler is behind.
+const EAGER: SignedDuration = SignedDuration::from_secs(1);
+/// From here on a scheduler that is behind is not expected to catch up by itself.
+const EAGER_FOR: SignedDuration = SignedDuration::from_secs(30);
+/// How long a list of queues is good.
+const QUEUES: SignedDuration = SignedDuration::from_secs(30);
+/// Most partitions whose queues are asked for at one time.
+const MAX_PARTITIONS: usize = 16;
+/// How long a watch may fail before that is reported.
+const WATCH_PATIENCE: SignedDuration = SignedDuration::from_mins(2);
+/// Said where each attempt to write ended in a conflict.
+const OUTPACED: &str = "other writers were faster each time";
+
+/// An experience.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// This replica won the Lease, or writes without one.
+    LeadershipWon,
+    /// This replica does not lead any more.
+    LeadershipLost,
+    /// All own kinds and the ConfigMaps were read from the API server by requests sent after [`Action::Relist`], and what is observed from
+    /// now on is not older.
+    Relisted,
+    /// Something that is watched has changed.
+    Changed,
+    /// The time that [`Action::Wait`] named has come.
+    Due,
+    /// The watch that has failed for longest of those whose objects are needed; `None`: all work.
+    Watches(Option<FailingWatch>),
+    /// Answers [`Action::ReadBase`]; an error is worth another try.
+    BaseRead(Result<Option<LastBase>, String>),
+    /// Answers [`Action::AskScheduler`] and [`Action::AskUntilLoaded`]: the checksum of what the scheduler runs.
+    Answered(Result<String, String>),
+    /// Answers [`Action::Observe`]: everything that is watched. What was observed since the start is added here.
+    Observed(Box<Snapshot>),
+    /// Answers [`Action::Observe`]: not everything was read yet.
+    Unready,
+    /// Answers [`Action::Observe`]: the plan could not be made, because of an internal error.
+    PlanFailed,
+    /// Answers [`Action::Create`]: it exists now, or existed.
+    Created(Result<(), WriteFailure>),
+    /// Answers [`Action::Write`].
+    Written(Outcome),
+    /// Answers [`Action::Reread`].
+    Reread(Result<(), String>),
+    /// Answers [`Action::StoreBase`]; an error is worth another try.
+    BaseStored(Result<(), String>),
+    /// Answers [`Action::Mirror`].
+    Mirrored {
+        /// The first failure.
+        failure: Option<WriteFailure>,
+        /// True if another writer was faster.
+        conflict: bool,
+    },
+    /// Answers [`Action::AskQueues`]: queues by partition, and whether they come from the configuration.
+    Queues(BTreeMap<String, BTreeMap<String, bool>>),
+    /// Answers [`Action::Publish`]: whether the endpoints answer by the plan now. Comes before the answer to [`Action::Report`].
+    Published(bool),
+    /// Answers [`Action::Report`].
+    Reported {
+        /// Some statuses were written.
+        written: bool,
+        /// Some could not be written.
+        failed: bool,
+        /// There was no time for some.
+        unfinished: bool,
+    },
+}
+
+/// The end of a write.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// It was made.
+    Done,
+    /// It was not made: the ConfigMap is not what the precondition says.
+    Conflict,
+    /// It was not made, for this reason.
+    Refused(WriteFailure),
+    /// It may have been made, or may be made later: there was no answer, or one that does not say.
+    Unknown(String),
+}
+
+/// A watch that fails.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FailingWatch {
+    /// Since when.
+    pub since: Timestamp,
+    /// What is watched, and why it fails.
+    pub message: String,
+}
+
+/// Something to do.
+#[derive(Debug, Clone)]
+pub enum Action {
+    /// Read all own kinds and the ConfigMaps anew; [`Event::Relisted`] tells when that is done, and it is no answer.
+    Relist,
+    /// Read the last good base.
+    ReadBase,
+    /// Store the last good base.
+    StoreBase(LastBase),
+    /// Ask the scheduler at this URL for its checksum.
+    AskScheduler(String),
+    /// Take a snapshot.
+    Observe,
+    /// Create a ConfigMap; one that exists is left alone.
+    Create {
+        /// `metadata.namespace`
+        namespace: String,
+        /// The ConfigMap.
+        map: NewConfigMap,
+    },
+    /// Write the output ConfigMap.
+    Write {
+        /// `metadata.namespace`
+        namespace: String,
+        /// The change.
+        write: Write,
+    },
+    /// Read the output ConfigMap past every cache, for the next snapshot.
+    Reread {
+        /// `metadata.namespace`
+        namespace: String,
+        /// `metadata.name`
+        name: String,
+    },
+    /// Ask the scheduler until it runs the text with this checksum, or does not answer, or takes too long. A change of what is watched
+    /// shortens the wait.
+    AskUntilLoaded {
+        /// The scheduler's URL.
+        url: String,
+        /// The checksum.
+        checksum: String,
+    },
+    /// Take the next steps of the RBAC mirror.
+    Mirror(mirror::Changes),
+    /// Ask the scheduler for the queues of these partitions.
+    AskQueues {
+        /// The scheduler's URL.
+        url: String,
+        /// The partitions.
+        partitions: BTreeSet<String>,
+    },
+    /// From now on the endpoints and metrics go by this plan.
+    Publish(Arc<Snapshot>, Arc<Plan>),
+    /// Write the statuses that differ, and publish the events.
+    Report(Arc<Snapshot>, Arc<Plan>),
+    /// Feed [`Event::Due`] at this moment.
+    Wait(Timestamp),
+}
+
+/// Everything that is remembered.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct State {
+    /// Makes the backoffs of replicas differ.
+    seed: u64,
+    role: Role,
+    doing: Doing,
+    memory: Memory,
+    run: Run,
+    /// What is being written.
+    pending: Option<Pending>,
+    backoffs: Backoffs,
+    /// True if a plan is wanted.
+    wanted: bool,
+    /// When the next plan is due without a cause.
+    plan_at: Timestamp,
+    queues_at: Option<Timestamp>,
+    failing: Option<FailingWatch>,
+    base: Base,
+}
+
+/// What this replica may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Role {
+    /// Nothing but observe.
+    Follower,
+    /// The same, until everything was read anew.
+    Relisting,
+    /// The same, until what is under way has ended: it may go back to what was observed before.
+    Relisted,
+    /// Write.
+    Leader,
+}
+
+/// The action whose answer is awaited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Doing {
+    Nothing,
+    ReadingBase,
+    Asking,
+    Observing,
+    Creating,
+    Writing,
+    Rereading,
+    Loading,
+    StoringBase,
+    Mirroring,
+    AskingQueues,
+    Publishing,
+    Reporting,
+}
+
+/// What this run has done so far.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+struct Run {
+    write: Stage,
+    /// Attempts to write that ended in a conflict or made something that comes first.
+    tries: u8,
+    mirror: Stage,
+    mirror_rounds: u8,
+    mirror_conflicts: u8,
+    /// The steps of the RBAC mirror that were tried last.
+    tried: Vec<Wish>,
+    queues: bool,
+    /// True if there is more to do than one run does.
+    more: bool,
+}
+
+/// How far a part of a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+enum Stage {
+    #[default]
+    Open,
+    /// Something was written; the plan that follows tells whether there is more.
+    Written,
+    /// Something failed; the plan that follows tells what is left.
+    Failed,
+    Over,
+}
+
+/// What is being written.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Pending {
+    namespace: String,
+    creates: VecDeque<NewConfigMap>,
+    write: Option<Write>,
+    /// The other writers of the key that is written.
+    rival: Option<String>,
+}
+
+/// How long to leave alone what failed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+struct Backoffs {
+    /// The keys that could not be written; `None` where a ConfigMap that comes first could not be created.
+    write: Backoff<Option<Data>>,
+    /// The steps of the RBAC mirror that were not taken.
+    mirror: Backoff<Vec<Wish>>,
+    /// Of the plan, and of what the endpoints make of it.
+    plan: Backoff<()>,
+    /// Of the statuses.
+    statuses: Backoff<()>,
+    /// Of the ConfigMap with the last good base.
+    base: Backoff<()>,
+}
+
+/// What is known of the last good base.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+struct Base {
+    /// True if it was read since the start, and since the last takeover.
+    read: bool,
+    kept: Option<LastBase>,
+    /// True if what is kept is not stored.
+    unsaved: bool,
+}
+
+impl State {
+    /// The state of a process that has just started. Replicas have different seeds.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            role: Role::Follower,
+            doing: Doing::Nothing,
+            memory: Memory::default(),
+            run: Run::default(),
+            pending: None,
+            backoffs: Backoffs::default(),
+            wanted: true,
+            plan_at: Timestamp::MIN,
+            queues_at: None,
+            failing: None,
+            base: Base::default(),
+        }
+    }
+
+    /// Returns whether it was told that this replica leads, whether it may write by now or not.
+    pub fn leads(&self) -> bool {
+        self.role != Role::Follower
+    }
+
+    /// Returns whether no answer is awaited.
+    pub fn is_idle(&self) -> bool {
+        self.doing == Doing::Nothing
+    }
+
+    /// Returns whether this replica leads and has read everything anew.
+    pub fn may_write(&self) -> bool {
+        self.role == Role::Leader
+    }
+
+    /// Returns whether something failed and waits to be tried again.
+    pub fn is_backing_off(&self) -> bool {
+        self.backoffs.until().is_some()
+    }
+}
+
+/// Takes an event in at `now`; `known` is only a cache of what was parsed.
+pub fn step(mut state: State, now: Timestamp, event: Event, known: &mut Readings) -> (State, Vec<Action>) {
+    let actions = state.take(now, event, known);
+    (state, actions)
+}
+
+impl State {
+    fn take(&mut self, now: Timestamp, event: Event, known: &mut Readings) -> Vec<Action> {
+        match event {
+            Event::LeadershipWon => {
+                self.role = if is_planted(Fault::NoRelist) { Role::Relisted } else { Role::Relisting };
+                self.base.read = false;
+                self.memory.takes_over();
+                let mut actions = vec![Action::Relist];
+                if self.doing == Doing::Nothing {
+                    actions.extend(self.proceed(now));
+                }
+                actions
+            }
+            Event::LeadershipLost => {
+                self.role = Role::Follower;
+                self.doing = Doing::Nothing;
+                self.pending = None;
+                self.run = Run::default();
+                self.wanted = true;
+                self.proceed(now)
+            }
+            Event::Relisted => {
+                if self.role == Role::Relisting {
+                    self.role = Role::Relisted;
+                }
+                if self.doing != Doing::Nothing {
+                    return Vec::new();
+                }
+                self.leads_by_now();
+                self.proceed(now)
+            }
+            Event::Changed => {
+                self.wanted = true;
+                self.proceed_if_idle(now)
+            }
+            Event::Due => {
+                self.wanted |= self.plan_at <= now;
+                self.proceed_if_idle(now)
+            }
+            Event::Watches(failing) => {
+                self.failing = failing;
+                self.wanted |= self.watch_failure(now) != self.memory.observed.watch_failure;
+                self.proceed_if_idle(now)
+            }
+            answer => self.take_answer(now, answer, known),
+        }
+    }
+
+    /// Takes in the answer to what is being done. Another one changes nothing.
+    fn take_answer(&mut self, now: Timestamp, answer: Event, known: &mut Readings) -> Vec<Action> {
+        match (self.doing, answer) {
+            (Doing::ReadingBase, Event::BaseRead(result)) => {
+                self.base_read(now, result);
+                self.proceed(now)
+            }
+            (Doing::Asking, Event::Answered(checksum)) => {
+                self.wanted |= self.memory.answered(whole_second(now), checksum);
+                self.proceed(now)
+            }
+            (Doing::Observing, Event::Observed(snapshot)) => self.observed(now, *snapshot, known),
+            (Doing::Observing, Event::Unready) => self.finish(now, after(now, UNREADY)),
+            (Doing::Observing, Event::PlanFailed) => {
+                self.backoffs.plan.fail(now, (), self.seed);
+                // Whatever else is due: nothing is tried without a plan.
+                let due = self.backoffs.plan.until().unwrap_or(now);
+                self.wanted = false;
+                self.finish(now, due)
+            }
+            (Doing::Creating, Event::Created(Ok(()))) => self.send(),
+            (Doing::Creating, Event::Created(Err(failure))) => self.failed(now, failure),
+            (Doing::Writing, Event::Written(outcome)) => self.written(now, outcome),
+            (Doing::Rereading, Event::Reread(Ok(()))) => self.try_again(),
+            (Doing::Rereading, Event::Reread(Err(message))) => {
+                self.failed(now, WriteFailure::Transient(message))
+            }
+            (Doing::Loading, Event::Answered(checksum)) => {
+                self.memory.answered(whole_second(now), checksum);
+                self.observe()
+            }
+            (Doing::StoringBase, Event::BaseStored(result)) => {
+                self.base.unsaved = result.is_err();
+                self.backoffs.base.take(now, result.map_err(|_| ()), self.seed);
+                self.observe()
+            }
+            (Doing::Mirroring, Event::Mirrored { failure, conflict }) => {
+                self.run.mirror_conflicts += u8::from(conflict);
+                if failure.is_some() {
+                    self.run.mirror = Stage::Failed;
+                }
+                self.memory.observed.mirror_failure = failure;
+                self.observe()
+            }
+            (Doing::AskingQueues, Event::Queues(found)) => {
+                self.memory.observed.live_queues = found;
+                self.observe()
+            }
+            (doing @ (Doing::Publishing | Doing::Reporting), Event::Published(well)) => {
+                self.backoffs.plan.take(now, well.then_some(()).ok_or(()), self.seed);
+                if doing == Doing::Reporting {
+                    return Vec::new();
+                }
+                self.backoffs.statuses.end();
+                let due = self.due(now);
+                self.finish(now, due)
+            }
+            (Doing::Reporting, Event::Reported { written, failed, unfinished }) => {
+                self.backoffs.statuses.take(now, if failed { Err(()) } else { Ok(()) }, self.seed);
+                // Without any success the rest would fail as well.
+                let goes_on = unfinished && (!failed || written);
+                let due = if goes_on { now } else { self.due(now) };
+                self.finish(now, due)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Begins to write, where everything was read anew.
+    fn leads_by_now(&mut self) {
+        if self.role == Role::Relisted {
+            self.role = Role::Leader;
+            self.wanted = true;
+        }
+    }
+
+    fn proceed_if_idle(&mut self, now: Timestamp) -> Vec<Action> {
+        if self.doing == Doing::Nothing { self.proceed(now) } else { Vec::new() }
+    }
+
+    /// Begins a run, or goes on before the plan.
+    fn proceed(&mut self, now: Timestamp) -> Vec<Action> {
+        if !self.base.read && !self.backoffs.base.lasts(now) {
+            return self.begin(Doing::ReadingBase, Action::ReadBase);
+        }
+        if let Some((url, at)) = self.next_request()
+            && at <= now
+        {
+            return self.begin(Doing::Asking, Action::AskScheduler(url));
+        }
+        if self.wanted {
+            return self.observe();
+        }
+        self.finish(now, self.plan_at)
+    }
+
+    fn begin(&mut self, doing: Doing, action: Action) -> Vec<Action> {
+        self.doing = doing;
+        vec![action]
+    }
+
+    fn observe(&mut self) -> Vec<Action> {
+        self.wanted = false;
+        self.begin(Doing::Observing, Action::Observe)
+    }
+
+    /// Ends the run; a plan is due at `plan_at` without a cause.
+    fn finish(&mut self, now: Timestamp, plan_at: Timestamp) -> Vec<Action> {
+        self.doing = Doing::Nothing;
+        let run = std::mem::take(&mut self.run);
+        self.leads_by_now();
+        self.plan_at = if self.wanted || run.more { plan_at.min(after(now, AGAIN)) } else { plan_at };
+        self.wanted = false;
+        let request = self.next_request().map(|(_, at)| at);
+        let failing = self.failing.as_ref().map(|failing| after(failing.since, WATCH_PATIENCE));
+        let failing = failing.filter(|at| *at > now);
+        if let Some(at) = failing {
+            self.plan_at = self.plan_at.min(at);
+        }
+        let base = self.backoffs.base.until().filter(|_| !self.base.read);
+        let until = [request, base].into_iter().flatten().fold(self.plan_at, Timestamp::min);
+        vec![Action::Wait(until.max(now))]
+    }
+
+    /// The next request to the scheduler, if there is one to ask.
+    fn next_request(&self) -> Option<(String, Timestamp)> {
+        let url = self.memory.url.clone()?;
+        let Some(last) = &self.memory.observed.read_back else {
+            return Some((url, Timestamp::MIN));
+        };
+        let since = self.memory.observed.pending_since;
+        let behind = since.is_some_and(|since| last.at.duration_since(since) < EAGER_FOR);
+        Some((url, after(last.at, if behind { EAGER } else { CALM })))
+    }
+
+    fn watch_failure(&self, now: Timestamp) -> Option<String> {
+        let failing = self.failing.as_ref()?;
+        (now.duration_since(failing.since) >= WATCH_PATIENCE).then(|| failing.message.clone())
+    }
+
+    fn base_read(&mut self, now: Timestamp, result: Result<Option<LastBase>, String>) {
+        self.backoffs.base.take(now, result.as_ref().map(drop).map_err(drop), self.seed);
+        let Ok(found) = result else { return };
+        self.base.read = true;
+        self.base.unsaved = found.is_none() && self.base.kept.is_some();
+        if found.is_some() && self.base.kept != found {
+            self.base.kept = found;
+            self.wanted = true;
+        }
+    }
+}
+
+/// The plan, and what is done about it.
+impl State {
+    fn observed(&mut self, now: Timestamp, mut snapshot: Snapshot, known: &mut Readings) -> Vec<Action> {
+        snapshot.now = whole_second(now);
+        self.memory.pass(snapshot.now);
+        self.backoffs.pass(now);
+        if self.memory.follows(&snapshot, self.role == Role::Leader) {
+            self.backoffs.write.end();
+            self.backoffs.mirror.end();
+        }
+        let url = spec(&snapshot).and_then(|spec| spec.scheduler_url.as_deref());
+        if self.memory.asks(url) && url.is_some() {
+            // A plan without an answer would report that nobody has asked yet.
+            self.wanted = true;
+            return self.proceed(now);
+        }
+        self.memory.observed.watch_failure = self.watch_failure(now);
+        if let Some(stored) = self.base.kept.as_ref().and_then(|kept| kept.loaded.as_ref()) {
+            self.memory.recall(stored);
+        }
+        let text = text_in_force(&snapshot);
+        let proven = self.memory.compare(&text, snapshot.now);
+        let mut plan = self.plan(&mut snapshot, known);
+        for _ in 1..MAX_PLANS {
+            if !(self.memory.concludes(&text, proven, &plan, snapshot.now) || self.gives_up(now, &plan)) {
+                break;
+            }
+            plan = self.plan(&mut snapshot, known);
+        }
+        self.act(now, snapshot, plan)
+    }
+
+    fn plan(&mut self, snapshot: &mut Snapshot, known: &mut Readings) -> Plan {
+        self.memory.fill(snapshot);
+        snapshot.last_base.clone_from(&self.base.kept);
+        plan_again(snapshot, known)
+    }
+
+    fn act(&mut self, now: Timestamp, snapshot: Snapshot, plan: Plan) -> Vec<Action> {
+        self.plan_at = wish(now, &plan);
+        if self.role == Role::Leader {
+            let actions = self.write(now, &snapshot, &plan);
+            let actions = actions.or_else(|| self.store_base(now, &plan));
+            if let Some(actions) = actions.or_else(|| self.mirror(now, &plan)) {
+                return actions;
+            }
+        } else {
+            // Another replica writes; what is due here would be due for ever.
+            self.backoffs.write.end();
+            self.backoffs.mirror.end();
+        }
+        if let Some(actions) = self.ask_queues(&snapshot, &plan) {
+            return actions;
+        }
+        let (snapshot, plan) = (Arc::new(snapshot), Arc::new(plan));
+        // First the endpoints, then the statuses: a client that waits for `Ready` and then asks gets the answer that it waited for.
+        let publish = Action::Publish(Arc::clone(&snapshot), Arc::clone(&plan));
+        if self.role != Role::Leader {
+            return self.begin(Doing::Publishing, publish);
+        }
+        self.doing = Doing::Reporting;
+        vec![publish, Action::Report(snapshot, plan)]
+    }
+
+    /// When the next plan is due: after the shortest backoff where something failed, and not later than the plan wishes.
+    fn due(&self, now: Timestamp) -> Timestamp {
+        // What failed waits; what is due by the clock, such as the end of a grant, does not.
+        self.backoffs.until().map_or(self.plan_at, |until| until.max(now).min(self.plan_at))
+    }
+
+    /// Stops trying to write where other writers were faster each time; whether that changes the plan.
+    fn gives_up(&mut self, now: Timestamp, plan: &Plan) -> bool {
+        let Some(write) = plan.write.as_ref().filter(|_| self.run.tries >= MAX_TRIES) else {
+            return false;
+        };
+        if self.role != Role::Leader || self.run.write != Stage::Open {
+            return false;
+        }
+        self.run.write = Stage::Over;
+        self.memory.observed.write_failure = Some(WriteFailure::Transient(OUTPACED.into()));
+        // Not what was tried: by another writer's revision the next text is always another one.
+        self.backoffs.write.fail(now, Some(write.data.clone()), self.seed);
+        true
+    }
+
+    /// Creates what comes first, and writes. What else has changed by then is written in the next run.
+    fn write(&mut self, now: Timestamp, snapshot: &Snapshot, plan: &Plan) -> Option<Vec<Action>> {
+        match self.run.write {
+            Stage::Open => {}
+            Stage::Written => {
+                self.run.more |= plan.write.is_some();
+                self.backoffs.write.end();
+                self.run.write = Stage::Over;
+                return None;
+            }
+            Stage::Failed | Stage::Over => return None,
+        }
+        let data = plan.write.as_ref().map(|write| &write.data);
+        let held =
+            data.is_some_and(|data| self.backoffs.write.holds(now, |what| what.as_ref() == Some(data)));
+        if held && self.run.tries == 0 {
+            self.run.write = Stage::Over;
+            return None;
+        }
+        let mut creates: VecDeque<_> = plan.import.iter().chain(&plan.backup).cloned().collect();
+        creates.extend(plan.write.as_ref().filter(|write| write.resource_version.is_none()).map(empty));
+        let spec = spec(snapshot).filter(|_| plan.write.is_some() || plan.import.is_some());
+        let Some(spec) = spec.filter(|_| self.run.tries < MAX_TRIES) else {
+            self.run.write = Stage::Over;
+            self.memory.observed.write_failure = None;
+            self.backoffs.write.end();
+            return None;
+        };
+        self.pending = Some(Pending {
+            namespace: spec.namespace.clone(),
+            creates,
+            write: plan.write.clone(),
+            rival: plan.write.as_ref().and_then(|write| memory::rival(snapshot.output.as_deref(), write)),
+        });
+        Some(self.send())
+    }
+
+    /// The next request of what is being written.
+    fn send(&mut self) -> Vec<Action> {
+        let Some(pending) = &mut self.pending else { return self.observe() };
+        let namespace = pending.namespace.clone();
+        if let Some(map) = pending.creates.pop_front() {
+            return self.begin(Doing::Creating, Action::Create { namespace, map });
+        }
+        match pending.write.clone() {
+            Some(write) if write.resource_version.is_none() => {
+                self.begin(Doing::Rereading, Action::Reread { namespace, name: write.name })
+            }
+            Some(write) => self.begin(Doing::Writing, Action::Write { namespace, write }),
+            None => self.try_again(),
+        }
+    }
+
+    fn try_again(&mut self) -> Vec<Action> {
+        self.pending = None;
+        self.run.tries = self.run.tries.saturating_add(1);
+        self.observe()
+    }
+
+    fn written(&mut self, now: Timestamp, outcome: Outcome) -> Vec<Action> {
+        let Some(Pending { namespace, write: Some(write), rival, .. }) = self.pending.clone() else {
+            return self.observe();
+        };
+        let at = whole_second(now);
+        match outcome {
+            Outcome::Done => {
+                self.pending = None;
+                self.run.write = Stage::Written;
+                self.memory.written(at, &write, rival);
+                match (self.memory.url.clone(), memory::tree(&write)) {
+                    (Some(url), Some((_, text))) => {
+                        let checksum = checksum(text);
+                        self.begin(Doing::Loading, Action::AskUntilLoaded { url, checksum })
+                    }
+                    _ => self.observe(),
+                }
+            }
+            Outcome::Conflict => self.begin(Doing::Rereading, Action::Reread { namespace, name: write.name }),
+            Outcome::Refused(failure) => {
+                self.memory.refused(at, &write, &failure);
+                self.failed(now, failure)
+            }
+            Outcome::Unknown(message) => {
+                self.memory.lost(at, &write);
+                self.failed(now, WriteFailure::Transient(message))
+            }
+        }
+    }
+
+    /// What was to be written could not be.
+    fn failed(&mut self, now: Timestamp, failure: WriteFailure) -> Vec<Action> {
+        let tried = self.pending.take().and_then(|pending| pending.write).map(|write| write.data);
+        self.memory.observed.write_failure = Some(failure);
+        self.backoffs.write.fail(now, tried, self.seed);
+        self.run.write = Stage::Over;
+        self.observe()
+    }
+
+    /// Stores the base that the plan wants to be kept, and what the scheduler runs while it refuses what is written.
+    fn store_base(&mut self, now: Timestamp, plan: &Plan) -> Option<Vec<Action>> {
+        if plan.last_base.is_some() && plan.last_base != self.base.kept {
+            self.base.kept.clone_from(&plan.last_base);
+            self.base.unsaved = true;
+        }
+        if let (Some(kept), Some(loaded)) = (&mut self.base.kept, self.memory.left())
+            && kept.loaded.as_ref() != Some(loaded)
+            && kept.text.len().saturating_add(loaded.len()) <= MAX_BYTES
+        {
+            kept.loaded = Some(loaded.clone());
+            self.base.unsaved = true;
+        }
+        let unsaved = self.base.unsaved && self.base.read && !self.backoffs.base.lasts(now);
+        let base = self.base.kept.clone().filter(|_| unsaved)?;
+        Some(self.begin(Doing::StoringBase, Action::StoreBase(base)))
+    }
+
+    /// Brings the RBAC mirror after what is in force, a bounded way.
+    fn mirror(&mut self, now: Timestamp, plan: &Plan) -> Option<Vec<Action>> {
+        let left = wishes(&plan.mirror);
+        let tried = std::mem::take(&mut self.run.tried);
+        match self.run.mirror {
+            Stage::Written | Stage::Over => return None,
+            Stage::Failed => {
+                let undone: Vec<_> = tried.into_iter().filter(|wish| left.contains(wish)).collect();
+                // There is more than one run does at a time, and the rest has not failed.
+                self.run.more |= left.iter().any(|wish| !undone.contains(wish));
+                self.run.mirror = Stage::Over;
+                self.backoffs.mirror.fail(now, undone, self.seed);
+                return None;
+            }
+            Stage::Open => {}
+        }
+        let fresh = self.run.mirror_rounds == 0;
+        if fresh
+            && !left.is_empty()
+            && self.backoffs.mirror.holds(now, |what| left.iter().all(|wish| what.contains(wish)))
+        {
+            self.run.mirror = Stage::Over;
+            return None;
+        }
+        if left.is_empty() {
+            self.memory.observed.mirror_failure = None;
+        } else if self.run.mirror_rounds < MIRROR_ROUNDS {
+            self.run.mirror_rounds = self.run.mirror_rounds.saturating_add(1);
+            self.run.tried = left;
+            return Some(self.begin(Doing::Mirroring, Action::Mirror(plan.mirror.clone())));
+        } else if self.run.mirror_conflicts >= MIRROR_ROUNDS {
+            self.run.mirror = Stage::Over;
+            self.memory.observed.mirror_failure = Some(WriteFailure::Transient(OUTPACED.into()));
+            let undone = tried.into_iter().filter(|wish| left.contains(wish)).collect();
+            self.backoffs.mirror.fail(now, undone, self.seed);
+            return Some(self.observe());
+        } else {
+            // The rest is not left to the next cause.
+            self.run.more = true;
+        }
+        self.run.mirror = Stage::Over;
+        self.backoffs.mirror.end();
+        None
+    }
+
+    /// Asks for the queues of the partitions where the plan did not find one.
+    fn ask_queues(&mut self, snapshot: &Snapshot, plan: &Plan) -> Option<Vec<Action>> {
+        let url = spec(snapshot)?.scheduler_url.clone()?;
+        let partitions = partitions(snapshot, plan);
+        let live = &self.memory.observed.live_queues;
+        let fresh = self.queues_at.is_some_and(|at| snapshot.now.duration_since(at) < QUEUES);
+        let known = fresh && partitions.iter().all(|name| live.contains_key(name));
+        if self.run.queues || partitions.is_empty() || known {
+            return None;
+        }
+        self.run.queues = true;
+        self.queues_at = Some(snapshot.now);
+        Some(self.begin(Doing::AskingQueues, Action::AskQueues { url, partitions }))
+    }
+}
+
+impl Backoffs {
+    /// When something that failed may be tried again; `None` when nothing failed.
+    fn until(&self) -> Option<Timestamp> {
+        let all = [self.write.until(), self.mirror.until(), self.plan.until(), self.statuses.until()];
+        all.into_iter().flatten().chain(self.base.until()).min()
+    }
+
+    fn pass(&mut self, now: Timestamp) {
+        self.write.pass(now);
+        self.mirror.pass(now);
+        self.plan.pass(now);
+        self.statuses.pass(now);
+        self.base.pass(now);
+    }
+}
+
+/// The output before the first write. A creation names no version, so one that is accepted late must not bring anything back.
+fn empty(write: &Write) -> NewConfigMap {
+    NewConfigMap { name: write.name.clone(), annotations: BTreeMap::new(), data: BTreeMap::new() }
+}
+
+/// When the plan wishes to be made again.
+fn wish(now: Timestamp, plan: &Plan) -> Timestamp {
+    let wish = plan.wake_at.map(|at| at.max(after(now, SHORTEST)));
+    wish.unwrap_or(Timestamp::MAX).min(after(now, RESYNC))
+}
+
+fn spec(snapshot: &Snapshot) -> Option<&ConfigSpec> {
+    snapshot.config.as_ref()?.spec.as_ref().ok()
+}
+
+/// Partitions, as objects name them, of queues that were not found.
+fn partitions(snapshot: &Snapshot, plan: &Plan) -> BTreeSet<String> {
+    let missing = |name: &str| {
+        let status = plan.queue_acls.get(name);
+        let mut conditions = status.iter().flat_map(|status| status.conditions.iter());
+        conditions.any(|condition| condition.reason == Reason::QueueNotFound.as_str())
+    };
+    let objects = snapshot.queue_acls.iter().filter(|entry| missing(&entry.meta.name));
+    let named: BTreeSet<String> =
+        objects.filter_map(|entry| Some(entry.spec.as_ref().ok()?.partition.clone())).collect();
+    named.into_iter().take(MAX_PARTITIONS).collect()
+}
+
+fn after(at: Timestamp, span: SignedDuration) -> Timestamp {
+    at.checked_add(span).unwrap_or(Timestamp::MAX)
+}
+
+/// Kubernetes keeps of a time no more than this, and a plan must not depend on what is lost.
+fn whole_second(at: Timestamp) -> Timestamp {
+    Timestamp::from_second(at.as_second()).unwrap_or(at)
+}

@@ -1,0 +1,407 @@
+//! What was experienced since the start, as the plan is told it: how each experience changes [`Observed`].
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+
+use crate::conditions::{Reason, Type};
+use crate::planted::{Fault, is_planted};
+use crate::snapshot::{
+    ConfigMapState, FIELD_MANAGER, Observed, ReadBack, Refused, Snapshot, WriteFailure, Written,
+};
+use crate::{Plan, Write, header};
+use yunikorn::config::checksum;
+
+/// Times of repairs, and of widenings, that are remembered; the plan rations by no more.
+pub(super) const MAX_TIMES: usize = 64;
+
+/// The memory, and what is needed to keep it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub(super) struct Memory {
+    /// For the plan.
+    pub(super) observed: Observed,
+    /// Checksum that `pending_since` is about.
+    pending: Option<String>,
+    /// The scheduler that `read_back` is about.
+    pub(super) url: Option<String>,
+    /// The highest revision written so far. The status that remembers it is written later, and may fail to be.
+    revision: Option<u64>,
+    /// The output that the rest is about.
+    output: Option<Output>,
+    /// True if the output may be changed by a write of a former leader that is still under way.
+    suspect: bool,
+    /// True if it is unknown if the text in `written` was written.
+    unsure: bool,
+    /// True if the text in `written` is not the full one.
+    partial: bool,
+}
+
+/// Which ConfigMap is written for which `YuniKornConfig`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Output {
+    /// `metadata.uid` of the `YuniKornConfig`.
+    uid: String,
+    namespace: String,
+    name: String,
+}
+
+impl Memory {
+    /// What was written by this process before is as good as another's.
+    pub(super) fn takes_over(&mut self) {
+        self.forget_writes();
+        self.suspect = true;
+    }
+
+    fn forget_writes(&mut self) {
+        let before = std::mem::take(&mut self.observed);
+        self.observed = Observed {
+            read_back: before.read_back,
+            pending_since: before.pending_since,
+            loaded_text: before.loaded_text,
+            live_queues: before.live_queues,
+            watch_failure: before.watch_failure,
+            ..Observed::default()
+        };
+        self.unsure = false;
+        self.partial = false;
+    }
+
+    /// Follows the output: which ConfigMap it is, and what it holds. Says whether it is another one than before.
+    pub(super) fn follows(&mut self, snapshot: &Snapshot, leads: bool) -> bool {
+        let Some((config, Ok(spec))) = snapshot.config.as_ref().map(|config| (config, &config.spec)) else {
+            return false;
+        };
+        let now = Output {
+            uid: config.meta.uid.clone(),
+            namespace: spec.namespace.clone(),
+            name: spec.output_config_map.clone(),
+        };
+        let another = self.output.as_ref() != Some(&now);
+        if another {
+            self.output = Some(now);
+            self.takes_over();
+        }
+        let output = snapshot.output.as_deref();
+        let version = output.map(|output| output.resource_version.clone());
+        if leads && std::mem::take(&mut self.suspect) {
+            // Where there is no output, only a late creation can be accepted. It is noticed as any other edit is.
+            self.observed.fence = version;
+        } else if self.observed.fence != version {
+            // A write that names the former version is refused from now on.
+            self.observed.fence = None;
+        }
+        if self.unsure
+            && let Some(written) = &self.observed.written
+            && output.and_then(|output| output.data.get(&written.key)) == Some(&written.text)
+        {
+            self.unsure = false;
+            self.observed.last_written = Some(checksum(&written.text));
+        }
+        another
+    }
+
+    /// The scheduler to ask is this one from now on; what another one said is void. Says whether it is another one.
+    pub(super) fn asks(&mut self, url: Option<&str>) -> bool {
+        let another = self.url.as_deref() != url;
+        if another {
+            self.url = url.map(str::to_owned);
+            self.observed.read_back = None;
+            self.observed.pending_since = None;
+            self.observed.loaded_text = None;
+            self.pending = None;
+        }
+        another
+    }
+
+    /// The scheduler was asked. Says whether its answer is another than before.
+    pub(super) fn answered(&mut self, at: Timestamp, checksum: Result<String, String>) -> bool {
+        let before = self.observed.read_back.replace(ReadBack { at, checksum });
+        before.map(|before| before.checksum).as_ref()
+            != self.observed.read_back.as_ref().map(|now| &now.checksum)
+    }
+
+    /// Nothing that was observed is later than `now`: a clock that was set back would otherwise hold repairs up for as long as it was wrong.
+    pub(super) fn pass(&mut self, now: Timestamp) {
+        let observed = &mut self.observed;
+        let asked = observed.read_back.as_mut().map(|read_back| &mut read_back.at);
+        let refused = observed.refused.as_mut().map(|refused| &mut refused.at);
+        let times = observed.repairs.iter_mut().chain(&mut observed.widened);
+        for at in times.chain(&mut observed.pending_since).chain(asked).chain(refused) {
+            *at = now.min(*at);
+        }
+    }
+
+    /// Compares the last answer with the text in force. Says whether that is proven to run.
+    pub(super) fn compare(&mut self, text: &str, now: Timestamp) -> bool {
+        let Some(ReadBack { checksum: Ok(actual), .. }) = &self.observed.read_back else {
+            return false;
+        };
+        let expected = checksum(text);
+        let proven = *actual == expected;
+        if proven {
+            self.pending = None;
+            self.observed.pending_since = None;
+            self.observed.reasserts = 0;
+            if self.observed.loaded_text.as_deref() != Some(text) {
+                self.observed.loaded_text = Some(text.to_owned());
+            }
+        } else if self.pending.as_ref() != Some(&expected) {
+            self.pending = Some(expected);
+            self.observed.pending_since = Some(now);
+        }
+        proven
+    }
+
+    /// Takes a text that an earlier process has stored for the one that the scheduler runs, where the scheduler reports it.
+    pub(super) fn recall(&mut self, stored: &str) {
+        let observed = &mut self.observed;
+        let reported = observed.read_back.as_ref().and_then(|read| read.checksum.as_ref().ok());
+        if observed.loaded_text.is_none() && reported == Some(&checksum(stored)) {
+            observed.loaded_text = Some(stored.to_owned());
+        }
+    }
+
+    /// Returns the text that the scheduler runs in place of one that it refuses.
+    pub(super) fn left(&self) -> Option<&String> {
+        let refused = self.observed.refused.as_ref().is_some_and(|refused| refused.by_scheduler);
+        self.observed.loaded_text.as_ref().filter(|_| refused)
+    }
+
+    /// Concludes from a plan whether the scheduler refused what was written, or proved the full text; whether that is news for the plan.
+    pub(super) fn concludes(&mut self, text: &str, proven: bool, plan: &Plan, now: Timestamp) -> bool {
+        let body = header::strip(text);
+        let ours = self.observed.written.as_ref().is_some_and(|written| written.text == text);
+        if plan.rendered.as_ref().is_none_or(|rendered| header::strip(&rendered.text) != body) {
+            return false;
+        }
+        if proven {
+            let full = !(ours && self.partial);
+            return full && self.observed.refused.take().is_some();
+        }
+        let conditions = plan.config.iter().flat_map(|config| config.conditions.iter());
+        let rejected = conditions.into_iter().any(|condition| {
+            condition.type_ == Type::Loaded.as_str() && condition.reason == Reason::SchedulerRejected.as_str()
+        });
+        let times = self.observed.reasserts.max(1);
+        let body = checksum(body);
+        let known = |refused: &Refused| refused.body == body && refused.times >= times;
+        if !rejected
+            || is_planted(Fault::RefusalUnnoticed)
+            || self.observed.refused.as_ref().is_some_and(known)
+        {
+            return false;
+        }
+        self.observed.refused = Some(Refused { body, at: now, times, by_scheduler: true });
+        true
+    }
+
+    /// A write succeeded; `rival` names the other writers of what it replaced.
+    pub(super) fn written(&mut self, now: Timestamp, write: &Write, rival: Option<String>) {
+        self.observed.write_failure = None;
+        if write.repair {
+            self.observed.rival = rival;
+            remember(&mut self.observed.repairs, now);
+        }
+        let Some(text) = self.sent(now, write) else { return };
+        let observed = &mut self.observed;
+        observed.last_written = Some(checksum(text));
+        observed.reasserts = if write.reassert { observed.reasserts.saturating_add(1) } else { 0 };
+        self.unsure = false;
+    }
+
+    /// Nobody knows whether a write was made, or will be.
+    pub(super) fn lost(&mut self, now: Timestamp, write: &Write) {
+        if let Some(version) = &write.resource_version {
+            self.observed.fence = Some(version.clone());
+        }
+        self.unsure |= self.sent(now, write).is_some();
+    }
+
+    /// What holds of every write that may have been made; the queue tree in it.
+    fn sent<'w>(&mut self, now: Timestamp, write: &'w Write) -> Option<&'w String> {
+        if write.widens {
+            remember(&mut self.observed.widened, now);
+        }
+        let (key, text) = tree(write)?;
+        self.revision = self.revision.max(header::split(text).map(|parts| parts.revision));
+        self.observed.written = Some(Written { key: key.clone(), text: text.clone() });
+        self.partial = write.partial;
+        Some(text)
+    }
+
+    /// A write was refused.
+    pub(super) fn refused(&mut self, now: Timestamp, write: &Write, failure: &WriteFailure) {
+        let (Some((_, text)), WriteFailure::Rejected(_), false) = (tree(write), failure, write.partial)
+        else {
+            return;
+        };
+        let body = checksum(header::strip(text));
+        let before = self.observed.refused.take().filter(|refused| refused.body == body);
+        let times = before.map_or(1, |refused| refused.times.saturating_add(1));
+        self.observed.refused = Some(Refused { body, at: now, times, by_scheduler: false });
+    }
+
+    /// Adds to a snapshot what was observed, and sees to it that no revision is used twice: the scheduler skips a text that it knows.
+    pub(super) fn fill(&self, snapshot: &mut Snapshot) {
+        snapshot.observed = self.observed.clone();
+        if let Some(memory) = snapshot.config.as_mut().and_then(|config| config.in_force.as_mut()) {
+            memory.revision = memory.revision.max(self.revision);
+        }
+    }
+}
+
+/// Adds a time, and forgets the oldest ones.
+fn remember(times: &mut Vec<Timestamp>, now: Timestamp) {
+    times.push(now);
+    let surplus = times.len().saturating_sub(MAX_TIMES);
+    times.drain(..surplus);
+}
+
+/// The queue tree that a write sets, and its key.
+pub(super) fn tree(write: &Write) -> Option<(&String, &String)> {
+    let mut set = write.data.iter().filter_map(|(key, value)| Some((key, value.as_ref()?)));
+    set.find(|(key, _)| key.strip_suffix(".yaml").is_some())
+}
+
+/// The managers that own what is written beside us.
+pub(super) fn rival(map: Option<&ConfigMapState>, write: &Write) -> Option<String> {
+    let map = map?;
+    let owners = write.data.keys().filter_map(|key| map.owners.get(key)).flatten();
+    let names: BTreeSet<_> =
+        owners.map(|owner| owner.manager.as_str()).filter(|name| *name != FIELD_MANAGER).collect();
+    (!names.is_empty()).then(|| names.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::snapshot::Owner;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn write(text: &str) -> Write {
+        Write {
+            name: "yunikorn-configs".into(),
+            resource_version: Some("1".into()),
+            data: BTreeMap::from([("queues.yaml".into(), Some(text.into()))]),
+            annotations: BTreeMap::new(),
+            in_force: None,
+            repair: false,
+            reassert: false,
+            widens: false,
+            partial: false,
+        }
+    }
+
+    #[test]
+    fn a_text_is_pending_from_when_it_was_first_observed_and_until_it_is_proven() {
+        let mut memory = Memory::default();
+        assert!(!memory.compare("a", at(1)));
+        assert_eq!(memory.observed.pending_since, None, "nobody was asked");
+        assert!(memory.answered(at(1), Ok(checksum("old"))));
+        memory.compare("a", at(2));
+        memory.compare("a", at(3));
+        assert_eq!(memory.observed.pending_since, Some(at(2)));
+        memory.compare("b", at(4));
+        assert_eq!(memory.observed.pending_since, Some(at(4)), "another text, another wait");
+        assert!(memory.answered(at(5), Err("no answer".into())));
+        memory.compare("b", at(5));
+        assert_eq!(memory.observed.pending_since, Some(at(4)), "no answer proves nothing");
+        assert!(memory.answered(at(6), Ok(checksum("b"))));
+        assert!(!memory.answered(at(7), Ok(checksum("b"))), "the same answer later is no news");
+        assert!(memory.compare("b", at(7)));
+        let loaded = memory.observed.loaded_text.as_deref();
+        assert_eq!((memory.observed.pending_since, loaded), (None, Some("b")));
+    }
+
+    #[test]
+    fn another_scheduler_has_answered_nothing_yet() {
+        let mut memory = Memory::default();
+        memory.asks(Some("http://a"));
+        memory.answered(at(1), Ok(checksum("a")));
+        assert!(!memory.asks(Some("http://a")));
+        assert!(memory.observed.read_back.is_some());
+        assert!(memory.asks(Some("http://b")));
+        assert_eq!(memory.observed, Observed::default());
+    }
+
+    #[test]
+    fn reassertions_are_counted_until_a_new_text_or_a_proof() {
+        let mut memory = Memory::default();
+        let again = Write { reassert: true, ..write("a") };
+        memory.written(at(1), &write("a"), None);
+        memory.written(at(2), &again, None);
+        memory.written(at(3), &again, None);
+        assert_eq!(memory.observed.reasserts, 2);
+        memory.written(at(4), &write("b"), None);
+        assert_eq!(memory.observed.reasserts, 0);
+        memory.written(at(5), &again, None);
+        memory.answered(at(6), Ok(checksum("a")));
+        memory.compare("a", at(6));
+        assert_eq!(memory.observed.reasserts, 0);
+    }
+
+    #[test]
+    fn repairs_and_widenings_are_remembered_and_bounded() {
+        let owner = |manager: &str| Owner { manager: manager.into(), operation: "Update".into() };
+        let foreign = ConfigMapState {
+            owners: BTreeMap::from([("queues.yaml".into(), vec![owner("helm"), owner(FIELD_MANAGER)])]),
+            ..ConfigMapState::default()
+        };
+        let mut memory = Memory::default();
+        let repair = Write { repair: true, widens: true, ..write("a") };
+        for second in 0..72 {
+            memory.written(at(second), &repair, rival(Some(&foreign), &repair));
+        }
+        for times in [&memory.observed.repairs, &memory.observed.widened] {
+            assert_eq!(times.len(), MAX_TIMES);
+            assert_eq!((times.first(), times.last()), (Some(&at(8)), Some(&at(71))));
+        }
+        assert_eq!(memory.observed.rival.as_deref(), Some("helm"));
+        memory.written(at(73), &repair, rival(None, &repair));
+        assert_eq!(memory.observed.rival, None, "a deletion has no owner");
+        memory.lost(at(74), &Write { widens: true, ..write("b") });
+        assert_eq!(memory.observed.widened.last(), Some(&at(74)), "it may have been written");
+        assert_eq!(memory.observed.repairs.last(), Some(&at(73)));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_leaves_nothing_in_the_future() {
+        let repair = Write { repair: true, ..write("a") };
+        let mut memory = Memory::default();
+        for second in [10, 4000, 4001] {
+            memory.written(at(second), &repair, None);
+        }
+        memory.answered(at(4000), Ok(checksum("old")));
+        memory.compare("a", at(4000));
+        memory.pass(at(100));
+        assert_eq!(memory.observed.repairs, [at(10), at(100), at(100)]);
+        assert_eq!(memory.observed.pending_since, Some(at(100)));
+        assert_eq!(memory.observed.read_back.as_ref().map(|read_back| read_back.at), Some(at(100)));
+        memory.pass(at(200));
+        assert_eq!(memory.observed.pending_since, Some(at(100)), "what is past stays as it is");
+    }
+
+    #[test]
+    fn a_refusal_of_the_same_body_is_counted_and_one_of_a_partial_text_is_not() {
+        let text = |revision: u64, body: &str| header::join(&header::origin("ConfigMap a/b"), revision, body);
+        let no = WriteFailure::Rejected("no".into());
+        let mut memory = Memory::default();
+        memory.refused(at(1), &Write { partial: true, ..write(&text(1, "a")) }, &no);
+        memory.refused(at(1), &write(&text(1, "a")), &WriteFailure::Transient("later".into()));
+        assert_eq!(memory.observed.refused, None);
+        memory.refused(at(2), &write(&text(2, "a")), &no);
+        memory.refused(at(3), &write(&text(3, "a")), &no);
+        let refused = Refused { body: checksum("a"), at: at(3), times: 2, by_scheduler: false };
+        assert_eq!(memory.observed.refused, Some(refused), "under another revision it is the same");
+        memory.refused(at(4), &write(&text(4, "b")), &no);
+        assert_eq!(
+            memory.observed.refused,
+            Some(Refused { body: checksum("b"), at: at(4), times: 1, by_scheduler: false })
+        );
+    }
+}

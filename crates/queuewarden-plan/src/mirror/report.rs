@@ -1,0 +1,77 @@
+//! Condition `Mirrored` of the `YuniKornConfig`.
+
+use super::desired::Desired;
+use super::object::Mirror;
+use crate::conditions::{Finding, Reason, Type};
+use crate::output::rejection;
+use crate::snapshot::WriteFailure;
+use go_compat::diag::plural;
+
+/// How to get rid of a mirror that queuewarden may not remove.
+const BY_HAND: &str = "apply manifests/rbac-mirror, or remove it by hand: kubectl delete clusterrolebindings,clusterroles -l queuewarden.dev/mirror=rbac";
+
+/// What the condition depends on.
+pub(super) struct Question<'a> {
+    /// Whether there is to be a mirror.
+    pub on: bool,
+    /// Whether there was a condition before.
+    pub was: bool,
+    /// What is there.
+    pub mirror: &'a Mirror,
+    /// What should be there, or why that is not known.
+    pub desired: &'a Result<Desired, String>,
+    /// How many steps there are to it.
+    pub steps: usize,
+    /// Why the last one was not done.
+    pub failure: Option<&'a WriteFailure>,
+}
+
+/// The condition; none once there is neither a mirror nor to be one.
+pub(super) fn finding(question: &Question<'_>) -> Option<Finding> {
+    let Question { on, was, mirror, desired, steps, failure } = question;
+    let no = |reason, message: String| Some(Finding::no(Type::Mirrored, reason, message));
+    if !on && !was {
+        return None;
+    }
+    if let Some(problem) = &mirror.problem {
+        let hint = if *on { "apply manifests/rbac-mirror, or set rbacMirror: Disabled" } else { BY_HAND };
+        let message =
+            format!("queuewarden may not read ClusterRoles and ClusterRoleBindings; {hint}: {problem}");
+        return no(Reason::Forbidden, message);
+    }
+    if !mirror.synced {
+        let message = "the ClusterRoles and ClusterRoleBindings of the mirror are being read";
+        return Some(Finding::unknown(Type::Mirrored, Reason::Pending, message));
+    }
+    match failure {
+        Some(WriteFailure::Forbidden(message)) => {
+            let hint = if *on { "apply manifests/rbac-mirror" } else { BY_HAND };
+            return no(Reason::Forbidden, format!("the mirror may not be written; {hint}: {message}"));
+        }
+        Some(WriteFailure::Rejected(message)) => return no(rejection(message), message.clone()),
+        Some(WriteFailure::Transient(message)) => return no(Reason::Pending, message.clone()),
+        None => {}
+    }
+    match desired {
+        Err(why) => {
+            let message = format!("the mirror stays as it is: {why}");
+            Some(Finding::unknown(Type::Mirrored, Reason::ConfigNotReady, message))
+        }
+        Ok(_) if *steps > 0 => no(
+            Reason::Pending,
+            if *on { "the mirror is being written" } else { "it is being removed" }.into(),
+        ),
+        Ok(_) if !on => None,
+        Ok(Desired { left_out: Some(first), .. }) => {
+            let message = format!(
+                "the mirror is full: {first} and those after it are not in it, so Kubernetes says no where they say yes"
+            );
+            no(Reason::TooLarge, message)
+        }
+        Ok(Desired { pairs, left_out: None }) => {
+            let roles = plural(pairs.len(), "ClusterRole");
+            let message = format!("the ACLs of partition `default` stand in {roles}");
+            Some(Finding::yes(Type::Mirrored, Reason::Mirrored, message))
+        }
+    }
+}

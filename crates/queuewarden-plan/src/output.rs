@@ -1,0 +1,563 @@
+//! What is written to the output ConfigMap, and whether it may be: ownership, guards, size, mode and the ration of repairs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::base::Base;
+use super::budget::{self, Permit};
+use super::conditions::{Finding, Reason, Type};
+use super::environment::{Environment, config_map, is_queues_key};
+use super::hold::{self, Hold};
+use super::ownership::{Claim, claim, ledger, ledger_text};
+use super::planted::{Fault, is_planted};
+use super::policy::Keys;
+use super::readings::{Reading, Readings};
+use super::resolve::Resolved;
+use super::snapshot::{
+    ConfigMapState, ConfigMemory, ConfigSpec, EPOCH, MANAGED_KEYS, Mode, OBJECTS, QUEUES_KEY, Snapshot,
+    WriteFailure,
+};
+use super::{NewConfigMap, Rendered, Write, adoption, header, record, withdraw};
+use yunikorn::admission;
+use yunikorn::config::{Config, checksum};
+
+/// Kubernetes' limit for the values of a ConfigMap together, in bytes.
+pub const MAX_BYTES: usize = 1024 * 1024;
+/// From here on the condition warns, in bytes.
+pub const WARN_BYTES: usize = 900 * 1024;
+
+/// What the decision depends on.
+pub(super) struct Question<'a> {
+    pub snapshot: &'a Snapshot,
+    pub spec: &'a ConfigSpec,
+    pub memory: Option<&'a ConfigMemory>,
+    pub env: &'a Environment,
+    /// The base, or condition `BaseResolved` when there is none.
+    pub base: Result<&'a Base, &'a Finding>,
+    /// The base that the body was rendered from: the last good one where the base is not in order.
+    pub from: Option<&'a Base>,
+    /// The rendered body; `None` when it cannot be rendered.
+    pub body: Option<&'a Arc<Reading>>,
+    /// Its queues, known also where no text can be made of them.
+    pub desired: Option<&'a Config>,
+    /// The text in the output under the key; `None` when nothing is.
+    pub current: Option<Arc<Reading>>,
+    /// The text that this process wrote last under the key.
+    pub written: Option<Arc<Reading>>,
+    /// The text that the scheduler was last proven to run.
+    pub proven: Option<Arc<Reading>>,
+    /// The objects, in the order of the snapshot.
+    pub objects: &'a [Resolved],
+    /// The keys of the policy that decides.
+    pub policy: Option<&'a Keys>,
+    /// True if these keys were in the output before.
+    pub programmed: bool,
+    /// Since when the scheduler should have taken the text, if it did not: write it again.
+    pub reassert: bool,
+}
+
+impl Question<'_> {
+    /// Returns the number of objects that the body was rendered from.
+    pub(super) fn count(&self) -> usize {
+        self.objects.iter().filter(|object| object.contribution().is_some()).count()
+    }
+}
+
+/// What is decided.
+pub(super) struct Decision {
+    pub import: Option<NewConfigMap>,
+    pub backup: Option<NewConfigMap>,
+    pub write: Option<Write>,
+    pub rendered: Option<Rendered>,
+    /// The queues of `rendered`.
+    pub tree: Option<Arc<Config>>,
+    /// Condition `Applied`.
+    pub applied: Finding,
+    /// When to look again.
+    pub wake_at: Option<Timestamp>,
+    /// The keys in the output that are ours once the write is done.
+    pub keys: BTreeSet<String>,
+    /// True if the output holds the text that was rendered from the base.
+    pub full: bool,
+}
+
+impl Decision {
+    fn nothing(applied: Finding) -> Self {
+        Self {
+            import: None,
+            backup: None,
+            write: None,
+            rendered: None,
+            tree: None,
+            applied,
+            wake_at: None,
+            keys: BTreeSet::new(),
+            full: false,
+        }
+    }
+}
+
+/// A queue tree that may be written.
+struct Candidate {
+    rendered: Rendered,
+    tree: Option<Arc<Config>>,
+    /// True if it is the current text with nothing but the withdrawals applied.
+    partial: bool,
+}
+
+/// The result of writing one candidate.
+struct Attempt {
+    adopted: adoption::Adopted,
+    changes: BTreeMap<String, Option<String>>,
+    keys: BTreeSet<String>,
+    oversized: Option<Finding>,
+}
+
+/// Decides: the full text where it may be written, else the current text with the withdrawals applied.
+pub(super) fn decide(question: &Question<'_>, cache: &mut Readings) -> Decision {
+    let mut hold = hold::find(question);
+    let mut candidate = match hold {
+        None => question.body.and_then(|body| full(question, body)),
+        Some(_) => partial(question, cache),
+    };
+    let mut attempt = attempt(question, candidate.as_ref());
+    if hold.is_none() && attempt.oversized.is_some() {
+        hold = attempt.oversized.take().map(Hold::of);
+        candidate = partial(question, cache);
+        attempt = self::attempt(question, candidate.as_ref());
+    }
+    let Attempt { adopted, changes, keys, oversized } = attempt;
+    let (not_rendered, first) = match (&candidate, &hold) {
+        (None, None) => adoption::first_import(question).map_or_else(
+            || (Some(not_rendered(question)), None),
+            |(import, finding)| (Some(finding), import),
+        ),
+        _ => (None, None),
+    };
+    let full = hold.is_none() && candidate.is_some() && adopted.tree_conflict.is_none();
+    // What the text grants of each object is known where it is the wanted one, or nothing may be added to it.
+    let known = full || hold.is_some();
+    let (wake_at, because) = hold.map_or((None, None), |hold| (hold.until, Some(hold.applied)));
+    let partial = candidate.as_ref().is_some_and(|candidate| candidate.partial);
+    let (rendered, tree) = candidate.map_or((None, None), |it| (Some(it.rendered), it.tree));
+    let mut decision = Decision {
+        rendered,
+        tree,
+        keys,
+        wake_at,
+        import: first.or(adopted.import),
+        ..Decision::nothing(applied(question))
+    };
+    if let Some(finding) = oversized {
+        decision.applied = finding;
+        return decision;
+    }
+    if changes.is_empty() {
+        decision.full = full;
+        decision.write = touch(question, full, known);
+        if let Some(until) =
+            budget::contended_until(&question.snapshot.observed.repairs, question.snapshot.now)
+        {
+            decision.applied = contended(question);
+            decision.wake_at = Some(until);
+        }
+    } else if question.spec.mode == Mode::Observe {
+        decision.applied = observed_only(question, &changes);
+    } else {
+        hand_out(question, changes, adopted.replaced, partial, &mut decision);
+    }
+    // That a policy's key is another's must not hide why nothing else is written.
+    let written = matches!(decision.applied.reason, Reason::Applied | Reason::Pending);
+    let conflict = adopted.conflict.filter(|_| written);
+    let blocked = because.filter(|_| written).or(not_rendered);
+    if let Some(finding) = blocked
+        .or(adopted.tree_conflict)
+        .or_else(|| shadowed(question))
+        .or_else(|| unproven_key(question))
+        .or(conflict)
+    {
+        decision.applied = finding;
+    }
+    decision
+}
+
+/// Returns the result of writing the candidate and the keys of the policy.
+fn attempt(question: &Question<'_>, candidate: Option<&Candidate>) -> Attempt {
+    let policy = question.policy.into_iter().flatten();
+    let mut values: BTreeMap<String, String> =
+        policy.map(|(key, value)| ((*key).to_string(), value.clone())).collect();
+    values.extend(candidate.map(|it| (it.rendered.key.clone(), it.rendered.text.clone())));
+    let mut adopted = adoption::adopt(question, values);
+    let wants = std::mem::take(&mut adopted.wants);
+    let changes = changes(question, &wants);
+    let keys = owned_after(question, &wants, &changes);
+    let oversized = oversized(question, &changes);
+    Attempt { adopted, changes, keys, oversized }
+}
+
+/// The full text: the rendered body under a header.
+fn full(question: &Question<'_>, body: &Reading) -> Option<Candidate> {
+    let origin = header::origin(&question.from?.source);
+    let rendered = revise(question, &body.text, &origin);
+    Some(Candidate { rendered, tree: body.tree.clone(), partial: false })
+}
+
+/// The current text with nothing but the withdrawals applied; `None` when there is nothing to write.
+fn partial(question: &Question<'_>, cache: &mut Readings) -> Option<Candidate> {
+    if is_planted(Fault::WithdrawalsWait) {
+        return None;
+    }
+    let output = question.snapshot.output.as_deref();
+    if claim(output, question.memory, &question.env.key) != Claim::Ours {
+        return None;
+    }
+    let desired = question.desired?;
+    let source = narrowed(question)?;
+    let withdrawn = withdraw::withdraw(source, desired, cache);
+    // Where nothing is withdrawn, somebody else's change of the text is put back all the same.
+    let restored = || question.written.as_ref().filter(|_| repairs(question));
+    // What the scheduler did not take is written again: it may have refused it, and withdrawals must not wait behind that.
+    let again = || question.current.as_ref().filter(|_| question.reassert);
+    let body = withdrawn.as_ref().or_else(restored).or_else(again)?;
+    if missing_partition(body.tree.as_deref()?, question.env).is_some() {
+        return None;
+    }
+    let origin = live_text(question)
+        .and_then(header::split)
+        .map(|parts| parts.origin.to_owned())
+        .or_else(|| Some(header::origin(&question.from?.source)))?;
+    let rendered = revise(question, &body.text, &origin);
+    Some(Candidate { rendered, tree: body.tree.clone(), partial: true })
+}
+
+/// The text that withdrawals are applied to: what is in the output, unless the scheduler refuses that, or somebody else wrote it.
+pub(super) fn narrowed<'q>(question: &'q Question<'_>) -> Option<&'q Arc<Reading>> {
+    let current = question.current.as_ref();
+    if question.snapshot.observed.refused.is_some() && question.proven.is_some() {
+        return question.proven.as_ref();
+    }
+    if repairs(question) { question.written.as_ref().or(current) } else { current }
+}
+
+/// The body under a header: with the live revision if that would change nothing, else with the next one.
+fn revise(question: &Question<'_>, body: &str, origin: &str) -> Rendered {
+    let live = live_text(question).and_then(header::split);
+    let wanted = header::join(origin, 0, body);
+    let same = live.filter(|live| {
+        header::split(&wanted).is_some_and(|w| w.body == live.body && w.origin == live.origin)
+    });
+    let known =
+        live.map(|live| live.revision).max(question.memory.and_then(|memory| memory.revision)).unwrap_or(0);
+    let revision = match same {
+        Some(live) if !question.reassert => live.revision,
+        _ => known.saturating_add(1),
+    };
+    let text = header::join(origin, revision, body);
+    Rendered { key: question.env.key.clone(), checksum: checksum(&text), revision, text }
+}
+
+pub(super) fn live_text<'a>(question: &'a Question<'_>) -> Option<&'a str> {
+    question.snapshot.output.as_deref()?.data.get(&question.env.key).map(String::as_str)
+}
+
+fn not_rendered(question: &Question<'_>) -> Finding {
+    let message = match question.base {
+        Err(finding) => format!("nothing is written, what is live stays: {}", finding.message),
+        Ok(_) => {
+            "nothing is written, what is live stays: the ACLs cannot be rendered into the base".to_string()
+        }
+    };
+    Finding::no(Type::Applied, Reason::ConfigNotReady, message)
+}
+
+/// Condition `Applied` while the base lacks a partition that is active: a text without it hangs the scheduler until it is restarted.
+pub(super) fn missing_partition(tree: &Config, env: &Environment) -> Option<Finding> {
+    // The scheduler tells names apart by case (`GetNormalizedPartitionName`, yunikorn-core `common/utils.go`); the validator does not.
+    let has = |name: &&String| tree.partitions.iter().any(|partition| partition.name == **name);
+    let active = env.active_partitions();
+    let missing: Vec<_> = active.iter().filter(|name| !has(name)).map(|n| format!("`{n}`")).collect();
+    if missing.is_empty() {
+        return None;
+    }
+    let message = format!(
+        "the base lacks partition {}, which is active: the scheduler would hang on such a text. Bring it back; to remove \
+         it for good, stop the scheduler first",
+        missing.join(", ")
+    );
+    Some(Finding::no(Type::Applied, Reason::PartitionMissing, message))
+}
+
+/// Returns whether an older write may still be accepted, or was and is not seen yet: then another text may be in force.
+pub(super) fn is_fenced(snapshot: &Snapshot) -> bool {
+    let version = snapshot.output.as_deref().map(|output| &output.resource_version);
+    version.is_some() && snapshot.observed.fence.as_ref() == version
+}
+
+/// A write that changes annotations alone: the number of objects, where the text is the wanted one (`full`); what is in force of each, where
+/// the text says it (`known`); and the resource version, while an older write may still be accepted.
+fn touch(question: &Question<'_>, full: bool, known: bool) -> Option<Write> {
+    let Question { snapshot, spec, .. } = question;
+    let output = snapshot.output.as_deref().filter(|_| spec.mode == Mode::Enforce)?;
+    let mut annotations = BTreeMap::new();
+    if is_fenced(snapshot) && !is_planted(Fault::NoFence) {
+        let epoch: u64 = output.annotations.get(EPOCH).and_then(|epoch| epoch.parse().ok()).unwrap_or(0);
+        annotations.insert(EPOCH.to_string(), epoch.wrapping_add(1).to_string());
+    }
+    let objects = question.count().to_string();
+    if full && output.annotations.get(OBJECTS).map_or("0", String::as_str) != objects {
+        annotations.insert(OBJECTS.to_string(), objects);
+    }
+    let current = question.current.as_ref().and_then(|current| current.tree.as_deref()).filter(|_| !full);
+    let in_force = known.then(|| record::corrected(current, question.objects, snapshot)).flatten();
+    (!annotations.is_empty() || in_force.is_some()).then(|| Write {
+        name: spec.output_config_map.clone(),
+        resource_version: Some(output.resource_version.clone()),
+        data: BTreeMap::new(),
+        annotations,
+        in_force,
+        repair: false,
+        reassert: false,
+        widens: false,
+        partial: false,
+    })
+}
+
+/// The keys that are ours and present now.
+fn ours<'a>(question: &'a Question<'_>) -> impl Iterator<Item = &'a str> {
+    let output = question.snapshot.output.as_deref();
+    let keys = output.into_iter().flat_map(|output| output.data.keys());
+    keys.map(String::as_str).filter(move |key| claim(output, question.memory, key) == Claim::Ours)
+}
+
+/// What has to change: wanted values that differ, and keys of ours that nobody wants any more. A key with a queue tree is never
+/// removed: without it the scheduler falls back to a default that lets everyone in.
+fn changes(question: &Question<'_>, wants: &BTreeMap<String, String>) -> BTreeMap<String, Option<String>> {
+    let output = question.snapshot.output.as_deref();
+    let current = |key: &str| output.and_then(|output| output.data.get(key));
+    let set = wants
+        .iter()
+        .filter(|(key, value)| current(key) != Some(value))
+        .map(|(k, v)| (k.clone(), Some(v.clone())));
+    let unset = ours(question)
+        .filter(|key| admission::KEYS.contains(key) && !wants.contains_key(*key))
+        .map(|key| (key.to_string(), None));
+    set.chain(unset).collect()
+}
+
+/// The keys that are ours when `changes` are made.
+fn owned_after(
+    question: &Question<'_>,
+    wants: &BTreeMap<String, String>,
+    changes: &BTreeMap<String, Option<String>>,
+) -> BTreeSet<String> {
+    let set = wants.keys().filter(|key| changes.contains_key(*key)).map(String::as_str);
+    ours(question).filter(|key| changes.get(*key) != Some(&None)).chain(set).map(str::to_string).collect()
+}
+
+/// Refuses what the API server would refuse.
+fn oversized(question: &Question<'_>, changes: &BTreeMap<String, Option<String>>) -> Option<Finding> {
+    let size = size_after(question.snapshot.output.as_deref(), changes);
+    (size > MAX_BYTES).then(|| {
+        let message = format!(
+            "{} would have {size} bytes, more than the {MAX_BYTES} that Kubernetes allows; only withdrawals are written, new grants wait",
+            config_map(question.spec, &question.spec.output_config_map)
+        );
+        Finding::no(Type::Applied, Reason::TooLarge, message)
+    })
+}
+
+/// Bytes of all values of the output ConfigMap when `changes` are made: what [`MAX_BYTES`] limits.
+pub fn size_after(output: Option<&ConfigMapState>, changes: &BTreeMap<String, Option<String>>) -> usize {
+    let kept = output
+        .into_iter()
+        .flat_map(|o| &o.data)
+        .filter(|(key, _)| !changes.contains_key(*key))
+        .map(|(_, v)| v.len());
+    let binary = output.into_iter().flat_map(|o| o.binary.values()).map(|value| value.len);
+    let new = changes.values().flatten().map(String::len);
+    kept.chain(binary).chain(new).sum()
+}
+
+/// Writes, if the ration allows it.
+fn hand_out(
+    question: &Question<'_>,
+    changes: BTreeMap<String, Option<String>>,
+    taken: BTreeMap<String, String>,
+    partial: bool,
+    decision: &mut Decision,
+) {
+    let Question { snapshot, spec, env, .. } = question;
+    let queue_tree = changes.contains_key(&env.key);
+    // Keys that were there as they should be are others' changes now: they are never rationed, as they say who may be anyone.
+    let identity = question.programmed && changes.keys().any(|key| admission::KEYS.contains(&key.as_str()));
+    let repair = (queue_tree && repairs(question)) || identity;
+    let current = question.current.as_ref().and_then(|current| current.tree.as_deref());
+    let (open, widens) = match (current, decision.tree.as_deref()) {
+        (Some(current), Some(tree)) if queue_tree => {
+            (withdraw::exceeds(current, tree), withdraw::widens(current, tree))
+        }
+        _ => (queue_tree, false),
+    };
+    decision.applied = pending(question);
+    if repair
+        && let Permit::At(due) = budget::permit(&snapshot.observed.repairs, open || identity, snapshot.now)
+    {
+        decision.applied = contended(question);
+        decision.wake_at = Some(due);
+        return;
+    }
+    if !taken.is_empty() {
+        decision.backup = Some(backup(spec, taken));
+    }
+    let written = decision.tree.as_deref().filter(|_| partial);
+    let in_force = queue_tree.then(|| record::changed(written, question.objects, snapshot)).flatten();
+    decision.write = Some(Write {
+        name: spec.output_config_map.clone(),
+        resource_version: snapshot.output.as_deref().map(|output| output.resource_version.clone()),
+        data: changes,
+        annotations: annotations(question, queue_tree && !partial, &decision.keys),
+        in_force,
+        repair,
+        reassert: queue_tree && question.reassert,
+        widens: widens && !repair,
+        partial,
+    });
+}
+
+/// The annotations beside the keys, as far as they change. `full`: the full text is written.
+fn annotations(question: &Question<'_>, full: bool, keys: &BTreeSet<String>) -> BTreeMap<String, String> {
+    let output = question.snapshot.output.as_deref();
+    let current = |name: &str| output.and_then(|output| output.annotations.get(name));
+    let mut annotations = BTreeMap::new();
+    if output.is_none_or(|output| !ledger(output).iter().eq(keys)) {
+        annotations.insert(MANAGED_KEYS.to_string(), ledger_text(keys.iter().map(String::as_str)));
+    }
+    if full && (question.count() > 0 || current(OBJECTS).is_some()) {
+        annotations.insert(OBJECTS.to_string(), question.count().to_string());
+    }
+    if current(QUEUES_KEY).is_some() || keys.iter().filter(|key| is_queues_key(key)).count() > 1 {
+        annotations.insert(QUEUES_KEY.to_string(), question.env.key.clone());
+    }
+    annotations.retain(|name, value| current(name) != Some(value));
+    annotations
+}
+
+/// Condition `Applied` while `service.policyGroup` names another key than the one that the scheduler is proven to read.
+fn unproven_key(question: &Question<'_>) -> Option<Finding> {
+    let next = question.env.next_key.as_ref()?;
+    let message = format!(
+        "`service.policyGroup` names key `{next}` now, which YuniKorn reads only after a restart; key `{}` is kept up until the scheduler \
+         is seen to run `{next}` (spec.schedulerUrl). Before the restart, put the queue tree into key `{next}` of {}",
+        question.env.key,
+        config_map(question.spec, &question.spec.base_config_map)
+    );
+    Some(Finding::no(Type::Applied, Reason::PolicyGroupPending, message))
+}
+
+/// Whether writing the queue tree puts back what someone else changed, rather than bringing something new.
+pub(super) fn repairs(question: &Question<'_>) -> bool {
+    let last = question
+        .snapshot
+        .observed
+        .last_written
+        .as_ref()
+        .or_else(|| question.memory.and_then(|memory| memory.config_hash.as_ref()));
+    let live = live_text(question).map(checksum);
+    last.is_some() && live.as_ref() != last
+}
+
+fn backup(spec: &ConfigSpec, data: BTreeMap<String, String>) -> NewConfigMap {
+    let all: Vec<_> = data.iter().map(|(key, text)| format!("{key}\n{text}")).collect();
+    let hash = checksum(&all.join("\n")).to_ascii_lowercase();
+    let short = hash.get(..12).unwrap_or(&hash);
+    NewConfigMap {
+        name: format!("{}-backup-{short}", spec.output_config_map),
+        annotations: BTreeMap::new(),
+        data,
+    }
+}
+
+fn applied(question: &Question<'_>) -> Finding {
+    let map = config_map(question.spec, &question.spec.output_config_map);
+    let mut message = format!("{map} holds what was rendered");
+    let size = size_after(question.snapshot.output.as_deref(), &BTreeMap::new());
+    if size >= WARN_BYTES {
+        message.push_str(", and is close to the 1 MiB that Kubernetes allows");
+    }
+    Finding::yes(Type::Applied, Reason::Applied, message)
+}
+
+fn pending(question: &Question<'_>) -> Finding {
+    let map = config_map(question.spec, &question.spec.output_config_map);
+    not_written(question, &map)
+        .unwrap_or_else(|| Finding::no(Type::Applied, Reason::Pending, format!("{map} is being written")))
+}
+
+/// Why the last write, which was to `map`, was not made.
+pub(super) fn not_written(question: &Question<'_>, map: &str) -> Option<Finding> {
+    Some(match question.snapshot.observed.write_failure.as_ref()? {
+        WriteFailure::Forbidden(message) => Finding::no(
+            Type::Applied,
+            Reason::Forbidden,
+            format!("the API server does not let queuewarden write {map}: {message}"),
+        ),
+        WriteFailure::Rejected(message) => match rejection(message) {
+            Reason::RejectedByAdmission => Finding::no(
+                Type::Applied,
+                Reason::RejectedByAdmission,
+                format!("an admission webhook refused the write of {map}: {message}"),
+            ),
+            reason => Finding::no(
+                Type::Applied,
+                reason,
+                format!("the API server refuses the write of {map} until its cause is removed: {message}"),
+            ),
+        },
+        WriteFailure::Transient(message) => Finding::no(
+            Type::Applied,
+            Reason::Pending,
+            format!("{map} could not be written, and is tried again: {message}"),
+        ),
+    })
+}
+
+/// The reason of a refusal that lasts: an admission webhook is known by the words that the API server puts before its own (apiserver
+/// `plugin/webhook/errors/statuserror.go`).
+pub(super) fn rejection(message: &str) -> Reason {
+    let webhook = message.contains("admission webhook") && message.contains("denied the request");
+    if webhook { Reason::RejectedByAdmission } else { Reason::Rejected }
+}
+
+fn observed_only(question: &Question<'_>, changes: &BTreeMap<String, Option<String>>) -> Finding {
+    let keys: Vec<_> = changes.keys().map(|key| format!("`{key}`")).collect();
+    let map = config_map(question.spec, &question.spec.output_config_map);
+    let message = format!("in mode Enforce these keys of {map} would change: {}", keys.join(", "));
+    Finding::no(Type::Applied, Reason::ObserveMode, message)
+}
+
+fn contended(question: &Question<'_>) -> Finding {
+    let rival = question
+        .snapshot
+        .observed
+        .rival
+        .as_deref()
+        .map_or("another writer".to_string(), |name| format!("\"{name}\""));
+    let message = format!(
+        "{rival} keeps changing keys of queuewarden's in {}; what is missing or grants too much is put right every second, other \
+         changes at growing intervals. Take these keys out of what that writer applies",
+        config_map(question.spec, &question.spec.output_config_map)
+    );
+    Finding::no(Type::Applied, Reason::Contended, message)
+}
+
+fn shadowed(question: &Question<'_>) -> Option<Finding> {
+    let shadow = question.env.shadow.as_ref()?;
+    let message = format!(
+        "binaryData key `{shadow}` of {} hides key `{}` from the scheduler; remove it",
+        config_map(question.spec, &question.spec.output_config_map),
+        question.env.key
+    );
+    Some(Finding::no(Type::Applied, Reason::ShadowedByBinaryData, message))
+}

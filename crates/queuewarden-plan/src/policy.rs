@@ -1,0 +1,314 @@
+//! `AdmissionPolicy` objects: which one counts, and what it writes into `admissionController.accessControl.*`.
+//!
+//! Single values cannot be joined as ACLs can, so one object counts: the one that the `YuniKornConfig` names, else the only one, else the
+//! one in force. When they were created does not matter: deleting an object and creating it again must not put another one in its
+//! place. Where it cannot be decided, what is written stays.
+
+use std::collections::BTreeMap;
+
+use super::conditions::{Finding, Reason, Type};
+use super::environment::merged;
+use super::ownership::{Claim, claim};
+use super::resolve::Refusal;
+use super::snapshot::{self, AdmissionPolicySpec, ConfigMemory, Entry, Snapshot};
+use go_compat::diag::Diagnostic;
+use go_compat::go_bool::go_bool;
+use yunikorn::admission;
+use yunikorn::admission::codes::SHARED_APPLICATION;
+use yunikorn::admission::keys::{DEFAULT_GENERATE_UNIQUE_APP_ID, GENERATE_UNIQUE_APP_ID};
+use yunikorn::admission::trusted::trusted;
+use yunikorn_access::guard;
+use yunikorn_access::submission::Mode;
+
+/// The keys of one policy with their texts.
+pub(super) type Keys = BTreeMap<&'static str, String>;
+
+/// What is done about workloads that `YuniKorn` would reject: what the policy that counts says, or its last valid version. While the
+/// `YuniKornConfig` only observes, nothing is enforced: nobody is refused, and who would be is told.
+pub fn submission(snapshot: &Snapshot) -> Mode {
+    let said = in_force(snapshot).and_then(|policy| policy.submission).unwrap_or_default();
+    if observes(snapshot) { said.min(Mode::Warn) } else { said }
+}
+
+/// What is done about `user.info`, by the same policy; whether the `YuniKornConfig` only observes does not matter, since to look at a
+/// change of queues must not open the way into other people's names.
+pub fn user_info(snapshot: &Snapshot) -> guard::Settings {
+    in_force(snapshot).and_then(|policy| policy.user_info.clone()).unwrap_or_default()
+}
+
+/// What the policy that counts says, or its last valid version.
+pub(super) fn in_force(snapshot: &Snapshot) -> Option<&AdmissionPolicySpec> {
+    let name = resolve(snapshot).counting?;
+    let entry = snapshot.policies.iter().find(|entry| entry.meta.name == name)?;
+    match &entry.spec {
+        Ok(spec) if keys(spec).is_ok() => Some(spec),
+        _ => entry.in_force.as_ref().filter(|old| keys(old).is_ok()),
+    }
+}
+
+fn observes(snapshot: &Snapshot) -> bool {
+    config_spec(snapshot).is_some_and(|spec| spec.mode == snapshot::Mode::Observe)
+}
+
+fn config_spec(snapshot: &Snapshot) -> Option<&snapshot::ConfigSpec> {
+    snapshot.config.as_ref()?.spec.as_ref().ok()
+}
+
+fn config_memory(snapshot: &Snapshot) -> Option<&ConfigMemory> {
+    snapshot.config.as_ref()?.in_force.as_ref()
+}
+
+/// What became of all objects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Policies {
+    /// Each of them, in the order of the snapshot.
+    pub objects: Vec<ResolvedPolicy>,
+    /// Name of the one that counts.
+    pub counting: Option<String>,
+    /// The keys to write; `None`: no key is to be ours.
+    pub keys: Option<Keys>,
+    /// The name in `spec.admissionPolicy` that no object has.
+    pub missing: Option<String>,
+}
+
+impl Policies {
+    /// Condition `Applied` while the object that is to count is not there.
+    pub(super) fn not_found(&self) -> Option<Finding> {
+        let name = self.missing.as_ref()?;
+        let now = match &self.counting {
+            Some(counting) => format!("AdmissionPolicy `{counting}`, which is in force, counts until then"),
+            None => "the admissionController.accessControl keys that are written stay as they are".to_owned(),
+        };
+        let message = format!(
+            "there is no AdmissionPolicy `{name}`, which spec.admissionPolicy names; {now}. Create it, or name another one"
+        );
+        Some(Finding::no(Type::Applied, Reason::AdmissionPolicyMissing, message))
+    }
+
+    /// What status remembers: the one that counts; where that cannot be decided, the one that counted.
+    pub(super) fn remembered(&self, before: Option<&ConfigMemory>) -> Option<String> {
+        let undecided = self.missing.is_some() || !self.objects.is_empty();
+        let before = before.filter(|_| undecided).and_then(|memory| memory.admission_policy.clone());
+        self.counting.clone().or(before)
+    }
+}
+
+/// What became of one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ResolvedPolicy {
+    /// `metadata.name`
+    pub name: String,
+    /// The keys it wants, or why it is refused.
+    pub outcome: Result<Keys, Refusal>,
+    /// The keys of its last valid version, which stay because the object is invalid now and counts.
+    pub kept: Option<Keys>,
+    /// What there is to say about an accepted object.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl ResolvedPolicy {
+    /// What it puts into the plan.
+    pub(super) fn keys(&self) -> Option<&Keys> {
+        self.outcome.as_ref().ok().or(self.kept.as_ref())
+    }
+}
+
+/// Resolves all policies.
+pub(super) fn resolve(snapshot: &Snapshot) -> Policies {
+    let mut objects: Vec<_> = snapshot.policies.iter().map(alone).collect();
+    let named = config_spec(snapshot).and_then(|spec| spec.admission_policy.as_deref());
+    let (counting, missing) = match (named, objects.as_slice()) {
+        (Some(name), all) if all.iter().any(|policy| policy.name == name) => (Some(name.to_owned()), None),
+        (Some(name), all) => (last_counting(snapshot, all), Some(name.to_owned())),
+        (None, [only]) => (Some(only.name.clone()), None),
+        (None, all) => (last_counting(snapshot, all), None),
+    };
+    let keys = if objects.is_empty() && missing.is_none() {
+        None
+    } else {
+        let policy = objects.iter().find(|policy| counting.as_ref() == Some(&policy.name));
+        Some(policy.and_then(ResolvedPolicy::keys).cloned().unwrap_or_else(|| written(snapshot)))
+    };
+    let count = objects.len();
+    for policy in objects.iter_mut().filter(|policy| counting.as_ref() != Some(&policy.name)) {
+        policy.kept = None;
+        if policy.outcome.is_ok() {
+            let message = conflict(counting.as_deref(), named, missing.as_deref(), count);
+            policy.outcome = Err(Refusal { reason: Reason::Conflicted, message });
+        }
+    }
+    Policies { objects, counting, keys, missing }
+}
+
+/// The policy in force: the one that the status of the `YuniKornConfig` remembers. Where that was lost, the only one whose own status
+/// says so, or the only one whose keys are those that are written.
+fn last_counting(snapshot: &Snapshot, policies: &[ResolvedPolicy]) -> Option<String> {
+    let remembered = config_memory(snapshot).and_then(|memory| memory.admission_policy.as_ref());
+    if let Some(name) = remembered.filter(|name| policies.iter().any(|policy| policy.name == **name)) {
+        return Some(name.clone());
+    }
+    let by_status = snapshot.policies.iter().filter(|entry| entry.in_force.is_some());
+    let written = written(snapshot);
+    let by_keys = policies.iter().filter(|policy| !written.is_empty() && policy.keys() == Some(&written));
+    let only = only(by_status.map(|entry| &entry.meta.name)).or_else(|| only(by_keys.map(|it| &it.name)));
+    only.cloned()
+}
+
+/// The element, if there is one and no other.
+fn only<T>(mut elements: impl Iterator<Item = T>) -> Option<T> {
+    let first = elements.next();
+    first.filter(|_| elements.next().is_none())
+}
+
+/// The keys that are written and ours.
+fn written(snapshot: &Snapshot) -> Keys {
+    let output = snapshot.output.as_deref();
+    let ours = |key: &&str| claim(output, config_memory(snapshot), key) == Claim::Ours;
+    let keys = admission::KEYS.into_iter().filter(ours);
+    keys.filter_map(|key| Some((key, output?.data.get(key)?.clone()))).collect()
+}
+
+/// Why an object does not count.
+fn conflict(counting: Option<&str>, named: Option<&str>, missing: Option<&str>, count: usize) -> String {
+    const NAME: &str = "name the one that counts in YuniKornConfig spec.admissionPolicy";
+    match (counting, named, missing) {
+        (Some(counting), _, Some(missing)) => format!(
+            "YuniKornConfig spec.admissionPolicy names `{missing}`, which does not exist, so AdmissionPolicy `{counting}`, which is in \
+             force, counts; create `{missing}`, or {NAME}"
+        ),
+        (Some(counting), Some(_), None) => format!(
+            "YuniKornConfig spec.admissionPolicy names `{counting}`, so this one does not count; merge it into that one, or delete it"
+        ),
+        (Some(counting), None, None) => format!(
+            "AdmissionPolicy `{counting}` is in force and goes on counting; merge this one into it, delete one of them, or {NAME}"
+        ),
+        (None, _, Some(missing)) => format!(
+            "YuniKornConfig spec.admissionPolicy names `{missing}`, which does not exist, so none counts; create it, or {NAME}"
+        ),
+        (None, _, None) => format!(
+            "there are {count} AdmissionPolicies and none of them is in force, so none counts; {NAME}, or delete the others"
+        ),
+    }
+}
+
+fn alone(entry: &Entry<AdmissionPolicySpec, AdmissionPolicySpec>) -> ResolvedPolicy {
+    let mut warnings = Vec::new();
+    let outcome = match &entry.spec {
+        Err(diagnostics) => Err(diagnostics.clone()),
+        Ok(spec) => keys(spec).map(|(keys, found)| {
+            warnings = found;
+            keys
+        }),
+    };
+    let kept = match &outcome {
+        Err(_) => former(entry.in_force.as_ref()),
+        Ok(_) => None,
+    };
+    let outcome = outcome.map_err(|diagnostics| {
+        let texts: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
+        Refusal { reason: Reason::Invalid, message: texts.join("; ") }
+    });
+    ResolvedPolicy { name: entry.meta.name.clone(), outcome, kept, warnings }
+}
+
+/// The keys of the version that a status remembers.
+pub(super) fn former(before: Option<&AdmissionPolicySpec>) -> Option<Keys> {
+    before.and_then(|old| keys(old).ok()).map(|(keys, _)| keys)
+}
+
+/// The keys that a spec sets, and the warnings about them; all errors when there is one.
+fn keys(spec: &AdmissionPolicySpec) -> Result<(Keys, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut keys = Keys::new();
+    let mut errors = Vec::new();
+    let mut warnings = Vec::new();
+    let flags =
+        [(admission::BYPASS_AUTH, spec.bypass_auth), (admission::TRUST_CONTROLLERS, spec.trust_controllers)];
+    for (key, value) in flags {
+        if let Some(value) = value {
+            keys.insert(key, value.to_string());
+        }
+    }
+    let lists = [
+        ("systemUsers", admission::SYSTEM_USERS, &spec.system_users),
+        ("externalUsers", admission::EXTERNAL_USERS, &spec.external_users),
+        ("externalGroups", admission::EXTERNAL_GROUPS, &spec.external_groups),
+    ];
+    for (field, key, list) in lists {
+        let Some(list) = list else { continue };
+        let (text, found) = admission::render_list(list);
+        for mut diagnostic in found {
+            diagnostic.message = format!("{field}: {}", diagnostic.message);
+            if diagnostic.is_error() { errors.push(diagnostic) } else { warnings.push(diagnostic) }
+        }
+        if let Some(text) = text {
+            keys.insert(key, text);
+        }
+    }
+    warnings.extend(trusts(spec).into_iter().map(|Trust { field, found, .. }| Diagnostic {
+        message: format!("{field}: {}", found.message),
+        ..found
+    }));
+    if errors.is_empty() { Ok((keys, warnings)) } else { Err(errors) }
+}
+
+/// An element of a list that trusts more people than it names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trust {
+    /// The list.
+    pub field: &'static str,
+    /// The number of the element, from 0.
+    pub index: usize,
+    /// The warning; its place is in the element.
+    pub found: Diagnostic,
+}
+
+/// Returns the elements by which people submit as anyone who are on no list. With `bypassAuth` everyone does.
+pub fn trusts(spec: &AdmissionPolicySpec) -> Vec<Trust> {
+    let trust_controllers = spec.trust_controllers.unwrap_or(true);
+    let lists = [
+        ("systemUsers", spec.system_users.as_ref().filter(|_| trust_controllers)),
+        ("externalUsers", spec.external_users.as_ref()),
+    ];
+    let guarded = spec.user_info.as_ref().is_some_and(guards_others);
+    let mut found = Vec::new();
+    for (field, list) in lists.into_iter().filter(|_| spec.bypass_auth != Some(true)) {
+        let elements = list.into_iter().flatten().take(admission::MAX_EXPRESSIONS).enumerate();
+        found.extend(
+            elements.filter_map(|(index, element)| {
+                Some(Trust { field, index, found: trusted(element, guarded)? })
+            }),
+        );
+    }
+    found
+}
+
+/// Returns whether objects of other people's kinds are judged.
+fn guards_others(settings: &guard::Settings) -> bool {
+    settings.mode == guard::Mode::Enforce
+        && settings.profile == guard::Profile::Strict
+        && !settings.templates.is_empty()
+}
+
+/// Returns a warning where the user of each pod is judged and `YuniKorn` takes one for all pods of a namespace that name no application;
+/// and the field by which they are judged.
+pub fn shared_application(
+    snapshot: &Snapshot,
+    spec: &AdmissionPolicySpec,
+) -> Option<(&'static str, Diagnostic)> {
+    let warns = spec.submission.is_some_and(|mode| mode >= Mode::Warn);
+    let guards = spec.user_info.as_ref().is_some_and(|settings| settings.mode == guard::Mode::Enforce);
+    let field = match (warns, guards) {
+        (true, _) => "submission",
+        (false, true) => "userInfo",
+        (false, false) => return None,
+    };
+    let flat = merged(snapshot);
+    let text = flat.get(GENERATE_UNIQUE_APP_ID).map(|value| value.text.as_str());
+    let unique = text.and_then(go_bool).unwrap_or(DEFAULT_GENERATE_UNIQUE_APP_ID);
+    let warning = || {
+        let message = "the pods of a namespace that name no application share one, with the user and the queue of the first of them";
+        Diagnostic::warning(SHARED_APPLICATION, message)
+            .help("set admissionController.filtering.generateUniqueAppId to \"true\" in ConfigMap yunikorn-defaults")
+    };
+    (!unique).then(|| (field, warning()))
+}

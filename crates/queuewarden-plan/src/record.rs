@@ -1,0 +1,120 @@
+//! The record of what is in force of each object, beside the text that grants it.
+//!
+//! An object that becomes invalid keeps its last valid version. Its status remembers that version, but a status is written after the
+//! text, may be late for long, and may be lost. So a text that is written carries what it grants of the objects whose status does not
+//! say so yet, and nothing that is kept goes beyond the text that was written last: what was withdrawn does not come back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::ownership::{Claim, claim};
+use super::planted::{Fault, is_planted};
+use super::readings::{Reading, Readings};
+use super::resolve::Resolved;
+use super::snapshot::{ConfigMapState, QueueAclEntry, QueueAclInForce, Snapshot};
+use yunikorn::config::Config;
+
+/// Most bytes of ACLs and names that are noted: the annotations of an object have 256 KiB together. Of the other objects nothing is
+/// kept but what their status and the text both grant.
+const MAX_BYTES: usize = 96 * 1024;
+
+/// The grants of a text, by the uids of the objects; `None` for an object that it grants nothing.
+type Notes = BTreeMap<String, Option<QueueAclInForce>>;
+
+/// The text that was written last, and what is noted beside it.
+#[derive(Debug, Default)]
+pub(super) struct Record<'a> {
+    output: Option<&'a ConfigMapState>,
+    text: Option<Arc<Reading>>,
+}
+
+impl<'a> Record<'a> {
+    /// The text under `key` that this process wrote last; of another process, the one that is there now.
+    pub(super) fn of(snapshot: &'a Snapshot, key: &str, cache: &mut Readings) -> Self {
+        let output = snapshot.output.as_deref();
+        let memory = snapshot.config.as_ref().and_then(|config| config.in_force.as_ref());
+        let written = snapshot.observed.written.as_ref().filter(|written| written.key == key);
+        let current = output
+            .filter(|_| claim(output, memory, key) == Claim::Ours)
+            .and_then(|output| output.data.get(key));
+        let text = written.map(|written| &written.text).or(current).map(|text| cache.of_live(text));
+        Self { output, text }
+    }
+
+    /// The queues of that text.
+    pub(super) fn tree(&self) -> Option<&Config> {
+        self.text.as_ref()?.tree.as_deref()
+    }
+
+    /// Returns what is in force of an object.
+    pub(super) fn in_force<'e>(&'e self, entry: &'e QueueAclEntry) -> Option<&'e QueueAclInForce> {
+        in_force(self.output, entry)
+    }
+}
+
+/// Returns what is in force of an object, by the output or else by the object's status.
+pub(super) fn in_force<'e>(
+    output: Option<&'e ConfigMapState>,
+    entry: &'e QueueAclEntry,
+) -> Option<&'e QueueAclInForce> {
+    if is_planted(Fault::KeptByStatusAlone) {
+        return entry.in_force.as_ref();
+    }
+    match output.and_then(|output| output.in_force.get(&entry.meta.uid)) {
+        Some(noted) => noted.as_ref(),
+        None => entry.in_force.as_ref(),
+    }
+}
+
+/// Returns what a text grants of the objects whose status does not say so; `None` where the output notes that already.
+/// A full text grants all of what they contribute, a `partial` one what its queues say.
+pub(super) fn changed(partial: Option<&Config>, objects: &[Resolved], snapshot: &Snapshot) -> Option<Notes> {
+    let noted = snapshot.queue_acls.iter().zip(objects).filter_map(|(entry, object)| {
+        let granted = granted(partial, object);
+        (granted != entry.in_force).then(|| (entry.meta.uid.clone(), granted))
+    });
+    let mut bytes = 0_usize;
+    let fits = |(uid, granted): &(String, Option<QueueAclInForce>)| {
+        bytes = bytes.saturating_add(uid.len()).saturating_add(granted.as_ref().map_or(0, size));
+        bytes <= MAX_BYTES
+    };
+    let noted: Notes = noted.take_while(fits).collect();
+    let before = snapshot.output.as_deref().map(|output| &output.in_force);
+    (before.map_or(!noted.is_empty(), |before| *before != noted)).then_some(noted)
+}
+
+/// Returns the notes anew where one of them is no longer true although the text stays: an object gave up what another one, or the base, still
+/// grants. It must not come back by this object.
+pub(super) fn corrected(
+    partial: Option<&Config>,
+    objects: &[Resolved],
+    snapshot: &Snapshot,
+) -> Option<Notes> {
+    let noted = &snapshot.output.as_deref()?.in_force;
+    let untrue = |(entry, object): (&Arc<QueueAclEntry>, &Resolved)| {
+        noted.get(&entry.meta.uid).is_some_and(|noted| *noted != granted(partial, object))
+    };
+    let any = !noted.is_empty() && snapshot.queue_acls.iter().zip(objects).any(untrue);
+    any.then(|| changed(partial, objects, snapshot)).flatten()
+}
+
+/// Returns what a text grants of an object.
+fn granted(partial: Option<&Config>, object: &Resolved) -> Option<QueueAclInForce> {
+    let contribution = object.contribution()?;
+    Some(match partial {
+        None => contribution.in_force(),
+        Some(_) => contribution.clone().within(partial).in_force(),
+    })
+}
+
+/// About the bytes that one object takes.
+fn size(granted: &QueueAclInForce) -> usize {
+    let acls = [&granted.submit, &granted.admin].into_iter().flatten().map(String::len);
+    let by = granted.delegated_by.iter().flat_map(|by| by.groups.iter().chain([&by.user]).map(String::len));
+    [granted.partition.len(), granted.queue.len()]
+        .into_iter()
+        .chain(acls)
+        .chain(by)
+        .sum::<usize>()
+        .saturating_add(128)
+}

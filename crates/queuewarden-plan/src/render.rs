@@ -1,0 +1,132 @@
+//! The base text with the decided ACLs in it, and the proof that nothing else changed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::base::Base;
+use super::grants::{Grants, Place, acl_of, text_of};
+use super::readings::{Reading, Readings};
+use go_compat::diag::{Code, Diagnostic};
+use go_compat::yaml::edit::{self, Edit};
+use yunikorn::acl;
+use yunikorn::config::Config;
+
+/// The text that would be written is not what was meant. It is not written.
+pub(super) const NOT_AS_MEANT: Code = Code::new(5401, "render-not-as-meant");
+
+/// Renders the ACLs into the base's text (without a header), and reads what came of it.
+///
+/// # Errors
+/// When the text cannot be edited in those places alone, or when the result would not activate or not say what was decided.
+pub(super) fn body(
+    base: &Base,
+    grants: &Arc<Grants>,
+    known: &mut Readings,
+) -> Result<Arc<Reading>, Diagnostic> {
+    if let Some(body) = known.rendered(&base.read, grants) {
+        return Ok(body);
+    }
+    let (_, edits): (Vec<_>, Vec<_>) = edits(base, grants).into_iter().unzip();
+    let body = match edits.as_slice() {
+        [] => Arc::clone(&base.read),
+        edits => {
+            let (text, proof) = edit::draft(&base.read.text, edits)?;
+            let document = proof.of(&text)?;
+            known.of_document(&text, document)
+        }
+    };
+    prove(&body, grants)?;
+    known.remember(&base.read, grants, &body);
+    Ok(body)
+}
+
+/// Returns the base's queues with the ACLs, for where no text can be made of them.
+pub(super) fn tree(base: &Base, grants: &Grants) -> Config {
+    let mut tree = Config::clone(&base.tree);
+    for ((partition, path, right), decided) in grants.iter() {
+        if let Some(partition) = tree.partitions.iter_mut().find(|it| it.name.eq_ignore_ascii_case(partition))
+        {
+            partition.set_acl(path, *right, decided.acl.explicit());
+        }
+    }
+    tree
+}
+
+/// The ACLs that cannot be written into this base, because of how it is written in those places, each with why.
+pub(super) fn refused<'g>(base: &Base, grants: &'g Grants) -> BTreeMap<&'g Place, Diagnostic> {
+    let (places, edits): (Vec<_>, Vec<_>) = edits(base, grants).into_iter().unzip();
+    // A text that cannot be read is refused as a whole.
+    let refused = edit::refused(&base.read.text, &edits).unwrap_or_default();
+    refused.into_iter().filter_map(|(index, why)| Some((*places.get(index)?, why))).collect()
+}
+
+/// The edits: none where the base says the same already, so that its bytes stay.
+fn edits<'g>(base: &Base, grants: &'g Grants) -> Vec<(&'g Place, Edit)> {
+    let mut edits = Vec::new();
+    for (at, decided) in grants.iter() {
+        let (partition, path, right) = at;
+        let Some(queue) = base.tree.partition(partition).and_then(|p| p.queue(path)) else {
+            continue;
+        };
+        let Some(place) = &queue.place else { continue };
+        let same = match text_of(queue, *right) {
+            None => decided.acl.is_nobody(),
+            Some(text) => acl::parse(text).is_ok_and(|acl| acl == decided.acl),
+        };
+        if !same {
+            let value = Some(decided.acl.explicit());
+            edits.push((at, Edit { path: place.path.steps(), key: right.key().into(), value }));
+        }
+    }
+    edits
+}
+
+/// Compares what the scheduler will read with what was decided.
+fn prove(read: &Reading, grants: &Grants) -> Result<(), Diagnostic> {
+    let refused = |why: String| Err(Diagnostic::error(NOT_AS_MEANT, why));
+    if let Some(refusal) = &read.refusal {
+        return refused(format!("YuniKorn would not take the rendered text: {refusal}"));
+    }
+    let Some(tree) = &read.tree else {
+        return refused("the rendered text has no queues".into());
+    };
+    for ((partition, path, right), decided) in grants.iter() {
+        let in_text =
+            tree.partition(partition).and_then(|p| p.queue(path)).map(|queue| acl_of(queue, *right));
+        if in_text.as_ref() != Some(&decided.acl) {
+            return refused(format!("queue `{path}` would not get the {} that was decided", right.key()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grants::Decided;
+    use yunikorn::queue::QueuePath;
+    use yunikorn::right::Right;
+
+    /// The last look before a text is written: whatever made it, it must load and grant what was decided.
+    #[test]
+    fn a_text_that_is_not_as_meant_is_refused() {
+        let acl = acl::parse("sue").unwrap();
+        let place = ("default".to_owned(), QueuePath::parse("root.a").unwrap(), Right::Submit);
+        let grants = Grants::from([(place, Decided { acl, taken: acl::parse(" ").unwrap() })]);
+        let prove = |text: &str, grants: &Grants| prove(&Readings::default().of(text), grants);
+        let text = |queue: &str| {
+            format!("partitions: [{{name: default, queues: [{{name: root, queues: [{queue}]}}]}}]")
+        };
+        assert!(prove(&text("{name: a, submitacl: sue}"), &grants).is_ok());
+        let wrong = [
+            "{name: a, submitacl: bob}",
+            "{name: a, adminacl: sue}",
+            "{name: b, submitacl: sue}",
+            "{name: a, submitacl: s  e}",
+        ];
+        for queue in wrong {
+            let refusal = prove(&text(queue), &grants).unwrap_err();
+            assert_eq!(refusal.code, NOT_AS_MEANT, "{queue}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Events: one for each transition of a condition, none when nothing changed.
+
+use std::borrow::Cow;
+
+use crate::conditions::{self, Condition, Finding, Reason, Status, Type};
+use crate::{Event, Subject};
+
+/// Longer notes are cut, in bytes: Kubernetes refuses those of more than 1024.
+const MAX_NOTE: usize = 1000;
+/// What ends a note that is cut.
+const CUT: &str = "…";
+/// Reason of the event that says who lost access.
+pub(crate) const ACCESS_REMOVED: &str = "AccessRemoved";
+/// Reason of the event that says that not everyone may submit any more.
+const FAIL_OPEN_ENDED: &str = "FailOpenEnded";
+/// Reason of the event that says that another `AdmissionPolicy` counts.
+const ADMISSION_POLICY_CHANGED: &str = "AdmissionPolicyChanged";
+/// The conditions of which a `YuniKornConfig` has events: each by itself, as `Ready` would only repeat the first.
+pub(crate) const OF_CONFIG: &[Type] =
+    &[Type::BaseResolved, Type::Applied, Type::Loaded, Type::Mirrored, Type::FailOpen];
+/// The conditions of which all other objects have events.
+pub(crate) const OF_OBJECTS: &[Type] = &[Type::Ready];
+/// What is not as it should be and asks nothing of anybody: it passes, or was chosen.
+const CALM: [Reason; 3] = [Reason::Pending, Reason::LoadPending, Reason::ObserveMode];
+
+/// An event for each finding of the given types that differs from `old` in status or reason. Of `FailOpen` only that it is so is
+/// told here; [`closed`] tells that it is over.
+pub(crate) fn transitions(
+    subject: &Subject,
+    old: &[Condition],
+    findings: &[Finding],
+    types: &[Type],
+) -> Vec<Event> {
+    findings
+        .iter()
+        .filter(|finding| types.contains(&finding.type_))
+        .filter(|finding| finding.type_ != Type::FailOpen || finding.status == Status::True)
+        .filter(|finding| {
+            let before = conditions::find(old, finding.type_);
+            before.is_none_or(|c| c.status != finding.status || c.reason != finding.reason.as_str())
+        })
+        .map(|finding| {
+            let bad = (finding.status == Status::True) == (finding.type_ == Type::FailOpen);
+            event(
+                subject,
+                bad && !CALM.contains(&finding.reason),
+                finding.reason.as_str(),
+                &note(finding, findings),
+            )
+        })
+        .collect()
+}
+
+/// What a condition says, in words that stand alone: of what is in force, what that is.
+fn note<'a>(finding: &'a Finding, all: &[Finding]) -> Cow<'a, str> {
+    let ready = finding.type_ == Type::Ready && finding.status == Status::True;
+    let accepted = all.iter().find(|other| ready && other.type_ == Type::Accepted);
+    accepted.map_or(Cow::Borrowed(&finding.message), |accepted| {
+        Cow::Owned(format!("{}: {}", finding.message, accepted.message))
+    })
+}
+
+/// An event for a negative condition that is over.
+pub(crate) fn closed(subject: &Subject, old: &[Condition], findings: &[Finding]) -> Option<Event> {
+    let name = Type::FailOpen.as_str();
+    let was = old.iter().any(|c| c.type_ == name && c.status == Status::True);
+    let over = |finding: &Finding| finding.type_ == Type::FailOpen && finding.status == Status::False;
+    (was && findings.iter().any(over))
+        .then(|| event(subject, false, FAIL_OPEN_ENDED, "no root queue admits everyone any more"))
+}
+
+/// An event for another `AdmissionPolicy` than before: expected where `named` asks for it, a warning where nobody did. That the first one
+/// counts is no news.
+pub(crate) fn policy_changed(
+    subject: &Subject,
+    before: Option<&str>,
+    now: Option<&str>,
+    named: Option<&str>,
+) -> Option<Event> {
+    let before = before.filter(|before| now != Some(before))?;
+    let note = match now {
+        Some(now) => format!("AdmissionPolicy `{now}` counts instead of `{before}`"),
+        None => {
+            format!("AdmissionPolicy `{before}`, which counted, does not exist any more, and no other one")
+        }
+    };
+    let asked = now.is_some() && now == named;
+    Some(event(subject, !asked, ADMISSION_POLICY_CHANGED, &note))
+}
+
+/// An event with a note that fits.
+pub(crate) fn event(subject: &Subject, warning: bool, reason: &str, note: &str) -> Event {
+    let note = if note.len() <= MAX_NOTE {
+        note.to_owned()
+    } else {
+        let end = note.floor_char_boundary(MAX_NOTE.saturating_sub(CUT.len()));
+        [note.split_at_checked(end).map_or("", |(head, _)| head), CUT].concat()
+    };
+    Event { subject: subject.clone(), warning, reason: reason.into(), note }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../../docs/conditions.md");
+
+    fn subject() -> Subject {
+        Subject::QueueAcl("a".into())
+    }
+
+    #[test]
+    fn notes_fit_and_say_when_they_are_cut() {
+        for letter in ["a", "é", "€", "🦀"] {
+            for count in [1, 249, 250, 251, 333, 334, 500, 501, 1000, 1001, 5000] {
+                let text = letter.repeat(count);
+                let note = event(&subject(), true, "Invalid", &text).note;
+                assert!(
+                    note.len() <= MAX_NOTE && note.len() + 8 > text.len().min(MAX_NOTE),
+                    "{count} {letter}"
+                );
+                assert_eq!(note == text, text.len() <= MAX_NOTE, "{count} {letter}");
+                assert_eq!(note.ends_with(CUT), note != text, "{count} {letter}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_note_says_what_is_in_force() {
+        let accepted = Finding::yes(Type::Accepted, Reason::Accepted, "grants submit to user sue");
+        let notes = |ready: Finding| -> Vec<String> {
+            let told = transitions(&subject(), &[], &[accepted.clone(), ready], OF_OBJECTS);
+            told.into_iter().map(|event| event.note).collect()
+        };
+        let ready = Finding::yes(Type::Ready, Reason::Ready, "in force");
+        assert_eq!(notes(ready), ["in force: grants submit to user sue"]);
+        assert_eq!(
+            notes(Finding::no(Type::Ready, Reason::Pending, "is being written")),
+            ["is being written"]
+        );
+    }
+
+    #[test]
+    fn what_passes_by_itself_is_no_warning() {
+        for reason in Reason::ALL {
+            let finding = Finding::no(Type::Ready, *reason, "why");
+            let told = transitions(&subject(), &[], &[finding], OF_OBJECTS);
+            assert_eq!(told.len(), 1);
+            assert_eq!(told[0].warning, !CALM.contains(reason), "{told:?}");
+        }
+    }
+
+    /// The table of the page names the conditions that are told, and every reason that is no condition's.
+    #[test]
+    fn the_page_has_all_events() {
+        let rows: Vec<Vec<&str>> = PAGE
+            .split("<!-- events:")
+            .nth(1)
+            .unwrap()
+            .lines()
+            .skip_while(|line| !line.starts_with("|---"))
+            .skip(1)
+            .take_while(|line| line.starts_with('|'))
+            .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+            .collect();
+        let conditions = |types: &[Type]| {
+            types.iter().map(|type_| format!("`{}`", type_.as_str())).collect::<Vec<_>>().join(", ")
+        };
+        let told: Vec<(&str, &str)> = rows.iter().map(|row| (row[0], row[1])).collect();
+        let (config, objects) = (conditions(OF_CONFIG), conditions(OF_OBJECTS));
+        let [ended, changed, removed] =
+            [FAIL_OPEN_ENDED, ADMISSION_POLICY_CHANGED, ACCESS_REMOVED].map(|reason| format!("`{reason}`"));
+        let expected = [
+            ("QueueAcl, AdmissionPolicy, QueueAccessTest", &objects),
+            ("YuniKornConfig", &config),
+            ("YuniKornConfig", &ended),
+            ("YuniKornConfig", &changed),
+            ("QueueAcl", &removed),
+        ];
+        assert_eq!(told, expected.map(|(kind, of)| (kind, of.as_str())));
+        for reason in CALM {
+            assert!(
+                rows[0][2].contains(reason.as_str()) || rows[1][2].contains(reason.as_str()),
+                "{}",
+                reason.as_str()
+            );
+        }
+    }
+
+    #[test]
+    fn another_status_is_told_and_another_reason_as_well() {
+        for (status, reason, told) in [
+            (Status::False, Reason::Pending, 0),
+            (Status::False, Reason::Invalid, 1),
+            (Status::Unknown, Reason::Pending, 1),
+            (Status::True, Reason::Ready, 1),
+        ] {
+            let before = Condition {
+                type_: Type::Ready.to_string(),
+                status,
+                reason: reason.to_string(),
+                message: "before".into(),
+                observed_generation: 1,
+                last_transition: jiff::Timestamp::UNIX_EPOCH,
+            };
+            let now = Finding::no(Type::Ready, Reason::Pending, "is being written");
+            let events = transitions(&subject(), &[before], &[now], OF_OBJECTS);
+            assert_eq!(events.len(), told, "{status:?} {reason}");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What every status says, drawn from what was decided.
+
+pub(super) mod config;
+pub(super) mod events;
+pub(super) mod policy;
+pub(super) mod queue_acl;
+
+use std::fmt::Write as _;
+
+use crate::conditions::{Finding, Reason, Type};
+use crate::snapshot::Mode;
+use go_compat::diag::Diagnostic;
+use yunikorn::acl::{Acl, Names};
+
+/// Where objects are written, and how that stands.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    /// Whether the operator writes.
+    pub mode: Mode,
+    /// Condition `Applied`.
+    pub applied: &'a Finding,
+    /// `ConfigMap namespace/name` of the output.
+    pub output: &'a str,
+    /// Condition `Loaded`.
+    pub loaded: &'a Finding,
+}
+
+impl Target<'_> {
+    /// Condition `Programmed` of an object whose contribution is not in what `YuniKorn` reads.
+    fn not_programmed(&self) -> Finding {
+        let Self { mode, applied, output, .. } = self;
+        let no = |reason, message: String| Finding::no(Type::Programmed, reason, message);
+        match applied.reason {
+            _ if *mode == Mode::Observe => no(Reason::ObserveMode, self.why()),
+            Reason::Pending | Reason::Applied => no(Reason::Pending, format!("{output} is being written")),
+            Reason::ShadowedByBinaryData => no(Reason::ShadowedByBinaryData, self.why()),
+            _ => no(
+                Reason::ConfigNotReady,
+                format!("YuniKornConfig `default` is not in order: {}", applied.message),
+            ),
+        }
+    }
+
+    /// Why what is to be written is not there.
+    fn why(&self) -> String {
+        let Self { mode, applied, output, .. } = self;
+        match applied.reason {
+            _ if *mode == Mode::Observe => "nothing is written in mode Observe".to_string(),
+            Reason::Applied => format!("{output} is being written"),
+            _ => applied.message.clone(),
+        }
+    }
+
+    /// Condition `Ready` where all other conditions are as they should be.
+    fn ready(&self) -> Finding {
+        let Self { output, loaded, .. } = self;
+        if loaded.reason == Reason::NotVerified {
+            let message = format!("in {output}; {}", loaded.message);
+            return Finding::yes(Type::Ready, Reason::NotVerified, message);
+        }
+        Finding::yes(Type::Ready, Reason::Ready, "in force")
+    }
+}
+
+/// Condition `Programmed` of an object that is valid now, or lives on in its last valid version, where `source` holds what it
+/// contributes.
+fn programmed(source: &str, valid: bool) -> Finding {
+    if valid {
+        return Finding::yes(Type::Programmed, Reason::Programmed, format!("in {source}"));
+    }
+    let message = format!("the object is not valid now, so its last valid version stays in {source}");
+    Finding::yes(Type::Programmed, Reason::LastValidKept, message)
+}
+
+/// How many names a message lists.
+const SHOWN: usize = 10;
+
+/// An ACL for people: `users sue, bob and groups dev`, `everyone`, `nobody`.
+pub(super) fn people(acl: &Acl) -> String {
+    if acl.is_everyone() {
+        return "everyone".into();
+    }
+    match (names("user", acl.users()), names("group", acl.groups())) {
+        (None, None) => "nobody".into(),
+        (Some(users), None) => users,
+        (None, Some(groups)) => groups,
+        (Some(users), Some(groups)) => format!("{users} and {groups}"),
+    }
+}
+
+fn names(kind: &str, names: &Names) -> Option<String> {
+    let plural = match names.len() {
+        0 => return None,
+        1 => "",
+        _ => "s",
+    };
+    let mut text = format!("{kind}{plural}");
+    for (index, name) in names.iter().take(SHOWN).enumerate() {
+        text.push_str(if index == 0 { " " } else { ", " });
+        text.push_str(name);
+    }
+    if names.len() > SHOWN {
+        let _ = write!(text, " and {} more", names.len() - SHOWN);
+    }
+    Some(text)
+}
+
+/// Warnings behind a message.
+fn with_warnings(mut message: String, warnings: &[Diagnostic]) -> String {
+    for warning in warnings {
+        message.push_str("; warning ");
+        message.push_str(&warning.to_string());
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use yunikorn::acl;
+
+    #[test]
+    fn people_are_named_and_of_many_some() {
+        let many = |count| (0..count).map(|n| format!("u{n}")).collect::<Vec<_>>().join(",");
+        let ten = "u0, u1, u2, u3, u4, u5, u6, u7, u8, u9";
+        for (text, expected) in [
+            ("", "nobody".to_owned()),
+            ("*", "everyone".to_owned()),
+            ("sue", "user sue".to_owned()),
+            ("sue,bob", "users bob, sue".to_owned()),
+            (" dev", "group dev".to_owned()),
+            ("sue dev,qa", "user sue and groups dev, qa".to_owned()),
+            (&many(10), format!("users {ten}")),
+            (&format!("{},v", many(10)), format!("users {ten} and 1 more")),
+        ] {
+            assert_eq!(people(&acl::parse(text).unwrap()), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Conditions and status of an `AdmissionPolicy`.
+
+use super::{Target, with_warnings};
+use crate::conditions::{Finding, Reason, Status, Type};
+use crate::environment::Environment;
+use crate::policy::{Keys, ResolvedPolicy};
+use crate::snapshot::{AdmissionPolicySpec, ConfigSpec, YUNIKORN_CONFIGS};
+
+/// What the conditions depend on besides the object.
+pub(crate) struct Facts<'a> {
+    /// Where it is to be written.
+    pub target: Target<'a>,
+    /// What `YuniKorn` sees.
+    pub env: &'a Environment,
+    /// The settings of the installation.
+    pub spec: &'a ConfigSpec,
+    /// The keys of ours in the output that no policy sets any more.
+    pub unset: &'a [&'static str],
+}
+
+/// Reports one object, of which `former` are the keys of the version that its status remembers: its conditions, and what its status
+/// should remember.
+pub(crate) fn report(
+    object: &ResolvedPolicy,
+    spec: Option<&AdmissionPolicySpec>,
+    before: Option<&AdmissionPolicySpec>,
+    former: Option<&Keys>,
+    facts: &Facts<'_>,
+) -> (Vec<Finding>, Option<AdmissionPolicySpec>) {
+    let left: Vec<_> =
+        facts.unset.iter().filter(|key| former.is_some_and(|keys| keys.contains_key(*key))).collect();
+    let programmed = match (object.keys(), &object.outcome) {
+        _ if !left.is_empty() => withdrawn(&left, facts),
+        (Some(keys), outcome) => programmed(keys, outcome.is_ok(), facts),
+        (None, Err(refusal)) => Finding::no(Type::Programmed, refusal.reason, nothing(facts)),
+        (None, Ok(_)) => Finding::no(Type::Programmed, Reason::Pending, nothing(facts)),
+    };
+    let effective = match &object.outcome {
+        Err(refusal) if object.kept.is_none() => Finding::no(Type::Effective, refusal.reason, nothing(facts)),
+        _ => effective(facts),
+    };
+    let in_force = match (&object.outcome, programmed.status) {
+        (Ok(_), Status::True) => spec.cloned(),
+        _ if object.keys().is_some() || !left.is_empty() => before.cloned(),
+        _ => None,
+    };
+    let pending = (!left.is_empty()).then(|| Finding { type_: Type::Ready, ..programmed.clone() });
+    let chain = [accepted(object), programmed, effective];
+    let ready = pending.unwrap_or_else(|| Finding::summary(&chain, || facts.target.ready()));
+    (chain.into_iter().chain([ready]).collect(), in_force)
+}
+
+fn nothing(facts: &Facts<'_>) -> String {
+    format!("nothing of it is in {}", facts.target.output)
+}
+
+/// Condition `Programmed` while `left` is still in the output.
+fn withdrawn(left: &[&&'static str], facts: &Facts<'_>) -> Finding {
+    let keys: Vec<_> = left.iter().map(|key| format!("`{key}`")).collect();
+    let message = format!(
+        "it no longer sets {}, still in {}, because {}",
+        keys.join(", "),
+        facts.target.output,
+        facts.target.why()
+    );
+    Finding::no(Type::Programmed, Reason::WithdrawalPending, message)
+}
+
+/// Condition `Programmed` of the object that decides: `YuniKorn` must read each of its keys as it is meant.
+fn programmed(keys: &Keys, valid: bool, facts: &Facts<'_>) -> Finding {
+    let settings = &facts.env.admission;
+    let mut wrong = keys.iter().filter(|(key, value)| {
+        settings.get(*key).is_none_or(|setting| setting.text != **value || setting.ambiguous)
+    });
+    let Some((key, _)) = wrong.next() else {
+        return super::programmed(facts.target.output, valid);
+    };
+    let packed = settings.get(key).and_then(|setting| setting.packed.as_ref());
+    packed.map_or_else(
+        || facts.target.not_programmed(),
+        |packed| {
+            let message = format!("a binaryData key `{packed}` hides key `{key}` from YuniKorn; remove it");
+            Finding::no(Type::Programmed, Reason::ShadowedByBinaryData, message)
+        },
+    )
+}
+
+/// Condition `Effective`: whether `YuniKorn`'s admission controller follows the keys.
+fn effective(facts: &Facts<'_>) -> Finding {
+    if facts.spec.output_config_map != YUNIKORN_CONFIGS {
+        let message = format!(
+            "YuniKorn does not read ConfigMap `{}`, which spec.output names",
+            facts.spec.output_config_map
+        );
+        return Finding::no(Type::Effective, Reason::NotRead, message);
+    }
+    if !facts.env.hot_refresh {
+        let message = "`service.enableConfigHotRefresh` is off, so YuniKorn's admission controller reads the keys only when it \
+                       starts; set it to \"true\" and restart the admission controller";
+        return Finding::unknown(Type::Effective, Reason::HotRefreshDisabled, message);
+    }
+    Finding::yes(
+        Type::Effective,
+        Reason::Effective,
+        "YuniKorn's admission controller reads these keys as they change; it does not report what it read",
+    )
+}
+
+fn accepted(object: &ResolvedPolicy) -> Finding {
+    match &object.outcome {
+        Err(refusal) => Finding::no(Type::Accepted, refusal.reason, refusal.message.clone()),
+        Ok(keys) if keys.is_empty() => Finding::yes(
+            Type::Accepted,
+            Reason::Accepted,
+            "sets no key of YuniKorn's, so every key stays as it is",
+        ),
+        Ok(keys) => {
+            let names: Vec<_> = keys.keys().copied().collect();
+            let message = format!("sets {}", names.join(", "));
+            Finding::yes(Type::Accepted, Reason::Accepted, with_warnings(message, &object.warnings))
+        }
+    }
+}

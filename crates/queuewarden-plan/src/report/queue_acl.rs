@@ -1,0 +1,499 @@
+//! Conditions and status of a `QueueAcl`.
+
+use std::sync::Arc;
+
+use super::{Target, people, with_warnings};
+use crate::QueueAclStatus;
+use crate::conditions::{Finding, Reason, Status, Type, standing};
+use crate::effect::moot;
+use crate::environment::{Environment, Source};
+use crate::grants::{Decided, Grants, acl_of, text_of};
+use crate::planted::{Fault, is_planted};
+use crate::resolve::{Contribution, Refusal, Resolved};
+use crate::snapshot::{Meta, QueueAclEntry, QueueAclInForce};
+use yunikorn::acl::{self, Acl};
+use yunikorn::config::{Config, Queue};
+use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
+
+/// What the conditions depend on besides the object.
+pub(crate) struct Facts<'a> {
+    /// Where it is to be written.
+    pub target: Target<'a>,
+    /// What `YuniKorn` sees.
+    pub env: &'a Environment,
+    /// The text in force, as messages name it.
+    pub source: &'a str,
+    /// The queues of the output's own text, where `binaryData` hides it: it is in force once that is removed.
+    pub hidden: Option<&'a Config>,
+    /// The queues of the text that should be in force.
+    pub wanted: Option<&'a Config>,
+    /// What the objects grant without the base; it counts where there is no text that should be in force.
+    pub granted: &'a Grants,
+    /// True if the ACLs were decided by the base, and not by what is live in its stead.
+    pub by_base: bool,
+    /// What the scheduler runs.
+    pub runs: &'a Runs,
+}
+
+/// The text that the scheduler runs.
+#[derive(Debug, Clone)]
+pub(crate) enum Runs {
+    /// The text in force, or that is all one can say.
+    InForce,
+    /// Another one.
+    Other {
+        /// Its queues.
+        tree: Arc<Config>,
+        /// True if the scheduler reported it last, or may have taken over another one since.
+        reported: bool,
+    },
+    /// Nobody knows.
+    Unknown,
+}
+
+/// What is found about one object.
+pub(crate) struct Report {
+    /// Its conditions.
+    pub findings: Vec<Finding>,
+    /// The rest of its status.
+    pub status: QueueAclStatus,
+    /// Who lost access through it, if anyone did, and the scheduler runs it.
+    pub taken: Option<String>,
+}
+
+/// Reports one object; `decided` is what it takes part in, `noted` what the output says is in force of it.
+pub(crate) fn report(
+    entry: &QueueAclEntry,
+    object: &Resolved,
+    decided: &[(Right, &Decided)],
+    noted: Option<&QueueAclInForce>,
+    facts: &Facts<'_>,
+) -> Report {
+    let before = entry.in_force.as_ref();
+    let taken = if facts.by_base { taken(decided) } else { None };
+    let contribution = object.contribution();
+    let current = contribution.map(Contribution::in_force);
+    let lapsed = object.lapsed.as_deref().map(Contribution::in_force);
+    let former = [(before, true), (noted, true), (lapsed.as_ref(), false)].into_iter();
+    let withdrawal = former
+        .filter_map(|(former, written)| Some((former.filter(|it| Some(*it) != current.as_ref())?, written)))
+        .find_map(|(former, written)| Withdrawal::of(object, former, written, facts));
+    let accepted = accepted(object, taken.as_deref());
+    let programmed = match (&withdrawal, contribution) {
+        _ if !object.judged => unjudged(Type::Programmed),
+        (Some(withdrawal), _) if withdrawal.written.is_some() => {
+            withdrawal.finding(Type::Programmed, &accepted, facts)
+        }
+        (_, Some(contribution)) => programmed(object, contribution, decided, before, facts),
+        (_, None) => nothing(Type::Programmed, object, facts),
+    };
+    let effective = match (&withdrawal, contribution) {
+        _ if !object.judged => unjudged(Type::Effective),
+        (_, Some(contribution)) => {
+            let written = facts.env.tree.as_deref();
+            let tree = if programmed.status == Status::True { written } else { facts.wanted.or(written) };
+            effective(contribution, tree, facts)
+        }
+        (Some(withdrawal), None) => {
+            Finding { status: Status::Unknown, ..withdrawal.finding(Type::Effective, &accepted, facts) }
+        }
+        (None, None) => nothing(Type::Effective, object, facts),
+    };
+    let confirmed = contribution.is_none_or(|it| runs(entry, it, decided, facts));
+    let unconfirmed = (programmed.status == Status::True && !confirmed).then_some(facts.target.loaded);
+    let ready = match (&withdrawal, &object.outcome) {
+        (Some(withdrawal), _) => withdrawal.finding(Type::Ready, &accepted, facts),
+        (None, Err(refusal)) if object.judged && is_late(refusal) => ended(entry, object, refusal, facts),
+        // What the scheduler runs stands on the YuniKornConfig; but without it the object is not ready.
+        _ => {
+            let chain = [&accepted, &programmed, &effective].into_iter().chain(unconfirmed);
+            Finding::summary(chain, || facts.target.ready())
+        }
+    };
+    let in_force = match (&object.outcome, programmed.status) {
+        _ if withdrawal.is_some() || !object.judged => before.cloned(),
+        (Ok(_), Status::True) => current,
+        _ if contribution.is_none() => None,
+        _ => before.cloned(),
+    };
+    let taken = taken.filter(|_| object.outcome.is_ok() && ready.status == Status::True);
+    let (submit, admin) = columns(contribution.map(|it| (it.submit.as_ref(), it.admin.as_ref())));
+    Report {
+        status: QueueAclStatus { submit, admin, in_force },
+        taken,
+        findings: vec![accepted, programmed, effective, ready],
+    }
+}
+
+/// What an object grants, as the columns of its status show it: submit and admin.
+pub(crate) fn columns(granted: Option<(Option<&Acl>, Option<&Acl>)>) -> (String, String) {
+    granted.map_or_else(Default::default, |(submit, admin)| (column(submit), column(admin)))
+}
+
+/// A right as a column shows it.
+fn column(grant: Option<&Acl>) -> String {
+    match grant {
+        None => "-".into(),
+        Some(acl) if acl.is_nobody() => "nobody".into(),
+        Some(acl) => acl.canonical(),
+    }
+}
+
+/// A condition of an object while there is no queue tree.
+fn unjudged(type_: Type) -> Finding {
+    Finding::unknown(type_, Reason::ConfigNotReady, "there is no queue tree to write it into")
+}
+
+/// Returns whether an object is valid and outside its time.
+fn is_late(refusal: &Refusal) -> bool {
+    matches!(refusal.reason, Reason::Expired | Reason::NotYetValid)
+}
+
+/// Condition `Ready` of an object outside its time of which nothing is known to be left. The end is reported if it was before, or once the
+/// scheduler is seen to run the text in force, and that grants nothing on the queue that it should not: the grant of a version that no status
+/// remembers may be left.
+fn ended(entry: &QueueAclEntry, object: &Resolved, refusal: &Refusal, facts: &Facts<'_>) -> Finding {
+    let target = &facts.target;
+    let reported = was_ready(entry, refusal.reason) || is_planted(Fault::UnprovenEnd);
+    let seen = match facts.runs {
+        Runs::InForce => true,
+        Runs::Other { .. } => reported,
+        Runs::Unknown => false,
+    };
+    if !seen {
+        return Finding { type_: Type::Ready, ..target.loaded.clone() };
+    }
+    let more = facts.env.tree.as_deref().zip(object.lapsed.as_deref());
+    if !reported && more.is_some_and(|(tree, lapsed)| exceeds(tree, lapsed, facts)) {
+        return Finding { type_: Type::Ready, ..target.not_programmed() };
+    }
+    let mut message = format!("{}; nothing of it is in {}", refusal.message, facts.source);
+    if target.loaded.reason == Reason::NotVerified {
+        message = format!("{message}; {}", target.loaded.message);
+    }
+    Finding::yes(Type::Ready, refusal.reason, message)
+}
+
+/// Returns whether the status says of this generation that it is ready, for this reason.
+fn was_ready(entry: &QueueAclEntry, reason: Reason) -> bool {
+    let Meta { conditions, generation, .. } = &entry.meta;
+    let ready = standing(conditions, Type::Ready);
+    ready.is_some_and(|was| was.status == Status::True && was.reason == reason)
+        && conditions.iter().all(|condition| condition.observed_generation == *generation)
+}
+
+/// `Programmed` or `Effective` of an object that grants nothing, and nothing of which is left.
+fn nothing(type_: Type, object: &Resolved, facts: &Facts<'_>) -> Finding {
+    let message = format!("nothing of it is in {}", facts.source);
+    match &object.outcome {
+        Err(refusal) if type_ == Type::Programmed && is_late(refusal) => {
+            Finding::yes(type_, Reason::Programmed, message)
+        }
+        Err(refusal) => Finding::no(type_, refusal.reason, message),
+        Ok(_) => Finding::no(type_, Reason::Pending, message),
+    }
+}
+
+/// Condition `Programmed` of an object of which nothing is left that it does not grant.
+fn programmed(
+    object: &Resolved,
+    contribution: &Contribution,
+    decided: &[(Right, &Decided)],
+    before: Option<&QueueAclInForce>,
+    facts: &Facts<'_>,
+) -> Finding {
+    let holds = holds(facts.env.tree.as_deref(), contribution, decided, facts);
+    // Without a text that should be in force only the version that was written before is known to be there as it is.
+    let known = facts.wanted.is_some() || before.is_some_and(|before| is_same(before, contribution));
+    if holds && known {
+        return super::programmed(facts.source, object.outcome.is_ok());
+    }
+    let no = facts.target.not_programmed();
+    if holds && before.is_some() {
+        let message = format!("another version of it is live; {}", no.message);
+        return Finding { message, ..no };
+    }
+    no
+}
+
+/// Returns whether both grant the same at the same place.
+fn is_same(before: &QueueAclInForce, contribution: &Contribution) -> bool {
+    let QueueAclInForce { expires_at, delegated_by, .. } = before;
+    let now = contribution.in_force();
+    *before == QueueAclInForce { expires_at: *expires_at, delegated_by: delegated_by.clone(), ..now }
+}
+
+/// What an object granted once, does not grant any more, and nobody else grants.
+struct Withdrawal<'a> {
+    /// The text that grants it, as messages name it: that in force, or the one that `binaryData` hides.
+    written: Option<&'a str>,
+    /// True if the scheduler runs a text that grants it; `None`: nobody knows.
+    run: Option<bool>,
+    /// Whom it is granted to.
+    left: String,
+}
+
+impl<'a> Withdrawal<'a> {
+    /// What is left of it somewhere, or may be.
+    fn of(object: &Resolved, former: &QueueAclInForce, was_written: bool, facts: &Facts<'a>) -> Option<Self> {
+        let ends = object.contribution().is_none();
+        if is_planted(Fault::UnprovenEnd) && ends || is_planted(Fault::UnwrittenNarrowing) && !ends {
+            return None;
+        }
+        if !object.judged {
+            return None;
+        }
+        let withdrawn = withdrawn(former, facts);
+        if withdrawn.iter().all(|part| part.acl.is_nobody()) {
+            return None;
+        }
+        let said = |left: &[Option<String>]| left.iter().flatten().cloned().collect::<Vec<_>>().join(" and ");
+        let left = |tree: Option<&Config>| -> Vec<Option<String>> {
+            withdrawn.iter().map(|part| part.left(tree, former)).collect()
+        };
+        let found = |written: Option<&'a str>, run: Option<bool>, left: &[Option<String>]| {
+            Some(Self { written, run, left: said(left) })
+        };
+        for (tree, name) in [(facts.env.tree.as_deref(), facts.source), (facts.hidden, facts.target.output)] {
+            let written = left(tree);
+            if written.iter().any(Option::is_some) {
+                return found(Some(name), Some(true), &written);
+            }
+        }
+        let unknown = || {
+            let all: Vec<_> = withdrawn.iter().map(|part| part.named(&part.acl, former)).collect();
+            if was_written { found(None, None, &all) } else { None }
+        };
+        match facts.runs {
+            Runs::InForce => None,
+            Runs::Other { tree, reported } => {
+                let run = left(Some(tree));
+                let is_run = run.iter().any(Option::is_some);
+                match (is_run, reported) {
+                    (true, _) if facts.target.loaded.status == Status::False => found(None, Some(true), &run),
+                    (true, _) => found(None, None, &run),
+                    (false, true) => None,
+                    (false, false) => unknown(),
+                }
+            }
+            Runs::Unknown => unknown(),
+        }
+    }
+
+    fn finding(&self, type_: Type, accepted: &Finding, facts: &Facts<'_>) -> Finding {
+        let first = match (accepted.status, accepted.reason) {
+            (Status::True, Reason::Accepted) => "it grants less than before",
+            _ => &accepted.message,
+        };
+        let Self { written, run, left } = self;
+        let loaded = &facts.target.loaded.message;
+        let message = match (written, run) {
+            (Some(written), _) => {
+                format!("{first}; still in {written}: {left}, because {}", facts.target.why())
+            }
+            (None, Some(_)) => {
+                format!("{first}; the scheduler still runs a text that grants it: {left}; {loaded}")
+            }
+            (None, None) => format!(
+                "{first}; it is not known whether the scheduler still runs a text that grants it: {left}; {loaded}"
+            ),
+        };
+        let status = if run.is_some() { Status::False } else { Status::Unknown };
+        Finding { status, ..Finding::no(type_, Reason::WithdrawalPending, message) }
+    }
+}
+
+/// One right of what is withdrawn.
+struct Part {
+    right: Right,
+    /// Whom it is withdrawn from.
+    acl: Acl,
+    /// Whom the objects and the base grant it, on the queue or above.
+    granted: Acl,
+}
+
+impl Part {
+    /// Whom a text still grants it, in words.
+    fn left(&self, tree: Option<&Config>, former: &QueueAclInForce) -> Option<String> {
+        let queue = queue_of(tree, &former.partition, &QueuePath::parse(&former.queue).ok()?)?;
+        self.named(&acl_of(queue, self.right).lost(&self.granted).intersection(&self.acl), former)
+    }
+
+    fn named(&self, acl: &Acl, former: &QueueAclInForce) -> Option<String> {
+        let right = self.right.field();
+        (!acl.is_nobody()).then(|| format!("{right} to {} on queue `{}`", people(acl), former.queue))
+    }
+}
+
+/// What a former version of an object granted, and neither the base nor any object grants now, right by right.
+fn withdrawn(former: &QueueAclInForce, facts: &Facts<'_>) -> Vec<Part> {
+    let Ok(queue) = QueuePath::parse(&former.queue) else { return Vec::new() };
+    let rights = [(Right::Submit, &former.submit), (Right::Admin, &former.admin)];
+    let set =
+        rights.into_iter().filter_map(|(right, text)| Some((right, acl::parse(text.as_deref()?).ok()?)));
+    set.map(|(right, acl)| {
+        let granted = granted(&former.partition, &queue, right, facts);
+        Part { right, acl: acl.lost(&granted), granted }
+    })
+    .collect()
+}
+
+/// Whom a right is granted to on a queue or above it, by the text that should be in force, or else by the objects alone.
+fn granted(partition: &str, queue: &QueuePath, right: Right, facts: &Facts<'_>) -> Acl {
+    let own = |path: &QueuePath| match facts.wanted {
+        Some(_) => queue_of(facts.wanted, partition, path).map(|queue| acl_of(queue, right)),
+        None => facts.granted.get(partition, path, right).map(|decided| decided.acl.clone()),
+    };
+    queue.lineage().filter_map(|path| own(&path)).fold(Acl::nobody(), |all, own| all.union(&own))
+}
+
+fn queue_of<'t>(tree: Option<&'t Config>, partition: &str, queue: &QueuePath) -> Option<&'t Queue> {
+    tree?.partition(partition)?.queue(queue)
+}
+
+fn accepted(object: &Resolved, taken: Option<&str>) -> Finding {
+    let contribution = match &object.outcome {
+        Err(refusal) if refusal.reason == Reason::ConfigNotReady => {
+            return Finding::unknown(Type::Accepted, refusal.reason, refusal.message.clone());
+        }
+        Err(refusal) if is_late(refusal) => {
+            return Finding::yes(Type::Accepted, refusal.reason, refusal.message.clone());
+        }
+        Err(refusal) => return Finding::no(Type::Accepted, refusal.reason, refusal.message.clone()),
+        Ok(contribution) => contribution,
+    };
+    let rights: Vec<_> = Right::ALL
+        .into_iter()
+        .filter_map(|right| {
+            contribution.grant(right).map(|acl| format!("{} to {}", right.field(), people(acl)))
+        })
+        .collect();
+    let mut message = format!("grants {} on queue `{}`", rights.join(", "), contribution.queue);
+    if let Some(taken) = taken {
+        message.push_str("; ");
+        message.push_str(taken);
+    }
+    Finding::yes(Type::Accepted, Reason::Accepted, with_warnings(message, &object.warnings))
+}
+
+/// Who has access by the base's own ACL of the queue, and loses it.
+fn taken(decided: &[(Right, &Decided)]) -> Option<String> {
+    let parts: Vec<_> = decided
+        .iter()
+        .filter(|(_, decided)| !decided.taken.is_nobody())
+        .map(|(right, decided)| {
+            format!(
+                "the base's own {} of the queue gives way, which takes it from {}",
+                right.key(),
+                people(&decided.taken)
+            )
+        })
+        .collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// Whether `tree` says about the contribution's queue what was decided. When nothing could be rendered: whether it grants at least
+/// what the object grants.
+fn holds(
+    tree: Option<&Config>,
+    contribution: &Contribution,
+    decided: &[(Right, &Decided)],
+    facts: &Facts<'_>,
+) -> bool {
+    let Some(queue) = queue_of(tree, &contribution.partition, &contribution.queue) else { return false };
+    decided.iter().all(|(right, decided)| {
+        let there = || acl_of(queue, *right);
+        match (facts.wanted, contribution.grant(*right)) {
+            (Some(_), Some(grant)) if is_planted(Fault::UnwrittenNarrowing) => there().contains(grant),
+            // We write it so, and then it need not be read.
+            (Some(_), _) => {
+                text_of(queue, *right).is_some_and(|text| decided.acl.is_canonical(text))
+                    || there() == decided.acl
+            }
+            (None, Some(grant)) => there().contains(grant),
+            (None, None) => true,
+        }
+    })
+}
+
+/// Returns whether the scheduler is known to run what the object grants. A text that it was seen to run and does not report now is good
+/// enough for an object to stay ready, and not for one to become so.
+fn runs(
+    entry: &QueueAclEntry,
+    contribution: &Contribution,
+    decided: &[(Right, &Decided)],
+    facts: &Facts<'_>,
+) -> bool {
+    match facts.runs {
+        _ if is_planted(Fault::UnprovenReady) => true,
+        Runs::InForce => true,
+        Runs::Unknown => false,
+        Runs::Other { tree, reported } => {
+            (*reported || was_ready(entry, Reason::Ready))
+                && holds(Some(tree), contribution, decided, facts)
+                && !exceeds(tree, contribution, facts)
+                && !is_moot(tree, contribution)
+        }
+    }
+}
+
+/// Returns whether `tree` grants anything on the contribution's queue that should not be in force: an earlier version of the object may have set a
+/// right that this one leaves alone.
+fn exceeds(tree: &Config, contribution: &Contribution, facts: &Facts<'_>) -> bool {
+    let Contribution { partition, queue: path, .. } = contribution;
+    let queue = queue_of(Some(tree), partition, path).filter(|_| facts.wanted.is_some());
+    queue.is_some_and(|queue| {
+        let more = |right| acl_of(queue, right).lost(&granted(partition, path, right, facts));
+        Right::ALL.into_iter().any(|right| !more(right).is_nobody())
+    })
+}
+
+/// Returns whether none of the contribution's rights changes anything in `tree`.
+fn is_moot(tree: &Config, contribution: &Contribution) -> bool {
+    let mut set = Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some());
+    set.all(|right| moot(tree, contribution, right).is_some())
+}
+
+fn effective(contribution: &Contribution, tree: Option<&Config>, facts: &Facts<'_>) -> Finding {
+    if facts.env.source == Source::BuiltIn
+        && facts.env.tree.as_ref().is_some_and(|tree| crate::effect::open_root(tree).is_some())
+    {
+        let message = "YuniKorn runs its built-in default now, which lets everyone submit to every queue";
+        return Finding::no(Type::Effective, Reason::DefaultConfigActive, message);
+    }
+    let Some(tree) = tree else {
+        return Finding::unknown(
+            Type::Effective,
+            Reason::ConfigNotReady,
+            "there is no queue tree to judge by",
+        );
+    };
+    let rights: Vec<_> =
+        Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some()).collect();
+    let texts = without_effect(tree, contribution);
+    if !texts.is_empty() && texts.len() == rights.len() {
+        return Finding::no(Type::Effective, Reason::AncestorAllowsEveryone, texts.join("; "));
+    }
+    let mut message = "it decides access to the queue and those below".to_string();
+    if !texts.is_empty() {
+        message.push_str("; but ");
+        message.push_str(&texts.join("; "));
+    }
+    Finding::yes(Type::Effective, Reason::Effective, message)
+}
+
+/// For each right of the contribution that changes nothing in `tree`, why.
+pub(crate) fn without_effect(tree: &Config, contribution: &Contribution) -> Vec<String> {
+    let set = Right::ALL.into_iter().filter(|right| contribution.grant(*right).is_some());
+    let moot = set.filter_map(|right| moot(tree, contribution, right).map(|moot| (right, moot)));
+    moot.map(|(right, moot)| {
+        format!(
+            "{} changes nothing, because {} of queue `{}` lets everyone in",
+            right.field(),
+            moot.through.key(),
+            moot.by
+        )
+    })
+    .collect()
+}

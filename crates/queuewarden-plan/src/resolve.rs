@@ -1,0 +1,426 @@
+//! Each `QueueAcl` on its own: is it valid, in its time, does its queue exist, and what does it grant?
+//!
+//! The schema's CEL rules ask much of this at admission, with less to say; here it is asked again, because objects also come from
+//! files, from older schemas, and from API servers that skipped validation.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use jiff::Timestamp;
+
+use super::conditions::Reason;
+use super::grants::{Place, acl_of};
+use super::planted::{Fault, is_planted};
+use super::record::Record;
+use super::snapshot::{BaseAcl, Grant, QueueAclEntry, QueueAclInForce, QueueAclSpec, TEMPORARY_ONLY_ADDS};
+use go_compat::diag::{Code, Diagnostic};
+use yunikorn::acl::{self, Acl};
+use yunikorn::config::{Config, Partition, Queue};
+use yunikorn::identity::Identity;
+use yunikorn::queue::{self, QueuePath};
+use yunikorn::right::Right;
+
+/// The object is not valid before `notBefore`, or no longer from `expiresAt` on, or its window is empty.
+pub(super) const EMPTY_WINDOW: Code = Code::new(5301, "empty-window");
+/// The object grants nothing, because it sets neither `submit` nor `admin`.
+pub(super) const NO_RIGHT: Code = Code::new(5302, "no-right");
+/// The queue is written through a YAML anchor or alias, so that changing it would change other queues.
+pub(super) const SHARED_QUEUE: Code = Code::new(5303, "shared-queue");
+
+/// A temporary object replaces the base's own ACL.
+pub(super) const REPLACES_FOR_A_TIME: Code = Code::new(5304, "replaces-for-a-time");
+/// A right has neither names nor `nobody: true`; it is granted to nobody.
+pub(super) const NO_NAMES: Code = Code::new(5305, "no-names");
+
+/// What one object adds to one queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Contribution {
+    /// Normalised partition name.
+    pub partition: String,
+    /// The queue, which exists.
+    pub queue: QueuePath,
+    /// Who may submit, if the object says.
+    pub submit: Option<Acl>,
+    /// Who administers, if the object says.
+    pub admin: Option<Acl>,
+    /// Whether the base's own ACL stays.
+    pub base_acl: BaseAcl,
+    /// When it ends.
+    pub expires_at: Option<Timestamp>,
+    /// The queue's administrator in whose name it is written.
+    pub delegated_by: Option<Identity>,
+}
+
+impl Contribution {
+    /// What it grants for `right`.
+    pub(super) fn grant(&self, right: Right) -> Option<&Acl> {
+        match right {
+            Right::Submit => self.submit.as_ref(),
+            Right::Admin => self.admin.as_ref(),
+        }
+    }
+
+    /// The same without anybody in it: an object that is being deleted grants nothing, and closes what it closed until it is gone.
+    fn closing(self) -> Self {
+        let nobody = |acl: Option<Acl>| acl.map(|_| Acl::nobody());
+        Self { submit: nobody(self.submit), admin: nobody(self.admin), ..self }
+    }
+
+    /// The same as far as `tree` grants it at the queue.
+    pub(super) fn within(self, tree: Option<&Config>) -> Self {
+        let queue = tree.and_then(|tree| tree.partition(&self.partition)?.queue(&self.queue));
+        let part =
+            |right, acl: Acl| queue.map_or_else(Acl::nobody, |queue| acl_of(queue, right).intersection(&acl));
+        Self {
+            submit: self.submit.map(|acl| part(Right::Submit, acl)),
+            admin: self.admin.map(|acl| part(Right::Admin, acl)),
+            ..self
+        }
+    }
+
+    /// The form in which status remembers it.
+    pub(super) fn in_force(&self) -> QueueAclInForce {
+        QueueAclInForce {
+            partition: self.partition.clone(),
+            queue: self.queue.to_string(),
+            submit: self.submit.as_ref().map(Acl::explicit),
+            admin: self.admin.as_ref().map(Acl::explicit),
+            base_acl: self.base_acl,
+            expires_at: self.expires_at,
+            delegated_by: self.delegated_by.clone(),
+        }
+    }
+}
+
+/// Why an object is not accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// The reason of `Accepted=False`.
+    pub reason: Reason,
+    /// What to do about it.
+    pub message: String,
+}
+
+/// What became of one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Resolved {
+    /// `metadata.name`
+    pub name: String,
+    /// What it wants, or why it is refused.
+    pub outcome: Result<Contribution, Refusal>,
+    /// The last valid version, kept in force because the object is invalid now.
+    pub kept: Option<Box<Contribution>>,
+    /// What an object outside its time would grant within it.
+    pub lapsed: Option<Box<Contribution>>,
+    /// Things worth saying although the object is accepted.
+    pub warnings: Vec<Diagnostic>,
+    /// Whether there was a queue tree to judge by; without one the status keeps what it remembers.
+    pub judged: bool,
+}
+
+impl Resolved {
+    /// What it puts into the plan.
+    pub(super) fn contribution(&self) -> Option<&Contribution> {
+        self.outcome.as_ref().ok().or(self.kept.as_deref())
+    }
+}
+
+/// What an object wants, as far as it can be told without the queue tree.
+pub(super) struct Intent {
+    queue: QueuePath,
+    pub(super) submit: Option<Acl>,
+    pub(super) admin: Option<Acl>,
+    warnings: Vec<Diagnostic>,
+}
+
+/// Resolves one object against the base's queues. `record` tells what is in force of it, `dynamic` whether the scheduler has a queue that is
+/// not configured.
+pub(super) fn resolve(
+    entry: &QueueAclEntry,
+    tree: &Config,
+    record: &Record<'_>,
+    now: Timestamp,
+    dynamic: &dyn Fn(&str, &QueuePath) -> bool,
+) -> Resolved {
+    let mut warnings = Vec::new();
+    let mut lapsed = None;
+    let outcome = entry.spec.as_ref().map_err(|diagnostics| invalid(diagnostics)).and_then(|spec| {
+        let intent = read(spec).map_err(|diagnostics| invalid(&diagnostics))?;
+        warnings.clone_from(&intent.warnings);
+        let timely = in_time(spec, now);
+        let placed = place(spec, intent, tree, dynamic);
+        timely.inspect_err(|_| lapsed = placed.as_ref().ok().cloned().map(Box::new))?;
+        placed
+    });
+    let kept = match &outcome {
+        Err(refusal) if freezes(refusal.reason) => {
+            let end = entry.spec.as_ref().ok().and_then(|spec| spec.expires_at);
+            record.in_force(entry).and_then(|old| keep(old, end, tree, record, now)).map(Box::new)
+        }
+        _ => None,
+    };
+    let mut resolved =
+        Resolved { name: entry.meta.name.clone(), outcome, kept, lapsed, warnings, judged: true };
+    if entry.meta.deleting {
+        resolved.outcome = resolved.outcome.map(Contribution::closing);
+        resolved.kept = resolved.kept.map(|kept| Box::new(kept.closing()));
+        resolved.warnings.clear();
+    }
+    resolved
+}
+
+/// Refuses what would set an ACL that the base's text does not let be written there.
+pub(super) fn withdraw(objects: &mut [Resolved], refused: &BTreeMap<&Place, Diagnostic>) {
+    let why = |it: &Contribution| {
+        let rights = Right::ALL.into_iter().filter(|right| it.grant(*right).is_some());
+        rights.map(|right| (it.partition.clone(), it.queue.clone(), right)).find_map(|at| refused.get(&at))
+    };
+    for object in objects {
+        if let Some(why) = object.contribution().and_then(why) {
+            object.outcome = Err(invalid(std::slice::from_ref(why)));
+            object.kept = None;
+        }
+    }
+}
+
+/// What can be said about one object while there is no queue tree, and `why` there is none.
+pub(super) fn unjudged(entry: &QueueAclEntry, why: &str) -> Resolved {
+    let waiting = || Refusal { reason: Reason::ConfigNotReady, message: why.to_string() };
+    Resolved {
+        name: entry.meta.name.clone(),
+        outcome: Err(content(entry).unwrap_or_else(waiting)),
+        kept: None,
+        lapsed: None,
+        warnings: Vec::new(),
+        judged: false,
+    }
+}
+
+/// What is wrong with an object's own content, whatever the queue tree.
+pub(super) fn content(entry: &QueueAclEntry) -> Option<Refusal> {
+    let faults = faults(entry);
+    (!faults.is_empty()).then(|| invalid(&faults))
+}
+
+/// What an object grants by its own content at `now`, whether its queue exists or not: nothing outside its time. Where the content
+/// cannot be read, what its status remembers. `None` where it is nothing at all.
+pub(super) fn granted(entry: &QueueAclEntry, now: Timestamp) -> Option<(Option<Acl>, Option<Acl>)> {
+    let spec = entry.spec.as_ref().ok();
+    if let Some((spec, intent)) = spec.and_then(|spec| Some((spec, read(spec).ok()?))) {
+        return in_time(spec, now).is_ok().then_some((intent.submit, intent.admin));
+    }
+    let read = |text: &Option<String>| text.as_deref().and_then(|text| acl::parse(text).ok());
+    entry.in_force.as_ref().map(|memory| (read(&memory.submit), read(&memory.admin)))
+}
+
+/// What is wrong with an object's own content, one by one: errors, and the names that `YuniKorn` would drop.
+pub(super) fn faults(entry: &QueueAclEntry) -> Vec<Diagnostic> {
+    match &entry.spec {
+        Err(diagnostics) => diagnostics.clone(),
+        Ok(spec) => read(spec).err().unwrap_or_default(),
+    }
+}
+
+/// Whether an object that is refused for this reason keeps its last valid version in force: a slip must not lock people out,
+/// while an end that was asked for must come.
+fn freezes(reason: Reason) -> bool {
+    matches!(reason, Reason::Invalid | Reason::QueueNotFound | Reason::PartitionNotFound)
+}
+
+fn invalid(diagnostics: &[Diagnostic]) -> Refusal {
+    let texts: Vec<_> = diagnostics.iter().map(ToString::to_string).collect();
+    Refusal { reason: Reason::Invalid, message: texts.join("; ") }
+}
+
+/// The object's own content: everything that is wrong with it, not only the first thing.
+pub(super) fn read(spec: &QueueAclSpec) -> Result<Intent, Vec<Diagnostic>> {
+    let mut errors = Vec::new();
+    let mut warnings = Vec::new();
+    let queue =
+        QueuePath::parse(&spec.queue).map_err(|diagnostic| errors.push(within("queue", diagnostic))).ok();
+    let mut right = |right: Right, grant: Option<&Grant>| {
+        grant.and_then(|grant| {
+            let (acl, findings) = grant_acl(grant);
+            let (bad, fine): (Vec<_>, Vec<_>) = findings.into_iter().partition(refuses);
+            warnings.extend(fine.into_iter().map(|d| within(right.field(), d)));
+            let acl = acl.filter(|_| bad.is_empty());
+            errors.extend(bad.into_iter().map(|d| within(right.field(), d)));
+            acl
+        })
+    };
+    let submit = right(Right::Submit, spec.submit.as_ref());
+    let admin = right(Right::Admin, spec.admin.as_ref());
+    if spec.submit.is_none() && spec.admin.is_none() {
+        let message = "the object sets neither `submit` nor `admin`, so it would change nothing";
+        errors.push(
+            Diagnostic::error(NO_RIGHT, message).help("write `submit: {nobody: true}` to admit nobody"),
+        );
+    }
+    if (spec.not_before.is_some() || spec.expires_at.is_some()) && spec.base_acl == BaseAcl::Replace {
+        errors.push(Diagnostic::error(REPLACES_FOR_A_TIME, TEMPORARY_ONLY_ADDS));
+    }
+    if let (Some(from), Some(to)) = (spec.not_before, spec.expires_at)
+        && to <= from
+    {
+        let message = format!("`expiresAt` {to} is not after `notBefore` {from}");
+        errors.push(Diagnostic::error(EMPTY_WINDOW, message).help("the object would never be in force"));
+    }
+    match queue {
+        Some(queue) if errors.is_empty() => Ok(Intent { queue, submit, admin, warnings }),
+        _ => Err(errors),
+    }
+}
+
+/// The diagnostic with the field it is about in front of its message.
+fn within(field: &str, mut diagnostic: Diagnostic) -> Diagnostic {
+    diagnostic.message = format!("{field}: {}", diagnostic.message);
+    diagnostic
+}
+
+/// What is merely odd in a raw ACL is told; what would be dropped or refused is not taken, because then the object would
+/// promise more than the scheduler does.
+fn refuses(diagnostic: &Diagnostic) -> bool {
+    diagnostic.is_error() || acl::codes::DROPS.contains(&diagnostic.code)
+}
+
+/// The ACL of a grant, and what there is to say about it.
+fn grant_acl(grant: &Grant) -> (Option<Acl>, Vec<Diagnostic>) {
+    match grant {
+        Grant::Everyone => (Some(Acl::everyone()), Vec::new()),
+        Grant::Nobody => (Some(Acl::nobody()), Vec::new()),
+        Grant::Raw(text) => {
+            let analysis = acl::lint::lint(text);
+            (analysis.acl, analysis.diagnostics)
+        }
+        Grant::Lists { users, groups } => match Acl::named(users, groups) {
+            Ok(acl) => (Some(acl), no_names(grant).into_iter().collect()),
+            Err(findings) => (None, findings),
+        },
+    }
+}
+
+/// The warning about a grant that means nobody and does not say so.
+pub fn no_names(grant: &Grant) -> Option<Diagnostic> {
+    let Grant::Lists { users, groups } = grant else { return None };
+    let warning = || Diagnostic::warning(NO_NAMES, "without users and groups the right is given to nobody");
+    (users.is_empty() && groups.is_empty()).then(|| warning().help("write `nobody: true` to say so"))
+}
+
+fn in_time(spec: &QueueAclSpec, now: Timestamp) -> Result<(), Refusal> {
+    match (spec.not_before, spec.expires_at) {
+        (_, Some(end)) if end <= now => {
+            Err(Refusal { reason: Reason::Expired, message: format!("expired at {end}") })
+        }
+        (Some(start), _) if start > now => {
+            Err(Refusal { reason: Reason::NotYetValid, message: format!("not valid before {start}") })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Finds the queue, or says why there is none and which one may have been meant.
+fn place(
+    spec: &QueueAclSpec,
+    intent: Intent,
+    tree: &Config,
+    dynamic: &dyn Fn(&str, &QueuePath) -> bool,
+) -> Result<Contribution, Refusal> {
+    let Some(partition) = tree.partition(&spec.partition) else {
+        let names: Vec<_> = tree.partitions.iter().map(|p| format!("`{}`", p.name)).collect();
+        let message = format!(
+            "the base has no partition `{}`; it has {}",
+            spec.partition,
+            if names.is_empty() { "none".into() } else { names.join(", ") }
+        );
+        return Err(Refusal { reason: Reason::PartitionNotFound, message });
+    };
+    match partition.queue(&intent.queue) {
+        Some(queue) if queue.inserted() => Err(not_written(&intent.queue)),
+        Some(queue) if is_shared(queue) => {
+            let message = format!(
+                "queue `{}` is written through a YAML anchor, alias or merge key: changing its ACL would change every place that shares it",
+                intent.queue
+            );
+            let help = "write the queue out in the base";
+            Err(invalid(&[Diagnostic::error(SHARED_QUEUE, message).help(help)]))
+        }
+        Some(queue) => Ok(Contribution {
+            partition: partition.name.clone(),
+            // The tree's own: a clone shares the text.
+            queue: queue.path.clone(),
+            submit: intent.submit,
+            admin: intent.admin,
+            base_acl: spec.base_acl,
+            expires_at: spec.expires_at,
+            delegated_by: spec.delegated_by.clone(),
+        }),
+        None => Err(not_found(partition, &intent.queue, dynamic(&partition.name, &intent.queue))),
+    }
+}
+
+/// Whether the queue's text stands for more than this queue.
+fn is_shared(queue: &Queue) -> bool {
+    queue.place.as_ref().is_some_and(|place| place.shared)
+}
+
+/// The root that `YuniKorn` adds above a tree without one cannot carry an ACL, because nothing in the text stands for it.
+fn not_written(queue: &QueuePath) -> Refusal {
+    Refusal {
+        reason: Reason::QueueNotFound,
+        message: format!(
+            "the base does not write queue `{queue}`: YuniKorn adds it above the queues it finds, with no ACL; \
+             write `- name: root` in the base and put its queues below it"
+        ),
+    }
+}
+
+fn not_found(partition: &Partition, queue: &QueuePath, dynamic: bool) -> Refusal {
+    let ancestor = partition.nearest(queue).path.clone();
+    let mut message = format!("partition `{}` has no queue `{queue}` in the base", partition.name);
+    if dynamic {
+        message.push_str("; the scheduler has it at run time only, made by a placement rule, and such a queue has no ACL of its own");
+    } else if let Some(near) = queue::nearest(partition.queues().map(|q| q.path.to_string()), queue.as_str())
+    {
+        message.push_str("; did you mean `");
+        message.push_str(&near);
+        message.push_str("`?");
+    }
+    let _ = write!(
+        message,
+        "; access to a queue that is not configured is decided by the nearest one that is, here `{ancestor}`: \
+         grant it there, or add the queue to the base"
+    );
+    Refusal { reason: Reason::QueueNotFound, message }
+}
+
+/// The last valid version of an object that has become invalid, if its queue still exists and its time has not passed: at most what the text
+/// that was written last grants. An `end` that the invalid version asks for comes all the same.
+fn keep(
+    old: &QueueAclInForce,
+    end: Option<Timestamp>,
+    tree: &Config,
+    record: &Record<'_>,
+    now: Timestamp,
+) -> Option<Contribution> {
+    let expires_at = [old.expires_at, end].into_iter().flatten().min();
+    if expires_at.is_some_and(|end| end <= now) {
+        return None;
+    }
+    let partition = tree.partition(&old.partition)?;
+    let queue = QueuePath::parse(&old.queue).ok()?;
+    let queue = partition.queue(&queue).filter(|queue| !queue.inserted() && !is_shared(queue))?;
+    let read = |text: &Option<String>| text.as_deref().and_then(|text| acl::parse(text).ok());
+    let last = Contribution {
+        partition: partition.name.clone(),
+        queue: queue.path.clone(),
+        submit: read(&old.submit),
+        admin: read(&old.admin),
+        base_acl: old.base_acl,
+        expires_at,
+        delegated_by: old.delegated_by.clone(),
+    };
+    if is_planted(Fault::KeptByStatusAlone) {
+        return Some(last);
+    }
+    Some(last.within(record.tree()))
+}

@@ -1,0 +1,144 @@
+//! By which text the scheduler decides now. Mostly that is what the ConfigMaps say; but a scheduler that takes no new text, or refuses one,
+//! goes on with what it had, and whoever asks what it lets through must hear of that.
+
+use jiff::SignedDuration;
+
+use super::environment::{or_built_in, queues_key};
+use super::snapshot::{ReadBack, Snapshot};
+use yunikorn::config::checksum;
+use yunikorn::config::flatten::Flattened;
+
+/// How long a scheduler that reports another text is taken to be loading the new one; it takes a moment when all is well.
+pub(super) const LOADING: SignedDuration = SignedDuration::from_secs(5);
+
+/// Said where the scheduler runs what nobody has seen.
+pub(super) const UNSEEN: &str =
+    "YuniKorn runs another configuration than the ConfigMaps hold, and nobody has seen which";
+
+/// What is known of the text by which the scheduler decides.
+#[derive(Debug, Clone, Copy)]
+pub struct Running<'s> {
+    /// The text: that of the ConfigMaps, unless the scheduler reports another; an error when it does and nobody knows which.
+    pub text: Result<&'s str, &'static str>,
+    /// The text that it was last seen to run.
+    pub proven: Option<&'s str>,
+}
+
+impl<'s> Running<'s> {
+    /// As it was seen; `flat` is [`super::merged`] of the snapshot. A scheduler that cannot be asked, or is not, is taken to follow the
+    /// ConfigMaps: it reads them when it starts.
+    pub fn of(flat: &'s Flattened, snapshot: &'s Snapshot) -> Self {
+        Self { text: text(flat, snapshot), proven: snapshot.observed.loaded_text.as_deref() }
+    }
+
+    /// What is read of it: of the text, or, where a running scheduler does not take that over, of the one it was last seen to run.
+    ///
+    /// # Errors
+    /// When nobody knows the text, or when `read` takes neither.
+    pub fn read<T>(&self, mut read: impl FnMut(&str) -> Result<T, String>) -> Result<T, String> {
+        let text = self.text?;
+        read(text).or_else(|refused| {
+            self.proven.and_then(|proven| read(proven).ok()).ok_or_else(|| {
+                format!("YuniKorn does not take the configuration, and what it runs is not known: {refused}")
+            })
+        })
+    }
+}
+
+fn text<'s>(flat: &'s Flattened, snapshot: &'s Snapshot) -> Result<&'s str, &'static str> {
+    let text = or_built_in(flat.queues(&queues_key(snapshot, flat).key).text);
+    let observed = &snapshot.observed;
+    let Some(ReadBack { checksum: Ok(reported), .. }) = &observed.read_back else {
+        return Ok(text);
+    };
+    if loading(snapshot, flat.hot_refresh()) || *reported == checksum(text) {
+        return Ok(text);
+    }
+    let proven = observed.loaded_text.as_deref().filter(|proven| checksum(proven) == *reported);
+    proven.ok_or(UNSEEN)
+}
+
+/// Returns whether a scheduler that reports another text than the one that was written may still be loading that.
+pub(super) fn loading(snapshot: &Snapshot, hot_refresh: bool) -> bool {
+    let observed = &snapshot.observed;
+    let soon = observed.pending_since.is_none_or(|since| snapshot.now.duration_since(since) < LOADING);
+    // Written again means that it was not taken the first time.
+    hot_refresh && soon && observed.reasserts == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::merged;
+    use crate::snapshot::ConfigMapState;
+    use std::sync::Arc;
+
+    const OLD: &str = "partitions: [{name: default, queues: [{name: root, submitacl: '*'}]}]";
+    const NEW: &str = "partitions: [{name: default, queues: [{name: root, submitacl: sue}]}]";
+
+    /// The ConfigMaps hold `NEW` and for so many seconds a scheduler has reported another checksum.
+    fn behind(seconds: i64, reported: Result<&str, &str>) -> Snapshot {
+        let now = "2026-06-01T00:00:00Z".parse().unwrap();
+        let mut snapshot = Snapshot::empty(now);
+        let output =
+            ConfigMapState { data: [("queues.yaml".into(), NEW.into())].into(), ..ConfigMapState::default() };
+        snapshot.output = Some(Arc::new(output));
+        let checksum = reported.map(checksum).map_err(str::to_owned);
+        snapshot.observed.read_back = Some(ReadBack { at: now, checksum });
+        snapshot.observed.pending_since = now.checked_sub(SignedDuration::from_secs(seconds)).ok();
+        snapshot.observed.loaded_text = Some(OLD.into());
+        snapshot
+    }
+
+    fn refreshing(mut snapshot: Snapshot, on: bool) -> Snapshot {
+        let output = Arc::make_mut(snapshot.output.as_mut().unwrap());
+        output.data.insert("service.enableConfigHotRefresh".into(), on.to_string());
+        snapshot
+    }
+
+    fn runs(snapshot: &Snapshot) -> Result<String, &'static str> {
+        text(&merged(snapshot), snapshot).map(str::to_owned)
+    }
+
+    #[test]
+    fn a_scheduler_that_reports_another_text_is_believed_once_it_had_time_to_load() {
+        assert_eq!(runs(&behind(4, Ok(OLD))).as_deref(), Ok(NEW));
+        assert_eq!(runs(&behind(5, Ok(OLD))).as_deref(), Ok(OLD));
+        assert_eq!(runs(&behind(5, Ok(NEW))).as_deref(), Ok(NEW));
+        assert_eq!(runs(&refreshing(behind(0, Ok(OLD)), false)).as_deref(), Ok(OLD));
+        assert_eq!(runs(&refreshing(behind(0, Ok(OLD)), true)).as_deref(), Ok(NEW));
+        let mut again = behind(0, Ok(OLD));
+        again.observed.reasserts = 1;
+        assert_eq!(runs(&again).as_deref(), Ok(OLD));
+    }
+
+    #[test]
+    fn a_text_that_nobody_has_seen_is_not_guessed() {
+        assert!(runs(&behind(5, Ok("something else"))).unwrap_err().contains("nobody has seen which"));
+        let mut unseen = behind(5, Ok(OLD));
+        unseen.observed.loaded_text = None;
+        assert!(runs(&unseen).is_err());
+        assert!(Running::of(&merged(&unseen), &unseen).read(|text| Ok(text.to_owned())).is_err());
+    }
+
+    #[test]
+    fn a_scheduler_that_is_not_asked_or_does_not_answer_follows_the_config_maps() {
+        assert_eq!(runs(&behind(60, Err("connection refused"))).as_deref(), Ok(NEW));
+        let mut unasked = behind(60, Ok(OLD));
+        unasked.observed.read_back = None;
+        assert_eq!(runs(&unasked).as_deref(), Ok(NEW));
+    }
+
+    #[test]
+    fn what_was_seen_to_run_counts_where_the_text_is_refused() {
+        let read = |text: &str, proven: Option<&str>| {
+            let running = Running { text: Ok(text), proven };
+            running.read(|text| if text.contains("  ") { Err(text.to_owned()) } else { Ok(text.to_owned()) })
+        };
+        assert_eq!(read("sue", None).as_deref(), Ok("sue"));
+        assert_eq!(read("a  b", Some("bob")).as_deref(), Ok("bob"));
+        for proven in [None, Some("c  d")] {
+            assert!(read("a  b", proven).unwrap_err().ends_with("is not known: a  b"));
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Plans without a cluster: what the operator would do, done in memory until nothing is left to do, and what every status says then.
+
+use std::sync::Arc;
+
+use super::conditions::{Reason, Status, Type};
+use super::snapshot::{
+    ConfigMapState, ConfigMemory, Entry, FIELD_MANAGER, Mode, Owner, ReadBack, Snapshot, Written,
+    YUNIKORN_DEFAULTS,
+};
+use super::{
+    ConfigStatus, NewConfigMap, ObjectStatus, Plan, Readings, Rendered, Write, plan, plan_again,
+    text_in_force,
+};
+use yunikorn::config::checksum;
+
+/// The plan writes once, and once more where an import came first; more would be a plan that does not come to rest.
+const MAX_ROUNDS: usize = 4;
+
+/// The state in which everything has been done.
+#[derive(Debug, Clone)]
+pub struct Settled {
+    /// The snapshot with everything applied.
+    pub snapshot: Snapshot,
+    /// The plan for it: its statuses are the ones the objects would have.
+    pub plan: Plan,
+    /// ConfigMaps that were created on the way.
+    pub created: Vec<NewConfigMap>,
+    /// Whether the output ConfigMap was written.
+    pub written: bool,
+}
+
+impl Settled {
+    /// Whether the output holds what was rendered.
+    pub fn applied(&self) -> bool {
+        let config = self.plan.config.iter().flat_map(|status| status.conditions.iter());
+        config.into_iter().any(|c| c.type_ == Type::Applied.as_str() && c.status == Status::True)
+    }
+
+    /// Whether all that keeps the output from being written is `mode: Observe`.
+    pub fn only_observes(&self) -> bool {
+        let config = self.plan.config.iter().flat_map(|status| status.conditions.iter());
+        config
+            .into_iter()
+            .any(|c| c.type_ == Type::Applied.as_str() && c.reason == Reason::ObserveMode.as_str())
+    }
+}
+
+/// Plans and applies until there is nothing to do.
+pub fn settle(mut snapshot: Snapshot) -> Settled {
+    let mut created = Vec::new();
+    let mut written = false;
+    let mut known = Readings::default();
+    let mut made = plan_again(&snapshot, &mut known);
+    for _ in 0..MAX_ROUNDS {
+        if made.import.is_none() && made.write.is_none() && made.last_base.is_none() {
+            break;
+        }
+        created.extend(made.import.clone());
+        created.extend(made.backup.clone());
+        written |= made.write.is_some();
+        apply(&mut snapshot, &made);
+        made = plan_again(&snapshot, &mut known);
+    }
+    remember(&mut snapshot, &made);
+    Settled { snapshot, plan: made, created, written }
+}
+
+/// The same once the scheduler has loaded the text, where there is one to ask.
+pub fn loaded(mut settled: Settled) -> Settled {
+    let config = settled.snapshot.config.as_ref().and_then(|config| config.spec.as_ref().ok());
+    if config.is_none_or(|spec| spec.scheduler_url.is_none()) {
+        return settled;
+    }
+    let text = text_in_force(&settled.snapshot);
+    let checksum = Ok(checksum(&text));
+    settled.snapshot.observed.read_back = Some(ReadBack { at: settled.snapshot.now, checksum });
+    settled.snapshot.observed.loaded_text = Some(text);
+    settled.plan = plan(&settled.snapshot);
+    remember(&mut settled.snapshot, &settled.plan);
+    settled
+}
+
+/// The snapshot as if its mode were Enforce, to see what Observe only announces.
+pub fn enforced(snapshot: &Snapshot) -> Snapshot {
+    let mut snapshot = snapshot.clone();
+    if let Some(Ok(spec)) = snapshot.config.as_mut().map(|config| config.spec.as_mut()) {
+        spec.mode = Mode::Enforce;
+    }
+    snapshot
+}
+
+/// Does to the snapshot what the operator does to the cluster.
+pub(super) fn apply(snapshot: &mut Snapshot, plan: &Plan) {
+    if let Some(new) = &plan.import {
+        import(snapshot, new);
+    }
+    if let Some(change) = &plan.write {
+        write(snapshot, change);
+        if let Some(Rendered { key, text, checksum, .. }) =
+            plan.rendered.as_ref().filter(|rendered| change.data.contains_key(&rendered.key))
+        {
+            snapshot.observed.last_written = Some(checksum.clone());
+            snapshot.observed.written = Some(Written { key: key.clone(), text: text.clone() });
+        }
+    }
+    if let Some(base) = &plan.last_base {
+        snapshot.last_base = Some(base.clone());
+    }
+    remember(snapshot, plan);
+}
+
+fn import(snapshot: &mut Snapshot, new: &NewConfigMap) {
+    let map = ConfigMapState {
+        name: new.name.clone(),
+        annotations: new.annotations.clone(),
+        data: new.data.clone(),
+        owners: new.data.keys().map(|key| (key.clone(), vec![us()])).collect(),
+        ..ConfigMapState::default()
+    };
+    let map = Arc::new(map);
+    if map.name == YUNIKORN_DEFAULTS {
+        snapshot.defaults = Some(Arc::clone(&map));
+    }
+    snapshot.base = Some(map);
+}
+
+fn write(snapshot: &mut Snapshot, change: &Write) {
+    let map = Arc::make_mut(snapshot.output.get_or_insert_default());
+    map.name.clone_from(&change.name);
+    for (key, value) in &change.data {
+        if let Some(value) = value {
+            map.data.insert(key.clone(), value.clone());
+            map.owners.insert(key.clone(), vec![us()]);
+        } else {
+            map.data.remove(key);
+            map.owners.remove(key);
+        }
+    }
+    map.annotations.extend(change.annotations.clone());
+    if let Some(in_force) = &change.in_force {
+        map.in_force.clone_from(in_force);
+    }
+}
+
+fn us() -> Owner {
+    Owner { manager: FIELD_MANAGER.to_string(), operation: "Update".to_string() }
+}
+
+/// Statuses become what the objects remember.
+fn remember(snapshot: &mut Snapshot, plan: &Plan) {
+    for entry in &mut snapshot.queue_acls {
+        if let Some(status) = plan.queue_acls.get(&entry.meta.name) {
+            let entry = Arc::make_mut(entry);
+            entry.meta.conditions.clone_from(&status.conditions);
+            entry.in_force.clone_from(&status.rest.in_force);
+        }
+    }
+    for entry in &mut snapshot.policies {
+        if let Some(status) = plan.policies.get(&entry.meta.name) {
+            entry.meta.conditions.clone_from(&status.conditions);
+            entry.in_force.clone_from(&status.rest);
+        }
+    }
+    for entry in &mut snapshot.access_tests {
+        if let Some(status) = plan.access_tests.get(&entry.meta.name) {
+            entry.meta.conditions.clone_from(&status.conditions);
+        }
+    }
+    if let (Some(entry), Some(status)) = (&mut snapshot.config, &plan.config) {
+        remember_config(entry, status);
+    }
+}
+
+fn remember_config<S>(entry: &mut Entry<S, ConfigMemory>, status: &ObjectStatus<ConfigStatus>) {
+    entry.meta.conditions.clone_from(&status.conditions);
+    entry.in_force = Some(memory(&status.rest));
+}
+
+/// A status as it is remembered.
+pub(super) fn memory(status: &ConfigStatus) -> ConfigMemory {
+    let ConfigStatus { revision, config_hash, loaded_hash, output, admission_policy } = status.clone();
+    let output = output.unwrap_or_default();
+    ConfigMemory {
+        revision,
+        config_hash,
+        loaded_hash,
+        output_namespace: output.namespace,
+        output_name: output.name,
+        output_uid: Some(output.uid).filter(|uid| !uid.is_empty()),
+        output_keys: output.keys.into_iter().collect(),
+        admission_policy,
+    }
+}

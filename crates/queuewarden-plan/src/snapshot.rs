@@ -1,0 +1,477 @@
+//! What `plan` looks at: everything, as plain data, gathered at one moment.
+//!
+//! The operator fills a [`Snapshot`] from its watches, `queuewarden render` from files. Nothing in here is a Kubernetes type, and
+//! the clock is a field, so that the same snapshot always gives the same plan.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::conditions::Condition;
+use super::mirror::Mirror;
+use go_compat::diag::Diagnostic;
+use yunikorn::identity::Identity;
+use yunikorn_access::expect::Expectations;
+use yunikorn_access::{guard, submission};
+
+/// The field manager of every write, and the name in `managedFields` that tells our keys from other people's.
+pub const FIELD_MANAGER: &str = "queuewarden";
+/// The label of the objects that queuewarden creates. Its value is [`FIELD_MANAGER`].
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// Annotation on the output ConfigMap: the keys that queuewarden wrote, separated by commas.
+pub const MANAGED_KEYS: &str = "queuewarden.dev/managed-keys";
+/// Annotation on the output ConfigMap: the key whose queue tree is kept up, where several keys of it are ours.
+pub const QUEUES_KEY: &str = "queuewarden.dev/queues-key";
+/// Annotation on the output ConfigMap: how many objects its queue tree was rendered from.
+pub const OBJECTS: &str = "queuewarden.dev/objects";
+/// Annotation on the output ConfigMap: a number that a write changes which changes nothing else.
+pub const EPOCH: &str = "queuewarden.dev/epoch";
+/// Annotation on the output ConfigMap: what its queue tree grants of the objects whose status does not say so yet.
+pub const IN_FORCE: &str = "queuewarden.dev/in-force";
+/// Annotation on the `YuniKornConfig`: the revision of the output in which so many objects may go at once.
+pub const CONFIRM_REMOVAL: &str = "queuewarden.dev/confirm-removal";
+/// Annotation on a base ConfigMap that `adoption: Import` created: `namespace/name` of where its text came from.
+pub const IMPORTED_FROM: &str = "queuewarden.dev/imported-from";
+/// `YuniKorn`'s first ConfigMap (Helm's); k8shim `constants.go:67`.
+pub const YUNIKORN_DEFAULTS: &str = "yunikorn-defaults";
+/// `YuniKorn`'s second ConfigMap, whose keys win; k8shim `constants.go:68`.
+pub const YUNIKORN_CONFIGS: &str = "yunikorn-configs";
+
+/// Why an object with a window has to say `baseAcl: Extend`: the words of the schema and of the plan.
+pub const TEMPORARY_ONLY_ADDS: &str = "with notBefore or expiresAt write baseAcl: Extend: a temporary grant only adds. With Replace the \
+    base's own ACL of the queue would give way when the time begins, and come back when it ends";
+/// Why a right that is `null` is refused: the words of the schema and of the conversion.
+pub const LEFT_EMPTY: &str = "is left empty (null), which says neither nobody nor nothing: write {nobody: true} to give the right to \
+    nobody, or users, groups or everyone: true; to keep the base's own ACL, remove the field";
+
+/// Everything the plan depends on.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// The moment the plan is made for.
+    pub now: Timestamp,
+    /// The `YuniKornConfig` named `default`; `None` when there is none.
+    pub config: Option<Entry<ConfigSpec, ConfigMemory>>,
+    /// All `QueueAcl` objects, in any order; shared, because there may be thousands, and most of them are the same in the next snapshot.
+    pub queue_acls: Vec<Arc<QueueAclEntry>>,
+    /// All `AdmissionPolicy` objects, in any order.
+    pub policies: Vec<Entry<AdmissionPolicySpec, AdmissionPolicySpec>>,
+    /// All `QueueAccessTest` objects, in any order.
+    pub access_tests: Vec<Entry<AccessTestSpec, ()>>,
+    /// `yunikorn-defaults` in the configured namespace.
+    pub defaults: Option<Arc<ConfigMapState>>,
+    /// The base ConfigMap (often the same object as `defaults`).
+    pub base: Option<Arc<ConfigMapState>>,
+    /// The output ConfigMap (`yunikorn-configs`).
+    pub output: Option<Arc<ConfigMapState>>,
+    /// The last base from which a full text was written, as the operator keeps it; `None` where nothing is kept.
+    pub last_base: Option<LastBase>,
+    /// The RBAC mirror as it stands; `None` where nobody has looked at it.
+    pub mirror: Option<Mirror>,
+    /// What the operator has seen of the outside world since it started.
+    pub observed: Observed,
+}
+
+impl Snapshot {
+    /// A cluster in which nothing was found.
+    pub fn empty(now: Timestamp) -> Self {
+        Self {
+            now,
+            config: None,
+            queue_acls: Vec::new(),
+            policies: Vec::new(),
+            access_tests: Vec::new(),
+            defaults: None,
+            base: None,
+            output: None,
+            last_base: None,
+            mirror: None,
+            observed: Observed::default(),
+        }
+    }
+}
+
+/// One object of ours: who it is, what it wants (or why that cannot be read), and what its status remembers.
+#[derive(Debug, Clone)]
+pub struct Entry<S, M> {
+    /// Name and bookkeeping.
+    pub meta: Meta,
+    /// The spec; diagnostics when it cannot be decoded at all.
+    pub spec: Result<S, Vec<Diagnostic>>,
+    /// What its status says was last in force.
+    pub in_force: Option<M>,
+}
+
+/// A `QueueAcl`.
+pub type QueueAclEntry = Entry<QueueAclSpec, QueueAclInForce>;
+
+/// The part of `metadata` and `status` that plans depend on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Meta {
+    /// `metadata.name`
+    pub name: String,
+    /// `metadata.uid`; empty when it comes from a file.
+    pub uid: String,
+    /// `metadata.generation`; 0 when it comes from a file.
+    pub generation: i64,
+    /// `metadata.creationTimestamp`
+    pub created: Option<Timestamp>,
+    /// True if `metadata.deletionTimestamp` is set: the object is deleted, and a finalizer holds it.
+    pub deleting: bool,
+    /// `metadata.finalizers`
+    pub finalizers: Vec<String>,
+    /// `status.conditions` as they stand; shared with plans that leave them so.
+    pub conditions: Arc<[Condition]>,
+    /// Who wrote what of it last. No plan depends on it: reports tell it.
+    pub touches: Vec<Touch>,
+}
+
+/// What one program wrote of an object last: one entry of `metadata.managedFields`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Touch {
+    /// When; `None` when the API server does not say.
+    pub time: Option<Timestamp>,
+    /// The program, as it calls itself.
+    pub manager: String,
+    /// `Apply` or `Update`.
+    pub operation: String,
+    /// What is its: `spec.submit`, `data.queues.yaml`. Sorted; a bounded number.
+    pub fields: Vec<String>,
+}
+
+/// What to do with the base's own ACL of a queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub enum BaseAcl {
+    /// The objects' grants take its place.
+    #[default]
+    Replace,
+    /// It joins the union, if every object of the queue and right says so.
+    Extend,
+}
+
+/// Who a right is granted to, as written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Grant {
+    /// `everyone: true`
+    Everyone,
+    /// `nobody: true`
+    Nobody,
+    /// `acl: "sue dev"`, `YuniKorn`'s own syntax.
+    Raw(String),
+    /// `users` and `groups`; both empty means nobody, with a warning.
+    Lists {
+        /// User names.
+        users: Vec<String>,
+        /// Group names.
+        groups: Vec<String>,
+    },
+}
+
+/// The spec of a `QueueAcl`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueAclSpec {
+    /// Partition name; `default` in every case is the default partition.
+    pub partition: String,
+    /// Full path from `root`, as written.
+    pub queue: String,
+    /// Who may submit; `None` leaves the base's text.
+    pub submit: Option<Grant>,
+    /// Who administers; `None` leaves the base's text.
+    pub admin: Option<Grant>,
+    /// Whether the base's own ACL stays.
+    pub base_acl: BaseAcl,
+    /// Not in force before this moment.
+    pub not_before: Option<Timestamp>,
+    /// Not in force from this moment on.
+    pub expires_at: Option<Timestamp>,
+    /// The queue's administrator in whose name it is written; `None`: a cluster administrator's.
+    pub delegated_by: Option<Identity>,
+}
+
+/// `status.inForce` of a `QueueAcl`: its last version that went into the ConfigMap. Texts are canonical ACLs.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct QueueAclInForce {
+    /// Partition name.
+    pub partition: String,
+    /// Queue path, lower case.
+    pub queue: String,
+    /// Canonical submit ACL; `None`: the object does not set the right.
+    pub submit: Option<String>,
+    /// Canonical admin ACL; `None`: the object does not set the right.
+    pub admin: Option<String>,
+    /// Whether the base's own ACL stayed.
+    pub base_acl: BaseAcl,
+    /// When it ends.
+    pub expires_at: Option<Timestamp>,
+    /// The queue's administrator in whose name it was written.
+    pub delegated_by: Option<Identity>,
+}
+
+/// The spec of an `AdmissionPolicy`; `None` leaves the key alone.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AdmissionPolicySpec {
+    /// `admissionController.accessControl.bypassAuth`
+    pub bypass_auth: Option<bool>,
+    /// `admissionController.accessControl.trustControllers`
+    pub trust_controllers: Option<bool>,
+    /// `admissionController.accessControl.systemUsers`, one expression an element.
+    pub system_users: Option<Vec<String>>,
+    /// `admissionController.accessControl.externalUsers`
+    pub external_users: Option<Vec<String>>,
+    /// `admissionController.accessControl.externalGroups`
+    pub external_groups: Option<Vec<String>>,
+    /// What is done about workloads that their users may not submit; no key of `YuniKorn`'s.
+    pub submission: Option<submission::Mode>,
+    /// What is done about `user.info`; no key of `YuniKorn`'s.
+    pub user_info: Option<guard::Settings>,
+}
+
+/// What a failing `QueueAccessTest` does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Enforcement {
+    /// It is reported.
+    #[default]
+    Report,
+    /// Changes of `QueueAcl`s that would break it are refused.
+    Block,
+}
+
+/// The spec of a `QueueAccessTest`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AccessTestSpec {
+    /// What is expected.
+    pub expectations: Expectations,
+    /// What it does when that is not so.
+    pub enforcement: Enforcement,
+}
+
+/// Whether the operator writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Write and repair.
+    #[default]
+    Enforce,
+    /// Compute and report only.
+    Observe,
+}
+
+/// What to do when someone else wrote the output key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Adoption {
+    /// Leave it to them.
+    #[default]
+    IfUnowned,
+    /// Make their text the base, then own the key.
+    Import,
+    /// Back it up, then own the key.
+    Force,
+}
+
+/// Whether administrators of a queue may write objects of its subtree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Delegation {
+    /// Cluster administrators only.
+    #[default]
+    Disabled,
+    /// Administrators of a queue as well, in their own name.
+    Enabled,
+}
+
+/// The spec of the `YuniKornConfig`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigSpec {
+    /// `YuniKorn`'s namespace.
+    pub namespace: String,
+    /// Name of the ConfigMap with the queue tree.
+    pub base_config_map: String,
+    /// Key in it; `None`: `<service.policyGroup>.yaml`.
+    pub base_key: Option<String>,
+    /// Name of the ConfigMap that is written.
+    pub output_config_map: String,
+    /// Whether it is written.
+    pub mode: Mode,
+    /// Whether a key that someone else wrote may be taken over.
+    pub adoption: Adoption,
+    /// Base URL of the scheduler's REST service; `None`: no read-back.
+    pub scheduler_url: Option<String>,
+    /// Whether the ACLs are mirrored in Kubernetes' RBAC.
+    pub rbac_mirror: bool,
+    /// Whether `QueueAcl`s in the name of a queue's administrator count.
+    pub delegation: Delegation,
+    /// True if a root queue that the base, or a `QueueAcl`, opens to everyone is meant to be open.
+    pub accept_open_root: bool,
+    /// The revision of the output that may be followed by one without most of its objects ([`CONFIRM_REMOVAL`]).
+    pub confirmed_removal: Option<u64>,
+    /// Name of the `AdmissionPolicy` that counts; `None`: the only one, or the one in force.
+    pub admission_policy: Option<String>,
+}
+
+impl Default for ConfigSpec {
+    fn default() -> Self {
+        Self {
+            namespace: "yunikorn".into(),
+            base_config_map: YUNIKORN_DEFAULTS.into(),
+            base_key: None,
+            output_config_map: YUNIKORN_CONFIGS.into(),
+            mode: Mode::Enforce,
+            adoption: Adoption::IfUnowned,
+            scheduler_url: None,
+            rbac_mirror: false,
+            delegation: Delegation::Disabled,
+            accept_open_root: false,
+            confirmed_removal: None,
+            admission_policy: None,
+        }
+    }
+}
+
+/// What `status` of the `YuniKornConfig` remembers.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
+pub struct ConfigMemory {
+    /// Revision of the text that was written last.
+    pub revision: Option<u64>,
+    /// Checksum of the text in the output ConfigMap.
+    pub config_hash: Option<String>,
+    /// Checksum that the scheduler was last seen to run.
+    pub loaded_hash: Option<String>,
+    /// Namespace of the ConfigMap that holds our keys.
+    pub output_namespace: String,
+    /// `metadata.name` of the ConfigMap that holds our keys.
+    pub output_name: String,
+    /// `metadata.uid` of the ConfigMap that holds our keys.
+    pub output_uid: Option<String>,
+    /// The keys in it that are ours.
+    pub output_keys: BTreeSet<String>,
+    /// Name of the `AdmissionPolicy` that counted last.
+    pub admission_policy: Option<String>,
+}
+
+/// A ConfigMap as it stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct ConfigMapState {
+    /// `metadata.name`
+    pub name: String,
+    /// `metadata.uid`
+    pub uid: String,
+    /// `metadata.resourceVersion`, the precondition of a write.
+    pub resource_version: String,
+    /// `metadata.annotations`
+    pub annotations: BTreeMap<String, String>,
+    /// `data`
+    pub data: BTreeMap<String, String>,
+    /// `binaryData`
+    pub binary: BTreeMap<String, BinaryValue>,
+    /// Annotation [`IN_FORCE`] by the uid of the object; `None`: the queue tree grants nothing of it.
+    pub in_force: BTreeMap<String, Option<QueueAclInForce>>,
+    /// Per key of `data` and `binaryData`: who owns it by `metadata.managedFields`.
+    pub owners: BTreeMap<String, Vec<Owner>>,
+    /// Who wrote what of it last. No plan depends on it: reports tell it.
+    pub touches: Vec<Touch>,
+}
+
+/// One value of `binaryData`, unpacked at the edge so that the core needs no decompressor.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct BinaryValue {
+    /// Length in bytes as stored.
+    pub len: usize,
+    /// The text inside, if it is gzip and UTF-8 (invalid bytes replaced as Go prints them) and within bounds; `None` otherwise.
+    pub gunzipped: Option<String>,
+}
+
+/// One entry of `managedFields` that owns a key.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Owner {
+    /// `manager`
+    pub manager: String,
+    /// `operation`: `Apply` or `Update`.
+    pub operation: String,
+}
+
+/// The base from which the last full text was rendered: it stands in while the base is missing or invalid.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct LastBase {
+    /// The base as the header of the output names it.
+    pub source: String,
+    /// The text.
+    pub text: String,
+    /// The text that the scheduler ran when it refused another one: withdrawals are applied to it.
+    pub loaded: Option<String>,
+}
+
+/// What the operator has seen since it started. All empty for `render`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Observed {
+    /// The last read-back of the scheduler.
+    pub read_back: Option<ReadBack>,
+    /// When the effective text was first seen that the scheduler does not run yet.
+    pub pending_since: Option<Timestamp>,
+    /// The text that was last proven to run.
+    pub loaded_text: Option<String>,
+    /// How often the current text was written again, with a new revision, because the scheduler did not run it.
+    pub reasserts: u32,
+    /// How the last write ended, if it failed, for the text that is still wanted.
+    pub write_failure: Option<WriteFailure>,
+    /// How the last write of the RBAC mirror ended, if it failed.
+    pub mirror_failure: Option<WriteFailure>,
+    /// Our repairs of other people's edits, oldest first; bounded.
+    pub repairs: Vec<Timestamp>,
+    /// The manager that made the edit we last repaired.
+    pub rival: Option<String>,
+    /// Checksum of the text we wrote last, to tell a new intent from a repair.
+    pub last_written: Option<String>,
+    /// The text that this process wrote last, also where the outcome of that write is unknown.
+    pub written: Option<Written>,
+    /// The resource version of the output that a late write may still name, a former leader's or one of unknown outcome. While the output has
+    /// it, that write may still be accepted: the version has to change first.
+    pub fence: Option<String>,
+    /// The writes that widened access, oldest first; bounded.
+    pub widened: Vec<Timestamp>,
+    /// The refusal of a full text by an admission webhook or by the scheduler, until another full text is proven to run.
+    pub refused: Option<Refused>,
+    /// A watch of our own kinds or of the ConfigMaps that has failed for minutes, and why.
+    pub watch_failure: Option<String>,
+    /// Queues that the scheduler has at run time, per partition: path and whether it comes from the configuration.
+    pub live_queues: BTreeMap<String, BTreeMap<String, bool>>,
+}
+
+/// A text in a key of the output ConfigMap.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Written {
+    /// The key.
+    pub key: String,
+    /// The text.
+    pub text: String,
+}
+
+/// The refusal of a text.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Refused {
+    /// Checksum of the text's body, without the header that names the revision.
+    pub body: String,
+    /// The time of the last refusal.
+    pub at: Timestamp,
+    /// The number of refusals of this body.
+    pub times: u32,
+    /// True if the scheduler refused it, and not the API server.
+    pub by_scheduler: bool,
+}
+
+/// One answer of `GET /ws/v1/config`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ReadBack {
+    /// When it was asked.
+    pub at: Timestamp,
+    /// The checksum, or why there is none (stable text).
+    pub checksum: Result<String, String>,
+}
+
+/// Why a write failed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum WriteFailure {
+    /// 403 by RBAC; the message of the API server.
+    Forbidden(String),
+    /// An admission webhook (`YuniKorn`'s own among them), a policy or a rule of the API server refused it, and will again.
+    Rejected(String),
+    /// Anything that passes by itself: a conflict, a time-out.
+    Transient(String),
+}

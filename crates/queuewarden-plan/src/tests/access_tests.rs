@@ -1,0 +1,236 @@
+//! What access tests say about the configuration in force, and to changes of it.
+
+use std::sync::Arc;
+
+use super::admit::{asked, created, quiet};
+use super::delegation::who;
+use super::*;
+use crate::access_tests::AccessTest;
+use crate::admit::{Asked, Change, Versions, admit};
+use go_compat::diag::{Code, Diagnostic};
+use yunikorn::identity::Identity;
+use yunikorn_access::expect::{Case, Expectations, Queues};
+
+fn queues(submit: &[&str]) -> Queues {
+    Queues { submit: submit.iter().map(ToString::to_string).collect(), administer: Vec::new() }
+}
+
+/// Sue may submit to `allow` and not to `deny`.
+fn test(name: &str, enforcement: Enforcement, allow: &[&str], deny: &[&str]) -> AccessTest {
+    let subjects = vec![Identity { user: "sue".to_owned(), groups: Vec::new() }];
+    let case = Case { subjects, allow: queues(allow), deny: queues(deny), ..Case::default() };
+    let expectations = Expectations { partition: "default".to_owned(), cases: vec![case] };
+    entry(name, AccessTestSpec { expectations, enforcement })
+}
+
+fn conditions(plan: &Plan, name: &str) -> Vec<String> {
+    let conditions = plan.access_tests[name].conditions.iter();
+    conditions.map(|c| format!("{}={}/{}", c.type_, c.status.as_str(), c.reason)).collect()
+}
+
+fn message(plan: &Plan, name: &str, type_: &str) -> String {
+    let mut conditions = plan.access_tests[name].conditions.iter();
+    conditions.find(|condition| condition.type_ == type_).unwrap().message.clone()
+}
+
+#[test]
+fn a_test_is_judged_by_what_is_in_force() {
+    let mut snapshot = cluster(BASE);
+    let unreadable = Diagnostic::error(Code::new(5101, "x"), "cases: missing");
+    snapshot.access_tests = vec![
+        test("good", Enforcement::Block, &["root.prod"], &["root.test"]),
+        test("bad", Enforcement::Report, &["root.test", "root.prod"], &["root.prod.etl"]),
+        AccessTest { spec: Err(vec![unreadable]), ..test("ugly", Enforcement::Report, &[], &[]) },
+    ];
+    let done = settled(&snapshot);
+    assert_eq!(
+        conditions(&done.plan, "good"),
+        ["Accepted=True/Accepted", "Passing=True/Passing", "Ready=True/Ready"]
+    );
+    assert_eq!(
+        conditions(&done.plan, "bad"),
+        ["Accepted=True/Accepted", "Passing=False/Failing", "Ready=False/Failing"]
+    );
+    assert_eq!(conditions(&done.plan, "ugly"), ["Accepted=False/Invalid", "Ready=False/Invalid"]);
+    assert_eq!(
+        message(&done.plan, "bad", "Passing"),
+        "2 of 3 checks do not hold: case 1: expected: user sue may submit to root.test; but no ACL on the way from root.test up to root names user sue or group sue"
+    );
+    let rest = &done.plan.access_tests["bad"].rest;
+    assert_eq!((rest.tally.unwrap().passed, rest.failures.len()), (1, 2));
+    assert!(message(&done.plan, "good", "Accepted").contains("refuses changes"));
+    assert_at_rest(&done);
+
+    // What nobody has rendered yet does not count, and what was rendered does.
+    let mut changed = done.snapshot.clone();
+    changed.queue_acls = vec![submit("a", "root.prod", "bob")];
+    let pending = plan(&changed);
+    assert!(pending.write.is_some());
+    assert_eq!(conditions(&pending, "good")[1], "Passing=True/Passing");
+    let written = settled(&changed);
+    assert_eq!(conditions(&written.plan, "good")[1], "Passing=False/Failing");
+    assert!(written.plan.events.iter().any(|event| event.reason == "Failing"), "{:?}", written.plan.events);
+}
+
+#[test]
+fn a_transition_is_an_event() {
+    let mut snapshot = cluster(BASE);
+    snapshot.access_tests = vec![test("good", Enforcement::Report, &["root.prod"], &[])];
+    let mut calm = settled(&snapshot).snapshot;
+    Arc::make_mut(calm.output.as_mut().unwrap()).data.insert(KEY.into(), BASE.replace("sue dev", "bob"));
+    let events = plan(&calm).events;
+    let told = events.iter().find(|event| event.subject == crate::Subject::QueueAccessTest("good".into()));
+    let told = told.expect("an event");
+    assert!(told.warning && told.reason == "Failing" && told.note.contains("sue"), "{told:?}");
+}
+
+#[test]
+fn without_a_configuration_nothing_is_known() {
+    let mut snapshot = cluster(BASE);
+    snapshot.access_tests = vec![test("good", Enforcement::Block, &["root.prod"], &[])];
+    let mut bare = snapshot.clone();
+    bare.config = None;
+    assert_eq!(conditions(&plan(&bare), "good")[1], "Passing=Unknown/ConfigNotReady");
+    let mut refused = settled(&snapshot).snapshot;
+    Arc::make_mut(refused.output.as_mut().unwrap())
+        .data
+        .insert(KEY.into(), BASE.replace("sue dev", "sue  dev"));
+    assert_eq!(conditions(&plan(&refused), "good")[1], "Passing=Unknown/ConfigNotReady");
+    refused.observed.loaded_text = Some(BASE.to_owned());
+    assert_eq!(conditions(&plan(&refused), "good")[1], "Passing=True/Passing");
+}
+
+#[test]
+fn a_change_that_breaks_a_blocking_test_is_refused_and_names_it() {
+    let mut snapshot = cluster(BASE);
+    snapshot.queue_acls = vec![submit("a", "root.test", "bob")];
+    snapshot.access_tests = vec![
+        test("told", Enforcement::Report, &["root.prod.etl"], &[]),
+        test("stays", Enforcement::Block, &["root.prod"], &["root.test"]),
+    ];
+    quiet(&mut snapshot);
+    let refused = |answer: crate::admit::Answer| answer.refusal.unwrap_or_default();
+    let locked_out = refused(created(&snapshot, submit("b", "root.prod", "ann")));
+    let start = "QueueAccessTest/stays does not let this through, in case 1: expected: user sue may submit to root.prod; but no ACL";
+    assert!(locked_out.starts_with(start), "{locked_out}");
+    assert!(locked_out.ends_with("if it is meant, change the test first"), "{locked_out}");
+    let opened = refused(created(&snapshot, submit("b", "root.test", "*")));
+    assert!(opened.contains("user sue may not submit to root.test; but everyone may submit"), "{opened}");
+
+    // A deletion takes away as well as a change.
+    let mut granted = snapshot.clone();
+    granted.access_tests = vec![test("bob", Enforcement::Block, &["root.test"], &[])];
+    granted.queue_acls = vec![submit("a", "root.test", "sue")];
+    quiet(&mut granted);
+    let gone = granted.queue_acls.first().cloned();
+    let answer = admit(&granted, &asked(&who("root", &[]), true, gone, None));
+    assert!(refused(answer).starts_with("QueueAccessTest/bob does not"));
+
+    // What keeps every promise is let through, and what is only reported is told.
+    assert_eq!(created(&snapshot, submit("b", "root.prod", "sue")).refusal, None);
+    let etl = created(&snapshot, submit("b", "root.prod.etl", "ann"));
+    assert_eq!((etl.refusal, etl.warnings.len()), (None, 1));
+    snapshot.access_tests.truncate(1);
+    let warned = created(&snapshot, submit("b", "root.prod", "ann"));
+    assert_eq!(warned.refusal, None);
+    assert!(warned.warnings[1].starts_with("breaks QueueAccessTest/told, case 1: expected"), "{warned:?}");
+}
+
+#[test]
+fn of_each_test_the_first_broken_check_is_said_and_the_others_are_counted() {
+    for (more, expected) in [
+        (&[][..], ""),
+        (&["root.prod.etl"], "; and one more check"),
+        (&["root.prod.etl", "root.prod.bi"], "; and 2 more checks"),
+    ] {
+        let allow: Vec<_> = std::iter::once("root.prod").chain(more.iter().copied()).collect();
+        for enforcement in [Enforcement::Block, Enforcement::Report] {
+            let mut snapshot = cluster(&BASE.replace("- name: etl", "- name: etl\n              - name: bi"));
+            snapshot.access_tests = vec![test("t", enforcement, &allow, &[])];
+            quiet(&mut snapshot);
+            let answer = created(&snapshot, submit("b", "root.prod", "ann"));
+            let said = answer.refusal.as_ref().unwrap_or_else(|| &answer.warnings[1]);
+            let counted = said.split_once("more check").map(|_| said.rsplit_once("; and ").unwrap().1);
+            assert_eq!(
+                counted.map(|rest| format!("; and {rest}")).unwrap_or_default(),
+                expected,
+                "{answer:?}"
+            );
+            assert!(said.contains("sue may submit to root.prod; but"), "{answer:?}");
+        }
+    }
+}
+
+#[test]
+fn warnings_beyond_the_eighth_are_counted() {
+    for (tests, more) in [(7, None), (8, Some("and 1 more")), (10, Some("and 3 more"))] {
+        let mut snapshot = cluster(BASE);
+        let names = (0..tests).map(|n| format!("t{n}"));
+        snapshot.access_tests =
+            names.map(|name| test(&name, Enforcement::Report, &["root.prod"], &[])).collect();
+        quiet(&mut snapshot);
+        // Each test that breaks, and what changes for whom.
+        let warnings = created(&snapshot, submit("b", "root.prod", "ann")).warnings;
+        assert_eq!(warnings.get(8).map(String::as_str), more, "{warnings:?}");
+        assert!(
+            warnings[0].contains("submit on root.prod"),
+            "what changes for whom is always told: {warnings:?}"
+        );
+        assert_eq!(warnings.len(), if more.is_some() { 9 } else { 8 }, "{warnings:?}");
+        let broken = warnings.iter().filter(|warning| warning.starts_with("breaks QueueAccessTest/t"));
+        assert!(broken.count() >= 7, "{warnings:?}");
+    }
+}
+
+#[test]
+fn a_check_that_fails_already_is_in_nobodys_way() {
+    let mut snapshot = cluster(BASE);
+    snapshot.access_tests = vec![test("bad", Enforcement::Block, &["root.test", "root.prod"], &[])];
+    quiet(&mut snapshot);
+    assert_eq!(created(&snapshot, submit("a", "root.test", "bob")).refusal, None);
+    assert!(created(&snapshot, submit("a", "root.prod", "bob")).refusal.is_some());
+}
+
+#[test]
+fn a_test_is_written_whether_it_holds_or_not_unless_it_is_none() {
+    let mut snapshot = cluster(BASE);
+    quiet(&mut snapshot);
+    let ask = |new: AccessTest| {
+        let change = Change::QueueAccessTest(Box::new(Versions { old: None, new: Some(new) }));
+        admit(&snapshot, &Asked { by: who("root", &[]), may_escalate: true, change })
+    };
+    assert_eq!(ask(test("a", Enforcement::Block, &["root.prod"], &[])).warnings.len(), 0);
+    let failing = ask(test("a", Enforcement::Block, &["root.test"], &[]));
+    assert_eq!(failing.refusal, None);
+    assert!(failing.warnings[0].starts_with("1 of 1 checks do not hold: case 1"), "{failing:?}");
+    let wrong = vec![Diagnostic::error(Code::new(5151, "x"), "spec.cases: none")];
+    let invalid = ask(AccessTest { spec: Err(wrong), ..test("a", Enforcement::Block, &[], &[]) });
+    assert!(invalid.refusal.is_some());
+}
+
+#[test]
+fn what_cannot_be_decided_is_no_failure_and_comes_after_those() {
+    // Nobody here knows whom LDAP puts into which groups.
+    let ldap = BASE.replace("name: default\n", "name: default\n    usergroupresolver: {type: ldap}\n");
+    let mut snapshot = cluster(&ldap);
+    snapshot.access_tests = vec![
+        test("unknown", Enforcement::Report, &["root.prod"], &["root.test"]),
+        test("both", Enforcement::Report, &["root.prod", "root.gone"], &[]),
+    ];
+    let plan = settled(&snapshot).plan;
+    assert_eq!(
+        conditions(&plan, "unknown"),
+        ["Accepted=True/Accepted", "Passing=Unknown/Undecided", "Ready=Unknown/Undecided"]
+    );
+    let unknown = message(&plan, "unknown", "Passing");
+    assert!(unknown.starts_with("2 of 2 checks cannot be decided: case 1: "), "{unknown}");
+    assert!(
+        unknown.contains("root.prod") && unknown.ends_with("write the groups of the subject"),
+        "{unknown}"
+    );
+    assert_eq!(conditions(&plan, "both")[1], "Passing=False/Failing");
+    let both = message(&plan, "both", "Passing");
+    assert!(both.starts_with("1 of 2 checks do not hold: case 1: ") && both.contains("root.gone"), "{both}");
+    let failures = &plan.access_tests["both"].rest.failures;
+    assert!(failures[0].contains("root.gone") && failures[1].contains("root.prod"), "{failures:?}");
+}

@@ -1,0 +1,256 @@
+//! What is said to a change of the other kinds before it is stored.
+
+use super::admit::quiet;
+use super::delegation::{by, teams, who};
+use super::*;
+use crate::access_tests::AccessTest;
+use crate::admit::{AdmissionPolicy, Answer, Asked, Change, Versions, YuniKornConfig, admit};
+use go_compat::diag::{Code, Diagnostic};
+use yunikorn::right::Right;
+use yunikorn_access::{guard, submission};
+
+fn by_root(snapshot: &Snapshot, change: Change) -> Answer {
+    admit(snapshot, &Asked { by: who("root", &[]), may_escalate: true, change })
+}
+
+#[test]
+fn policies_say_which_keys_change() {
+    let mut snapshot = cluster(BASE);
+    quiet(&mut snapshot);
+    let policy = |users: &str| {
+        entry(
+            "p",
+            AdmissionPolicySpec {
+                external_users: Some(vec![users.into()]),
+                ..AdmissionPolicySpec::default()
+            },
+        )
+    };
+    let create = |snapshot: &Snapshot, new| {
+        let change = Change::AdmissionPolicy(Box::new(Versions { old: None, new: Some(new) }));
+        by_root(snapshot, change)
+    };
+    let answer = create(&snapshot, policy("^airflow$"));
+    let set = "sets admissionController.accessControl.externalUsers to \"^airflow$\"";
+    assert_eq!((answer.refusal, answer.warnings.last().unwrap().as_str()), (None, set));
+    let answer = create(&snapshot, policy("(airflow"));
+    assert!(answer.refusal.is_some(), "{answer:?}");
+    snapshot.policies = vec![policy("^a$")];
+    snapshot.policies[0].meta.name = "first".into();
+    quiet(&mut snapshot);
+    let answer = create(&snapshot, policy("^b$"));
+    let [conflict] = answer.warnings.as_slice() else { panic!("{answer:?}") };
+    assert!(
+        conflict.starts_with("Conflicted: AdmissionPolicy `first` is in force and goes on counting"),
+        "{answer:?}"
+    );
+}
+
+#[test]
+fn keys_that_a_policy_leaves_as_they_were_are_not_said() {
+    let mut snapshot = cluster(BASE);
+    quiet(&mut snapshot);
+    let policy = |trust_controllers| {
+        let external_users = Some(vec!["^airflow$".into()]);
+        entry(
+            "p",
+            AdmissionPolicySpec { trust_controllers, external_users, ..AdmissionPolicySpec::default() },
+        )
+    };
+    snapshot.policies = vec![policy(None)];
+    let warnings = |old, new| {
+        let change = Change::AdmissionPolicy(Box::new(Versions { old: Some(old), new }));
+        by_root(&snapshot, change).warnings
+    };
+    assert_eq!(warnings(policy(None), Some(policy(None))), Vec::<String>::new());
+    assert_eq!(
+        warnings(policy(None), Some(policy(Some(false)))),
+        ["sets admissionController.accessControl.trustControllers to \"false\""]
+    );
+    assert_eq!(
+        warnings(policy(None), None),
+        [
+            "no longer sets admissionController.accessControl.externalUsers: YuniKorn's default, or what another ConfigMap says, holds"
+        ]
+    );
+}
+
+#[test]
+fn what_a_policy_does_at_the_doors_is_told() {
+    let mut snapshot = cluster(BASE);
+    quiet(&mut snapshot);
+    let policy = |submission, user_info| {
+        let trust_controllers = Some(true);
+        entry(
+            "p",
+            AdmissionPolicySpec {
+                trust_controllers,
+                submission,
+                user_info,
+                ..AdmissionPolicySpec::default()
+            },
+        )
+    };
+    let settings = |mode| Some(guard::Settings { mode, ..guard::Settings::default() });
+    let submission = Some(submission::Mode::Deny);
+    let full = policy(submission, settings(guard::Mode::Enforce));
+    snapshot.policies = vec![full.clone()];
+    let warnings = |new: Option<AdmissionPolicy>| {
+        let versions = Versions { old: Some(full.clone()), new };
+        by_root(&snapshot, Change::AdmissionPolicy(Box::new(versions))).warnings
+    };
+    let shared = "QW4116: the pods of a namespace that name no application share one, with the user and the queue of the first of them; help: \
+                  set admissionController.filtering.generateUniqueAppId to \"true\" in ConfigMap yunikorn-defaults";
+    assert_eq!(
+        warnings(Some(policy(None, settings(guard::Mode::Enforce)))),
+        [shared, "changes submission from Deny to Off"]
+    );
+    let user_info = "changes userInfo to mode Audit, profile Strict, templates: 0";
+    assert_eq!(warnings(Some(policy(submission, settings(guard::Mode::Audit)))), [shared, user_info]);
+    let nothing_judged = warnings(Some(policy(None, settings(guard::Mode::Audit))));
+    assert_eq!(nothing_judged, ["changes submission from Deny to Off", user_info]);
+    let gone = warnings(None);
+    assert_eq!(gone.len(), 3, "{gone:?}");
+    assert!(gone[0].starts_with("no longer sets "), "{gone:?}");
+}
+
+/// A cluster administrator changes the `YuniKornConfig`.
+fn configured(snapshot: &Snapshot, new: Option<YuniKornConfig>) -> Answer {
+    let versions = Versions { old: snapshot.config.clone(), new };
+    let change = Change::YuniKornConfig(Box::new(versions));
+    by_root(snapshot, change)
+}
+
+fn edited(snapshot: &Snapshot, edit: impl FnOnce(&mut ConfigSpec)) -> Option<YuniKornConfig> {
+    let mut new = snapshot.config.clone()?;
+    edit(new.spec.as_mut().unwrap());
+    Some(new)
+}
+
+#[test]
+fn a_configuration_that_changes_says_what_that_does() {
+    let sue = who("sue", &[]);
+    let granted = vec![by(&sue, "d", "root.prod", Right::Submit, "ann")];
+    let mut snapshot = teams(Delegation::Enabled, granted);
+    quiet(&mut snapshot);
+    let off = configured(&snapshot, edited(&snapshot, |spec| spec.delegation = Delegation::Disabled));
+    let taken = "takes submit on root.prod and 3 queues below from user ann; nobody gains access";
+    assert_eq!(off, Answer { warnings: vec![taken.into()], ..Answer::default() });
+    let gone = configured(&snapshot, None);
+    assert_eq!(gone.refusal, None);
+    assert!(gone.warnings[0].starts_with("nothing is managed any more"), "{gone:?}");
+
+    // Labels and the like say nothing, whatever stands against the configuration.
+    let labelled = |snapshot: &Snapshot| {
+        let mut new = snapshot.config.clone().unwrap();
+        new.meta.generation += 1;
+        configured(snapshot, Some(new))
+    };
+    assert_eq!(labelled(&snapshot), Answer::default());
+    let mut observed = snapshot.clone();
+    spec(&mut observed).mode = Mode::Observe;
+    assert_eq!(labelled(&observed), Answer::default());
+}
+
+#[test]
+fn a_configuration_that_names_another_policy_says_what_that_does() {
+    let mut snapshot = cluster(BASE);
+    let policy = |name: &str, value| {
+        entry(name, AdmissionPolicySpec { bypass_auth: Some(value), ..AdmissionPolicySpec::default() })
+    };
+    snapshot.policies = vec![policy("a", false)];
+    quiet(&mut snapshot);
+    snapshot.policies.push(policy("b", true));
+    quiet(&mut snapshot);
+    let named = |name: &str| {
+        configured(&snapshot, edited(&snapshot, |spec| spec.admission_policy = Some(name.into()))).warnings
+    };
+    let set = "sets admissionController.accessControl.bypassAuth to \"true\"";
+    assert_eq!(named("b")[1..], ["AdmissionPolicy `b` counts instead of `a`", set]);
+    let missing = named("c");
+    assert!(missing[1].starts_with("AdmissionPolicyMissing: there is no AdmissionPolicy `c`"), "{missing:?}");
+}
+
+#[test]
+fn a_configuration_says_nothing_of_queues_that_have_not_been_read() {
+    // Before there is one, nobody says which ConfigMaps to read.
+    let queue_acls = vec![submit("a", "root.test", "bob")];
+    let snapshot = Snapshot { queue_acls, ..Snapshot::empty(now()) };
+    assert_eq!(configured(&snapshot, cluster(BASE).config), Answer::default());
+
+    let mut snapshot = cluster(BASE);
+    quiet(&mut snapshot);
+    let elsewhere: [fn(&mut ConfigSpec); 3] = [
+        |spec| spec.base_config_map = "acme-queues".into(),
+        |spec| spec.output_config_map = "acme-out".into(),
+        |spec| spec.namespace = "acme".into(),
+    ];
+    for edit in elsewhere {
+        assert_eq!(configured(&snapshot, edited(&snapshot, edit)), Answer::default());
+        // Nor while the one that is there cannot be read, or there is none.
+        let new = edited(&snapshot, edit);
+        let mut unreadable = Snapshot { defaults: None, base: None, output: None, ..snapshot.clone() };
+        unreadable.config.as_mut().unwrap().spec = Err(Vec::new());
+        assert_eq!(configured(&unreadable, new.clone()), Answer::default());
+        unreadable.config = None;
+        assert_eq!(configured(&unreadable, new), Answer::default());
+    }
+}
+
+#[test]
+fn a_configuration_is_repaired_without_a_word_about_queues() {
+    let mut snapshot = cluster(BASE);
+    quiet(&mut snapshot);
+    let good = snapshot.config.clone();
+    snapshot.config.as_mut().unwrap().spec = Err(Vec::new());
+    assert_eq!(configured(&snapshot, good), Answer::default());
+}
+
+#[test]
+fn what_stands_against_a_configuration_comes_after_what_it_does() {
+    let mut snapshot = cluster(BASE);
+    snapshot.queue_acls = vec![submit("a", "root.test", "bob")];
+    quiet(&mut snapshot);
+    let new = edited(&snapshot, |spec| spec.base_key = Some("absent.yaml".into()));
+    let warnings = configured(&snapshot, new).warnings;
+    assert_eq!(warnings[0], "nobody gains or loses access");
+    assert!(warnings[1].starts_with("YuniKornConfig/default is BaseNotFound: "), "{warnings:?}");
+}
+
+#[test]
+fn what_became_invalid_can_still_be_labelled() {
+    fn same<T: Clone>(object: T) -> Versions<T> {
+        Versions { old: Some(object.clone()), new: Some(object) }
+    }
+    let faults = || vec![Diagnostic::error(Code::new(5101, "x"), "spec: wrong")];
+    let snapshot = cluster(BASE);
+    let mut config = snapshot.config.clone().unwrap();
+    config.spec = Err(faults());
+    let mut policy = entry("p", AdmissionPolicySpec::default());
+    policy.spec = Err(faults());
+    let mut test: AccessTest = entry("t", AccessTestSpec::default());
+    test.spec = Err(faults());
+    for change in [
+        Change::YuniKornConfig(Box::new(same(config))),
+        Change::AdmissionPolicy(Box::new(same(policy))),
+        Change::QueueAccessTest(Box::new(same(test))),
+    ] {
+        assert_eq!(by_root(&snapshot, change.clone()), Answer::default(), "{change:?}");
+    }
+    // One that is decoded, and wrong by a rule.
+    let wrong = AdmissionPolicySpec {
+        external_users: Some(vec!["(airflow".into()]),
+        ..AdmissionPolicySpec::default()
+    };
+    let change = Change::AdmissionPolicy(Box::new(same(entry("p", wrong))));
+    assert_eq!(by_root(&snapshot, change), Answer::default());
+}
+
+#[test]
+fn a_configuration_that_cannot_be_read_is_refused() {
+    let snapshot = cluster(BASE);
+    let mut new = snapshot.config.clone().unwrap();
+    new.spec = Err(vec![Diagnostic::error(Code::new(5101, "x"), "spec.namespace: missing")]);
+    let answer = configured(&snapshot, Some(new));
+    assert!(answer.refusal.is_some_and(|why| why.contains("spec.namespace: missing")));
+}

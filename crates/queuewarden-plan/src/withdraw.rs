@@ -1,0 +1,159 @@
+//! The withdrawals alone: the current text without the access that the desired text does not give.
+//!
+//! Written where the desired text cannot be: an end, a deletion or a narrowed grant must not wait for a base that is broken, for room
+//! in the ConfigMap or for a scheduler that refuses the desired text. An entry of an ACL stays if the desired text grants its
+//! subject the same right on that queue or on one above it: access only adds up towards the root. So the result grants nothing that
+//! the current text or the desired one does not grant. That an administrator may submit as well keeps no entry: statuses go by each right.
+
+use std::sync::Arc;
+
+use super::grants::{acl_of, text_of};
+use super::readings::{Reading, Readings};
+use go_compat::yaml::edit::{self, Edit};
+use yunikorn::acl::Acl;
+use yunikorn::config::{Config, Partition, Queue};
+use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
+
+/// Applies the withdrawals to the current text (without a header); `None` when there are none, or when none can be written into it.
+pub(super) fn withdraw(
+    current: &Arc<Reading>,
+    desired: &Config,
+    cache: &mut Readings,
+) -> Option<Arc<Reading>> {
+    let tree = current.tree.as_deref()?;
+    let edits: Vec<Edit> = withdrawals(tree, desired).collect();
+    if edits.is_empty() {
+        return None;
+    }
+    let refused: Vec<usize> =
+        edit::refused(&current.text, &edits).ok()?.into_iter().map(|(index, _)| index).collect();
+    let kept = edits.into_iter().enumerate().filter(|(index, _)| !refused.contains(index));
+    let edits: Vec<Edit> = kept.map(|(_, edit)| edit).collect();
+    let (text, proof) = edit::draft(&current.text, &edits).ok()?;
+    let document = proof.of(&text).ok()?;
+    let result = cache.of_document(&text, document);
+    let narrower = result.tree.as_deref().is_some_and(|result| !widens(tree, result));
+    (result.refusal.is_none() && narrower && result.text != current.text).then_some(result)
+}
+
+/// Returns whether `to` grants anything that `from` does not grant.
+pub(super) fn widens(from: &Config, to: &Config) -> bool {
+    acls(to).any(|(partition, queue, right)| {
+        let Some(before) = from.partition(&partition.name) else {
+            return !acl_of(queue, right).is_nobody();
+        };
+        !same_text(before, queue, right)
+            && !granted(before, &queue.path, implying(right)).contains(&acl_of(queue, right))
+    })
+}
+
+/// Returns whether `current` grants anything that `desired` does not grant.
+pub(super) fn exceeds(current: &Config, desired: &Config) -> bool {
+    widens(desired, current)
+}
+
+fn withdrawals(current: &Config, desired: &Config) -> impl Iterator<Item = Edit> {
+    acls(current).filter_map(|(partition, queue, right)| {
+        let place = queue.place.as_ref()?;
+        let after = desired.partition(&partition.name);
+        if after.is_some_and(|after| same_text(after, queue, right)) {
+            return None;
+        }
+        let acl = acl_of(queue, right);
+        let left =
+            after.map_or_else(Acl::nobody, |after| granted(after, &queue.path, &[right]).intersection(&acl));
+        let value = Some(left.explicit());
+        (left != acl).then(|| Edit { path: place.path.steps(), key: right.key().into(), value })
+    })
+}
+
+/// All ACLs that grant anything.
+fn acls(tree: &Config) -> impl Iterator<Item = (&Partition, &Queue, Right)> {
+    let queues = tree.partitions.iter().flat_map(|partition| partition.queues().map(move |q| (partition, q)));
+    let all =
+        queues.flat_map(|(partition, queue)| Right::ALL.into_iter().map(move |r| (partition, queue, r)));
+    all.filter(|(_, queue, right)| text_of(queue, *right).is_some())
+}
+
+/// Returns whether the same ACL is written at the same queue: nearly always, and then nothing need be parsed.
+fn same_text(partition: &Partition, queue: &Queue, right: Right) -> bool {
+    partition.queue(&queue.path).is_some_and(|other| text_of(other, right) == text_of(queue, right))
+}
+
+/// Returns the rights that include this one: an administrator may also submit.
+fn implying(right: Right) -> &'static [Right] {
+    match right {
+        Right::Submit => &Right::ALL,
+        Right::Admin => &[Right::Admin],
+    }
+}
+
+/// Returns everyone who has one of the rights on the queue, by its ACLs and by those of the queues above it.
+fn granted(partition: &Partition, queue: &QueuePath, rights: &[Right]) -> Acl {
+    let lineage = queue.lineage().filter_map(|path| partition.queue(&path));
+    let acls = lineage.flat_map(|queue| rights.iter().map(move |right| acl_of(queue, *right)));
+    acls.fold(Acl::nobody(), |all, acl| all.union(&acl))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(queues: &str) -> String {
+        format!("partitions: [{{name: default, queues: [{{name: root, {queues}}}]}}]")
+    }
+
+    fn left(current: &str, desired: &str) -> Option<String> {
+        let mut cache = Readings::default();
+        let (current, desired) = (cache.of(&text(current)), cache.of(&text(desired)));
+        withdraw(&current, desired.tree.as_deref().unwrap(), &mut cache).map(|result| result.text.clone())
+    }
+
+    #[test]
+    fn withdraw_takes_what_is_not_desired_and_adds_nothing() {
+        let prod = |root: &str, acls: &str| format!("{root} queues: [{{name: prod, {acls}}}]");
+        for (current, desired, expected) in [
+            ("submitacl: 'sue,bob dev'", "submitacl: 'sue,ann ops'", Some("submitacl: 'sue'")),
+            ("submitacl: '*'", "submitacl: 'sue dev'", Some("submitacl: 'sue dev'")),
+            ("submitacl: 'sue'", "submitacl: '*'", None),
+            ("submitacl: 'sue'", "adminacl: 'sue'", Some("submitacl: ' '")),
+            ("adminacl: 'sue'", "submitacl: 'sue'", Some("adminacl: ' '")),
+        ] {
+            let expected = expected.map(|acls| text(&prod("", acls)));
+            assert_eq!(left(&prod("", current), &prod("", desired)), expected, "{current} {desired}");
+        }
+        let moved = prod("submitacl: sue,", "parent: false");
+        assert_eq!(left(&prod("", "submitacl: sue"), &moved), None, "granted above");
+        assert_eq!(
+            left(&moved, &prod("", "submitacl: sue")),
+            Some(text(&prod("submitacl: ' ',", "parent: false")))
+        );
+        assert_eq!(
+            left(&prod("", "submitacl: sue"), "parent: true"),
+            Some(text(&prod("", "submitacl: ' '"))),
+            "a queue that is not desired any more"
+        );
+    }
+
+    #[test]
+    fn a_text_that_cannot_be_read_is_left_alone() {
+        let mut cache = Readings::default();
+        let (current, desired) = (cache.of("partitions: ["), cache.of(&text("parent: true")));
+        assert!(withdraw(&current, desired.tree.as_deref().unwrap(), &mut cache).is_none());
+    }
+
+    #[test]
+    fn widens_compares_access_and_not_texts() {
+        let mut cache = Readings::default();
+        let mut widens = |from: &str, to: &str| {
+            let (from, to) = (cache.of(&text(from)), cache.of(&text(to)));
+            super::widens(from.tree.as_deref().unwrap(), to.tree.as_deref().unwrap())
+        };
+        assert!(!widens("submitacl: sue", "submitacl: 'sue '"));
+        assert!(!widens("adminacl: sue", "adminacl: sue, submitacl: sue"));
+        assert!(widens("submitacl: sue", "adminacl: sue"));
+        assert!(!widens("submitacl: sue", "queues: [{name: a, submitacl: sue}]"));
+        assert!(widens("queues: [{name: a, submitacl: sue}]", "submitacl: sue"));
+    }
+}

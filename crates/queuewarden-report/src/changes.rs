@@ -1,0 +1,90 @@
+//! Who changed what: the objects of a snapshot with what each program wrote of them last.
+
+use jiff::Timestamp;
+
+use queuewarden_plan::snapshot::{ConfigMapState, ConfigSpec, Entry, Meta, Snapshot, Touch};
+use yunikorn::queue::QueuePath;
+
+/// More changes than this are not told: a cluster has a few for each object.
+pub const MAX_CHANGES: usize = 20_000;
+
+/// The last change that a program made to an object, as its `metadata.managedFields` tell it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Change {
+    /// When; `None` when the API server does not say.
+    pub time: Option<Timestamp>,
+    /// The object's kind.
+    pub kind: &'static str,
+    /// Its namespace; `None` where the kind has none.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// The program that did it, as it calls itself: `kubectl-client-side-apply`, `argocd-controller`.
+    pub manager: String,
+    /// `Apply` or `Update`.
+    pub operation: String,
+    /// What of the object is theirs: `spec.submit`, `data.queues.yaml`.
+    pub fields: Vec<String>,
+    /// The partition and the queue whose ACLs the object sets; `None` when it sets those of more than one, or none.
+    pub queue: Option<(String, QueuePath)>,
+}
+
+/// All that is known of a snapshot's objects, the latest first. Objects from files know nothing of it, unless they were printed with
+/// their `managedFields`.
+pub fn changes(snapshot: &Snapshot) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for entry in &snapshot.queue_acls {
+        let queue =
+            entry.spec.as_ref().ok().and_then(|spec| {
+                QueuePath::parse(&spec.queue).ok().map(|queue| (spec.partition.clone(), queue))
+            });
+        changes.extend(of("QueueAcl", &entry.meta, queue));
+    }
+    changes.extend(snapshot.policies.iter().flat_map(|entry| of("AdmissionPolicy", &entry.meta, None)));
+    changes.extend(snapshot.access_tests.iter().flat_map(|entry| of("QueueAccessTest", &entry.meta, None)));
+    changes.extend(snapshot.config.iter().flat_map(|entry| of("YuniKornConfig", &entry.meta, None)));
+    changes.extend(of_maps(snapshot));
+    // Programs that wrote in the same second stay in the order of their objects.
+    changes.sort_by(|left, right| right.time.cmp(&left.time).then_with(|| left.cmp(right)));
+    changes.truncate(MAX_CHANGES);
+    changes
+}
+
+fn of(kind: &'static str, meta: &Meta, queue: Option<(String, QueuePath)>) -> impl Iterator<Item = Change> {
+    meta.touches.iter().map(move |touch| change(kind, None, &meta.name, touch, queue.clone()))
+}
+
+fn of_maps(snapshot: &Snapshot) -> Vec<Change> {
+    let spec = snapshot.config.as_ref().and_then(|config: &Entry<ConfigSpec, _>| config.spec.as_ref().ok());
+    let namespace = spec.map_or_else(|| ConfigSpec::default().namespace, |spec| spec.namespace.clone());
+    let maps = [&snapshot.defaults, &snapshot.base, &snapshot.output];
+    let mut maps: Vec<&ConfigMapState> = maps.into_iter().filter_map(Option::as_deref).collect();
+    // The base is the defaults, where nobody says otherwise.
+    maps.sort_by(|left, right| left.name.cmp(&right.name));
+    maps.dedup_by(|left, right| left.name == right.name);
+    let of_map = |map: &ConfigMapState| {
+        let change = |touch| change("ConfigMap", Some(&namespace), &map.name, touch, None);
+        map.touches.iter().map(change).collect::<Vec<_>>()
+    };
+    maps.into_iter().flat_map(of_map).collect()
+}
+
+fn change(
+    kind: &'static str,
+    namespace: Option<&String>,
+    name: &str,
+    touch: &Touch,
+    queue: Option<(String, QueuePath)>,
+) -> Change {
+    let Touch { time, manager, operation, fields } = touch.clone();
+    Change {
+        time,
+        kind,
+        namespace: namespace.cloned(),
+        name: name.to_owned(),
+        manager,
+        operation,
+        fields,
+        queue,
+    }
+}

@@ -1,0 +1,106 @@
+//! What is told of a tree and a snapshot.
+
+use std::sync::Arc;
+
+use super::*;
+use queuewarden_plan::snapshot::{ConfigMapState, Entry, Meta, QueueAclSpec, Snapshot, Touch};
+use yunikorn::config::verdict;
+use yunikorn_access::testing::text;
+
+/// A report about queues, with what the validators say.
+fn told(queues: &[yunikorn_access::testing::Queue<'_>]) -> Vec<(String, Option<String>, Option<Right>)> {
+    let verdict = verdict(&text(queues), &[]);
+    let config = verdict.config.unwrap();
+    let partition = config.partition("default").unwrap();
+    let tree = Tree::of(partition).unwrap();
+    let beside = Beside { partition: Some(partition), diagnostics: verdict.diagnostics, ..Beside::default() };
+    let report = Report::of(&tree, &Known::default(), beside);
+    let path = |finding: &Finding| {
+        finding.queue.and_then(|queue| tree.node(queue)).map(|node| node.path.to_string())
+    };
+    let findings = report.findings.iter();
+    findings.map(|finding| (finding.diagnostic.code.title.to_owned(), path(finding), finding.right)).collect()
+}
+
+#[test]
+fn findings_of_texts_and_of_trees_stand_at_their_queues() {
+    let told = told(&[
+        ("root", "", " ops"),
+        ("root.b", "sue", ""),
+        ("root.b.c", "sue", ""),
+        ("root.d", "zoe", "a:b"),
+    ]);
+    let granted = told.iter().find(|(title, ..)| title == "granted-above").unwrap();
+    assert_eq!(granted.1.as_deref(), Some("root.b.c"));
+    assert_eq!(granted.2, Some(Right::Submit));
+    // What the validators say about a text is about the ACL that it is in: YuniKorn drops this name.
+    let (_, queue, right) = told.iter().find(|(title, ..)| title == "submit-only-name").unwrap();
+    assert_eq!((queue.as_deref(), *right), (Some("root.d"), Some(Right::Admin)));
+}
+
+#[test]
+fn places_are_in_the_acl_they_are_in() {
+    let config = verdict(&text(&[("root", "sue", " ops"), ("root.a", "zoe", "")]), &[]).config.unwrap();
+    let partition = config.partition("default").unwrap();
+    let places = Places::of(Some(partition));
+    for (span, queue, right) in &places.0 {
+        assert_eq!(places.holding(*span), Some((*queue, *right)));
+        assert_eq!(places.holding(Span::new(span.end, span.end + 1)), None, "behind it");
+        let inside = Span::new(span.start, span.start);
+        assert_eq!(places.holding(inside), Some((*queue, *right)));
+    }
+    assert_eq!((places.0.len(), places.holding(Span::new(0, 0))), (3, None));
+    assert_eq!(Places::of(None).holding(Span::new(0, 0)), None);
+}
+
+fn touch(manager: &str, time: Option<&str>) -> Touch {
+    Touch {
+        time: time.map(|time| time.parse().unwrap()),
+        manager: manager.to_owned(),
+        operation: "Update".to_owned(),
+        fields: Vec::new(),
+    }
+}
+
+fn snapshot() -> Snapshot {
+    Snapshot::empty("2026-06-01T12:00:00Z".parse().unwrap())
+}
+
+#[test]
+fn the_latest_change_comes_first_and_each_once() {
+    let map = ConfigMapState {
+        name: "yunikorn-defaults".to_owned(),
+        touches: vec![touch("helm", Some("2026-01-01T00:00:00Z")), touch("unknown", None)],
+        ..ConfigMapState::default()
+    };
+    let meta = Meta {
+        name: "prod".to_owned(),
+        touches: vec![touch("old", Some("2025-01-01T00:00:00Z")), touch("new", Some("2026-05-01T00:00:00Z"))],
+        ..Meta::default()
+    };
+    let spec = QueueAclSpec {
+        partition: "default".to_owned(),
+        queue: "root.Prod".to_owned(),
+        submit: None,
+        admin: None,
+        base_acl: queuewarden_plan::snapshot::BaseAcl::Replace,
+        not_before: None,
+        expires_at: None,
+        delegated_by: None,
+    };
+    let unreadable = Entry { meta: meta.clone(), spec: Err(Vec::new()), in_force: None };
+    let snapshot = Snapshot {
+        // The base is the defaults.
+        defaults: Some(Arc::new(map.clone())),
+        base: Some(Arc::new(map)),
+        queue_acls: vec![Arc::new(Entry { meta, spec: Ok(spec), in_force: None }), Arc::new(unreadable)],
+        ..snapshot()
+    };
+    let told = changes(&snapshot);
+    let managers: Vec<&str> = told.iter().map(|change| change.manager.as_str()).collect();
+    assert_eq!(managers, ["new", "new", "helm", "old", "old", "unknown"]);
+    let queues: Vec<_> = told.iter().filter_map(|change| change.queue.as_ref()).collect();
+    assert!(queues.iter().all(|(partition, queue)| partition == "default" && queue.as_str() == "root.prod"));
+    assert_eq!(queues.len(), 2, "of an object that cannot be read nobody knows the queue");
+    assert_eq!(told[2].namespace.as_deref(), Some("yunikorn"));
+}

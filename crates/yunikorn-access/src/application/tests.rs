@@ -1,0 +1,389 @@
+use super::*;
+use proptest::prelude::*;
+use std::sync::LazyLock;
+use yunikorn::application::Rules;
+use yunikorn::application::settings::{YARN_ADMIN, YARN_MODIFY, YARN_VIEW};
+use yunikorn::config::verdict;
+use yunikorn::right::Right;
+
+/// Otto runs applications below Engineering, which Ines administers; she also administers two queues beside it.
+const QUEUES: &str = r#"
+partitions:
+  - name: default
+    queues:
+      - name: root
+        queues:
+          - name: Engineering
+            adminacl: ines
+            queues:
+              - name: Simulation
+                submitacl: otto
+              - name: Beta
+                submitacl: otto
+          - name: Warehouse
+            adminacl: ines
+            submitacl: " warehouse"
+          - name: Lab
+            adminacl: ines
+"#;
+/// As above, without her list at Engineering.
+const WITHOUT_ENGINEERING: (&str, &str) =
+    ("            adminacl: ines\n            queues", "            queues");
+const SIMULATION: &str = "root.Engineering.Simulation";
+const BETA: &str = "root.Engineering.Beta";
+const WAREHOUSE: &str = "root.Warehouse";
+
+const YARN: [Dialect; 2] = [Dialect::YarnHadoop, Dialect::YarnCloudera];
+const ON: (&str, &str) = ("yarn.acl.enable", "true");
+const BOB: (&str, &str) = ("yarn.admin.acl", "bob");
+
+fn tree_of(text: &str) -> Tree {
+    let verdict = verdict(text, &[]);
+    Tree::of(verdict.config.expect("valid").partition("default").expect("default")).expect("active")
+}
+
+fn tree() -> &'static Tree {
+    static TREE: LazyLock<Tree> = LazyLock::new(|| tree_of(QUEUES));
+    &TREE
+}
+
+fn person(text: &str) -> Identity {
+    let (user, groups) = text.split_once(' ').unwrap_or((text, ""));
+    let groups = groups.split(',').filter(|group| !group.is_empty()).map(str::to_owned).collect();
+    Identity { user: user.to_owned(), groups }
+}
+
+fn application(dialect: Dialect, settings: &[(&str, &str)]) -> ApplicationAcl {
+    let (rules, findings) = Rules::read(dialect, settings.iter().copied());
+    assert!(!findings.iter().any(go_compat::diag::Diagnostic::is_error), "{findings:?}");
+    ApplicationAcl { owner: "otto".to_owned(), rules }
+}
+
+fn ask(tree: &Tree, application: &ApplicationAcl, verb: Verb<'_>, queue: &str, who: &str) -> Decision {
+    decide(tree, Question { verb, application, queue }, &person(who))
+}
+
+/// The clause that lets in, or what is missing: short, for tables.
+fn why(decision: &Decision) -> String {
+    match (decision.unmet(), decision.requirements.last().and_then(Requirement::granted_by)) {
+        (Some(unmet), _) => format!("no: {:?}", unmet.need),
+        (None, Some(step)) => match &step.clause {
+            Clause::Switch { key } => format!("{key} is off"),
+            Clause::Owner { .. } => "owner".to_owned(),
+            Clause::ClusterAdministrators(list) | Clause::ApplicationAcl(list) => list.key.to_owned(),
+            Clause::Queue(decision) => {
+                let step = decision.granted_by().expect("granted");
+                format!("{} of {}", step.right.key(), step.queue)
+            }
+            Clause::NoQueue { .. } => "a queue that is not".to_owned(),
+        },
+        (None, None) => "nothing needed".to_owned(),
+    }
+}
+
+#[test]
+fn killing_an_application_in_production() {
+    let cases = [
+        ("otto", "owner"),
+        ("ines", "adminacl of root.engineering"),
+        ("bob", YARN_ADMIN),
+        ("ann", "no: Modify"),
+    ];
+    for dialect in YARN {
+        let application = application(dialect, &[ON, BOB]);
+        for (who, expected) in cases {
+            let decision = ask(tree(), &application, Verb::Kill, SIMULATION, who);
+            assert_eq!(why(&decision), expected, "{dialect} {who}");
+            assert_eq!(decision.allowed(), !expected.starts_with("no"));
+        }
+    }
+}
+
+#[test]
+fn moving_the_application_and_viewing_the_log_in_test() {
+    let tree = tree_of(&QUEUES.replace(WITHOUT_ENGINEERING.0, WITHOUT_ENGINEERING.1));
+    let to_warehouse = Verb::Move(WAREHOUSE);
+    let cases = [
+        (Verb::Logs, "otto", ["owner", "owner"]),
+        (to_warehouse, "ines", ["no: Modify", "no: Source"]),
+        (Verb::Kill, "ines", ["no: Modify", "no: Modify"]),
+        (Verb::Logs, "ines", [YARN_VIEW, YARN_VIEW]),
+        // The source lets Bob modify the application, and not submit to the other queue.
+        (to_warehouse, "bob", ["no: Target", YARN_ADMIN]),
+        (to_warehouse, "otto", ["no: Target", "no: Target"]),
+        (to_warehouse, "otto warehouse", ["submitacl of root.warehouse", "submitacl of root.warehouse"]),
+    ];
+    for (verb, who, expected) in cases {
+        for (dialect, expected) in YARN.into_iter().zip(expected) {
+            let application = application(dialect, &[ON, BOB, (YARN_VIEW, "ines")]);
+            assert_eq!(why(&ask(&tree, &application, verb, BETA, who)), expected, "{dialect} {verb:?} {who}");
+        }
+    }
+}
+
+/// Where the handbook and the source differ, each dialect follows its own.
+#[test]
+fn the_dialects_of_yarn_differ_where_their_sources_do() {
+    let modify = (YARN_MODIFY, "mike");
+    let cases = [
+        // Who may modify may view, by the handbook.
+        (Verb::View, "mike", ["no: View", YARN_MODIFY]),
+        (Verb::Logs, "mike", ["no: Logs", YARN_MODIFY]),
+        (Verb::Modify, "mike", [YARN_MODIFY, YARN_MODIFY]),
+        // Logs are served by those who do not know the queues.
+        (Verb::View, "ines", ["adminacl of root.engineering", "adminacl of root.engineering"]),
+        (Verb::Logs, "ines", ["no: Logs", "adminacl of root.engineering"]),
+        // Who may modify an application may not move it by the handbook, without submitting to its queue.
+        (Verb::Move(WAREHOUSE), "mike warehouse", ["submitacl of root.warehouse", "no: Source"]),
+        (Verb::Move("root.nowhere"), "bob", ["no: Target", "no: Target"]),
+    ];
+    for (verb, who, expected) in cases {
+        for (dialect, expected) in YARN.into_iter().zip(expected) {
+            let application = application(dialect, &[ON, BOB, modify]);
+            let decision = ask(tree(), &application, verb, SIMULATION, who);
+            assert_eq!(why(&decision), expected, "{dialect} {verb:?} {who}");
+        }
+    }
+    // By the source, only the switch lets in here; the handbook's clusters have it on.
+    assert_eq!(
+        why(&ask(tree(), &application(Dialect::YarnHadoop, &[]), Verb::Kill, BETA, "x")),
+        "yarn.acl.enable is off"
+    );
+    assert_eq!(
+        why(&ask(tree(), &application(Dialect::YarnCloudera, &[]), Verb::Kill, BETA, "x")),
+        YARN_ADMIN
+    );
+}
+
+#[test]
+fn a_switch_that_is_off_lets_everybody_in_but_moves_nothing_to_nowhere() {
+    for dialect in YARN {
+        let off = application(dialect, &[("yarn.acl.enable", "FALSE "), BOB]);
+        for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs, Verb::Move(WAREHOUSE)] {
+            assert_eq!(why(&ask(tree(), &off, verb, SIMULATION, "x")), "yarn.acl.enable is off", "{verb:?}");
+        }
+        assert!(!ask(tree(), &off, Verb::Move("root.not"), SIMULATION, "x").allowed());
+    }
+}
+
+#[test]
+fn yunikorn_knows_the_owner_and_the_queues_administrators() {
+    let application = application(Dialect::YuniKorn, &[]);
+    let cases = [
+        (Verb::Kill, "otto", "owner"),
+        (Verb::Logs, "ines", "adminacl of root.engineering"),
+        (Verb::View, "ann", "no: View"),
+        (Verb::Move(WAREHOUSE), "ines", "adminacl of root.warehouse"),
+        (Verb::Move(WAREHOUSE), "otto", "no: Target"),
+        (Verb::Move("root.Lab.deeper"), "ines", "no: Target"),
+    ];
+    for (verb, who, expected) in cases {
+        assert_eq!(why(&ask(tree(), &application, verb, BETA, who)), expected, "{verb:?} {who}");
+    }
+}
+
+#[test]
+fn spark_asks_its_lists() {
+    let settings = [
+        ("spark.acls.enable", "true"),
+        ("spark.admin.acls", "adam"),
+        ("spark.admin.acls.groups", "admins"),
+        ("spark.ui.view.acls", " vera , mona"),
+        ("spark.ui.view.acls.groups", "viewers"),
+        ("spark.modify.acls", "mike,mona"),
+    ];
+    let application = application(Dialect::Spark, &settings);
+    let cases = [
+        (Verb::View, "otto", "owner"),
+        (Verb::Kill, "adam", "spark.admin.acls"),
+        (Verb::Kill, "x admins", "spark.admin.acls.groups"),
+        (Verb::Logs, "x viewers", "spark.ui.view.acls.groups"),
+        (Verb::Modify, "vera", "no: Modify"),
+        // The page to kill on must be viewed.
+        (Verb::Modify, "mike", "spark.modify.acls"),
+        (Verb::Kill, "mike", "no: View"),
+        (Verb::Kill, "mona", "spark.modify.acls"),
+        // Spark knows no queues.
+        (Verb::Kill, "ines", "no: View"),
+        (Verb::Move(WAREHOUSE), "adam", "no: Impossible"),
+    ];
+    for (verb, who, expected) in cases {
+        assert_eq!(why(&ask(tree(), &application, verb, BETA, who)), expected, "{verb:?} {who}");
+    }
+}
+
+#[test]
+fn sparks_wildcard_is_one_anywhere_in_a_list() {
+    let with = |key, text| application(Dialect::Spark, &[("spark.acls.enable", "true"), (key, text)]);
+    for (key, text) in [("spark.modify.acls", "alice,*"), ("spark.admin.acls.groups", "a, * ,b")] {
+        assert_eq!(why(&ask(tree(), &with(key, text), Verb::Modify, BETA, "x")), key, "{text}");
+    }
+    assert!(!ask(tree(), &with("spark.modify.acls", "**"), Verb::Modify, BETA, "x").allowed());
+    assert_eq!(
+        why(&ask(tree(), &application(Dialect::Spark, &[]), Verb::Kill, BETA, "x")),
+        "spark.acls.enable is off"
+    );
+}
+
+#[test]
+fn a_queue_that_there_is_not_lets_nobody_in() {
+    for dialect in [Dialect::YuniKorn, Dialect::YarnHadoop, Dialect::YarnCloudera] {
+        let settings: &[_] = if dialect == Dialect::YuniKorn { &[] } else { &[ON, BOB] };
+        let application = application(dialect, settings);
+        for queue in ["", "production", "gone.queue", "root.gone", "root.gone.deeper"] {
+            assert!(!ask(tree(), &application, Verb::Kill, queue, "ann").allowed(), "{dialect} {queue}");
+            assert!(ask(tree(), &application, Verb::Kill, queue, "otto").allowed(), "{dialect} {queue}");
+        }
+        // One that was made below a queue there is has the administrators of that.
+        assert!(ask(tree(), &application, Verb::Kill, "root.engineering.otto", "ines").allowed());
+    }
+}
+
+#[test]
+fn nobody_owns_what_has_no_owner() {
+    let mut application = application(Dialect::YarnHadoop, &[ON, BOB]);
+    application.owner = String::new();
+    assert!(!ask(tree(), &application, Verb::View, BETA, "").allowed());
+}
+
+#[test]
+fn a_denial_tells_what_would_help_the_smallest_change_first() {
+    let remedies = |dialect, settings: &[_], verb, who| -> Vec<String> {
+        let decision = ask(tree(), &application(dialect, settings), verb, BETA, who);
+        decision.remedies(tree()).iter().map(ToString::to_string).collect()
+    };
+    let in_queue = |right, queue| -> Vec<String> {
+        let decision = check::explain(tree(), right, queue, &person("ann"));
+        remedy::remedies(tree(), &decision).iter().map(ToString::to_string).collect()
+    };
+    let kill = remedies(Dialect::YarnHadoop, &[ON, BOB], Verb::Kill, "ann");
+    let first = "name the user or one of the groups in mapreduce.job.acl-modify-job, which is set when the application is submitted";
+    let last = "name the user or one of the groups in yarn.admin.acl, which counts for all applications";
+    let queues = in_queue(Right::Admin, BETA);
+    assert!(!queues.is_empty());
+    assert_eq!(kill, [&[first.to_owned()], queues.as_slice(), &[last.to_owned()]].concat());
+    assert_eq!(remedies(Dialect::YuniKorn, &[], Verb::Kill, "ann"), queues);
+    let moving = remedies(Dialect::YarnCloudera, &[ON, BOB], Verb::Move(WAREHOUSE), "otto");
+    assert!(moving.len() > 1 && moving.last().is_some_and(|remedy| remedy == last), "{moving:?}");
+    let nowhere = remedies(Dialect::YuniKorn, &[], Verb::Move("root.x"), "otto");
+    assert_eq!(nowhere, ["make the queue root.x"]);
+    let none: [String; 0] = [];
+    assert_eq!(remedies(Dialect::Spark, &[("spark.acls.enable", "true")], Verb::Move(BETA), "otto"), none);
+    assert_eq!(remedies(Dialect::YuniKorn, &[], Verb::Kill, "otto"), none);
+}
+
+#[test]
+fn a_decision_is_one_sentence() {
+    let say = |dialect, settings: &[_], verb, who| {
+        sentence(tree(), &ask(tree(), &application(dialect, settings), verb, BETA, who))
+    };
+    let hadoop = Dialect::YarnHadoop;
+    assert_eq!(
+        say(hadoop, &[], Verb::Kill, "x"),
+        "yarn.acl.enable is off, so that everybody may do everything"
+    );
+    assert_eq!(say(hadoop, &[ON, BOB], Verb::Kill, "bob"), "yarn.admin.acl names user bob");
+    assert_eq!(
+        say(hadoop, &[ON, BOB], Verb::Logs, "ann"),
+        "user ann may not read its logs: otto owns it; neither yarn.admin.acl nor mapreduce.job.acl-view-job names the user or \
+         a group"
+    );
+    let moving = say(Dialect::YarnCloudera, &[ON, BOB], Verb::Move("root.x"), "bob");
+    assert_eq!(moving, "user bob may not put it into the other queue: there is no queue `root.x`");
+    let spark = say(Dialect::Spark, &[("spark.acls.enable", "true")], Verb::Kill, "ann");
+    assert!(spark.ends_with("none of spark.admin.acls, spark.admin.acls.groups, spark.ui.view.acls, spark.ui.view.acls.groups names the user or a group"), "{spark}");
+    assert_eq!(
+        say(Dialect::Spark, &[("spark.acls.enable", "true")], Verb::Move(WAREHOUSE), "ann"),
+        "spark moves no application from queue to queue"
+    );
+    assert_eq!(
+        say(Dialect::YuniKorn, &[], Verb::Move(WAREHOUSE), "ines"),
+        "user ines may administer root.engineering; user ines may administer root.warehouse, and so may submit"
+    );
+}
+
+#[test]
+fn what_decided_is_one_word_of_a_few() {
+    use Dialect::{Spark, YarnHadoop, YuniKorn};
+    let cases: [(_, &[_], _, _, _, _); 11] = [
+        (YarnHadoop, &[], Verb::Kill, BETA, "x", "switch"),
+        (YarnHadoop, &[ON, BOB], Verb::Kill, BETA, "bob", "cluster_administrators"),
+        (YuniKorn, &[], Verb::Kill, BETA, "otto", "owner"),
+        (YarnHadoop, &[ON, BOB, (YARN_VIEW, "ines")], Verb::Logs, BETA, "ines", "application_acl"),
+        (YuniKorn, &[], Verb::Kill, BETA, "ines", "adminacl"),
+        (YarnHadoop, &[ON, BOB], Verb::Move(WAREHOUSE), BETA, "otto warehouse", "submitacl"),
+        (YuniKorn, &[], Verb::Kill, BETA, "ann", "acl"),
+        (YarnHadoop, &[ON, BOB], Verb::Logs, BETA, "ann", "acl"),
+        // The queue that it is said to be in, and the one that it is to be moved to.
+        (YuniKorn, &[], Verb::Kill, "production", "ann", "no_queue"),
+        (YuniKorn, &[], Verb::Move("root.x"), BETA, "otto", "no_queue"),
+        (Spark, &[("spark.acls.enable", "true")], Verb::Move(BETA), BETA, "otto", "impossible"),
+    ];
+    for (dialect, settings, verb, queue, who, expected) in cases {
+        let decision = ask(tree(), &application(dialect, settings), verb, queue, who);
+        assert_eq!(decision.clause(), expected, "{dialect} {verb:?} {queue} {who}");
+    }
+}
+
+fn any_settings(keys: &'static [&'static str]) -> impl Strategy<Value = Vec<(&'static str, String)>> {
+    let text = "[abc ,*]{0,5}|true|false";
+    proptest::collection::vec((proptest::sample::select(keys), text), 0..5)
+}
+
+fn any_application() -> impl Strategy<Value = ApplicationAcl> {
+    use yunikorn::application::settings::KEYS;
+    let of = |(dialect, keys): (Dialect, &'static [&'static str])| {
+        any_settings(keys).prop_map(move |settings| {
+            let read = settings.iter().map(|(key, value)| (*key, value.as_str()));
+            ApplicationAcl { owner: "otto".to_owned(), rules: Rules::read(dialect, read).0 }
+        })
+    };
+    let [own, hadoop, cloudera, spark] = KEYS;
+    prop_oneof![of(own), of(hadoop), of(cloudera), of(spark)]
+}
+
+proptest! {
+    /// Being in one more group never takes anything away.
+    #[test]
+    fn a_group_more_takes_nothing_away(
+        application in any_application(),
+        who in "(otto|ines|a|b) [abc]",
+        more in "[abc*]",
+    ) {
+        for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs, Verb::Move(WAREHOUSE)] {
+            let before = ask(tree(), &application, verb, BETA, &who);
+            let after = ask(tree(), &application, verb, BETA, &format!("{who},{more}"));
+            prop_assert!(!before.allowed() || after.allowed(), "{:?}", verb);
+        }
+    }
+
+    /// The trace ends where the answer is found, and remedies are for denials only.
+    #[test]
+    fn the_trace_is_the_answer(application in any_application(), who in "(otto|ines|a|b) [abc]") {
+        for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs, Verb::Move(WAREHOUSE)] {
+            let decision = ask(tree(), &application, verb, BETA, &who);
+            for requirement in &decision.requirements {
+                let granted = requirement.steps.iter().filter(|step| step.granted).count();
+                prop_assert_eq!(granted, usize::from(requirement.met()));
+            }
+            let last = decision.requirements.last().expect("something is needed");
+            prop_assert_eq!(decision.allowed(), last.met());
+            prop_assert!(!decision.allowed() || decision.remedies(tree()).is_empty());
+        }
+    }
+
+    /// The handbook lets in whom the source lets in to view and to modify: its list of clauses is the longer one.
+    #[test]
+    fn the_handbook_is_the_wider_one(settings in any_settings(&[YARN_VIEW, YARN_MODIFY, YARN_ADMIN]), who in "[ab]") {
+        // Not with a second blank, behind which the handbook reads nothing.
+        prop_assume!(settings.iter().all(|(_, text)| text.matches(' ').count() < 2));
+        let read = |dialect| {
+            let settings = settings.iter().map(|(key, value)| (*key, value.as_str())).chain([ON]);
+            ApplicationAcl { owner: "otto".to_owned(), rules: Rules::read(dialect, settings).0 }
+        };
+        for verb in [Verb::View, Verb::Modify, Verb::Kill, Verb::Logs] {
+            let source = ask(tree(), &read(Dialect::YarnHadoop), verb, BETA, &who).allowed();
+            prop_assert!(!source || ask(tree(), &read(Dialect::YarnCloudera), verb, BETA, &who).allowed());
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! May this user submit to, or administer, this queue?
+//!
+//! The order of the steps is `YuniKorn`'s: at each queue the submit ACL, then the admin ACL, then the same at the queue above
+//! (`CheckSubmitAccess` and `CheckAdminAccess`, yunikorn-core `pkg/scheduler/objects/queue.go:798-822`). Grants only add up: no
+//! queue can take away what one above it grants.
+
+use std::fmt;
+
+use super::reach::{Way, asked, stops};
+use super::tree::{Grants, Located, Origin, QueueId, Tree};
+use yunikorn::acl::Acl;
+use yunikorn::identity::Identity;
+use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
+
+/// The answer to one question, with the way to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decision {
+    /// What was asked for.
+    pub right: Right,
+    /// The queue as asked.
+    pub asked: String,
+    /// Who asked.
+    pub identity: Identity,
+    /// What the path leads to.
+    pub located: Located,
+    /// Yes, or why not.
+    pub outcome: Outcome,
+    /// Each ACL that was looked at, in order; the last one grants access if any does.
+    pub steps: Vec<Step>,
+}
+
+/// Yes, or why not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The last step grants it.
+    Allowed,
+    /// Nothing grants it.
+    Denied(Denial),
+}
+
+/// Why not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Denial {
+    /// No ACL on the way to the root names the user or a group.
+    NotGranted,
+    /// The question came to the recovery queue: nobody may submit to it, whatever its ACLs and those above say (`queue.go:800`).
+    Recovery,
+    /// The path does not begin with the root, so it is no queue.
+    NoQueue,
+}
+
+/// One ACL that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// The queue.
+    pub queue: QueuePath,
+    /// Which of its ACLs.
+    pub right: Right,
+    /// The ACL as written; empty for none.
+    pub acl: String,
+    /// The entry that matched; `None` when none did.
+    pub entry: Option<Entry>,
+}
+
+/// The entry of an ACL that grants access.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Whom it names.
+    pub subject: Subject,
+    /// Where it is written: several objects may grant the same.
+    pub origins: Vec<Origin>,
+}
+
+/// Whom an entry of an ACL names.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Subject {
+    /// `*`
+    Everyone,
+    /// A user.
+    User(String),
+    /// The members of a group.
+    Group(String),
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Everyone => f.write_str("everyone"),
+            Self::User(name) => write!(f, "user {name}"),
+            Self::Group(name) => write!(f, "group {name}"),
+        }
+    }
+}
+
+impl Decision {
+    /// Returns whether it is a yes.
+    pub fn allowed(&self) -> bool {
+        self.outcome == Outcome::Allowed
+    }
+
+    /// The entry that grants it.
+    pub fn granted_by(&self) -> Option<&Step> {
+        self.steps.last().filter(|step| step.entry.is_some())
+    }
+
+    /// What decided, in one word of a few: the ACL that grants it, or why nothing does. A label of metrics.
+    pub fn clause(&self) -> &'static str {
+        match self.outcome {
+            Outcome::Allowed => self.granted_by().map_or("acl", |step| step.right.key()),
+            Outcome::Denied(denial) => denial.clause(),
+        }
+    }
+}
+
+impl Denial {
+    fn clause(self) -> &'static str {
+        match self {
+            Self::NotGranted => "acl",
+            Self::Recovery => "recovery",
+            Self::NoQueue => "no_queue",
+        }
+    }
+}
+
+/// The answer to one question, without the way to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict<'t> {
+    /// The queue that the path leads to.
+    pub located: Located,
+    /// The entry that grants it, or why nothing does.
+    pub way: Result<Way<'t>, Denial>,
+}
+
+impl Verdict<'_> {
+    /// Returns whether it is a yes.
+    pub fn allowed(&self) -> bool {
+        self.way.is_ok()
+    }
+}
+
+/// Decides, without allocation where the queue is spelled as it is stored.
+pub fn decide<'t>(tree: &'t Tree, right: Right, queue: &str, identity: &Identity) -> Verdict<'t> {
+    let located = tree.locate(queue);
+    let way = match located.decides() {
+        None => Err(Denial::NoQueue),
+        Some(id) => Way::of(tree, right, id, identity).ok_or_else(|| denial(tree, right, id)),
+    };
+    Verdict { located, way }
+}
+
+fn denial(tree: &Tree, right: Right, id: QueueId) -> Denial {
+    let is_recovery = tree.lineage(id).any(|(_, node)| stops(right, node));
+    if is_recovery { Denial::Recovery } else { Denial::NotGranted }
+}
+
+/// Decides, and says how.
+pub fn explain(tree: &Tree, right: Right, queue: &str, identity: &Identity) -> Decision {
+    let Verdict { located, way } = decide(tree, right, queue, identity);
+    Decision {
+        right,
+        asked: queue.to_owned(),
+        identity: identity.clone(),
+        located,
+        outcome: way.map_or_else(Outcome::Denied, |_| Outcome::Allowed),
+        steps: located.decides().map(|id| steps(tree, right, id, way.ok())).unwrap_or_default(),
+    }
+}
+
+/// Each ACL that is asked, up to the one that grants it.
+fn steps(tree: &Tree, right: Right, id: QueueId, way: Option<Way<'_>>) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for (id, node) in asked(tree, right, id) {
+        for acl in implied_by(right) {
+            let way = way.filter(|way| (way.queue, way.acl) == (id, *acl));
+            steps.push(Step {
+                queue: node.path.clone(),
+                right: *acl,
+                acl: node.grants(*acl).text.clone(),
+                entry: way.map(|way| way.written(tree)),
+            });
+            if way.is_some() {
+                return steps;
+            }
+        }
+    }
+    steps
+}
+
+/// The ACLs that grant a right, in the order they are asked: an administrator may submit, too.
+pub fn implied_by(right: Right) -> &'static [Right] {
+    match right {
+        Right::Submit => &Right::ALL,
+        Right::Admin => &[Right::Admin],
+    }
+}
+
+impl Grants {
+    /// Who wrote the entry for a subject.
+    pub fn origins(&self, subject: &Subject) -> Vec<Origin> {
+        let names = |acl: &Acl| match subject {
+            Subject::Everyone => acl.is_everyone(),
+            Subject::User(user) => acl.users().contains(user),
+            Subject::Group(group) => acl.groups().contains(group),
+        };
+        self.parts.iter().filter(|(_, part)| names(part)).map(|(origin, _)| origin.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use yunikorn::config::verdict;
+
+    const QUEUES: &str = r#"
+partitions:
+  - name: default
+    queues:
+      - name: root
+        adminacl: " ops"
+        queues:
+          - name: prod
+            submitacl: "sue devs"
+            queues: [{name: etl}]
+          - name: test
+            submitacl: "*"
+          - name: "@recovery@"
+"#;
+
+    fn tree() -> Tree {
+        let verdict = verdict(QUEUES, &[]);
+        Tree::of(verdict.config.expect("valid").partition("default").expect("default")).expect("active")
+    }
+
+    fn person(user: &str, groups: &[&str]) -> Identity {
+        Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() }
+    }
+
+    #[test]
+    fn rights_are_looked_for_up_to_the_root() {
+        let cases = [
+            (Right::Submit, "root.prod.etl", person("sue", &[]), Some(("root.prod", Right::Submit))),
+            (
+                Right::Submit,
+                "ROOT.Prod.ETL",
+                person("bob", &["x", "devs"]),
+                Some(("root.prod", Right::Submit)),
+            ),
+            (Right::Submit, "root.prod", person("ann", &["ops"]), Some(("root", Right::Admin))),
+            (Right::Submit, "root.prod", person("ann", &["qa"]), None),
+            (Right::Submit, "root.test.not.there", person("ann", &[]), Some(("root.test", Right::Submit))),
+            (Right::Admin, "root.test", person("ann", &[]), None),
+            (Right::Admin, "root.prod", person("ann", &["ops"]), Some(("root", Right::Admin))),
+        ];
+        for (right, queue, identity, expected) in cases {
+            let decision = explain(&tree(), right, queue, &identity);
+            let by = decision.granted_by().map(|step| (step.queue.as_str(), step.right));
+            assert_eq!(by, expected, "{right:?} {queue} {identity:?}");
+            assert_eq!(decision.allowed(), expected.is_some());
+            assert_eq!(decide(&tree(), right, queue, &identity).allowed(), expected.is_some());
+        }
+    }
+
+    #[test]
+    fn what_is_no_queue_is_denied() {
+        for queue in ["", "prod", "rootprod", ".root"] {
+            let decision = explain(&tree(), Right::Submit, queue, &person("ann", &["ops"]));
+            assert_eq!(decision.outcome, Outcome::Denied(Denial::NoQueue), "{queue}");
+        }
+    }
+
+    #[test]
+    fn what_decided_has_one_word() {
+        let cases = [
+            ("root.prod", person("sue", &[]), "submitacl"),
+            ("root.prod", person("ann", &["ops"]), "adminacl"),
+            ("root.prod", person("ann", &[]), "acl"),
+            ("root.@recovery@", person("ann", &["ops"]), "recovery"),
+            ("prod", person("sue", &[]), "no_queue"),
+        ];
+        for (queue, identity, expected) in cases {
+            assert_eq!(
+                explain(&tree(), Right::Submit, queue, &identity).clause(),
+                expected,
+                "{queue} {identity:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_entry_knows_the_objects_that_wrote_it() {
+        let mut tree = tree();
+        let object = |name: &str| Origin::Object { kind: "QueueAcl", name: name.to_owned() };
+        let prod = QueuePath::parse("root.prod").expect("path");
+        let devs = yunikorn::acl::parse(" devs").expect("acl");
+        tree.attribute(&prod, Right::Submit, object("b"), &devs);
+        tree.attribute(&prod, Right::Submit, object("a"), &devs);
+        let origins = |user: &str, groups: &[&str]| {
+            let decision = explain(&tree, Right::Submit, "root.prod", &person(user, groups));
+            decision.granted_by().and_then(|step| step.entry.clone()).expect("granted").origins
+        };
+        assert_eq!(origins("bob", &["devs"]), [object("a"), object("b")]);
+        assert!(matches!(origins("sue", &[]).as_slice(), [Origin::Text(Some(_))]));
+    }
+}

@@ -1,0 +1,109 @@
+//! Differences in one line, for people who are about to make them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use super::{Change, Diff, Direction, Extent, PartitionDiff};
+use crate::check::Subject;
+use crate::submission::PARTITION;
+use go_compat::diag::plural;
+use yunikorn::right::Right;
+
+/// Most clauses, and most names in one.
+const SHOWN: usize = 6;
+
+/// Who gains, and who loses, which rights on which queues.
+type Clauses = BTreeMap<(Direction, String), BTreeMap<Subject, BTreeSet<&'static str>>>;
+
+/// E.g. `grants submit on root.prod and 14 queues below to group devs; nobody loses access`. What queues grant that come counts, and what
+/// those that go did.
+pub fn impact(partitions: &[PartitionDiff]) -> String {
+    let mut clauses = Clauses::new();
+    let (mut added, mut removed) = (0_usize, 0_usize);
+    // The one partition that most clusters have needs no name.
+    let named = !matches!(partitions, [one] if one.partition.eq_ignore_ascii_case(PARTITION));
+    for PartitionDiff { partition, diff, .. } in partitions {
+        let within = if named { format!(" of partition {partition}") } else { String::new() };
+        collect(&mut clauses, diff, &within);
+        added = added.saturating_add(diff.added.queues.all().len());
+        removed = removed.saturating_add(diff.removed.queues.all().len());
+    }
+    let mut parts = sentences(&clauses);
+    let has = |direction| clauses.keys().any(|(found, _)| *found == direction);
+    match (has(Direction::Gains), has(Direction::Loses)) {
+        (false, false) => parts.push("nobody gains or loses access".to_owned()),
+        (true, false) => parts.push("nobody loses access".to_owned()),
+        (false, true) => parts.push("nobody gains access".to_owned()),
+        (true, true) => {}
+    }
+    let within = match partitions {
+        [one] if named => format!(" in partition {}", one.partition),
+        _ => String::new(),
+    };
+    for (count, what) in [(added, "new"), (removed, "gone")] {
+        if count > 0 {
+            parts.push(format!("{} {what}{within}", plural(count, "queue")));
+        }
+    }
+    parts.join("; ")
+}
+
+fn collect(clauses: &mut Clauses, diff: &Diff, within: &str) {
+    let changes = [&diff.kept, &diff.added, &diff.removed].into_iter().flat_map(|section| &section.changes);
+    for Change { direction, subject, right, extents, .. } in changes {
+        let shown: Vec<_> = extents.iter().take(SHOWN).map(|reached| extent(&reached.extent)).collect();
+        let more = extents.len().saturating_sub(shown.len());
+        let more = if more > 0 { format!(", and {}", plural(more, "more subtree")) } else { String::new() };
+        let place = format!("{}{more}{within}", shown.join(", "));
+        let rights = clauses.entry((*direction, place)).or_default().entry(subject.clone()).or_default();
+        rights.insert(match right {
+            // In this order they are read.
+            Right::Admin => "admin",
+            Right::Submit => "submit",
+        });
+    }
+}
+
+/// Subjects with the same rights on the same queues share a clause.
+fn sentences(clauses: &Clauses) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for ((direction, place), subjects) in clauses {
+        let mut by_rights: BTreeMap<Vec<&str>, Vec<String>> = BTreeMap::new();
+        for (subject, rights) in subjects {
+            by_rights.entry(rights.iter().copied().collect()).or_default().push(subject.to_string());
+        }
+        for (rights, subjects) in by_rights {
+            let (verb, to) = match direction {
+                Direction::Gains => ("grants", "to"),
+                Direction::Loses => ("takes", "from"),
+            };
+            let who = listed(&subjects);
+            sentences.push(format!("{verb} {} on {place} {to} {who}", rights.join(" and ")));
+        }
+    }
+    let more = sentences.len().saturating_sub(SHOWN);
+    sentences.truncate(SHOWN);
+    if more > 0 {
+        sentences.push(format!("and {}", plural(more, "more change")));
+    }
+    sentences
+}
+
+fn listed(names: &[String]) -> String {
+    let more = names.len().saturating_sub(SHOWN);
+    let shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{shown} and {more} more") } else { shown }
+}
+
+fn extent(Extent { queue, below, except }: &Extent) -> String {
+    let mut text = queue.to_string();
+    if *below > 0 {
+        // Writing into a String does not fail.
+        let _ = write!(text, " and {} below", plural(*below, "queue"));
+    }
+    if !except.is_empty() {
+        let paths: Vec<_> = except.iter().map(ToString::to_string).collect();
+        let _ = write!(text, " except {}", listed(&paths));
+    }
+    text
+}

@@ -1,0 +1,247 @@
+//! What changes for whom between two configurations: who gains and who loses what, on which queues, inherited access included.
+//!
+//! It is told for each name that an ACL of either has, and for everyone: a user without its groups, a group without its members. Who
+//! keeps access by another entry neither gains nor loses. When everyone gains or loses, that is said once, with the names for whom
+//! nothing changes by it, and not again for names that gain or lose nothing more. Queues that only one of the two has are apart: what is said of them is what their own ACLs grant beyond those
+//! above. A queue that was renamed is one that went and one that came.
+//!
+//! `diff(a, b)` is the mirror of `diff(b, a)`, and `diff(a, a)` is empty.
+
+mod holders;
+mod impact;
+mod partitions;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use impact::impact;
+pub use partitions::{PartitionDiff, Presence, between};
+pub use shape::{Extent, Shape};
+
+use super::check::{Entry, Subject, implied_by};
+use super::reach::QueueSet;
+use super::tree::Tree;
+use holders::Holders;
+use yunikorn::acl::Match;
+use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
+
+/// All differences between two trees.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Diff {
+    /// The queues that both have, and what changes on them.
+    pub kept: Section,
+    /// The queues that only the new one has, and what is gained by them.
+    pub added: Section,
+    /// The queues that only the old one has, and what is lost with them.
+    pub removed: Section,
+    /// Queues that were leaves and are parents: whoever may submit to them, no application can run in them any more.
+    pub now_parents: Vec<QueuePath>,
+    /// Queues that were parents and are leaves.
+    pub now_leaves: Vec<QueuePath>,
+}
+
+/// Some queues, and what changes on them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Section {
+    /// The queues; the sets in `changes` are of their numbers.
+    pub queues: Shape,
+    /// What changes, gains first; then by who, everyone first; then by the right.
+    pub changes: Vec<Change>,
+}
+
+/// One who gains or loses one right.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// Which.
+    pub direction: Direction,
+    /// Who.
+    pub subject: Subject,
+    /// What.
+    pub right: Right,
+    /// On which queues.
+    pub queues: QueueSet,
+    /// The same in few words, each with the entry that makes the difference.
+    pub extents: Vec<Reached>,
+    /// When everyone gains: the names that had it before; when everyone loses: those that keep it. Each on some of the queues.
+    pub unchanged: BTreeMap<Subject, QueueSet>,
+}
+
+/// Gained or lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Direction {
+    /// Access is wider than before.
+    Gains,
+    /// Access is narrower than before.
+    Loses,
+}
+
+/// Queues on which something changes by one entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reached {
+    /// The queues.
+    pub extent: Extent,
+    /// The ACL of the queue at the top that has the entry: in the new tree when it is a gain, in the old one when it is a loss.
+    pub acl: Right,
+    /// The entry, with where it is written.
+    pub by: Entry,
+}
+
+/// What changes from one tree to another of the same partition.
+pub fn diff(old: &Tree, new: &Tree) -> Diff {
+    let paths =
+        |tree: &Tree| tree.queues().map(|(_, node)| node.path.clone()).collect::<BTreeSet<QueuePath>>();
+    let (before, after) = (paths(old), paths(new));
+    let mut diff = Diff {
+        kept: Section::new(before.intersection(&after)),
+        added: Section::new(after.difference(&before)),
+        removed: Section::new(before.difference(&after)),
+        now_parents: turned(old, new),
+        now_leaves: turned(new, old),
+    };
+    for right in Right::ALL {
+        let kept = &diff.kept.queues;
+        // An entry of a queue that is not kept is of no consequence to one that is: all above those are kept as well.
+        let changes = Compared {
+            old: Holders::of(old, kept, right, |_| true),
+            new: Holders::of(new, kept, right, |_| true),
+        };
+        diff.kept.add(right, &changes, Some(old), Some(new));
+        let (added, inherited) = (&diff.added.queues, |path: &QueuePath| before.contains(path));
+        let changes = Compared {
+            old: Holders::of(new, added, right, |node| inherited(&node.path)),
+            new: Holders::of(new, added, right, |_| true),
+        };
+        diff.added.add(right, &changes, None, Some(new));
+        let (removed, inherited) = (&diff.removed.queues, |path: &QueuePath| after.contains(path));
+        let changes = Compared {
+            old: Holders::of(old, removed, right, |_| true),
+            new: Holders::of(old, removed, right, |node| inherited(&node.path)),
+        };
+        diff.removed.add(right, &changes, Some(old), None);
+    }
+    diff
+}
+
+impl Diff {
+    /// Whether nothing is different.
+    pub fn is_empty(&self) -> bool {
+        self.kept.changes.is_empty()
+            && self.added.queues.all().is_empty()
+            && self.removed.queues.all().is_empty()
+            && self.now_parents.is_empty()
+            && self.now_leaves.is_empty()
+    }
+
+    /// Whether anyone may do more than before, also on a queue that is new.
+    pub fn widens(&self) -> bool {
+        let mut changes = self.kept.changes.iter().chain(&self.added.changes);
+        changes.any(|change| change.direction == Direction::Gains)
+    }
+
+    /// What changes for one subject on one queue that both trees have. `None` when nothing does, or there is no such queue.
+    pub fn of(&self, right: Right, queue: &QueuePath, subject: &Subject) -> Option<Direction> {
+        let queue = self.kept.queues.find(queue)?;
+        let here = |change: &&Change| {
+            change.right == right
+                && change.queues.contains(queue)
+                && (change.subject == *subject || change.subject == Subject::Everyone)
+                && !change.unchanged.get(subject).is_some_and(|unchanged| unchanged.contains(queue))
+        };
+        self.kept.changes.iter().find(here).map(|change| change.direction)
+    }
+}
+
+/// The leaves of one tree that are parents in the other, in order.
+fn turned(leaves: &Tree, parents: &Tree) -> Vec<QueuePath> {
+    let is_parent = |path: &QueuePath| {
+        parents.find(path).and_then(|id| parents.node(id)).is_some_and(|node| !node.is_leaf)
+    };
+    let leaves = leaves.queues().filter(|(_, node)| node.is_leaf && is_parent(&node.path));
+    leaves.map(|(_, node)| node.path.clone()).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Who holds a right before and after.
+struct Compared<'t> {
+    old: Holders<'t>,
+    new: Holders<'t>,
+}
+
+impl Section {
+    fn new<'p>(queues: impl Iterator<Item = &'p QueuePath>) -> Self {
+        Self { queues: Shape::of(queues.cloned()), changes: Vec::new() }
+    }
+
+    fn add(&mut self, right: Right, compared: &Compared<'_>, old: Option<&Tree>, new: Option<&Tree>) {
+        if self.queues.all().is_empty() {
+            return;
+        }
+        let Compared { old: before, new: after } = compared;
+        for (direction, from, to, tree) in
+            [(Direction::Gains, before, after, new), (Direction::Loses, after, before, old)]
+        {
+            let Some(tree) = tree else { continue };
+            let changes = found(&self.queues, from, to).into_iter().map(|found| Change {
+                direction,
+                subject: found.subject.into(),
+                right,
+                queues: QueueSet::of(
+                    found.pieces.iter().flat_map(|(_, part)| part.ranges().to_vec()).collect(),
+                ),
+                extents: reached(tree, right, found.subject, found.pieces),
+                unchanged: found.unchanged,
+            });
+            self.changes.extend(changes);
+        }
+        self.changes.sort_by(|left, right| left.order().cmp(&right.order()));
+    }
+}
+
+impl Change {
+    fn order(&self) -> (Direction, &Subject, Right) {
+        (self.direction, &self.subject, self.right)
+    }
+}
+
+/// One who holds a right in one of two trees and not in the other.
+struct Found<'t> {
+    subject: Match<'t>,
+    pieces: Vec<(Extent, QueueSet)>,
+    unchanged: BTreeMap<Subject, QueueSet>,
+}
+
+/// Who holds a right in `to` and not in `from`, where, and for everyone the names that hold it in `from`.
+fn found<'t>(shape: &Shape, from: &Holders<'t>, to: &Holders<'t>) -> Vec<Found<'t>> {
+    let everyone = to.everyone.minus(&from.everyone);
+    let named = to.named.iter().filter_map(|(name, queues)| {
+        let nothing = QueueSet::default();
+        let queues = queues.minus(from.named.get(name).unwrap_or(&nothing)).minus(&from.everyone);
+        let mut pieces = shape.pieces(&queues);
+        pieces.retain(|(_, part)| !part.minus(&everyone).is_empty());
+        (!pieces.is_empty()).then(|| Found { subject: *name, pieces, unchanged: BTreeMap::new() })
+    });
+    let mut found: Vec<Found<'t>> = named.collect();
+    if !everyone.is_empty() {
+        let held = from.named.iter().map(|(name, queues)| (Subject::from(*name), queues.and(&everyone)));
+        let unchanged = held.filter(|(_, queues)| !queues.is_empty()).collect();
+        found.push(Found { subject: Match::Everyone, pieces: shape.pieces(&everyone), unchanged });
+    }
+    found
+}
+
+/// The entry at the top of each extent: were it further up, the queue above would have changed as well.
+fn reached(tree: &Tree, right: Right, subject: Match<'_>, pieces: Vec<(Extent, QueueSet)>) -> Vec<Reached> {
+    let with_entry = |(extent, _): (Extent, QueueSet)| {
+        let node = tree.find(&extent.queue).and_then(|id| tree.node(id));
+        let acls = implied_by(right).iter().copied();
+        let acl = node
+            .and_then(|node| acls.clone().find(|acl| node.grants(*acl).acl.has(subject)))
+            .unwrap_or(right);
+        let subject = Subject::from(subject);
+        let origins = node.map(|node| node.grants(acl).origins(&subject)).unwrap_or_default();
+        Reached { extent, acl, by: Entry { subject, origins } }
+    };
+    pieces.into_iter().map(with_entry).collect()
+}

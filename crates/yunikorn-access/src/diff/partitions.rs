@@ -1,0 +1,85 @@
+//! The differences between whole configurations, partition by partition.
+
+use super::{Diff, diff};
+use crate::tree::Tree;
+use go_compat::yaml::decode::{Spanned, items};
+use yunikorn::config::schema::{Filter, PlacementRule};
+
+/// What is different in one partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionDiff {
+    /// Its name.
+    pub partition: String,
+    /// Which of the two has it.
+    pub presence: Presence,
+    /// What changes. In a partition that only one has, all queues are added or removed.
+    pub diff: Diff,
+    /// Whether the placement rules differ: then applications may go to other queues, which changes what the same access is worth.
+    pub placement_differs: bool,
+}
+
+/// Which of two configurations has something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Presence {
+    /// Both.
+    Kept,
+    /// The new one only.
+    Added,
+    /// The old one only.
+    Removed,
+}
+
+impl PartitionDiff {
+    /// Whether nothing is different.
+    pub fn is_empty(&self) -> bool {
+        self.presence == Presence::Kept && !self.placement_differs && self.diff.is_empty()
+    }
+}
+
+/// What changes from one configuration to another: first the partitions that the new one has, in its order. Names are matched without
+/// case. Partitions in which nothing is different are left out.
+pub fn between(old: &[Tree], new: &[Tree]) -> Vec<PartitionDiff> {
+    let same = |left: &Tree, right: &Tree| left.partition().eq_ignore_ascii_case(right.partition());
+    let of_new = new.iter().map(|new| match old.iter().find(|old| same(old, new)) {
+        Some(old) => PartitionDiff {
+            partition: new.partition().to_owned(),
+            presence: Presence::Kept,
+            diff: diff(old, new),
+            placement_differs: !same_rules(old.placement_rules(), new.placement_rules()),
+        },
+        None => alone(new, Presence::Added, diff(&new.without_queues(), new)),
+    });
+    let of_old = old.iter().filter(|old| !new.iter().any(|new| same(old, new)));
+    let gone = of_old.map(|old| alone(old, Presence::Removed, diff(old, &old.without_queues())));
+    of_new.chain(gone).filter(|partition| !partition.is_empty()).collect()
+}
+
+fn alone(tree: &Tree, presence: Presence, diff: Diff) -> PartitionDiff {
+    PartitionDiff { partition: tree.partition().to_owned(), presence, diff, placement_differs: false }
+}
+
+/// Whether the rules say the same, wherever they stand.
+fn same_rules(left: &[PlacementRule], right: &[PlacementRule]) -> bool {
+    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same_rule(left, right))
+}
+
+fn same_rule(left: &PlacementRule, right: &PlacementRule) -> bool {
+    let parents = match (left.parent.as_deref(), right.parent.as_deref()) {
+        (Some(left), Some(right)) => same_rule(left, right),
+        (left, right) => left.is_none() && right.is_none(),
+    };
+    parents
+        && left.name.as_str().eq_ignore_ascii_case(right.name.as_str())
+        && left.value.as_str() == right.value.as_str()
+        && left.create == right.create
+        && same_filter(&left.filter, &right.filter)
+}
+
+fn same_filter(left: &Filter, right: &Filter) -> bool {
+    let same = |left: &[Spanned], right: &[Spanned]| {
+        left.iter().map(Spanned::as_str).eq(right.iter().map(Spanned::as_str))
+    };
+    left.kind.as_str() == right.kind.as_str()
+        && same(items(&left.users), items(&right.users))
+        && same(items(&left.groups), items(&right.groups))
+}

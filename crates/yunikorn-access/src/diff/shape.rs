@@ -1,0 +1,124 @@
+//! Queues of more than one tree in one order, and sets of them in few words.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use crate::reach::QueueSet;
+use yunikorn::queue::{QueuePath, RECOVERY};
+
+/// Queues in pre-order, each before those below it and children by name: an order that does not depend on the text they come from. Not
+/// every queue that is above one of them need be here.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Shape {
+    paths: Vec<QueuePath>,
+    /// For each the number behind the last queue below it.
+    ends: Vec<u32>,
+    recovery: Range<u32>,
+}
+
+/// Queues of a set: one with those below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Extent {
+    /// The queue at the top, which belongs to the set.
+    pub queue: QueuePath,
+    /// How many queues below it belong to the set, too.
+    pub below: usize,
+    /// The queues below it that do not: each stands for all below it.
+    pub except: Vec<QueuePath>,
+}
+
+impl Shape {
+    pub(super) fn of(paths: impl Iterator<Item = QueuePath>) -> Self {
+        let mut paths: Vec<QueuePath> = paths.collect();
+        paths.sort_by(|left, right| left.parts().cmp(right.parts()));
+        let mut shape = Self { paths, ..Self::default() };
+        shape.ends = shape.paths.iter().map(|path| shape.below(path).end).collect();
+        if let Ok(recovery) = QueuePath::parse(RECOVERY) {
+            shape.recovery = shape.below(&recovery);
+        }
+        shape
+    }
+
+    /// The queue, if it is here, and all below it.
+    pub(super) fn below(&self, path: &QueuePath) -> Range<u32> {
+        let start = self.paths.partition_point(|other| other.parts().lt(path.parts()));
+        let behind = self.paths.get(start..).unwrap_or_default();
+        let count = behind.partition_point(|other| other == path || path.is_ancestor_of(other));
+        number(start)..number(start.saturating_add(count))
+    }
+
+    /// The recovery queue and all below it.
+    pub(super) fn recovery(&self) -> Option<&Range<u32>> {
+        (!self.recovery.is_empty()).then_some(&self.recovery)
+    }
+
+    /// The number of a queue.
+    pub fn find(&self, path: &QueuePath) -> Option<u32> {
+        self.paths.binary_search_by(|other| other.parts().cmp(path.parts())).ok().map(number)
+    }
+
+    /// The queue with a number.
+    pub fn path(&self, queue: u32) -> Option<&QueuePath> {
+        self.paths.get(queue as usize)
+    }
+
+    /// The paths of a set in order.
+    pub fn paths<'s>(&'s self, set: &'s QueueSet) -> impl Iterator<Item = &'s QueuePath> {
+        set.iter().filter_map(|queue| self.path(queue))
+    }
+
+    /// All of them.
+    pub fn all(&self) -> QueueSet {
+        QueueSet::from(0..number(self.paths.len()))
+    }
+
+    /// A set in few words: every queue of it is in exactly one extent.
+    pub fn extents(&self, set: &QueueSet) -> Vec<Extent> {
+        self.pieces(set).into_iter().map(|(extent, _)| extent).collect()
+    }
+
+    /// As [`Shape::extents`], each with its part of the set.
+    pub(super) fn pieces(&self, set: &QueueSet) -> Vec<(Extent, QueueSet)> {
+        let mut pieces = Vec::new();
+        // What an extent leaves out may have queues of the set below it again.
+        let mut left: VecDeque<QueueSet> = VecDeque::from([set.clone()]);
+        while let Some(set) = left.pop_front() {
+            let mut from = 0;
+            while let Some(top) = set.first_from(from) {
+                let (piece, again) = self.piece(&set, top);
+                pieces.push((top, piece));
+                left.extend(again);
+                from = self.end(top);
+            }
+        }
+        pieces.sort_by_key(|(top, _)| *top);
+        pieces.into_iter().map(|(_, piece)| piece).collect()
+    }
+
+    /// The piece from `top` on down, and what of the set is below queues that are not of it.
+    fn piece(&self, set: &QueueSet, top: u32) -> ((Extent, QueueSet), Option<QueueSet>) {
+        let end = self.end(top);
+        let holes = QueueSet::from(top..end).minus(set);
+        let (mut except, mut left_out) = (Vec::new(), Vec::new());
+        let mut from = top;
+        while let Some(hole) = holes.first_from(from) {
+            except.extend(self.path(hole).cloned());
+            from = self.end(hole);
+            left_out.push(hole..from);
+        }
+        let left_out = QueueSet::of(left_out);
+        let part = QueueSet::from(top..end).minus(&left_out);
+        let queue = self.path(top).cloned().unwrap_or_else(QueuePath::root);
+        let extent = Extent { queue, below: part.len().saturating_sub(1), except };
+        let again = set.and(&left_out);
+        ((extent, part), (!again.is_empty()).then_some(again))
+    }
+
+    fn end(&self, queue: u32) -> u32 {
+        self.ends.get(queue as usize).copied().unwrap_or(u32::MAX)
+    }
+}
+
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}

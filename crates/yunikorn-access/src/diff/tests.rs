@@ -1,0 +1,403 @@
+use std::fmt::Write as _;
+
+use super::*;
+use crate::check::decide;
+use crate::testing::{Queue, any_tree, each_tree, tree};
+use proptest::prelude::*;
+
+/// What changes in one line each: `+ user sue submit: root.a +2 but root.a.x`.
+fn told(section: &Section) -> Vec<String> {
+    let name = |subject: &Subject| match subject {
+        Subject::Everyone => "everyone".to_owned(),
+        Subject::User(user) => format!("user {user}"),
+        Subject::Group(group) => format!("group {group}"),
+    };
+    let extent = |extent: &Extent| {
+        let mut told = extent.queue.to_string();
+        if extent.below > 0 {
+            write!(told, " +{}", extent.below).unwrap();
+        }
+        if !extent.except.is_empty() {
+            let except: Vec<&str> = extent.except.iter().map(QueuePath::as_str).collect();
+            write!(told, " but {}", except.join(" ")).unwrap();
+        }
+        told
+    };
+    let line = |change: &Change| {
+        let sign = if change.direction == Direction::Gains { '+' } else { '-' };
+        let extents: Vec<String> = change.extents.iter().map(|reached| extent(&reached.extent)).collect();
+        let mut told =
+            format!("{sign} {} {}: {}", name(&change.subject), change.right.verb(), extents.join(", "));
+        for (subject, queues) in &change.unchanged {
+            let extents: Vec<String> = section.queues.extents(queues).iter().map(extent).collect();
+            write!(told, "; not {} on {}", name(subject), extents.join(", ")).unwrap();
+        }
+        told
+    };
+    section.changes.iter().map(line).collect()
+}
+
+#[test]
+fn names_gain_and_lose_with_all_that_is_below() {
+    let old = tree(&[
+        ("root", "", ""),
+        ("root.a", "sue,bob", ""),
+        ("root.a.x", "zoe", ""),
+        ("root.a.y", "", ""),
+        ("root.b", "", " ops"),
+    ]);
+    let new = tree(&[
+        ("root", "", "ann"),
+        ("root.a", "sue,zoe", ""),
+        ("root.a.x", "bob", ""),
+        ("root.a.y", "", ""),
+        ("root.b", " devs", ""),
+    ]);
+    assert_eq!(
+        told(&diff(&old, &new).kept),
+        [
+            "+ user ann submit: root +4",
+            "+ user ann administer: root +4",
+            "+ user zoe submit: root.a +1 but root.a.x",
+            "+ group devs submit: root.b",
+            "- user bob submit: root.a +1 but root.a.x",
+            "- group ops submit: root.b",
+            "- group ops administer: root.b",
+        ]
+    );
+}
+
+#[test]
+fn everyone_is_said_once_with_those_for_whom_nothing_changes() {
+    let open = tree(&[("root", "", ""), ("root.a", "*", ""), ("root.a.x", "bob", ""), ("root.a.y", "", "")]);
+    let closed =
+        tree(&[("root", "", ""), ("root.a", "sue", ""), ("root.a.x", "bob", ""), ("root.a.y", "*", "")]);
+    assert_eq!(
+        told(&diff(&open, &closed).kept),
+        [
+            "- everyone submit: root.a +1 but root.a.y; not user bob on root.a.x; not user sue on root.a +1 but root.a.y"
+        ]
+    );
+    assert_eq!(
+        told(&diff(&closed, &open).kept),
+        [
+            "+ everyone submit: root.a +1 but root.a.y; not user bob on root.a.x; not user sue on root.a +1 but root.a.y"
+        ]
+    );
+}
+
+#[test]
+fn who_keeps_access_by_another_entry_neither_gains_nor_loses() {
+    let cases: [(&[Queue<'_>], &[Queue<'_>]); 4] = [
+        // The wildcard above.
+        (&[("root", "*", ""), ("root.a", "sue", "")], &[("root", "*", ""), ("root.a", "bob", "")]),
+        // The administrator.
+        (&[("root", "sue", "sue"), ("root.a", "", "")], &[("root", "", "sue"), ("root.a", "", "")]),
+        // The queue above.
+        (&[("root", "sue", ""), ("root.a", "sue", "")], &[("root", "sue", ""), ("root.a", "", "")]),
+        // Nothing above the recovery queue matters to it.
+        (
+            &[("root", "*", ""), ("root.@recovery@", "sue", "")],
+            &[("root", "*", ""), ("root.@recovery@", "", "")],
+        ),
+    ];
+    for (old, new) in cases {
+        assert!(diff(&tree(old), &tree(new)).is_empty(), "{old:?} {new:?}");
+    }
+}
+
+#[test]
+fn queues_that_come_or_go_are_apart() {
+    let old = tree(&[("root", "", ""), ("root.a", "sue", "")]);
+    let new = tree(&[
+        ("root", "", ""),
+        ("root.a", "sue", ""),
+        ("root.a.x", "", ""),
+        ("root.a.y", "sue,bob", ""),
+        ("root.b", "", " ops"),
+        ("root.b.x", "*", ""),
+    ]);
+    let forth = diff(&old, &new);
+    assert_eq!(told(&forth.kept), [""; 0]);
+    assert_eq!(
+        told(&forth.added),
+        [
+            "+ everyone submit: root.b.x",
+            "+ user bob submit: root.a.y",
+            "+ group ops submit: root.b +1",
+            "+ group ops administer: root.b +1",
+        ]
+    );
+    assert!(forth.widens() && !forth.is_empty());
+    let back = diff(&new, &old);
+    assert_eq!(told(&back.removed).len(), 4);
+    assert!(!back.widens() && back.removed.changes.iter().all(|change| change.direction == Direction::Loses));
+
+    // A queue that only inherits is no gain.
+    let inherits = diff(&old, &tree(&[("root", "", ""), ("root.a", "sue", ""), ("root.a.x", "", "")]));
+    assert!(!inherits.widens() && !inherits.is_empty());
+}
+
+#[test]
+fn leaves_that_become_parents_are_told() {
+    let old = tree(&[("root", "sue", ""), ("root.a", "", ""), ("root.b", "", "")]);
+    let new = tree(&[("root", "sue", ""), ("root.a", "", ""), ("root.a.x", "", ""), ("root.b", "", "")]);
+    let turned = diff(&old, &new);
+    assert_eq!(turned.now_parents, [QueuePath::parse("root.a").unwrap()]);
+    assert!(turned.now_leaves.is_empty() && !turned.widens());
+}
+
+#[test]
+fn partitions_that_come_or_go_are_told_whole() {
+    let one = tree(&[("root", "sue", ""), ("root.a", "bob", "")]);
+    let added = between(&[], std::slice::from_ref(&one));
+    assert_eq!(added.len(), 1);
+    assert_eq!(added[0].presence, Presence::Added);
+    assert_eq!(told(&added[0].diff.added), ["+ user bob submit: root.a", "+ user sue submit: root +1"]);
+    let removed = between(std::slice::from_ref(&one), &[]);
+    assert_eq!(removed[0].presence, Presence::Removed);
+    assert_eq!(removed[0].diff, mirrored(&added[0].diff));
+    assert!(between(std::slice::from_ref(&one), std::slice::from_ref(&one)).is_empty());
+}
+
+#[test]
+fn other_placement_rules_are_told_wherever_they_stand() {
+    let with = |rules: &str, before: &str| {
+        let text = format!(
+            "{before}partitions:\n- name: default\n  placementrules: {rules}\n  queues: [{{name: root, queues: [{{name: a, parent: true}}, {{name: b, parent: true}}]}}]\n"
+        );
+        crate::testing::parsed(&text)
+    };
+    let rules = "[{name: user, create: true, parent: {name: fixed, value: a}, filter: {type: allow, users: [sue, bob]}}]";
+    let old = with(rules, "");
+    assert!(between(std::slice::from_ref(&old), &[with(rules, "# moved\n")]).is_empty());
+    for other in [
+        "[]",
+        &rules.replace("create: true", "create: false"),
+        &rules.replace("value: a", "value: b"),
+        &rules.replace("allow", "deny"),
+        &rules.replace("sue, bob", "sue"),
+        &rules.replace("name: user", "name: provided"),
+        &rules.replace("parent: {name: fixed, value: a}, ", ""),
+    ] {
+        let found = between(std::slice::from_ref(&old), &[with(other, "")]);
+        assert!(found.len() == 1 && found[0].placement_differs && found[0].diff.is_empty(), "{other}");
+    }
+}
+
+#[test]
+fn the_entry_that_makes_the_difference_is_told() {
+    let old = tree(&[("root", "", ""), ("root.a", "", "sue")]);
+    let new = tree(&[("root", "", ""), ("root.a", "", "")]);
+    let diff = diff(&old, &new);
+    let by: Vec<_> = diff.kept.changes.iter().map(|change| (change.right, change.extents[0].acl)).collect();
+    assert_eq!(by, [(Right::Submit, Right::Admin), (Right::Admin, Right::Admin)]);
+    assert_eq!(diff.kept.changes[0].extents[0].by.origins.len(), 1);
+}
+
+/// The line about the difference between two trees.
+fn in_one_line(old: &[Queue<'_>], new: &[Queue<'_>]) -> String {
+    impact(&between(&[tree(old)], &[tree(new)]))
+}
+
+#[test]
+fn the_line_says_how_many_queues_come_and_go() {
+    let few = [("root", "", ""), ("root.a", "sue", "")];
+    let more = [("root", "", ""), ("root.a", "sue", ""), ("root.a.x", "", ""), ("root.b", "", "")];
+    assert_eq!(in_one_line(&few, &few), "nobody gains or loses access");
+    assert_eq!(in_one_line(&few, &more), "nobody gains or loses access; 2 queues new");
+    assert_eq!(in_one_line(&more, &few), "nobody gains or loses access; 2 queues gone");
+    assert_eq!(in_one_line(&more[..3], &more), "nobody gains or loses access; 1 queue new");
+}
+
+#[test]
+fn the_line_says_what_queues_grant_that_come_and_go() {
+    let few = [("root", "", ""), ("root.a", "sue", "")];
+    let more = [("root", "", ""), ("root.a", "sue", ""), ("root.a.x", "bob", ""), ("root.b", "*", " ops")];
+    assert_eq!(
+        in_one_line(&few, &more),
+        "grants submit on root.a.x to user bob; grants admin on root.b to group ops; \
+         grants submit on root.b to everyone; nobody loses access; 2 queues new"
+    );
+    assert_eq!(
+        in_one_line(&more[..3], &few),
+        "takes submit on root.a.x from user bob; nobody gains access; 1 queue gone"
+    );
+    assert_eq!(
+        impact(&between(&[], &[tree(&few)])),
+        "grants submit on root.a to user sue; nobody loses access; 2 queues new"
+    );
+}
+
+#[test]
+fn the_line_says_which_partition_where_not_only_the_default_one_differs() {
+    let trees = |default: &str, gpu: &str| -> Vec<Tree> {
+        let text = format!(
+            "partitions: [{{name: default, queues: [{{name: root, queues: [{{name: a, submitacl: '{default}'}}]}}]}}, {{name: gpu, queues: [{{name: root, queues: [{{name: b, submitacl: '{gpu}'}}]}}]}}]"
+        );
+        let config = yunikorn::config::verdict(&text, &[]).config.expect(&text);
+        config.partitions.iter().map(|partition| Tree::of(partition).expect("active")).collect()
+    };
+    assert_eq!(
+        impact(&between(&trees("ann", "bob"), &trees("ann,sue", " "))),
+        "grants submit on root.a of partition default to user sue; takes submit on root.b of partition gpu from user bob"
+    );
+    assert_eq!(
+        impact(&between(&trees("ann", "bob"), &trees("ann", "bob,sue"))),
+        "grants submit on root.b of partition gpu to user sue; nobody loses access"
+    );
+    assert_eq!(
+        impact(&between(&trees("ann", "bob"), &trees("ann", "bob")[..1])),
+        "takes submit on root.b of partition gpu from user bob; nobody gains access; 2 queues gone in partition gpu"
+    );
+}
+
+#[test]
+fn the_line_counts_what_is_too_much_for_it() {
+    let names: Vec<String> = (0..8).map(|number| format!("u{number}")).collect();
+    let paths: Vec<String> = (0..8).map(|number| format!("root.q{number}")).collect();
+    // Each path with the ACL of its number.
+    let with = |acl: &dyn Fn(usize) -> String| -> String {
+        let acls: Vec<String> = (0..8).map(acl).collect();
+        let queues = paths.iter().zip(&acls).map(|(path, acl)| (path.as_str(), acl.as_str(), ""));
+        let new: Vec<Queue<'_>> = std::iter::once(("root", "", "")).chain(queues).collect();
+        let old: Vec<Queue<'_>> = new.iter().map(|(path, _, _)| (*path, "", "")).collect();
+        in_one_line(&old, &new)
+    };
+    let only_first = |number: usize, acl: String| if number == 0 { acl } else { String::new() };
+    assert_eq!(
+        with(&|number| only_first(number, names[..6].join(","))),
+        "grants submit on root.q0 to user u0, user u1, user u2, user u3, user u4, user u5; nobody loses access"
+    );
+    assert_eq!(
+        with(&|number| only_first(number, names.join(","))),
+        "grants submit on root.q0 to user u0, user u1, user u2, user u3, user u4, user u5 and 2 more; nobody loses access"
+    );
+    assert_eq!(
+        with(&|_| "sue".to_owned()),
+        "grants submit on root.q0, root.q1, root.q2, root.q3, root.q4, root.q5, and 2 more subtrees to user sue; nobody loses access"
+    );
+    assert_eq!(
+        with(&|number| if number < 7 { "sue".to_owned() } else { String::new() }),
+        "grants submit on root.q0, root.q1, root.q2, root.q3, root.q4, root.q5, and 1 more subtree to user sue; nobody loses access"
+    );
+    let one_more = with(&|number| if number < 7 { names[number].clone() } else { String::new() });
+    assert!(one_more.ends_with("; and 1 more change; nobody loses access"), "{one_more}");
+    let apart = with(&|number| names[number].clone());
+    assert!(apart.starts_with("grants submit on root.q0 to user u0; grants submit on root.q1"), "{apart}");
+    assert!(
+        apart.ends_with("grants submit on root.q5 to user u5; and 2 more changes; nobody loses access"),
+        "{apart}"
+    );
+}
+
+/// The difference the other way, as it must be.
+fn mirrored(diff: &Diff) -> Diff {
+    let section = |section: &Section| {
+        let mut section = section.clone();
+        for change in &mut section.changes {
+            change.direction = match change.direction {
+                Direction::Gains => Direction::Loses,
+                Direction::Loses => Direction::Gains,
+            };
+        }
+        section.changes.sort_by(|left, right| left.order().cmp(&right.order()));
+        section
+    };
+    Diff {
+        kept: section(&diff.kept),
+        added: section(&diff.removed),
+        removed: section(&diff.added),
+        now_parents: diff.now_leaves.clone(),
+        now_leaves: diff.now_parents.clone(),
+    }
+}
+
+/// Those whom random trees name, and one whom they do not.
+fn subjects() -> Vec<Subject> {
+    let names = ["u", "v", "g", "h", "w"].map(str::to_owned);
+    let both = names.iter().flat_map(|name| [Subject::User(name.clone()), Subject::Group(name.clone())]);
+    both.chain([Subject::Everyone]).collect()
+}
+
+type Decisions = BTreeMap<(QueuePath, Right, Subject), bool>;
+
+/// For each queue, right and subject what is decided.
+fn decisions(tree: &Tree) -> Decisions {
+    let queues = tree.queues().flat_map(|(_, node)| Right::ALL.map(|right| (node.path.clone(), right)));
+    let asked =
+        queues.flat_map(|(queue, right)| subjects().into_iter().map(move |who| (queue.clone(), right, who)));
+    asked
+        .map(|asked| {
+            let allowed = decide(tree, asked.1, asked.0.as_str(), &asked.2.identity()).allowed();
+            (asked, allowed)
+        })
+        .collect()
+}
+
+/// That the difference says of each subject on each queue what the two decisions say.
+fn holds(old: (&Tree, &Decisions), new: (&Tree, &Decisions)) -> Result<(), String> {
+    let diff = diff(old.0, new.0);
+    for (asked, before) in old.1 {
+        let Some(after) = new.1.get(asked) else { continue };
+        let expected = match (before, after) {
+            (false, true) => Some(Direction::Gains),
+            (true, false) => Some(Direction::Loses),
+            _ => None,
+        };
+        if diff.of(asked.1, &asked.0, &asked.2) != expected {
+            return Err(format!("{expected:?} {asked:?}\n{old:?}\n{new:?}\n{diff:?}"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn on_every_small_tree_the_difference_is_that_of_the_decisions() {
+    let mut trees = Vec::new();
+    each_tree(&["root", "root.a"], |tree| trees.push((tree.clone(), decisions(tree))));
+    for (old, before) in &trees {
+        for (new, after) in &trees {
+            holds((old, before), (new, after)).unwrap();
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn on_random_trees_the_difference_is_that_of_the_decisions(old in any_tree(), new in any_tree()) {
+        holds((&old, &decisions(&old)), (&new, &decisions(&new))).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn nothing_differs_from_itself_and_back_is_the_mirror_of_forth(old in any_tree(), new in any_tree()) {
+        prop_assert!(diff(&old, &old).is_empty());
+        let (forth, back) = (diff(&old, &new), diff(&new, &old));
+        prop_assert_eq!(mirrored(&forth), back);
+    }
+
+    #[test]
+    fn extents_are_the_set_in_few_words_with_an_entry_at_each_top(old in any_tree(), new in any_tree()) {
+        let diff = diff(&old, &new);
+        for (section, gained, lost) in
+            [(&diff.kept, &new, &old), (&diff.added, &new, &old), (&diff.removed, &new, &old)]
+        {
+            for change in &section.changes {
+                let tree = if change.direction == Direction::Gains { gained } else { lost };
+                let mut listed = 0;
+                for Reached { extent, acl, by } in &change.extents {
+                    listed += 1 + extent.below;
+                    let node = tree.node(tree.find(&extent.queue).unwrap()).unwrap();
+                    prop_assert!(node.grants(*acl).acl.has(change.subject.entry()), "{:?}", change);
+                    prop_assert!(!by.origins.is_empty());
+                    prop_assert!(change.queues.contains(section.queues.find(&extent.queue).unwrap()));
+                    for except in &extent.except {
+                        prop_assert!(extent.queue.is_ancestor_of(except));
+                        prop_assert!(!change.queues.contains(section.queues.find(except).unwrap()));
+                    }
+                }
+                prop_assert_eq!(listed, change.queues.len(), "{:?}", change);
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+use super::*;
+use crate::sentence::sentence;
+use crate::testing::parsed;
+use crate::tree::Tree;
+use yunikorn::identity::{NoResolver, ResolverKind};
+use yunikorn::testing::COMPARED;
+
+const QUEUES: &str = r#"
+partitions:
+  - name: default
+    placementrules:
+      - {name: provided, create: false}
+      - {name: tag, value: namespace, create: true, parent: {name: fixed, value: root.spaces}}
+    queues:
+      - name: root
+        adminacl: " ops"
+        queues:
+          - name: prod
+            submitacl: "sue devs"
+            queues: [{name: etl}]
+          - name: spaces
+            parent: true
+            submitacl: " tenants"
+"#;
+
+fn person(user: &str, groups: &[&str]) -> Identity {
+    Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() }
+}
+
+fn owned(queues: &[&str]) -> Vec<String> {
+    queues.iter().map(ToString::to_string).collect()
+}
+
+fn pod(namespace: &str, queue: &str) -> Workload {
+    let labels = [("yunikorn.apache.org/queue".to_owned(), queue.to_owned())];
+    let labels = labels.into_iter().filter(|(_, queue)| !queue.is_empty()).collect();
+    Workload { namespace: namespace.to_owned(), labels, ..Workload::default() }
+}
+
+fn lines(case: Case) -> Vec<String> {
+    judged(case, ResolverKind::None)
+}
+
+fn judged(case: Case, resolver: ResolverKind) -> Vec<String> {
+    let trees = [parsed(QUEUES)];
+    let expectations = Expectations { partition: "DEFAULT".to_owned(), cases: vec![case] };
+    let checks = run(&expectations, World { trees: &trees, resolver: resolver.here(), explain: &sentence });
+    assert_eq!(checks.len(), expectations.size());
+    checks.iter().map(Check::line).collect()
+}
+
+#[test]
+fn what_is_as_expected_passes_and_everything_else_says_why() {
+    let case = Case {
+        subjects: vec![person("sue", &[]), person("ann", &["devs", "qa"])],
+        allow: Queues { submit: owned(&["root.prod.etl"]), administer: owned(&["root.prod"]) },
+        deny: Queues { submit: owned(&["root.spaces", "root.PROD"]), administer: Vec::new() },
+        ..Case::default()
+    };
+    assert_eq!(
+        lines(case),
+        [
+            "user sue may submit to root.prod.etl",
+            "expected: user sue may administer root.prod; but no adminacl on the way from root.prod up to root names user sue or group sue",
+            "user sue may not submit to root.spaces",
+            "expected: user sue may not submit to root.PROD; but user sue may submit to root.prod",
+            "user ann in groups devs and qa may submit to root.prod.etl",
+            "expected: user ann in groups devs and qa may administer root.prod; but no adminacl on the way from root.prod up to root names user ann or any of 2 groups",
+            "user ann in groups devs and qa may not submit to root.spaces",
+            "expected: user ann in groups devs and qa may not submit to root.PROD; but group devs may submit to root.prod",
+        ]
+    );
+}
+
+#[test]
+fn a_queue_that_is_not_there_fails_whatever_is_expected_of_it() {
+    let case = |dynamic| Case {
+        subjects: vec![person("sue", &[])],
+        deny: Queues { submit: owned(&["root.porod", "root.spaces.etl"]), administer: Vec::new() },
+        dynamic,
+        ..Case::default()
+    };
+    assert_eq!(
+        lines(case(false)),
+        [
+            "expected: user sue may not submit to root.porod; but `root.porod` is not configured; did you mean root.prod?",
+            "expected: user sue may not submit to root.spaces.etl; but `root.spaces.etl` is not configured; where placement rules create it, write `dynamic: true` in the case",
+        ]
+    );
+    assert_eq!(
+        lines(case(true)),
+        ["user sue may not submit to root.porod", "user sue may not submit to root.spaces.etl"]
+    );
+}
+
+#[test]
+fn applications_run_where_the_rules_put_them() {
+    let placing = |namespace: &str, queue: &str, expected: &str| Placing {
+        workload: pod(namespace, queue),
+        expected: if expected.is_empty() { Place::Nowhere } else { Place::In(expected.to_owned()) },
+    };
+    let case = Case {
+        subjects: vec![person("sue", &["tenants"])],
+        placements: vec![
+            placing("etl", "root.prod.etl", "root.Prod.Etl"),
+            placing("etl", "", "root.spaces.etl"),
+            placing("etl", "root.spaces", "root.spaces"),
+            placing("etl", "", ""),
+        ],
+        ..Case::default()
+    };
+    assert_eq!(
+        lines(case),
+        [
+            "an application of user sue in group tenants in namespace etl, asking for root.prod.etl, runs in root.Prod.Etl",
+            "an application of user sue in group tenants in namespace etl runs in root.spaces.etl",
+            "expected: an application of user sue in group tenants in namespace etl, asking for root.spaces, runs in root.spaces; but it runs in root.spaces.etl: `root.spaces` is no leaf: applications run in the queues below it",
+            "expected: an application of user sue in group tenants in namespace etl is rejected; but it runs in root.spaces.etl",
+        ]
+    );
+    let outsider = Case {
+        subjects: vec![person("bob", &["qa"])],
+        placements: vec![placing("etl", "root.prod.etl", ""), placing("etl", "", "root.spaces.etl")],
+        ..Case::default()
+    };
+    let lines = lines(outsider);
+    assert!(!lines[0].starts_with("expected"), "{lines:?}");
+    let start = "expected: an application of user bob in group qa in namespace etl runs in root.spaces.etl; but it is rejected: they may not submit to `root.spaces.etl`";
+    assert!(lines[1].starts_with(start), "{lines:?}");
+}
+
+#[test]
+fn nobody_is_let_in_by_a_doubt() {
+    let case = |user: &str, groups: &[&str]| Case {
+        subjects: vec![person(user, groups)],
+        allow: Queues { submit: owned(&["root.prod"]), administer: Vec::new() },
+        deny: Queues { submit: owned(&["root.spaces"]), administer: Vec::new() },
+        placements: [Place::Nowhere, Place::In("root.spaces.etl".to_owned())]
+            .map(|expected| Placing { workload: pod("etl", ""), expected })
+            .into(),
+        ..Case::default()
+    };
+    let unknown = judged(case("sue", &[]), ResolverKind::Ldap);
+    assert!(unknown.iter().all(|line| line.ends_with("write the groups of the subject")), "{unknown:?}");
+    assert_eq!(judged(case("sue", &["x"]), ResolverKind::Ldap).len(), 4);
+    let refused = lines(case("su e", &["devs"]));
+    assert!(refused[0].contains("YuniKorn takes nothing from user `su e`"), "{refused:?}");
+    assert_eq!(refused[1], "user su e in group devs may not submit to root.spaces");
+    assert_eq!(refused[2], "an application of user su e in group devs in namespace etl is rejected");
+    let start = "expected: an application of user su e in group devs in namespace etl runs in root.spaces.etl; but YuniKorn takes nothing from user `su e`";
+    assert!(refused[3].starts_with(start), "{refused:?}");
+}
+
+/// A hint takes a look at every queue, and of many failures a status lists a few.
+#[test]
+fn what_was_perhaps_meant_is_looked_for_when_somebody_reads_it() {
+    let names: Vec<String> = (0..40).map(|number| format!("{{name: team-{number:02}}}")).collect();
+    let root = format!("{{name: root, queues: [{}]}}", names.join(", "));
+    let trees = [parsed(&format!("partitions: [{{name: default, queues: [{root}]}}]"))];
+    // Each is a slip of a queue.
+    let slips = (0..40).map(|number| format!("root.taem-{number:02}")).collect();
+    let expectations = Expectations {
+        partition: "default".to_owned(),
+        cases: vec![Case {
+            subjects: vec![person("x", &[]), person("y", &[])],
+            deny: Queues { submit: slips, administer: Vec::new() },
+            ..Case::default()
+        }],
+    };
+    COMPARED.set(0);
+    let checks = run(&expectations, World { trees: &trees, resolver: &NoResolver, explain: &sentence });
+    drop(trees);
+    assert_eq!(Tally::of(&checks), Tally { passed: 0, failed: 80, undecided: 0 });
+    assert_eq!(COMPARED.get(), 0, "nobody has read anything");
+    for _ in 0..2 {
+        let line = checks[47].line();
+        assert!(line.ends_with("`root.taem-07` is not configured; did you mean root.team-07?"), "{line}");
+        assert!((1..=40).contains(&COMPARED.get()), "once: {}", COMPARED.get());
+    }
+}
+
+#[test]
+fn what_cannot_be_known_and_what_is_wrong_are_counted_apart() {
+    let trees: [Tree; 0] = [];
+    let expectations = Expectations {
+        partition: "gpu".to_owned(),
+        cases: vec![Case {
+            subjects: vec![person("a", &[]), person("b", &[])],
+            deny: Queues { submit: owned(&["root"]), administer: owned(&["root"]) },
+            ..Case::default()
+        }],
+    };
+    let checks = run(&expectations, World { trees: &trees, resolver: &NoResolver, explain: &sentence });
+    assert_eq!(Tally::of(&checks), Tally { passed: 0, failed: 4, undecided: 0 });
+    assert_eq!(checks[0].verdict, Verdict::Failed("there is no partition `gpu`".to_owned().into()));
+    assert_eq!((checks[0].place(), Tally::of(&checks).all()), ("case 1".to_owned(), 4));
+}

@@ -1,0 +1,70 @@
+//! Checks for people: what is expected, in one line that can be seen.
+
+use std::fmt;
+
+use super::{Check, Place, Placing, Question};
+use crate::review::answer::visible;
+use yunikorn::identity::Identity;
+use yunikorn::right::Right;
+
+impl Check<'_> {
+    /// `case 2`, or `case 2 (developers run in prod)`
+    pub fn place(&self) -> String {
+        let number = self.index.saturating_add(1);
+        match self.case.name.as_str() {
+            "" => format!("case {number}"),
+            name => format!("case {number} ({})", visible(name)),
+        }
+    }
+
+    /// What is expected, and why it is not so: `user sue may submit to root.prod, but no ACL ...`.
+    pub fn line(&self) -> String {
+        match self.verdict.reason() {
+            None => self.to_string(),
+            Some(reason) => format!("expected: {self}; but {reason}"),
+        }
+    }
+}
+
+impl fmt::Display for Check<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&match &self.question {
+            Question::Right { right, queue, allowed } => right_words(self.subject, *right, queue, *allowed),
+            Question::Placement(placing) => placement_words(self.subject, placing),
+        })
+    }
+}
+
+fn right_words(subject: &Identity, right: Right, queue: &str, allowed: bool) -> String {
+    let may = if allowed { "may" } else { "may not" };
+    let verb = match right {
+        Right::Submit => "submit to",
+        Right::Admin => "administer",
+    };
+    format!("{} {may} {verb} {}", who(subject), visible(queue))
+}
+
+fn placement_words(subject: &Identity, placing: &Placing) -> String {
+    let workload = &placing.workload;
+    let asks = match workload.queue() {
+        "" => String::new(),
+        queue => format!(", asking for {},", visible(queue)),
+    };
+    let what = match &placing.expected {
+        Place::In(queue) => format!("runs in {}", visible(queue)),
+        Place::Nowhere => "is rejected".to_owned(),
+    };
+    let namespace = visible(&workload.namespace);
+    format!("an application of {} in namespace {namespace}{asks} {what}", who(subject))
+}
+
+/// `user sue`, `user sue in group devs`, `user sue in groups devs and qa`, `user sue in 7 groups`
+fn who(subject: &Identity) -> String {
+    let user = visible(&subject.user);
+    match subject.groups.as_slice() {
+        [] => format!("user {user}"),
+        [one] => format!("user {user} in group {}", visible(one)),
+        [one, two] => format!("user {user} in groups {} and {}", visible(one), visible(two)),
+        several => format!("user {user} in {} groups", several.len()),
+    }
+}

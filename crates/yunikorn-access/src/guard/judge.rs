@@ -1,0 +1,216 @@
+//! Profile strict.
+//!
+//! A name is right if it is the requester's own, or if the lists of the `AdmissionPolicy` let the requester set others (k8shim
+//! `metadata/usergroup.go`, `IsAnnotationAllowed`); and once it is written, only who is on the lists changes it. So nobody's pods run
+//! in a name that is neither theirs nor theirs to give.
+
+use std::collections::BTreeSet;
+
+use super::answer::{Addition, Judgement, Rule, Verdict};
+use super::asked::{Asked, Given, Moment, Site};
+use super::json;
+use super::words::{self, Refusal};
+use crate::review::answer::visible;
+use go_compat::diag::quoted;
+use yunikorn::admission::{AccessControl, Operation, UserInfo, Verdict as MaySet};
+
+/// Judges a request by these keys.
+pub fn judge(asked: &Asked<'_>, access: &AccessControl) -> Judgement {
+    if asked.operation == Operation::Other || asked.sites.is_empty() {
+        return Judgement {
+            warnings: words::nowhere(asked),
+            ..Judgement::new(Verdict::NotAsked, Rule::NoPods)
+        };
+    }
+    let walk = Walk { asked, access, own: own(asked) };
+    let mut judgement = Judgement::new(Verdict::NotAsked, Rule::NoPods);
+    for (index, site) in asked.sites.iter().enumerate() {
+        match walk.site(site).and_then(|end| walk.application(site, end)) {
+            Ok(End { verdict, rule, text }) => {
+                judgement.note(verdict, rule);
+                judgement.additions.extend(text.map(|text| Addition { site: index, text }));
+            }
+            Err(refusal) => {
+                let reason = words::reason(asked, access, site, &refusal);
+                return Judgement::refused(refusal.rule, &reason, asked.user);
+            }
+        }
+    }
+    judgement.warnings = words::warnings(asked, access);
+    judgement.user = walk.named(&judgement);
+    judgement
+}
+
+/// The requester, as the annotation has it.
+fn own(asked: &Asked<'_>) -> UserInfo {
+    UserInfo { user: asked.user.to_owned(), groups: asked.groups.to_vec() }
+}
+
+/// What becomes of one place.
+struct End {
+    verdict: Verdict,
+    rule: Rule,
+    /// What is written there.
+    text: Option<String>,
+}
+
+impl End {
+    fn of(verdict: Verdict, rule: Rule) -> Self {
+        Self { verdict, rule, text: None }
+    }
+
+    fn added(rule: Rule, text: String) -> Self {
+        Self { verdict: Verdict::Added, rule, text: Some(text) }
+    }
+}
+
+struct Walk<'a> {
+    asked: &'a Asked<'a>,
+    access: &'a AccessControl,
+    own: UserInfo,
+}
+
+impl Walk<'_> {
+    fn site(&self, site: &Site) -> Result<End, Refusal> {
+        match (&site.given, &site.old) {
+            (Given::Absent, Given::Absent) => self.missing(site),
+            (given, old) if given == old => Ok(End::of(Verdict::Unchanged, Rule::Unchanged)),
+            (Given::Odd(what), _) => {
+                Err(Refusal::new(Rule::Form, format!("it is no text but {what}; write {}", json::FORM)))
+            }
+            (Given::Text(text), Given::Absent) => self.given(site, text),
+            (Given::Text(text), _) => self.changed(text),
+            (Given::Absent, old) => self.removed(old),
+        }
+    }
+
+    /// Judges the application that a new pod names. A pod that is there keeps the one that it is in.
+    fn application(&self, site: &Site, end: End) -> Result<End, Refusal> {
+        let asked = self.asked;
+        let is_new = asked.operation == Operation::Create || site.changed && !site.place.is_empty();
+        if site.application.is_empty() || !is_new {
+            return Ok(end);
+        }
+        let user = match (&end.text, &site.given) {
+            (Some(text), _) | (None, Given::Text(text)) => json::read(text).map(|info| info.user).ok(),
+            // Without the annotation the label counts.
+            _ => Some(site.username.clone()),
+        };
+        match asked.running.objection(&site.application, asked.namespace, &user.unwrap_or_default()) {
+            None => Ok(end),
+            Some(of_others) => Err(Refusal::new(Rule::Application, format!("it names {of_others}"))),
+        }
+    }
+
+    /// Nothing is said, and nothing was.
+    fn missing(&self, site: &Site) -> Result<End, Refusal> {
+        if self.asked.operation == Operation::Update
+            && (!site.changed || self.asked.is_of_controller(self.access))
+        {
+            return Ok(End::of(Verdict::Unchanged, Rule::Unchanged));
+        }
+        if self.asked.is_replica_set && self.asked.is_of_controller(self.access) {
+            return Ok(End::of(Verdict::Unchanged, Rule::ReplicaSet));
+        }
+        if self.access.bypass_auth && !site.username.is_empty() {
+            return Ok(End::of(Verdict::Kept, Rule::BypassAuth));
+        }
+        if self.asked.user.is_empty() {
+            return Err(Refusal::new(Rule::Nobody, "it is missing, and who asks has no name to add"));
+        }
+        match self.asked.moment {
+            Moment::Mutating => Ok(End::added(Rule::Missing, self.own.write())),
+            Moment::Final if self.asked.operation == Operation::Update => {
+                Ok(End::of(Verdict::Unchanged, Rule::Unchanged))
+            }
+            Moment::Final => Err(Refusal::new(
+                Rule::Missing,
+                "it is missing at the end: the webhook that adds it was not asked, or another one has taken it away; try again",
+            )),
+        }
+    }
+
+    /// Something is said where nothing was.
+    fn given(&self, site: &Site, text: &str) -> Result<End, Refusal> {
+        if self.is_own(text) {
+            return Ok(End::of(Verdict::Kept, Rule::Own));
+        }
+        // A Spark driver makes its executors, by the account of its pod and in the name of whoever submitted it.
+        let creators = self.asked.running.creators_user_info();
+        if site.place.is_empty() && creators.is_some_and(|creators| is_same(creators, text)) {
+            return Ok(End::of(Verdict::Kept, Rule::OwnPod));
+        }
+        let rule = self.may_set(Rule::NotAllowed, || match json::read(text) {
+            Ok(info) => format!("it names user {}", quoted(&info.user)),
+            Err(_) => "it names somebody else".to_owned(),
+        })?;
+        well_formed(text)?;
+        Ok(End::of(Verdict::Kept, rule))
+    }
+
+    /// Something else is said than before.
+    fn changed(&self, text: &str) -> Result<End, Refusal> {
+        let rule = self.may_set(Rule::Immutable, || "it was set before and would be changed".to_owned())?;
+        well_formed(text)?;
+        Ok(End::of(Verdict::Kept, rule))
+    }
+
+    /// Nothing is said any more. Who leaves their own name out loses nothing.
+    fn removed(&self, old: &Given) -> Result<End, Refusal> {
+        if let (Given::Text(old), Moment::Mutating) = (old, self.asked.moment)
+            && self.is_own(old)
+        {
+            return Ok(End::added(Rule::Own, old.clone()));
+        }
+        let rule =
+            self.may_set(Rule::Immutable, || "it was set before and would be taken away".to_owned())?;
+        Ok(End::of(Verdict::Kept, rule))
+    }
+
+    /// Whether the lists let the requester say anything.
+    fn may_set(&self, rule: Rule, what: impl Fn() -> String) -> Result<Rule, Refusal> {
+        if self.access.bypass_auth {
+            return Ok(Rule::BypassAuth);
+        }
+        match self.access.is_annotation_allowed(self.asked.user, self.asked.groups) {
+            MaySet::Allowed(allowed) => Ok(Rule::Allowed(allowed.list)),
+            MaySet::Denied => Err(Refusal::by_lists(rule, what())),
+            MaySet::Unknown(list) => {
+                let why = format!("{}, and what {} holds, which decides, is not known", what(), list.key());
+                Err(Refusal::new(Rule::Configuration, why))
+            }
+        }
+    }
+
+    /// Whether a text names the requester, with all of their groups and no others.
+    fn is_own(&self, text: &str) -> bool {
+        json::read(text).is_ok_and(|info| names_the_same(&info, &self.own))
+    }
+
+    /// In whose name the first pods run, as far as the places say.
+    fn named(&self, judgement: &Judgement) -> String {
+        let text = judgement.additions.first().map(|addition| addition.text.as_str()).or_else(|| {
+            self.asked.sites.iter().find_map(|site| match &site.given {
+                Given::Text(text) => Some(text.as_str()),
+                _ => None,
+            })
+        });
+        let user = text.and_then(|text| json::read(text).ok()).map(|info| info.user);
+        visible(&user.unwrap_or_default())
+    }
+}
+
+/// Returns whether two texts name the same user with the same groups.
+fn is_same(one: &str, other: &str) -> bool {
+    let (one, other) = (json::read(one), json::read(other));
+    one.is_ok_and(|one| other.is_ok_and(|other| names_the_same(&one, &other)))
+}
+
+fn names_the_same(one: &UserInfo, other: &UserInfo) -> bool {
+    let groups = |info: &UserInfo| info.groups.iter().cloned().collect::<BTreeSet<_>>();
+    one.user == other.user && groups(one) == groups(other)
+}
+
+fn well_formed(text: &str) -> Result<UserInfo, Refusal> {
+    json::read(text).map_err(|why| Refusal::new(Rule::Form, format!("{why}; write {}", json::FORM)))
+}

@@ -1,0 +1,203 @@
+//! Where objects of other people's kinds hold pod templates.
+//!
+//! A path is written with dots. Its last name says what it leads to: `annotations` is the map of annotations itself, as in
+//! `spec.driver.annotations` of a `SparkApplication`; everything else is a pod template, with `metadata` and `spec`, as in
+//! `spec.headGroupSpec.template` of a `RayCluster`. `*` is every member of a list or a map, as in `spec.pytorchReplicaSpecs.*.template`.
+//! What a path leads to never depends on what an object holds: who writes the object would decide where nobody looks.
+
+use std::fmt;
+
+use go_compat::diag::quoted;
+
+/// The most names of a path.
+pub const MAX_NAMES: usize = 16;
+/// The longest path, in bytes.
+pub const MAX_LENGTH: usize = 256;
+/// The most templates of one policy.
+pub const MAX_TEMPLATES: usize = 32;
+
+/// A place with pod templates in the objects of one resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    /// The API group, e.g. `sparkoperator.k8s.io`.
+    pub group: String,
+    /// The version, e.g. `v1beta2`; `None` means all.
+    pub version: Option<String>,
+    /// The resource's plural, e.g. `sparkapplications`.
+    pub resource: String,
+    /// Where the template is.
+    pub path: Path,
+}
+
+impl Template {
+    /// Returns whether it is one of this resource, in whatever version.
+    pub fn is_of(&self, group: &str, resource: &str) -> bool {
+        self.group == group && self.resource == resource
+    }
+
+    /// Returns whether objects of this version have it.
+    pub fn has(&self, version: &str) -> bool {
+        self.version.as_deref().is_none_or(|only| only == version)
+    }
+}
+
+/// The way to a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Path {
+    segments: Vec<Segment>,
+    leads_to: LeadsTo,
+}
+
+/// One step of the way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Segment {
+    /// The field of this name.
+    Name(String),
+    /// Every element of a list, every value of a map.
+    Every,
+}
+
+/// What is at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeadsTo {
+    /// A pod template: its annotations are in its `metadata`.
+    Template,
+    /// The object that holds `annotations` and `labels` as fields of its own.
+    Annotated,
+}
+
+impl Path {
+    /// Reads a path.
+    ///
+    /// # Errors
+    /// What is wrong, and what to write.
+    pub fn read(text: &str) -> Result<Self, String> {
+        if text.len() > MAX_LENGTH {
+            return Err(format!("a path has at most {MAX_LENGTH} characters"));
+        }
+        let mut segments = text.split('.').map(segment).collect::<Result<Vec<_>, _>>()?;
+        if segments.len() > MAX_NAMES {
+            return Err(format!("{} has more than {MAX_NAMES} names", quoted(text)));
+        }
+        if segments.first() == Some(&Segment::Every) {
+            return Err(format!(
+                "{} begins with `*`: begin with a field, as in `spec.template`",
+                quoted(text)
+            ));
+        }
+        let annotations = Segment::Name("annotations".to_owned());
+        let leads_to =
+            if segments.last() == Some(&annotations) { LeadsTo::Annotated } else { LeadsTo::Template };
+        if leads_to == LeadsTo::Annotated {
+            segments.pop();
+        }
+        if segments.is_empty() {
+            return Err("`annotations` are those of the object itself: name a field of it, as in `spec.driver.annotations`".to_owned());
+        }
+        Ok(Self { segments, leads_to })
+    }
+
+    /// The steps to the template, or to what holds the annotations.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// What is there.
+    pub fn leads_to(&self) -> LeadsTo {
+        self.leads_to
+    }
+}
+
+fn segment(text: &str) -> Result<Segment, String> {
+    let is_name = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    match text {
+        "*" => Ok(Segment::Every),
+        name if is_name => Ok(Segment::Name(name.to_owned())),
+        other => Err(format!(
+            "{} is no field: write names of letters, digits, `-` and `_`, or `*`, with one dot between them, as in `spec.replicaSpecs.*.template`",
+            quoted(other)
+        )),
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, segment) in self.segments.iter().enumerate() {
+            let dot = if index == 0 { "" } else { "." };
+            match segment {
+                Segment::Name(name) => write!(f, "{dot}{name}")?,
+                Segment::Every => write!(f, "{dot}*")?,
+            }
+        }
+        f.write_str(if self.leads_to == LeadsTo::Annotated { ".annotations" } else { "" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_last_name_says_what_it_leads_to() {
+        for (text, leads_to, steps) in [
+            ("spec.driver.annotations", LeadsTo::Annotated, 2),
+            ("spec.headGroupSpec.template", LeadsTo::Template, 3),
+            ("spec.pytorchReplicaSpecs.*.template", LeadsTo::Template, 4),
+            ("template", LeadsTo::Template, 1),
+            ("spec.annotations.template", LeadsTo::Template, 3),
+            ("spec.tasks.*", LeadsTo::Template, 3),
+        ] {
+            let path = Path::read(text).unwrap();
+            assert_eq!(
+                (path.leads_to(), path.segments().len(), path.to_string()),
+                (leads_to, steps, text.into())
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_path_is_told() {
+        for (text, told) in [
+            ("", "`` is no field"),
+            ("annotations", "those of the object itself"),
+            ("*.template", "begins with `*`"),
+            ("spec..template", "`` is no field"),
+            ("spec.a b", "`a b` is no field"),
+            ("spec.é", "is no field"),
+            ("spec[0]", "is no field"),
+        ] {
+            let error = Path::read(text).unwrap_err();
+            assert!(error.contains(told), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_longest_path_is_read_and_a_longer_one_is_not() {
+        let names = |count| Path::read(&vec!["a"; count].join("."));
+        assert_eq!(names(MAX_NAMES).unwrap().segments().len(), MAX_NAMES);
+        assert!(names(MAX_NAMES + 1).unwrap_err().contains("more than 16 names"));
+        let long = |length| Path::read(&"a".repeat(length));
+        assert_eq!(long(MAX_LENGTH).unwrap().to_string().len(), MAX_LENGTH);
+        assert!(long(MAX_LENGTH + 1).unwrap_err().contains("at most 256 characters"));
+    }
+
+    #[test]
+    fn a_template_without_version_is_of_all() {
+        let path = Path::read("spec.template").unwrap();
+        let mut template = Template { group: "g".into(), version: None, resource: "r".into(), path };
+        assert!(template.is_of("g", "r") && template.has("v1") && template.has("v2"));
+        assert!(!template.is_of("h", "r") && !template.is_of("g", "s"));
+        template.version = Some("v1".into());
+        assert!(template.has("v1") && !template.has("v2"));
+    }
+
+    proptest! {
+        #[test]
+        fn reading_is_total_and_what_is_read_is_written(text in r"[a-z.*\-]{0,30}|\PC{0,12}") {
+            if let Ok(path) = Path::read(&text) {
+                prop_assert_eq!(path.to_string(), text);
+            }
+        }
+    }
+}

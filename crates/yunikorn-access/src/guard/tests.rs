@@ -1,0 +1,586 @@
+//! Profile strict, case by case; and what holds in all cases.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, LazyLock};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::running::Pod;
+use crate::running::joins::Running;
+use yunikorn::admission::request::{USER_INFO, USERNAME};
+use yunikorn::admission::{
+    AccessControl, AccessList, BYPASS_AUTH, EXTERNAL_GROUPS, EXTERNAL_USERS, Operation, TRUST_CONTROLLERS,
+    UserInfo,
+};
+
+const CONTROLLER: &str = "system:serviceaccount:kube-system:job-controller";
+const ALICE: &str = r#"{"user":"alice","groups":["devs","system:authenticated"]}"#;
+const BOB: &str = r#"{"user":"bob","groups":["ops"]}"#;
+
+fn access(keys: &[(&str, &str)]) -> AccessControl {
+    let keys = keys.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    AccessControl::from_keys(&keys).0
+}
+
+/// A request of somebody, and the keys it is judged by.
+struct Case {
+    operation: Operation,
+    user: &'static str,
+    groups: Vec<String>,
+    site: Site,
+    is_replica_set: bool,
+    moment: Moment,
+    running: Running,
+}
+
+fn text(text: &str) -> Given {
+    Given::Text(text.to_owned())
+}
+
+fn template(given: Given, old: Given) -> Site {
+    Site { place: "spec.template".to_owned(), changed: given != old, given, old, ..Site::default() }
+}
+
+fn created(user: &'static str, given: Given) -> Case {
+    let groups = ["devs", "system:authenticated"].map(str::to_owned).to_vec();
+    let site = Site { changed: true, ..template(given, Given::Absent) };
+    Case {
+        operation: Operation::Create,
+        user,
+        groups,
+        site,
+        is_replica_set: false,
+        moment: Moment::Mutating,
+        running: Running::default(),
+    }
+}
+
+fn updated(user: &'static str, old: Given, given: Given) -> Case {
+    Case { operation: Operation::Update, site: template(given, old), ..created(user, Given::Absent) }
+}
+
+impl Case {
+    fn judged(&self, keys: &[(&str, &str)]) -> Judgement {
+        let asked = Asked {
+            operation: self.operation,
+            kind: "Deployment",
+            is_replica_set: self.is_replica_set,
+            user: self.user,
+            groups: &self.groups,
+            has_templates: true,
+            sites: std::slice::from_ref(&self.site),
+            namespace: "jobs",
+            running: &self.running,
+            moment: self.moment,
+        };
+        judge(&asked, &access(keys))
+    }
+
+    fn at_the_end(mut self) -> Self {
+        self.moment = Moment::Final;
+        self
+    }
+
+    fn decided(&self, keys: &[(&str, &str)]) -> (Verdict, &'static str) {
+        let judgement = self.judged(keys);
+        (judgement.verdict, judgement.rule.as_str())
+    }
+}
+
+#[test]
+fn what_is_missing_becomes_the_requesters_own_name() {
+    let judgement = created("alice", Given::Absent).judged(&[]);
+    assert_eq!(judgement.additions, [Addition { site: 0, text: ALICE.to_owned() }]);
+    assert_eq!((judgement.verdict, judgement.user.as_str()), (Verdict::Added, "alice"));
+    let end = created("alice", Given::Absent).at_the_end();
+    assert_eq!(end.decided(&[]), (Verdict::Refused, "missing"));
+}
+
+#[test]
+fn at_creation_only_ones_own_name_is_right_unless_a_list_says_so() {
+    use Verdict::{Kept, Refused};
+    let users = (EXTERNAL_USERS, "^alice$");
+    let groups = (EXTERNAL_GROUPS, "^devs$");
+    for (user, given, keys, expected) in [
+        ("alice", ALICE, &[][..], (Kept, "own")),
+        ("alice", r#"{"groups":["system:authenticated","devs","devs"],"user":"alice"}"#, &[], (Kept, "own")),
+        ("alice", r#"{"user":"alice"}"#, &[], (Refused, "not_allowed")),
+        (
+            "alice",
+            r#"{"user":"alice","groups":["devs","system:authenticated","ops"]}"#,
+            &[],
+            (Refused, "not_allowed"),
+        ),
+        ("alice", BOB, &[], (Refused, "not_allowed")),
+        ("alice", "", &[], (Refused, "not_allowed")),
+        ("alice", BOB, &[users], (Kept, "external_users")),
+        ("alice", BOB, &[groups], (Kept, "external_groups")),
+        ("alice", BOB, &[(BYPASS_AUTH, "true")], (Kept, "bypass_auth")),
+        ("alice", r#"{"User":"bob"}"#, &[users], (Refused, "form")),
+        ("alice", r#"{"user":"bob","user":"carol"}"#, &[(BYPASS_AUTH, "true")], (Refused, "form")),
+        ("alice", "", &[users], (Refused, "form")),
+        (CONTROLLER, BOB, &[], (Kept, "system_users")),
+        (CONTROLLER, BOB, &[(TRUST_CONTROLLERS, "false")], (Refused, "not_allowed")),
+    ] {
+        let case = created(user, text(given));
+        assert_eq!(case.decided(keys), expected, "{user} {given} {keys:?}");
+        assert_eq!(case.at_the_end().decided(keys), expected, "{user} {given} {keys:?}, at the end");
+    }
+    let odd = created("alice", Given::Odd("a number".into()));
+    assert_eq!(odd.decided(&[users]), (Refused, "form"));
+}
+
+#[test]
+fn what_is_set_stays_unless_a_list_says_otherwise() {
+    use Verdict::{Kept, Refused, Unchanged};
+    let lists = &[(EXTERNAL_USERS, "^alice$")][..];
+    for (old, given, keys, expected) in [
+        (text(BOB), text(BOB), &[][..], (Unchanged, "unchanged")),
+        (text("x"), text("x"), &[], (Unchanged, "unchanged")),
+        (Given::Odd("a list".into()), Given::Odd("a list".into()), &[], (Unchanged, "unchanged")),
+        (text(BOB), text(ALICE), &[], (Refused, "immutable")),
+        (text(ALICE), text(BOB), &[], (Refused, "immutable")),
+        (text(BOB), Given::Absent, &[], (Refused, "immutable")),
+        (text(BOB), text(ALICE), lists, (Kept, "external_users")),
+        (text(BOB), Given::Absent, lists, (Kept, "external_users")),
+        (text(BOB), text("{}"), lists, (Refused, "form")),
+        (text(BOB), Given::Odd("null".into()), lists, (Refused, "form")),
+        (Given::Absent, text(BOB), &[], (Refused, "not_allowed")),
+        (Given::Absent, text(ALICE), &[], (Kept, "own")),
+        (text(BOB), text(ALICE), &[(BYPASS_AUTH, "true")], (Kept, "bypass_auth")),
+    ] {
+        let case = updated("alice", old.clone(), given.clone());
+        assert_eq!(case.decided(keys), expected, "{old:?} {given:?} {keys:?}");
+        assert_eq!(case.at_the_end().decided(keys), expected, "{old:?} {given:?} {keys:?}, at the end");
+    }
+}
+
+#[test]
+fn who_leaves_their_own_name_out_gets_it_back() {
+    let spelled = r#"{"user": "alice", "groups": ["system:authenticated", "devs"]}"#;
+    let judgement = updated("alice", text(spelled), Given::Absent).judged(&[]);
+    assert_eq!(judgement.additions, [Addition { site: 0, text: spelled.to_owned() }]);
+}
+
+#[test]
+fn an_update_adds_a_name_only_where_people_change_the_template_anyway() {
+    let mut case = updated("alice", Given::Absent, Given::Absent);
+    assert_eq!(case.decided(&[]), (Verdict::Unchanged, "unchanged"));
+    case.site.changed = true;
+    assert_eq!(case.judged(&[]).additions.len(), 1);
+    case.user = CONTROLLER;
+    assert_eq!(case.decided(&[]), (Verdict::Unchanged, "unchanged"));
+    case.user = "alice";
+    assert_eq!(case.at_the_end().decided(&[]), (Verdict::Unchanged, "unchanged"));
+}
+
+#[test]
+fn the_replica_set_of_a_deployment_is_left_as_it_is_and_may_not_lie() {
+    let mut case = created(CONTROLLER, Given::Absent);
+    case.is_replica_set = true;
+    assert_eq!(case.decided(&[]), (Verdict::Unchanged, "replica_set"));
+    assert_eq!(case.decided(&[(TRUST_CONTROLLERS, "false")]), (Verdict::Unchanged, "replica_set"));
+    case.site.given = text(BOB);
+    assert_eq!(case.decided(&[]), (Verdict::Kept, "system_users"));
+    assert_eq!(case.decided(&[(TRUST_CONTROLLERS, "false")]), (Verdict::Refused, "not_allowed"));
+    case.site.given = Given::Absent;
+    case.user = "alice";
+    assert_eq!(case.decided(&[]), (Verdict::Added, "missing"));
+}
+
+/// Seed: with bypassAuth nothing is added where the label is set.
+#[test]
+fn the_label_counts_only_where_everything_is_bypassed_and_is_always_reported() {
+    let mut case = created("alice", Given::Absent);
+    case.site.username = "carol".to_owned();
+    for (keys, expected, told) in [
+        (&[][..], Verdict::Added, "does not count beside the annotation"),
+        (&[(BYPASS_AUTH, "true")], Verdict::Kept, "only until YuniKorn 1.9"),
+    ] {
+        let judgement = case.judged(keys);
+        assert_eq!(judgement.verdict, expected);
+        let warning = judgement.warnings.join("\n");
+        assert!(
+            warning.contains(told) && warning.contains(USERNAME) && warning.contains("`carol`"),
+            "{warning}"
+        );
+    }
+    case.site.username.clear();
+    assert_eq!(case.decided(&[(BYPASS_AUTH, "true")]), (Verdict::Added, "missing"));
+}
+
+#[test]
+fn an_update_reports_the_label_only_where_the_template_is_changed() {
+    let mut case = updated("alice", text(ALICE), text(ALICE));
+    case.site.username = "carol".to_owned();
+    assert!(case.judged(&[]).warnings.is_empty());
+    case.site.changed = true;
+    let warnings = case.judged(&[]).warnings;
+    assert!(warnings[0].contains("does not count beside the annotation"), "{warnings:?}");
+}
+
+#[test]
+fn the_judgement_names_the_user_whose_pods_run() {
+    let lists = &[(EXTERNAL_USERS, "^alice$")][..];
+    for (given, user) in [(text(BOB), "bob"), (text(ALICE), "alice"), (Given::Absent, "alice")] {
+        let judgement = created("alice", given.clone()).judged(lists);
+        assert_eq!((judgement.user.as_str(), judgement.refusal(Mode::Enforce)), (user, None), "{given:?}");
+    }
+    let untouched = updated("alice", text(BOB), text(BOB)).judged(&[]);
+    assert_eq!((untouched.verdict, untouched.user.as_str()), (Verdict::Unchanged, "bob"));
+}
+
+#[test]
+fn of_places_with_the_same_verdict_the_first_says_why() {
+    let place = |given: &str| Site { changed: true, ..template(text(given), Given::Absent) };
+    let groups = ["devs", "system:authenticated"].map(str::to_owned);
+    let rule = |sites: &[Site]| {
+        let asked = job(Operation::Create, false, ("alice", &groups), sites, Moment::Mutating);
+        let judgement = judge(&asked, &access(&[(EXTERNAL_USERS, "^alice$")]));
+        (judgement.verdict, judgement.rule.as_str())
+    };
+    assert_eq!(rule(&[place(ALICE), place(BOB)]), (Verdict::Kept, "own"));
+    assert_eq!(rule(&[place(BOB), place(ALICE)]), (Verdict::Kept, "external_users"));
+    let absent = Site { changed: true, ..template(Given::Absent, Given::Absent) };
+    assert_eq!(rule(&[place(ALICE), absent]), (Verdict::Added, "missing"));
+}
+
+#[test]
+fn what_yunikorns_admission_controller_says_names_the_user() {
+    let refused = Judgement::of_yunikorn(Some("user alice may not"), false, "alice");
+    assert_eq!((refused.verdict, refused.rule), (Verdict::Refused, Rule::YuniKorn));
+    assert_eq!(
+        (refused.user.as_str(), refused.refusal(Mode::Enforce)),
+        ("alice", Some("user alice may not"))
+    );
+    for (patched, verdict) in [(true, Verdict::Added), (false, Verdict::Unchanged)] {
+        let passed = Judgement::of_yunikorn(None, patched, "al\u{1b}ice");
+        assert_eq!((passed.verdict, passed.rule), (verdict, Rule::YuniKorn));
+        assert_eq!(passed.refusal(Mode::Enforce), None);
+        assert!(passed.user.starts_with("al") && !passed.user.contains('\u{1b}'), "{passed:?}");
+    }
+}
+
+#[test]
+fn a_node_set_by_hand_is_reported() {
+    let mut case = created("alice", Given::Absent);
+    case.site.node_name = "node-1".to_owned();
+    let warnings = case.judged(&[]).warnings;
+    assert!(
+        warnings[0].starts_with("spec.template: spec.nodeName (`node-1`) puts it past the scheduler"),
+        "{warnings:?}"
+    );
+    case.site.place.clear();
+    let warnings = case.judged(&[]).warnings;
+    assert!(warnings[0].starts_with("this pod: spec.nodeName"), "{warnings:?}");
+    case.user = CONTROLLER;
+    assert!(case.judged(&[]).warnings.is_empty());
+}
+
+#[test]
+fn a_refusal_says_who_and_what_and_how() {
+    let judgement = created("alice", text(BOB)).judged(&[]);
+    assert_eq!(judgement.refusal(Mode::Audit), None);
+    assert_eq!(judgement.user, "alice");
+    let reason = judgement.refusal(Mode::Enforce).unwrap();
+    assert_eq!(
+        reason,
+        "user `alice` in groups [devs, system:authenticated] may not create or change this Deployment (spec.template) with this \
+         yunikorn.apache.org/user.info: it names user `bob`, and none of trustControllers with systemUsers, externalUsers and externalGroups \
+         lets them (what would help: leave yunikorn.apache.org/user.info out, so that it becomes the requester's own name; or in the \
+         AdmissionPolicy: add `^alice$` to externalUsers, or add `^devs$` to externalGroups)"
+    );
+    let distrusted = created(CONTROLLER, text(BOB)).judged(&[(TRUST_CONTROLLERS, "false")]);
+    assert!(distrusted.reason.contains("set trustControllers to true"), "{}", distrusted.reason);
+    let changed = updated("alice", text(ALICE), text(BOB)).judged(&[]);
+    assert!(changed.reason.contains("would be changed") && changed.reason.contains("leave it as it was"));
+    let mut many = created("alice", text(BOB));
+    many.groups = (0..300).map(|number| format!("group-{number}")).collect();
+    let reason = many.judged(&[]).reason;
+    assert!(
+        reason.contains("group-7, and 292 more]") && reason.contains("`^alice$` to externalUsers"),
+        "{reason}"
+    );
+    let odd = created("alice", text(&"é".repeat(9000))).judged(&[(EXTERNAL_USERS, "^alice$")]);
+    assert!(odd.reason.chars().count() <= 2000, "{}", odd.reason.len());
+}
+
+/// A pod of this user's application, in the namespace `jobs` unless told otherwise.
+fn member(application: &str, user_info: &str) -> Pod {
+    let mut pod = Pod { application: application.to_owned(), ..Pod::default() };
+    pod.workload.namespace = "jobs".to_owned();
+    pod.workload.annotations.insert(USER_INFO.to_owned(), user_info.to_owned());
+    pod
+}
+
+fn running(pods: Vec<Pod>, creator: Option<Pod>) -> Running {
+    let pods: Vec<Arc<Pod>> = pods.into_iter().map(Arc::new).collect();
+    let ids = pods.iter().map(|pod| &*pod.application).collect();
+    Running::new(pods.iter(), &ids, creator.map(Arc::new))
+}
+
+#[test]
+fn nobody_joins_an_application_of_others() {
+    use Verdict::{Added, Kept, Refused, Unchanged};
+    let elsewhere = {
+        let mut pod = member("a", ALICE);
+        "prod".clone_into(&mut pod.workload.namespace);
+        pod
+    };
+    let refused = (Refused, "application");
+    let named = |case: Case, first: Pod| {
+        let site = Site { application: "a".to_owned(), ..case.site };
+        Case { site, running: running(vec![first], None), ..case }
+    };
+    let replaced = updated("alice", text(ALICE), text(ALICE));
+    let changed = || Case {
+        site: Site { changed: true, ..template(text(ALICE), text(ALICE)) },
+        ..updated("alice", Given::Absent, Given::Absent)
+    };
+    for (case, first, expected) in [
+        (created("alice", Given::Absent), member("a", ALICE), (Added, "missing")),
+        (created("alice", Given::Absent), member("a", BOB), refused),
+        (created("alice", text(ALICE)), member("a", BOB), refused),
+        (created("alice", text(ALICE)), member("a", ALICE), (Kept, "own")),
+        (created("alice", text(ALICE)), elsewhere.clone(), refused),
+        (created(CONTROLLER, text(BOB)), member("a", BOB), (Kept, "system_users")),
+        (created(CONTROLLER, text(BOB)), member("a", ALICE), refused),
+        (created("alice", text(ALICE)), member("a", ""), (Kept, "own")),
+        (replaced, member("a", BOB), (Unchanged, "unchanged")),
+        (changed(), member("a", BOB), refused),
+        (changed(), member("a", ALICE), (Unchanged, "unchanged")),
+    ] {
+        let case = named(case, first.clone());
+        assert_eq!(case.decided(&[]), expected, "{:?} {first:?}", case.site);
+        let reason = case.judged(&[]).reason;
+        assert!(expected != refused || reason.contains("names application `a`, which "), "{reason}");
+    }
+    // A pod stays in the application that it is in.
+    let mut pod = changed();
+    pod.site.place.clear();
+    assert_eq!(named(pod, member("a", BOB)).decided(&[]), (Unchanged, "unchanged"));
+}
+
+#[test]
+fn a_pod_makes_pods_in_the_name_that_it_runs_in() {
+    use Verdict::{Added, Kept, Refused};
+    let own_pod = |given: Given, creator: Option<Pod>| {
+        let case = created("system:serviceaccount:jobs:spark", given);
+        let site = Site { place: String::new(), application: "spark-1".to_owned(), ..case.site };
+        Case { site, running: running(vec![member("spark-1", ALICE)], creator), ..case }
+    };
+    let driver = || Some(member("spark-1", ALICE));
+    let other = r#"{"groups":["system:authenticated","devs"],"user":"alice"}"#;
+    for (case, expected) in [
+        (own_pod(text(ALICE), driver()), (Kept, "own_pod")),
+        (own_pod(text(other), driver()), (Kept, "own_pod")),
+        (own_pod(text(BOB), driver()), (Refused, "not_allowed")),
+        (own_pod(text(r#"{"user":"alice"}"#), driver()), (Refused, "not_allowed")),
+        (own_pod(text(ALICE), None), (Refused, "not_allowed")),
+        (own_pod(text(ALICE), Some(member("spark-2", BOB))), (Refused, "not_allowed")),
+        // Executors that say nothing are of the account's name, and of the driver's application all the same.
+        (own_pod(Given::Absent, driver()), (Added, "missing")),
+        (own_pod(Given::Absent, Some(member("spark-2", ALICE))), (Refused, "application")),
+    ] {
+        assert_eq!(case.decided(&[]), expected, "{:?} {:?}", case.site, case.running);
+    }
+    // Only pods: whoever changes a template later would change what runs in the name.
+    let mut job = own_pod(text(ALICE), driver());
+    "spec.template".clone_into(&mut job.site.place);
+    assert_eq!(job.decided(&[]), (Refused, "not_allowed"));
+}
+
+#[test]
+fn what_is_not_known_is_refused() {
+    let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
+    let judgement = created("alice", text(BOB)).judged(&[(EXTERNAL_USERS, &deep)]);
+    assert_eq!((judgement.verdict, judgement.rule), (Verdict::Refused, Rule::Configuration));
+    assert!(judgement.reason.contains("externalUsers"), "{}", judgement.reason);
+    assert_eq!(created("alice", text(ALICE)).decided(&[(EXTERNAL_USERS, &deep)]), (Verdict::Kept, "own"));
+}
+
+#[test]
+fn where_nothing_is_nothing_is_said_unless_a_path_leads_nowhere() {
+    let running = Running::default();
+    let asked = |operation, has_templates| Asked {
+        operation,
+        namespace: "jobs",
+        running: &running,
+        kind: "SparkApplication",
+        is_replica_set: false,
+        user: "alice",
+        groups: &[],
+        has_templates,
+        sites: &[],
+        moment: Moment::Mutating,
+    };
+    let judged = |operation, has_templates| judge(&asked(operation, has_templates), &access(&[]));
+    assert_eq!(judged(Operation::Create, false), judged(Operation::Other, true));
+    for (operation, has_templates) in
+        [(Operation::Create, false), (Operation::Update, true), (Operation::Other, true)]
+    {
+        let judgement = judged(operation, has_templates);
+        assert!(judgement.warnings.is_empty(), "{operation:?} {has_templates}: {judgement:?}");
+    }
+    let nowhere = judged(Operation::Create, true);
+    assert_eq!(nowhere.verdict, Verdict::NotAsked);
+    assert!(nowhere.warnings[0].contains("spec.userInfo.templates"), "{nowhere:?}");
+}
+
+fn given() -> impl Strategy<Value = Given> {
+    prop_oneof![
+        3 => Just(Given::Absent),
+        2 => Just(text(ALICE)),
+        2 => Just(text(BOB)),
+        1 => Just(text(r#"{"user":"alice"}"#)),
+        1 => Just(text(r#"{"User":"bob"}"#)),
+        1 => r#"\{"user":"(alice|bob|)","groups":\["(devs|ops)"(,"system:authenticated")?\]\}"#.prop_map(Given::Text),
+        1 => r"\PC{0,12}".prop_map(Given::Text),
+        1 => Just(Given::Odd("a number".to_owned())),
+    ]
+}
+
+fn site() -> impl Strategy<Value = Site> {
+    (given(), given(), any::<bool>(), prop_oneof![Just(""), Just("carol")]).prop_map(
+        |(given, old, changed, username)| Site {
+            place: "spec.template".to_owned(),
+            changed: changed || given != old,
+            username: username.to_owned(),
+            given,
+            old,
+            ..Site::default()
+        },
+    )
+}
+
+prop_compose! {
+    fn keys()(
+        bypass in prop::option::weighted(0.2, Just((BYPASS_AUTH, "true"))),
+        trust in prop::option::of(Just((TRUST_CONTROLLERS, "false"))),
+        users in prop::option::weighted(0.3, prop_oneof![Just("^alice$"), Just("^airflow$"), Just("(")]),
+        groups in prop::option::weighted(0.3, prop_oneof![Just("^devs$"), Just("^ops$")]),
+    ) -> Vec<(&'static str, &'static str)> {
+        let users = users.map(|text| (EXTERNAL_USERS, text));
+        let groups = groups.map(|text| (EXTERNAL_GROUPS, text));
+        [bypass, trust, users, groups].into_iter().flatten().collect()
+    }
+}
+
+fn who() -> impl Strategy<Value = (&'static str, Vec<String>)> {
+    let groups =
+        prop::collection::vec(prop_oneof![Just("devs"), Just("ops"), Just("system:authenticated")], 0..3);
+    let users = prop_oneof![4 => Just("alice"), 2 => Just("bob"), 2 => Just(CONTROLLER), 1 => Just("")];
+    (users, groups).prop_map(|(user, groups)| (user, groups.into_iter().map(str::to_owned).collect()))
+}
+
+fn job<'a>(
+    operation: Operation,
+    is_replica_set: bool,
+    (user, groups): (&'a str, &'a [String]),
+    sites: &'a [Site],
+    moment: Moment,
+) -> Asked<'a> {
+    static NOTHING: LazyLock<Running> = LazyLock::new(Running::default);
+    Asked {
+        operation,
+        kind: "Job",
+        is_replica_set,
+        user,
+        groups,
+        has_templates: true,
+        sites,
+        namespace: "jobs",
+        running: &NOTHING,
+        moment,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    /// Whatever passes at the end names the requester, or was there before, or is the requester's to give; and what an update takes away is
+    /// theirs to take.
+    #[test]
+    fn nobody_gets_a_name_that_is_neither_theirs_nor_theirs_to_give(
+        sites in prop::collection::vec(site(), 1..4), keys in keys(), (user, groups) in who(),
+        create in any::<bool>(), is_replica_set in any::<bool>(),
+    ) {
+        let operation = if create { Operation::Create } else { Operation::Update };
+        let sites: Vec<Site> =
+            sites.into_iter().map(|site| if create { Site { old: Given::Absent, ..site } } else { site }).collect();
+        let access = access(&keys);
+        let asked = job(operation, is_replica_set, (user, &groups), &sites, Moment::Final);
+        if judge(&asked, &access).verdict == Verdict::Refused {
+            return Ok(());
+        }
+        let may_set = access.bypass_auth
+            || matches!(access.is_annotation_allowed(user, &groups), yunikorn::admission::Verdict::Allowed(_));
+        let set = |groups: &[String]| groups.iter().cloned().collect::<BTreeSet<_>>();
+        for site in &sites {
+            let same = site.given == site.old;
+            match &site.given {
+                Given::Text(text) => {
+                    // What the scheduler reads, which is not strict.
+                    let is_own = UserInfo::read(text).is_ok_and(|info| info.user == user && set(&info.groups) == set(&groups));
+                    prop_assert!(may_set || is_own || (!create && same), "{text} of {user}");
+                }
+                Given::Absent => prop_assert!(may_set || same, "{site:?} of {user}"),
+                Given::Odd(_) => prop_assert!(!create && same),
+            }
+        }
+    }
+
+    /// After the patch nothing is left to patch, and what the first webhook lets pass the last one does.
+    #[test]
+    fn what_is_added_stands(
+        sites in prop::collection::vec(site(), 1..4), keys in keys(), (user, groups) in who(),
+        create in any::<bool>(), is_replica_set in any::<bool>(),
+    ) {
+        let operation = if create { Operation::Create } else { Operation::Update };
+        let mut sites: Vec<Site> =
+            sites.into_iter().map(|site| if create { Site { old: Given::Absent, ..site } } else { site }).collect();
+        let access = access(&keys);
+        let first = judge(&job(operation, is_replica_set, (user, &groups), &sites, Moment::Mutating), &access);
+        prop_assert!(first.verdict != Verdict::Refused || (first.additions.is_empty() && !first.reason.is_empty()));
+        prop_assert_eq!(first.verdict == Verdict::Added, !first.additions.is_empty());
+        if first.verdict == Verdict::Refused {
+            return Ok(());
+        }
+        let mut seen = BTreeSet::new();
+        for addition in &first.additions {
+            prop_assert_eq!(&sites[addition.site].given, &Given::Absent);
+            prop_assert!(seen.insert(addition.site));
+            sites[addition.site].given = Given::Text(addition.text.clone());
+        }
+        for moment in [Moment::Mutating, Moment::Final] {
+            let again = judge(&job(operation, is_replica_set, (user, &groups), &sites, moment), &access);
+            prop_assert!(again.additions.is_empty() && again.verdict != Verdict::Refused, "{:?}", again);
+        }
+    }
+}
+
+#[test]
+fn every_rule_and_list_has_a_word_of_its_own() {
+    let lists =
+        [AccessList::SystemUsers, AccessList::ExternalUsers, AccessList::ExternalGroups].map(Rule::Allowed);
+    let rules = [
+        Rule::NoPods,
+        Rule::Unchanged,
+        Rule::ReplicaSet,
+        Rule::Own,
+        Rule::OwnPod,
+        Rule::BypassAuth,
+        Rule::Missing,
+        Rule::NotAllowed,
+        Rule::Application,
+        Rule::Immutable,
+        Rule::Form,
+        Rule::Nobody,
+        Rule::Configuration,
+        Rule::YuniKorn,
+    ];
+    let words: BTreeSet<_> = rules.into_iter().chain(lists).map(Rule::as_str).collect();
+    assert_eq!(words.len(), rules.len() + lists.len());
+    assert!(USER_INFO.starts_with("yunikorn.apache.org/"));
+}

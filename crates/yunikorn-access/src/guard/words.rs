@@ -1,0 +1,130 @@
+//! What people read: why they are refused and what would help, and what is let pass and had better not be.
+
+use super::answer::Rule;
+use super::asked::{Asked, Given, Site};
+use crate::review::answer::visible;
+use go_compat::diag::quoted;
+use yunikorn::admission::request::{USER_INFO, USERNAME};
+use yunikorn::admission::{AccessControl, Operation, remedies};
+
+/// As many remedies as people read.
+const MAX_HELPS: usize = 3;
+/// As many warnings as kubectl should print.
+const MAX_WARNINGS: usize = 4;
+/// As many groups as leave room for the reason.
+const MAX_GROUPS: usize = 8;
+
+/// Why one place is refused.
+pub(super) struct Refusal {
+    /// What decided.
+    pub(super) rule: Rule,
+    /// The end of a sentence.
+    pub(super) why: String,
+    /// Whether somebody on a list could do it.
+    pub(super) is_about_lists: bool,
+}
+
+impl Refusal {
+    /// Refused, whoever asks.
+    pub(super) fn new(rule: Rule, why: impl Into<String>) -> Self {
+        Self { rule, why: why.into(), is_about_lists: false }
+    }
+
+    /// Refused, because who asks is on no list.
+    pub(super) fn by_lists(rule: Rule, why: impl Into<String>) -> Self {
+        Self { is_about_lists: true, ..Self::new(rule, why) }
+    }
+}
+
+/// Who is refused what, by which rule, and which field of the policy would let them.
+pub(super) fn reason(asked: &Asked<'_>, access: &AccessControl, site: &Site, refusal: &Refusal) -> String {
+    let Refusal { rule, why, is_about_lists } = refusal;
+    let place = if site.place.is_empty() { String::new() } else { format!(" ({})", site.place) };
+    let lists = if *is_about_lists {
+        let helps = helps(asked, access, *rule);
+        format!(
+            ", and none of trustControllers with systemUsers, externalUsers and externalGroups lets them ({helps})"
+        )
+    } else {
+        String::new()
+    };
+    let (user, groups, kind) = (quoted(asked.user), groups(asked.groups), asked.kind);
+    let with = if *rule == Rule::Application { String::new() } else { format!(" with this {USER_INFO}") };
+    format!(
+        "user {user} in groups [{groups}] may not create or change this {kind}{place}{with}: {why}{lists}"
+    )
+}
+
+/// The first of them, and how many there are besides.
+fn groups(groups: &[String]) -> String {
+    let mut shown = groups.get(..MAX_GROUPS).unwrap_or(groups).join(", ");
+    if let Some(more @ 1..) = groups.len().checked_sub(MAX_GROUPS) {
+        shown.push_str(", and ");
+        shown.push_str(&more.to_string());
+        shown.push_str(" more");
+    }
+    shown
+}
+
+/// What would let them.
+fn helps(asked: &Asked<'_>, access: &AccessControl, rule: Rule) -> String {
+    let told = remedies(asked.user, asked.groups, access);
+    let first = match rule {
+        Rule::Immutable => "leave it as it was".to_owned(),
+        _ => told.first().map(ToString::to_string).unwrap_or_default(),
+    };
+    let policy: Vec<String> = told.iter().skip(1).take(MAX_HELPS).map(ToString::to_string).collect();
+    if policy.is_empty() {
+        return format!("what would help: {first}");
+    }
+    format!("what would help: {first}; or in the AdmissionPolicy: {}", policy.join(", or "))
+}
+
+/// A path that leads nowhere guards nothing, which nobody should learn from an accident.
+pub(super) fn nowhere(asked: &Asked<'_>) -> Vec<String> {
+    let is_new = asked.operation == Operation::Create && asked.has_templates;
+    let warning = format!(
+        "no path of spec.userInfo.templates in the AdmissionPolicy leads anywhere in this {}: nobody looks in whose name its pods run",
+        asked.kind
+    );
+    if is_new { vec![visible(&warning)] } else { Vec::new() }
+}
+
+/// What is let pass, and had better not be.
+pub(super) fn warnings(asked: &Asked<'_>, access: &AccessControl) -> Vec<String> {
+    let mut warnings: Vec<String> = asked
+        .sites
+        .iter()
+        .flat_map(|site| [username(asked, access, site), node_name(asked, access, site)])
+        .flatten()
+        .map(|warning| visible(&warning))
+        .collect();
+    warnings.truncate(MAX_WARNINGS);
+    warnings
+}
+
+fn username(asked: &Asked<'_>, access: &AccessControl, site: &Site) -> Option<String> {
+    let is_new = site.changed || asked.operation == Operation::Create;
+    if site.username.is_empty() || !is_new {
+        return None;
+    }
+    let counts = if access.bypass_auth && site.given == Given::Absent {
+        "says in whose name it runs only until YuniKorn 1.9"
+    } else {
+        "does not count beside the annotation"
+    };
+    let (place, user) = (place(site), quoted(&site.username));
+    Some(format!("{place}: the label {USERNAME} ({user}) {counts}; use {USER_INFO}"))
+}
+
+fn node_name(asked: &Asked<'_>, access: &AccessControl, site: &Site) -> Option<String> {
+    let is_told = asked.operation == Operation::Create && !asked.is_of_controller(access);
+    let (place, node) = (place(site), quoted(&site.node_name));
+    (is_told && !site.node_name.is_empty()).then(|| {
+        format!("{place}: spec.nodeName ({node}) puts it past the scheduler and the ACLs of its queues")
+    })
+}
+
+fn place(site: &Site) -> &str {
+    if site.place.is_empty() { "this pod" } else { &site.place }
+}

@@ -1,0 +1,219 @@
+//! Entries that grant what is granted anyway.
+
+use std::collections::BTreeMap;
+
+use super::{Findings, Place, acl_of, codes, list};
+use crate::check::implied_by;
+use crate::reach::{Way, asked, granted_on, stops};
+use crate::tree::{Origin, QueueId, Tree};
+use yunikorn::acl::Match;
+use yunikorn::right::Right;
+
+pub(super) fn find(tree: &Tree, findings: &mut Findings) {
+    for place in Place::each(tree) {
+        if place.node.path.is_root() && place.grants().acl.is_everyone() {
+            root_everyone(tree, place, findings);
+        }
+        if place.node.path.is_recovery() {
+            recovery(place, findings);
+        } else if place.grants().acl.is_nobody() {
+            closes_nothing(tree, place, findings);
+        } else if let Some(way) = everyone_anyway(tree, place) {
+            everyone_above(tree, place, way, findings);
+        } else {
+            granted_anyway(tree, place, findings);
+        }
+    }
+}
+
+/// The widest grant there is.
+fn root_everyone(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
+    // Administrators may submit, but who may submit does not administer.
+    let moot = |other: &Place<'_>| {
+        other.id != place.id
+            && implied_by(other.right).contains(&place.right)
+            && granted_on(tree, other.right, place.id).contains(other.id.number())
+            && !other.grants().acl.is_nobody()
+    };
+    let others = Place::each(tree).filter(moot).count();
+    let verb = place.right.verb();
+    let message = match others {
+        0 => format!("everyone may {verb} everywhere, by the `*` of the root"),
+        1 => {
+            format!("everyone may {verb} everywhere, by the `*` of the root; one ACL below it limits nobody")
+        }
+        _ => format!(
+            "everyone may {verb} everywhere, by the `*` of the root; {others} ACLs below it limit nobody"
+        ),
+    };
+    let help = "to limit access, remove it and grant each queue to those who need it";
+    for (origin, _) in place.parts() {
+        findings.about_part(place, origin, codes::ROOT_EVERYONE, message.clone(), help.to_owned());
+    }
+}
+
+/// Whatever is written at the recovery queue.
+fn recovery(place: Place<'_>, findings: &mut Findings) {
+    let message = match place.right {
+        Right::Submit => "nobody may submit to the recovery queue, whatever its ACLs say",
+        Right::Admin => {
+            "the scheduler never asks who administers the recovery queue, and its administrators may not submit to it"
+        }
+    };
+    for (origin, _) in place.parts() {
+        findings.about_part(
+            place,
+            origin,
+            codes::RECOVERY_ACL,
+            message.to_owned(),
+            "remove the ACL".to_owned(),
+        );
+    }
+}
+
+/// The `*` that gives everyone the right, were this ACL not there.
+fn everyone_anyway<'t>(tree: &'t Tree, place: Place<'t>) -> Option<Way<'t>> {
+    let by_admin = (place.right == Right::Submit && place.node.admin.acl.is_everyone()).then_some(Way {
+        queue: place.id,
+        acl: Right::Admin,
+        entry: Match::Everyone,
+    });
+    by_admin.or_else(|| all_above(tree, place, Match::Everyone))
+}
+
+/// How an entry comes to a right by the queues above.
+fn above<'t>(tree: &'t Tree, place: Place<'t>, right: Right, entry: Match<'t>) -> Option<Way<'t>> {
+    Way::of_name(tree, right, place.node.parent?, entry)
+}
+
+/// As [`above`], for all that the ACL grants: what administers must submit as well, which it does not below the recovery queue.
+fn all_above<'t>(tree: &'t Tree, place: Place<'t>, entry: Match<'t>) -> Option<Way<'t>> {
+    above(tree, place, Right::Submit, entry).and_then(|_| above(tree, place, place.right, entry))
+}
+
+/// An ACL beside or below a `*`.
+fn everyone_above(tree: &Tree, place: Place<'_>, way: Way<'_>, findings: &mut Findings) {
+    let message = format!(
+        "{} changes nothing: everyone may {} by {}",
+        acl_of(place.right, &place.node.path),
+        place.right.verb(),
+        written(tree, way)
+    );
+    let help = if way.queue == place.id {
+        "remove one of the two: administrators may submit".to_owned()
+    } else {
+        "an ACL cannot take away what a queue above grants: remove the `*` there, or the ACL here".to_owned()
+    };
+    for (origin, _) in place.parts() {
+        findings.about_part(place, origin, codes::EVERYONE_ABOVE, message.clone(), help.clone());
+    }
+}
+
+/// A blank ACL is written to close a queue, and does not.
+fn closes_nothing(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
+    let grants = place.grants();
+    if grants.text.is_empty() || !grants.text.trim().is_empty() {
+        return;
+    }
+    let Some(way) = someone_above(tree, place) else { return };
+    let who =
+        if way.entry == Match::Everyone { "everyone".to_owned() } else { "who is named there".to_owned() };
+    let message = format!(
+        "{} is blank, which closes nothing: {who} may {} by {}",
+        acl_of(place.right, &place.node.path),
+        place.right.verb(),
+        written(tree, way)
+    );
+    let origin = grants.parts.first().map_or(&Origin::Text(None), |(origin, _)| origin);
+    let help = "there is no deny; grant less above, and what is needed at the queues below".to_owned();
+    findings.about_part(place, origin, codes::CLOSES_NOTHING, message, help);
+}
+
+/// The nearest ACL above that grants anyone the right.
+fn someone_above<'t>(tree: &'t Tree, place: Place<'t>) -> Option<Way<'t>> {
+    asked(tree, place.right, place.node.parent?).find_map(|(queue, node)| {
+        implied_by(place.right).iter().find_map(|acl| {
+            let entry = node.grants(*acl).acl.entries().next()?;
+            Some(Way { queue, acl: *acl, entry })
+        })
+    })
+}
+
+/// Names that are granted the same anyway, and administrators who may submit anyway.
+fn granted_anyway(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
+    for (origin, part) in place.parts() {
+        let (mut inherited, mut repeated) = (ByWay::default(), ByWay::default());
+        let mut count = 0;
+        for entry in part.entries() {
+            count += 1;
+            if let Some(way) = all_above(tree, place, entry) {
+                inherited.add(way, entry);
+            } else if let Some(way) = submits_anyway(tree, place, entry) {
+                repeated.add(way, entry);
+            }
+        }
+        if inherited.count > 0 {
+            let all = if inherited.count == count { "" } else { " for some" };
+            let message = format!(
+                "{} adds nothing{all}: they may {} by queues above already, {}",
+                acl_of(place.right, &place.node.path),
+                place.right.verb(),
+                inherited.told(tree)
+            );
+            let help = "remove them here; if others should be kept out, grant less above".to_owned();
+            findings.about_part(place, origin, codes::GRANTED_ABOVE, message, help);
+        }
+        if repeated.count > 0 {
+            let all = if repeated.count == count { "" } else { " for some" };
+            let message = format!(
+                "in YuniKorn {} adds nothing{all}: they may submit already, {}",
+                acl_of(place.right, &place.node.path),
+                repeated.told(tree)
+            );
+            let help = "YuniKorn uses it only to let administrators submit; remove them, unless something else reads who administers the queue".to_owned();
+            findings.about_part(place, origin, codes::ADMIN_WITHOUT_EFFECT, message, help);
+        }
+    }
+}
+
+/// How an administrator may submit without being one here.
+fn submits_anyway<'t>(tree: &'t Tree, place: Place<'t>, entry: Match<'t>) -> Option<Way<'t>> {
+    if place.right == Right::Submit || stops(Right::Submit, place.node) {
+        return None;
+    }
+    // Beside a wildcard of the administrators it is the submit ACL that adds nothing.
+    let own = place.node.submit.acl.entry_of(entry).filter(|_| entry != Match::Everyone);
+    own.map(|entry| Way { queue: place.id, acl: Right::Submit, entry })
+        .or_else(|| above(tree, place, Right::Submit, entry))
+}
+
+/// Entries by what grants them the same.
+#[derive(Default)]
+struct ByWay<'t> {
+    count: usize,
+    by: BTreeMap<(QueueId, Right, bool), Vec<Match<'t>>>,
+}
+
+impl<'t> ByWay<'t> {
+    fn add(&mut self, way: Way<'_>, entry: Match<'t>) {
+        self.count += 1;
+        self.by.entry((way.queue, way.acl, way.entry == Match::Everyone)).or_default().push(entry);
+    }
+
+    fn told(&self, tree: &Tree) -> String {
+        let told = self.by.iter().map(|((queue, acl, everyone), entries)| {
+            format!("{} by {}", list(entries), source(tree, *queue, *acl, *everyone))
+        });
+        told.collect::<Vec<_>>().join("; ")
+    }
+}
+
+fn written(tree: &Tree, way: Way<'_>) -> String {
+    source(tree, way.queue, way.acl, way.entry == Match::Everyone)
+}
+
+/// ``the `*` in `submitacl` of `root` ``
+fn source(tree: &Tree, queue: QueueId, acl: Right, everyone: bool) -> String {
+    let star = if everyone { "the `*` in " } else { "" };
+    tree.node(queue).map_or_else(String::new, |node| format!("{star}{}", acl_of(acl, &node.path)))
+}

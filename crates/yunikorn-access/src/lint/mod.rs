@@ -1,0 +1,152 @@
+//! What a whole tree shows that no single ACL does: grants that change nothing, grants that nobody can use, names that nobody has.
+//!
+//! Everything here is a warning: `YuniKorn` accepts it. What is wrong with an ACL by itself is told by [`yunikorn::acl::lint`], with the
+//! rest of the text by [`yunikorn::config::verdict()`], and is not told again.
+//!
+//! * `covered`: entries that grant what is granted anyway.
+//! * `unused`: queues that nobody can submit to, or that no application comes to.
+//! * `reachable`: to which queues the placement rules lead.
+//! * `names`: names that are likely wrong.
+
+pub mod codes;
+mod covered;
+mod names;
+mod reachable;
+#[cfg(test)]
+mod tests;
+mod unused;
+
+use std::fmt::Write as _;
+
+pub use codes::CODES;
+pub use names::{Known, Population};
+
+use super::tree::{Grants, Node, Origin, QueueId, Tree};
+use go_compat::diag::{Code, Diagnostic, quoted, unlisted};
+use yunikorn::acl::{Acl, Match};
+use yunikorn::queue::QueuePath;
+use yunikorn::right::Right;
+
+/// More findings than this are counted, not listed.
+pub const MAX_FINDINGS: usize = 1000;
+
+/// More names than this are counted in a message, not listed.
+const MAX_NAMES: usize = 6;
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The queue it is about.
+    pub queue: QueuePath,
+    /// The ACL it is about; `None` when it is about the queue.
+    pub right: Option<Right>,
+    /// Who wrote what it is about, if that is known.
+    pub origin: Option<Origin>,
+    /// What it is. The place is one in the queues.yaml, if that is where it is written.
+    pub diagnostic: Diagnostic,
+}
+
+/// All findings about a tree, in the order of its queues. `known` are the names there are, as far as that is known.
+pub fn lint(tree: &Tree, known: &Known) -> Vec<Finding> {
+    let mut findings = Findings::default();
+    covered::find(tree, &mut findings);
+    unused::find(tree, &mut findings);
+    names::find(tree, known, &mut findings);
+    findings.sorted()
+}
+
+/// The findings so far, each with the number of its queue.
+#[derive(Default)]
+struct Findings(Vec<(QueueId, Finding)>);
+
+impl Findings {
+    /// A finding about a queue.
+    fn about_queue(&mut self, (id, node): (QueueId, &Node), code: Code, message: String, help: &str) {
+        let diagnostic = Diagnostic::warning(code, message).help(help);
+        self.0.push((id, Finding { queue: node.path.clone(), right: None, origin: None, diagnostic }));
+    }
+
+    /// A finding about what one object or text wrote into an ACL.
+    fn about_part(&mut self, acl: Place<'_>, origin: &Origin, code: Code, message: String, help: String) {
+        let mut diagnostic = Diagnostic::warning(code, message).help(help);
+        if let Origin::Text(span) = origin {
+            diagnostic.span = *span;
+        }
+        let finding = Finding {
+            queue: acl.node.path.clone(),
+            right: Some(acl.right),
+            origin: Some(origin.clone()),
+            diagnostic,
+        };
+        self.0.push((acl.id, finding));
+    }
+
+    fn sorted(mut self) -> Vec<Finding> {
+        // Stable: what is found first about an ACL is told first.
+        self.0.sort_by_key(|(id, finding)| (*id, finding.right));
+        let hidden = self.0.len().saturating_sub(MAX_FINDINGS);
+        self.0.truncate(MAX_FINDINGS);
+        let mut findings: Vec<Finding> = self.0.into_iter().map(|(_, finding)| finding).collect();
+        if hidden > 0 {
+            let diagnostic =
+                Diagnostic::warning(codes::MORE, unlisted(hidden)).help("correct those above first");
+            findings.push(Finding { queue: QueuePath::root(), right: None, origin: None, diagnostic });
+        }
+        findings
+    }
+}
+
+/// An ACL of a queue.
+#[derive(Clone, Copy)]
+struct Place<'t> {
+    id: QueueId,
+    node: &'t Node,
+    right: Right,
+}
+
+impl<'t> Place<'t> {
+    /// Both ACLs of every queue.
+    fn each(tree: &'t Tree) -> impl Iterator<Item = Self> {
+        tree.queues().flat_map(|(id, node)| Right::ALL.map(|right| Self { id, node, right }))
+    }
+
+    fn is(self, other: Self) -> bool {
+        (self.id, self.right) == (other.id, other.right)
+    }
+
+    fn grants(self) -> &'t Grants {
+        self.node.grants(self.right)
+    }
+
+    /// What each object or text wrote of it, as far as it grants anything.
+    fn parts(self) -> impl Iterator<Item = (&'t Origin, &'t Acl)> {
+        let grants = self.grants();
+        let in_force = |part: &Acl| part.is_everyone() || (!grants.acl.is_everyone() && !part.is_nobody());
+        grants.parts.iter().filter(move |(_, part)| in_force(part)).map(|(origin, part)| (origin, part))
+    }
+}
+
+/// `submitacl` of `root.prod`
+fn acl_of(right: Right, queue: &QueuePath) -> String {
+    format!("`{}` of {}", right.key(), quoted(queue.as_str()))
+}
+
+/// ``user `sue` ``, ``users `bob`, `sue` and group `devs` ``, `everyone`
+fn list(entries: &[Match<'_>]) -> String {
+    let mut shown = String::new();
+    let users =
+        entries.iter().filter_map(|entry| if let Match::User(name) = entry { Some(*name) } else { None });
+    let groups =
+        entries.iter().filter_map(|entry| if let Match::Group(name) = entry { Some(*name) } else { None });
+    let kinds = [("user", users.collect::<Vec<_>>()), ("group", groups.collect())];
+    for (kind, names) in kinds.iter().filter(|(_, names)| !names.is_empty()) {
+        let (plural, before) =
+            (if names.len() == 1 { "" } else { "s" }, if shown.is_empty() { "" } else { " and " });
+        let quoted: Vec<String> = names.iter().take(MAX_NAMES).map(|name| quoted(name)).collect();
+        let more = names.len().saturating_sub(MAX_NAMES);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        // Writing into a text does not fail.
+        let _ = write!(shown, "{before}{kind}{plural} {}{more}", quoted.join(", "));
+    }
+    if entries.contains(&Match::Everyone) { "everyone".to_owned() } else { shown }
+}

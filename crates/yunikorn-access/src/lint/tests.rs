@@ -1,0 +1,514 @@
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::reach::Way;
+use crate::testing::{Queue, any_tree, each_tree, parsed, text, tree};
+use go_compat::go_regex::GoRegex;
+use names::Population;
+use proptest::prelude::*;
+use yunikorn::acl;
+
+/// The findings as `code queue acl`, and the messages.
+fn told(findings: &[Finding]) -> Vec<(String, &str)> {
+    let place = |finding: &Finding| {
+        let right = finding.right.map_or("queue", Right::key);
+        format!("{} {} {right}", finding.diagnostic.code.number, finding.queue)
+    };
+    findings.iter().map(|finding| (place(finding), finding.diagnostic.message.as_str())).collect()
+}
+
+fn nothing_known(tree: &Tree) -> Vec<Finding> {
+    lint(tree, &Known::default())
+}
+
+/// That these are the findings.
+fn finds(queues: &[Queue<'_>], expected: &[(&str, &str)]) {
+    let findings = nothing_known(&tree(queues));
+    let told = told(&findings);
+    let told: Vec<(&str, &str)> = told.iter().map(|(place, message)| (place.as_str(), *message)).collect();
+    assert_eq!(told, expected, "{queues:?}");
+}
+
+#[test]
+fn a_wildcard_above_makes_an_acl_moot() {
+    finds(
+        &[("root", "*", ""), ("root.a", "sue", " devs"), ("root.a.x", " ", "")],
+        &[
+            (
+                "7201 root submitacl",
+                "everyone may submit everywhere, by the `*` of the root; one ACL below it limits nobody",
+            ),
+            (
+                "7202 root.a submitacl",
+                "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `submitacl` of `root`",
+            ),
+            (
+                "7205 root.a adminacl",
+                "in YuniKorn `adminacl` of `root.a` adds nothing: they may submit already, group `devs` by the `*` in `submitacl` of `root`",
+            ),
+            (
+                "7204 root.a.x submitacl",
+                "`submitacl` of `root.a.x` is blank, which closes nothing: who is named there may submit by `submitacl` of `root.a`",
+            ),
+        ],
+    );
+    finds(
+        &[("root", " ", ""), ("root.a", "sue", "*")],
+        &[(
+            "7202 root.a submitacl",
+            "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `adminacl` of `root.a`",
+        )],
+    );
+    finds(&[("root", " ", ""), ("root.a", "*", "")], &[]);
+}
+
+#[test]
+fn a_wildcard_at_the_root_is_told_with_the_acls_that_limit_nobody() {
+    let everyone = "everyone may submit everywhere, by the `*` of the root";
+    finds(&[("root", "*", ""), ("root.a", "", ""), ("root.b", "", "")], &[("7201 root submitacl", everyone)]);
+    finds(
+        &[("root", "*", ""), ("root.a", "sue", ""), ("root.b", "", "")],
+        &[
+            ("7201 root submitacl", &format!("{everyone}; one ACL below it limits nobody")),
+            (
+                "7202 root.a submitacl",
+                "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `submitacl` of `root`",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn a_wildcard_at_the_root_is_told_with_no_acl_that_limits() {
+    let told = |queues: &[Queue<'_>]| {
+        let mut found = nothing_known(&tree(queues)).into_iter();
+        let found = found.find(|finding| finding.diagnostic.code == codes::ROOT_EVERYONE);
+        found.map(|finding| finding.diagnostic.message).expect("a wildcard at the root")
+    };
+    let submit = "everyone may submit everywhere, by the `*` of the root";
+    let administer = "everyone may administer everywhere, by the `*` of the root";
+    // Who may submit does not administer.
+    assert_eq!(told(&[("root", "*", ""), ("root.a", "", "ann"), ("root.b", "", "bob")]), submit);
+    // Nothing above the recovery queue reaches what is below it.
+    assert_eq!(
+        told(&[("root", "*", ""), ("root.@recovery@", "", ""), ("root.@recovery@.a", "sue", "")]),
+        submit
+    );
+    assert_eq!(
+        told(&[("root", "", "*"), ("root.a", "sue", "ann")]),
+        format!("{administer}; 2 ACLs below it limit nobody")
+    );
+}
+
+#[test]
+fn what_to_remove_depends_on_where_the_wildcard_stands() {
+    let help = |queues: &[Queue<'_>]| {
+        let findings = nothing_known(&tree(queues));
+        let about = findings.iter().find(|finding| finding.diagnostic.code == codes::EVERYONE_ABOVE);
+        about.and_then(|finding| finding.diagnostic.help.clone())
+    };
+    assert_eq!(
+        help(&[("root", " ", ""), ("root.a", "sue", "*")]).as_deref(),
+        Some("remove one of the two: administrators may submit")
+    );
+    assert_eq!(
+        help(&[("root", "*", ""), ("root.a", "sue", "")]).as_deref(),
+        Some("an ACL cannot take away what a queue above grants: remove the `*` there, or the ACL here")
+    );
+}
+
+#[test]
+fn of_the_objects_of_an_acl_the_one_with_the_wildcard_is_told() {
+    let mut tree = tree(&[("root", "*", ""), ("root.a", "", "")]);
+    let object = Origin::Object { kind: "QueueAcl", name: "sue".to_owned() };
+    tree.attribute(&QueuePath::root(), Right::Submit, object, &acl::parse("sue").unwrap());
+    let findings = nothing_known(&tree);
+    let origins: Vec<_> =
+        findings.iter().map(|finding| (finding.diagnostic.code, finding.origin.clone())).collect();
+    assert!(matches!(origins[..], [(codes::ROOT_EVERYONE, Some(Origin::Text(_)))]), "{origins:?}");
+}
+
+#[test]
+fn names_that_are_granted_above_add_nothing() {
+    finds(
+        &[
+            ("root", " ", " ops"),
+            ("root.a", "sue,bob devs", "bob,al"),
+            ("root.a.x", "zoe,sue devs,ops", ""),
+            ("root.a.y", "bob", ""),
+        ],
+        &[
+            (
+                "7205 root.a adminacl",
+                "in YuniKorn `adminacl` of `root.a` adds nothing for some: they may submit already, user `bob` by `submitacl` of `root.a`",
+            ),
+            (
+                "7203 root.a.x submitacl",
+                "`submitacl` of `root.a.x` adds nothing for some: they may submit by queues above already, group `ops` by `adminacl` of `root`; user `sue` and group `devs` by `submitacl` of `root.a`",
+            ),
+            (
+                "7203 root.a.y submitacl",
+                "`submitacl` of `root.a.y` adds nothing: they may submit by queues above already, user `bob` by `submitacl` of `root.a`",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn findings_stand_where_the_entry_is_written() {
+    let queues = [("root", "sue", ""), ("root.a", "sue,bob", "")];
+    let text = text(&queues);
+    let findings = nothing_known(&tree(&queues));
+    let span = findings[0].diagnostic.span.expect("a place");
+    assert_eq!(text.get(span.start..span.end), Some("\"sue,bob\""));
+
+    let mut tree = tree(&queues);
+    let object = Origin::Object { kind: "QueueAcl", name: "a".to_owned() };
+    let path = QueuePath::parse("root.a").unwrap();
+    tree.attribute(&path, Right::Submit, object.clone(), &acl::parse("sue").unwrap());
+    let findings = nothing_known(&tree);
+    assert_eq!(findings.len(), 1);
+    assert_eq!((&findings[0].origin, findings[0].diagnostic.span), (&Some(object), None));
+}
+
+#[test]
+fn the_recovery_queue_takes_no_acl() {
+    finds(
+        &[("root", "sue", ""), ("root.@recovery@", "*", "sue")],
+        &[
+            (
+                "7208 root.@recovery@ submitacl",
+                "nobody may submit to the recovery queue, whatever its ACLs say",
+            ),
+            (
+                "7208 root.@recovery@ adminacl",
+                "the scheduler never asks who administers the recovery queue, and its administrators may not submit to it",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn queues_to_which_nobody_may_submit_are_told_by_the_topmost() {
+    let nobody = "neither they nor the queues above grant it to anyone";
+    let whole = format!("nobody may submit to `root` and 2 queues below it: {nobody}");
+    finds(&[("root", "", ""), ("root.a", "", ""), ("root.b", "", "")], &[("7209 root queue", &whole)]);
+    let part = format!("nobody may submit to `root.a` and 1 queue below it: {nobody}");
+    finds(
+        &[
+            ("root", "", ""),
+            ("root.a", "", ""),
+            ("root.a.x", "", ""),
+            ("root.b", "", "sue"),
+            ("root.c", " ", ""),
+        ],
+        &[("7209 root.a queue", &part)],
+    );
+    let leaf = "nobody may submit to `root.a`: neither it nor the queues above grant it to anyone";
+    finds(&[("root", "", ""), ("root.a", "", ""), ("root.b", "sue", "")], &[("7209 root.a queue", leaf)]);
+    finds(&[("root", " ", ""), ("root.a", "", "")], &[]);
+}
+
+/// The findings of queues with these rules.
+fn found_with_rules(rules: &str, queues: &str) -> Vec<Finding> {
+    let text = format!(
+        "partitions: [{{name: default, placementrules: {rules}, queues: [{{name: root, submitacl: ' ', queues: {queues}}}]}}]"
+    );
+    nothing_known(&parsed(&text))
+}
+
+/// The same as code and queue.
+fn with_rules(rules: &str, queues: &str) -> Vec<(u16, String)> {
+    found_with_rules(rules, queues)
+        .iter()
+        .map(|finding| (finding.diagnostic.code.number, finding.queue.to_string()))
+        .collect()
+}
+
+#[test]
+fn a_parent_without_a_leaf_helps_nobody_unless_a_rule_creates_one() {
+    let queues = "[{name: a, parent: true, submitacl: sue, queues: [{name: x, parent: true, adminacl: bob}]}, {name: b, submitacl: bob}]";
+    let both = [(7206, "root.a".to_owned()), (7206, "root.a.x".to_owned())];
+    let cases: [(&str, &[(u16, String)]); 8] = [
+        ("[]", &both),
+        ("[{name: provided}]", &both),
+        ("[{name: provided, create: true}]", &[]),
+        ("[{name: tag, value: queue, create: true}, {name: provided}]", &[]),
+        // Creates below the root only.
+        ("[{name: provided}, {name: tag, value: namespace, create: true}]", &both),
+        ("[{name: provided}, {name: fixed, value: root.c, create: true}]", &both),
+        ("[{name: provided}, {name: fixed, value: root.a.new, create: true}]", &both[1..]),
+        ("[{name: provided}, {name: user, create: true, parent: {name: fixed, value: a.x}}]", &[]),
+    ];
+    for (rules, expected) in cases {
+        assert_eq!(with_rules(rules, queues), expected, "{rules}");
+    }
+}
+
+#[test]
+fn of_a_parent_without_a_leaf_it_is_told_whether_rules_create_queues_elsewhere() {
+    let queues = "[{name: a, parent: true, submitacl: sue}, {name: b, submitacl: bob}]";
+    for (rules, end) in [
+        ("[]", "no placement rule creates queues"),
+        ("[{name: provided}]", "no placement rule creates queues"),
+        (
+            "[{name: provided}, {name: fixed, value: root.c, create: true}]",
+            "no placement rule creates one there",
+        ),
+    ] {
+        let message = format!(
+            "`submitacl` of `root.a` helps nobody: the queue is a parent without a leaf below it, and {end}"
+        );
+        assert_eq!(
+            told(&found_with_rules(rules, queues)),
+            [("7206 root.a submitacl".to_owned(), message.as_str())],
+            "{rules}"
+        );
+    }
+}
+
+#[test]
+fn a_queue_to_which_no_rule_leads_helps_nobody() {
+    let queues = "[{name: A, parent: true, submitacl: sue, queues: [{name: x, submitacl: bob}]}, {name: b, submitacl: bob}, {name: default, submitacl: al}]";
+    let of = |queues: &[&str]| queues.iter().map(|queue| (7207, (*queue).to_owned())).collect::<Vec<_>>();
+    let cases: [(&str, &[&str]); 9] = [
+        ("[{name: provided}]", &[]),
+        ("[{name: tag, value: namespace.parentqueue}]", &[]),
+        // One name below the root, of any user or namespace.
+        ("[{name: user}]", &["root.a", "root.a.x"]),
+        ("[{name: TAG, value: Namespace}]", &["root.a", "root.a.x"]),
+        ("[{name: fixed, value: b}]", &["root.a", "root.a.x"]),
+        ("[{name: fixed, value: root.a.x, create: true}]", &["root.b"]),
+        ("[{name: user, create: true, parent: {name: fixed, value: a}}]", &["root.b"]),
+        ("[{name: user, parent: {name: provided, create: true}}]", &[]),
+        // Taken for a full path, to which the rule below puts the root in front.
+        ("[{name: user, create: true, parent: {name: fixed, value: rooty, create: true}}]", &[]),
+    ];
+    for (rules, expected) in cases {
+        assert_eq!(with_rules(rules, queues), of(expected), "{rules}");
+    }
+}
+
+#[test]
+fn names_that_are_likely_wrong_are_told_where_they_stand() {
+    finds(
+        &[
+            ("root", " ", ""),
+            ("root.b", " data-science", ""),
+            ("root.c", " data-sciense", ""),
+            ("root.d", "data-science", ""),
+            ("root.e", " data-science,Data-Science", ""),
+        ],
+        &[
+            (
+                "7212 root.c submitacl",
+                "the group `data-sciense` stands in `submitacl` of `root.c` only, and `data-science` in 2 ACLs",
+            ),
+            (
+                "7211 root.d submitacl",
+                "`data-science` is a user in `submitacl` of `root.d`, and a group in `submitacl` of `root.b` and 1 more ACL",
+            ),
+            (
+                "7212 root.e submitacl",
+                "the group `Data-Science` stands in `submitacl` of `root.e` only, and `data-science` in 2 ACLs: case matters",
+            ),
+        ],
+    );
+    // Of two that stand once each it is told of the user, and else of the one that is rarer.
+    finds(
+        &[("root", " ", ""), ("root.a", "devs", ""), ("root.b", " devs", "")],
+        &[(
+            "7211 root.a submitacl",
+            "`devs` is a user in `submitacl` of `root.a`, and a group in `submitacl` of `root.b`",
+        )],
+    );
+    finds(
+        &[("root", " ", ""), ("root.a", "sue", ""), ("root.b", "sue", ""), ("root.c", " sue", "")],
+        &[(
+            "7211 root.c submitacl",
+            "`sue` is a group in `submitacl` of `root.c`, and a user in `submitacl` of `root.a` and 1 more ACL",
+        )],
+    );
+    // One ACL has both, so they are two.
+    finds(&[("root", " ", ""), ("root.a", "admin admin", ""), ("root.b", "admin", "")], &[]);
+}
+
+#[test]
+fn names_that_differ_on_purpose_are_not_slips() {
+    let cases = [
+        ("team-a", "team-b", false),
+        ("dev1", "dev2", false),
+        ("batch", "batch2", false),
+        ("developers", "develpoers", true),
+        ("developers", "developer", true),
+        ("data-eng", "dataeng", true),
+        ("x-analytics", "x-analytcis", true),
+        ("ml", "nl", false),
+        ("team-dev", "team-devs", false),
+        ("east", "west", false),
+    ];
+    for (often, once, expected) in cases {
+        let (often, once) = (format!(" {often}"), format!(" {once}"));
+        let queues =
+            [("root", " ", ""), ("root.a", &*often, ""), ("root.b", &*often, ""), ("root.c", &*once, "")];
+        let found = nothing_known(&tree(&queues));
+        assert_eq!(
+            found.iter().map(|finding| finding.diagnostic.code).collect::<Vec<_>>(),
+            vec![codes::NAME_SLIP; usize::from(expected)],
+            "{often} {once}"
+        );
+    }
+}
+
+#[test]
+fn an_acl_of_several_objects_is_counted_once() {
+    let mut tree = tree(&[("root", " ", ""), ("root.a", "devs", ""), ("root.b", " devs", "")]);
+    let path = QueuePath::parse("root.b").expect("path");
+    for name in ["one", "two"] {
+        let object = Origin::Object { kind: "QueueAcl", name: name.to_owned() };
+        tree.attribute(&path, Right::Submit, object, &acl::parse(" devs").expect("acl"));
+    }
+    let findings = nothing_known(&tree);
+    let last = findings.last().expect("a finding");
+    assert_eq!(
+        last.diagnostic.message,
+        "`devs` is a user in `submitacl` of `root.a`, and a group in `submitacl` of `root.b`"
+    );
+}
+
+#[test]
+fn names_that_are_not_known_are_told_with_the_nearest_that_is() {
+    let queues = [("root", " ", ""), ("root.a", "sue,bot-7 devs", ""), ("root.b", "seu devs,ops", "")];
+    let population = |names: &[&str], patterns: &[&str]| Population {
+        names: names.iter().map(ToString::to_string).collect::<BTreeSet<_>>(),
+        patterns: patterns.iter().map(|pattern| GoRegex::new(pattern).expect("an expression")).collect(),
+    };
+    let known = Known { users: Some(population(&["sue"], &["^bot-"])), groups: None };
+    let findings = lint(&tree(&queues), &known);
+    assert_eq!(
+        told(&findings),
+        [(
+            "7210 root.b submitacl".to_owned(),
+            "`submitacl` of `root.b` names the user `seu`, which is not known"
+        )]
+    );
+    assert_eq!(findings[0].diagnostic.help.as_deref(), Some("write `sue` if that is meant"));
+    let queues = [("root", " ", ""), ("root.a", " sue,qa", "")];
+    let known = Known { users: Some(population(&["sue"], &[])), groups: None };
+    let findings = lint(&tree(&queues), &known);
+    assert_eq!(
+        told(&findings),
+        [(
+            "7211 root.a submitacl".to_owned(),
+            "`sue` is a group in `submitacl` of `root.a`, and a user is known by that name"
+        )]
+    );
+    let help = findings[0].diagnostic.help.as_deref();
+    assert!(help.is_some_and(|help| help.starts_with("write the user before the blank")), "{help:?}");
+    let known = Known { users: None, groups: Some(population(&["devs"], &[])) };
+    let findings = lint(&tree(&[("root", " ", ""), ("root.a", "devs", "")]), &known);
+    assert_eq!(
+        told(&findings),
+        [(
+            "7211 root.a submitacl".to_owned(),
+            "`devs` is a user in `submitacl` of `root.a`, and a group is known by that name"
+        )]
+    );
+    assert_eq!(findings[0].diagnostic.help.as_deref(), Some("write the group behind the blank"));
+    // That others have it in the other list says more than a name that is near.
+    let known = Known { users: Some(population(&["opt"], &[])), groups: None };
+    let findings = lint(&tree(&[("root", " ", ""), ("root.a", "ops", ""), ("root.b", " ops", "")]), &known);
+    assert_eq!(
+        told(&findings),
+        [(
+            "7210 root.a submitacl".to_owned(),
+            "`submitacl` of `root.a` names the user `ops`, which is not known"
+        )]
+    );
+    assert_eq!(
+        findings[0].diagnostic.help.as_deref(),
+        Some("other ACLs have it in the other list: users stand before the blank, groups behind it")
+    );
+    let queues = [("root", " ", ""), ("root.a", "sue,bot-7 devs", ""), ("root.b", "seu devs,ops", "")];
+    let known = Known { users: None, groups: Some(population(&[], &["ops"])) };
+    assert_eq!(told(&lint(&tree(&queues), &known)).len(), 2);
+}
+
+#[test]
+fn many_names_and_many_findings_are_counted() {
+    let names: Vec<String> = (0..20).map(|number| format!("u{}x", "a".repeat(number))).collect();
+    let names = names.join(",");
+    let mut queues = vec![("root".to_owned(), names.clone())];
+    queues.extend((0..1200).map(|number| (format!("root.q{number}"), names.clone())));
+    let queues: Vec<Queue<'_>> = queues.iter().map(|(path, acl)| (path.as_str(), acl.as_str(), "")).collect();
+    let findings = nothing_known(&tree(&queues));
+    assert_eq!(findings.len(), MAX_FINDINGS + 1);
+    assert!(findings[0].diagnostic.message.contains(" and 14 more by"), "{}", findings[0].diagnostic.message);
+    assert_eq!(findings[MAX_FINDINGS].diagnostic.code.number, 7213);
+    assert_eq!(findings[MAX_FINDINGS].diagnostic.message, "and 200 more findings, which are not listed");
+}
+
+fn without(tree: &Tree, taken: &[(&QueuePath, Right)]) -> Tree {
+    let mut tree = tree.clone();
+    for (queue, right) in taken {
+        tree.clear(queue, *right);
+    }
+    tree
+}
+
+/// Whether taking ACLs away changes who may submit, and who administers.
+fn changes(tree: &Tree, taken: &[(&QueuePath, Right)]) -> (bool, bool) {
+    let less = without(tree, taken);
+    let names = [Match::Everyone, Match::User("u"), Match::Group("g")];
+    let differs = |right: Right| {
+        let may = |tree: &Tree, id, name| Way::of_name(tree, right, id, name).is_some();
+        tree.queues().any(|(id, _)| names.iter().any(|name| may(tree, id, *name) != may(&less, id, *name)))
+    };
+    (differs(Right::Submit), differs(Right::Admin))
+}
+
+/// On trees whose ACLs have one entry each: an ACL is said to be without effect if, and only if, it is.
+#[test]
+fn what_is_said_to_change_nothing_is_exactly_what_changes_nothing() {
+    let without_effect =
+        [codes::EVERYONE_ABOVE, codes::GRANTED_ABOVE, codes::ADMIN_WITHOUT_EFFECT, codes::RECOVERY_ACL];
+    for shape in [["root", "root.a", "root.a.b"], ["root", "root.@recovery@", "root.@recovery@.a"]] {
+        each_tree(&shape, |tree| {
+            let findings = nothing_known(tree);
+            let mut taken = Vec::new();
+            for place in Place::each(tree).filter(|place| !place.grants().acl.is_nobody()) {
+                let here = |finding: &&Finding| {
+                    finding.queue == place.node.path && finding.right == Some(place.right)
+                };
+                let codes: Vec<Code> =
+                    findings.iter().filter(here).map(|finding| finding.diagnostic.code).collect();
+                let said = codes.iter().any(|code| without_effect.contains(code));
+                let (submit, admin) = changes(tree, &[(&place.node.path, place.right)]);
+                let other = if place.right == Right::Submit { Right::Admin } else { Right::Submit };
+                // Of two ACLs of one queue that say the same it is told of one.
+                if place.grants().acl != place.node.grants(other).acl {
+                    assert_eq!(said, !submit, "{:?} {} {codes:?} {tree:?}", place.right, place.node.path);
+                }
+                if codes.contains(&codes::EVERYONE_ABOVE) || codes.contains(&codes::GRANTED_ABOVE) {
+                    assert!(!admin, "{codes:?} {tree:?}");
+                }
+                if said {
+                    taken.push((&place.node.path, place.right));
+                }
+            }
+            // Taking everybody's advice at once locks nobody out.
+            assert!(!changes(tree, &taken).0, "{taken:?} {tree:?}");
+        });
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_tree_makes_it_panic_and_places_are_within_the_text(tree in any_tree()) {
+        for finding in nothing_known(&tree) {
+            prop_assert!(tree.find(&finding.queue).is_some());
+            prop_assert!(!finding.diagnostic.is_error());
+            prop_assert!(CODES.contains(&finding.diagnostic.code));
+        }
+    }
+}

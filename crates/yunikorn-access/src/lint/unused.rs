@@ -1,0 +1,115 @@
+//! Queues that nobody can submit to, or that no application comes to.
+
+use super::reachable::Reachable;
+use super::{Findings, Place, acl_of, codes};
+use crate::reach::stops;
+use crate::tree::{Node, QueueId, Tree};
+use go_compat::diag::{Code, plural, quoted};
+use yunikorn::right::Right;
+
+pub(super) fn find(tree: &Tree, findings: &mut Findings) {
+    let reachable = Reachable::of(tree);
+    let used = used(tree, &reachable);
+    let is_used = |id: QueueId| used.get(id.index()).copied().unwrap_or(true);
+    for place in Place::each(tree).filter(|place| !is_used(place.id) && !place.node.path.is_recovery()) {
+        unusable(tree, place, &reachable, findings);
+    }
+    let silent = silent(tree);
+    for (id, node) in tree.queues().filter(|(id, _)| is_used(*id)) {
+        nobody_submits(tree, &silent, id, node, findings);
+    }
+}
+
+/// For each queue whether an application can be in it or below it.
+fn used(tree: &Tree, reachable: &Reachable) -> Vec<bool> {
+    let by_itself = tree.queues().map(|(_, node)| {
+        if node.is_leaf { reachable.leaf(&node.path) } else { reachable.creates_below(&node.path) }
+    });
+    any_below(tree, by_itself.collect())
+}
+
+fn unusable(tree: &Tree, place: Place<'_>, reachable: &Reachable, findings: &mut Findings) {
+    let mut subtree = tree.queues().skip(place.id.index()).take(queues_in(tree, place.id));
+    let (code, why, help) = if subtree.any(|(_, node)| node.is_leaf) {
+        unreachable(place.node)
+    } else {
+        no_leaf(place.node, reachable)
+    };
+    let message = format!("{} helps nobody: {why}", acl_of(place.right, &place.node.path));
+    for (origin, _) in place.parts() {
+        findings.about_part(place, origin, code, message.clone(), help.to_owned());
+    }
+}
+
+/// The code, why nobody can use it, and what to do.
+type Said = (Code, String, &'static str);
+
+fn unreachable(node: &Node) -> Said {
+    let below = if node.is_leaf { "" } else { " or below it" };
+    let why = format!("no placement rule leads to the queue{below}");
+    (
+        codes::UNREACHABLE,
+        why,
+        "add a placement rule that leads there, such as `provided`, or remove the queue",
+    )
+}
+
+fn no_leaf(node: &Node, reachable: &Reachable) -> Said {
+    let creates = if reachable.creates() { "creates one there" } else { "creates queues" };
+    let why = format!("the queue is a parent without a leaf below it, and no placement rule {creates}");
+    let help = if node.path.is_root() {
+        "add a queue below it, or a placement rule with `create: true`"
+    } else {
+        "remove `parent: true`, or add a queue below it, or a placement rule with `create: true`"
+    };
+    (codes::NO_LEAF, why, help)
+}
+
+/// Told of the topmost queue when nobody may submit to it nor to any queue below it.
+fn nobody_submits(tree: &Tree, silent: &[bool], id: QueueId, node: &Node, findings: &mut Findings) {
+    let is_silent = |id: QueueId| silent.get(id.index()).copied().unwrap_or_default();
+    if stops(Right::Submit, node) || !is_silent(id) || node.parent.is_some_and(is_silent) {
+        return;
+    }
+    let below = queues_in(tree, id).saturating_sub(1);
+    let (below, they) = match below {
+        0 => (String::new(), "it nor"),
+        _ => (format!(" and {} below it", plural(below, "queue")), "they nor"),
+    };
+    let message = format!(
+        "nobody may submit to {}{below}: neither {they} the queues above grant it to anyone",
+        quoted(node.path.as_str())
+    );
+    let help = "grant it to someone, or say that it is on purpose with `submitacl: \" \"`";
+    findings.about_queue((id, node), codes::NOBODY_SUBMITS, message, help);
+}
+
+/// For each queue whether no ACL is written at it, nor at any queue above or below it. A text that grants nobody anything is on purpose,
+/// or told elsewhere.
+fn silent(tree: &Tree) -> Vec<bool> {
+    let written = |node: &Node| !node.submit.text.is_empty() || !node.admin.text.is_empty();
+    let mut above: Vec<bool> = Vec::with_capacity(tree.queues().len());
+    for (_, node) in tree.queues() {
+        let parent = node.parent.and_then(|parent| above.get(parent.index()).copied());
+        above.push(parent.unwrap_or_default() || written(node));
+    }
+    let below = any_below(tree, tree.queues().map(|(_, node)| written(node)).collect());
+    above.iter().zip(below).map(|(above, below)| !above && !below).collect()
+}
+
+/// Whether it holds of each queue or of any below it, for what holds of each by itself.
+fn any_below(tree: &Tree, mut holds: Vec<bool>) -> Vec<bool> {
+    // Queues come after the one above them.
+    for (id, node) in tree.queues().rev() {
+        if holds.get(id.index()).copied().unwrap_or_default()
+            && let Some(above) = node.parent.and_then(|parent| holds.get_mut(parent.index()))
+        {
+            *above = true;
+        }
+    }
+    holds
+}
+
+fn queues_in(tree: &Tree, id: QueueId) -> usize {
+    tree.subtree(id).len()
+}

@@ -1,0 +1,274 @@
+//! Whom the ACLs of a tree name, and the queues at which a right of each of them begins.
+//!
+//! A right that begins at a queue holds for a range of numbers, as queues are numbered in pre-order. So the nearest entry that grants a
+//! right is found by one look-up for each name of a person, at any depth, and without allocation.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use foldhash::fast::RandomState;
+
+use super::check::implied_by;
+use super::reach::{QueueSet, Way, reach, stops};
+use super::tree::{QueueId, Tree};
+use yunikorn::acl::Match;
+use yunikorn::right::Right;
+
+/// All names of a tree.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Named {
+    everyone: Holder,
+    users: Names,
+    groups: Names,
+    /// The recovery queue and those below it.
+    recovery: Option<Range<u32>>,
+}
+
+type Names<N = Box<str>> = HashMap<N, Holder, RandomState>;
+
+/// The starts of one name, for each right.
+#[derive(Debug, Clone, Default)]
+struct Holder {
+    submit: Starts,
+    admin: Starts,
+}
+
+/// The queues at which a right of one name begins, in order.
+#[derive(Debug, Clone, Default)]
+struct Starts(Vec<Start>);
+
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    queue: u32,
+    /// The number behind the last queue below it.
+    end: u32,
+    /// The ACL that has the entry.
+    acl: Right,
+    /// The position of the nearest start that is above this one.
+    above: Option<u32>,
+}
+
+impl Named {
+    pub(super) fn of(tree: &Tree) -> Self {
+        let mut everyone = Holder::default();
+        // A name is in many ACLs, and copied once.
+        let (mut users, mut groups) = (Names::<&str>::default(), Names::<&str>::default());
+        for (id, node) in tree.queues() {
+            let queues = tree.subtree(id);
+            for acl in Right::ALL {
+                for entry in node.grants(acl).acl.entries() {
+                    let holder = match entry {
+                        Match::Everyone => &mut everyone,
+                        Match::User(name) => users.entry(name).or_default(),
+                        Match::Group(name) => groups.entry(name).or_default(),
+                    };
+                    let granted = Right::ALL.into_iter().filter(|right| implied_by(*right).contains(&acl));
+                    for right in granted.filter(|right| !stops(*right, node)) {
+                        holder.starts_mut(right).push(queues.start, queues.end, acl);
+                    }
+                }
+            }
+        }
+        let owned = |names: Names<&str>| names.into_iter().map(|(name, of)| (name.into(), of)).collect();
+        Self { everyone, users: owned(users), groups: owned(groups), recovery: tree.recovery() }
+    }
+
+    /// The nearest entry that grants a right, of several at one queue the one that is asked first ([`Way`]).
+    pub(super) fn way<G: AsRef<str>>(
+        &self,
+        right: Right,
+        id: QueueId,
+        user: &str,
+        groups: &[G],
+    ) -> Option<Way<'_>> {
+        let queue = id.number();
+        let first = self.first(right, queue);
+        let user = self.users.get_key_value(user).map(|(name, of)| (Match::User(name), of));
+        let groups = groups.iter().filter_map(|group| self.groups.get_key_value(group.as_ref()));
+        let groups = groups.map(|(name, of)| (Match::Group(name), of));
+        let mut nearest: Option<(u32, bool, Way<'_>)> = None;
+        for (entry, holder) in std::iter::once((Match::Everyone, &self.everyone)).chain(user).chain(groups) {
+            let Some(start) = holder.starts(right).nearest(queue).filter(|start| start.queue >= first) else {
+                continue;
+            };
+            let is_asked_first = start.acl == right;
+            if nearest.is_none_or(|(at, was_first, _)| (at, was_first) < (start.queue, is_asked_first)) {
+                let way = Way { queue: QueueId::new(start.queue), acl: start.acl, entry };
+                if start.queue == queue && is_asked_first {
+                    return Some(way);
+                }
+                nearest = Some((start.queue, is_asked_first, way));
+            }
+        }
+        nearest.map(|(_, _, way)| way)
+    }
+
+    /// The first queue whose ACLs count for a right on this one: nothing goes through the recovery queue.
+    fn first(&self, right: Right, queue: u32) -> u32 {
+        match self.recovery.as_ref().filter(|_| right == Right::Submit) {
+            Some(recovery) if recovery.contains(&queue) => recovery.start.saturating_add(1),
+            _ => 0,
+        }
+    }
+
+    /// The queues on which an entry of an ACL grants a right, alone.
+    pub(super) fn reach(&self, right: Right, entry: Match<'_>) -> QueueSet {
+        let holder = match entry {
+            Match::Everyone => Some(&self.everyone),
+            Match::User(name) => self.users.get(name),
+            Match::Group(name) => self.groups.get(name),
+        };
+        let starts = holder.map(|holder| holder.starts(right).0.as_slice()).unwrap_or_default();
+        let reached =
+            starts.iter().flat_map(|start| reach(right, start.queue..start.end, self.recovery.as_ref()));
+        QueueSet::of(reached.collect())
+    }
+}
+
+impl Holder {
+    fn starts(&self, right: Right) -> &Starts {
+        match right {
+            Right::Submit => &self.submit,
+            Right::Admin => &self.admin,
+        }
+    }
+
+    fn starts_mut(&mut self, right: Right) -> &mut Starts {
+        match right {
+            Right::Submit => &mut self.submit,
+            Right::Admin => &mut self.admin,
+        }
+    }
+}
+
+impl Starts {
+    /// Adds a start behind all others, unless an ACL of the same queue that is asked before has the entry.
+    fn push(&mut self, queue: u32, end: u32, acl: Right) {
+        let mut above = self.0.len().checked_sub(1).and_then(|last| u32::try_from(last).ok());
+        while let Some(start) = self.at(above) {
+            if start.queue == queue {
+                return;
+            }
+            if queue < start.end {
+                break;
+            }
+            above = start.above;
+        }
+        self.0.push(Start { queue, end, acl, above });
+    }
+
+    /// The start that is at a queue or the nearest above it.
+    fn nearest(&self, queue: u32) -> Option<&Start> {
+        let behind = self.0.partition_point(|start| start.queue <= queue);
+        let mut start = self.0.get(behind.checked_sub(1)?)?;
+        while start.end <= queue {
+            start = self.at(start.above)?;
+        }
+        Some(start)
+    }
+
+    fn at(&self, position: Option<u32>) -> Option<&Start> {
+        self.0.get(usize::try_from(position?).ok()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::reach::asked;
+    use crate::testing::{any_identity, any_tree, each_tree, people, tree};
+    use crate::tree::Located;
+    use yunikorn::identity::Identity;
+
+    /// Decides as `YuniKorn` does: it asks ACL after ACL, from the queue up.
+    fn walk<'t>(tree: &'t Tree, right: Right, id: QueueId, who: &Identity) -> Option<Way<'t>> {
+        asked(tree, right, id).find_map(|(queue, node)| {
+            implied_by(right).iter().find_map(|acl| {
+                let entry = node.grants(*acl).acl.matched(&who.user, &who.groups)?;
+                Some(Way { queue, acl: *acl, entry })
+            })
+        })
+    }
+
+    fn agree(tree: &Tree, who: &Identity) {
+        for (id, _) in tree.queues() {
+            for right in Right::ALL {
+                let found = Way::of(tree, right, id, who);
+                assert_eq!(found, walk(tree, right, id, who), "{right:?} {id:?} {who:?} {tree:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn way_on_every_small_tree_is_that_of_the_walk() {
+        for queues in [["root", "root.a", "root.a.b"], ["root", "root.@recovery@", "root.@recovery@.a"]] {
+            each_tree(&queues, |tree| people().iter().for_each(|who| agree(tree, who)));
+        }
+    }
+
+    #[test]
+    fn way_through_many_siblings_is_found() {
+        let paths: Vec<String> = (0..300).map(|number| format!("root.a.q{number:03}")).collect();
+        let acl = |number: usize| if number.is_multiple_of(2) { "sue" } else { "" };
+        let siblings = paths.iter().enumerate().map(|(number, path)| (path.as_str(), acl(number), ""));
+        let above = [("root", "", " ops"), ("root.a", "", "sue")];
+        let tree = tree(&above.into_iter().chain(siblings).collect::<Vec<_>>());
+        for groups in [&[][..], &["ops"], &["qa", "ops"]] {
+            let groups = groups.iter().map(ToString::to_string).collect();
+            agree(&tree, &Identity { user: "sue".to_owned(), groups });
+        }
+    }
+
+    #[test]
+    fn paths_lead_to_the_nearest_queue_in_any_case() {
+        let tree = tree(&[("root", "", ""), ("root.kit", "", ""), ("root.kit.iki", "", "")]);
+        let long = format!("root.kit{}", ".x".repeat(1_000_000));
+        for (path, expected) in [
+            ("root", Located::Queue(QueueId::ROOT)),
+            ("ROOT", Located::Queue(QueueId::ROOT)),
+            ("root.", Located::Below(QueueId::ROOT)),
+            ("root..kit", Located::Below(QueueId::ROOT)),
+            ("root.kit.", Located::Below(QueueId::new(1))),
+            ("Root.KIT.Iki", Located::Queue(QueueId::new(2))),
+            ("root.\u{212a}\u{130}t", Located::Queue(QueueId::new(1))),
+            ("root.\u{212a}it.\u{130}ki.x", Located::Below(QueueId::new(2))),
+            ("root.kitt", Located::Below(QueueId::ROOT)),
+            (&long, Located::Below(QueueId::new(1))),
+            ("", Located::Nowhere),
+            (".root", Located::Nowhere),
+            (" root", Located::Nowhere),
+            ("rootx", Located::Nowhere),
+            ("kit.iki", Located::Nowhere),
+        ] {
+            assert_eq!(tree.locate(path), expected, "{path:.40}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn way_on_random_trees_is_that_of_the_walk(
+            tree in any_tree(), people in proptest::collection::vec(any_identity(), 4),
+        ) {
+            for who in &people {
+                agree(&tree, who);
+            }
+        }
+
+        #[test]
+        fn reach_of_an_entry_is_where_it_grants_the_right_alone(tree in any_tree()) {
+            for entry in [Match::Everyone, Match::User("u"), Match::User("v"), Match::Group("g"), Match::Group("h")] {
+                for right in Right::ALL {
+                    let queues = tree.named().reach(right, entry);
+                    for (id, _) in tree.queues() {
+                        let granted = asked(&tree, right, id).any(|(_, node)| {
+                            implied_by(right).iter().any(|acl| node.grants(*acl).acl.has(entry))
+                        });
+                        prop_assert_eq!(queues.contains(id.number()), granted, "{:?} {:?}", entry, id);
+                    }
+                }
+            }
+        }
+    }
+}

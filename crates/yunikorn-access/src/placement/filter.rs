@@ -1,0 +1,210 @@
+//! Whom a placement rule applies to (yunikorn-core `pkg/scheduler/placement/filter.go`).
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::trace::{Filtered, Why};
+use go_compat::go_regex::{GoRegex, Verdict};
+use go_compat::yaml::decode::{Spanned, items};
+use yunikorn::config::names::{is_expression, is_group, is_user};
+use yunikorn::config::schema;
+use yunikorn::identity::Identity;
+
+/// A rule's filter.
+#[derive(Debug)]
+pub(super) struct Filter {
+    /// Only `deny` as it stands here denies. The validator takes it in any case, the filter does not (`filter.go:138`).
+    allow: bool,
+    empty: bool,
+    users: Names,
+    groups: Names,
+}
+
+/// The users or the groups of a filter.
+#[derive(Debug)]
+enum Names {
+    Listed(BTreeSet<String>),
+    Matching(GoRegex),
+    /// One that Go may compile, and of which we cannot tell what it then means.
+    Unjudged {
+        pattern: String,
+        reason: String,
+    },
+}
+
+impl Filter {
+    /// `newFilter` (`filter.go:127`).
+    pub(super) fn of(written: &schema::Filter) -> Self {
+        let [users, groups] = [items(&written.users), items(&written.groups)];
+        Self {
+            allow: written.kind.as_str() != "deny",
+            empty: users.is_empty() && groups.is_empty(),
+            users: Names::of(users, is_user),
+            groups: Names::of(groups, is_group),
+        }
+    }
+
+    /// `allowUser` (`filter.go:50`).
+    ///
+    /// # Errors
+    /// Why it cannot be told.
+    pub(super) fn apply(&self, identity: &Identity) -> Result<Filtered, String> {
+        let why = self.listed(identity)?;
+        let passes = if why == Why::NotListed { !self.allow } else { self.allow };
+        Ok(if passes { Filtered::Passes(why) } else { Filtered::Stops(why) })
+    }
+
+    fn listed(&self, identity: &Identity) -> Result<Why, String> {
+        if self.empty {
+            return Ok(Why::Empty);
+        }
+        if self.users.has(&identity.user)? {
+            return Ok(Why::User);
+        }
+        for group in &identity.groups {
+            if self.groups.has(group)? {
+                return Ok(Why::Group(group.clone()));
+            }
+        }
+        Ok(Why::NotListed)
+    }
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lists = [("users", &self.users), ("groups", &self.groups)];
+        let named: Vec<String> = lists
+            .iter()
+            .filter(|(_, names)| !names.is_empty())
+            .map(|(what, names)| format!("{what} {names}"))
+            .collect();
+        match (self.empty, self.allow) {
+            (true, true) => Ok(()),
+            (true, false) => f.write_str("deny"),
+            (false, allow) => {
+                let named = if named.is_empty() { "nobody".to_owned() } else { named.join(", ") };
+                write!(f, "{} {named}", if allow { "allow" } else { "deny" })
+            }
+        }
+    }
+}
+
+impl fmt::Display for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listed(names) => f.write_str(&names.iter().cloned().collect::<Vec<_>>().join(", ")),
+            Self::Matching(expression) => f.write_str(expression.as_str()),
+            Self::Unjudged { pattern, .. } => f.write_str(pattern),
+        }
+    }
+}
+
+impl Names {
+    fn is_empty(&self) -> bool {
+        matches!(self, Self::Listed(names) if names.is_empty())
+    }
+
+    /// One name with a special character is an expression, also `alice$`, which is a user's name, too. Of several, those that are
+    /// no names are dropped.
+    fn of(written: &[Spanned], is_name: impl Fn(&str) -> bool) -> Self {
+        match written {
+            [only] if is_expression(only.as_str()) => Self::expression(only.as_str()),
+            names => {
+                let names = names.iter().map(Spanned::as_str).filter(|name| is_name(name));
+                Self::Listed(names.map(str::to_owned).collect())
+            }
+        }
+    }
+
+    fn expression(pattern: &str) -> Self {
+        match GoRegex::new(pattern) {
+            Ok(expression) => Self::Matching(expression),
+            Err(error) if Verdict::of(&error) == Verdict::Unjudged => {
+                Self::Unjudged { pattern: pattern.to_owned(), reason: error.message }
+            }
+            // Go logs it and goes on with an empty list (`filter.go:147`).
+            Err(_) => Self::Listed(BTreeSet::new()),
+        }
+    }
+
+    fn has(&self, name: &str) -> Result<bool, String> {
+        match self {
+            Self::Listed(names) => Ok(names.contains(name)),
+            Self::Matching(expression) => Ok(expression.is_match(name)),
+            Self::Unjudged { pattern, reason } => {
+                Err(format!("the expression `{pattern}` of its filter: {reason}"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filter(kind: &str, users: &[&str], groups: &[&str]) -> Filter {
+        let list = |names: &[&str]| {
+            Some(
+                names
+                    .iter()
+                    .map(|name| Spanned { value: (*name).to_owned(), ..Spanned::default() })
+                    .collect(),
+            )
+        };
+        let kind = Spanned { value: kind.to_owned(), ..Spanned::default() };
+        Filter::of(&schema::Filter { kind, users: list(users), groups: list(groups) })
+    }
+
+    fn answer(filter: &Filter, user: &str, groups: &[&str]) -> Filtered {
+        let groups = groups.iter().map(ToString::to_string).collect();
+        filter.apply(&Identity { user: user.to_owned(), groups }).expect("judged")
+    }
+
+    #[test]
+    fn lists_and_expressions_are_told_apart_as_yunikorn_does() {
+        use Filtered::{Passes, Stops};
+        let cases = [
+            (filter("", &[], &[]), Passes(Why::Empty)),
+            (filter("allow", &[], &[]), Passes(Why::Empty)),
+            (filter("deny", &[], &[]), Stops(Why::Empty)),
+            (filter("Deny", &[], &[]), Passes(Why::Empty)),
+            (filter("", &["alice"], &[]), Passes(Why::User)),
+            (filter("deny", &["alice"], &[]), Stops(Why::User)),
+            (filter("DENY", &["alice"], &[]), Passes(Why::User)),
+            (filter("", &["bob"], &["devs"]), Passes(Why::Group("devs".to_owned()))),
+            (filter("deny", &["bob"], &["ops"]), Passes(Why::NotListed)),
+            (filter("", &["bob"], &["ops"]), Stops(Why::NotListed)),
+            // One expression is not anchored; in a longer list it is no name.
+            (filter("", &["li."], &[]), Stops(Why::NotListed)),
+            (filter("", &["li.?"], &[]), Passes(Why::User)),
+            (filter("", &["li.?", "bob"], &[]), Stops(Why::NotListed)),
+            (filter("", &["ice$"], &[]), Passes(Why::User)),
+            (filter("", &[], &["^de"]), Passes(Why::Group("devs".to_owned()))),
+            (filter("", &["["], &[]), Stops(Why::NotListed)),
+        ];
+        for (filter, expected) in cases {
+            assert_eq!(answer(&filter, "alice", &["qa", "devs"]), expected, "{filter:?}");
+        }
+    }
+
+    #[test]
+    fn a_filter_can_be_told() {
+        let cases = [
+            (filter("", &[], &[]), ""),
+            (filter("deny", &[], &[]), "deny"),
+            (filter("Deny", &["bob", "al", "b.*"], &["^qa"]), "allow users al, bob, groups ^qa"),
+            (filter("deny", &[], &["ops"]), "deny groups ops"),
+            (filter("", &["b.*", "c.*"], &[]), "allow nobody"),
+        ];
+        for (filter, expected) in cases {
+            assert_eq!(filter.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_judged_is_not_guessed() {
+        let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
+        let reason = filter("", &[&deep], &[]).apply(&Identity::default()).expect_err("unjudged");
+        assert!(reason.contains("its filter"), "{reason}");
+    }
+}

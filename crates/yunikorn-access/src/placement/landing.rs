@@ -1,0 +1,175 @@
+//! What becomes of a queue that a rule has named: whether it exists, whether the user may submit to it, and whether it can be created
+//! (yunikorn-core `placement.go:139-205`, `partition.go:332-350`, `partition.go:526-563`).
+
+use super::trace::{Created, Landing, LandingEnd, Target};
+use super::{Live, Submission};
+use crate::check::{Decision, Denial, Outcome as Verdict, explain};
+use crate::tree::{Located, Tree};
+use yunikorn::config::NAME_REFUSED;
+use yunikorn::identity::Identity;
+use yunikorn::queue::{QueuePath, RECOVERY, ROOT, in_recovery, name_ok};
+use yunikorn::right::Right;
+
+/// The recovery queue's own name, which no created queue may have (`objects/queue.go:201`).
+const RECOVERY_NAME: &str = "@recovery@";
+
+/// The queues that exist.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Existing<'a> {
+    pub(super) tree: &'a Tree,
+    pub(super) live: &'a Live,
+}
+
+/// One of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) leaf: bool,
+    draining: bool,
+    configured: bool,
+}
+
+impl Existing<'_> {
+    /// The queue with this path, whatever its case.
+    pub(super) fn find(&self, path: &str) -> Option<Found> {
+        let path = path.to_ascii_lowercase();
+        let configured = QueuePath::parse(&path).ok().and_then(|path| self.tree.find(&path));
+        match configured.and_then(|id| self.tree.node(id)) {
+            Some(node) => Some(Found { leaf: node.is_leaf, draining: false, configured: true }),
+            None => self.live.get(&path).map(|queue| Found {
+                leaf: queue.leaf,
+                draining: queue.draining,
+                configured: false,
+            }),
+        }
+    }
+
+    /// The longest beginning of a path that is a queue. From the top: what is below a queue that does not exist does not either.
+    fn nearest<'p>(&self, path: &'p str) -> Option<(&'p str, Found)> {
+        levels(path).map_while(|above| self.find(above).map(|found| (above, found))).last()
+    }
+
+    /// What becomes of the queue with this name.
+    pub(super) fn land(&self, queue: &str, submission: &Submission) -> Landing {
+        let land = |target, decision, end| Landing { queue: queue.to_owned(), target, decision, end };
+        let Some((near, found)) = self.nearest(queue) else {
+            return land(Target::Nowhere, None, LandingEnd::Crashes);
+        };
+        let exists = near.len() == queue.len();
+        let target = if exists {
+            Target::Exists { leaf: found.leaf, configured: found.configured }
+        } else {
+            Target::New { above: near.to_ascii_lowercase() }
+        };
+        // No check at all, for the very path that the rule for recovery names (`placement.go:145`).
+        if queue == RECOVERY && submission.forced() {
+            return land(target, None, recovered(exists, found, submission));
+        }
+        if exists && !found.leaf {
+            return land(target, None, LandingEnd::NotALeaf);
+        }
+        let decision = self.may_submit(near, &submission.identity);
+        let end = match (decision.allowed(), exists) {
+            (false, _) => self.denied(near, exists && found.draining),
+            (true, false) => create(queue, near, found, submission),
+            (true, true) if found.draining => LandingEnd::Draining,
+            (true, true) => LandingEnd::Placed { created: None },
+        };
+        land(target, Some(decision), end)
+    }
+
+    /// A denial, as far as the ACLs are known. A queue that is draining itself is passed over in any case.
+    fn denied(&self, path: &str, draining: bool) -> LandingEnd {
+        match self.forgotten(path) {
+            Some(_) if draining => LandingEnd::Draining,
+            Some(queue) => {
+                let queue = queue.to_ascii_lowercase();
+                let reason =
+                    format!("queue {queue} is draining, and the ACLs it had cannot be read any more");
+                LandingEnd::Undecided { reason }
+            }
+            None => LandingEnd::Denied,
+        }
+    }
+
+    /// `CheckSubmitAccess` of a queue that exists. Queues beside the configuration have no ACLs, but the recovery queue among them
+    /// lets nobody in, nor into what is below it.
+    fn may_submit(&self, path: &str, identity: &Identity) -> Decision {
+        let mut decision = explain(self.tree, Right::Submit, path, identity);
+        let configured = self.tree.locate(RECOVERY);
+        if in_recovery(path) && !matches!(configured, Located::Queue(_)) {
+            decision.outcome = Verdict::Denied(Denial::Recovery);
+            decision.steps.clear();
+        }
+        decision
+    }
+
+    /// A queue on the way to the root whose ACLs are not known.
+    fn forgotten<'p>(&self, path: &'p str) -> Option<&'p str> {
+        levels(path).find(|above| self.find(above).is_some_and(|found| found.draining))
+    }
+}
+
+/// The queues from the root to this one, by their paths.
+pub(super) fn levels(path: &str) -> impl Iterator<Item = &str> {
+    let ends = path.match_indices('.').map(|(at, _)| at).chain(std::iter::once(path.len()));
+    ends.filter_map(|end| path.get(..end))
+}
+
+/// An application that must be accepted, in the recovery queue.
+fn recovered(exists: bool, found: Found, submission: &Submission) -> LandingEnd {
+    if !exists {
+        return LandingEnd::Placed { created: Some(made(ROOT, RECOVERY, true)) };
+    }
+    if found.leaf {
+        return LandingEnd::Placed { created: None };
+    }
+    let message = format!("failed to find queue {RECOVERY} for application {}", submission.application_id);
+    LandingEnd::Fails { message, created: None }
+}
+
+/// `createQueue` (`partition.go:526`) below the nearest queue that exists.
+fn create(queue: &str, near: &str, found: Found, submission: &Submission) -> LandingEnd {
+    let fails = |reason: String, created| {
+        let id = &submission.application_id;
+        // Go joins errors with a line break.
+        let message = format!("failed to create rule based queue {queue} for application {id}\n{reason}");
+        LandingEnd::Fails { message, created }
+    };
+    // Asked before anything else, and made by another function (`partition.go:334`).
+    if queue.eq_ignore_ascii_case(RECOVERY) {
+        return LandingEnd::Placed { created: Some(made(near, queue, true)) };
+    }
+    if found.leaf {
+        return fails(format!("creation of queue {queue} failed parent is already a leaf: {near}"), None);
+    }
+    let mut so_far = near;
+    for path in levels(queue).filter(|path| path.len() > near.len()) {
+        let name = path.rsplit_once('.').map_or(path, |(_, name)| name);
+        if let Some(reason) = refusal(name, so_far, found.draining && so_far == near) {
+            let created = (so_far != near).then(|| made(near, so_far, false));
+            return fails(reason, created);
+        }
+        so_far = path;
+    }
+    LandingEnd::Placed { created: Some(made(near, queue, true)) }
+}
+
+/// Why one queue cannot be made (`NewDynamicQueue`, `objects/queue.go:191`; `addChildQueue`, `objects/queue.go:1061`).
+fn refusal(name: &str, parent: &str, draining: bool) -> Option<String> {
+    if !name_ok(name) {
+        return Some(NAME_REFUSED.to_owned());
+    }
+    if name == RECOVERY_NAME {
+        return Some("dynamic queue cannot be root.@recovery@".to_owned());
+    }
+    draining.then(|| {
+        format!(
+            "dynamic queue creation failed: \ncannot add a child queue when queue is marked for deletion: {}",
+            parent.to_ascii_lowercase()
+        )
+    })
+}
+
+fn made(above: &str, queue: &str, leaf: bool) -> Created {
+    Created { above: above.to_ascii_lowercase(), queue: queue.to_ascii_lowercase(), leaf }
+}

@@ -1,0 +1,204 @@
+//! Where would an application land, and why; or with which words would `YuniKorn` reject it?
+//!
+//! The scheduler tries its placement rules in order, takes the first queue that the user may submit to, and creates it where it does
+//! not exist (yunikorn-core v1.8.0 `pkg/scheduler/placement/`, `partition.go:316-350`, `partition.go:526-563`). What users read of it is
+//! one sentence, `no placement rule matched`, whatever went wrong. A [`Placement`] has every step.
+//!
+//! * [`workload`]: what the shim makes of a pod and its namespace; `labels` are the names it reads.
+//! * `rule` and `filter`: the rules of the configuration, and the queue each names for an application.
+//! * `landing`: what becomes of a queue that a rule has named.
+//! * [`live`]: queues that exist beside the configuration.
+//! * [`trace`]: the answer.
+//!
+//! Not modelled is what comes after placement: quotas and limits delay an application, and a gang that does not fit into its queue is
+//! rejected (`partition.go:371-381`).
+
+mod filter;
+mod landing;
+pub mod live;
+mod rule;
+pub mod trace;
+pub mod workload;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+pub use live::{Live, LiveQueue};
+pub use trace::{
+    Created, Filtered, Landing, LandingEnd, Outcome, Placement, RuleEnd, RuleName, RuleStep, Step, Target,
+    Why,
+};
+pub use workload::{Naming, Workload};
+
+use super::tree::Tree;
+use go_compat::go_bool::go_bool;
+use landing::Existing;
+use rule::Rules;
+use yunikorn::identity::Identity;
+use yunikorn::queue::RECOVERY;
+
+/// Where an application goes that no rule places, if such a queue exists (`common/constants.go:31`).
+pub const DEFAULT_QUEUE: &str = "root.default";
+
+/// The tag of an application whose pod runs already (scheduler interface, `AppTagCreateForce`).
+pub const FORCE_TAG: &str = "application.create.force";
+
+/// What `YuniKorn` says when no rule placed the application (`placement.go:37`).
+const NO_RULE_MATCHED: &str = "application rejected: no placement rule matched";
+
+/// An application as the scheduler's core gets it (`si.AddApplicationRequest`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Submission {
+    /// Its id; it appears in rejections.
+    pub application_id: String,
+    /// The user after resolution, with the groups the scheduler sees.
+    pub identity: Identity,
+    /// The queue it asks for, as written; empty for none.
+    pub queue: String,
+    /// Its tags. Of names that differ in case only, `YuniKorn` reads any one; here it is the first in order.
+    pub tags: BTreeMap<String, String>,
+}
+
+impl Submission {
+    /// The value of a tag, whatever the case of its name; empty when there is none (`objects/application.go:2076`).
+    pub fn tag(&self, name: &str) -> &str {
+        let name = folded(name);
+        self.tags.iter().find(|(key, _)| folded(key) == name).map_or("", |(_, value)| value)
+    }
+
+    /// Whether it has to be accepted because its pod runs already (`common/utils.go:189`).
+    pub fn forced(&self) -> bool {
+        go_bool(self.tag(FORCE_TAG)) == Some(true)
+    }
+}
+
+/// The text with letters of either case made one, character by character: what Go's `strings.EqualFold` compares.
+fn folded(text: &str) -> String {
+    let one = |c: char| {
+        let upper = c.to_uppercase().next().unwrap_or(c);
+        upper.to_lowercase().next().unwrap_or(upper)
+    };
+    text.chars().map(one).collect()
+}
+
+/// The placement of one partition: its rules, made ready once, and its queues.
+#[derive(Debug)]
+pub struct Placer<'a> {
+    tree: &'a Tree,
+    live: Live,
+    rules: Rules,
+}
+
+impl<'a> Placer<'a> {
+    /// For a partition whose queues are those of its configuration.
+    pub fn new(tree: &'a Tree) -> Self {
+        Self::with_live(tree, Live::default())
+    }
+
+    /// For a partition in which other queues exist, too.
+    pub fn with_live(tree: &'a Tree, live: Live) -> Self {
+        Self { tree, live, rules: Rules::of(tree.placement_rules()) }
+    }
+
+    /// The queues beside the configuration.
+    pub fn live_mut(&mut self) -> &mut Live {
+        &mut self.live
+    }
+
+    /// The same queues, with no rule but the one that goes by the queue that is asked for.
+    #[must_use]
+    pub fn only_provided(&self) -> Self {
+        Self { tree: self.tree, live: self.live.clone(), rules: Rules::of(&[]) }
+    }
+
+    /// Where the application lands (`PlaceApplication` and `AddApplication`).
+    pub fn place(&self, submission: &Submission) -> Placement {
+        // What it is when no rule places it.
+        let mut placement = Placement::rejected(rejection(submission, NO_RULE_MATCHED));
+        let rules = match &self.rules {
+            Rules::Active(rules) => rules,
+            Rules::Inactive(reason) => {
+                placement.inactive = Some(reason.clone());
+                return placement;
+            }
+        };
+        let existing = Existing { tree: self.tree, live: &self.live };
+        let written = rules.iter().map(|rule| rule.run(submission, &existing));
+        let last = std::iter::once_with(|| last_resort(submission, &existing));
+        for rule in written.chain(last) {
+            if let Some(outcome) = placement.take(rule, submission, &existing) {
+                placement.outcome = outcome;
+                break;
+            }
+        }
+        placement
+    }
+}
+
+/// Where an application lands when no queues exist but those of the configuration.
+pub fn place(tree: &Tree, submission: &Submission) -> Placement {
+    Placer::new(tree).place(submission)
+}
+
+/// The rule behind all others: the recovery queue for an application that must be accepted, `root.default` for others
+/// (`recovery_rule.go:60`, `placement.go:127-137`).
+fn last_resort(submission: &Submission, existing: &Existing<'_>) -> RuleStep {
+    if submission.forced() {
+        return RuleStep::internal(RuleName::Recovery, RuleEnd::Named { queue: RECOVERY.to_owned() });
+    }
+    let queue = DEFAULT_QUEUE.to_owned();
+    let end = if existing.find(DEFAULT_QUEUE).is_some() {
+        RuleEnd::Named { queue }
+    } else {
+        RuleEnd::Missing { queue }
+    };
+    RuleStep::internal(RuleName::Default, end)
+}
+
+impl Placement {
+    /// Takes the next rule's result into the trace. `None` means that the rule after it is tried.
+    fn take(&mut self, rule: RuleStep, submission: &Submission, existing: &Existing<'_>) -> Option<Outcome> {
+        let (landing, outcome) = match &rule.end {
+            RuleEnd::Named { queue } => {
+                let landing = existing.land(queue, submission);
+                let outcome = landing.outcome();
+                self.created = landing.created().cloned();
+                (Some(landing), outcome)
+            }
+            RuleEnd::Fails { message } => {
+                (None, Some(Outcome::Rejected { message: rejection(submission, message) }))
+            }
+            RuleEnd::Undecided { reason } => (None, Some(Outcome::Undecided { reason: reason.clone() })),
+            _ => (None, None),
+        };
+        self.steps.push(Step { rule, landing });
+        outcome
+    }
+}
+
+impl Landing {
+    /// What becomes of the application; `None` when the next rule is tried.
+    fn outcome(&self) -> Option<Outcome> {
+        match &self.end {
+            LandingEnd::Placed { .. } => Some(Outcome::Placed { queue: self.queue.to_ascii_lowercase() }),
+            LandingEnd::Fails { message, .. } => Some(Outcome::Rejected { message: message.clone() }),
+            LandingEnd::Crashes => Some(Outcome::Crashes { queue: self.queue.clone() }),
+            LandingEnd::Undecided { reason } => Some(Outcome::Undecided { reason: reason.clone() }),
+            LandingEnd::NotALeaf | LandingEnd::Denied | LandingEnd::Draining => None,
+        }
+    }
+
+    fn created(&self) -> Option<&Created> {
+        match &self.end {
+            LandingEnd::Placed { created } | LandingEnd::Fails { created, .. } => created.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+/// How `AddApplication` introduces what placement says (`partition.go:327`).
+fn rejection(submission: &Submission, reason: &str) -> String {
+    format!("failed to place application {}: {reason}", submission.application_id)
+}

@@ -1,0 +1,195 @@
+//! The placement rules, and the queue that each names for an application (yunikorn-core `pkg/scheduler/placement/*_rule.go`).
+//!
+//! All of them go the same way: what the rule goes by, its filter, the name as one queue or as a full path, the parent rule in front
+//! of it, and at last whether the queue exists or may be created.
+
+use super::Submission;
+use super::filter::Filter;
+use super::landing::Existing;
+use super::trace::{Filtered, RuleEnd, RuleName, RuleStep};
+use go_compat::diag::Span;
+use yunikorn::config::names::to_lower;
+use yunikorn::config::schema::{self, PlacementRule};
+use yunikorn::config::{NAME_REFUSED, activate};
+use yunikorn::queue::{ROOT, name_ok};
+
+/// What a full path begins with.
+const FROM_ROOT: &str = "root.";
+/// What stands for a dot in the name of a queue (`configs.DotReplace`).
+const DOT: &str = "_dot_";
+
+/// The rules of a partition.
+#[derive(Debug)]
+pub(super) enum Rules {
+    /// In order, without those that `YuniKorn` adds at the end.
+    Active(Vec<Rule>),
+    /// The first reason why they cannot be built.
+    Inactive(String),
+}
+
+/// One rule.
+#[derive(Debug)]
+pub(super) struct Rule {
+    name: RuleName,
+    create: bool,
+    span: Option<Span>,
+    filter: Filter,
+    parent: Option<Box<Rule>>,
+}
+
+impl Rules {
+    /// `buildRules` (`placement.go:223`).
+    pub(super) fn of(written: &[PlacementRule]) -> Self {
+        if written.is_empty() {
+            return Self::Active(vec![Rule::provided()]);
+        }
+        let rules = written.iter().map(|rule| {
+            activate::check_rule(rule).map_err(|error| error.message)?;
+            Rule::of(rule).ok_or_else(|| format!("unknown rule name specified {}", rule.name.value))
+        });
+        match rules.collect() {
+            Ok(rules) => Self::Active(rules),
+            Err(reason) => Self::Inactive(reason),
+        }
+    }
+}
+
+impl Rule {
+    /// The one rule of a partition that has none written.
+    fn provided() -> Self {
+        let filter = Filter::of(&schema::Filter::default());
+        Self { name: RuleName::Provided, create: false, span: None, filter, parent: None }
+    }
+
+    /// A rule that [`activate::check_rule`] accepts.
+    fn of(written: &PlacementRule) -> Option<Self> {
+        let value = to_lower(written.value.as_str());
+        let name = match to_lower(written.name.as_str()).as_str() {
+            "provided" => RuleName::Provided,
+            "user" => RuleName::User,
+            "tag" => RuleName::Tag(value),
+            "fixed" => RuleName::Fixed(value),
+            "test" => RuleName::Test,
+            _ => return None,
+        };
+        let parent = match &written.parent {
+            Some(parent) => Some(Box::new(Self::of(parent)?)),
+            None => None,
+        };
+        let filter = Filter::of(&written.filter);
+        Some(Self { name, create: written.create, span: Some(written.head()), filter, parent })
+    }
+
+    /// `placeApplication`.
+    pub(super) fn run(&self, submission: &Submission, existing: &Existing<'_>) -> RuleStep {
+        let mut step = RuleStep {
+            name: self.name.clone(),
+            create: self.create,
+            span: self.span,
+            filter: Filtered::NotAsked,
+            filter_words: self.filter.to_string(),
+            parent: None,
+            end: RuleEnd::NothingToGoBy,
+        };
+        step.end = self.named(submission, existing, &mut step).unwrap_or_else(|end| end);
+        step
+    }
+
+    /// The queue's name, or the end before there is one. Both are ends; `?` takes the short ways out.
+    fn named(
+        &self,
+        submission: &Submission,
+        existing: &Existing<'_>,
+        step: &mut RuleStep,
+    ) -> Result<RuleEnd, RuleEnd> {
+        let goes_by = self.goes_by(submission);
+        if self.name == RuleName::Test {
+            return test_rule(goes_by);
+        }
+        if goes_by.is_empty() && matches!(self.name, RuleName::Provided | RuleName::Tag(_)) {
+            return Err(RuleEnd::NothingToGoBy);
+        }
+        let filtered = self.filter.apply(&submission.identity);
+        step.filter = filtered.map_err(|reason| RuleEnd::Undecided { reason })?;
+        if matches!(step.filter, Filtered::Stops(_)) {
+            return Err(RuleEnd::Filtered);
+        }
+        let queue = if self.is_full_path(goes_by) {
+            goes_by.split('.').try_for_each(check_name)?;
+            goes_by.to_owned()
+        } else {
+            let name = self.one_name(goes_by)?;
+            let parent = self.parent_queue(submission, existing, step)?;
+            format!("{parent}.{name}")
+        };
+        if !self.create && existing.find(&queue).is_none() {
+            return Err(RuleEnd::Missing { queue });
+        }
+        Ok(RuleEnd::Named { queue })
+    }
+
+    fn goes_by<'a>(&'a self, submission: &'a Submission) -> &'a str {
+        match &self.name {
+            RuleName::User => &submission.identity.user,
+            RuleName::Tag(tag) => submission.tag(tag),
+            RuleName::Fixed(queue) => queue,
+            _ => &submission.queue,
+        }
+    }
+
+    /// A fixed queue is taken for a full path as soon as it begins with `root`, also `rootfoo` (`fixed_rule.go:80`). A user's name
+    /// never is.
+    fn is_full_path(&self, goes_by: &str) -> bool {
+        match self.name {
+            RuleName::Fixed(_) => goes_by.starts_with(ROOT),
+            RuleName::User => false,
+            _ => goes_by.starts_with(FROM_ROOT),
+        }
+    }
+
+    /// Dots in the name of a fixed queue separate levels, elsewhere they are replaced.
+    fn one_name(&self, goes_by: &str) -> Result<String, RuleEnd> {
+        if matches!(self.name, RuleName::Fixed(_)) {
+            return Ok(goes_by.to_owned());
+        }
+        let name = goes_by.replace('.', DOT);
+        check_name(&name).map(|()| name)
+    }
+
+    fn parent_queue(
+        &self,
+        submission: &Submission,
+        existing: &Existing<'_>,
+        step: &mut RuleStep,
+    ) -> Result<String, RuleEnd> {
+        let Some(parent) = &self.parent else {
+            return Ok(ROOT.to_owned());
+        };
+        let asked = parent.run(submission, existing);
+        let end = asked.end.clone();
+        step.parent = Some(Box::new(asked));
+        let queue = match end {
+            RuleEnd::Named { queue } if queue.starts_with(FROM_ROOT) => queue,
+            RuleEnd::Named { queue } => format!("{FROM_ROOT}{queue}"),
+            RuleEnd::Fails { .. } | RuleEnd::Undecided { .. } => return Err(end),
+            _ => return Err(RuleEnd::NoParent),
+        };
+        if existing.find(&queue).is_some_and(|found| found.leaf) {
+            return Err(RuleEnd::Fails { message: format!("parent rule returned a leaf queue: {queue}") });
+        }
+        Ok(queue)
+    }
+}
+
+/// `testRule` (`testrule.go:72`), which the configuration may name although it is for tests.
+fn test_rule(asked: &str) -> Result<RuleEnd, RuleEnd> {
+    if asked.is_empty() {
+        return Ok(RuleEnd::Named { queue: RuleName::Test.key().to_owned() });
+    }
+    asked.split('.').try_for_each(check_name)?;
+    Ok(RuleEnd::Named { queue: asked.replace('.', DOT) })
+}
+
+fn check_name(name: &str) -> Result<(), RuleEnd> {
+    if name_ok(name) { Ok(()) } else { Err(RuleEnd::Fails { message: NAME_REFUSED.to_owned() }) }
+}

@@ -1,0 +1,275 @@
+//! A pod and its namespace, and the application that `YuniKorn`'s shim submits for them (yunikorn-k8shim v1.8.0 `pkg/cache/metadata.go:56-155`,
+//! `pkg/cache/context.go:917-952`, `pkg/common/utils/utils.go:111-214`).
+//!
+//! Who the user is, is another question ([`yunikorn::admission`]); here it is known.
+
+use std::collections::BTreeMap;
+
+use super::{FORCE_TAG, Submission};
+use yunikorn::identity::Identity;
+
+/// The labels and annotations that the shim reads (`pkg/common/constants/constants.go`).
+pub mod labels {
+    /// Label or annotation: the queue.
+    pub const QUEUE: &str = "yunikorn.apache.org/queue";
+    /// Label: the queue, where [`QUEUE`] is not set.
+    pub const OLD_QUEUE: &str = "queue";
+    /// Label or annotation: the application.
+    pub const APPLICATION: &str = "yunikorn.apache.org/app-id";
+    /// Label: the application, where [`APPLICATION`] is not set.
+    pub const OLD_APPLICATION: &str = "applicationId";
+    /// Label: the application of a Spark driver or executor.
+    pub const SPARK: &str = "spark-app-selector";
+    /// Annotation of a namespace: the value of the tag `namespace.parentqueue`.
+    pub const PARENT_QUEUE: &str = "yunikorn.apache.org/parentqueue";
+    /// Annotation of a namespace: the value of the tag `namespace.resourcemaxapps`.
+    pub const MAX_APPS: &str = "yunikorn.apache.org/namespace.maxApps";
+    /// Annotation and tag: the task groups of a gang.
+    pub const TASK_GROUPS: &str = "yunikorn.apache.org/task-groups";
+    /// Annotation and tag: parameters of gang scheduling.
+    pub const POLICY: &str = "yunikorn.apache.org/schedulingPolicyParameters";
+}
+
+use labels::{
+    APPLICATION, MAX_APPS, OLD_APPLICATION, OLD_QUEUE, PARENT_QUEUE, POLICY, QUEUE, SPARK, TASK_GROUPS,
+};
+
+/// The scheduler that a pod of `YuniKorn`'s names.
+pub const SCHEDULER: &str = "yunikorn";
+/// The end of an application id that stands for the pod's uid.
+const UNIQUE: &str = "-uniqueautogen";
+/// The most characters of a generated application id.
+const MAX_ID: usize = 63;
+/// The most characters of the namespace in a unique application id.
+const MAX_NAMESPACE: usize = 26;
+
+/// A pod, as far as it decides about its application. An application is made of its first pod alone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Workload {
+    /// `metadata.namespace`; empty means `default`.
+    pub namespace: String,
+    /// The annotations of that namespace.
+    pub namespace_annotations: BTreeMap<String, String>,
+    /// `metadata.labels`
+    pub labels: BTreeMap<String, String>,
+    /// `metadata.annotations`
+    pub annotations: BTreeMap<String, String>,
+    /// `metadata.uid`
+    pub uid: String,
+    /// `spec.nodeName`: once set, the application has to be accepted.
+    pub node_name: String,
+    /// The names in `spec.imagePullSecrets`.
+    pub image_pull_secrets: Vec<String>,
+    /// `spec.schedulerName`. `YuniKorn`'s admission controller sets it, so it may still be missing.
+    pub scheduler_name: String,
+}
+
+/// How the application of a pod that names none is named (`admissionController.filtering.generateUniqueAppId`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Naming {
+    /// One application for all such pods of a namespace.
+    #[default]
+    PerNamespace,
+    /// One for each pod.
+    PerPod,
+}
+
+impl Workload {
+    /// The application that the shim submits.
+    pub fn submission(&self, identity: Identity, naming: Naming) -> Submission {
+        Submission {
+            application_id: self.application_id(naming),
+            identity,
+            queue: self.queue().to_owned(),
+            tags: self.tags(),
+        }
+    }
+
+    /// Whether another scheduler is asked for, so that `YuniKorn` does not look at the pod.
+    pub fn is_foreign(&self) -> bool {
+        !self.scheduler_name.is_empty() && self.scheduler_name != SCHEDULER
+    }
+
+    /// The queue it asks for; empty for none (`GetQueueNameFromPod`).
+    pub fn queue(&self) -> &str {
+        let candidates = [self.label(QUEUE), self.annotation(QUEUE), self.label(OLD_QUEUE)];
+        first(&candidates)
+    }
+
+    /// The id that the pod gives its application; empty for none.
+    pub fn given_id(&self) -> &str {
+        let candidates = [
+            self.label(APPLICATION),
+            self.annotation(APPLICATION),
+            self.label(OLD_APPLICATION),
+            self.label(SPARK),
+        ];
+        first(&candidates)
+    }
+
+    /// The application's id (`GetApplicationIDFromPod`).
+    pub fn application_id(&self, naming: Naming) -> String {
+        match self.given_id() {
+            "" => self.generated_id(naming),
+            id => match id.strip_suffix(UNIQUE) {
+                Some(start) => format!("{start}-{}", self.uid),
+                None => id.to_owned(),
+            },
+        }
+    }
+
+    /// The application that it names and that others may have, too; empty for none. The one of all pods of its namespace that name none is
+    /// not anybody's, and the one that its UID is part of is new.
+    pub fn named_application(&self) -> &str {
+        let given = self.given_id();
+        let is_its_own = given.ends_with(UNIQUE) || given == self.generated_id(Naming::PerNamespace);
+        if is_its_own { "" } else { given }
+    }
+
+    /// `GenerateApplicationID`, which does not know that an empty namespace means `default`.
+    fn generated_id(&self, naming: Naming) -> String {
+        let namespace: String = self.namespace.chars().take(MAX_NAMESPACE).collect();
+        let id = match naming {
+            Naming::PerNamespace => format!("yunikorn-{}-autogen", self.namespace),
+            Naming::PerPod if self.uid.is_empty() => format!("{namespace}{UNIQUE}"),
+            Naming::PerPod => format!("{namespace}-{}", self.uid),
+        };
+        id.chars().take(MAX_ID).collect()
+    }
+
+    /// The tags that a rule can go by. Left out are those that are never the name of a queue: quotas, in JSON, and the time of creation.
+    fn tags(&self) -> BTreeMap<String, String> {
+        let namespace = if self.namespace.is_empty() { "default" } else { &self.namespace };
+        let forced = if self.node_name.is_empty() { "false" } else { "true" };
+        let mut tags = BTreeMap::from([
+            ("namespace".to_owned(), namespace.to_owned()),
+            (FORCE_TAG.to_owned(), forced.to_owned()),
+            (TASK_GROUPS.to_owned(), self.annotation(TASK_GROUPS).to_owned()),
+            (POLICY.to_owned(), self.annotation(POLICY).to_owned()),
+        ]);
+        let optional = [
+            ("imagePullSecrets", self.image_pull_secrets.join(",")),
+            ("namespace.parentqueue", value(&self.namespace_annotations, PARENT_QUEUE).to_owned()),
+            ("namespace.resourcemaxapps", value(&self.namespace_annotations, MAX_APPS).to_owned()),
+        ];
+        let given = optional.into_iter().filter(|(_, value)| !value.is_empty());
+        tags.extend(given.map(|(tag, value)| (tag.to_owned(), value)));
+        tags
+    }
+
+    fn label(&self, key: &str) -> &str {
+        value(&self.labels, key)
+    }
+
+    fn annotation(&self, key: &str) -> &str {
+        value(&self.annotations, key)
+    }
+}
+
+fn value<'a>(map: &'a BTreeMap<String, String>, key: &str) -> &'a str {
+    map.get(key).map_or("", String::as_str)
+}
+
+fn first<'a>(candidates: &[&'a str]) -> &'a str {
+    candidates.iter().find(|candidate| !candidate.is_empty()).unwrap_or(&"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Entries = &'static [(&'static str, &'static str)];
+
+    fn map(entries: &[(&str, &str)]) -> BTreeMap<String, String> {
+        entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn pod(labels: &[(&str, &str)], annotations: &[(&str, &str)]) -> Workload {
+        let [labels, annotations] = [map(labels), map(annotations)];
+        Workload {
+            namespace: "etl".to_owned(),
+            uid: "u-1".to_owned(),
+            labels,
+            annotations,
+            ..Workload::default()
+        }
+    }
+
+    #[test]
+    fn the_queue_is_the_first_of_three() {
+        let cases: [(Entries, Entries, &str); 5] = [
+            (&[(QUEUE, "a"), (OLD_QUEUE, "b")], &[(QUEUE, "c")], "a"),
+            (&[(OLD_QUEUE, "b")], &[(QUEUE, "c")], "c"),
+            (&[(QUEUE, ""), (OLD_QUEUE, "b")], &[(OLD_QUEUE, "d")], "b"),
+            (&[], &[(OLD_QUEUE, "d")], ""),
+            (&[], &[], ""),
+        ];
+        for (labels, annotations, expected) in cases {
+            assert_eq!(pod(labels, annotations).queue(), expected, "{labels:?} {annotations:?}");
+        }
+    }
+
+    #[test]
+    fn the_application_is_named_or_generated() {
+        let cases: [(Entries, Entries, &str); 6] = [
+            (&[(APPLICATION, "a"), (SPARK, "s")], &[(APPLICATION, "n")], "a"),
+            (&[(OLD_APPLICATION, "o"), (SPARK, "s")], &[(APPLICATION, "n")], "n"),
+            (&[(OLD_APPLICATION, "o"), (SPARK, "s")], &[], "o"),
+            (&[(SPARK, "s")], &[], "s"),
+            (&[(APPLICATION, "etl-uniqueautogen")], &[], "etl-u-1"),
+            (&[], &[(OLD_APPLICATION, "o")], "yunikorn-etl-autogen"),
+        ];
+        for (labels, annotations, expected) in cases {
+            assert_eq!(pod(labels, annotations).application_id(Naming::PerNamespace), expected, "{labels:?}");
+        }
+        assert_eq!(pod(&[], &[]).application_id(Naming::PerPod), "etl-u-1");
+        let long = Workload { namespace: "n".repeat(63), ..Workload::default() };
+        assert_eq!(long.application_id(Naming::PerNamespace).len(), 63);
+        assert_eq!(long.application_id(Naming::PerPod), format!("{}-uniqueautogen", "n".repeat(26)));
+    }
+
+    #[test]
+    fn an_application_is_named_that_others_may_have_too() {
+        for (id, expected) in [
+            ("spark-1", "spark-1"),
+            ("yunikorn-prod-autogen", "yunikorn-prod-autogen"),
+            ("yunikorn-etl-autogen", ""),
+            ("etl-uniqueautogen", ""),
+            ("", ""),
+        ] {
+            for key in [APPLICATION, OLD_APPLICATION, SPARK] {
+                assert_eq!(pod(&[(key, id)], &[]).named_application(), expected, "{key}: {id}");
+            }
+            assert_eq!(pod(&[], &[(APPLICATION, id)]).named_application(), expected, "{id}");
+        }
+    }
+
+    #[test]
+    fn tags_tell_the_namespace_and_what_it_is_annotated_with() {
+        let mut workload = pod(&[], &[]);
+        workload.namespace_annotations = map(&[(PARENT_QUEUE, "root.tenants"), (MAX_APPS, "3"), ("x", "y")]);
+        let submission = workload.submission(Identity::default(), Naming::default());
+        assert_eq!(submission.tag("Namespace"), "etl");
+        assert_eq!(submission.tag("namespace.parentqueue"), "root.tenants");
+        assert_eq!(submission.tag("namespace.resourcemaxapps"), "3");
+        assert!(!submission.forced());
+        assert_eq!(
+            Workload::default().submission(Identity::default(), Naming::default()).tag("namespace"),
+            "default"
+        );
+    }
+
+    #[test]
+    fn a_pod_of_another_scheduler_is_foreign_and_one_of_none_is_not() {
+        for (scheduler, foreign) in [("", false), (SCHEDULER, false), ("default-scheduler", true)] {
+            let workload = Workload { scheduler_name: scheduler.to_owned(), ..pod(&[], &[]) };
+            assert_eq!(workload.is_foreign(), foreign, "{scheduler}");
+        }
+    }
+
+    #[test]
+    fn a_pod_that_has_a_node_must_be_accepted() {
+        let workload = Workload { node_name: "n1".to_owned(), ..pod(&[], &[]) };
+        assert!(workload.submission(Identity::default(), Naming::default()).forced());
+    }
+}

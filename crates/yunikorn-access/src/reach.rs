@@ -1,0 +1,258 @@
+//! How far a grant reaches: the queue it is written at and all below it.
+//!
+//! The one exception is the recovery queue. Asked whether someone may submit, it says no without asking the queue above, and so do the
+//! queues below it that come up to it (yunikorn-core `queue.go:798-810`): nothing that is written above reaches it or goes through it.
+
+use std::ops::Range;
+
+use super::check::{Entry, Subject};
+use super::tree::{Node, QueueId, Tree};
+use yunikorn::acl::Match;
+use yunikorn::identity::Identity;
+use yunikorn::right::Right;
+
+/// A set of queues by their numbers in some pre-order, as ranges in order that do not touch.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct QueueSet(Vec<Range<u32>>);
+
+impl QueueSet {
+    /// The union of ranges in any order; empty ones count for nothing.
+    pub fn of(mut ranges: Vec<Range<u32>>) -> Self {
+        ranges.retain(|range| !range.is_empty());
+        ranges.sort_unstable_by_key(|range| range.start);
+        let mut joined: Vec<Range<u32>> = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            match joined.last_mut().filter(|last| range.start <= last.end) {
+                Some(last) => last.end = last.end.max(range.end),
+                None => joined.push(range),
+            }
+        }
+        Self(joined)
+    }
+
+    /// The ranges in order, none of them empty.
+    pub fn ranges(&self) -> &[Range<u32>] {
+        &self.0
+    }
+
+    /// The numbers in order.
+    pub fn iter(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().flat_map(Clone::clone)
+    }
+
+    /// How many queues.
+    pub fn len(&self) -> usize {
+        self.0.iter().map(ExactSizeIterator::len).sum()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The first queue that is not before this one.
+    pub fn first_from(&self, queue: u32) -> Option<u32> {
+        self.at_or_behind(queue).first().map(|range| range.start.max(queue))
+    }
+
+    /// Whether this queue is among them.
+    #[inline]
+    pub fn contains(&self, queue: u32) -> bool {
+        match self.0.as_slice() {
+            [] => false,
+            [one] => one.contains(&queue),
+            _ => self.at_or_behind(queue).first().is_some_and(|range| range.start <= queue),
+        }
+    }
+
+    /// What only `self` has.
+    #[must_use]
+    pub fn minus(&self, other: &Self) -> Self {
+        let mut kept = Vec::new();
+        for range in &self.0 {
+            let mut from = range.start;
+            for hole in other.at_or_behind(from).iter().take_while(|hole| hole.start < range.end) {
+                kept.push(from..hole.start.max(from));
+                from = hole.end;
+            }
+            kept.push(from..range.end);
+        }
+        Self::of(kept)
+    }
+
+    /// What both have.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        let mut both = Vec::new();
+        for range in &self.0 {
+            let others = other.at_or_behind(range.start).iter();
+            both.extend(
+                others
+                    .take_while(|other| other.start < range.end)
+                    .map(|other| range.start.max(other.start)..range.end.min(other.end)),
+            );
+        }
+        Self::of(both)
+    }
+
+    /// What either has.
+    #[must_use]
+    pub fn or(&self, other: &Self) -> Self {
+        Self::of([self.0.as_slice(), other.0.as_slice()].concat())
+    }
+
+    /// The ranges that do not end before this queue.
+    fn at_or_behind(&self, queue: u32) -> &[Range<u32>] {
+        self.0.get(self.0.partition_point(|range| range.end <= queue)..).unwrap_or_default()
+    }
+}
+
+impl From<Range<u32>> for QueueSet {
+    fn from(range: Range<u32>) -> Self {
+        Self::of(std::iter::once(range).collect())
+    }
+}
+
+/// The queues that a grant on `subtree` reaches, when `recovery` is the recovery queue with what is below it: two ranges, of which one
+/// may be empty.
+pub(super) fn reach(right: Right, subtree: Range<u32>, recovery: Option<&Range<u32>>) -> [Range<u32>; 2] {
+    match recovery.filter(|_| right == Right::Submit) {
+        Some(inner) if subtree.start <= inner.start && inner.end <= subtree.end => {
+            [subtree.start..inner.start, inner.end..subtree.end]
+        }
+        _ => [subtree.clone(), subtree.end..subtree.end],
+    }
+}
+
+/// The queues on which whom an ACL of this queue names holds a right, if that ACL grants it.
+pub fn granted_on(tree: &Tree, right: Right, id: QueueId) -> QueueSet {
+    QueueSet::of(reach(right, tree.subtree(id), tree.recovery().as_ref()).to_vec())
+}
+
+/// The queues on which an entry of an ACL grants a right, alone.
+pub fn reached_by(tree: &Tree, right: Right, entry: Match<'_>) -> QueueSet {
+    tree.named().reach(right, entry)
+}
+
+/// The queues whose ACLs are asked about a right on one of them, in order: itself, and those above it as far as the question goes up.
+pub fn asked(tree: &Tree, right: Right, id: QueueId) -> impl Iterator<Item = (QueueId, &Node)> {
+    tree.lineage(id).take_while(move |(_, node)| !stops(right, node))
+}
+
+/// Whether the question ends at this queue with a no.
+pub(super) fn stops(right: Right, node: &Node) -> bool {
+    right == Right::Submit && node.path.is_recovery()
+}
+
+/// The entry that grants a right, the nearest in the order `YuniKorn` asks: where, in which ACL, and whom it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Way<'t> {
+    /// The queue whose ACL it is.
+    pub queue: QueueId,
+    /// Which of its ACLs.
+    pub acl: Right,
+    /// The entry.
+    pub entry: Match<'t>,
+}
+
+impl<'t> Way<'t> {
+    /// Finds the entry by which a user with these groups has a right on a queue; `None` when nothing grants it. Decides all questions.
+    pub fn find<G: AsRef<str>>(
+        tree: &'t Tree,
+        right: Right,
+        id: QueueId,
+        user: &str,
+        groups: &[G],
+    ) -> Option<Self> {
+        tree.named().way(right, id, user, groups)
+    }
+
+    /// As [`Way::find`], for somebody who is known.
+    pub fn of(tree: &'t Tree, right: Right, id: QueueId, identity: &Identity) -> Option<Self> {
+        Self::find(tree, right, id, &identity.user, &identity.groups)
+    }
+
+    /// As [`Way::find`] for one of whom nothing is known but a name ([`Subject::identity`]).
+    pub fn of_name(tree: &'t Tree, right: Right, id: QueueId, name: Match<'_>) -> Option<Self> {
+        match name {
+            Match::Everyone => Self::find::<&str>(tree, right, id, "", &[]),
+            Match::User(user) => Self::find::<&str>(tree, right, id, user, &[]),
+            Match::Group(group) => Self::find(tree, right, id, "", &[group]),
+        }
+    }
+
+    /// The entry with where it is written.
+    pub fn written(&self, tree: &Tree) -> Entry {
+        let subject = Subject::from(self.entry);
+        let origins =
+            tree.node(self.queue).map(|node| node.grants(self.acl).origins(&subject)).unwrap_or_default();
+        Entry { subject, origins }
+    }
+}
+
+impl From<Match<'_>> for Subject {
+    fn from(entry: Match<'_>) -> Self {
+        match entry {
+            Match::Everyone => Self::Everyone,
+            Match::User(user) => Self::User(user.to_owned()),
+            Match::Group(group) => Self::Group(group.to_owned()),
+        }
+    }
+}
+
+impl Subject {
+    /// As an entry of an ACL.
+    pub fn entry(&self) -> Match<'_> {
+        match self {
+            Self::Everyone => Match::Everyone,
+            Self::User(user) => Match::User(user),
+            Self::Group(group) => Match::Group(group),
+        }
+    }
+
+    /// Somebody of whom nothing else is known: a user in no group; a member of a group, whoever it is; anybody at all. What they may
+    /// do they may do by this name or by the wildcard, for no ACL can name an empty user.
+    pub fn identity(&self) -> Identity {
+        match self {
+            Self::Everyone => Identity::default(),
+            Self::User(user) => Identity { user: user.clone(), groups: Vec::new() },
+            Self::Group(group) => Identity { user: String::new(), groups: vec![group.clone()] },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn set(ranges: &[(u32, u32)]) -> (QueueSet, BTreeSet<u32>) {
+        let ranges: Vec<Range<u32>> = ranges.iter().map(|(start, len)| *start..start + len).collect();
+        let model = ranges.iter().flat_map(Clone::clone).collect();
+        (QueueSet::of(ranges), model)
+    }
+
+    fn any_ranges() -> impl Strategy<Value = Vec<(u32, u32)>> {
+        proptest::collection::vec((0_u32..30, 0_u32..6), 0..8)
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_set(left in any_ranges(), right in any_ranges()) {
+            let ((a, left), (b, right)) = (set(&left), set(&right));
+            let same = |set: &QueueSet, model: BTreeSet<u32>| {
+                let canonical = set.ranges().windows(2).all(|pair| pair[0].end < pair[1].start);
+                canonical
+                    && set.iter().eq(model.iter().copied())
+                    && set.len() == model.len()
+                    && set.is_empty() == model.is_empty()
+                    && (0..40).all(|queue| set.contains(queue) == model.contains(&queue))
+            };
+            prop_assert!(same(&a, left.clone()), "{a:?}");
+            prop_assert!(same(&a.minus(&b), &left - &right), "{a:?} - {b:?}");
+            prop_assert!(same(&a.and(&b), &left & &right), "{a:?} & {b:?}");
+            prop_assert!(same(&a.or(&b), &left | &right), "{a:?} | {b:?}");
+        }
+    }
+}

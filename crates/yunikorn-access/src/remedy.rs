@@ -1,0 +1,475 @@
+//! What would turn a denial into a yes, the smallest change first.
+//!
+//! Small is what opens least: nothing when another queue was meant, then one person on the queue, then one person on all queues that a
+//! group has, the group with the fewest first, and last the members of a group, who are not counted here. Never `*`.
+
+use std::{fmt, iter};
+
+use super::check::{Decision, Outcome, Subject, implied_by};
+use super::reach::{QueueSet, Way, asked, granted_on, reach, stops};
+use super::tree::{Grants, Located, Node, Origin, QueueId, Tree};
+use yunikorn::acl::{Match, group_name_ok, user_name_ok};
+use yunikorn::queue::{QueuePath, lowered, nearest};
+use yunikorn::right::Right;
+
+/// The most groups and objects that are offered, so that an answer stays readable.
+const MOST: usize = 3;
+/// The most groups that are looked at, the nearest first: each costs a walk through the tree.
+const MOST_WEIGHED: usize = 16;
+
+/// One way to get what was denied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Remedy {
+    /// An ACL of the queue names someone more.
+    Grant {
+        /// The queue.
+        queue: QueuePath,
+        /// Which of its ACLs.
+        right: Right,
+        /// Whom.
+        subject: Subject,
+        /// Where to write it.
+        how: How,
+        /// How many queues it opens: this one and those below it.
+        opens: usize,
+    },
+    /// The user joins a group that has access.
+    Join {
+        /// The group.
+        group: String,
+        /// The queue whose ACL names it.
+        queue: QueuePath,
+        /// Which of its ACLs.
+        right: Right,
+    },
+    /// The path is written another way.
+    Ask {
+        /// A queue that exists.
+        queue: QueuePath,
+    },
+    /// Neither the user nor a group can be named in an ACL.
+    Unnameable,
+}
+
+/// Where a grant is to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum How {
+    /// One of these objects grants this right on this queue already; another entry in it will do.
+    Edit(Vec<Origin>),
+    /// Nobody manages this ACL yet; the new object must extend what the text says, if that grants anything.
+    New {
+        /// Whether the text has grants that a new object would replace.
+        extend: bool,
+    },
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Grant { queue, right, subject, how, opens } => {
+                write!(f, "name {subject} in the {} of queue {queue}, ", right.key())?;
+                match how {
+                    How::Edit(objects) => {
+                        let names: Vec<String> = objects.iter().map(ToString::to_string).collect();
+                        write!(f, "in {}", names.join(" or "))?;
+                    }
+                    How::New { extend: false } => f.write_str("by a QueueAcl")?,
+                    How::New { extend: true } => f.write_str("by a QueueAcl with `baseAcl: Extend`")?,
+                }
+                match opens {
+                    0 | 1 => Ok(()),
+                    2 => f.write_str("; it opens the queue below, too"),
+                    more => write!(f, "; it opens the {} queues below, too", more - 1),
+                }
+            }
+            Self::Join { group, queue, right } => {
+                write!(f, "become a member of group {group}, which the {} of queue {queue} names", right.key())
+            }
+            Self::Ask { queue } => write!(f, "ask for queue {queue}"),
+            Self::Unnameable => f.write_str(
+                "no ACL of YuniKorn can name this user or one of the groups: let user.info carry a group that matches the ACLs' expression",
+            ),
+        }
+    }
+}
+
+/// What would grant it; nothing for a decision that does, and for the recovery queue, which nothing opens.
+pub fn remedies(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
+    offered(tree, decision).collect()
+}
+
+/// The first of the [`remedies`], without what it costs to find the others.
+pub fn first_remedy(tree: &Tree, decision: &Decision) -> Option<Remedy> {
+    offered(tree, decision).next()
+}
+
+/// The remedies, each looked for when it is its turn: whoever is denied may ask again and again, and reads the first.
+fn offered<'a>(tree: &'a Tree, decision: &'a Decision) -> Box<dyn Iterator<Item = Remedy> + 'a> {
+    let decides = decision.located.decides().and_then(|id| Some((id, tree.node(id)?)));
+    match (&decision.outcome, decides) {
+        (Outcome::Allowed, _) => Box::new(iter::empty()),
+        (Outcome::Denied(_), None) => Box::new(like(tree, decision).into_iter()),
+        (Outcome::Denied(_), Some((_, node))) if stops(decision.right, node) => Box::new(iter::empty()),
+        (Outcome::Denied(_), Some((id, node))) => {
+            Box::new(meant(tree, decision).into_iter().chain(grants(tree, decision, id, node)))
+        }
+    }
+}
+
+/// Who administers the queue that decides, by name, the nearest first: whom to ask for a grant. `YuniKorn` itself lets nobody change an ACL;
+/// that the administrators of a queue are the ones to ask is a convention.
+pub fn administrators(tree: &Tree, decision: &Decision) -> Vec<Subject> {
+    let Some(id) = decision.located.decides() else { return Vec::new() };
+    let entries = asked(tree, Right::Admin, id).flat_map(|(_, node)| node.admin.acl.entries());
+    let mut found: Vec<Subject> = Vec::new();
+    for subject in entries.filter(|entry| *entry != Match::Everyone).map(Subject::from) {
+        if !found.contains(&subject) {
+            found.push(subject);
+        }
+        if found.len() == MOST {
+            break;
+        }
+    }
+    found
+}
+
+/// The queue that a misspelled path was perhaps to name, when the right is granted there.
+fn meant(tree: &Tree, decision: &Decision) -> Option<Remedy> {
+    let Located::Below(_) = decision.located else { return None };
+    let asked = lowered(&decision.asked);
+    let found = near(tree, decision.right, asked.as_str())?;
+    Way::of(tree, decision.right, found, &decision.identity)?;
+    tree.node(found).map(|node| Remedy::Ask { queue: node.path.clone() })
+}
+
+/// Whether having the right on this queue is of use: no application runs in a queue that has others below it.
+fn serves(right: Right, node: &Node) -> bool {
+    right != Right::Submit || node.is_leaf
+}
+
+/// The queue that is most like a path, of those on which the right is of use.
+fn near(tree: &Tree, right: Right, path: &str) -> Option<QueueId> {
+    let candidates = tree.queues().filter(|(_, node)| serves(right, node));
+    let found = nearest(candidates.map(|(_, node)| node.path.as_str()), path)?;
+    tree.find(&QueuePath::parse(found).ok()?)
+}
+
+/// The queue that a path without the root was perhaps to name, when the right is granted there.
+fn like(tree: &Tree, decision: &Decision) -> Option<Remedy> {
+    let full = format!("root.{}", decision.asked);
+    let found = if let Located::Queue(found) = tree.locate(&full) {
+        found
+    } else {
+        near(tree, decision.right, &full)?
+    };
+    Way::of(tree, decision.right, found, &decision.identity)?;
+    let node = tree.node(found).filter(|node| serves(decision.right, node))?;
+    Some(Remedy::Ask { queue: node.path.clone() })
+}
+
+fn grants<'a>(
+    tree: &'a Tree,
+    decision: &'a Decision,
+    queue: QueueId,
+    node: &'a Node,
+) -> impl Iterator<Item = Remedy> + 'a {
+    let (right, identity) = (decision.right, &decision.identity);
+    let opens = granted_on(tree, right, queue).len();
+    let how = how(node.grants(right));
+    let grant =
+        move |subject| Remedy::Grant { queue: node.path.clone(), right, subject, how: how.clone(), opens };
+    let user = Some(&identity.user).filter(|user| user_name_ok(user));
+    let mut groups: Vec<&String> = Vec::new();
+    for group in identity.groups.iter().filter(|group| group_name_ok(group) && **group != identity.user) {
+        if groups.len() < MOST && !groups.contains(&group) {
+            groups.push(group);
+        }
+    }
+    let unnameable = (user.is_none() && groups.is_empty()).then_some(Remedy::Unnameable);
+    let user = user.cloned().map(Subject::User);
+    let groups = groups.into_iter().cloned().map(Subject::Group);
+    let joins = iter::once_with(move || joins(tree, decision)).flatten();
+    user.map(grant.clone()).into_iter().chain(unnameable).chain(joins).chain(groups.map(grant))
+}
+
+fn how(grants: &Grants) -> How {
+    let objects: Vec<Origin> = grants
+        .parts
+        .iter()
+        .map(|(origin, _)| origin)
+        .filter(|origin| matches!(origin, Origin::Object { .. }))
+        .take(MOST)
+        .cloned()
+        .collect();
+    if objects.is_empty() { How::New { extend: !grants.acl.is_nobody() } } else { How::Edit(objects) }
+}
+
+/// The groups that have access, those that have the right on the fewest queues first.
+fn joins(tree: &Tree, decision: &Decision) -> Vec<Remedy> {
+    let mut found: Vec<(usize, &str, &QueuePath, Right)> = Vec::new();
+    for step in &decision.steps {
+        let Some(node) = tree.find(&step.queue).and_then(|id| tree.node(id)) else { continue };
+        for group in node.grants(step.right).acl.groups().iter() {
+            if found.len() < MOST_WEIGHED && !found.iter().any(|(_, known, ..)| *known == group) {
+                found.push((width(tree, decision.right, group), group, &step.queue, step.right));
+            }
+        }
+    }
+    // Stable: of those that open as much the nearest.
+    found.sort_by_key(|(width, ..)| *width);
+    let join = |(_, group, queue, right): (usize, &str, &QueuePath, Right)| Remedy::Join {
+        group: group.to_owned(),
+        queue: queue.clone(),
+        right,
+    };
+    found.into_iter().take(MOST).map(join).collect()
+}
+
+#[cfg(test)]
+thread_local! {
+    /// How many groups this thread has weighed, each by a walk through a tree, so that tests can bound the work.
+    static WEIGHED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// On how many queues the members of a group have a right by it.
+fn width(tree: &Tree, right: Right, group: &str) -> usize {
+    #[cfg(test)]
+    WEIGHED.set(WEIGHED.get() + 1);
+    let recovery = tree.recovery();
+    let names =
+        |node: &Node| implied_by(right).iter().any(|acl| node.grants(*acl).acl.has(Match::Group(group)));
+    let granting = tree.queues().filter(|(_, node)| names(node));
+    QueueSet::of(granting.flat_map(|(id, _)| reach(right, tree.subtree(id), recovery.as_ref())).collect())
+        .len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{decide, explain};
+    use crate::testing::{any_identity, any_tree, text, tree};
+    use proptest::prelude::*;
+    use yunikorn::acl;
+    use yunikorn::config::verdict;
+    use yunikorn::identity::Identity;
+
+    fn told(tree: &Tree, right: Right, queue: &str, user: &str, groups: &[&str]) -> Vec<String> {
+        let identity =
+            Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() };
+        remedies(tree, &explain(tree, right, queue, &identity)).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_smallest_change_comes_first() {
+        let mut tree =
+            tree(&[("root", "", " ops"), ("root.prod", "bob devs", ""), ("root.prod.etl", "", "")]);
+        assert_eq!(
+            told(&tree, Right::Submit, "root.prod", "sue", &["qa", "system:authenticated"]),
+            [
+                "name user sue in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`; it opens the queue below, too",
+                "become a member of group devs, which the submitacl of queue root.prod names",
+                "become a member of group ops, which the adminacl of queue root names",
+                "name group qa in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`; it opens the queue below, too",
+            ]
+        );
+        let prod = QueuePath::parse("root.prod").expect("path");
+        let object = Origin::Object { kind: "QueueAcl", name: "prod".to_owned() };
+        tree.attribute(&prod, Right::Submit, object, &acl::parse("bob devs").expect("acl"));
+        assert_eq!(
+            told(&tree, Right::Submit, "root.prod", "sue", &[]).first().map(String::as_str),
+            Some(
+                "name user sue in the submitacl of queue root.prod, in QueueAcl/prod; it opens the queue below, too"
+            )
+        );
+        assert_eq!(
+            told(
+                &tree,
+                Right::Admin,
+                "root.prod.etl",
+                "system:serviceaccount:a:b",
+                &["system:serviceaccounts"]
+            ),
+            [
+                "no ACL of YuniKorn can name this user or one of the groups: let user.info carry a group that matches the ACLs' expression",
+                "become a member of group ops, which the adminacl of queue root names",
+            ]
+        );
+        assert_eq!(told(&tree, Right::Submit, "root", "ann", &["ops"]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_queue_that_was_meant_is_offered_where_the_right_is_of_use() {
+        let tree = tree(&[
+            ("root", "", " ops"),
+            ("root.prod", "bob", ""),
+            ("root.team", "bob", ""),
+            ("root.team.etl", "", ""),
+        ]);
+        let first = |right, asked, user, groups: &[&str]| {
+            told(&tree, right, asked, user, groups).first().cloned().unwrap_or_default()
+        };
+        for asked in ["prod", "Prod", "porod"] {
+            assert_eq!(told(&tree, Right::Submit, asked, "bob", &[]), ["ask for queue root.prod"]);
+            assert_eq!(told(&tree, Right::Submit, asked, "sue", &[]), Vec::<String>::new());
+        }
+        assert_eq!(first(Right::Submit, "root.Prdo", "bob", &[]), "ask for queue root.prod");
+        // No application runs in a parent queue, but it can be administered.
+        for asked in ["team", "Team", "taem"] {
+            assert_eq!(told(&tree, Right::Submit, asked, "bob", &[]), Vec::<String>::new(), "{asked}");
+            assert_eq!(told(&tree, Right::Admin, asked, "ann", &["ops"]), ["ask for queue root.team"]);
+        }
+        assert!(first(Right::Submit, "root.tem", "bob", &[]).starts_with("name user bob"));
+    }
+
+    #[test]
+    fn the_first_costs_no_walk_through_the_tree() {
+        let tree = tree(&[("root", "", " ops,qa"), ("root.prod", "bob devs,leads", "")]);
+        let identity = Identity { user: "sue".to_owned(), groups: vec!["x".to_owned()] };
+        let decision = explain(&tree, Right::Submit, "root.prod", &identity);
+        WEIGHED.set(0);
+        assert!(matches!(first_remedy(&tree, &decision), Some(Remedy::Grant { .. })));
+        assert_eq!(WEIGHED.get(), 0);
+        assert_eq!(remedies(&tree, &decision).len(), 5);
+        assert_eq!(WEIGHED.get(), 4);
+    }
+
+    #[test]
+    fn some_of_the_groups_are_offered_each_once() {
+        let tree = tree(&[("root", "", ""), ("root.a", "", "")]);
+        assert_eq!(
+            told(&tree, Right::Submit, "root.a", "sue", &["qa", "qa", "sue", "devs", "qa", "ops", "etl"]),
+            ["user sue", "group qa", "group devs", "group ops"]
+                .map(|whom| format!("name {whom} in the submitacl of queue root.a, by a QueueAcl"))
+        );
+    }
+
+    #[test]
+    fn a_group_that_has_access_twice_is_offered_once() {
+        let tree = tree(&[("root", "", " ops"), ("root.a", " ops", " ops")]);
+        let told = told(&tree, Right::Submit, "root.a", "sue", &[]);
+        let joins: Vec<&String> = told.iter().filter(|line| line.starts_with("become")).collect();
+        assert_eq!(joins, ["become a member of group ops, which the submitacl of queue root.a names"]);
+    }
+
+    #[test]
+    fn of_many_groups_that_have_access_the_nearest_are_weighed() {
+        let many: Vec<String> = (0..20).map(|number| format!("g{number}")).collect();
+        let near = format!(" {}", many.join(","));
+        let tree = tree(&[("root", " far", ""), ("root.a", &near, "")]);
+        let identity = Identity { user: "sue".to_owned(), groups: Vec::new() };
+        let decision = explain(&tree, Right::Submit, "root.a", &identity);
+        WEIGHED.set(0);
+        assert_eq!(remedies(&tree, &decision).len(), 1 + MOST);
+        assert_eq!(WEIGHED.get(), MOST_WEIGHED);
+    }
+
+    #[test]
+    fn of_groups_the_one_with_the_fewest_queues_comes_first() {
+        let tree = tree(&[
+            ("root", " all", ""),
+            ("root.a", " wide,narrow", ""),
+            ("root.a.b", "", " near"),
+            ("root.c", " wide,near", ""),
+            ("root.c.d", "", ""),
+        ]);
+        let groups = |queue: &str| {
+            let told = told(&tree, Right::Submit, queue, "sue", &[]);
+            told.iter()
+                .filter_map(|line| {
+                    line.strip_prefix("become a member of group ")?.split(',').next().map(str::to_owned)
+                })
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(groups("root.a"), ["narrow", "wide", "all"]);
+        assert_eq!(groups("root.a.b"), ["narrow", "near", "wide"]);
+    }
+
+    #[test]
+    fn a_grant_to_submit_does_not_open_the_recovery_queue() {
+        let tree = tree(&[("root", "", ""), ("root.@recovery@", "", ""), ("root.a", "", "")]);
+        let grants = |right, queue| told(&tree, right, queue, "sue", &[]).concat();
+        assert!(grants(Right::Submit, "root").ends_with("; it opens the queue below, too"));
+        assert!(grants(Right::Admin, "root").ends_with("; it opens the 2 queues below, too"));
+        assert!(grants(Right::Admin, "root.@recovery@").ends_with("by a QueueAcl"));
+    }
+
+    #[test]
+    fn below_the_recovery_queue_a_grant_there_helps() {
+        let tree = tree(&[("root", "*", ""), ("root.@recovery@", "*", ""), ("root.@recovery@.x", "", "")]);
+        assert_eq!(
+            told(&tree, Right::Submit, "root.@recovery@.x", "sue", &[]),
+            ["name user sue in the submitacl of queue root.@recovery@.x, by a QueueAcl"]
+        );
+        assert_eq!(told(&tree, Right::Submit, "root.@recovery@", "sue", &[]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_administrators_of_a_queue_are_who_is_named_nearest() {
+        let tree = tree(&[("root", "", "ann ops"), ("root.prod", "", "*"), ("root.prod.etl", "", "bob ops")]);
+        let asked = |queue: &str| {
+            let identity = Identity { user: "sue".to_owned(), groups: Vec::new() };
+            administrators(&tree, &explain(&tree, Right::Submit, queue, &identity))
+        };
+        let [ann, bob] = ["ann", "bob"].map(|user| Subject::User(user.to_owned()));
+        let ops = Subject::Group("ops".to_owned());
+        assert_eq!(asked("root.prod.etl.new"), [bob, ops.clone(), ann.clone()]);
+        assert_eq!(asked("root"), [ann, ops]);
+        assert_eq!(asked("prod"), []);
+    }
+
+    proptest! {
+        /// Whatever is offered does what it promises, when it is done.
+        #[test]
+        fn what_is_offered_helps(tree in any_tree(), identity in any_identity(), queue in "root(\\.(a|b|x)){0,3}") {
+            for right in Right::ALL {
+                let decision = explain(&tree, right, &queue, &identity);
+                let remedies = remedies(&tree, &decision);
+                let first = first_remedy(&tree, &decision);
+                prop_assert_eq!(first.as_ref(), remedies.first());
+                for remedy in remedies {
+                    match remedy {
+                        Remedy::Join { group, .. } => {
+                            let mut joined = identity.clone();
+                            joined.groups.push(group);
+                            prop_assert!(decide(&tree, right, &queue, &joined).allowed());
+                        }
+                        Remedy::Grant { queue: at, right: written, subject, .. } => {
+                            let changed = with(&tree, &at, written, &subject);
+                            prop_assert!(decide(&changed, right, &queue, &identity).allowed());
+                        }
+                        Remedy::Ask { queue: meant } => {
+                            prop_assert!(decide(&tree, right, meant.as_str(), &identity).allowed());
+                        }
+                        Remedy::Unnameable => prop_assert!(false, "{:?}", decision),
+                    }
+                }
+            }
+        }
+    }
+
+    /// The tree with one more entry.
+    fn with(tree: &Tree, at: &QueuePath, right: Right, subject: &Subject) -> Tree {
+        let entry = match subject {
+            Subject::User(user) => user.clone(),
+            Subject::Group(group) => format!(" {group}"),
+            Subject::Everyone => "*".to_owned(),
+        };
+        let entry = acl::parse(&entry).expect("entry");
+        let acls: Vec<(String, [String; 2])> = tree
+            .queues()
+            .map(|(_, node)| {
+                let acls = Right::ALL.map(|of| {
+                    let own = &node.grants(of).acl;
+                    if node.path == *at && of == right { own.union(&entry) } else { own.clone() }.canonical()
+                });
+                (node.path.to_string(), acls)
+            })
+            .collect();
+        let queues: Vec<_> = acls
+            .iter()
+            .map(|(path, [submit, admin])| (path.as_str(), submit.as_str(), admin.as_str()))
+            .collect();
+        let verdict = verdict(&text(&queues), &[]);
+        Tree::of(verdict.config.expect("valid").partition("default").expect("default")).expect("active")
+    }
+}

@@ -1,0 +1,315 @@
+//! What the evaluator says to a review, and how it is put into a `SubjectAccessReview`'s status.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use super::question::{NotAsked, Question, read};
+use super::{GROUP, Review};
+use crate::application::{self, Verb};
+use crate::check::{Decision, Subject, decide, explain};
+use crate::near_miss::near_misses;
+use crate::reach::Way;
+use crate::remedy::first_remedy;
+use crate::sentence::{sentence, yes};
+use crate::tree::{Origin, Tree};
+use go_compat::diag::{quoted, show};
+use yunikorn::application::ApplicationAcl;
+use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
+use yunikorn::queue::{self, QueuePath};
+use yunikorn::right::Right;
+use yunikorn::version::Version;
+
+/// Longer reasons are cut, in characters: they travel in logs, audit events and terminals.
+const MAX_REASON: usize = 1024;
+
+/// What an authorizer says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Opinion {
+    /// Yes, and nobody else is asked.
+    Allow,
+    /// Whoever is asked next may say yes; if nobody does, it is no.
+    NoOpinion,
+    /// No, and nobody else is asked.
+    Deny,
+}
+
+/// The answer to a review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// What is said.
+    pub opinion: Opinion,
+    /// What decided, in one word of a few: a label of metrics.
+    pub clause: &'static str,
+    /// Why, in one line that can be seen and is bounded.
+    pub reason: String,
+    /// What keeps the question from being decided. API servers drop it; direct callers see it.
+    pub evaluation_error: Option<String>,
+    /// The entry of an ACL that grants it; `None` for a no, and where something else grants it.
+    pub entry: Option<Subject>,
+}
+
+/// What an application is judged by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Application {
+    /// Who owns it, and by whose rules.
+    pub acl: ApplicationAcl,
+    /// The full path of the queue it is in.
+    pub queue: String,
+}
+
+/// What became of a search for an application.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// It is there.
+    Application(Box<Application>),
+    /// There is none with this ID.
+    Unknown,
+    /// It cannot be known, and why.
+    Undecided(String),
+}
+
+/// Finds applications by their IDs.
+pub trait Applications {
+    /// The application with this ID; in this namespace, if that is not empty.
+    fn find(&self, namespace: &str, id: &str) -> Found;
+}
+
+/// No applications are known here, such as where only files are read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoApplications;
+
+impl Applications for NoApplications {
+    fn find(&self, _: &str, _: &str) -> Found {
+        Found::Undecided("applications are not known here, only queues".to_owned())
+    }
+}
+
+/// What reviews are answered from.
+#[derive(Clone, Copy)]
+pub struct World<'a> {
+    /// The queues of the partition that is asked about.
+    pub tree: &'a Tree,
+    /// Where groups come from when a review names none.
+    pub resolver: &'a dyn GroupResolver,
+    /// Which `YuniKorn`.
+    pub version: Version,
+    /// The applications.
+    pub applications: &'a dyn Applications,
+}
+
+impl fmt::Debug for World<'_> {
+    /// What is behind the traits may hold a cluster.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+impl Opinion {
+    /// One word, for logs and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allowed",
+            Self::NoOpinion => "no_opinion",
+            Self::Deny => "denied",
+        }
+    }
+}
+
+impl Answer {
+    fn new(opinion: Opinion, clause: &'static str, reason: &str) -> Self {
+        Self { opinion, clause, reason: visible(reason), evaluation_error: None, entry: None }
+    }
+
+    /// A yes.
+    pub fn allow(clause: &'static str, reason: &str) -> Self {
+        Self::new(Opinion::Allow, clause, reason)
+    }
+
+    /// A no that stands.
+    pub fn deny(clause: &'static str, reason: &str) -> Self {
+        Self::new(Opinion::Deny, clause, reason)
+    }
+
+    /// Somebody else may answer.
+    pub fn no_opinion(clause: &'static str, reason: &str) -> Self {
+        Self::new(Opinion::NoOpinion, clause, reason)
+    }
+
+    /// It cannot be decided: no opinion, and an error for who calls directly.
+    pub fn undecided(clause: &'static str, why: &str) -> Self {
+        let answer = Self::no_opinion(clause, why);
+        Self { evaluation_error: Some(answer.reason.clone()), ..answer }
+    }
+
+    /// What is said, in one word, for logs and metrics.
+    pub fn decision(&self) -> &'static str {
+        if self.evaluation_error.is_some() { "undecided" } else { self.opinion.as_str() }
+    }
+
+    /// `status.allowed`
+    pub fn allowed(&self) -> bool {
+        self.opinion == Opinion::Allow
+    }
+
+    /// `status.denied`
+    pub fn denied(&self) -> bool {
+        self.opinion == Opinion::Deny
+    }
+}
+
+impl From<NotAsked> for Answer {
+    fn from(none: NotAsked) -> Self {
+        match none {
+            NotAsked::Malformed(why) => Self::undecided(none.clause(), why),
+            other => Self::no_opinion(other.clause(), &other.to_string()),
+        }
+    }
+}
+
+/// Answers a review.
+pub fn answer(review: &Review, world: World<'_>) -> Answer {
+    let question = match read(review) {
+        Ok(question) => question,
+        Err(none) => return Answer::from(none),
+    };
+    let claim = Claim::new(&review.user, &review.groups);
+    match identify(claim, world.resolver, world.version) {
+        Ok(identity) => world.answer(question, &identity),
+        Err(Refusal::Undecided(why)) => Answer::undecided("identity", &why),
+        Err(refusal) => Answer::deny("identity", &refusal.of(&review.user)),
+    }
+}
+
+/// The path of a queue by what somebody calls it, in any case.
+///
+/// # Errors
+/// Why there can be no queue of this name; nobody may do anything in it.
+pub fn path_of<'q>(tree: &Tree, queue: &'q str) -> Result<Cow<'q, str>, String> {
+    if tree.has(queue) {
+        return Ok(Cow::Borrowed(queue));
+    }
+    match QueuePath::parse(&queue::lowered(queue)) {
+        Ok(path) => Ok(Cow::Owned(path.as_str().to_owned())),
+        Err(wrong) => {
+            let help = wrong.help.map(|help| format!("; {help}")).unwrap_or_default();
+            Err(format!("{} is no queue: {}{help}", quoted(queue), wrong.message))
+        }
+    }
+}
+
+impl<'a> World<'a> {
+    fn answer(self, question: Question<'_>, identity: &Identity) -> Answer {
+        match question {
+            Question::Queue { right, queue } => self.in_queue(right, queue, identity),
+            Question::AllQueues { right } => self.in_all_queues(right, identity),
+            Question::Application { verb, namespace, id } => {
+                self.with_application(verb, namespace, id, identity)
+            }
+        }
+    }
+
+    fn in_queue(self, right: Right, queue: &str, identity: &Identity) -> Answer {
+        match path_of(self.tree, queue) {
+            Ok(path) => self.on_path(right, &path, identity),
+            Err(why) => Answer::deny("no_queue", &why),
+        }
+    }
+
+    fn on_path(self, right: Right, path: &str, identity: &Identity) -> Answer {
+        match self.granted(right, path, identity) {
+            Some((way, why)) => allowed(&way, &why),
+            None => self.denied(&explain(self.tree, right, path, identity)),
+        }
+    }
+
+    /// Returns the way to a yes, and why it is one; `None` for a no.
+    fn granted(self, right: Right, path: &str, identity: &Identity) -> Option<(Way<'a>, String)> {
+        let verdict = decide(self.tree, right, path, identity);
+        let way = verdict.way.ok()?;
+        let why = yes(self.tree, right, path, verdict.located, &way);
+        Some((way, format!("{why}{}", self.written_in(&way))))
+    }
+
+    /// What the root grants reaches every queue. Who may do it in each queue by itself may not in the next one that is made: that is no yes
+    /// and, as each queue may be asked about, no final no.
+    fn in_all_queues(self, right: Right, identity: &Identity) -> Answer {
+        if let Some((way, why)) = self.granted(right, queue::ROOT, identity) {
+            return allowed(&way, &format!("in all queues: {why}"));
+        }
+        let why = sentence(self.tree, &explain(self.tree, right, queue::ROOT, identity));
+        let ask = format!("{} queues.{GROUP}/root.prod", right.verb());
+        let why = format!(
+            "the question names no queue, and so is about all of them: {why}; to ask about one: {ask}"
+        );
+        Answer::no_opinion("no_queue_named", &why)
+    }
+
+    fn denied(self, decision: &Decision) -> Answer {
+        let why = sentence(self.tree, decision);
+        let misses = decision.steps.iter().flat_map(|step| {
+            near_misses(step, &decision.identity).into_iter().map(move |miss| (&step.queue, step.right, miss))
+        });
+        let near = misses
+            .map(|(queue, right, miss)| format!("; about the {} of {queue}: {miss}", right.key()))
+            .next();
+        let remedy = first_remedy(self.tree, decision).map(|remedy| format!("; what would help: {remedy}"));
+        let why = format!("{why}{}{}", near.unwrap_or_default(), remedy.unwrap_or_default());
+        Answer::deny(decision.clause(), &why)
+    }
+
+    /// The objects that wrote the entry that grants: ` (QueueAcl/prod)`.
+    fn written_in(self, way: &Way<'_>) -> String {
+        let origins = way.written(self.tree).origins;
+        let objects: Vec<String> = origins
+            .iter()
+            .filter(|origin| matches!(origin, Origin::Object { .. }))
+            .map(ToString::to_string)
+            .collect();
+        if objects.is_empty() { String::new() } else { format!(" ({})", objects.join(", ")) }
+    }
+
+    fn with_application(self, verb: Verb<'_>, namespace: &str, id: &str, identity: &Identity) -> Answer {
+        let application = match self.applications.find(namespace, id) {
+            Found::Application(application) => application,
+            Found::Unknown => return Answer::undecided("no_application", &unknown(namespace, id)),
+            Found::Undecided(why) => {
+                let why = format!("application {} cannot be judged: {why}", quoted(id));
+                return Answer::undecided("application", &why);
+            }
+        };
+        let question =
+            application::Question { verb, application: &application.acl, queue: &application.queue };
+        let decision = application::decide(self.tree, question, identity);
+        let why = format!(
+            "the application of {} in {}: {}",
+            application.acl.owner,
+            application.queue,
+            application::sentence(self.tree, &decision)
+        );
+        let clause = decision.clause();
+        if decision.allowed() { Answer::allow(clause, &why) } else { Answer::deny(clause, &why) }
+    }
+}
+
+/// A yes by an entry of an ACL.
+fn allowed(way: &Way<'_>, why: &str) -> Answer {
+    Answer { entry: Some(way.entry.into()), ..Answer::allow(way.acl.key(), why) }
+}
+
+fn unknown(namespace: &str, id: &str) -> String {
+    match namespace {
+        "" => format!("there is no application {}", quoted(id)),
+        namespace => format!("there is no application {} in namespace {}", quoted(id), quoted(namespace)),
+    }
+}
+
+/// What cannot be seen is escaped, and what is too long is cut: names come from whoever asks.
+pub(crate) fn visible(text: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = text.chars();
+    rest.by_ref().take(MAX_REASON.saturating_sub(1)).for_each(|c| show(&mut shown, c));
+    if rest.next().is_some() {
+        shown.push('…');
+    }
+    shown
+}

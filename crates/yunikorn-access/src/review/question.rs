@@ -1,0 +1,242 @@
+//! Which of our questions a review asks.
+//!
+//! `kubectl auth can-i submit queues.queuewarden.dev/root.prod` sends the group `queuewarden.dev` and the resource `queues` when the API
+//! server serves that resource. When it does not, the group is empty and the resource is what was typed, in its case; the version may
+//! then stand between the two (`queues.v1alpha1.queuewarden.dev`), and the resource may be in the singular. `/yunikorn/queues/root.prod`
+//! asks the same by path.
+
+use std::fmt;
+
+use super::{ACCESS_GROUP, GROUP, PathAttributes, ResourceAttributes, Review};
+use crate::application::Verb;
+use go_compat::diag::quoted;
+use yunikorn::queue::nearest;
+use yunikorn::right::Right;
+
+/// Where queues stand among the paths.
+const QUEUES_PATH: &str = "/yunikorn/queues";
+
+/// The verbs of queues, and what they ask for.
+const QUEUE_VERBS: [(&str, Right); 3] =
+    [("submit", Right::Submit), ("use", Right::Submit), ("administer", Right::Admin)];
+
+/// A question of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question<'a> {
+    /// May the user do this in a queue?
+    Queue {
+        /// What.
+        right: Right,
+        /// Its path, in any case.
+        queue: &'a str,
+    },
+    /// May the user do this in every queue, those included that do not exist yet? So Kubernetes understands a missing name.
+    AllQueues {
+        /// What.
+        right: Right,
+    },
+    /// May the user do this with an application?
+    Application {
+        /// What.
+        verb: Verb<'a>,
+        /// The namespace of its pods; empty when the question does not say.
+        namespace: &'a str,
+        /// Its ID.
+        id: &'a str,
+    },
+}
+
+/// Why a review asks none of our questions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotAsked {
+    /// It asks about nothing, or about two things at once.
+    Malformed(&'static str),
+    /// It is about another resource, or path: others answer.
+    Elsewhere(String),
+    /// It is about our resource, and others answer this verb: reading and writing objects is a matter of RBAC.
+    OtherVerb {
+        /// The verb.
+        verb: String,
+        /// `queues` or `applications`.
+        resource: &'static str,
+        /// The verb that may have been meant.
+        near: Option<&'static str>,
+    },
+    /// Queues have no subresource, and of applications only a move has one.
+    Subresource(String),
+    /// Nobody may do something with all applications at once: each has its own owner.
+    NoApplication,
+    /// It does not say where to move an application.
+    NoTarget,
+}
+
+impl Question<'_> {
+    /// The verb, in one word of a few.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            Self::Queue { right, .. } | Self::AllQueues { right } => right.verb(),
+            Self::Application { verb, .. } => verb.as_str(),
+        }
+    }
+}
+
+impl NotAsked {
+    /// What is not ours in it, in one word of a few: a label of metrics.
+    pub fn clause(&self) -> &'static str {
+        match self {
+            Self::Malformed(_) => "malformed",
+            Self::Elsewhere(_) => "elsewhere",
+            Self::OtherVerb { .. } => "verb",
+            Self::Subresource(_) => "subresource",
+            Self::NoApplication => "no_application",
+            Self::NoTarget => "no_target",
+        }
+    }
+
+    /// Whether somebody wanted to ask us, and did not say it right.
+    pub fn is_mistake(&self) -> bool {
+        !matches!(self, Self::Elsewhere(_) | Self::OtherVerb { near: None, .. })
+    }
+}
+
+impl fmt::Display for NotAsked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(why) => f.write_str(why),
+            Self::Elsewhere(what) => {
+                write!(f, "queuewarden answers for queues and applications of {GROUP}, not for {what}")
+            }
+            Self::OtherVerb { verb, resource, near } => {
+                let verbs = if *resource == "queues" {
+                    "submit, use and administer"
+                } else {
+                    "view, modify, kill, logs and move"
+                };
+                write!(f, "queuewarden answers {verbs} for {resource}, not {}", quoted(verb))?;
+                near.map_or(Ok(()), |near| write!(f, "; did you mean `{near}`?"))
+            }
+            Self::Subresource(name) => write!(f, "there is no subresource {} to be asked about", quoted(name)),
+            Self::NoApplication => f.write_str(
+                "the question names no application; write its ID behind the resource: applications.queuewarden.dev/ID",
+            ),
+            Self::NoTarget => f.write_str(
+                "the question does not say where to move the application; write the queue as the subresource: --subresource=root.prod",
+            ),
+        }
+    }
+}
+
+/// The question of a review.
+///
+/// # Errors
+/// When it is none of ours.
+pub fn read(review: &Review) -> Result<Question<'_>, NotAsked> {
+    match (&review.resource, &review.path) {
+        (Some(resource), None) => of_resource(resource),
+        (None, Some(path)) => of_path(path),
+        (None, None) => {
+            Err(NotAsked::Malformed("neither resourceAttributes nor nonResourceAttributes say what is asked"))
+        }
+        (Some(_), Some(_)) => Err(NotAsked::Malformed(
+            "resourceAttributes and nonResourceAttributes are both given, and only one of them can be asked about",
+        )),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Resource {
+    Queues,
+    Applications,
+}
+
+fn of_resource(asked: &ResourceAttributes) -> Result<Question<'_>, NotAsked> {
+    let ResourceAttributes { namespace, verb, group, resource, subresource, name, .. } = asked;
+    let found = served(group, resource).or_else(|| typed(group, resource));
+    match found {
+        None => {
+            let shown = if group.is_empty() { resource.clone() } else { format!("{resource}.{group}") };
+            Err(NotAsked::Elsewhere(quoted(&shown)))
+        }
+        Some(Resource::Queues) => {
+            let right = right(verb)?;
+            if !subresource.is_empty() {
+                return Err(NotAsked::Subresource(subresource.clone()));
+            }
+            Ok(in_queue(right, name))
+        }
+        Some(Resource::Applications) => {
+            let verb = application_verb(verb, subresource)?;
+            if name.is_empty() {
+                return Err(NotAsked::NoApplication);
+            }
+            Ok(Question::Application { verb, namespace, id: name })
+        }
+    }
+}
+
+/// A resource that the API server knows.
+fn served(group: &str, resource: &str) -> Option<Resource> {
+    match (group, resource) {
+        (GROUP | ACCESS_GROUP, "queues") => Some(Resource::Queues),
+        (GROUP | ACCESS_GROUP, "applications") => Some(Resource::Applications),
+        _ => None,
+    }
+}
+
+/// A resource that the API server does not know, as typed.
+fn typed(group: &str, resource: &str) -> Option<Resource> {
+    if !group.is_empty() {
+        return None;
+    }
+    let lower = resource.to_ascii_lowercase();
+    let (name, group) = lower.split_once('.')?;
+    let without_version = group.split_once('.').filter(|(version, _)| is_version(version));
+    let group = without_version.map_or(group, |(_, group)| group);
+    match (name, group) {
+        ("queues" | "queue", GROUP | ACCESS_GROUP) => Some(Resource::Queues),
+        ("applications" | "application", GROUP | ACCESS_GROUP) => Some(Resource::Applications),
+        _ => None,
+    }
+}
+
+/// `v1`, `v1alpha1`
+fn is_version(text: &str) -> bool {
+    text.strip_prefix('v').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+fn of_path(asked: &PathAttributes) -> Result<Question<'_>, NotAsked> {
+    let elsewhere = || NotAsked::Elsewhere(quoted(&asked.path));
+    let name = match asked.path.strip_prefix(QUEUES_PATH).ok_or_else(elsewhere)? {
+        "" => "",
+        rest => rest.strip_prefix('/').ok_or_else(elsewhere)?,
+    };
+    Ok(in_queue(right(&asked.verb)?, name))
+}
+
+fn in_queue(right: Right, queue: &str) -> Question<'_> {
+    if queue.is_empty() { Question::AllQueues { right } } else { Question::Queue { right, queue } }
+}
+
+fn right(verb: &str) -> Result<Right, NotAsked> {
+    let found = QUEUE_VERBS.iter().find(|(name, _)| *name == verb).map(|(_, right)| *right);
+    found.ok_or_else(|| other_verb("queues", QUEUE_VERBS.iter().map(|(name, _)| *name), verb))
+}
+
+fn application_verb<'a>(verb: &str, subresource: &'a str) -> Result<Verb<'a>, NotAsked> {
+    let all = Verb::all(subresource);
+    match all.into_iter().find(|known| known.as_str() == verb) {
+        None => Err(other_verb("applications", all.into_iter().map(Verb::as_str), verb)),
+        Some(Verb::Move("")) => Err(NotAsked::NoTarget),
+        Some(found @ Verb::Move(_)) => Ok(found),
+        Some(found) if subresource.is_empty() => Ok(found),
+        Some(_) => Err(NotAsked::Subresource(subresource.to_owned())),
+    }
+}
+
+/// The verbs of Kubernetes are near to some of ours and mean something else.
+fn other_verb(resource: &'static str, verbs: impl Iterator<Item = &'static str>, verb: &str) -> NotAsked {
+    const KUBERNETES: [&str; 9] =
+        ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "*"];
+    let near = if KUBERNETES.contains(&verb) { None } else { nearest(verbs, verb) };
+    NotAsked::OtherVerb { verb: verb.to_owned(), resource, near }
+}

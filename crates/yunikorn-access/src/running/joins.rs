@@ -1,0 +1,78 @@
+//! Pods that join an application that runs.
+//!
+//! `YuniKorn` asks no ACL about them: application, queue and quota are those of the first pod's user (k8shim v1.8.0
+//! `pkg/cache/context.go:917-952`), and an ID is not bound to a namespace. So a pod may only name the ID of a running application of its own
+//! user in its own namespace, or be made by a pod of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{Pod, admitted, owner};
+use go_compat::diag::quoted;
+use yunikorn::admission::request::USER_INFO;
+use yunikorn::admission::user_info::Submitter;
+use yunikorn::version::Version;
+
+/// The pods that matter to one request. By default there are none, as where pods are not watched.
+#[derive(Debug, Clone, Default)]
+pub struct Running {
+    /// The pod in whose name the request is made, by its own token.
+    creator: Option<Arc<Pod>>,
+    /// The oldest pod of each application that the request names.
+    first: BTreeMap<String, Arc<Pod>>,
+}
+
+/// A pod as the token names it that is bound to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BoundPod<'a> {
+    /// Its namespace.
+    pub namespace: &'a str,
+    /// Its name.
+    pub name: &'a str,
+    /// Its UID: a later pod of the same name is another one.
+    pub uid: &'a str,
+}
+
+impl Running {
+    /// Finds the applications with these IDs among all pods. `creator` is the pod that makes the request.
+    pub fn new<'p>(
+        pods: impl Iterator<Item = &'p Arc<Pod>>,
+        ids: &BTreeSet<&str>,
+        creator: Option<Arc<Pod>>,
+    ) -> Self {
+        let mut first: BTreeMap<String, Arc<Pod>> = BTreeMap::new();
+        for pod in pods.filter(|pod| !pod.ended && ids.contains(&*pod.application)) {
+            let is_older = |known: &Arc<Pod>| age(pod) < age(known);
+            if first.get(&pod.application).is_none_or(is_older) {
+                first.insert(pod.application.clone(), Arc::clone(pod));
+            }
+        }
+        Self { creator, first }
+    }
+
+    /// The annotation `yunikorn.apache.org/user.info` of the pod that makes the request.
+    pub fn creators_user_info(&self) -> Option<&str> {
+        self.creator.as_ref()?.workload.annotations.get(USER_INFO).map(String::as_str)
+    }
+
+    /// Names the application, and whose it is, that a new pod of this user and namespace may not join; `None` where it may.
+    pub fn objection(&self, id: &str, namespace: &str, user: &str) -> Option<String> {
+        let first = self.first.get(id)?;
+        if self.creator.as_ref().is_some_and(|creator| creator.application == id) {
+            return None;
+        }
+        let whose = if first.workload.namespace == namespace {
+            let owner = owner(Submitter::of(&admitted(first), Version::default()));
+            // Where nothing says whose it is, it is nobody's.
+            (!owner.is_empty() && owner != user).then_some("another user runs")?
+        } else {
+            "runs in another namespace"
+        };
+        Some(format!("application {}, which {whose}", quoted(id)))
+    }
+}
+
+/// The oldest first. Pods of the same second have an order, so that everybody takes the same one.
+fn age(pod: &Pod) -> (jiff::Timestamp, &str, &str) {
+    (pod.created, &pod.workload.namespace, &pod.name)
+}

@@ -1,0 +1,205 @@
+//! Applications as they run: which pods make one, whose it is, in which queue, and who else it lets in.
+//!
+//! `YuniKorn` makes an application of the first pod with its ID and takes owner and queue from that one; what comes later joins it
+//! (k8shim v1.8.0 `pkg/cache/context.go:917-952`). Here the oldest pod that still exists is taken for the first. Where that matters, for
+//! what may be done with a pod, nothing is taken from another pod but from the one that it belongs to: otherwise whoever
+//! guesses the ID of somebody's application could become its owner.
+//!
+//! * [`joins`]: which applications a new pod may not name.
+//! * [`pods`]: which questions about pods are questions about their applications.
+
+pub mod joins;
+pub mod pods;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::placement::{Naming, Outcome, Placement, RuleName, RuleStep, Workload, place};
+use super::review::{Application, Found};
+use super::submission::may_exist;
+use super::tree::Tree;
+use go_compat::diag::quoted;
+use yunikorn::admission;
+use yunikorn::admission::user_info::{Source, Submitter};
+use yunikorn::application::own::{MODIFY_ACL, VIEW_ACL};
+use yunikorn::application::{ApplicationAcl, Dialect, Rules};
+use yunikorn::config::schema::PlacementRule;
+use yunikorn::identity::{Claim, GroupResolver, Identity, identify};
+use yunikorn::queue;
+use yunikorn::version::Version;
+
+/// A pod that `YuniKorn` schedules, as far as it says something about its application.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pod {
+    /// `metadata.name`
+    pub name: String,
+    /// Its namespace, labels, annotations and UID.
+    pub workload: Workload,
+    /// The application's ID, as the shim finds it.
+    pub application: String,
+    /// `metadata.creationTimestamp`
+    pub created: Timestamp,
+    /// The UIDs of the pods in `metadata.ownerReferences`: a Spark driver owns its executors.
+    pub owners: Vec<String>,
+    /// It has succeeded or failed, so that nothing of it runs.
+    pub ended: bool,
+    /// The `ConfigMap` with the configuration of the Spark driver that this pod is.
+    pub spark_conf: Option<String>,
+}
+
+/// What places pods.
+#[derive(Clone, Copy)]
+pub struct Scheduler<'a> {
+    /// The queues of the partition.
+    pub tree: &'a Tree,
+    /// Where groups come from that no annotation names.
+    pub resolver: &'a (dyn GroupResolver + Sync),
+    /// Which `YuniKorn`.
+    pub version: Version,
+}
+
+impl std::fmt::Debug for Scheduler<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scheduler").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+/// The pod that stands for an application: the oldest with its ID in the namespace, or in any where none is given. `None`: there is none.
+///
+/// # Errors
+/// When pods of several namespaces have the ID.
+pub fn first<'a>(
+    pods: impl Iterator<Item = &'a Arc<Pod>>,
+    namespace: &str,
+    id: &str,
+) -> Result<Option<Arc<Pod>>, String> {
+    let mut first: Option<&Arc<Pod>> = None;
+    let here = |pod: &&Arc<Pod>| namespace.is_empty() || pod.workload.namespace == namespace;
+    for pod in pods.filter(|pod| pod.application == id).filter(here) {
+        let Some(other) = first else {
+            first = Some(pod);
+            continue;
+        };
+        if other.workload.namespace != pod.workload.namespace {
+            return Err(format!(
+                "there are applications of this ID in the namespaces {} and {}; name one: -n NAMESPACE",
+                other.workload.namespace, pod.workload.namespace
+            ));
+        }
+        if (pod.created, &pod.name) < (other.created, &other.name) {
+            first = Some(pod);
+        }
+    }
+    Ok(first.cloned())
+}
+
+/// The pod that says whose a pod is: itself, or the one of the same application that owns it.
+pub fn speaker<'a>(mut pods: impl Iterator<Item = &'a Arc<Pod>>, pod: &'a Arc<Pod>) -> &'a Arc<Pod> {
+    let owns = |other: &&Arc<Pod>| {
+        other.workload.namespace == pod.workload.namespace
+            && other.application == pod.application
+            && pod.owners.contains(&other.workload.uid)
+    };
+    if pod.owners.is_empty() { pod } else { pods.find(owns).unwrap_or(pod) }
+}
+
+/// What an application is judged by that begins with this pod. `spark` is what its driver's configuration says, if it is one.
+pub fn application(pod: &Pod, spark: &[(String, String)], scheduler: Scheduler<'_>) -> Found {
+    let submitter = Submitter::of(&admitted(pod), scheduler.version);
+    match queue_of(pod, &submitter, scheduler) {
+        Ok(queue) => {
+            let acl = ApplicationAcl { owner: owner(submitter), rules: rules(pod, spark) };
+            Found::Application(Box::new(Application { acl, queue }))
+        }
+        Err(why) => Found::Undecided(why),
+    }
+}
+
+fn admitted(pod: &Pod) -> admission::request::Pod {
+    admission::request::Pod {
+        labels: pod.workload.labels.clone(),
+        annotations: pod.workload.annotations.clone(),
+        ..admission::request::Pod::default()
+    }
+}
+
+/// The user `nobody` is not somebody of that name: where nothing says who submits, nobody owns it.
+fn owner(submitter: Submitter) -> String {
+    match submitter.source {
+        Source::Annotation | Source::Label => submitter.user,
+        Source::AnnotationWithoutUser | Source::AnnotationUnreadable(_) | Source::Nothing => String::new(),
+    }
+}
+
+fn rules(pod: &Pod, spark: &[(String, String)]) -> Rules {
+    let annotations = [VIEW_ACL, MODIFY_ACL].into_iter();
+    let set = annotations.filter_map(|key| Some((key, pod.workload.annotations.get(key)?.as_str())));
+    match Rules::read(Dialect::YuniKorn, set).0 {
+        Rules::YuniKorn(own) => {
+            let spark = spark.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+            Rules::YuniKorn(own.with_spark(spark))
+        }
+        other => other,
+    }
+}
+
+/// The queue: where the rules place the pod now, as far as they do not go by annotations of the namespace.
+fn queue_of(pod: &Pod, submitter: &Submitter, scheduler: Scheduler<'_>) -> Result<String, String> {
+    let claim = Claim::new(&submitter.user, &submitter.groups);
+    let tree = scheduler.tree;
+    let (placement, elsewhere) = match identify(claim, scheduler.resolver, scheduler.version) {
+        Ok(identity) => placed(pod, identity, tree),
+        Err(refusal) => (Placement::rejected(refusal.to_string()), false),
+    };
+    let why = match placement.outcome {
+        Outcome::Placed { queue } if placement.steps.iter().any(|step| by_namespace(&step.rule)) => {
+            return Err(format!(
+                "it may be in {queue}, but that depends on annotations of namespace {}, which are not looked at",
+                quoted(&pod.workload.namespace)
+            ));
+        }
+        Outcome::Placed { queue } if elsewhere => {
+            return Err(format!(
+                "it may be in {queue}, but also in one that was made at run time, which nobody has asked for"
+            ));
+        }
+        Outcome::Placed { queue } => return Ok(queue),
+        Outcome::Rejected { message } => message,
+        Outcome::Undecided { reason } => reason,
+        Outcome::Crashes { queue } => format!("YuniKorn crashes over queue {queue}"),
+    };
+    before(pod, tree).ok_or_else(|| format!("the queue of its pod {} is not known: {why}", quoted(&pod.name)))
+}
+
+/// Where the rules place it as if it had just been submitted: that it runs already would only send it to the recovery queue. And whether a
+/// rule would have placed it elsewhere before that if a queue had been made at run time.
+fn placed(pod: &Pod, identity: Identity, tree: &Tree) -> (Placement, bool) {
+    let workload = Workload { node_name: String::new(), ..pod.workload.clone() };
+    let submission = workload.submission(identity, Naming::default());
+    let placement = place(tree, &submission);
+    let made = tree.placement_rules().iter().any(makes);
+    let elsewhere = made && placement.steps.iter().any(|step| may_exist(tree, step, &submission));
+    (placement, elsewhere)
+}
+
+/// Whether a rule may make queues.
+fn makes(rule: &PlacementRule) -> bool {
+    rule.create || rule.parent.as_deref().is_some_and(makes)
+}
+
+/// Where a pod that the rules place nowhere now runs since before: in the queue that it asks for by its full path, where no rule goes by
+/// anything else. A rule that does may have placed it in another.
+fn before(pod: &Pod, tree: &Tree) -> Option<String> {
+    let provided = |rule: &PlacementRule| rule.name.value.eq_ignore_ascii_case(RuleName::Provided.key());
+    let asked = Some(pod.workload.queue()).filter(|asked| asked.starts_with("root."));
+    asked.filter(|_| tree.placement_rules().iter().all(provided)).map(queue::lowered)
+}
+
+/// Whether a rule that was asked goes by what the namespace says of itself (`namespace.parentqueue`), besides its name.
+fn by_namespace(rule: &RuleStep) -> bool {
+    let annotated = matches!(&rule.name, RuleName::Tag(tag) if tag != "namespace");
+    annotated || rule.parent.as_deref().is_some_and(by_namespace)
+}

@@ -1,0 +1,75 @@
+//! Questions of Kubernetes about pods that are questions about their applications: `get pods/log` reads the logs of one, `delete pods`
+//! ends a part of it. So whoever administers a queue may kill what runs in it, as in YARN.
+//!
+//! Here an authorizer only ever adds: what the ACLs do not grant is left to RBAC.
+
+use crate::application::{self, Verb};
+use crate::review::{Answer, Application, Review};
+use crate::tree::Tree;
+use yunikorn::identity::{Claim, GroupResolver, identify};
+use yunikorn::version::Version;
+
+/// What to do with one pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PodQuestion<'a> {
+    /// Read its logs, or end it.
+    pub verb: Verb<'static>,
+    /// `resourceAttributes.namespace`
+    pub namespace: &'a str,
+    /// `resourceAttributes.name`
+    pub name: &'a str,
+}
+
+impl PodQuestion<'_> {
+    /// The verb of the same question about its application.
+    pub fn verb(&self) -> &'static str {
+        if self.verb == Verb::Logs { "logs" } else { "kill" }
+    }
+}
+
+/// The question of a review, if it is about one pod: all pods of a namespace are no application.
+pub fn read(review: &Review) -> Option<PodQuestion<'_>> {
+    let asked = review.resource.as_ref().filter(|_| review.path.is_none())?;
+    if !asked.group.is_empty()
+        || asked.resource != "pods"
+        || asked.name.is_empty()
+        || asked.namespace.is_empty()
+    {
+        return None;
+    }
+    let verb = match (asked.verb.as_str(), asked.subresource.as_str()) {
+        ("get", "log") => Verb::Logs,
+        ("delete", "") => Verb::Kill,
+        _ => return None,
+    };
+    Some(PodQuestion { verb, namespace: &asked.namespace, name: &asked.name })
+}
+
+/// Whether the ACLs grant it: yes, or no opinion.
+pub fn answer(
+    review: &Review,
+    question: PodQuestion<'_>,
+    application: &Application,
+    tree: &Tree,
+    resolver: &dyn GroupResolver,
+) -> Answer {
+    let claim = Claim::new(&review.user, &review.groups);
+    let identity = match identify(claim, resolver, Version::default()) {
+        Ok(identity) => identity,
+        Err(refusal) => return Answer::no_opinion("identity", &refusal.of(&review.user)),
+    };
+    let asked = application::Question {
+        verb: question.verb,
+        application: &application.acl,
+        queue: &application.queue,
+    };
+    let decision = application::decide(tree, asked, &identity);
+    let why = format!(
+        "the application of {} in {}: {}",
+        application.acl.owner,
+        application.queue,
+        application::sentence(tree, &decision)
+    );
+    let clause = decision.clause();
+    if decision.allowed() { Answer::allow(clause, &why) } else { Answer::no_opinion(clause, &why) }
+}

@@ -1,0 +1,136 @@
+//! A decision in one sentence: a line of output, a webhook's `reason`, an event.
+
+use super::check::{Decision, Denial, Outcome, Subject};
+use super::reach::Way;
+use super::tree::{Located, Tree};
+use go_compat::diag::quoted;
+use yunikorn::identity::Identity;
+use yunikorn::queue::{QueuePath, RECOVERY, ROOT};
+use yunikorn::right::Right;
+
+/// Why it is a yes or a no.
+pub fn sentence(tree: &Tree, decision: &Decision) -> String {
+    let queue = decision.located.decides().and_then(|id| tree.node(id)).map(|node| node.path.as_str());
+    let queue = queue.unwrap_or(&decision.asked);
+    let why = match decision.outcome {
+        Outcome::Allowed => decision.granted_by().map_or_else(String::new, |step| {
+            let who = step.entry.as_ref().map_or(&Subject::Everyone, |entry| &entry.subject);
+            granted(decision.right, step.right, &step.queue, who)
+        }),
+        Outcome::Denied(Denial::NotGranted) => not_granted(decision, queue, ROOT),
+        Outcome::Denied(Denial::Recovery) if queue != RECOVERY => {
+            let why = not_granted(decision, queue, RECOVERY);
+            format!("{why}, and what is granted there and above does not reach below it")
+        }
+        Outcome::Denied(Denial::Recovery) => {
+            "nobody may submit to the recovery queue, whatever the ACLs say".to_owned()
+        }
+        Outcome::Denied(Denial::NoQueue) => {
+            format!("{} is no queue: a queue path begins with `root`", quoted(&decision.asked))
+        }
+    };
+    format!("{}{why}", instead(tree, &decision.asked, decision.located))
+}
+
+/// Why a yes is one, without its trace; the same sentence.
+pub fn yes(tree: &Tree, right: Right, asked: &str, located: Located, way: &Way<'_>) -> String {
+    let why = tree.node(way.queue).map(|node| granted(right, way.acl, &node.path, &way.entry.into()));
+    format!("{}{}", instead(tree, asked, located), why.unwrap_or_default())
+}
+
+fn instead(tree: &Tree, asked: &str, located: Located) -> String {
+    match (located, located.decides().and_then(|id| tree.node(id))) {
+        (Located::Below(_), Some(node)) => {
+            format!("{} is not configured, and {} decides: ", quoted(asked), node.path)
+        }
+        _ => String::new(),
+    }
+}
+
+fn granted(right: Right, acl: Right, queue: &QueuePath, who: &Subject) -> String {
+    match (right, acl) {
+        (Right::Submit, Right::Submit) => format!("{who} may submit to {queue}"),
+        (Right::Submit, Right::Admin) => format!("{who} may administer {queue}, and so may submit"),
+        (Right::Admin, _) => format!("{who} may administer {queue}"),
+    }
+}
+
+/// That no ACL from a queue up to the last one that is asked grants it.
+fn not_granted(decision: &Decision, queue: &str, last: &str) -> String {
+    let acl = match decision.right {
+        Right::Submit => "ACL",
+        Right::Admin => "adminacl",
+    };
+    let way = if queue == last { queue.to_owned() } else { format!("the way from {queue} up to {last}") };
+    if decision.steps.iter().all(|step| step.acl.is_empty()) {
+        return format!("nobody may: no {acl} is set on {way}");
+    }
+    format!("no {acl} on {way} names {}", whom(&decision.identity))
+}
+
+/// `user sue`, `user sue or group devs`, `user sue or any of 12 groups`
+fn whom(identity: &Identity) -> String {
+    let Identity { user, groups } = identity;
+    match groups.as_slice() {
+        [] => format!("user {user}"),
+        [one] => format!("user {user} or group {one}"),
+        several => format!("user {user} or any of {} groups", several.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::explain;
+    use crate::testing::tree;
+
+    #[test]
+    fn each_end_of_a_question_has_its_sentence() {
+        let tree = tree(&[
+            ("root", "", " ops"),
+            ("root.prod", "sue devs", ""),
+            ("root.@recovery@", "*", ""),
+            ("root.@recovery@.x", "sue", ""),
+        ]);
+        let cases: [(Right, &str, &str, &[&str], &str); 9] = [
+            (Right::Submit, "root.prod", "sue", &[], "user sue may submit to root.prod"),
+            (
+                Right::Submit,
+                "root.prod.etl",
+                "bob",
+                &["devs"],
+                "`root.prod.etl` is not configured, and root.prod decides: group devs may submit to root.prod",
+            ),
+            (Right::Submit, "root.prod", "ann", &["ops"], "group ops may administer root, and so may submit"),
+            (Right::Admin, "root.prod", "ann", &["ops"], "group ops may administer root"),
+            (
+                Right::Submit,
+                "root.prod",
+                "ann",
+                &["qa", "x"],
+                "no ACL on the way from root.prod up to root names user ann or any of 2 groups",
+            ),
+            (Right::Admin, "root", "ann", &["qa"], "no adminacl on root names user ann or group qa"),
+            (
+                Right::Submit,
+                "root.@recovery@",
+                "sue",
+                &["ops"],
+                "nobody may submit to the recovery queue, whatever the ACLs say",
+            ),
+            (
+                Right::Submit,
+                "root.@recovery@.x",
+                "ann",
+                &["ops"],
+                "no ACL on the way from root.@recovery@.x up to root.@recovery@ names user ann or group ops, and what is granted there and above does not reach below it",
+            ),
+            (Right::Submit, "prod", "ann", &[], "`prod` is no queue: a queue path begins with `root`"),
+        ];
+        for (right, queue, user, groups, expected) in cases {
+            let identity =
+                Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() };
+            assert_eq!(sentence(&tree, &explain(&tree, right, queue, &identity)), expected);
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! Will `YuniKorn` take a workload that is being applied? Asked before it is stored, so that people read the reason at once, and not
+//! `no placement rule matched` on a pod later.
+//!
+//! It is an early answer and no boundary: the scheduler decides, whatever is said here. So what others decide is left to them
+//! ([`Verdict::NotAsked`]), and a no is only said where it is certain ([`Verdict::Refused`]).
+//!
+//! The request comes after mutating webhooks, `YuniKorn`'s own among them; where that one was not asked, it is replayed
+//! ([`admission::evaluate`]), and then the placement ([`placement`]).
+
+#[cfg(test)]
+mod tests;
+
+use super::check::decide;
+use super::placement::{
+    LandingEnd, Naming, Outcome, Placement, RuleEnd, RuleName, Step, Submission, Workload, place,
+};
+use super::remedy::first_remedy;
+use super::review::answer::visible;
+use super::running::joins::Running;
+use super::sentence::sentence;
+use super::tree::Tree;
+use go_compat::diag::quoted;
+use yunikorn::admission::patch::YUNIKORN;
+use yunikorn::admission::request::{APP, USER_INFO};
+use yunikorn::admission::user_info::Source;
+use yunikorn::admission::{
+    self, Conf, Kind, Operation, Pod, Request, Submitter, Surroundings, UserInfo, Verdict as MaySet,
+};
+use yunikorn::identity::{Claim, GroupResolver, Identity, Refusal, identify};
+use yunikorn::right::Right;
+
+/// The queues of other partitions are not `YuniKorn`'s shim's to ask for (k8shim `constants.go:30`).
+pub const PARTITION: &str = "default";
+
+/// What is done about a workload that its user may not submit (`AdmissionPolicy`'s `spec.submission`), the harder the later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Mode {
+    /// Nobody looks.
+    #[default]
+    Off,
+    /// It is written down.
+    Audit,
+    /// Its user is told as well.
+    Warn,
+    /// It is refused.
+    Deny,
+}
+
+/// What is applied.
+#[derive(Debug, Clone, Copy)]
+pub struct Applied<'a> {
+    /// The request.
+    pub request: &'a Request,
+    /// What is known of its namespace.
+    pub surroundings: &'a Surroundings,
+    /// Whether it belongs to a workload about which was asked before: an application is judged by its first pod alone, and who
+    /// loses a right keeps what runs.
+    pub owned: bool,
+    /// `spec.nodeName` of a pod: then the scheduler has to accept it.
+    pub node_name: &'a str,
+    /// The names in `spec.imagePullSecrets`.
+    pub image_pull_secrets: &'a [String],
+}
+
+/// What it is judged by.
+#[derive(Clone, Copy)]
+pub struct World<'a> {
+    /// The admission controller's keys.
+    pub conf: &'a Conf,
+    /// The queues of [`PARTITION`].
+    pub tree: &'a Tree,
+    /// Where groups come from when nobody names them.
+    pub resolver: &'a dyn GroupResolver,
+    /// The applications that run, as far as it names them.
+    pub running: &'a Running,
+}
+
+impl std::fmt::Debug for World<'_> {
+    /// The tree is large.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("World").finish_non_exhaustive()
+    }
+}
+
+/// What would become of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Verdict {
+    /// Nothing is to be said about it.
+    NotAsked,
+    /// It runs, where it asks to if it asks.
+    Placed,
+    /// It runs, but not where it asks to: the user may not submit there.
+    Elsewhere,
+    /// It is rejected, unless a queue exists that the configuration does not have.
+    Doubtful,
+    /// It is rejected.
+    Refused,
+    /// It cannot be known.
+    Undecided,
+}
+
+impl Verdict {
+    /// One word, for logs and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotAsked => "not_asked",
+            Self::Placed => "placed",
+            Self::Elsewhere => "elsewhere",
+            Self::Doubtful => "doubtful",
+            Self::Refused => "refused",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    /// What would become of it.
+    pub verdict: Verdict,
+    /// What decided, in one word of a few: a label of metrics.
+    pub clause: &'static str,
+    /// Why, in one bounded line that can be seen; empty where there is nothing to say.
+    pub reason: String,
+    /// Who submits; empty where nobody asked.
+    pub user: String,
+    /// Where it runs, or else asks to; may be empty.
+    pub queue: String,
+}
+
+impl Judgement {
+    fn new(verdict: Verdict, clause: &'static str, reason: &str) -> Self {
+        let reason = visible(reason);
+        Self { verdict, clause, reason, user: String::new(), queue: String::new() }
+    }
+
+    fn not_asked(clause: &'static str) -> Self {
+        Self::new(Verdict::NotAsked, clause, "")
+    }
+
+    /// Nobody can answer now, and why.
+    pub fn undecided(clause: &'static str, reason: &str) -> Self {
+        Self::new(Verdict::Undecided, clause, reason)
+    }
+
+    /// The answer to a request that cannot be read.
+    pub fn unreadable(reason: &str) -> Self {
+        Self::new(Verdict::Refused, "unreadable", reason)
+    }
+
+    /// Why the request is refused in this mode; `None` lets it pass.
+    pub fn refusal(&self, mode: Mode) -> Option<&str> {
+        (mode == Mode::Deny && self.verdict == Verdict::Refused).then_some(self.reason.as_str())
+    }
+
+    /// What the user reads beside the success of the request.
+    pub fn warning(&self, mode: Mode) -> Option<&str> {
+        let tells = matches!(mode, Mode::Warn | Mode::Deny) && self.refusal(mode).is_none();
+        let told = matches!(self.verdict, Verdict::Elsewhere | Verdict::Doubtful | Verdict::Refused);
+        (tells && told).then_some(self.reason.as_str())
+    }
+}
+
+/// The application that it names; empty for none, and for one that nobody else can have.
+pub fn application(applied: &Applied<'_>) -> String {
+    workload(applied, &applied.request.pod).named_application().to_owned()
+}
+
+/// Judges what is applied.
+pub fn judge(applied: &Applied<'_>, world: World<'_>) -> Judgement {
+    match (applied.request.operation, &applied.request.kind) {
+        (Operation::Other, _) | (_, Kind::Other(_)) | (Operation::Update, Kind::Pod) => {
+            return Judgement::not_asked("kind");
+        }
+        (Operation::Update, _) if asks_the_same(applied) => return Judgement::not_asked("unchanged"),
+        _ => {}
+    }
+    let evaluated = goes_to_yunikorn(applied, world.conf).and_then(|()| submitted(applied, world.conf));
+    // Before owners are looked at: anybody may write one.
+    if let Ok((_, submitter)) = &evaluated
+        && let Some(refusal) = joins_others(applied, world, submitter)
+    {
+        return refusal;
+    }
+    if applied.owned {
+        return Judgement::not_asked("owned");
+    }
+    let (pod, submitter) = match evaluated {
+        Ok(evaluated) => evaluated,
+        Err(judgement) => return judgement,
+    };
+    if submitter.source == Source::Nothing && applied.request.kind != Kind::Pod {
+        // Its controller will submit in its own name.
+        return Judgement::not_asked("controller");
+    }
+    place_it(applied, world, &pod, &submitter)
+}
+
+/// The refusal of what names a running application of others.
+fn joins_others(applied: &Applied<'_>, world: World<'_>, submitter: &Submitter) -> Option<Judgement> {
+    let of_others =
+        world.running.objection(&application(applied), applied.request.namespace(), &submitter.user)?;
+    let (kind, user) = (&applied.request.kind, quoted(&submitter.user));
+    let reason = format!(
+        "this {kind} of user {user} names {of_others}: YuniKorn would run it in that one's queue, whatever its ACLs say"
+    );
+    let judgement = Judgement::new(Verdict::Refused, "application", &reason);
+    Some(Judgement { user: visible(&submitter.user), ..judgement })
+}
+
+/// Whether an update leaves everything that the placement of its pods goes by. So what runs is never in the way of a rollout.
+fn asks_the_same(applied: &Applied<'_>) -> bool {
+    let Request { pod, old_pod, .. } = applied.request;
+    let queue = |pod: &Pod| workload(applied, pod).queue().to_owned();
+    queue(pod) == queue(old_pod)
+        && workload(applied, pod).named_application() == workload(applied, old_pod).named_application()
+        && pod.annotation(USER_INFO) == old_pod.annotation(USER_INFO)
+        && pod.scheduler_name == old_pod.scheduler_name
+}
+
+/// Other schedulers have no ACLs.
+fn goes_to_yunikorn(applied: &Applied<'_>, conf: &Conf) -> Result<(), Judgement> {
+    let request = applied.request;
+    if request.pod.scheduler_name == YUNIKORN {
+        return Ok(());
+    }
+    if request.pod.label(APP) == YUNIKORN {
+        return Err(Judgement::not_asked("scheduler"));
+    }
+    match conf.filtering.processes(request.namespace(), &applied.surroundings.namespace_annotations) {
+        Ok(choice) if choice.yes => Ok(()),
+        Ok(_) => Err(Judgement::not_asked("scheduler")),
+        Err(list) => Err(Judgement::undecided(
+            "configuration",
+            &format!("{} decides, and what it holds is not known", list.key()),
+        )),
+    }
+}
+
+/// The pod as the scheduler will see it, and whose it is.
+fn submitted(applied: &Applied<'_>, conf: &Conf) -> Result<(Pod, Submitter), Judgement> {
+    let request = applied.request;
+    let own = UserInfo { user: request.user.clone(), groups: request.groups.clone() };
+    let given = UserInfo::read(request.pod.annotation(USER_INFO));
+    let mut asked = request.clone();
+    if given == Ok(own) {
+        // The admission controller wrote it a moment ago; it would refuse it if it were asked again.
+        asked.pod.annotations.remove(USER_INFO);
+    }
+    let (pod, submitter) = if request.operation == Operation::Create {
+        let evaluation = admission::evaluate(&asked, applied.surroundings, conf);
+        match evaluation.outcome {
+            admission::Outcome::Allowed => {}
+            admission::Outcome::Denied(message) => return Err(impostor(request, &message)),
+            admission::Outcome::Unknown(key) => {
+                let why = format!("{key} decides, and what it holds is not known");
+                return Err(Judgement::undecided("configuration", &why));
+            }
+        }
+        (evaluation.pod, evaluation.submitter)
+    } else {
+        changed_user_info(request, &asked.pod, conf)?;
+        (request.pod.clone(), None)
+    };
+    let submitter = submitter.unwrap_or_else(|| Submitter::of(&pod, conf.version));
+    Ok((pod, submitter))
+}
+
+/// The admission controller does not look at updates of workloads, and trusts the controller that makes their pods: what is written
+/// into a template by an update is believed (`admission_controller.go:220-282`). Here the lists count all the same.
+fn changed_user_info(request: &Request, without_own: &Pod, conf: &Conf) -> Result<(), Judgement> {
+    let given = without_own.annotation(USER_INFO);
+    if conf.access.bypass_auth || given.is_empty() || given == request.old_pod.annotation(USER_INFO) {
+        return Ok(());
+    }
+    match conf.access.is_annotation_allowed(&request.user, &request.groups) {
+        MaySet::Allowed(_) => Ok(()),
+        MaySet::Unknown(list) => {
+            let why = format!("{} decides, and what it holds is not known", list.key());
+            Err(Judgement::undecided("configuration", &why))
+        }
+        MaySet::Denied => Err(impostor(request, "the lists of the admission controller do not name them")),
+    }
+}
+
+fn impostor(request: &Request, why: &str) -> Judgement {
+    let user = quoted(&request.user);
+    let reason = format!("user {user} may not say with {USER_INFO} whose {} this is: {why}", request.kind);
+    let judgement = Judgement::new(Verdict::Refused, "user_info", &reason);
+    Judgement { user: request.user.clone(), ..judgement }
+}
+
+fn workload(applied: &Applied<'_>, pod: &Pod) -> Workload {
+    Workload {
+        namespace: applied.request.namespace().to_owned(),
+        namespace_annotations: applied.surroundings.namespace_annotations.clone(),
+        labels: pod.labels.clone(),
+        annotations: pod.annotations.clone(),
+        uid: pod.uid.clone(),
+        node_name: applied.node_name.to_owned(),
+        image_pull_secrets: applied.image_pull_secrets.to_vec(),
+        scheduler_name: pod.scheduler_name.clone(),
+    }
+}
+
+fn place_it(applied: &Applied<'_>, world: World<'_>, pod: &Pod, submitter: &Submitter) -> Judgement {
+    let workload = workload(applied, pod);
+    let queue = workload.queue().to_owned();
+    let mut claim = Claim::new(&submitter.user, &submitter.groups);
+    claim.forced = !applied.node_name.is_empty();
+    let judgement = match identify(claim, world.resolver, world.conf.version) {
+        Ok(identity) => placed(applied, world, &workload, identity),
+        Err(Refusal::Undecided(why)) => Judgement::undecided("groups", &why),
+        Err(refusal) => {
+            let reason = refusal.of(&submitter.user);
+            Judgement::new(Verdict::Refused, "user", &reason)
+        }
+    };
+    let queue = if judgement.queue.is_empty() { queue } else { judgement.queue.clone() };
+    Judgement { user: visible(&submitter.user), queue: visible(&queue), ..judgement }
+}
+
+fn placed(applied: &Applied<'_>, world: World<'_>, workload: &Workload, identity: Identity) -> Judgement {
+    let unique = world.conf.filtering.generate_unique_app_id;
+    let naming = if unique { Naming::PerPod } else { Naming::PerNamespace };
+    let submission = workload.submission(identity, naming);
+    let placement = place(world.tree, &submission);
+    let user = quoted(&submission.identity.user);
+    match &placement.outcome {
+        Outcome::Placed { queue } => {
+            let judgement = match placement.steps.iter().find(|step| is_refused_wish(step)) {
+                None => Judgement::new(Verdict::Placed, "acl", ""),
+                Some(step) => {
+                    let why = why(world.tree, step).unwrap_or_default();
+                    let asked = quoted(&submission.queue);
+                    let reason = format!(
+                        "YuniKorn will run this in {queue}, not in {asked} as user {user} asks: {why}"
+                    );
+                    Judgement::new(Verdict::Elsewhere, "acl", &reason)
+                }
+            };
+            Judgement { queue: queue.clone(), ..judgement }
+        }
+        Outcome::Rejected { message } => {
+            let kind = &applied.request.kind;
+            let why = whys(world.tree, &placement, message);
+            let reason = format!("YuniKorn would reject this {kind} of user {user}: {why}");
+            let doubt = placement.steps.iter().any(|step| may_exist(world.tree, step, &submission));
+            let verdict = if doubt { Verdict::Doubtful } else { Verdict::Refused };
+            Judgement::new(verdict, clause(&placement), &reason)
+        }
+        Outcome::Crashes { queue } => {
+            let reason = format!("a placement rule names {}, which crashes the scheduler", quoted(queue));
+            Judgement::new(Verdict::Undecided, "rule", &reason)
+        }
+        Outcome::Undecided { reason } => Judgement::undecided("rule", reason),
+    }
+}
+
+/// The queue that was asked for, and that the user may not use.
+fn is_refused_wish(step: &Step) -> bool {
+    step.rule.name == RuleName::Provided && is_denied(step)
+}
+
+fn is_denied(step: &Step) -> bool {
+    step.landing.as_ref().is_some_and(|landing| landing.end == LandingEnd::Denied)
+}
+
+/// Whether the rule would place it after all if a queue had been made at run time. It would have the ACLs of the queue above.
+pub(super) fn may_exist(tree: &Tree, step: &Step, submission: &Submission) -> bool {
+    let missing = |end: &RuleEnd| match end {
+        RuleEnd::Missing { queue } => decide(tree, Right::Submit, queue, &submission.identity).allowed(),
+        _ => false,
+    };
+    missing(&step.rule.end) || step.rule.parent.as_ref().is_some_and(|parent| missing(&parent.end))
+}
+
+/// What rejected it.
+fn clause(placement: &Placement) -> &'static str {
+    let last = placement.steps.last();
+    let failed = last.is_some_and(|step| matches!(step.rule.end, RuleEnd::Fails { .. }));
+    let landing = last.and_then(|step| step.landing.as_ref());
+    // It ends the placement, whoever was denied before.
+    let not_made = landing.is_some_and(|landing| matches!(landing.end, LandingEnd::Fails { .. }));
+    if failed || placement.inactive.is_some() {
+        "rule"
+    } else if !not_made && placement.steps.iter().any(is_denied) {
+        "acl"
+    } else {
+        "queue"
+    }
+}
+
+/// What each rule met with, as far as it is worth telling; `YuniKorn`'s own words where none of it is.
+pub(super) fn whys(tree: &Tree, placement: &Placement, message: &str) -> String {
+    /// As many as people read.
+    const MAX: usize = 3;
+    let told: Vec<String> = placement.steps.iter().filter_map(|step| why(tree, step)).take(MAX).collect();
+    if told.is_empty() { message.to_owned() } else { told.join("; ") }
+}
+
+fn why(tree: &Tree, step: &Step) -> Option<String> {
+    let Some(landing) = &step.landing else {
+        return match &step.rule.end {
+            RuleEnd::Missing { .. } if step.rule.name == RuleName::Default => None,
+            RuleEnd::Missing { queue } => Some(format!("there is no queue {}", quoted(queue))),
+            RuleEnd::Fails { message } => Some(message.clone()),
+            _ => None,
+        };
+    };
+    let queue = quoted(&landing.queue);
+    match (&landing.end, &landing.decision) {
+        (LandingEnd::Denied, Some(decision)) => {
+            let help = first_remedy(tree, decision).map(|remedy| format!(" (what would help: {remedy})"));
+            let why = sentence(tree, decision);
+            Some(format!("they may not submit to {queue}: {why}{}", help.unwrap_or_default()))
+        }
+        (LandingEnd::NotALeaf, _) => {
+            Some(format!("{queue} is no leaf: applications run in the queues below it"))
+        }
+        (LandingEnd::Fails { message, .. }, _) => Some(message.replace('\n', ": ")),
+        _ => None,
+    }
+}

@@ -1,0 +1,389 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::running;
+use crate::testing::{any_identity, any_tree, parsed, tree};
+use yunikorn::admission::request::{QUEUE, Texts, Workload as Workloads};
+use yunikorn::admission::{EXTERNAL_USERS, Request};
+use yunikorn::identity::ResolverKind;
+
+const JOB: Kind = Kind::Workload(Workloads::Job);
+const DEPLOYMENT: Kind = Kind::Workload(Workloads::Deployment);
+const CONTROLLER: &str = "system:serviceaccount:kube-system:job-controller";
+
+fn texts(pairs: &[(&str, &str)]) -> Texts {
+    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+fn request(kind: Kind, user: &str, queue: &str) -> Request {
+    let labels = if queue.is_empty() { Texts::new() } else { texts(&[(QUEUE, queue)]) };
+    Request {
+        operation: Operation::Create,
+        kind,
+        namespace: "jobs".to_owned(),
+        user: user.to_owned(),
+        groups: vec!["staff".to_owned()],
+        pod: Pod { labels, ..Pod::default() },
+        old_pod: Pod::default(),
+    }
+}
+
+fn info(user: &str) -> String {
+    UserInfo { user: user.to_owned(), groups: vec!["staff".to_owned()] }.write()
+}
+
+fn with_info(mut request: Request, user: &str) -> Request {
+    request.pod.annotations.insert(USER_INFO.to_owned(), info(user));
+    request
+}
+
+fn conf() -> Conf {
+    let keys = texts(&[(EXTERNAL_USERS, "^airflow$")]);
+    Conf::from_keys(&keys).0
+}
+
+fn applied<'a>(request: &'a Request, surroundings: &'a Surroundings) -> Applied<'a> {
+    Applied { request, surroundings, owned: false, node_name: "", image_pull_secrets: &[] }
+}
+
+fn judged_in(tree: &Tree, request: &Request) -> Judgement {
+    let surroundings = Surroundings::default();
+    let world =
+        World { conf: &conf(), tree, resolver: ResolverKind::None.here(), running: &Running::default() };
+    judge(&applied(request, &surroundings), world)
+}
+
+#[test]
+fn what_names_a_running_application_of_others_is_refused_whatever_makes_it() {
+    let mut first = running::Pod { application: "app-1".to_owned(), ..running::Pod::default() };
+    first.workload.namespace = "jobs".to_owned();
+    first.workload.annotations.insert(USER_INFO.to_owned(), info("sue"));
+    let first = std::sync::Arc::new(first);
+    let running = Running::new(std::iter::once(&first), &["app-1"].into(), None);
+    let (tree, conf) = (prod(), conf());
+    let world = World { conf: &conf, tree: &tree, resolver: ResolverKind::None.here(), running: &running };
+    let named = |kind, user: &str| {
+        let mut request = request(kind, user, "root.dev");
+        request.pod.labels.insert("applicationId".to_owned(), "app-1".to_owned());
+        request
+    };
+    let refused = (Verdict::Refused, "application");
+    let nobodys = with_info(named(DEPLOYMENT, CONTROLLER), "");
+    let mut updated = Request { operation: Operation::Update, ..named(DEPLOYMENT, "bob") };
+    updated.old_pod = Pod { labels: texts(&[(QUEUE, "root.dev")]), ..Pod::default() };
+    for (request, expected) in [
+        (named(Kind::Pod, "sue"), (Verdict::Placed, "acl")),
+        (named(JOB, "sue"), (Verdict::Placed, "acl")),
+        (with_info(named(Kind::Pod, "airflow"), "sue"), (Verdict::Placed, "acl")),
+        (named(Kind::Pod, "bob"), refused),
+        (named(JOB, "bob"), refused),
+        (named(DEPLOYMENT, CONTROLLER), refused),
+        (nobodys, refused),
+        (updated, refused),
+        (Request { namespace: "other".to_owned(), ..named(Kind::Pod, "sue") }, refused),
+    ] {
+        let judgement = judge(&applied(&request, &Surroundings::default()), world);
+        assert_eq!((judgement.verdict, judgement.clause), expected, "{request:?}: {judgement:?}");
+    }
+    // Who names a controller as its owner is asked all the same.
+    let (bobs, sues) = (named(Kind::Pod, "bob"), named(Kind::Pod, "sue"));
+    for (request, expected) in [(bobs, refused), (sues, (Verdict::NotAsked, "owned"))] {
+        let surroundings = Surroundings::default();
+        let judgement = judge(&Applied { owned: true, ..applied(&request, &surroundings) }, world);
+        assert_eq!((judgement.verdict, judgement.clause), expected, "{judgement:?}");
+    }
+}
+
+fn prod() -> Tree {
+    tree(&[("root", "", ""), ("root.prod", "sue", "ann"), ("root.dev", "*", "")])
+}
+
+fn judged(request: &Request) -> Judgement {
+    judged_in(&prod(), request)
+}
+
+#[test]
+fn each_kind_of_each_user_is_placed_or_refused_with_the_reason() {
+    for kind in [Kind::Pod, JOB, DEPLOYMENT, Kind::Workload(Workloads::CronJob)] {
+        for (user, queue, verdict, clause) in [
+            ("sue", "root.prod", Verdict::Placed, "acl"),
+            ("ann", "root.prod", Verdict::Placed, "acl"),
+            ("bob", "root.prod", Verdict::Refused, "acl"),
+            ("bob", "root.dev", Verdict::Placed, "acl"),
+            ("bob", "", Verdict::Refused, "queue"),
+            ("b*b", "root.dev", Verdict::Refused, "user"),
+        ] {
+            let judgement = judged(&request(kind.clone(), user, queue));
+            assert_eq!((judgement.verdict, judgement.clause), (verdict, clause), "{kind} {user} {queue}");
+            assert_eq!(judgement.user, user);
+        }
+    }
+    let judgement = judged(&request(JOB, "bob", "root.prod"));
+    assert_eq!(
+        judgement.reason,
+        "YuniKorn would reject this Job of user `bob`: they may not submit to `root.prod`: no ACL on the way from root.prod up to root \
+         names user bob or group staff (what would help: name user bob in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`)"
+    );
+}
+
+#[test]
+fn what_the_admission_controller_wrote_is_the_users_own_name() {
+    for user in ["sue", "bob"] {
+        let bare = judged(&request(Kind::Pod, user, "root.prod"));
+        let mut injected = with_info(request(Kind::Pod, user, "root.prod"), user);
+        injected.pod.scheduler_name = YUNIKORN.to_owned();
+        assert_eq!(judged(&injected), bare);
+    }
+}
+
+#[test]
+fn only_who_may_speaks_for_others() {
+    for kind in [Kind::Pod, JOB] {
+        for (by, verdict, clause) in [
+            ("airflow", Verdict::Placed, "acl"),
+            (CONTROLLER, Verdict::Placed, "acl"),
+            ("bob", Verdict::Refused, "user_info"),
+        ] {
+            let judgement = judged(&with_info(request(kind.clone(), by, "root.prod"), "sue"));
+            assert_eq!((judgement.verdict, judgement.clause), (verdict, clause), "{kind} {by}");
+        }
+        let judgement = judged(&with_info(request(kind, "airflow", "root.prod"), "bob"));
+        assert_eq!((judgement.verdict, judgement.user.as_str()), (Verdict::Refused, "bob"));
+    }
+}
+
+/// A Deployment of `sue` that somebody updates.
+fn update(by: &str, change: impl Fn(&mut Pod)) -> Judgement {
+    let mut request = with_info(request(DEPLOYMENT, by, "root.prod"), "sue");
+    request.operation = Operation::Update;
+    request.old_pod = request.pod.clone();
+    change(&mut request.pod);
+    judged(&request)
+}
+
+#[test]
+fn an_update_is_judged_when_it_asks_for_something_else() {
+    let label =
+        |value: &'static str| move |pod: &mut Pod| drop(pod.labels.insert(QUEUE.into(), value.into()));
+    let name = |user: &'static str| {
+        move |pod: &mut Pod| drop(pod.annotations.insert(USER_INFO.to_owned(), info(user)))
+    };
+    let untouched = update("bob", |pod| drop(pod.labels.insert("version".into(), "2".into())));
+    assert_eq!((untouched.verdict, untouched.clause), (Verdict::NotAsked, "unchanged"));
+    assert_eq!(update("bob", label("root.dev")).verdict, Verdict::Placed);
+    assert_eq!(update("bob", label("root.none")).verdict, Verdict::Refused);
+    assert_eq!(update("bob", name("ann")).clause, "user_info");
+    assert_eq!(update("airflow", name("ann")).verdict, Verdict::Placed);
+    assert_eq!(update("bob", name("bob")).verdict, Verdict::Refused);
+    let nobodys = update("bob", |pod| pod.annotations.clear());
+    assert_eq!((nobodys.verdict, nobodys.clause), (Verdict::NotAsked, "controller"));
+}
+
+#[test]
+fn what_others_decide_is_left_to_them() {
+    let asked = request(JOB, "bob", "root.prod");
+    let surroundings = Surroundings::default();
+    let (conf, tree) = (conf(), prod());
+    let world =
+        World { conf: &conf, tree: &tree, resolver: ResolverKind::None.here(), running: &Running::default() };
+    let owned = Applied { owned: true, ..applied(&asked, &surroundings) };
+    assert_eq!(judge(&owned, world).clause, "owned");
+    for (operation, kind) in [
+        (Operation::Other, Kind::Pod),
+        (Operation::Update, Kind::Pod),
+        (Operation::Create, Kind::Other("ReplicationController".to_owned())),
+    ] {
+        let other = Request { operation, kind, ..asked.clone() };
+        assert_eq!(judged(&other).clause, "kind");
+    }
+    let away = Surroundings {
+        namespace_annotations: texts(&[("yunikorn.apache.org/namespace.enableYuniKorn", "false")]),
+        ..Surroundings::default()
+    };
+    assert_eq!(judge(&applied(&asked, &away), world).clause, "scheduler");
+    let mut chosen = asked.clone();
+    chosen.pod.scheduler_name = YUNIKORN.to_owned();
+    // Its pods will be made in the name of a controller; a bare pod there has no name at all.
+    assert_eq!(judge(&applied(&chosen, &away), world).clause, "controller");
+    chosen.kind = Kind::Pod;
+    let nobodys = judge(&applied(&chosen, &away), world);
+    assert_eq!((nobodys.verdict, nobodys.user.as_str()), (Verdict::Refused, "nobody"));
+    let own = Request { pod: Pod { labels: texts(&[(APP, YUNIKORN)]), ..Pod::default() }, ..asked };
+    assert_eq!(judged(&own).clause, "scheduler");
+}
+
+const RULES: &str = "\
+partitions:
+  - name: default
+    placementrules:
+      - {name: provided, create: false}
+      - {name: tag, value: namespace, create: true}
+    queues:
+      - name: root
+        queues:
+          - {name: prod, submitacl: sue}
+          - {name: jobs, submitacl: bob}
+          - {name: open, parent: true, submitacl: '*'}
+";
+
+#[test]
+fn placement_rules_count() {
+    let tree = parsed(RULES);
+    let judged = |user, queue| judged_in(&tree, &request(JOB, user, queue));
+    let elsewhere = judged("bob", "root.prod");
+    assert_eq!((elsewhere.verdict, elsewhere.queue.as_str()), (Verdict::Elsewhere, "root.jobs"));
+    assert!(
+        elsewhere.reason.starts_with("YuniKorn will run this in root.jobs, not in `root.prod`"),
+        "{elsewhere:?}"
+    );
+    assert_eq!(judged("bob", "").verdict, Verdict::Placed);
+    assert_eq!(judged("eve", "root.prod").verdict, Verdict::Refused);
+    // A queue below an open one may have been made at run time.
+    assert_eq!(judged("eve", "root.open.x").verdict, Verdict::Doubtful);
+    assert_eq!(judged("eve", "root.closed").verdict, Verdict::Refused);
+}
+
+#[test]
+fn a_rejection_says_what_each_rule_met_with() {
+    let rules = |rules: &str| parsed(&RULES.replace("      - {name: provided, create: false}\n", rules));
+    let rejected = |tree: &Tree, user, queue| {
+        let judgement = judged_in(tree, &request(JOB, user, queue));
+        assert_eq!(judgement.verdict, Verdict::Refused, "{judgement:?}");
+        (judgement.clause, judgement.reason)
+    };
+    let would = |user: &str, why: &str| format!("YuniKorn would reject this Job of user `{user}`: {why}");
+    // The queue that all others end in is not one that anybody asked for.
+    let (clause, reason) = rejected(&prod(), "eve", "root.closed");
+    assert_eq!((clause, reason), ("queue", would("eve", "there is no queue `root.closed`")));
+    let creating = rules("      - {name: user}\n      - {name: provided, create: true}\n");
+    let (clause, reason) = rejected(&creating, "eve", "root.a b");
+    let refused = "there is no queue `root.eve`; invalid queue name, max 64 characters";
+    assert_eq!(clause, "rule");
+    assert!(reason.starts_with(&would("eve", refused)), "{reason}");
+    let (clause, reason) = rejected(&creating, "sue", "root.prod.x");
+    assert_eq!(clause, "queue");
+    assert!(
+        reason.starts_with(&would("sue", "there is no queue `root.sue`; failed to create rule based queue")),
+        "{reason}"
+    );
+    let why = ": creation of queue root.prod.x failed parent is already a leaf: root.prod";
+    assert!(reason.ends_with(why), "{reason}");
+    // The last rule decides, also behind one that was denied.
+    let below =
+        "      - {name: provided}\n      - {name: fixed, value: root.open.@recovery@, create: true}\n";
+    let (clause, reason) = rejected(&rules(below), "sue", "root.jobs");
+    assert_eq!(clause, "queue");
+    assert!(
+        reason.starts_with(&would("sue", "they may not submit to `root.jobs`"))
+            && reason.ends_with(": dynamic queue cannot be root.@recovery@"),
+        "{reason}"
+    );
+    // Rules that cannot be built are not in force.
+    let (clause, reason) = rejected(&rules("      - {name: nope}\n"), "sue", "root.prod");
+    assert_eq!(clause, "rule");
+    assert!(reason.contains("no placement rule matched"), "{reason}");
+}
+
+#[test]
+fn each_mode_tells_or_refuses_what_it_should() {
+    use Mode::{Audit, Deny, Off, Warn};
+    use Verdict::{Doubtful, Elsewhere, NotAsked, Placed, Refused, Undecided};
+    for verdict in [NotAsked, Placed, Elsewhere, Doubtful, Refused, Undecided] {
+        let judgement = Judgement::new(verdict, "acl", "why");
+        for mode in [Off, Audit, Warn, Deny] {
+            let refuses = (verdict, mode) == (Refused, Deny);
+            let warns = match verdict {
+                Elsewhere | Doubtful => matches!(mode, Warn | Deny),
+                Refused => mode == Warn,
+                NotAsked | Placed | Undecided => false,
+            };
+            let said = (judgement.refusal(mode), judgement.warning(mode));
+            assert_eq!(said, (refuses.then_some("why"), warns.then_some("why")), "{verdict:?} {mode:?}");
+        }
+    }
+}
+
+#[test]
+fn each_verdict_has_a_word_of_its_own() {
+    for (verdict, word) in [
+        (Verdict::NotAsked, "not_asked"),
+        (Verdict::Placed, "placed"),
+        (Verdict::Elsewhere, "elsewhere"),
+        (Verdict::Doubtful, "doubtful"),
+        (Verdict::Refused, "refused"),
+        (Verdict::Undecided, "undecided"),
+    ] {
+        assert_eq!(verdict.as_str(), word);
+    }
+}
+
+#[test]
+fn what_must_be_taken_is() {
+    let asked = request(Kind::Pod, "bob", "root.prod");
+    let surroundings = Surroundings::default();
+    let world = World {
+        conf: &conf(),
+        tree: &prod(),
+        resolver: ResolverKind::None.here(),
+        running: &Running::default(),
+    };
+    let running = Applied { node_name: "n1", ..applied(&asked, &surroundings) };
+    let judgement = judge(&running, world);
+    assert_eq!((judgement.verdict, judgement.queue.as_str()), (Verdict::Elsewhere, "root.@recovery@"));
+    // Also from somebody whose groups are not found, who else is refused.
+    let stranger = Request { groups: Vec::new(), ..request(Kind::Pod, "stranger", "root.prod") };
+    let world = World { resolver: ResolverKind::Test.here(), ..world };
+    for (node_name, verdict, clause, queue) in
+        [("n1", Verdict::Elsewhere, "acl", "root.@recovery@"), ("", Verdict::Refused, "user", "root.prod")]
+    {
+        let asked = Applied { node_name, ..applied(&stranger, &surroundings) };
+        let judgement = judge(&asked, world);
+        assert_eq!((judgement.verdict, judgement.clause), (verdict, clause), "{node_name}: {judgement:?}");
+        assert_eq!((judgement.user.as_str(), judgement.queue.as_str()), ("stranger", queue));
+    }
+}
+
+#[test]
+fn reasons_are_bounded_and_can_be_seen() {
+    let long = format!("root.{}\u{1b}", "x".repeat(100_000));
+    let judgement = judged(&request(JOB, "bob", &long));
+    assert!(judgement.reason.chars().count() < 2000 && !judgement.reason.contains('\u{1b}'));
+    assert!(judgement.queue.chars().count() < 2000 && !judgement.queue.contains('\u{1b}'));
+}
+
+proptest! {
+    /// Nobody who may submit to the leaf they ask for is refused; nobody who may not is told that they run there.
+    #[test]
+    fn it_says_what_the_acls_say(tree in any_tree(), identity in any_identity(), pick in 0..9usize) {
+        let queue = crate::testing::QUEUES[pick];
+        let leaf = tree.queues().any(|(_, node)| node.path.as_str() == queue && node.is_leaf);
+        let mut asked = request(JOB, &identity.user, queue);
+        asked.groups.clone_from(&identity.groups);
+        let judgement = judged_in(&tree, &asked);
+        let groups = if identity.groups.is_empty() { vec![identity.user.clone()] } else { identity.groups };
+        let identity = Identity { user: identity.user, groups };
+        let may = decide(&tree, Right::Submit, queue, &identity).allowed();
+        if leaf && may {
+            prop_assert_eq!(judgement.verdict, Verdict::Placed, "{:?}", judgement);
+        }
+        if judgement.verdict == Verdict::Placed && judgement.queue == queue {
+            prop_assert!(may, "{judgement:?}");
+        }
+    }
+
+    #[test]
+    fn it_is_total(user in "\\PC{0,6}", queue in "\\PC{0,12}", note in "\\PC{0,20}", update in any::<bool>()) {
+        let mut asked = request(DEPLOYMENT, &user, &queue);
+        asked.pod.annotations = BTreeMap::from([(USER_INFO.to_owned(), note)]);
+        if update {
+            asked.operation = Operation::Update;
+        }
+        let judgement = judged(&asked);
+        for mode in [Mode::Off, Mode::Audit, Mode::Warn, Mode::Deny] {
+            prop_assert!(judgement.refusal(mode).is_none() || mode == Mode::Deny);
+            prop_assert!(judgement.refusal(mode).is_none() || judgement.warning(mode).is_none());
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Trees for the tests of this layer.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    reason = "tests use it, and fail where it panics"
+)]
+
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+
+use super::tree::Tree;
+use yunikorn::config::verdict;
+use yunikorn::identity::Identity;
+use yunikorn::queue::QueuePath;
+
+/// A queue's path, `submitacl` and `adminacl`.
+pub type Queue<'a> = (&'a str, &'a str, &'a str);
+
+/// The text of a queues.yaml with these queues, the root first and each behind the one above it.
+pub fn text(queues: &[Queue<'_>]) -> String {
+    let mut text = String::from("partitions:\n  - name: default\n    queues:\n");
+    write_below(&mut text, None, queues);
+    text
+}
+
+/// The tree of these queues; a root without ACLs is added where none is given.
+pub fn tree(queues: &[Queue<'_>]) -> Tree {
+    parsed(&text(queues))
+}
+
+/// The tree of a text's one partition.
+pub fn parsed(text: &str) -> Tree {
+    let verdict = verdict(text, &[]);
+    let config = verdict.config.unwrap_or_else(|| panic!("{text}\n{:?}", verdict.diagnostics));
+    Tree::of(config.partition("default").expect("default")).expect("active")
+}
+
+fn write_below(text: &mut String, above: Option<&QueuePath>, queues: &[Queue<'_>]) {
+    for (path, submit, admin) in queues {
+        let path = QueuePath::parse(path).expect(path);
+        if path.parent().as_ref() != above {
+            continue;
+        }
+        let pad = "    ".repeat(path.depth() + 2);
+        writeln!(text, "{pad}- name: \"{}\"", path.leaf()).expect("text");
+        for (key, acl) in
+            [("submitacl", submit), ("adminacl", admin)].iter().filter(|(_, acl)| !acl.is_empty())
+        {
+            writeln!(text, "{pad}  {key}: \"{acl}\"").expect("text");
+        }
+        if queues
+            .iter()
+            .any(|(other, _, _)| QueuePath::parse(other).expect(other).parent().as_ref() == Some(&path))
+        {
+            writeln!(text, "{pad}  queues:").expect("text");
+            write_below(text, Some(&path), queues);
+        }
+    }
+}
+
+/// The ACLs of small trees.
+const SUBMIT: [&str; 4] = ["", "u", " g", "*"];
+const ADMIN: [&str; 3] = ["", "u", "*"];
+
+/// The queues of random trees, the root first and each behind the one above it.
+pub const QUEUES: [&str; 9] = [
+    "root",
+    "root.a",
+    "root.a.x",
+    "root.a.x.deep",
+    "root.a-b",
+    "root.b",
+    "root.b.x",
+    "root.@recovery@",
+    "root.@recovery@.x",
+];
+
+/// Everyone who matters to them: named, a member, both, and neither.
+pub fn people() -> Vec<Identity> {
+    let person = |user: &str, groups: &[&str]| Identity {
+        user: user.to_owned(),
+        groups: groups.iter().map(ToString::to_string).collect(),
+    };
+    vec![
+        person("u", &[]),
+        person("u", &["x", "g"]),
+        person("v", &["g"]),
+        person("v", &["u", "x"]),
+        person("g", &[]),
+        person("", &[]),
+    ]
+}
+
+/// Every tree with these queues and one of each list of ACLs at each: 12 to the power of the number of queues.
+pub fn each_tree(queues: &[&str], mut look: impl FnMut(&Tree)) {
+    let choices = SUBMIT.len() * ADMIN.len();
+    for choice in 0..choices.pow(u32::try_from(queues.len()).expect("few")) {
+        let mut rest = choice;
+        let queues: Vec<Queue<'_>> = queues
+            .iter()
+            .map(|path| {
+                let (submit, admin) = (SUBMIT[rest % SUBMIT.len()], ADMIN[rest / SUBMIT.len() % ADMIN.len()]);
+                rest /= choices;
+                (*path, submit, admin)
+            })
+            .collect();
+        look(&tree(&queues));
+    }
+}
+
+/// Any ACL of a few.
+pub fn any_acl() -> impl Strategy<Value = &'static str> {
+    prop_oneof![
+        6 => Just(""),
+        1 => Just("*"),
+        5 => prop::sample::select(vec!["u", "v", " g", " h", "u g", "u,v", "u,v g,h", "v h", "g u"]),
+    ]
+}
+
+/// A tree of some of [`QUEUES`] with ACLs of few names.
+pub fn any_tree() -> impl Strategy<Value = Tree> {
+    any_queues().prop_map(|queues| tree(&queues))
+}
+
+/// The queues of such a tree.
+pub fn any_queues() -> impl Strategy<Value = Vec<Queue<'static>>> {
+    let queue = (any::<bool>(), any_acl(), any_acl());
+    proptest::collection::vec(queue, QUEUES.len()).prop_map(|choices| {
+        let mut queues: Vec<Queue<'static>> = Vec::new();
+        for (path, (present, submit, admin)) in QUEUES.iter().zip(choices) {
+            let above = path.rsplit_once('.').map(|(above, _)| above);
+            let has_above = above.is_none_or(|above| queues.iter().any(|(path, _, _)| *path == above));
+            if path == &"root" || (present && has_above) {
+                queues.push((path, submit, admin));
+            }
+        }
+        queues
+    })
+}
+
+/// Somebody with the names of [`any_tree`], or with none of them.
+pub fn any_identity() -> impl Strategy<Value = Identity> {
+    let groups = proptest::collection::vec("[ghu]", 0..3);
+    ("[uvwg]", groups).prop_map(|(user, groups)| Identity { user, groups })
+}

@@ -1,0 +1,364 @@
+//! The queues of one partition as access questions see them: their ACLs as activation reads them, and where each entry came from.
+//!
+//! Queues are numbered in pre-order, each before its children: a subtree is a range of numbers.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use super::named::Named;
+use go_compat::diag::Span;
+use yunikorn::acl::{self, Acl, AclError};
+use yunikorn::by_path::ByPath;
+use yunikorn::config::schema::PlacementRule;
+use yunikorn::config::{Partition, Queue};
+use yunikorn::queue::{self, QueuePath};
+use yunikorn::right::Right;
+
+/// The number of a queue in its [`Tree`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct QueueId(u32);
+
+/// The queues of one partition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tree {
+    partition: String,
+    rules: Vec<PlacementRule>,
+    /// In the order of the partition's, which is pre-order.
+    queues: Vec<Node>,
+    by_path: Arc<ByPath>,
+    named: Lazy,
+}
+
+/// Made when the first question is asked: many trees are only compared or printed.
+#[derive(Debug, Clone, Default)]
+struct Lazy(OnceLock<Named>);
+
+/// Follows from the queues.
+impl PartialEq for Lazy {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// One queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Node {
+    /// Its full path.
+    pub path: QueuePath,
+    /// The queue above; `None` for the root.
+    pub parent: Option<QueueId>,
+    /// Whether applications run in it.
+    pub is_leaf: bool,
+    /// Who may submit, by this queue alone.
+    pub submit: Grants,
+    /// Who administers, by this queue alone.
+    pub admin: Grants,
+    /// How many queues this one and all below it are.
+    size: u32,
+}
+
+/// One ACL of one queue.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Grants {
+    /// As written; empty when nothing is.
+    pub text: String,
+    /// As activation reads it.
+    pub acl: Acl,
+    /// Who wrote which part of it. Every entry of `acl` is in at least one part; an entry may be in several.
+    pub parts: Vec<(Origin, Acl)>,
+}
+
+/// Where a grant is written.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Origin {
+    /// An object of ours: `QueueAcl/name`.
+    Object {
+        /// The kind.
+        kind: &'static str,
+        /// `metadata.name`
+        name: String,
+    },
+    /// The text of a queues.yaml: its own ACL of the queue, at this place if it is known.
+    Text(Option<Span>),
+}
+
+/// The tree has an ACL that the scheduler would not activate, so that there is nothing it could be asked about.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the {} of queue `{queue}` cannot be activated: {error}", right.key())]
+pub struct NotActive {
+    /// The queue.
+    pub queue: QueuePath,
+    /// Which ACL.
+    pub right: Right,
+    /// Why.
+    pub error: AclError,
+}
+
+/// What a queue path leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Located {
+    /// This queue.
+    Queue(QueueId),
+    /// No queue; this one is the nearest above it, and decides for it (yunikorn-core `placement.go:152-169`).
+    Below(QueueId),
+    /// Nothing: the path does not begin with the root (`partition.go:493`).
+    Nowhere,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Object { kind, name } => write!(f, "{kind}/{name}"),
+            Self::Text(_) => f.write_str("the queues.yaml"),
+        }
+    }
+}
+
+impl Located {
+    /// The queue whose ACLs decide.
+    pub fn decides(self) -> Option<QueueId> {
+        match self {
+            Self::Queue(id) | Self::Below(id) => Some(id),
+            Self::Nowhere => None,
+        }
+    }
+}
+
+impl Tree {
+    /// The queues of a partition, each ACL written in its text.
+    ///
+    /// # Errors
+    /// When an ACL does not activate: then the scheduler runs with none of this.
+    pub fn of(partition: &Partition) -> Result<Self, NotActive> {
+        let mut tree = Self {
+            partition: partition.name.clone(),
+            rules: partition.placement_rules.clone(),
+            queues: Vec::with_capacity(partition.queues().size_hint().0),
+            by_path: Arc::clone(partition.by_path()),
+            named: Lazy::default(),
+        };
+        for queue in partition.queues() {
+            tree.queues.push(Node::of(queue)?);
+        }
+        tree.measure();
+        Ok(tree)
+    }
+
+    /// Children come after their parents, so going backwards each size is whole when it is added to the one above.
+    fn measure(&mut self) {
+        for index in (1..self.queues.len()).rev() {
+            let Some((parent, size)) = self.queues.get(index).map(|node| (node.parent, node.size)) else {
+                continue;
+            };
+            if let Some(parent) = parent.and_then(|id| self.queues.get_mut(id.index())) {
+                parent.size = parent.size.saturating_add(size);
+            }
+        }
+    }
+
+    /// The same partition as if it were not there: no queue at all.
+    pub(super) fn without_queues(&self) -> Self {
+        Self {
+            partition: self.partition.clone(),
+            rules: Vec::new(),
+            queues: Vec::new(),
+            by_path: Arc::default(),
+            named: Lazy::default(),
+        }
+    }
+
+    /// The partition's name.
+    pub fn partition(&self) -> &str {
+        &self.partition
+    }
+
+    /// Its placement rules as written.
+    pub fn placement_rules(&self) -> &[PlacementRule] {
+        &self.rules
+    }
+
+    /// All queues in pre-order.
+    pub fn queues(&self) -> impl ExactSizeIterator<Item = (QueueId, &Node)> + DoubleEndedIterator {
+        self.queues
+            .iter()
+            .enumerate()
+            .map(|(index, node)| (QueueId(u32::try_from(index).unwrap_or(u32::MAX)), node))
+    }
+
+    /// One queue.
+    pub fn node(&self, id: QueueId) -> Option<&Node> {
+        self.queues.get(id.index())
+    }
+
+    /// The queue with this path.
+    pub fn find(&self, path: &QueuePath) -> Option<QueueId> {
+        self.by_path.find(path.as_str()).map(QueueId)
+    }
+
+    /// Returns whether there is a queue with exactly this path, as it is stored.
+    pub fn has(&self, path: &str) -> bool {
+        self.by_path.find(path).is_some()
+    }
+
+    /// What a path leads to, whatever its case (`getQueueInternal`, yunikorn-core `partition.go:488-504`). Parts below the nearest queue
+    /// may be anything, also empty.
+    pub fn locate(&self, path: &str) -> Located {
+        // Exactly as it is stored, as most are.
+        if let Some(number) = self.by_path.find(path) {
+            return Located::Queue(QueueId(number));
+        }
+        let lower = queue::lowered(path);
+        if lower.split('.').next() != Some(queue::ROOT) {
+            return Located::Nowhere;
+        }
+        let mut known = Located::Nowhere;
+        for (end, _) in lower.match_indices('.').chain(std::iter::once((lower.len(), ""))) {
+            let found = lower.get(..end).and_then(|path| self.by_path.find(path)).map(QueueId);
+            match found {
+                Some(id) if end == lower.len() => return Located::Queue(id),
+                Some(id) => known = Located::Below(id),
+                None => break,
+            }
+        }
+        known
+    }
+
+    /// Prepares for questions: else the first one has to.
+    pub fn make_ready(&self) {
+        self.named();
+    }
+
+    /// Whom its ACLs name.
+    pub(super) fn named(&self) -> &Named {
+        self.named.0.get_or_init(|| Named::of(self))
+    }
+
+    /// The queue and those above it, up to the root.
+    pub fn lineage(&self, id: QueueId) -> impl Iterator<Item = (QueueId, &Node)> {
+        std::iter::successors(self.node(id).map(|node| (id, node)), |(_, node)| {
+            node.parent.and_then(|id| self.node(id).map(|node| (id, node)))
+        })
+    }
+
+    /// The queue and all below it.
+    pub fn subtree(&self, id: QueueId) -> Range<u32> {
+        let size = self.node(id).map_or(0, |node| node.size);
+        id.0..id.0.saturating_add(size)
+    }
+
+    /// The recovery queue and all below it, if the text has one.
+    pub fn recovery(&self) -> Option<Range<u32>> {
+        let path = QueuePath::parse(queue::RECOVERY).ok()?;
+        self.find(&path).map(|id| self.subtree(id))
+    }
+
+    /// Says that an object grants this at a queue. What the object names is then no longer told as the text's.
+    pub fn attribute(&mut self, path: &QueuePath, right: Right, object: Origin, granted: &Acl) {
+        if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
+            node.grants_mut(right).attribute(object, granted);
+        }
+    }
+
+    /// Takes an ACL away.
+    #[cfg(test)]
+    pub(super) fn clear(&mut self, path: &QueuePath, right: Right) {
+        if let Some(node) = self.find(path).and_then(|id| self.queues.get_mut(id.index())) {
+            *node.grants_mut(right) = Grants::default();
+            self.named = Lazy::default();
+        }
+    }
+}
+
+impl QueueId {
+    /// The root queue.
+    pub const ROOT: Self = Self(0);
+
+    /// The queue with this number, if there are so many.
+    pub fn new(number: u32) -> Self {
+        Self(number)
+    }
+
+    /// Its number, the root's being 0.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
+    /// As an index into what is stored in the order of [`Tree::queues`].
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Node {
+    /// A queue without those below it.
+    fn of(queue: &Queue) -> Result<Self, NotActive> {
+        Ok(Self {
+            path: queue.path.clone(),
+            parent: queue.above.map(QueueId),
+            is_leaf: queue.is_leaf,
+            submit: Grants::written(queue, Right::Submit)?,
+            admin: Grants::written(queue, Right::Admin)?,
+            size: 1,
+        })
+    }
+
+    /// The ACL for one right.
+    pub fn grants(&self, right: Right) -> &Grants {
+        match right {
+            Right::Submit => &self.submit,
+            Right::Admin => &self.admin,
+        }
+    }
+
+    fn grants_mut(&mut self, right: Right) -> &mut Grants {
+        match right {
+            Right::Submit => &mut self.submit,
+            Right::Admin => &mut self.admin,
+        }
+    }
+}
+
+impl Grants {
+    fn written(queue: &Queue, right: Right) -> Result<Self, NotActive> {
+        let written = match right {
+            Right::Submit => &queue.submit_acl,
+            Right::Admin => &queue.admin_acl,
+        };
+        if written.is_empty() {
+            return Ok(Self::default());
+        }
+        let acl = acl::parse(&written.value).map_err(|error| NotActive {
+            queue: queue.path.clone(),
+            right,
+            error,
+        })?;
+        let parts = vec![(Origin::Text(written.span), acl.clone())];
+        Ok(Self { text: written.value.clone(), acl, parts })
+    }
+
+    /// Moves what `object` grants from the text to the object. What the ACL in force does not grant is not attributed.
+    fn attribute(&mut self, object: Origin, granted: &Acl) {
+        let lost = granted.lost(&self.acl);
+        let kept = if granted.is_everyone() && !self.acl.is_everyone() {
+            Acl::nobody()
+        } else {
+            lost_of(granted, &lost)
+        };
+        for (origin, part) in &mut self.parts {
+            if matches!(origin, Origin::Text(_)) {
+                *part = part.lost(&kept);
+            }
+        }
+        self.parts.retain(|(_, part)| !part.is_nobody());
+        if !kept.is_nobody() {
+            self.parts.push((object, kept));
+        }
+        self.parts.sort_by(|left, right| left.0.cmp(&right.0));
+    }
+}
+
+/// `granted` without what is lost of it.
+fn lost_of(granted: &Acl, lost: &Acl) -> Acl {
+    if lost.is_nobody() { granted.clone() } else { granted.lost(lost) }
+}

@@ -1,0 +1,285 @@
+//! Who may do this on this queue?
+//!
+//! The answer is in terms of the ACLs: the users and groups they name, and the wildcard. Who the members of a group are is not known
+//! here.
+
+use super::check::{Denial, implied_by};
+use super::reach::{asked, stops};
+use super::tree::{Located, Origin, QueueId, Tree};
+use yunikorn::acl::Match;
+use yunikorn::right::Right;
+
+/// All who may do something on one queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WhoCan<'t> {
+    /// What was asked for.
+    pub right: Right,
+    /// What the path leads to.
+    pub located: Located,
+    /// Why it is nobody whatever the ACLs say; `None` when they decide.
+    pub denial: Option<Denial>,
+    /// Everyone who may: first whom the nearest queue names, and there the wildcard, users and groups by name.
+    pub grantees: Vec<Grantee<'t>>,
+}
+
+/// One who may, with all that grants it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grantee<'t> {
+    /// Who.
+    pub subject: Match<'t>,
+    /// Every entry that grants it, the nearest first; any one of them is enough.
+    pub grants: Vec<Grant<'t>>,
+}
+
+/// One entry that grants it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant<'t> {
+    /// The queue whose ACL has the entry.
+    pub queue: QueueId,
+    /// Which of its ACLs.
+    pub acl: Right,
+    /// Where the entry is written: several objects may grant the same.
+    pub origins: Vec<&'t Origin>,
+}
+
+/// Finds all who may do something on a queue. Of a path below the queues that exist the nearest queue decides.
+pub fn who_can<'t>(tree: &'t Tree, right: Right, queue: &str) -> WhoCan<'t> {
+    let located = tree.locate(queue);
+    let denial = match located.decides().and_then(|id| tree.node(id)) {
+        None => Some(Denial::NoQueue),
+        Some(node) if stops(right, node) => Some(Denial::Recovery),
+        Some(_) => None,
+    };
+    let grantees = located.decides().map(|id| grantees(tree, right, id)).unwrap_or_default();
+    WhoCan { right, located, denial, grantees }
+}
+
+/// An entry found on the way up: who, at which step, and where it is written.
+type Found<'t> = (Match<'t>, usize, &'t Origin);
+
+fn grantees(tree: &Tree, right: Right, id: QueueId) -> Vec<Grantee<'_>> {
+    let mut steps = Vec::new();
+    let mut found: Vec<Found<'_>> = Vec::new();
+    for (queue, node) in asked(tree, right, id) {
+        for acl in implied_by(right) {
+            let grants = node.grants(*acl);
+            for (origin, part) in &grants.parts {
+                // Beside a wildcard of another origin the names of this one are not in force.
+                let in_force = part.is_everyone() || !grants.acl.is_everyone();
+                let entries = part.entries().filter(|_| in_force);
+                found.extend(entries.map(|entry| (entry, steps.len(), origin)));
+            }
+            steps.push((queue, *acl));
+        }
+    }
+    found.sort_unstable();
+    let mut grantees: Vec<(usize, Grantee<'_>)> = found
+        .chunk_by(|left, right| left.0 == right.0)
+        .filter_map(|of_one| {
+            let (subject, nearest, _) = *of_one.first()?;
+            Some((nearest, Grantee { subject, grants: grants(of_one, &steps) }))
+        })
+        .collect();
+    // Stable: those of one step stay in the order of their names.
+    grantees.sort_by_key(|(nearest, _)| *nearest);
+    grantees.into_iter().map(|(_, grantee)| grantee).collect()
+}
+
+fn grants<'t>(of_one: &[Found<'t>], steps: &[(QueueId, Right)]) -> Vec<Grant<'t>> {
+    let at_each_step = of_one.chunk_by(|left, right| left.1 == right.1);
+    at_each_step
+        .filter_map(|found| {
+            let (queue, acl) = *steps.get(found.first()?.1)?;
+            Some(Grant { queue, acl, origins: found.iter().map(|(_, _, origin)| *origin).collect() })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{Outcome, Subject, explain};
+    use crate::matrix::{How, all_named, matrix};
+    use crate::reach::Way;
+    use crate::testing::{QUEUES, any_identity, any_tree, each_tree, people, tree};
+    use crate::what_can::{WhatCan, what_can};
+    use proptest::prelude::*;
+    use yunikorn::acl;
+    use yunikorn::identity::Identity;
+    use yunikorn::queue::QueuePath;
+
+    fn is(identity: &Identity, subject: Match<'_>) -> bool {
+        match subject {
+            Match::Everyone => true,
+            Match::User(user) => identity.user == user,
+            Match::Group(group) => identity.groups.iter().any(|of| of == group),
+        }
+    }
+
+    /// That every way to ask about a queue gets one answer.
+    fn agree(tree: &Tree, what: &WhatCan<'_>, queue: &str, identity: &Identity) -> Result<(), String> {
+        let right = what.right;
+        let decision = explain(tree, right, queue, identity);
+        let who = who_can(tree, right, queue);
+        let ours: Vec<_> = who.grantees.iter().filter(|grantee| is(identity, grantee.subject)).collect();
+        let same = |holds: bool, what: &str| {
+            let told = || format!("{what}: {right:?} {queue} {identity:?}\n{tree:?}\n{decision:?}\n{who:?}");
+            if holds { Ok(()) } else { Err(told()) }
+        };
+        same(decision.allowed() != ours.is_empty(), "who-can and can-i")?;
+        same(who.denial.is_none() || !decision.allowed(), "a denial")?;
+        if let Outcome::Denied(denial @ Denial::NoQueue) = decision.outcome {
+            same(who.denial == Some(denial), "the denial")?;
+        }
+        let Some(id) = who.located.decides() else { return Ok(()) };
+        let way = what.on(id);
+        same(way.is_some() == decision.allowed(), "what-can and can-i")?;
+        same(way == Way::of(tree, right, id, identity), "what-can and the way")?;
+        let step = decision.granted_by();
+        let entry = way.map(|way| way.written(tree));
+        same(entry == step.and_then(|step| step.entry.clone()), "the entry")?;
+        let Some(way) = way else { return Ok(()) };
+        let granted = |grant: &Grant<'_>| (grant.queue, grant.acl) == (way.queue, way.acl);
+        same(
+            step.is_some_and(|step| Some(&step.queue) == tree.node(way.queue).map(|node| &node.path)),
+            "where",
+        )?;
+        // The nearest grant of anyone this person is, is the way.
+        let of_way =
+            ours.iter().find(|grantee| grantee.subject == way.entry).and_then(|of| of.grants.first());
+        same(of_way.is_some_and(granted), "the nearest")
+    }
+
+    #[test]
+    fn on_every_small_tree_all_questions_have_one_answer() {
+        let shapes = [
+            ["root", "root.a", "root.a.b"],
+            ["root", "root.a", "root.b"],
+            ["root", "root.@recovery@", "root.@recovery@.a"],
+        ];
+        for queues in shapes {
+            let asked = [queues[0], queues[1], queues[2], "ROOT.A.new", "other"];
+            let mut trees = 0;
+            each_tree(&queues, |tree| {
+                trees += 1;
+                for identity in people() {
+                    for what in Right::ALL.map(|right| what_can(tree, right, &identity)) {
+                        for queue in asked {
+                            agree(tree, &what, queue, &identity).unwrap();
+                        }
+                    }
+                }
+            });
+            assert_eq!(trees, 12 * 12 * 12);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn on_random_trees_all_questions_have_one_answer(
+            tree in any_tree(), identity in any_identity(), queue in prop::sample::select(QUEUES.to_vec()),
+        ) {
+            for right in Right::ALL {
+                agree(&tree, &what_can(&tree, right, &identity), queue, &identity).map_err(TestCaseError::fail)?;
+            }
+        }
+
+        #[test]
+        fn subtrees_are_the_queues_in_few_words(tree in any_tree(), identity in any_identity()) {
+            for right in Right::ALL {
+                let what = what_can(&tree, right, &identity);
+                let mut listed: Vec<u32> = what.subtrees.iter().flat_map(|subtree| subtree.queues.iter()).collect();
+                let all: Vec<u32> = what.queues().map(|(id, _)| u32::try_from(id.index()).unwrap()).collect();
+                listed.sort_unstable();
+                prop_assert_eq!(listed, all, "each queue once");
+                for subtree in &what.subtrees {
+                    prop_assert!(subtree.queues.contains(u32::try_from(subtree.way.queue.index()).unwrap()));
+                }
+            }
+        }
+
+        #[test]
+        fn the_matrix_is_can_i_for_each_subject(tree in any_tree()) {
+            let matrix = matrix(&tree, &[], &[], &Right::ALL);
+            prop_assert_eq!(matrix.subjects(), all_named(&tree));
+            for row in matrix.rows() {
+                for ((queue, right), cell) in matrix.columns().iter().zip(&row.cells) {
+                    let path = tree.node(*queue).unwrap().path.clone();
+                    let decision = explain(&tree, *right, path.as_str(), &row.subject.identity());
+                    prop_assert_eq!(cell.map(|way| way.written(&tree)), decision.granted_by().and_then(|step| step.entry.clone()));
+                    if let Some(way) = cell {
+                        let step = decision.granted_by().unwrap();
+                        let how = How::of(way, *queue, *right);
+                        prop_assert_eq!(how.inherited, step.queue != path);
+                        prop_assert_eq!(how.through_admin, step.right != *right);
+                        prop_assert_eq!(how.everyone, step.entry.as_ref().unwrap().subject == Subject::Everyone);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_nearest_queue_comes_first_and_every_entry_is_told() {
+        let mut tree = tree(&[
+            ("root", "", " ops"),
+            ("root.prod", "zoe,sue devs", "sue"),
+            ("root.prod.etl", "*", " ops"),
+        ]);
+        let object = Origin::Object { kind: "QueueAcl", name: "prod".to_owned() };
+        let path = QueuePath::parse("root.prod").unwrap();
+        tree.attribute(&path, Right::Submit, object.clone(), &acl::parse(" devs").unwrap());
+        let who = who_can(&tree, Right::Submit, "root.prod.etl");
+        let told: Vec<_> = who
+            .grantees
+            .iter()
+            .map(|grantee| {
+                let grants = grantee.grants.iter();
+                let grants = grants.map(|grant| (tree.node(grant.queue).unwrap().path.as_str(), grant.acl));
+                (grantee.subject, grants.collect::<Vec<_>>())
+            })
+            .collect();
+        let (submit, admin) = (Right::Submit, Right::Admin);
+        assert_eq!(
+            told,
+            [
+                (Match::Everyone, vec![("root.prod.etl", submit)]),
+                (Match::Group("ops"), vec![("root.prod.etl", admin), ("root", admin)]),
+                (Match::User("sue"), vec![("root.prod", submit), ("root.prod", admin)]),
+                (Match::User("zoe"), vec![("root.prod", submit)]),
+                (Match::Group("devs"), vec![("root.prod", submit)]),
+            ]
+        );
+        assert_eq!(who.grantees[4].grants[0].origins, [&object]);
+        assert!(matches!(who.grantees[2].grants[0].origins[..], [Origin::Text(Some(_))]));
+        assert_eq!(who_can(&tree, admin, "root.prod").grantees.len(), 2);
+    }
+
+    #[test]
+    fn names_that_a_wildcard_of_another_object_covers_are_not_in_force() {
+        let mut tree = tree(&[("root", "*", "")]);
+        let object = |name: &str| Origin::Object { kind: "QueueAcl", name: name.to_owned() };
+        tree.attribute(&QueuePath::root(), Right::Submit, object("all"), &acl::parse("*").unwrap());
+        tree.attribute(&QueuePath::root(), Right::Submit, object("one"), &acl::parse("sue").unwrap());
+        let who = who_can(&tree, Right::Submit, "root");
+        assert_eq!(who.grantees.iter().map(|grantee| grantee.subject).collect::<Vec<_>>(), [Match::Everyone]);
+        assert_eq!(who.grantees[0].grants[0].origins, [&object("all")]);
+    }
+
+    #[test]
+    fn recovery_admits_nobody_and_lets_nothing_through() {
+        let tree = tree(&[
+            ("root", "*", " ops"),
+            ("root.@recovery@", "sue", "bob"),
+            ("root.@recovery@.sub", "zoe", ""),
+        ]);
+        for queue in ["root.@recovery@", "Root.@Recovery@.new"] {
+            let who = who_can(&tree, Right::Submit, queue);
+            assert_eq!((who.denial, who.grantees.len()), (Some(Denial::Recovery), 0), "{queue}");
+            assert_eq!(who_can(&tree, Right::Admin, queue).grantees.len(), 2, "{queue}");
+        }
+        let who = who_can(&tree, Right::Submit, "root.@recovery@.sub");
+        assert_eq!(who.grantees.iter().map(|of| of.subject).collect::<Vec<_>>(), [Match::User("zoe")]);
+        assert_eq!(who_can(&tree, Right::Submit, "prod").denial, Some(Denial::NoQueue));
+    }
+}

@@ -1,0 +1,99 @@
+//! What `YuniKorn` refuses of an ACL text: blanks, and nothing but blanks.
+//!
+//! Activation counts single U+0020 and takes one; the validator counts fields between blanks of any kind and takes two.
+
+use super::lint::Findings;
+use super::{Acl, codes, parse, suggest};
+use go_compat::diag::{Diagnostic, Span};
+
+/// One error at least for a text that activation or the validator refuses; none for any other. `meant` is what to write instead.
+pub(super) fn refusals(text: &str, meant: Option<&Acl>, findings: &mut Findings) {
+    let help = || how_to_write(text, meant);
+    let third = third_field(text);
+    let refusal = if third.is_none() {
+        "YuniKorn's validator accepts it, but a reload is refused, and the next start fails"
+    } else {
+        "YuniKorn refuses it"
+    };
+    let leading = leading_blank_belongs(text, meant);
+    let mut inner = usize::from(leading);
+    for run in surplus_blanks(text).into_iter().skip(inner) {
+        let outer = run.start == 0 || run.end == text.len();
+        inner += usize::from(!outer);
+        let (code, what) = match run.end - run.start {
+            _ if run.start == 0 => (codes::OUTER_BLANK, "a blank too many at the beginning"),
+            _ if outer => (codes::OUTER_BLANK, "a blank too many at the end"),
+            1 if inner == 2 && third.is_none() => {
+                (codes::TOO_MANY_LISTS, "a second blank begins a third list")
+            }
+            1 => continue,
+            _ => (codes::MULTIPLE_SPACES, "more than one blank in a row"),
+        };
+        findings.push(run, || Diagnostic::error(code, format!("{what}: {refusal}")).help(help()));
+    }
+    if let Some(field) = third {
+        let message = if parse(text).is_ok() {
+            "more than two lists to YuniKorn's validator, to which any blank separates, not only U+0020: it refuses"
+        } else {
+            "more than two lists, and an ACL has users and groups only: YuniKorn refuses it"
+        };
+        findings.push(field, || Diagnostic::error(codes::TOO_MANY_LISTS, message).help(help()));
+    }
+}
+
+/// The runs of U+0020 in a text that has too many for activation; none when it has not.
+fn surplus_blanks(text: &str) -> Vec<Span> {
+    if text.bytes().filter(|byte| *byte == b' ').nth(1).is_none() {
+        return Vec::new();
+    }
+    let mut runs: Vec<Span> = Vec::new();
+    for (at, _) in text.match_indices(' ') {
+        match runs.last_mut().filter(|run| run.end == at) {
+            Some(run) => run.end = at + 1,
+            None => runs.push(Span::new(at, at + 1)),
+        }
+    }
+    runs
+}
+
+/// Whether the text begins with the one blank that stands before groups without users, which is not one of those too many.
+fn leading_blank_belongs(text: &str, meant: Option<&Acl>) -> bool {
+    let groups_only = |acl: &Acl| acl.users().is_empty() && !acl.groups().is_empty();
+    text.starts_with(' ') && !text.starts_with("  ") && meant.is_some_and(groups_only)
+}
+
+/// The third of the fields that the validator counts.
+fn third_field(text: &str) -> Option<Span> {
+    let mut fields = 0;
+    let mut blank = true;
+    let mut start = None;
+    for (at, c) in text.char_indices() {
+        fields += usize::from(blank && !c.is_whitespace());
+        blank = c.is_whitespace();
+        match start {
+            None if fields == 3 => start = Some(at),
+            Some(start) if blank => return Some(Span::new(start, at)),
+            _ => {}
+        }
+    }
+    start.map(|start| Span::new(start, text.len()))
+}
+
+fn how_to_write(text: &str, meant: Option<&Acl>) -> String {
+    match (meant, suggest::readings(text)) {
+        (Some(acl), _) => format!("write `{}`", bounded(&acl.yaml())),
+        (None, Some((users, user))) => format!(
+            "write `{}` if all are users, `{}` if only the first is",
+            bounded(&users.yaml()),
+            bounded(&user.yaml())
+        ),
+        (None, None) => {
+            "write users, one blank, groups, with commas within each: `sue,bob dev,ops`".to_owned()
+        }
+    }
+}
+
+/// A corrected ACL, or a shape of it when it is too long to be read in a message.
+fn bounded(acl: &str) -> &str {
+    if acl.len() <= 200 { acl } else { "sue,bob dev,ops" }
+}

@@ -1,0 +1,694 @@
+//! What a human should know about an ACL text: every difference between what is written and what will be in force.
+//!
+//! `YuniKorn` itself says nothing: it refuses with one sentence for all mistakes, or accepts and drops names in silence.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::dropped::{Form, List, blank_name, why_dropped};
+use super::names::Iter;
+use super::parse::trim;
+use super::{Acl, blanks, codes, parse, suggest, validates};
+use go_compat::diag::{Diagnostic, Span, is_cut, quoted, unlisted};
+
+/// More findings than this are counted, not listed. Errors come first.
+pub const MAX_FINDINGS: usize = 100;
+
+/// An ACL text, understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Analysis {
+    /// What is in force; `None` when activation refuses the text.
+    pub acl: Option<Acl>,
+    /// Whether the validator (`validate-conf`, `YuniKorn`'s webhook) accepts the text.
+    pub validates: bool,
+    /// Whether activation accepts the text.
+    pub activates: bool,
+    /// What the writer most likely meant, where that is clear and is not what is written.
+    pub suggestion: Option<Acl>,
+    /// The findings in order of their places, which are offsets into the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Analysis {
+    /// Whether `YuniKorn` refuses the text, when it validates or when it activates.
+    pub fn has_errors(&self) -> bool {
+        !(self.validates && self.activates)
+    }
+
+    /// The first reason why the text may not stand in an object of queuewarden, where nothing is ignored in silence: an error,
+    /// or a name that would be dropped ([`codes::DROPS`]).
+    pub fn refusal(&self) -> Option<&Diagnostic> {
+        let drops = |diagnostic: &&Diagnostic| codes::DROPS.contains(&diagnostic.code);
+        self.diagnostics
+            .iter()
+            .find(|diagnostic| diagnostic.is_error())
+            .or_else(|| self.diagnostics.iter().find(drops))
+    }
+}
+
+/// Says all there is to say about `text`. An error among the findings is what `YuniKorn` refuses; there is none when both of
+/// its parsers accept.
+pub fn lint(text: &str) -> Analysis {
+    let acl = parse(text).ok();
+    let meant = suggest::meant(text);
+    let mut findings = Findings::default();
+    blanks::refusals(text, meant.as_ref(), &mut findings);
+    match &acl {
+        None => unclear_names(text, &mut findings),
+        Some(acl) if acl.is_everyone() => wildcard(text, &mut findings),
+        Some(acl) => names(text, acl, &mut findings),
+    }
+    let diagnostics = findings.sorted();
+    let suggestion = meant.filter(|acl| !diagnostics.is_empty() && acl.canonical() != text);
+    Analysis { validates: validates(text).is_ok(), activates: acl.is_some(), acl, suggestion, diagnostics }
+}
+
+/// What [`lint`] finds. An ACL about which there is nothing to say, as nearly all are, costs one look at its names.
+pub fn findings(text: &str) -> Vec<Diagnostic> {
+    if is_clean(text) { Vec::new() } else { lint(text).diagnostics }
+}
+
+/// So many names of a list are compared with each other; longer lists are read as a whole.
+const FEW_NAMES: usize = 32;
+
+/// Whether there is certainly nothing to say: at most one blank, only valid names in each list, no two alike even without their case,
+/// and no lone name that could be a keyword.
+fn is_clean(text: &str) -> bool {
+    let (users, groups) = halves(text);
+    let groups = groups.map(|(groups, _)| groups);
+    let lists = match (users, groups) {
+        ("", None) => return true,
+        ("", Some(groups)) => [None, Some((List::Groups, groups))],
+        (users, groups) => [Some((List::Users, users)), groups.map(|groups| (List::Groups, groups))],
+    };
+    let lone = lists.iter().flatten().count() == 1 && !text.contains(',');
+    lists
+        .into_iter()
+        .flatten()
+        .all(|(list, names)| distinct(list, names) && !(lone && keyword_help(names).is_some()))
+}
+
+/// Returns whether the names are all valid, few but at least one, and different whatever their case.
+fn distinct(list: List, names: &str) -> bool {
+    if names.is_empty() {
+        return false;
+    }
+    let mut seen = [""; FEW_NAMES];
+    Iter::of(names).enumerate().all(|(index, name)| {
+        let before = seen.get(..index).unwrap_or_default();
+        let new = !before.iter().any(|other| other.eq_ignore_ascii_case(name));
+        let place = seen.get_mut(index).map(|place| *place = name);
+        new && place.is_some() && list.accepts(name)
+    })
+}
+
+/// The findings so far, bounded.
+#[derive(Default)]
+pub(crate) struct Findings {
+    listed: Vec<Diagnostic>,
+    hidden: usize,
+    hidden_at: Option<Span>,
+}
+
+impl Findings {
+    pub(crate) fn push(&mut self, at: Span, finding: impl FnOnce() -> Diagnostic) {
+        if self.listed.len() < MAX_FINDINGS {
+            self.listed.push(finding().at(at));
+        } else {
+            self.hidden += 1;
+            let seen = self.hidden_at.unwrap_or(at);
+            self.hidden_at = Some(Span::new(seen.start.min(at.start), seen.end.max(at.end)));
+        }
+    }
+
+    pub(crate) fn sorted(mut self) -> Vec<Diagnostic> {
+        // What is said of the whole comes behind what it follows from.
+        self.listed.sort_by_key(|diagnostic| (diagnostic.code == codes::NOBODY, diagnostic.span));
+        if let Some(at) = self.hidden_at {
+            let more = Diagnostic::warning(codes::MORE, unlisted(self.hidden));
+            self.listed.push(more.at(at).help("correct those above first"));
+        }
+        self.listed
+    }
+}
+
+/// An element of one of the lists with its place in the text.
+#[derive(Clone, Copy)]
+struct Element<'a> {
+    list: List,
+    name: &'a str,
+    at: Span,
+}
+
+fn elements(list: List, names: &str, from: usize) -> impl Iterator<Item = Element<'_>> {
+    names.split(',').scan(from, move |start, name| {
+        let at = Span::new(*start, *start + name.len());
+        *start = at.end + 1;
+        Some(Element { list, name, at })
+    })
+}
+
+/// The users, and the groups with their place.
+fn halves(text: &str) -> (&str, Option<(&str, usize)>) {
+    match text.split_once(' ') {
+        Some((users, groups)) => (users, Some((groups, users.len() + 1))),
+        None => (text, None),
+    }
+}
+
+/// In a text that activation refuses it is not clear what the lists are; only names that neither could hold are told.
+fn unclear_names(text: &str, findings: &mut Findings) {
+    let mut at = 0;
+    for (index, field) in text.split(' ').enumerate() {
+        let list = if index == 0 { List::Users } else { List::Groups };
+        for element in elements(list, field, at) {
+            if !element.name.is_empty() && element.name != "*" && !List::Users.accepts(element.name) {
+                dropped(element, at, findings);
+            }
+        }
+        at += field.len() + 1;
+    }
+}
+
+/// A wildcard is in force: what stands beside it changes nothing.
+fn wildcard(text: &str, findings: &mut Findings) {
+    let beside = |names: &str| {
+        let message = format!("everyone gets access by `*`; {} beside it changes nothing", quoted(names));
+        Diagnostic::warning(codes::WILDCARD_WITH_NAMES, message)
+            .help("write `*` if everyone is meant, else leave the `*` out")
+    };
+    match halves(text) {
+        ("*", Some((groups, at))) if !trim(groups).is_empty() => {
+            findings.push(Span::new(at, text.len()), || beside(groups));
+        }
+        (users, Some(("*", _))) if !trim(users).is_empty() => {
+            findings.push(Span::new(0, users.len()), || beside(users));
+        }
+        _ => {}
+    }
+    // Beside names they are part of those; alone with the wildcard they are forgiven, and nowhere else.
+    if trim(text) == "*" {
+        for (at, c) in text.char_indices().filter(|(_, c)| c.is_whitespace() && *c != ' ') {
+            findings.push(Span::new(at, at + c.len_utf8()), || {
+                let message = format!(
+                    "{} beside the wildcard is forgiven, and beside a name it would not be",
+                    blank_name(c)
+                );
+                Diagnostic::warning(codes::ODD_BLANK, message).help("write `*`")
+            });
+        }
+    }
+}
+
+/// All that can be said of the names of a text that activates.
+fn names(text: &str, acl: &Acl, findings: &mut Findings) {
+    let (users, groups) = halves(text);
+    let boundary = comma_at_blank(users, groups);
+    if let Some(at) = boundary {
+        findings.push(at, || comma_blank(users, groups.map_or("", |(groups, _)| groups)));
+    }
+    list_of_names(List::Users, users, 0, boundary, findings);
+    if let Some((groups, at)) = groups {
+        list_of_names(List::Groups, groups, at, boundary, findings);
+    }
+    let whole = Span::new(0, text.len());
+    if acl.is_nobody() && !trim(text).is_empty() {
+        findings.push(whole, || {
+            Diagnostic::warning(codes::NOBODY, format!("{} grants nobody anything", quoted(text)))
+                .help("to grant nobody on purpose, write `\" \"`")
+        });
+    }
+    if let Some((name, help)) = keyword(acl) {
+        findings.push(whole, || {
+            let message =
+                format!("{} is the name of one {}, and no keyword", quoted(name), one_list(acl).noun());
+            Diagnostic::warning(codes::KEYWORD, message).help(help)
+        });
+    }
+}
+
+/// The comma and blank (`sue, bob`) or blank and comma (`sue ,bob`) where both lists name something.
+fn comma_at_blank(users: &str, groups: Option<(&str, usize)>) -> Option<Span> {
+    let named = |list: &str| list.bytes().any(|byte| byte != b',');
+    let (groups, at) = groups.filter(|(groups, _)| named(users) && named(groups))?;
+    let (before, behind) = (users.ends_with(','), groups.starts_with(','));
+    (before || behind).then(|| Span::new(at - 1 - usize::from(before), at + usize::from(behind)))
+}
+
+fn comma_blank(users: &str, groups: &str) -> Diagnostic {
+    let (users, groups) = (users.trim_end_matches(','), groups.trim_start_matches(','));
+    let read = if groups.contains(',') { "are read as groups" } else { "is read as a group" };
+    let message = format!("the blank ends the users, so {} {read}", quoted(groups));
+    Diagnostic::warning(codes::COMMA_BLANK, message).help(one_or_two_lists(users, groups))
+}
+
+/// The two texts that may be meant, as far as each grants just what is named: a `*` among names, or a name that is dropped, is not offered
+/// again, and neither is what is too long to be shown whole.
+fn one_or_two_lists(users: &str, groups: &str) -> String {
+    let [users, groups] = [users, groups].map(|list| list.split(',').filter(|name| !name.is_empty()));
+    let [users, groups]: [Vec<&str>; 2] = [users.collect(), groups.collect()];
+    let all = [users.as_slice(), &groups].concat();
+    // What may be the name of a group may be that of a user.
+    if is_cut(&all.join(",")) || !all.iter().all(|name| List::Users.accepts(name)) {
+        return "leave the blank out for users, the comma for users and groups".to_owned();
+    }
+    let all = format!("write {} for users", quoted(&all.join(",")));
+    if !groups.iter().all(|name| List::Groups.accepts(name)) {
+        return all;
+    }
+    format!("{all}, {} for users and groups", quoted(&format!("{} {}", users.join(","), groups.join(","))))
+}
+
+fn list_of_names(list: List, names: &str, from: usize, boundary: Option<Span>, findings: &mut Findings) {
+    if names.is_empty() {
+        return;
+    }
+    let mut seen = BTreeSet::new();
+    let mut spellings = BTreeMap::new();
+    for element in elements(list, names, from) {
+        if element.name.is_empty() {
+            empty_element(element, from, boundary, findings);
+        } else if !list.accepts(element.name) {
+            dropped(element, from, findings);
+        } else if !seen.insert(element.name) {
+            findings.push(element.at, || {
+                let message = format!("the {} {} stands twice", list.noun(), quoted(element.name));
+                Diagnostic::warning(codes::DUPLICATE, message).help("write it once")
+            });
+        } else if let Some(other) = spellings.insert(element.name.to_ascii_lowercase(), element.name) {
+            findings.push(element.at, || {
+                let names = (quoted(other), quoted(element.name));
+                let message =
+                    format!("{} and {} are two different {}s: case matters", names.0, names.1, list.noun());
+                Diagnostic::warning(codes::CASE, message)
+                    .help("write the one that the identity provider sends")
+            });
+        }
+    }
+}
+
+fn empty_element(element: Element<'_>, from: usize, boundary: Option<Span>, findings: &mut Findings) {
+    // There is nothing to point at but the comma beside it: the one before, or at the beginning the one behind.
+    let before = element.at.start > from;
+    let comma = Span::new(element.at.start - usize::from(before), element.at.start + usize::from(!before));
+    let within = |at: Span| at.start <= comma.start && comma.end <= at.end;
+    let told = |last: &Diagnostic| last.code == codes::EMPTY_ELEMENT && last.span == Some(comma);
+    if boundary.is_some_and(within) || findings.listed.last().is_some_and(told) {
+        return;
+    }
+    findings.push(comma, || {
+        Diagnostic::warning(codes::EMPTY_ELEMENT, format!("an empty {} in the list", element.list.noun()))
+            .help("remove the comma, or write the name that is missing")
+    });
+}
+
+/// A name that is dropped, of a list that begins at `from`.
+fn dropped(element: Element<'_>, from: usize, findings: &mut Findings) {
+    if let Some(last) = findings.listed.last_mut()
+        && element.at.start > from
+        && last.code == codes::LDAP_DN
+        && element.name.contains('=')
+        && let Some(at) = last.span.as_mut().filter(|at| at.end + 1 == element.at.start)
+    {
+        // One distinguished name, cut at its commas, is one finding.
+        at.end = element.at.end;
+        return;
+    }
+    findings.push(element.at, || why_dropped(element.list, Form::Text, element.name));
+}
+
+/// The list of an ACL with one name.
+fn one_list(acl: &Acl) -> List {
+    if acl.groups().is_empty() { List::Users } else { List::Groups }
+}
+
+/// The only name of an ACL, where that looks like a keyword, and what to write instead.
+fn keyword(acl: &Acl) -> Option<(&str, &'static str)> {
+    let mut names = acl.users().iter().chain(acl.groups().iter());
+    let name = names.next().filter(|_| names.next().is_none())?;
+    Some((name, keyword_help(name)?))
+}
+
+fn keyword_help(name: &str) -> Option<&'static str> {
+    match name.to_ascii_lowercase().as_str() {
+        "all" | "any" | "anyone" | "everybody" | "everyone" | "public" | "true" | "yes" => {
+            Some("for everyone write `*`")
+        }
+        "deny" | "none" | "nil" | "null" | "no" | "false" | "nothing" => Some("for nobody write `\" \"`"),
+        "nobody" => {
+            Some("for nobody write `\" \"`; `nobody` is the user of pods that carry no user information")
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::acl::parse::tests::{any_text, vectors};
+    use go_compat::diag::Severity;
+    use proptest::prelude::*;
+
+    /// The findings as `code at place`, and the suggestion.
+    fn told(text: &str) -> (Vec<(u16, String)>, Option<String>) {
+        let analysis = lint(text);
+        let places = analysis.diagnostics.iter().map(|diagnostic| {
+            let at = diagnostic.span.expect("a place");
+            (diagnostic.code.number, text.get(at.start..at.end).expect("within the text").to_owned())
+        });
+        (places.collect(), analysis.suggestion.map(|acl| acl.canonical()))
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_clean_has_no_findings(text in any_text()) {
+            prop_assert_eq!(findings(&text), lint(&text).diagnostics);
+        }
+
+        #[test]
+        fn names_and_keywords_are_clean_when_nothing_is_found(
+            text in "(a|A|b|bob|all|None|x\\.y|\\$|b\\$|,| ){0,7}"
+        ) {
+            prop_assert_eq!(findings(&text), lint(&text).diagnostics);
+        }
+    }
+
+    #[test]
+    fn common_acls_are_clean() {
+        for text in ["", "sue", "sue,bob dev,ops", " dev", "sue dev", "a.b@c$ dev_-"] {
+            assert!(is_clean(text), "{text:?}");
+        }
+        for text in ["nobody nogroup", "all,sue", " none,dev"] {
+            assert!(is_clean(text), "no keyword beside another name: {text:?}");
+        }
+    }
+
+    #[test]
+    fn a_quick_look_finds_what_there_is_to_say() {
+        for (text, told, _) in TOLD {
+            assert_eq!(findings(text), lint(text).diagnostics, "{text:?}");
+            assert_eq!(findings(text).len(), told.len(), "{text:?}");
+        }
+        let many: Vec<String> = (0..2 * FEW_NAMES).map(|number| format!("u{number}")).collect();
+        let many = many.join(",");
+        assert_eq!(findings(&many), []);
+        for (name, code) in [("u1", codes::DUPLICATE), ("U63", codes::CASE), ("1", codes::FIRST_CHARACTER)] {
+            let found: Vec<_> =
+                findings(&format!("{many},{name}")).iter().map(|finding| finding.code).collect();
+            assert_eq!(found, [code], "{name}");
+        }
+        let twice_at_the_end = findings(&format!("{many},sue,sue"));
+        assert_eq!(twice_at_the_end.len(), 1);
+    }
+
+    /// A text, the findings as code and place, and the suggestion.
+    type Told = (&'static str, &'static [(u16, &'static str)], Option<&'static str>);
+
+    #[rustfmt::skip]
+    const TOLD: &[Told] = &[
+        // Refused.
+        ("sue  dev", &[(1001, "  ")], Some("sue dev")),
+        ("*  dev", &[(1001, "  ")], None),
+        (" sue ", &[(1002, " ")], Some(" sue")),
+        (" sue dev", &[(1002, " ")], Some("sue dev")),
+        ("sue dev ", &[(1002, " ")], Some("sue dev")),
+        ("  dev", &[(1002, "  ")], Some(" dev")),
+        ("  *  ", &[(1002, "  "), (1002, "  ")], Some("*")),
+        ("  ", &[(1002, "  ")], Some("")),
+        (" , a", &[(1003, " ")], Some(" a")),
+        ("a b c", &[(1003, "c")], None),
+        ("a b c d", &[(1003, "c")], None),
+        ("a  b c", &[(1001, "  "), (1003, "c")], None),
+        ("\t a b", &[(1004, "\t"), (1003, " ")], Some("a b")),
+        ("sue, bob dev", &[(1003, "dev")], Some("bob,sue dev")),
+        ("alice,bob\tdev ops", &[(1004, "bob\tdev"), (1003, "ops")], None),
+        ("sue  system:x", &[(1001, "  "), (1017, "system:x")], None),
+        // Accepted, and read otherwise.
+        (
+            "sue\tdev",
+            &[(1004, "sue\tdev"), (1024, "sue\tdev")],
+            Some("sue dev"),
+        ),
+        ("sue dev\n", &[(1004, "dev\n")], Some("sue dev")),
+        (
+            "sue\u{a0}dev",
+            &[(1004, "sue\u{a0}dev"), (1024, "sue\u{a0}dev")],
+            Some("sue dev"),
+        ),
+        ("\t*\n", &[(1004, "\t"), (1004, "\n")], Some("*")),
+        ("\u{3000}", &[(1004, "\u{3000}")], Some("")),
+        ("sue, bob", &[(1005, ", ")], Some("bob,sue")),
+        ("sue ,bob", &[(1005, " ,")], Some("bob,sue")),
+        ("sue,, bob", &[(1006, ","), (1005, ", ")], Some("bob,sue")),
+        ("*, dev", &[(1009, "*"), (1005, ", ")], None),
+        ("a,,b", &[(1006, ",")], Some("a,b")),
+        ("a,,b,,c", &[(1006, ","), (1006, ",")], Some("a,b,c")),
+        (",a", &[(1006, ",")], Some("a")),
+        ("a,", &[(1006, ",")], Some("a")),
+        ("sue, ", &[(1006, ",")], Some("sue")),
+        (" ,dev", &[(1006, ",")], Some(" dev")),
+        (" ,", &[(1024, " ,"), (1006, ",")], Some("")),
+        ("a,a b,b,b", &[(1007, "a"), (1007, "b"), (1007, "b")], Some("a b")),
+        ("sue,Sue", &[(1008, "Sue")], Some("Sue,sue")),
+        ("*,alice", &[(1009, "*")], None),
+        (" *,dev", &[(1009, "*")], None),
+        ("alice *", &[(1010, "alice")], None),
+        ("* dev", &[(1010, "dev")], None),
+        ("* *", &[(1010, "*")], None),
+        ("\t *", &[(1004, "\t")], Some("*")),
+        ("* \t", &[(1004, "\t")], Some("*")),
+        (", dev", &[(1006, ",")], None),
+        ("CN=a CN=b", &[(1022, "CN=a"), (1022, "CN=b"), (1024, "CN=a CN=b")], None),
+        ("team-*", &[(1011, "team-*"), (1024, "team-*")], None),
+        ("\"*\"", &[(1012, "\"*\""), (1024, "\"*\"")], Some("*")),
+        (
+            "'sue dev'",
+            &[(1012, "'sue"), (1024, "'sue dev'"), (1012, "dev'")],
+            Some("sue dev"),
+        ),
+        ("sue,!bob", &[(1013, "!bob")], None),
+        ("deny", &[(1014, "deny")], None),
+        (" all", &[(1014, " all")], None),
+        ("nobody", &[(1014, "nobody")], None),
+        ("nobody nogroup", &[], None),
+        ("sue,group:dev", &[(1015, "group:dev")], None),
+        (
+            "system:serviceaccount:a:b dev",
+            &[(1016, "system:serviceaccount:a:b")],
+            None,
+        ),
+        (
+            "sue system:authenticated",
+            &[(1017, "system:authenticated")],
+            None,
+        ),
+        ("sue,oidc:bob", &[(1018, "oidc:bob")], None),
+        ("sue g.h", &[(1019, "g.h")], None),
+        ("sue,1bob", &[(1020, "1bob")], None),
+        ("sue,été", &[(1021, "été")], None),
+        ("sue,CN=bob,OU=x,DC=y dev", &[(1022, "CN=bob,OU=x,DC=y")], None),
+        ("sue,bob;eve", &[(1023, "bob;eve")], None),
+        // Nothing to say.
+        ("", &[], None),
+        (" ", &[], None),
+        ("*", &[], None),
+        (" *", &[], None),
+        ("* ", &[], None),
+        ("sue", &[], None),
+        ("sue ", &[], None),
+        ("dev,sue ops,dev", &[], None),
+        (" dev", &[], None),
+        ("a.b@c-d_$", &[], None),
+    ];
+
+    #[test]
+    fn each_surprise_is_told_with_its_place_and_a_better_text() {
+        for (text, expected, suggestion) in TOLD {
+            let (found, suggested) = told(text);
+            let expected: Vec<(u16, String)> =
+                expected.iter().map(|(code, at)| (*code, (*at).to_owned())).collect();
+            assert_eq!(
+                found.iter().collect::<BTreeSet<_>>(),
+                expected.iter().collect::<BTreeSet<_>>(),
+                "{text:?}"
+            );
+            assert_eq!(found.len(), expected.len(), "{text:?}");
+            assert_eq!(suggested.as_deref(), *suggestion, "{text:?}");
+        }
+        let told: BTreeSet<u16> =
+            TOLD.iter().flat_map(|(_, found, _)| found.iter().map(|(code, _)| *code)).collect();
+        let all = codes::CODES.iter().filter(|code| **code != codes::MORE).map(|code| code.number);
+        assert_eq!(told, all.collect(), "every code is shown above");
+    }
+
+    #[test]
+    fn help_is_a_text_to_paste() {
+        let cases = [
+            ("sue  dev", "write `\"sue dev\"`"),
+            ("  dev", "write `\" dev\"`"),
+            ("  ", "write `\" \"`"),
+            ("a b c", "write `\"a,b,c\"` if all are users, `\"a b,c\"` if only the first is"),
+            ("a b g.h", "`sue,bob dev,ops`"),
+            ("sue, bob", "write `sue,bob` for users, `sue bob` for users and groups"),
+        ];
+        for (text, help) in cases {
+            let diagnostics = lint(text).diagnostics;
+            let told = diagnostics.first().and_then(|diagnostic| diagnostic.help.clone()).unwrap_or_default();
+            assert!(told.contains(help), "{text:?}: {told}");
+        }
+    }
+
+    #[test]
+    fn no_help_offers_a_wildcard_that_was_not_there_or_what_would_be_dropped() {
+        let cases = [
+            ("*, dev", "leave the blank out for users, the comma for users and groups"),
+            ("sue ,*", "leave the blank out for users, the comma for users and groups"),
+            ("1a, dev", "leave the blank out for users, the comma for users and groups"),
+            ("sue, g.h", "write `sue,g.h` for users"),
+            ("a,,b ,,c", "write `a,b,c` for users, `a,b c` for users and groups"),
+        ];
+        for (text, help) in cases {
+            let told = lint(text).diagnostics.into_iter().find(|told| told.code == codes::COMMA_BLANK);
+            assert_eq!(told.and_then(|told| told.help).as_deref(), Some(help), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_keyword_is_named_without_what_is_dropped_beside_it() {
+        for text in ["all", " all", "all,", "all,1bob", "all,all"] {
+            let diagnostics = lint(text).diagnostics;
+            let told = diagnostics.iter().find(|told| told.code == codes::KEYWORD).expect("a keyword");
+            assert!(told.message.starts_with("`all` is the name of one "), "{text:?}: {told}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_what_is_too_many_and_who_refuses() {
+        let reload = "YuniKorn's validator accepts it, but a reload is refused, and the next start fails";
+        let cases = [
+            ("  dev", format!("a blank too many at the beginning: {reload}")),
+            ("sue dev ", format!("a blank too many at the end: {reload}")),
+            ("sue  dev", format!("more than one blank in a row: {reload}")),
+            (" , a", format!("a second blank begins a third list: {reload}")),
+            (" a b c", "a blank too many at the beginning: YuniKorn refuses it".to_owned()),
+            ("a  b c", "more than one blank in a row: YuniKorn refuses it".to_owned()),
+        ];
+        for (text, message) in cases {
+            let first = lint(text).diagnostics.into_iter().next().expect("a finding");
+            assert_eq!((first.message, first.severity), (message, Severity::Error), "{text:?}");
+        }
+        let ends: Vec<String> =
+            lint("  *  ").diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect();
+        assert!(ends[0].starts_with("a blank too many at the beginning"), "{ends:?}");
+        assert!(ends[1].starts_with("a blank too many at the end"), "{ends:?}");
+    }
+
+    #[test]
+    fn a_refused_text_begins_with_users_and_goes_on_with_groups() {
+        let told: Vec<String> = lint("1a,2b system:x 3c")
+            .diagnostics
+            .into_iter()
+            .filter(|diagnostic| codes::DROPS.contains(&diagnostic.code))
+            .map(|diagnostic| diagnostic.message)
+            .collect();
+        let expected = ["the user `1a` ", "the user `2b` ", "the group `system:x` ", "the group `3c` "];
+        assert_eq!(told.len(), expected.len(), "{told:?}");
+        for (message, beginning) in told.iter().zip(expected) {
+            assert!(message.starts_with(beginning), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_is_dropped_or_refused_is_no_acl_of_ours() {
+        for text in ["sue  dev", "sue,1bob", "alice,bob\tdev ops", "sue,CN=x", "\"*\""] {
+            assert!(lint(text).refusal().is_some(), "{text:?}");
+        }
+        for text in ["", "sue dev", "a,,a", "sue *", "sue, bob", "nobody"] {
+            assert_eq!(lint(text).refusal(), None, "{text:?}");
+        }
+        let both = lint("sue,1bob  dev");
+        assert_eq!(both.refusal().map(|diagnostic| diagnostic.code), Some(codes::MULTIPLE_SPACES));
+    }
+
+    #[test]
+    fn findings_are_bounded_and_the_rest_is_counted() {
+        let analysis = lint(&format!("x{}", ",1".repeat(100_000)));
+        assert_eq!(analysis.diagnostics.len(), MAX_FINDINGS + 1);
+        let last = analysis.diagnostics.last().expect("a finding");
+        assert_eq!(last.code, codes::MORE);
+        assert!(last.message.contains(&(100_000 - MAX_FINDINGS).to_string()), "{last}");
+        let refused = lint(&format!("{} a b", ",1".repeat(100_000)));
+        assert!(refused.has_errors() && refused.diagnostics.iter().any(Diagnostic::is_error));
+        assert!(refused.diagnostics.iter().all(|diagnostic| diagnostic.to_string().len() < 1000));
+    }
+
+    /// What the recorded texts are told must fit what `YuniKorn` answered.
+    #[test]
+    fn recorded_refusals_are_errors_and_recorded_losses_are_told() {
+        for row in vectors()["rows"].as_array().expect("rows") {
+            let text = row["acl"].as_str().expect("an ACL");
+            let refused = row["validate_error"] != "" || row["activate_error"] != "";
+            let analysis = lint(text);
+            assert_eq!(analysis.has_errors(), refused, "{text:?}");
+            assert_eq!(analysis.diagnostics.iter().any(Diagnostic::is_error), refused, "{text:?}");
+        }
+    }
+
+    fn check_laws(text: &str) -> Result<(), TestCaseError> {
+        let analysis = lint(text);
+        let acl = parse(text).ok();
+        prop_assert_eq!(&analysis.acl, &acl);
+        prop_assert_eq!(analysis.validates, validates(text).is_ok());
+        prop_assert_eq!(analysis.has_errors(), analysis.diagnostics.iter().any(Diagnostic::is_error));
+        for diagnostic in &analysis.diagnostics {
+            let at = diagnostic.span.expect("a place");
+            prop_assert!(text.get(at.start..at.end).is_some(), "{}", diagnostic);
+            prop_assert!(diagnostic.help.is_some() && codes::CODES.contains(&diagnostic.code));
+        }
+        if let Some(acl) = acl {
+            every_name_is_in_force_or_told(text, &acl, &analysis.diagnostics)?;
+        }
+        if let Some(suggested) = analysis.suggestion {
+            prop_assert!(lint(&suggested.canonical()).refusal().is_none(), "{:?}", suggested);
+        }
+        Ok(())
+    }
+
+    fn every_name_is_in_force_or_told(
+        text: &str,
+        acl: &Acl,
+        told: &[Diagnostic],
+    ) -> Result<(), TestCaseError> {
+        let (users, groups) = halves(text);
+        let groups = groups.into_iter().flat_map(|(groups, at)| elements(List::Groups, groups, at));
+        for element in elements(List::Users, users, 0).chain(groups) {
+            let held = match element.list {
+                List::Users => acl.users().contains(element.name),
+                List::Groups => acl.groups().contains(element.name),
+            };
+            let wildcard = acl.is_everyone() && element.name == "*";
+            let covered = told
+                .iter()
+                .filter_map(|diagnostic| diagnostic.span)
+                .any(|at| at.start < element.at.end && element.at.start < at.end);
+            prop_assert!(
+                element.name.is_empty() || held || wildcard || covered,
+                "{:?} in {:?}",
+                element.name,
+                text
+            );
+        }
+        Ok(())
+    }
+
+    proptest! {
+        #[test]
+        fn laws_hold_for_acl_like_texts(text in any_text()) {
+            check_laws(&text)?;
+        }
+
+        #[test]
+        fn laws_hold_for_any_text(text in any::<String>()) {
+            check_laws(&text)?;
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What the writer of an ACL text most likely meant.
+//!
+//! Only blanks, quotes and empty elements are put right: they have one reading that anyone would agree on. A name is never
+//! changed or left out, and a wildcard is never made out of a list: who gets access is the writer's to say.
+
+use super::dropped::is_quote;
+use super::{Acl, parse};
+
+/// The ACL that `text` seems to mean, or `None` when that is not clear: too many lists, or names that cannot be granted.
+pub(super) fn meant(text: &str) -> Option<Acl> {
+    let bare = unquoted(text);
+    if names_on_lines(text) || begins_with_lost_users(&bare) {
+        return None;
+    }
+    let lists = lists(&bare);
+    let corrected = match lists.as_slice() {
+        [] => String::new(),
+        [only] if leads_with_blank(&bare) => format!(" {only}"),
+        [only] => only.clone(),
+        [users, groups] => format!("{users} {groups}"),
+        _ => return None,
+    };
+    parse(&corrected).ok().filter(|acl| says_all(acl, &lists))
+}
+
+/// Where three or more lists are all plain names: the two readings that would keep every one of them.
+pub(super) fn readings(text: &str) -> Option<(Acl, Acl)> {
+    let lists = lists(text);
+    let (first, rest) = lists.split_first().filter(|(_, rest)| rest.len() > 1)?;
+    let all_users = parse(&lists.join(",")).ok()?;
+    let one_user = parse(&format!("{first} {}", rest.join(","))).ok()?;
+    (says_all(&all_users, &lists) && says_all(&one_user, &lists)).then_some((all_users, one_user))
+}
+
+/// The text without quotes around names. A quote within a name is part of it: without it, it would be someone else's.
+fn unquoted(text: &str) -> String {
+    let separates = |c: char| c == ',' || c.is_whitespace();
+    text.split_inclusive(separates)
+        .flat_map(|piece| {
+            let name = piece.trim_end_matches(separates);
+            [name.trim_matches(is_quote), piece.strip_prefix(name).unwrap_or_default()]
+        })
+        .collect()
+}
+
+/// Whether line ends stand between names: as a list of users or as users and groups, nobody can tell.
+fn names_on_lines(text: &str) -> bool {
+    let lines: Vec<&str> = text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty()).collect();
+    lines.iter().zip(lines.iter().skip(1)).any(|(line, next)| !line.ends_with(',') && !next.starts_with(','))
+}
+
+/// The text cut at blanks of any kind and number, except beside commas; in each list the elements that are not empty.
+fn lists(text: &str) -> Vec<String> {
+    let fields = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let joined = fields.replace(" ,", ",").replace(", ", ",");
+    joined
+        .split(' ')
+        .map(|list| list.split(',').filter(|name| !name.is_empty()).collect::<Vec<_>>().join(","))
+        .filter(|list| !list.is_empty())
+        .collect()
+}
+
+/// Whether a comma and behind it a blank begin the text: the first name is a group, and users may be missing.
+fn begins_with_lost_users(text: &str) -> bool {
+    let names = text.trim_start_matches(|c: char| c == ',' || c.is_whitespace());
+    let lead = text.strip_suffix(names).unwrap_or_default();
+    // Other blanks end no users, and the comma behind them stands among these.
+    let lead = lead.trim_start_matches(|c: char| c.is_whitespace() && c != ' ');
+    !names.is_empty() && lead.starts_with(',') && lead.contains(char::is_whitespace)
+}
+
+/// Whether the first list is empty: a blank stands before the first name.
+fn leads_with_blank(text: &str) -> bool {
+    text.chars().take_while(|c| c.is_whitespace()).any(|c| c == ' ')
+}
+
+/// Whether `acl` grants what the lists name, all of it and nothing else.
+fn says_all(acl: &Acl, lists: &[String]) -> bool {
+    if acl.is_everyone() {
+        return lists == ["*"];
+    }
+    let mut names = lists.iter().flat_map(|list| list.split(','));
+    names.all(|name| acl.users().contains(name) || acl.groups().contains(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::acl::parse::tests::any_text;
+    use proptest::prelude::*;
+
+    #[test]
+    fn blanks_quotes_and_commas_are_put_right() {
+        let cases = [
+            ("sue  dev", Some("sue dev")),
+            ("  dev", Some(" dev")),
+            (" dev ", Some(" dev")),
+            (" sue dev", Some("sue dev")),
+            ("sue dev ", Some("sue dev")),
+            ("sue\tdev", Some("sue dev")),
+            ("sue dev\n", Some("sue dev")),
+            ("\n  dev\n", Some(" dev")),
+            ("\tsue", Some("sue")),
+            ("sue\nbob\n", None),
+            ("sue,\n  bob\n", Some("bob,sue")),
+            ("sue, bob", Some("bob,sue")),
+            ("sue ,bob", Some("bob,sue")),
+            ("sue , bob dev", Some("bob,sue dev")),
+            ("sue, bob dev, ops", Some("bob,sue dev,ops")),
+            ("sue,,bob,", Some("bob,sue")),
+            ("\"sue dev\"", Some("sue dev")),
+            ("\"*\"", Some("*")),
+            ("\" dev\"", Some(" dev")),
+            ("'sue','bob' 'dev'", Some("bob,sue dev")),
+            ("o'brien", None),
+            ("  *  ", Some("*")),
+            ("sue *", None),
+            ("  ", Some("")),
+            (" ,", Some("")),
+            (", dev", None),
+            (",,  dev", None),
+            ("\t, dev", None),
+            ("\n\u{a0}, dev", None),
+            (" ,dev", Some(" dev")),
+            (",sue", Some("sue")),
+            ("sue ,", Some("sue")),
+            ("*,sue", None),
+            ("sue, *", None),
+            ("a b c", None),
+            ("!bob", None),
+            ("sue  g.h", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(meant(text).map(|acl| acl.canonical()).as_deref(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn three_lists_have_two_readings() {
+        let (users, user) = readings("a b c,d").expect("plain names");
+        assert_eq!((users.canonical().as_str(), user.canonical().as_str()), ("a,b,c,d", "a b,c,d"));
+        assert_eq!(readings("a b g.h"), None);
+        assert_eq!(readings("a b"), None);
+        assert_eq!(readings("a * c"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn it_never_takes_away_a_name_in_force(text in any_text()) {
+            if let (Ok(acl), Some(meant)) = (parse(&text), meant(&text)) {
+                let kept = |name: &str| meant.users().contains(name) || meant.groups().contains(name);
+                prop_assert!(acl.users().iter().chain(acl.groups().iter()).all(kept), "{acl} {meant}");
+                prop_assert!(!acl.is_everyone() || meant.is_everyone());
+            }
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! What the keys decide: who may set the annotation `yunikorn.apache.org/user.info`.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::codes::NOT_A_BOOLEAN;
+use super::keys::{
+    AccessList, BYPASS_AUTH, DEFAULT_BYPASS_AUTH, DEFAULT_TRUST_CONTROLLERS, TRUST_CONTROLLERS,
+};
+use super::lists::PatternList;
+use go_compat::diag::{Diagnostic, Span, quoted};
+use go_compat::go_bool::go_bool;
+
+/// The keys as the admission controller holds them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessControl {
+    /// Whether nothing is checked, and nothing injected.
+    pub bypass_auth: bool,
+    /// Whether [`Self::system_users`] counts.
+    pub trust_controllers: bool,
+    /// The users that controllers run as.
+    pub system_users: PatternList,
+    /// Users that may set `user.info`.
+    pub external_users: PatternList,
+    /// Groups that may set `user.info`.
+    pub external_groups: PatternList,
+}
+
+/// Whether someone may set `user.info`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// Yes, and why.
+    Allowed(Allowed),
+    /// No: no list that counts names the user or a group.
+    Denied,
+    /// No list that is known allows it, and this one is not known.
+    Unknown(AccessList),
+}
+
+/// Why someone may set `user.info`: the expression that matched, and what it matched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Allowed {
+    /// The list.
+    pub list: AccessList,
+    /// The expression.
+    pub pattern: String,
+    /// The user or group.
+    pub name: String,
+}
+
+impl fmt::Display for Allowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} matches {}", quoted(&self.pattern), self.list.key(), quoted(&self.name))
+    }
+}
+
+impl AccessControl {
+    /// Reads the keys of the merged ConfigMaps. A key that cannot be read has its default, and is told as an error; a key whose meaning is
+    /// not known here is an error too. Places are in the key's value; the key is named in the message.
+    pub fn from_keys(keys: &BTreeMap<String, String>) -> (Self, Vec<Diagnostic>) {
+        let mut found = Vec::new();
+        let bypass_auth = read_flag(keys, BYPASS_AUTH, DEFAULT_BYPASS_AUTH, &mut found);
+        let trust_controllers = read_flag(keys, TRUST_CONTROLLERS, DEFAULT_TRUST_CONTROLLERS, &mut found);
+        let mut read_list = |list: AccessList| {
+            let (patterns, findings) = PatternList::read(list, keys.get(list.key()).map(String::as_str));
+            found.extend(findings);
+            patterns
+        };
+        let control = Self {
+            bypass_auth,
+            trust_controllers,
+            system_users: read_list(AccessList::SystemUsers),
+            external_users: read_list(AccessList::ExternalUsers),
+            external_groups: read_list(AccessList::ExternalGroups),
+        };
+        (control, found)
+    }
+
+    /// Whether this user in these groups may set `user.info`, and by which expression (k8shim `metadata/usergroup.go`,
+    /// `IsAnnotationAllowed`). `bypass_auth` is not asked here: then nobody asks.
+    pub fn is_annotation_allowed<G: AsRef<str>>(&self, user: &str, groups: &[G]) -> Verdict {
+        let groups: Vec<_> = groups.iter().map(AsRef::as_ref).collect();
+        let asked = [
+            self.trust_controllers.then_some((AccessList::SystemUsers, &self.system_users, vec![user])),
+            Some((AccessList::ExternalUsers, &self.external_users, vec![user])),
+            Some((AccessList::ExternalGroups, &self.external_groups, groups)),
+        ];
+        let mut verdict = Verdict::Denied;
+        for (list, patterns, names) in asked.into_iter().flatten() {
+            if let Some(allowed) = first_match(list, patterns, &names) {
+                return Verdict::Allowed(allowed);
+            }
+            // A list nobody is asked about decides nothing, known or not.
+            if verdict == Verdict::Denied && !patterns.is_known() && !names.is_empty() {
+                verdict = Verdict::Unknown(list);
+            }
+        }
+        verdict
+    }
+}
+
+/// The first expression that matches a name, and the first name it matches.
+fn first_match(list: AccessList, patterns: &PatternList, names: &[&str]) -> Option<Allowed> {
+    patterns.patterns().iter().find_map(|pattern| {
+        let name = names.iter().find(|name| pattern.is_match(name))?;
+        Some(Allowed { list, pattern: pattern.as_str().to_owned(), name: (*name).to_owned() })
+    })
+}
+
+/// Reads a boolean key; what Go does not read is the default, and told.
+pub(super) fn read_flag(
+    keys: &BTreeMap<String, String>,
+    key: &str,
+    default: bool,
+    found: &mut Vec<Diagnostic>,
+) -> bool {
+    let Some(text) = keys.get(key) else { return default };
+    go_bool(text).unwrap_or_else(|| {
+        found.push(not_a_boolean(key, text, default));
+        default
+    })
+}
+
+fn not_a_boolean(key: &str, text: &str, default: bool) -> Diagnostic {
+    let message = format!(
+        "{key}: {} is no boolean as Go reads one, so the default `{default}` is in force",
+        quoted(text)
+    );
+    Diagnostic::error(NOT_A_BOOLEAN, message).at(Span::new(0, text.len())).help("write \"true\" or \"false\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::admission::codes::LIST_DISCARDED;
+    use crate::admission::keys::{EXTERNAL_GROUPS, EXTERNAL_USERS, SYSTEM_USERS};
+
+    const CONTROLLER: &str = "system:serviceaccount:kube-system:job-controller";
+
+    fn read(keys: &[(&str, &str)]) -> (AccessControl, Vec<Diagnostic>) {
+        let keys = keys.iter().map(|(key, text)| ((*key).to_string(), (*text).to_string())).collect();
+        AccessControl::from_keys(&keys)
+    }
+
+    fn allowed(keys: &[(&str, &str)], user: &str, groups: &[&str]) -> Option<AccessList> {
+        match read(keys).0.is_annotation_allowed(user, groups) {
+            Verdict::Allowed(allowed) => Some(allowed.list),
+            Verdict::Denied => None,
+            Verdict::Unknown(list) => panic!("{list:?} is not known"),
+        }
+    }
+
+    #[test]
+    fn decides_as_the_admission_controller_does() {
+        let text = include_str!("../../../../tests/vectors/yunikorn-access-control.json");
+        let vectors: serde_json::Value = serde_json::from_str(text).unwrap();
+        let rows = vectors["rows"].as_array().unwrap();
+        assert_eq!(rows.len(), 99);
+        for row in rows {
+            let keys = serde_json::from_value(row["keys"].clone()).unwrap();
+            let groups: Vec<String> = serde_json::from_value(row["groups"].clone()).unwrap();
+            let verdict = AccessControl::from_keys(&keys)
+                .0
+                .is_annotation_allowed(row["user"].as_str().unwrap(), &groups);
+            assert_ne!(
+                matches!(verdict, Verdict::Denied),
+                row["allowed"].as_bool().unwrap(),
+                "{row}: {verdict:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_neither_allowed_nor_denied_unless_another_list_allows() {
+        let deep = format!("{}a{}", "(".repeat(40), ")".repeat(40));
+        let keys = [(SYSTEM_USERS, deep.as_str()), (EXTERNAL_USERS, "^ext$")];
+        let (control, found) = read(&keys);
+        assert_eq!(found.len(), 1);
+        assert_eq!(
+            control.is_annotation_allowed("alice", &["devs"]),
+            Verdict::Unknown(AccessList::SystemUsers)
+        );
+        assert!(matches!(control.is_annotation_allowed("ext", &["devs"]), Verdict::Allowed(_)));
+        assert_eq!(allowed(&[keys[0], (TRUST_CONTROLLERS, "false")], "alice", &["devs"]), None);
+        let (control, _) = read(&[(EXTERNAL_GROUPS, deep.as_str())]);
+        assert_eq!(
+            control.is_annotation_allowed("alice", &["devs"]),
+            Verdict::Unknown(AccessList::ExternalGroups)
+        );
+        assert_eq!(control.is_annotation_allowed::<&str>("alice", &[]), Verdict::Denied);
+    }
+
+    #[test]
+    fn the_reason_names_the_first_expression_that_matches() {
+        let (control, _) = read(&[(EXTERNAL_GROUPS, "^b$,^a$")]);
+        let Verdict::Allowed(allowed) = control.is_annotation_allowed("alice", &["a", "b"]) else { panic!() };
+        assert_eq!(
+            allowed.to_string(),
+            "`^b$` of admissionController.accessControl.externalGroups matches `b`"
+        );
+    }
+
+    #[test]
+    fn defaults_trust_the_controllers_of_kube_system_only() {
+        assert_eq!(allowed(&[], CONTROLLER, &[]), Some(AccessList::SystemUsers));
+        assert_eq!(allowed(&[], "alice", &["system:masters"]), None);
+        assert!(!read(&[]).0.bypass_auth);
+    }
+
+    #[test]
+    fn an_empty_list_trusts_nobody_and_a_word_go_does_not_know_is_the_default() {
+        assert_eq!(allowed(&[(SYSTEM_USERS, "")], CONTROLLER, &[]), None);
+        assert_eq!(allowed(&[(TRUST_CONTROLLERS, "false")], CONTROLLER, &[]), None);
+        let (control, found) = read(&[(TRUST_CONTROLLERS, "no"), (BYPASS_AUTH, "yes")]);
+        assert!(control.trust_controllers && !control.bypass_auth);
+        assert_eq!(found.iter().map(|d| d.code).collect::<Vec<_>>(), [NOT_A_BOOLEAN, NOT_A_BOOLEAN]);
+    }
+
+    #[test]
+    fn one_bad_expression_brings_the_default_back() {
+        let keys = [(SYSTEM_USERS, "^robot$,("), (EXTERNAL_USERS, "^alice$,[")];
+        assert_eq!(allowed(&keys, CONTROLLER, &[]), Some(AccessList::SystemUsers));
+        assert_eq!(allowed(&keys, "robot", &[]), None);
+        assert_eq!(allowed(&keys, "alice", &[]), None);
+        let (_, found) = read(&keys);
+        assert!(found.iter().all(|d| d.code == LIST_DISCARDED && d.is_error()) && found.len() == 2);
+    }
+
+    #[test]
+    fn expressions_match_anywhere_unless_anchored() {
+        assert_eq!(
+            allowed(&[(EXTERNAL_USERS, "admin")], "not-admin-either", &[]),
+            Some(AccessList::ExternalUsers)
+        );
+        assert_eq!(allowed(&[(EXTERNAL_GROUPS, "admin,^group-$")], "bob", &["group-a"]), None);
+        assert_eq!(
+            allowed(&[(EXTERNAL_GROUPS, "^group-")], "bob", &["x", "group-a"]),
+            Some(AccessList::ExternalGroups)
+        );
+    }
+}

@@ -1,0 +1,36 @@
+//! The admission controller's configuration as far as it decides about `user.info`.
+
+use std::collections::BTreeMap;
+
+use super::access::AccessControl;
+use super::filtering::Filtering;
+use crate::version::Version;
+use go_compat::diag::Diagnostic;
+
+/// What the admission controller holds of the merged ConfigMaps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conf {
+    /// The `accessControl` keys: who may set `user.info`.
+    pub access: AccessControl,
+    /// The `filtering` keys: in which namespaces anything happens.
+    pub filtering: Filtering,
+    /// Which `YuniKorn` runs; not among the keys.
+    pub version: Version,
+}
+
+impl Conf {
+    /// Reads the keys of the merged ConfigMaps (`am_conf.go:286-333`), for `YuniKorn` 1.8. A key that cannot be read has its default, and is
+    /// told as an error. Places are in the key's value; the key is named in the message.
+    pub fn from_keys(keys: &BTreeMap<String, String>) -> (Self, Vec<Diagnostic>) {
+        let (access, mut found) = AccessControl::from_keys(keys);
+        let (filtering, more) = Filtering::from_keys(keys);
+        found.extend(more);
+        (Self { access, filtering, version: Version::default() }, found)
+    }
+
+    /// The same configuration in another version.
+    #[must_use]
+    pub fn with_version(self, version: Version) -> Self {
+        Self { version, ..self }
+    }
+}

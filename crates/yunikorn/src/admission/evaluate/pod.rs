@@ -1,0 +1,83 @@
+//! Pods: created (`admission_controller.go:157-218`) and updated (`:284-322`).
+
+use super::{Answer, Step, Walk, labels};
+use crate::admission::patch::{ANNOTATIONS, LABELS, Patch, SCHEDULER_NAME, Value, YUNIKORN};
+use crate::admission::request::{ALLOW_PREEMPTION, APP, IGNORE_APPLICATION, Pod, Texts, USER_INFO};
+use crate::version::Version;
+
+impl Walk<'_> {
+    /// `user.info` is judged before anything else, also where the pod is then left alone.
+    pub(super) fn create_pod(&mut self) -> Answer {
+        let pod = &self.request.pod;
+        let mut patches = Vec::new();
+        if self.needs_user_info()? {
+            let info = self.own_user_info();
+            patches.push(annotations_with(&pod.annotations, USER_INFO, &info));
+        }
+        if pod.label(APP) == YUNIKORN {
+            return self.allow(Step::OwnPod);
+        }
+        if !self.is_processed()? {
+            return self.allow(Step::LeftAlone);
+        }
+        patches.push(Patch { path: SCHEDULER_NAME, value: Value::Text(YUNIKORN) });
+        if self.is_labelled()? {
+            let unique = self.conf.filtering.generate_unique_app_id;
+            let labels = labels::updated(pod, self.request.namespace(), unique);
+            patches.push(Patch { path: LABELS, value: Value::Texts(labels) });
+            self.allow_preemption(pod, &mut patches);
+        } else if self.conf.version < Version::Next {
+            self.ignore_application(pod, &mut patches);
+        }
+        Ok(patches)
+    }
+
+    /// Copies what the `PriorityClass` says about preemption (`admission_controller.go:391-427`), into the annotations that are written
+    /// anyway, if they are.
+    fn allow_preemption(&self, pod: &Pod, patches: &mut Vec<Patch>) {
+        if matches!(pod.annotation(ALLOW_PREEMPTION), "true" | "false") {
+            return;
+        }
+        let class = &self.surroundings.priority_class_annotations;
+        let forbidden = class.get(ALLOW_PREEMPTION).is_some_and(|value| value == "false");
+        let value = if forbidden { "false" } else { "true" };
+        match patches.iter_mut().find(|patch| patch.path == ANNOTATIONS).map(|patch| &mut patch.value) {
+            Some(Value::Texts(annotations)) => {
+                annotations.insert(ALLOW_PREEMPTION.to_owned(), value.to_owned());
+            }
+            _ => patches.push(annotations_with(&pod.annotations, ALLOW_PREEMPTION, value)),
+        }
+    }
+
+    /// Writes the annotations a second time, from those the pod came with (`admission_controller.go:437-452`): a `user.info` that was set
+    /// before is lost with them.
+    fn ignore_application(&mut self, pod: &Pod, patches: &mut Vec<Patch>) {
+        if patches.iter().any(|patch| patch.path == ANNOTATIONS) {
+            self.steps.push(Step::UserInfoLost);
+        }
+        patches.push(annotations_with(&pod.annotations, IGNORE_APPLICATION, "true"));
+    }
+
+    /// Nobody may change `user.info`, whatever the lists say.
+    pub(super) fn update_pod(&mut self) -> Answer {
+        let pod = &self.request.pod;
+        if pod.label(APP) == YUNIKORN {
+            return self.allow(Step::OwnPod);
+        }
+        if !self.is_reviewed()? {
+            return self.allow(Step::LeftAlone);
+        }
+        if pod.annotation(USER_INFO) != self.request.old_pod.annotation(USER_INFO) {
+            return Err(
+                self.deny(Step::UserInfoChanged, "user info annotation change is not allowed".to_owned())
+            );
+        }
+        self.allow(Step::UserInfoUnchanged)
+    }
+}
+
+fn annotations_with(annotations: &Texts, key: &str, value: &str) -> Patch {
+    let mut annotations = annotations.clone();
+    annotations.insert(key.to_owned(), value.to_owned());
+    Patch { path: ANNOTATIONS, value: Value::Texts(annotations) }
+}

@@ -1,0 +1,145 @@
+//! Accounts of Kubernetes that an expression for users trusts, and with them whoever writes what these accounts make pods of.
+
+use super::codes::{ALL_OF_KUBE_SYSTEM, UNGUARDED_ACCOUNT};
+use super::pitfalls;
+use go_compat::diag::{Diagnostic, Span, quoted};
+use go_compat::go_regex::GoRegex;
+
+/// Matches the controllers of Kubernetes that copy pod templates, and no add-on. Their accounts are those of `kube-controller-manager
+/// --use-service-account-credentials` (kubernetes `plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go`).
+pub const TEMPLATE_CONTROLLERS: &str = "^system:serviceaccount:kube-system:(cronjob|daemon-set|deployment|job|replicaset|replication|statefulset)-controller$";
+
+/// The start of the name of a service account.
+const ACCOUNT: &str = "system:serviceaccount:";
+/// The start of the names of those in the namespace of Kubernetes' own.
+const KUBE_SYSTEM: &str = "system:serviceaccount:kube-system:";
+/// Accounts of kube-system with nothing in common: an expression that matches all of them is taken to match every one.
+const UNRELATED: [&str; 3] = ["a", "keda-operator", "x7"];
+/// An account that an expression matches only together with many others.
+const ANY: &str = "system:serviceaccount:any:account";
+
+/// Returns what there is to say about an element of `systemUsers` or `externalUsers`; its place is the whole element. `guarded` is true
+/// where objects of other people's kinds are judged before their operators make pods of them. What matches every name has a code of its own.
+pub fn trusted(element: &str, guarded: bool) -> Option<Diagnostic> {
+    let regex = GoRegex::new(element).ok().filter(|regex| pitfalls::matches_all(regex).is_none())?;
+    let found = if !guarded && is_outside(&regex) {
+        unguarded(element)
+    } else if UNRELATED.iter().all(|name| regex.is_match(&format!("{KUBE_SYSTEM}{name}"))) {
+        every_add_on(element)
+    } else {
+        return None;
+    };
+    Some(found.at(Span::new(0, element.len())))
+}
+
+/// Returns whether it certainly matches an account outside of kube-system.
+fn is_outside(regex: &GoRegex) -> bool {
+    let other = |prefix: &str| {
+        // Of a shorter one it is known what follows only where nothing has to.
+        let open = KUBE_SYSTEM.starts_with(prefix) && regex.is_match(prefix);
+        prefix.starts_with(ACCOUNT) && !prefix.starts_with(KUBE_SYSTEM) && !open
+    };
+    regex.is_match(ANY) || regex.prefixes().iter().any(|prefix| other(prefix))
+}
+
+fn unguarded(element: &str) -> Diagnostic {
+    let message = format!(
+        "the expression {} trusts an account outside of kube-system: whoever may write what it makes pods of submits as anyone",
+        quoted(element)
+    );
+    Diagnostic::warning(UNGUARDED_ACCOUNT, message).help(
+        "guard all kinds that it makes pods of by `userInfo` with `mode: Enforce`, profile `strict` and `templates`, or leave it out",
+    )
+}
+
+fn every_add_on(element: &str) -> Diagnostic {
+    let message = format!(
+        "the expression {} trusts every account of kube-system, also of add-ons that make pods of what others write",
+        quoted(element)
+    );
+    Diagnostic::warning(ALL_OF_KUBE_SYSTEM, message)
+        .help(format!("name the controllers that copy pod templates: `{TEMPLATE_CONTROLLERS}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use go_compat::diag::Code;
+
+    fn code(element: &str, guarded: bool) -> Option<Code> {
+        trusted(element, guarded).map(|found| found.code)
+    }
+
+    #[test]
+    fn accounts_outside_of_kube_system_are_told_unless_what_they_read_is_guarded() {
+        for element in [
+            "^system:serviceaccount:spark-operator:spark-operator$",
+            "^system:serviceaccount:spark-operator:",
+            "^system:serviceaccount:spark",
+            "system:serviceaccount:spark:operator",
+            "^system:serviceaccount:(kube-system|spark):operator$",
+            "^(alice|system:serviceaccount:ray:kuberay)$",
+            "^system:serviceaccount:[a-z]+:operator$",
+            "^system:serviceaccount:kube-.*:operator$",
+            "^system:serviceaccount:.*-controller$",
+        ] {
+            assert_eq!(code(element, false), Some(UNGUARDED_ACCOUNT), "{element}");
+            assert_eq!(code(element, true), None, "{element}");
+        }
+        for every in ["^system:serviceaccount:", "^system:"] {
+            assert_eq!(code(every, false), Some(UNGUARDED_ACCOUNT), "{every}");
+            assert_eq!(code(every, true), Some(ALL_OF_KUBE_SYSTEM), "{every}");
+        }
+    }
+
+    #[test]
+    fn all_accounts_of_kube_system_are_told_whatever_is_guarded() {
+        for element in [
+            "^system:serviceaccount:kube-system:",
+            "^system:serviceaccount:kube-system:.*$",
+            "^system:serviceaccount:kube-system",
+            "^system:serviceaccount:kube-system:[a-z0-9-]+$",
+            "kube-system:",
+        ] {
+            for guarded in [false, true] {
+                assert_eq!(code(element, guarded), Some(ALL_OF_KUBE_SYSTEM), "{element}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_of_no_such_account_are_not() {
+        for element in [
+            TEMPLATE_CONTROLLERS,
+            "^system:serviceaccount:kube-system:job-controller$",
+            "^system:serviceaccount:kube-system:$",
+            "^system:serviceaccount:$",
+            "^system:kube-controller-manager$",
+            "^airflow$",
+            "-controller$",
+            ".*",
+            "a*",
+            "(",
+        ] {
+            assert_eq!(code(element, false), None, "{element}");
+        }
+    }
+
+    #[test]
+    fn what_is_recommended_matches_the_controllers_that_copy_templates_alone() {
+        let regex = GoRegex::new(TEMPLATE_CONTROLLERS).unwrap();
+        for name in ["cronjob", "daemon-set", "deployment", "job", "replicaset", "replication", "statefulset"]
+        {
+            assert!(regex.is_match(&format!("{KUBE_SYSTEM}{name}-controller")), "{name}");
+        }
+        for other in ["keda-operator", "node-controller", "my-job-controller", "job-controller-2"] {
+            assert!(!regex.is_match(&format!("{KUBE_SYSTEM}{other}")), "{other}");
+        }
+        for text in [
+            include_str!("../../../../examples/quickstart/3-admissionpolicy.yaml"),
+            include_str!("../../../../docs/identity.md"),
+        ] {
+            assert!(text.contains(TEMPLATE_CONTROLLERS));
+        }
+    }
+}

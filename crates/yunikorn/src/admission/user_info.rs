@@ -1,0 +1,255 @@
+//! The annotation `yunikorn.apache.org/user.info`: how Go reads and writes it, and who submits in the end.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+
+use super::request::{Pod, USER_INFO, USERNAME};
+use crate::version::Version;
+use go_compat::go_json::{self, Error, GoString, is_field, push_string};
+
+/// The user of pods that say nothing else (`constants.go:61`).
+pub const NOBODY: &str = "nobody";
+
+/// What the annotation holds (`si.UserGroupInformation`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UserInfo {
+    /// The user; may be empty.
+    pub user: String,
+    /// The groups in order, with duplicates and empty ones.
+    pub groups: Vec<String>,
+}
+
+impl UserInfo {
+    /// Reads the annotation's text as Go's `json.Unmarshal` does into `si.UserGroupInformation`.
+    ///
+    /// # Errors
+    /// When it is no JSON, or a value has a wrong type.
+    pub fn read(text: &str) -> Result<Self, Error> {
+        go_json::read::<Option<Self>>(text).map(Option::unwrap_or_default)
+    }
+
+    /// The text that the admission controller writes (`metadata/usergroup.go:133-140`): fields that are empty are left out.
+    pub fn write(&self) -> String {
+        let mut text = String::from("{");
+        if !self.user.is_empty() {
+            text.push_str("\"user\":");
+            push_string(&mut text, &self.user);
+        }
+        let mut before = if self.user.is_empty() { "\"groups\":[" } else { ",\"groups\":[" };
+        for group in &self.groups {
+            text.push_str(before);
+            push_string(&mut text, group);
+            before = ",";
+        }
+        text.push_str(if self.groups.is_empty() { "}" } else { "]}" });
+        text
+    }
+}
+
+impl<'de> Deserialize<'de> for UserInfo {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Reader::default())
+    }
+}
+
+/// Reads field after field: keys in any case, and a repeated key finds what the one before has left.
+#[derive(Debug, Default)]
+struct Reader {
+    user: String,
+    /// The memory of Go's slice: a second list is written over the first, and `null` leaves what stands there.
+    groups: Vec<String>,
+    /// How many of them count.
+    count: usize,
+}
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = UserInfo;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with `user` and `groups`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<UserInfo, A::Error> {
+        while let Some(GoString(key)) = map.next_key()? {
+            if is_field(&key, "user") {
+                if let Some(GoString(user)) = map.next_value()? {
+                    self.user = user;
+                }
+            } else if is_field(&key, "groups") {
+                self.read_groups(map.next_value::<Option<_>>()?.unwrap_or_default());
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        self.groups.truncate(self.count);
+        Ok(UserInfo { user: self.user, groups: self.groups })
+    }
+}
+
+impl Reader {
+    fn read_groups(&mut self, groups: Vec<Option<GoString>>) {
+        self.count = groups.len();
+        if groups.is_empty() {
+            self.groups.clear();
+        }
+        self.groups.resize(self.groups.len().max(self.count), String::new());
+        for (target, group) in self.groups.iter_mut().zip(groups) {
+            if let Some(GoString(group)) = group {
+                *target = group;
+            }
+        }
+    }
+}
+
+/// Who submits a pod, as the shim tells the scheduler (k8shim `pkg/common/utils/utils.go:349-388`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Submitter {
+    /// The user; never empty.
+    pub user: String,
+    /// The groups. Where there are none, the scheduler resolves them.
+    pub groups: Vec<String>,
+    /// Where the user comes from.
+    pub source: Source,
+}
+
+/// What says who submits a pod.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// The annotation.
+    Annotation,
+    /// The annotation, but it names no user.
+    AnnotationWithoutUser,
+    /// Nothing: the annotation cannot be read.
+    AnnotationUnreadable(Error),
+    /// The label, as there is no annotation.
+    Label,
+    /// Nothing.
+    Nothing,
+}
+
+impl Submitter {
+    /// Who submits the pod as it is.
+    pub fn of(pod: &Pod, version: Version) -> Self {
+        let annotation = pod.annotation(USER_INFO);
+        if !annotation.is_empty() {
+            return match UserInfo::read(annotation) {
+                Ok(UserInfo { user, groups }) if user.is_empty() => {
+                    Self { user: NOBODY.to_owned(), groups, source: Source::AnnotationWithoutUser }
+                }
+                Ok(UserInfo { user, groups }) => Self { user, groups, source: Source::Annotation },
+                Err(error) => Self::without_groups(NOBODY, Source::AnnotationUnreadable(error)),
+            };
+        }
+        match pod.label(USERNAME) {
+            user if !user.is_empty() && version < Version::Next => Self::without_groups(user, Source::Label),
+            _ => Self::without_groups(NOBODY, Source::Nothing),
+        }
+    }
+
+    fn without_groups(user: &str, source: Source) -> Self {
+        Self { user: user.to_owned(), groups: Vec::new(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn info(user: &str, groups: &[&str]) -> UserInfo {
+        UserInfo { user: user.into(), groups: groups.iter().map(ToString::to_string).collect() }
+    }
+
+    #[test]
+    fn the_annotation_is_read_as_go_reads_it() {
+        for (text, expected) in [
+            ("{}", info("", &[])),
+            ("null", info("", &[])),
+            (r#" {"user":"a"} "#, info("a", &[])),
+            (r#"{"User":"Case","GROUPS":["G"]}"#, info("Case", &["G"])),
+            (r#"{"user":"a","user":"b"}"#, info("b", &[])),
+            (r#"{"user":"a","user":null}"#, info("a", &[])),
+            (r#"{"user":"a","groups":[null]}"#, info("a", &[""])),
+            (r#"{"groups":["a","a",""]}"#, info("", &["a", "a", ""])),
+            (r#"{"x":{"user":["y"]},"user":"a","groups":[]}"#, info("a", &[])),
+            (r#"{"groups":["a","b"],"groups":[null]}"#, info("", &["a"])),
+            (r#"{"groups":["a","b"],"groups":["x"],"groups":[null,null,null]}"#, info("", &["x", "b", ""])),
+            (r#"{"groups":["a","b"],"groups":[],"groups":[null]}"#, info("", &[""])),
+            (r#"{"groups":["a","b"],"groups":null,"groups":[null]}"#, info("", &[""])),
+            (r#"{"user":"\u0061\ud800"}"#, info("a\u{fffd}", &[])),
+        ] {
+            assert_eq!(UserInfo::read(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_types_are_refused_with_their_location() {
+        for (text, message) in [
+            ("", "EOF while parsing a value at line 1 column 0"),
+            ("[]", "invalid type: sequence, expected an object with `user` and `groups` at line 1 column 0"),
+            (r#"{"USER":1}"#, "invalid type: integer `1`, expected a string at line 1 column 9"),
+            (r#"{"groups":{},"user":1}"#, "invalid type: map, expected a sequence at line 1 column 10"),
+            (r#"{"groups":["a",[1]]}"#, "invalid type: sequence, expected a string at line 1 column 16"),
+            (r#"{"user":1} x"#, "trailing characters at line 1 column 12"),
+        ] {
+            assert_eq!(UserInfo::read(text), Err(Error(message.to_owned())), "{text}");
+        }
+        for text in ["\"x\"", "true", r#"{"groups":"x"}"#, r#"{"groups":[{}]}"#, r#"{"user":["a"]}"#] {
+            assert!(UserInfo::read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn unknown_fields_may_be_as_deep_as_in_go() {
+        let nested = |depth| format!(r#"{{"x":{}{},"user":"a"}}"#, "[".repeat(depth), "]".repeat(depth));
+        assert_eq!(UserInfo::read(&nested(go_json::MAX_DEPTH - 1)), Ok(info("a", &[])));
+        assert!(UserInfo::read(&nested(go_json::MAX_DEPTH)).is_err());
+    }
+
+    #[test]
+    fn what_is_empty_is_left_out() {
+        for (info, text) in [
+            (info("", &[]), "{}"),
+            (info("a", &[]), r#"{"user":"a"}"#),
+            (info("", &["", "g"]), r#"{"groups":["","g"]}"#),
+            (info("a<", &["g&h"]), r#"{"user":"a\u003c","groups":["g\u0026h"]}"#),
+        ] {
+            assert_eq!(info.write(), text);
+        }
+    }
+
+    fn submitter(annotation: Option<&str>, label: &str, version: Version) -> (String, Vec<String>) {
+        let mut pod = Pod::default();
+        pod.annotations.extend(annotation.map(|text| (USER_INFO.to_owned(), text.to_owned())));
+        pod.labels.insert(USERNAME.to_owned(), label.to_owned());
+        let Submitter { user, groups, .. } = Submitter::of(&pod, version);
+        (user, groups)
+    }
+
+    #[test]
+    fn nobody_submits_what_names_no_user() {
+        let nobody = |groups: &[&str]| ("nobody".to_owned(), info("", groups).groups);
+        assert_eq!(submitter(Some("{}"), "x", Version::V1_8), nobody(&[]));
+        assert_eq!(submitter(Some(r#"{"groups":["g"]}"#), "x", Version::V1_8), nobody(&["g"]));
+        assert_eq!(submitter(Some("x"), "x", Version::V1_8), nobody(&[]));
+        assert_eq!(submitter(None, "", Version::V1_8), nobody(&[]));
+        assert_eq!(submitter(Some(""), "x", Version::V1_9), ("x".to_owned(), vec![]));
+        assert_eq!(submitter(None, "x", Version::Next), nobody(&[]));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(user in r"\PC{0,8}", groups in prop::collection::vec(r"\PC{0,8}", 0..4)) {
+            let info = UserInfo { user, groups };
+            prop_assert_eq!(UserInfo::read(&info.write()), Ok(info));
+        }
+
+        #[test]
+        fn reading_is_total(text in r#"[{}\[\]",:usergopnl\\ 0-9]{0,40}|\PC{0,20}"#) {
+            if let Err(error) = UserInfo::read(&text) {
+                prop_assert!(!error.0.is_empty());
+            }
+        }
+    }
+}

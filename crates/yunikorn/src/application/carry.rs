@@ -1,0 +1,431 @@
+//! What becomes of a YARN ACL under `YuniKorn`: what YARN reads, what `YuniKorn` would read of the same text, and what to write
+//! there instead.
+//!
+//! The two split alike on the usual texts and differ on the others: YARN takes every name and never refuses, `YuniKorn` refuses a
+//! second blank and drops the names it does not know. Nothing is ever widened on the way: a name that cannot be carried over is
+//! left out of what to write, and told.
+
+use super::codes;
+use super::dialect::Reading;
+use super::yarn_acl::{Part, Parts, YarnAcl, trim};
+use crate::acl::lint::Findings;
+use crate::acl::{self, Acl, Form, List, group_name_ok, user_name_ok, why_dropped};
+use go_compat::diag::{Diagnostic, Span, quoted};
+
+/// A YARN ACL text, understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Analysis {
+    /// What YARN reads.
+    pub acl: YarnAcl,
+    /// The same for `YuniKorn`, without the names it cannot hold. `None` where something has no counterpart at all.
+    pub carried: Option<Acl>,
+    /// The findings in order of their places, which are offsets into the text.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Analysis {
+    /// Whether something has no counterpart in `YuniKorn`.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+}
+
+/// A name as an ACL has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Named<'a> {
+    /// Of a user.
+    User(&'a str),
+    /// Of a group.
+    Group(&'a str),
+}
+
+/// The names in a text, each with its place; none where everyone is let in.
+pub fn named(text: &str, reading: Reading) -> Vec<(Span, Named<'_>)> {
+    let parts = Parts::of(text, reading);
+    if parts.wildcard() {
+        return Vec::new();
+    }
+    let users = parts.users.names().map(|(at, name)| (at, Named::User(name)));
+    let groups = parts.groups.into_iter().flat_map(Part::names).map(|(at, name)| (at, Named::Group(name)));
+    users.chain(groups).collect()
+}
+
+/// Why a name cannot be carried over as it is; `None` when it can.
+pub fn objection(name: Named<'_>) -> Option<Diagnostic> {
+    match name {
+        Named::User(name) => user(name),
+        Named::Group(name) => group(name),
+    }
+}
+
+/// What is to be told of a text besides its single names.
+pub fn misread(text: &str, reading: Reading) -> Vec<Diagnostic> {
+    let parts = Parts::of(text, reading);
+    let mut findings = Findings::default();
+    misread_parts(text, parts, reading, &mut findings);
+    findings.sorted()
+}
+
+fn misread_parts(text: &str, parts: Parts<'_>, reading: Reading, findings: &mut Findings) {
+    if let Some(ignored) = parts.ignored.filter(|part| !trim(part.text).is_empty()) {
+        findings.push(ignored.span(), || behind_second_blank(ignored));
+    }
+    if parts.wildcard() {
+        wildcard(parts, findings);
+    } else {
+        pretty_printed(text, parts, reading, findings);
+        comma_blank(parts, findings);
+    }
+}
+
+/// Reads a text as YARN does, and tells every difference that `YuniKorn` would make of it.
+pub fn lint(text: &str, reading: Reading) -> Analysis {
+    let parts = Parts::of(text, reading);
+    let acl = YarnAcl::parse(text, reading);
+    let mut findings = Findings::default();
+    misread_parts(text, parts, reading, &mut findings);
+    if !acl.is_everyone() {
+        names(parts, &mut findings);
+    }
+    let carried = carried(parts, &acl);
+    let mut diagnostics = findings.sorted();
+    let refused = diagnostics.iter().any(Diagnostic::is_error);
+    if !refused && !reads_alike(text, &carried) && !told(&diagnostics) {
+        diagnostics.push(other_form(text, &carried));
+    }
+    Analysis { acl, carried: (!refused).then_some(carried), diagnostics }
+}
+
+/// What `YuniKorn` can hold of it, and what means the same there.
+fn carried(parts: Parts<'_>, acl: &YarnAcl) -> Acl {
+    if acl.is_everyone() {
+        return Acl::everyone();
+    }
+    let users: Vec<&str> =
+        parts.users.names().map(|(_, name)| name).filter(|name| carries_user(name)).collect();
+    let groups: Vec<&str> = parts
+        .groups
+        .iter()
+        .flat_map(|part| part.names())
+        .map(|(_, name)| name)
+        .filter(|name| group_name_ok(name) && !means_nobody(name))
+        .collect();
+    Acl::named(&users, &groups).unwrap_or_default()
+}
+
+/// A principal never matches in YARN, so it may not begin to match here.
+fn carries_user(name: &str) -> bool {
+    user_name_ok(name) && !name.contains('@') && !means_nobody(name)
+}
+
+fn means_nobody(name: &str) -> bool {
+    matches!(name, "NOUSERS" | "NOGROUPS")
+}
+
+fn reads_alike(text: &str, carried: &Acl) -> bool {
+    acl::validates(text).is_ok() && acl::parse(text).is_ok_and(|read| read == *carried)
+}
+
+/// Whether the findings already say that another text is needed: a dropped name alone changes nothing that `YuniKorn` reads.
+fn told(diagnostics: &[Diagnostic]) -> bool {
+    let rewrites = [codes::SECOND_BLANK, codes::PRINCIPAL, codes::NOBODY_BY_NAME, codes::PRETTY_PRINTED];
+    diagnostics.iter().any(|diagnostic| rewrites.contains(&diagnostic.code))
+}
+
+fn other_form(text: &str, carried: &Acl) -> Diagnostic {
+    let message = match acl::validates(text).and(acl::parse(text).map(drop)) {
+        Err(_) => format!("YuniKorn refuses {}", quoted(text)),
+        Ok(()) => format!("YuniKorn reads {} otherwise", quoted(text)),
+    };
+    Diagnostic::warning(codes::OTHER_FORM, message)
+        .at(Span::new(0, text.len()))
+        .help(format!("write `{}` for YuniKorn", carried.yaml()))
+}
+
+fn behind_second_blank(ignored: Part<'_>) -> Diagnostic {
+    let message = format!("what stands behind the second blank is ignored: {}", quoted(ignored.text));
+    Diagnostic::warning(codes::SECOND_BLANK, message)
+        .help("leave it out, or put commas between groups; Hadoop's source takes it for a part of the groups")
+}
+
+/// A wildcard is in force: what stands beside it changes nothing.
+fn wildcard(parts: Parts<'_>, findings: &mut Findings) {
+    for part in [Some(parts.users), parts.groups].into_iter().flatten() {
+        let named = trim(part.text);
+        if !named.is_empty() && named != "*" {
+            findings.push(part.span(), || {
+                let message =
+                    format!("everyone is let in by `*`; {} beside it changes nothing", quoted(named));
+                Diagnostic::warning(codes::WILDCARD_BESIDE, message)
+                    .help("write `*` if everyone is meant, else leave the `*` out")
+            });
+        }
+    }
+}
+
+/// `\n  alice dev\n`, as an XML file is formatted.
+fn pretty_printed(text: &str, parts: Parts<'_>, reading: Reading, findings: &mut Findings) {
+    let indented = !parts.users.text.is_empty() && trim(parts.users.text).is_empty() && text.contains('\n');
+    let meant = trim(text);
+    if indented && !meant.is_empty() && YarnAcl::parse(meant, reading) != YarnAcl::parse(text, reading) {
+        findings.push(Span::new(0, text.len()), || {
+            let message = "the first blank is that of the indentation, so there are no users".to_owned();
+            Diagnostic::warning(codes::PRETTY_PRINTED, message)
+                .help(format!("write it on one line: {}", quoted(meant)))
+        });
+    }
+}
+
+fn comma_blank(parts: Parts<'_>, findings: &mut Findings) {
+    let Some(groups) = parts.groups else { return };
+    let before = parts.users.text.ends_with(',');
+    let behind = groups.text.starts_with(',');
+    let Some((_, first)) = groups.names().next().filter(|_| before || behind) else { return };
+    let begin = if before { groups.at.saturating_sub(2) } else { groups.at.saturating_sub(1) };
+    findings.push(Span::new(begin, if behind { groups.at + 1 } else { groups.at }), || {
+        let message = format!("the blank ends the users, so {} is read as a group", quoted(first));
+        Diagnostic::warning(codes::COMMA_BLANK, message)
+            .help("write `alice,bob` for users, `alice bob` for users and groups")
+    });
+}
+
+fn names(parts: Parts<'_>, findings: &mut Findings) {
+    for (at, name) in parts.users.names() {
+        if let Some(finding) = user(name) {
+            findings.push(at, || finding);
+        }
+    }
+    for (at, name) in parts.groups.iter().flat_map(|part| part.names()) {
+        if let Some(finding) = group(name) {
+            findings.push(at, || finding);
+        }
+    }
+}
+
+fn user(name: &str) -> Option<Diagnostic> {
+    if let Some(real) = name.strip_prefix('~') {
+        let message =
+            format!("{} lets in whom {} acts for, which YuniKorn does not know", quoted(name), quoted(real));
+        let help = "leave it out, and grant those users themselves";
+        return Some(Diagnostic::warning(codes::REAL_USER, message).help(help));
+    }
+    either(name).or_else(|| {
+        if name.contains('@') {
+            let message =
+                format!("{} lets nobody in: YARN compares short names, without a realm", quoted(name));
+            let help = "write the name that the API server sends to YuniKorn, if this user is to be let in";
+            return Some(Diagnostic::warning(codes::PRINCIPAL, message).help(help));
+        }
+        dropped(List::Users, name)
+    })
+}
+
+fn group(name: &str) -> Option<Diagnostic> {
+    if name.contains(' ') {
+        let message = format!("YARN reads one group, {}; YuniKorn refuses a second blank", quoted(name));
+        let help =
+            "put commas between groups; a group with a blank in its name needs another name in YuniKorn";
+        return Some(Diagnostic::error(codes::GROUP_BLANK, message).help(help));
+    }
+    either(name).or_else(|| dropped(List::Groups, name))
+}
+
+/// What can be said of a user and of a group alike.
+fn either(name: &str) -> Option<Diagnostic> {
+    let shown = quoted(name);
+    if name.chars().all(|c| c == '*') {
+        let message = format!("{shown} beside other names is a name, and no wildcard");
+        return Some(
+            Diagnostic::warning(codes::LITERAL_WILDCARD, message)
+                .help("write `*` alone if everyone is meant, else leave it out"),
+        );
+    }
+    if name.chars().any(|c| c.is_control() || (c.is_whitespace() && c != ' ')) {
+        let message =
+            format!("{shown} has a control character or an odd blank in it, so nobody has this name");
+        return Some(
+            Diagnostic::warning(codes::CONTROL, message).help("write one U+0020 between users and groups"),
+        );
+    }
+    if let Some(denied) = name.strip_prefix(['!', '-']) {
+        let message = format!("{shown} is a name, and denies nothing to {}", quoted(denied));
+        return Some(Diagnostic::warning(codes::DENY, message).help("name only those who are to be let in"));
+    }
+    means_nobody(name).then(|| {
+        let message = format!("{shown} is a name: a user or group of this name would be let in");
+        Diagnostic::warning(codes::NOBODY_BY_NAME, message).help("leave it out: an empty ACL lets nobody in")
+    })
+}
+
+/// Why `YuniKorn` drops the name, if it does.
+fn dropped(list: List, name: &str) -> Option<Diagnostic> {
+    if list.accepts(name) {
+        return None;
+    }
+    let why = why_dropped(list, Form::Text, name);
+    let found = Diagnostic::warning(codes::DROPPED, format!("in YuniKorn {}", why.message));
+    Some(match why.help {
+        Some(help) => found.help(help),
+        None => found,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use go_compat::diag::{Code, Severity};
+    use proptest::prelude::*;
+
+    /// A text, what it is for `YuniKorn` (`None` when something has no counterpart), and what is found.
+    type Case = (&'static str, Option<&'static str>, &'static [Code]);
+
+    /// The edge cases that both parsers were run on.
+    const HADOOP: [Case; 42] = [
+        ("", Some(""), &[]),
+        (" ", Some(""), &[]),
+        ("  ", Some(""), &[codes::OTHER_FORM]),
+        ("*", Some("*"), &[]),
+        (" *", Some("*"), &[]),
+        ("\n*\n", Some("*"), &[]),
+        (" * ", Some("*"), &[codes::OTHER_FORM]),
+        ("alice *", Some("*"), &[codes::WILDCARD_BESIDE]),
+        ("* dev", Some("*"), &[codes::WILDCARD_BESIDE]),
+        ("alice  *", Some("*"), &[codes::WILDCARD_BESIDE, codes::OTHER_FORM]),
+        ("alice,*", Some("alice"), &[codes::LITERAL_WILDCARD]),
+        ("*,*", Some(""), &[codes::LITERAL_WILDCARD, codes::LITERAL_WILDCARD]),
+        ("**", Some(""), &[codes::LITERAL_WILDCARD]),
+        ("alice dev,*", Some("alice dev"), &[codes::LITERAL_WILDCARD]),
+        ("alice dev", Some("alice dev"), &[]),
+        ("alice  dev", Some("alice dev"), &[codes::OTHER_FORM]),
+        ("  dev", Some(" dev"), &[codes::OTHER_FORM]),
+        ("alice dev, test", Some("alice dev,test"), &[codes::OTHER_FORM]),
+        ("alice dev test", None, &[codes::GROUP_BLANK]),
+        ("alice dev,test other,x", None, &[codes::GROUP_BLANK]),
+        ("alice, bob", Some("alice bob"), &[codes::COMMA_BLANK]),
+        ("alice ,bob", Some("alice bob"), &[codes::COMMA_BLANK]),
+        ("alice , bob dev", None, &[codes::COMMA_BLANK, codes::GROUP_BLANK]),
+        ("alice\tdev", Some(""), &[codes::CONTROL]),
+        ("\talice dev", Some("alice dev"), &[codes::OTHER_FORM]),
+        ("\n  alice dev\n", None, &[codes::PRETTY_PRINTED, codes::GROUP_BLANK]),
+        ("\n  alice\n", Some(" alice"), &[codes::PRETTY_PRINTED]),
+        ("alice\nbob dev", Some("alice,bob dev"), &[codes::OTHER_FORM]),
+        ("alice,,bob", Some("alice,bob"), &[]),
+        (",alice", Some("alice"), &[]),
+        ("DOMAIN\\alice", Some(""), &[codes::DROPPED]),
+        ("alice@EXAMPLE.COM", Some(""), &[codes::PRINCIPAL]),
+        ("a.b c.d", Some("a.b"), &[codes::DROPPED]),
+        ("1001 100", Some(""), &[codes::DROPPED, codes::DROPPED]),
+        ("system:serviceaccount:n:s system:authenticated", Some(""), &[codes::DROPPED, codes::DROPPED]),
+        ("~knox", Some(""), &[codes::REAL_USER]),
+        ("alice$", Some("alice$"), &[]),
+        ("!alice,-bob", Some(""), &[codes::DENY, codes::DENY]),
+        (" Domain Users,Data Eng", None, &[codes::GROUP_BLANK, codes::GROUP_BLANK]),
+        ("alice\u{a0}dev", Some(""), &[codes::CONTROL]),
+        ("'*'", Some(""), &[codes::DROPPED]),
+        ("NOUSERS NOGROUPS", Some(""), &[codes::NOBODY_BY_NAME, codes::NOBODY_BY_NAME]),
+    ];
+
+    const CLOUDERA: [Case; 6] = [
+        ("alice dev test", Some("alice dev"), &[codes::SECOND_BLANK]),
+        ("alice dev ", Some("alice dev"), &[codes::OTHER_FORM]),
+        ("alice  dev", Some("alice"), &[codes::SECOND_BLANK]),
+        ("  dev", Some(""), &[codes::SECOND_BLANK]),
+        (" Domain Users", Some(" Domain"), &[codes::SECOND_BLANK]),
+        ("alice dev", Some("alice dev"), &[]),
+    ];
+
+    #[test]
+    fn each_difference_is_told() {
+        let cases = HADOOP.map(|case| (Reading::Hadoop, case));
+        let cases = cases.into_iter().chain(CLOUDERA.map(|case| (Reading::Cloudera, case)));
+        for (reading, (text, carried, expected)) in cases {
+            let analysis = lint(text, reading);
+            let found: Vec<Code> = analysis.diagnostics.iter().map(|finding| finding.code).collect();
+            assert_eq!(found, expected, "{text:?} {:?}", analysis.diagnostics);
+            assert_eq!(analysis.has_errors(), carried.is_none(), "{text:?}");
+            assert_eq!(analysis.carried.map(|acl| acl.canonical()).as_deref(), carried, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn an_indentation_goes_over_several_lines_and_does_not_begin_with_the_blank() {
+        for (text, told) in [
+            ("\n alice", true),
+            (" dev\n", false),
+            (" \n dev", false),
+            ("\t alice", false),
+            ("alice dev\n", false),
+        ] {
+            let found = misread(text, Reading::Hadoop);
+            assert_eq!(found.iter().any(|finding| finding.code == codes::PRETTY_PRINTED), told, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn places_are_those_of_what_is_told() {
+        let cases = [
+            ("alice dev,Data Eng", 10..18),
+            ("alice, bob", 5..7),
+            ("alice ,bob", 5..7),
+            ("alice , bob", 5..7),
+            ("bob,~knox dev", 4..9),
+            ("alice  *", 0..5),
+            ("\u{1}é,x", 1..3),
+        ];
+        for (text, place) in cases {
+            let analysis = lint(text, Reading::Hadoop);
+            let span = analysis.diagnostics.first().and_then(|finding| finding.span).expect("a place");
+            assert_eq!(span.start..span.end, place, "{text:?} {:?}", analysis.diagnostics);
+        }
+    }
+
+    #[test]
+    fn a_long_text_has_a_bounded_list_of_findings() {
+        let text = "~a,".repeat(10_000);
+        let diagnostics = lint(&text, Reading::Hadoop).diagnostics;
+        assert!(diagnostics.len() <= acl::lint::MAX_FINDINGS + 2, "{}", diagnostics.len());
+    }
+
+    fn any_text() -> impl Strategy<Value = String> {
+        let piece = "[ab]{1,2}|[ ,*~!@.:\t\n\u{1}\u{a0}é]";
+        proptest::collection::vec(piece, 0..10).prop_map(|pieces| pieces.concat())
+    }
+
+    fn reading() -> impl Strategy<Value = Reading> {
+        proptest::sample::select([Reading::Hadoop, Reading::Cloudera].as_slice())
+    }
+
+    proptest! {
+        /// Without a finding, `YuniKorn` reads the same users and groups.
+        #[test]
+        fn what_is_not_told_is_read_alike(text in any_text(), reading in reading()) {
+            let analysis = lint(&text, reading);
+            if analysis.diagnostics.is_empty() {
+                let yunikorn = acl::parse(&text).expect("activates");
+                let sorted = |names: &[String]| names.iter().cloned().collect::<std::collections::BTreeSet<_>>();
+                prop_assert_eq!(yunikorn.is_everyone(), analysis.acl.is_everyone());
+                prop_assert_eq!(yunikorn.users().iter().map(str::to_owned).collect::<std::collections::BTreeSet<_>>(), sorted(analysis.acl.users()));
+                prop_assert_eq!(yunikorn.groups().iter().map(str::to_owned).collect::<std::collections::BTreeSet<_>>(), sorted(analysis.acl.groups()));
+            }
+        }
+
+        /// What is carried over lets nobody in whom YARN would not.
+        #[test]
+        fn nothing_is_widened(text in any_text(), reading in reading()) {
+            let analysis = lint(&text, reading);
+            let Some(carried) = &analysis.carried else { return Ok(()) };
+            prop_assert!(!carried.is_everyone() || analysis.acl.is_everyone());
+            prop_assert!(carried.users().iter().all(|name| analysis.acl.users().contains(&name.to_owned())));
+            prop_assert!(carried.groups().iter().all(|name| analysis.acl.groups().contains(&name.to_owned())));
+        }
+
+        #[test]
+        fn every_finding_has_a_place_and_a_help(text in any::<String>(), reading in reading()) {
+            for finding in lint(&text, reading).diagnostics {
+                let span = finding.span.expect("a place");
+                prop_assert!(text.get(span.start..span.end).is_some() && finding.help.is_some());
+                prop_assert_eq!(finding.severity == Severity::Error, finding.code == codes::GROUP_BLANK);
+            }
+        }
+    }
+}

@@ -1,0 +1,490 @@
+//! The settings that say who may do what with an application: those of the cluster and those that came with the application, as
+//! YARN and Spark read them from their configuration.
+//!
+//! Sources: `AdminACLsManager`, `ApplicationACLsManager` (hadoop-yarn-common 3.4.1), `MRJobConfig` (hadoop-mapreduce-client-core
+//! 3.4.1), `SecurityManager.scala` (spark-core 3.5.3). The user that the `ResourceManager` runs as administers the cluster too; no
+//! setting tells who that is, so name it in `yarn.admin.acl`. Of Spark's two owners (the driver's `user.name` and `SPARK_USER`)
+//! neither is a setting: the owner given is taken for both.
+
+use super::carry;
+use super::codes;
+use super::dialect::{Dialect, Reading};
+use super::own::{self, MODIFY_ACL, OwnRules, VIEW_ACL};
+use super::yarn_acl::{YarnAcl, trim};
+use crate::acl::Match;
+use crate::queue::nearest;
+use go_compat::diag::{Diagnostic, quoted};
+
+/// Longer values are not read, in bytes.
+pub const MAX_TEXT: usize = 1 << 20;
+
+/// YARN's switch; off by default, on in a cluster that Cloudera Manager set up.
+pub const YARN_ENABLE: &str = "yarn.acl.enable";
+/// Who administers the cluster; everyone by default.
+pub const YARN_ADMIN: &str = "yarn.admin.acl";
+/// Who may view the application, besides its owner.
+pub const YARN_VIEW: &str = "mapreduce.job.acl-view-job";
+/// Who may modify the application, besides its owner.
+pub const YARN_MODIFY: &str = "mapreduce.job.acl-modify-job";
+/// Spark's switch; off by default.
+pub const SPARK_ENABLE: &str = "spark.acls.enable";
+/// Users who administer all Spark applications.
+pub const SPARK_ADMIN: &str = "spark.admin.acls";
+/// Groups that administer all Spark applications.
+pub const SPARK_ADMIN_GROUPS: &str = "spark.admin.acls.groups";
+/// Users who may view the application.
+pub const SPARK_VIEW: &str = "spark.ui.view.acls";
+/// Groups that may view the application.
+pub const SPARK_VIEW_GROUPS: &str = "spark.ui.view.acls.groups";
+/// Users who may modify the application.
+pub const SPARK_MODIFY: &str = "spark.modify.acls";
+/// Groups that may modify the application.
+pub const SPARK_MODIFY_GROUPS: &str = "spark.modify.acls.groups";
+
+/// `MapReduce`'s own, which answer no question here.
+const LEGACY: [&str; 2] = ["mapreduce.cluster.acls.enabled", "mapreduce.cluster.administrators"];
+const OWN_KEYS: [&str; 2] = [VIEW_ACL, MODIFY_ACL];
+const YARN_KEYS: [&str; 4] = [YARN_ENABLE, YARN_ADMIN, YARN_VIEW, YARN_MODIFY];
+const SPARK_KEYS: [&str; 7] = [
+    SPARK_ENABLE,
+    SPARK_ADMIN,
+    SPARK_ADMIN_GROUPS,
+    SPARK_VIEW,
+    SPARK_VIEW_GROUPS,
+    SPARK_MODIFY,
+    SPARK_MODIFY_GROUPS,
+];
+
+/// The settings that are read, by dialect.
+pub const KEYS: [(Dialect, &[&str]); 4] = [
+    (Dialect::YuniKorn, &OWN_KEYS),
+    (Dialect::YarnHadoop, &YARN_KEYS),
+    (Dialect::YarnCloudera, &YARN_KEYS),
+    (Dialect::Spark, &SPARK_KEYS),
+];
+
+/// Who owns an application, and who else may do what with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApplicationAcl {
+    /// The user it runs as, by the name that the rules compare: YARN's short name.
+    pub owner: String,
+    /// Everything else.
+    pub rules: Rules,
+}
+
+/// The rules of a dialect with what the settings say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Rules {
+    /// The owner, the queue's administrators, and whom the application itself lets in.
+    YuniKorn(OwnRules),
+    /// YARN's, as the source or the handbook has them.
+    Yarn(Reading, YarnRules),
+    /// Spark's.
+    Spark(SparkRules),
+}
+
+/// What YARN's settings say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct YarnRules {
+    /// [`YARN_ENABLE`]
+    pub enabled: bool,
+    /// [`YARN_ADMIN`]
+    pub admin: Written<YarnAcl>,
+    /// [`YARN_VIEW`]; nobody when not set (`DEFAULT_YARN_APP_ACL`).
+    pub view: Written<YarnAcl>,
+    /// [`YARN_MODIFY`]; nobody when not set.
+    pub modify: Written<YarnAcl>,
+}
+
+/// What Spark's settings say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SparkRules {
+    /// [`SPARK_ENABLE`]
+    pub enabled: bool,
+    /// [`SPARK_ADMIN`] and [`SPARK_ADMIN_GROUPS`]
+    pub admin: SparkLists,
+    /// [`SPARK_VIEW`] and [`SPARK_VIEW_GROUPS`]
+    pub view: SparkLists,
+    /// [`SPARK_MODIFY`] and [`SPARK_MODIFY_GROUPS`]
+    pub modify: SparkLists,
+}
+
+/// Users and groups, each in a setting of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SparkLists {
+    /// The users.
+    pub users: Written<SparkList>,
+    /// The groups.
+    pub groups: Written<SparkList>,
+}
+
+/// A setting as read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Written<T> {
+    /// Its key.
+    pub key: &'static str,
+    /// Its text: as set, else the default.
+    pub text: String,
+    /// Whether it is set.
+    pub set: bool,
+    /// What is read of it.
+    pub value: T,
+}
+
+/// One of Spark's lists: `a, b`; a `*` anywhere in it is everyone.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SparkList(Vec<String>);
+
+impl SparkList {
+    /// `Utils.stringToSeq`.
+    pub fn parse(text: &str) -> Self {
+        Self(text.split(',').map(trim).filter(|name| !name.is_empty()).map(str::to_owned).collect())
+    }
+
+    /// The names in the order written.
+    pub fn names(&self) -> &[String] {
+        &self.0
+    }
+
+    /// Whether it lets everyone in.
+    pub fn is_everyone(&self) -> bool {
+        self.0.iter().any(|name| name == "*")
+    }
+
+    /// The entry that lets a user in, if it is a list of users (`isUserInACL`).
+    pub fn user(&self, user: &str) -> Option<Match<'_>> {
+        let named = || self.0.iter().find(|name| *name == user).map(|name| Match::User(name));
+        if self.is_everyone() { Some(Match::Everyone) } else { named() }
+    }
+
+    /// The entry that lets a member in, if it is a list of groups.
+    pub fn group(&self, groups: &[String]) -> Option<Match<'_>> {
+        let named = || self.0.iter().find(|name| groups.contains(name)).map(|name| Match::Group(name));
+        if self.is_everyone() { Some(Match::Everyone) } else { named() }
+    }
+}
+
+impl ApplicationAcl {
+    /// The rules that an application is judged by.
+    pub fn dialect(&self) -> Dialect {
+        match &self.rules {
+            Rules::YuniKorn(_) => Dialect::YuniKorn,
+            Rules::Yarn(reading, _) => reading.dialect(),
+            Rules::Spark(_) => Dialect::Spark,
+        }
+    }
+}
+
+impl Rules {
+    /// Reads the settings, of which the last of a key counts, and tells what does not do what it seems to say. With an error among
+    /// the findings the rules do not stand for what YARN or Spark would do; they are then the narrower ones.
+    pub fn read<'a>(
+        dialect: Dialect,
+        settings: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> (Self, Vec<Diagnostic>) {
+        let mut reader = Reader { dialect, known: Vec::new(), findings: Vec::new() };
+        settings.into_iter().for_each(|(key, value)| reader.take(key, value));
+        let rules = match dialect {
+            Dialect::YuniKorn => Self::YuniKorn(reader.own()),
+            Dialect::YarnHadoop => Self::Yarn(Reading::Hadoop, reader.yarn(Reading::Hadoop)),
+            Dialect::YarnCloudera => Self::Yarn(Reading::Cloudera, reader.yarn(Reading::Cloudera)),
+            Dialect::Spark => Self::Spark(reader.spark()),
+        };
+        (rules, reader.findings)
+    }
+}
+
+/// The settings that a dialect knows, as far as they have been read.
+struct Reader<'a> {
+    dialect: Dialect,
+    known: Vec<(&'static str, Value<'a>)>,
+    findings: Vec<Diagnostic>,
+}
+
+/// The value of a setting.
+#[derive(Clone, Copy)]
+enum Value<'a> {
+    Text(&'a str),
+    /// It cannot be read, so it lets nobody in.
+    Refused,
+}
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, key: &str, value: &'a str) {
+        // Hadoop trims names, Spark does not let them begin with a blank.
+        let key = trim(key);
+        let Some(known) = self.keys().iter().find(|known| **known == key) else {
+            self.findings.push(self.unknown(key));
+            return;
+        };
+        let refusal = refusal(known, value);
+        self.known.retain(|(other, _)| other != known);
+        self.known.push((known, if refusal.is_none() { Value::Text(value) } else { Value::Refused }));
+        self.findings.extend(refusal);
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        KEYS.iter().find(|(dialect, _)| *dialect == self.dialect).map_or(&[], |(_, keys)| keys)
+    }
+
+    fn unknown(&self, key: &str) -> Diagnostic {
+        if LEGACY.contains(&key) && self.dialect != Dialect::Spark {
+            let message =
+                format!("`{key}` is a setting of MapReduce's own servers, and answers nothing here");
+            return Diagnostic::warning(codes::LEGACY, message)
+                .help(format!("write `{YARN_ENABLE}` and `{YARN_ADMIN}`"));
+        }
+        let owners: Vec<&str> =
+            KEYS.iter().filter(|(_, keys)| keys.contains(&key)).map(|(dialect, _)| dialect.name()).collect();
+        let message = match owners.first() {
+            Some(_) => format!("`{key}` is a setting of {}, not of {}", owners.join(" and "), self.dialect),
+            None => format!("{} is no setting that {} has", quoted(key), self.dialect),
+        };
+        let help = match (self.keys(), nearest(self.keys().iter().copied(), key)) {
+            ([], _) => "this dialect has no settings; choose the one that has".to_owned(),
+            (_, Some(near)) => format!("did you mean `{near}`?"),
+            (keys, None) => format!("the settings are {}", keys.join(", ")),
+        };
+        Diagnostic::warning(codes::UNKNOWN_SETTING, message).help(help)
+    }
+
+    fn own(&mut self) -> OwnRules {
+        let [view, modify] = [VIEW_ACL, MODIFY_ACL].map(|key| {
+            let Written { text, set, .. } = self.written(key, "", |_| ());
+            let (value, findings) = own::read(key, &text);
+            self.findings.extend(findings);
+            Written { key, text, set, value }
+        });
+        OwnRules { view, modify, spark: None }
+    }
+
+    fn yarn(&mut self, reading: Reading) -> YarnRules {
+        let rules = YarnRules {
+            enabled: self.switch(YARN_ENABLE, reading == Reading::Cloudera),
+            admin: self.written(YARN_ADMIN, "*", |text| YarnAcl::parse(text, reading)),
+            view: self.written(YARN_VIEW, " ", |text| YarnAcl::parse(text, reading)),
+            modify: self.written(YARN_MODIFY, " ", |text| YarnAcl::parse(text, reading)),
+        };
+        for acl in [&rules.admin, &rules.view, &rules.modify].into_iter().filter(|acl| acl.set) {
+            self.findings.extend(misreadings(acl.key, &acl.text, reading));
+        }
+        self.pointless(YARN_ENABLE, rules.enabled, YARN_ADMIN, rules.admin.value.is_everyone());
+        rules
+    }
+
+    fn spark(&mut self) -> SparkRules {
+        let rules = SparkRules {
+            enabled: self.switch(SPARK_ENABLE, false),
+            admin: self.lists(SPARK_ADMIN, SPARK_ADMIN_GROUPS),
+            view: self.lists(SPARK_VIEW, SPARK_VIEW_GROUPS),
+            modify: self.lists(SPARK_MODIFY, SPARK_MODIFY_GROUPS),
+        };
+        let everyone =
+            [&rules.admin.users, &rules.admin.groups].into_iter().find(|list| list.value.is_everyone());
+        let key = everyone.map_or(SPARK_ADMIN, |list| list.key);
+        self.pointless(SPARK_ENABLE, rules.enabled, key, everyone.is_some());
+        rules
+    }
+
+    /// Rules that let everybody in, whatever else is written.
+    fn pointless(&mut self, switch: &str, on: bool, admins: &str, everyone: bool) {
+        if !on {
+            let message = format!("`{switch}` is off, so that everybody may do everything");
+            self.findings.push(
+                Diagnostic::warning(codes::SWITCHED_OFF, message).help(format!("set `{switch}` to `true`")),
+            );
+        }
+        if on && everyone {
+            let message = format!("`{admins}` is everyone, so that everybody may do everything");
+            self.findings.push(
+                Diagnostic::warning(codes::EVERYONE_ADMINISTERS, message).help("name the administrators"),
+            );
+        }
+    }
+
+    fn get(&self, key: &str) -> Option<Value<'a>> {
+        self.known.iter().find(|(known, _)| *known == key).map(|(_, value)| *value)
+    }
+
+    fn written<T>(&self, key: &'static str, default: &str, read: impl Fn(&str) -> T) -> Written<T> {
+        let set = self.get(key);
+        let text = match set {
+            None => default,
+            Some(Value::Text(text)) => text,
+            Some(Value::Refused) => "",
+        };
+        Written { key, text: text.to_owned(), set: set.is_some(), value: read(text) }
+    }
+
+    fn lists(&self, users: &'static str, groups: &'static str) -> SparkLists {
+        SparkLists {
+            users: self.written(users, "", SparkList::parse),
+            groups: self.written(groups, "", SparkList::parse),
+        }
+    }
+
+    /// `Configuration.getBoolean`, and Spark's `toBoolean`, which throws where the former takes the default.
+    fn switch(&mut self, key: &'static str, default: bool) -> bool {
+        let text = match self.get(key) {
+            None => return default,
+            Some(Value::Text(text)) => text,
+            Some(Value::Refused) => return true,
+        };
+        let word = trim(text);
+        if word.eq_ignore_ascii_case("true") {
+            return true;
+        }
+        if word.eq_ignore_ascii_case("false") {
+            return false;
+        }
+        let spark = self.dialect == Dialect::Spark;
+        let found = if spark {
+            let message = format!("Spark does not start: `{key}` is {}", quoted(text));
+            Diagnostic::error(codes::NOT_A_SWITCH, message)
+        } else {
+            let message =
+                format!("`{key}` is {}, for which YARN takes its default, `{default}`", quoted(text));
+            Diagnostic::warning(codes::NOT_A_SWITCH, message)
+        };
+        self.findings.push(found.help("write `true` or `false`"));
+        spark || default
+    }
+}
+
+/// Why a value cannot be read.
+fn refusal(key: &str, value: &str) -> Option<Diagnostic> {
+    if value.len() > MAX_TEXT {
+        let message = format!("`{key}` has {} bytes, more than {MAX_TEXT}", value.len());
+        return Some(Diagnostic::error(codes::TOO_LONG, message).help("name groups instead of users"));
+    }
+    value.contains("${").then(|| {
+        let message = format!("`{key}` has a variable in it, {}, which is not replaced here", quoted(value));
+        Diagnostic::error(codes::VARIABLE, message).help("write the value itself")
+    })
+}
+
+/// What YARN reads of an ACL otherwise than its writer is likely to have meant. What only `YuniKorn` would do with it is not of
+/// interest here.
+fn misreadings(key: &str, text: &str, reading: Reading) -> impl Iterator<Item = Diagnostic> {
+    const OF_INTEREST: [go_compat::diag::Code; 9] = [
+        codes::GROUP_BLANK,
+        codes::SECOND_BLANK,
+        codes::WILDCARD_BESIDE,
+        codes::LITERAL_WILDCARD,
+        codes::COMMA_BLANK,
+        codes::CONTROL,
+        codes::PRETTY_PRINTED,
+        codes::DENY,
+        codes::PRINCIPAL,
+    ];
+    let found = carry::lint(text, reading).diagnostics.into_iter();
+    found.filter(|finding| OF_INTEREST.contains(&finding.code)).map(move |finding| Diagnostic {
+        severity: go_compat::diag::Severity::Warning,
+        message: format!("`{key}`: {}", finding.message),
+        span: None,
+        ..finding
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use go_compat::diag::Code;
+    use proptest::prelude::*;
+
+    type Case = (Dialect, &'static [(&'static str, &'static str)], &'static [Code]);
+
+    fn read(dialect: Dialect, settings: &[(&str, &str)]) -> (Rules, Vec<Code>) {
+        let (rules, findings) = Rules::read(dialect, settings.iter().copied());
+        assert!(findings.iter().all(|finding| finding.help.is_some()));
+        (rules, findings.iter().map(|finding| finding.code).collect())
+    }
+
+    fn yarn(dialect: Dialect, settings: &[(&str, &str)]) -> (YarnRules, Vec<Code>) {
+        match read(dialect, settings) {
+            (Rules::Yarn(_, rules), codes) => (rules, codes),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn yarns_defaults_are_open() {
+        for (dialect, enabled) in [(Dialect::YarnHadoop, false), (Dialect::YarnCloudera, true)] {
+            let (rules, codes) = yarn(dialect, &[]);
+            assert_eq!((rules.enabled, rules.admin.text.as_str(), rules.admin.set), (enabled, "*", false));
+            assert!(rules.admin.value.is_everyone() && rules.view.value.is_nobody());
+            assert_eq!(codes, [if enabled { codes::EVERYONE_ADMINISTERS } else { codes::SWITCHED_OFF }]);
+        }
+    }
+
+    #[test]
+    fn what_is_set_is_read() {
+        let settings =
+            [(YARN_ENABLE, " True\n"), (YARN_ADMIN, "x"), (YARN_VIEW, "jane dev"), (YARN_ADMIN, "bob ops")];
+        let (rules, codes) = yarn(Dialect::YarnHadoop, &settings);
+        assert!(rules.enabled && rules.view.set && !rules.modify.set);
+        assert_eq!(rules.admin.value.canonical(), "bob ops");
+        assert_eq!(rules.view.value.canonical(), "jane dev");
+        assert_eq!(codes, []);
+    }
+
+    #[test]
+    fn what_does_not_do_what_it_says_is_told() {
+        const ON: (&str, &str) = (YARN_ENABLE, "true");
+        const BOB: (&str, &str) = (YARN_ADMIN, "bob");
+        let cases: [Case; 12] = [
+            (Dialect::YarnHadoop, &[ON], &[codes::EVERYONE_ADMINISTERS]),
+            (Dialect::YarnHadoop, &[BOB], &[codes::SWITCHED_OFF]),
+            (Dialect::YarnHadoop, &[(YARN_ENABLE, "yes")], &[codes::NOT_A_SWITCH, codes::SWITCHED_OFF]),
+            (Dialect::YarnHadoop, &[ON, BOB, ("mapreduce.cluster.administrators", "x")], &[codes::LEGACY]),
+            (Dialect::YarnHadoop, &[ON, BOB, ("yarn.admin.acls", "x")], &[codes::UNKNOWN_SETTING]),
+            (Dialect::YarnHadoop, &[ON, BOB, ("spark.admin.acls", "x")], &[codes::UNKNOWN_SETTING]),
+            (Dialect::YarnHadoop, &[ON, BOB, (YARN_VIEW, "a, b")], &[codes::COMMA_BLANK]),
+            (Dialect::YarnHadoop, &[ON, BOB, (YARN_VIEW, "1001")], &[]),
+            (Dialect::Spark, &[(SPARK_ENABLE, "yes")], &[codes::NOT_A_SWITCH]),
+            (Dialect::Spark, &[(SPARK_VIEW, "a")], &[codes::SWITCHED_OFF]),
+            (
+                Dialect::Spark,
+                &[(SPARK_ENABLE, "true"), (SPARK_ADMIN_GROUPS, "a,*")],
+                &[codes::EVERYONE_ADMINISTERS],
+            ),
+            (Dialect::YuniKorn, &[ON], &[codes::UNKNOWN_SETTING]),
+        ];
+        for (dialect, settings, expected) in cases {
+            assert_eq!(read(dialect, settings).1, expected, "{dialect} {settings:?}");
+        }
+    }
+
+    /// Where a value cannot be read, the rules are the narrower ones, not the open defaults.
+    #[test]
+    fn what_cannot_be_read_lets_nobody_in() {
+        let long = "a".repeat(MAX_TEXT + 1);
+        for (text, code) in [("${acls}", codes::VARIABLE), (&long, codes::TOO_LONG)] {
+            let (rules, codes) = yarn(Dialect::YarnHadoop, &[(YARN_ENABLE, text), (YARN_ADMIN, text)]);
+            assert!(rules.enabled && rules.admin.value.is_nobody());
+            assert_eq!(codes, [code; 2]);
+        }
+        let Rules::Spark(rules) = read(Dialect::Spark, &[(SPARK_ENABLE, "1")]).0 else { panic!() };
+        assert!(rules.enabled);
+        let longest = "a".repeat(MAX_TEXT);
+        let (rules, codes) = yarn(Dialect::YarnHadoop, &[(YARN_ENABLE, "true"), (YARN_ADMIN, &longest)]);
+        assert_eq!((rules.admin.value.users(), codes), (&[longest][..], vec![]));
+    }
+
+    #[test]
+    fn sparks_lists_are_split_at_commas_and_trimmed() {
+        let list = SparkList::parse(" alice, bob ,,\tcarl\n, a b,*x");
+        assert_eq!(list.names(), ["alice", "bob", "carl", "a b", "*x"]);
+        assert!(!list.is_everyone() && SparkList::parse("alice, *").is_everyone());
+        assert!(SparkList::parse(" ").names().is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn any_settings_are_read(key in "[a-z.]{0,12}|yarn.acl.enable|yarn.admin.acl", value in any::<String>()) {
+            for dialect in Dialect::ALL {
+                Rules::read(dialect, [(key.as_str(), value.as_str())]);
+            }
+        }
+    }
+}

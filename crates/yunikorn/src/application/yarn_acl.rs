@@ -1,0 +1,325 @@
+//! YARN's access control list, as Hadoop reads it: `AccessControlList`, hadoop-common 3.4.1, with Java's own ideas of a blank.
+//!
+//! The text is cut at the first U+0020 only. Each part is trimmed of what Java's `trim` trims (all up to U+0020, control
+//! characters included) and split at `\s*[,\n]\s*` (Java's `\s`: six ASCII characters), empty names left out and duplicates kept
+//! once, in the order written. There is no error, no escape and no deny: whatever is written, something is read. `*` is everyone
+//! when it is all of either part.
+
+use super::dialect::Reading;
+use crate::acl::Match;
+use crate::identity::Identity;
+use go_compat::diag::Span;
+
+/// A YARN ACL in force.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Hash)]
+pub struct YarnAcl {
+    everyone: bool,
+    users: Vec<String>,
+    groups: Vec<String>,
+}
+
+impl YarnAcl {
+    /// Reads a text. Nothing is refused: neither is it by YARN.
+    pub fn parse(text: &str, reading: Reading) -> Self {
+        let parts = Parts::of(text, reading);
+        if parts.wildcard() {
+            return Self::everyone();
+        }
+        let named = |part: Option<Part<'_>>| once(part.iter().flat_map(|part| names(part.text)));
+        Self { everyone: false, users: named(Some(parts.users)), groups: named(parts.groups) }
+    }
+
+    /// The wildcard.
+    pub fn everyone() -> Self {
+        Self { everyone: true, ..Self::default() }
+    }
+
+    /// The ACL that names nobody: YARN's one blank.
+    pub fn nobody() -> Self {
+        Self::default()
+    }
+
+    /// `isAllAllowed`; then there are no names.
+    pub fn is_everyone(&self) -> bool {
+        self.everyone
+    }
+
+    /// Whether it lets nobody in.
+    pub fn is_nobody(&self) -> bool {
+        !self.everyone && self.users.is_empty() && self.groups.is_empty()
+    }
+
+    /// `getUsers`, in the order written.
+    pub fn users(&self) -> &[String] {
+        &self.users
+    }
+
+    /// `getGroups`, in the order written.
+    pub fn groups(&self) -> &[String] {
+        &self.groups
+    }
+
+    /// `getAclString`: `*`, or the users, one blank, the groups. The blank stands there also without groups, and alone for
+    /// nobody.
+    pub fn canonical(&self) -> String {
+        if self.everyone {
+            return "*".to_owned();
+        }
+        format!("{} {}", self.users.join(","), self.groups.join(","))
+    }
+
+    /// The entry that lets someone in (`isUserInList`): the wildcard, the user, the first group of the list that the user is in.
+    /// The name is the short one; a proxy user's `~name` is not asked, for nobody acts in another's name here.
+    pub fn matched(&self, identity: &Identity) -> Option<Match<'_>> {
+        if self.everyone {
+            return Some(Match::Everyone);
+        }
+        if let Some(user) = self.users.iter().find(|user| **user == identity.user) {
+            return Some(Match::User(user));
+        }
+        self.groups.iter().find(|group| identity.groups.contains(group)).map(|group| Match::Group(group))
+    }
+}
+
+/// The parts of a text. Offsets are into the text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Parts<'a> {
+    pub(super) users: Part<'a>,
+    /// `None` without a blank.
+    pub(super) groups: Option<Part<'a>>,
+    /// What the reading ignores.
+    pub(super) ignored: Option<Part<'a>>,
+}
+
+/// A part of a text, with its place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part<'a> {
+    pub(super) at: usize,
+    pub(super) text: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn of(text: &'a str, reading: Reading) -> Self {
+        let Some((users, rest)) = Part { at: 0, text }.cut() else {
+            return Self { users: Part { at: 0, text }, groups: None, ignored: None };
+        };
+        match (reading, rest.cut()) {
+            (Reading::Cloudera, Some((groups, ignored))) => {
+                Self { users, groups: Some(groups), ignored: Some(ignored) }
+            }
+            _ => Self { users, groups: Some(rest), ignored: None },
+        }
+    }
+
+    /// Whether either part is `*` alone.
+    pub(super) fn wildcard(&self) -> bool {
+        [Some(self.users), self.groups].into_iter().flatten().any(|part| trim(part.text) == "*")
+    }
+}
+
+impl<'a> Part<'a> {
+    /// What is before the first U+0020, and what is behind it.
+    fn cut(self) -> Option<(Self, Self)> {
+        let (before, behind) = self.text.split_once(' ')?;
+        Some((Self { text: before, ..self }, Self { at: self.at + before.len() + 1, text: behind }))
+    }
+
+    /// The names in it, with their places.
+    pub(super) fn names(self) -> impl Iterator<Item = (Span, &'a str)> {
+        let from = self.at;
+        names(self.text).map(move |(at, name)| (Span::new(from + at, from + at + name.len()), name))
+    }
+
+    pub(super) fn span(self) -> Span {
+        Span::new(self.at, self.at + self.text.len())
+    }
+}
+
+/// Java's `String.trim`.
+pub(super) fn trim(text: &str) -> &str {
+    text.trim_matches(|c| c <= ' ')
+}
+
+/// Java's `\s` without flags.
+fn is_java_space(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\u{b}' | '\u{c}' | '\r')
+}
+
+/// `StringUtils.getTrimmedStrings` without the empty ones: the names of one part, each with its offset.
+fn names(part: &str) -> impl Iterator<Item = (usize, &str)> {
+    let trimmed = trim(part);
+    let begin = part.find(|c| c > ' ').unwrap_or_default();
+    let mut rest = Some((begin, trimmed));
+    std::iter::from_fn(move || {
+        let (at, text) = rest.take()?;
+        let Some((end, next)) = separator(text) else { return Some((at, text)) };
+        rest = text.get(next..).map(|behind| (at + next, behind));
+        text.get(..end).map(|name| (at, name))
+    })
+    .filter(|(_, name)| !name.is_empty())
+}
+
+/// The first match of `\s*[,\n]\s*` and of those that follow it at once: the first run of commas and blanks that has a comma or a
+/// line end in it.
+fn separator(text: &str) -> Option<(usize, usize)> {
+    let mut run = None;
+    let mut separates = false;
+    for (at, c) in text.char_indices() {
+        if c == ',' || is_java_space(c) {
+            run = run.or(Some(at));
+            separates |= matches!(c, ',' | '\n');
+        } else if separates {
+            return run.map(|begin| (begin, at));
+        } else {
+            run = None;
+        }
+    }
+    run.filter(|_| separates).map(|begin| (begin, text.len()))
+}
+
+/// A `LinkedHashSet`.
+fn once<'a>(names: impl Iterator<Item = (usize, &'a str)>) -> Vec<String> {
+    let mut seen = std::collections::HashSet::new();
+    names.filter(|(_, name)| seen.insert(*name)).map(|(_, name)| name.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    fn person(user: &str, groups: &[&str]) -> Identity {
+        Identity { user: user.to_owned(), groups: groups.iter().map(ToString::to_string).collect() }
+    }
+
+    /// What Hadoop 3.4.1 answers.
+    #[test]
+    fn every_recorded_reading_is_met() {
+        let vectors: Value =
+            serde_json::from_str(include_str!("../../../../tests/vectors/yarn-acl.json")).expect("JSON");
+        let cases = vectors["cases"].as_array().expect("cases");
+        let people: Vec<Identity> = vectors["people"]
+            .as_array()
+            .expect("people")
+            .iter()
+            .map(|who| {
+                let groups = who["groups"].as_array().expect("groups").iter();
+                let groups = groups.map(|group| group.as_str().expect("a group").to_owned()).collect();
+                Identity { user: who["user"].as_str().expect("a user").to_owned(), groups }
+            })
+            .collect();
+        assert!(cases.len() > 70 && people.len() > 5);
+        for case in cases {
+            let acl = YarnAcl::parse(case["acl"].as_str().expect("a text"), Reading::Hadoop);
+            assert_eq!(Value::from(acl.is_everyone()), case["allAllowed"], "{case}");
+            assert_eq!(Value::from(acl.users()), case["users"], "{case}");
+            assert_eq!(Value::from(acl.groups()), case["groups"], "{case}");
+            assert_eq!(Value::from(acl.canonical()), case["canonical"], "{case}");
+            let access: Vec<bool> = people.iter().map(|who| acl.matched(who).is_some()).collect();
+            assert_eq!(Value::from(access), case["access"], "{case}");
+        }
+    }
+
+    /// "All entries after the occurrence of a second single space in an ACL are ignored."
+    #[test]
+    fn the_readings_differ_behind_the_second_blank_only() {
+        let cases = [
+            ("alice dev test", "alice dev test", "alice dev"),
+            ("alice dev,test other,x", "alice dev,test other,x", "alice dev,test"),
+            ("alice  dev", "alice dev", "alice "),
+            ("  dev", " dev", " "),
+            (" Domain Users,Data Eng", " Domain Users,Data Eng", " Domain"),
+            ("alice , bob dev", "alice bob dev", "alice "),
+            ("alice  *", "*", "alice "),
+            (" * ", "*", "*"),
+            ("* dev ", "*", "*"),
+            ("omar,nora Clerks", "omar,nora Clerks", "omar,nora Clerks"),
+            (" lab_a,lab_b", " lab_a,lab_b", " lab_a,lab_b"),
+            ("kemal,ivo", "kemal,ivo ", "kemal,ivo "),
+            ("*", "*", "*"),
+            (" ", " ", " "),
+            ("NOUSERS NOGROUPS", "NOUSERS NOGROUPS", "NOUSERS NOGROUPS"),
+        ];
+        for (text, hadoop, cloudera) in cases {
+            assert_eq!(YarnAcl::parse(text, Reading::Hadoop).canonical(), hadoop, "{text:?}");
+            assert_eq!(YarnAcl::parse(text, Reading::Cloudera).canonical(), cloudera, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn javas_blanks_are_not_unicodes() {
+        let cases = [
+            ("a\u{1},b", "a\u{1},b "),
+            ("\u{1}a\u{1f}", "a "),
+            ("a,\u{1c}b", "a,\u{1c}b "),
+            ("a\u{b},\u{c}b", "a,b "),
+            ("a\r\nb", "a,b "),
+            ("a\rb", "a\rb "),
+            ("a\n\n \tb", "a b"),
+            ("a\n\t\n,b", "a,b "),
+            ("a\u{85}b,\u{a0}c", "a\u{85}b,\u{a0}c "),
+            ("\u{3000}a\u{2028}", "\u{3000}a\u{2028} "),
+            ("😀,é", "😀,é "),
+        ];
+        for (text, canonical) in cases {
+            assert_eq!(YarnAcl::parse(text, Reading::Hadoop).canonical(), canonical, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_entry_that_lets_someone_in_is_named() {
+        let cases = [
+            ("*", person("x", &[]), Some(Match::Everyone)),
+            ("alice dev", person("alice", &["dev"]), Some(Match::User("alice"))),
+            ("alice dev,ops", person("bob", &["ops", "dev"]), Some(Match::Group("dev"))),
+            ("alice dev", person("Alice", &["DEV"]), None),
+            ("alice,*", person("bob", &[]), None),
+            ("alice,*", person("*", &[]), Some(Match::User("*"))),
+            (" ", person("", &[""]), None),
+        ];
+        for (text, identity, expected) in cases {
+            assert_eq!(YarnAcl::parse(text, Reading::Hadoop).matched(&identity), expected, "{text:?}");
+        }
+    }
+
+    fn any_text() -> impl Strategy<Value = String> {
+        proptest::collection::vec("[ab]{1,2}|[ ,*~\t\n\r\u{1}\u{b}\u{85}\u{3000}é]", 0..10)
+            .prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn places_are_those_of_the_names(text in any_text()) {
+            for reading in [Reading::Hadoop, Reading::Cloudera] {
+                let parts = Parts::of(&text, reading);
+                for part in [Some(parts.users), parts.groups].into_iter().flatten() {
+                    for (span, name) in part.names() {
+                        prop_assert_eq!(text.get(span.start..span.end), Some(name));
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn what_is_canonical_is_read_again(text in "[ab ,*~\n\u{3000}]{0,12}") {
+            let acl = YarnAcl::parse(&text, Reading::Hadoop);
+            let again = YarnAcl::parse(&acl.canonical(), Reading::Hadoop);
+            // A literal `*` is the wildcard when the empty names beside it are gone, as in Hadoop.
+            let stars = [acl.users(), acl.groups()].iter().any(|names| *names == ["*"]);
+            prop_assert!(again == acl || again.is_everyone() && stars, "{:?} {:?}", acl, again);
+        }
+
+        #[test]
+        fn the_readings_are_one_without_a_second_blank(text in any_text()) {
+            prop_assume!(text.matches(' ').count() < 2);
+            prop_assert_eq!(YarnAcl::parse(&text, Reading::Hadoop), YarnAcl::parse(&text, Reading::Cloudera));
+        }
+
+        #[test]
+        fn any_text_is_read(text in any::<String>()) {
+            let hadoop = YarnAcl::parse(&text, Reading::Hadoop);
+            prop_assert!(!hadoop.is_everyone() || hadoop.users().is_empty() && hadoop.groups().is_empty());
+        }
+    }
+}

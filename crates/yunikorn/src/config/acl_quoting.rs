@@ -1,0 +1,128 @@
+//! What YAML's quoting does to an ACL, seen from the whole text: where the findings stand, what starts and reloads, and what
+//! only the YAML shows. The ACL's own side of it is in `model::acl::pitfalls`.
+
+use super::{Verdict, verdict};
+use crate::acl;
+
+fn judged(written: &str) -> (String, Verdict) {
+    let text = format!(
+        "partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: {written}\n        adminacl: sue dev\n"
+    );
+    let verdict = verdict(&text, &["default"]);
+    (text, verdict)
+}
+
+/// As written behind `submitacl: `; the text that `YuniKorn` gets; who has access, in the canonical form; the findings as code
+/// and place.
+type Read = (&'static str, &'static str, &'static str, &'static [(u16, &'static str)]);
+
+#[rustfmt::skip]
+const READ: &[Read] = &[
+    // The wildcard.
+    (r#"" *""#, " *", "*", &[]),
+    ("|\n          *", "*\n", "*", &[(1004, "|\n          *")]),
+    ("|-\n          *", "*", "*", &[]),
+    ("“*”", "“*”", "", &[(1012, "“*”"), (1024, "“*”")]),
+    // The same quotes as copies of the documentation have them, read in a wrong encoding.
+    ("โ€œ*โ€", "โ€œ*โ€", "", &[(1012, "โ€œ*โ€"), (1024, "โ€œ*โ€")]),
+    (r#"'"*"'"#, "\"*\"", "", &[(1012, "\"*\""), (1024, "\"*\"")]),
+    ("sue,*", "sue,*", "sue", &[(1009, "*")]),
+    // Nobody.
+    ("null", "", "", &[]),
+    ("' '", " ", "", &[]),
+    ("# nobody", "", "", &[]),
+    // Groups alone: without quotes the blank in front is lost, and the groups are users. YAML leaves no trace of it.
+    ("' dev,test'", " dev,test", " dev,test", &[]),
+    ("|2-\n           dev,test", " dev,test", " dev,test", &[]),
+    (" dev,test", "dev,test", "dev,test", &[]),
+    ("    dev,test", "dev,test", "dev,test", &[]),
+    // Users and groups.
+    ("sue   ", "sue", "sue", &[]),
+    ("|-\n          sue dev", "sue dev", "sue dev", &[]),
+    // Blanks that stay.
+    (">\n          sue dev", "sue dev\n", "sue", &[(1004, ">\n          sue dev")]),
+    ("|\n          sue", "sue\n", "", &[(1004, "|\n          sue"), (1024, "|\n          sue")]),
+    ("|\n          sue\n          bob", "sue\nbob\n", "", &[(1004, "|\n          sue\n          bob"), (1024, "|\n          sue\n          bob")]),
+    (r#""sue\tdev""#, "sue\tdev", "", &[(1004, r#""sue\tdev""#), (1024, r#""sue\tdev""#)]),
+    ("\u{a0}dev", "\u{a0}dev", "", &[(1004, "\u{a0}dev"), (1024, "\u{a0}dev")]),
+    ("sue, bob", "sue, bob", "sue bob", &[(1005, ", ")]),
+    ("sue,\n          bob", "sue, bob", "sue bob", &[(1005, "sue,\n          bob")]),
+    // What YAML reads as something else.
+    (r#""!bob""#, "!bob", "", &[(1013, "!bob"), (1024, "!bob")]),
+    ("-bob", "-bob", "", &[(1013, "-bob"), (1024, "-bob")]),
+    ("^bob", "^bob", "", &[(1013, "^bob"), (1024, "^bob")]),
+    ("1000", "1000", "", &[(1020, "1000"), (1024, "1000")]),
+    ("sue #dev", "sue", "sue", &[]),
+];
+
+#[test]
+fn what_is_written_in_yaml_is_what_the_acl_gets_to_read() {
+    for (written, value, canonical, found) in READ {
+        let (text, verdict) = judged(written);
+        let config = verdict.config.as_ref().expect(written);
+        let root = config.partition("default").expect("a partition").root();
+        assert_eq!(root.submit_acl.as_str(), *value, "{written:?}");
+        assert_eq!(root.admin_acl.as_str(), "sue dev", "{written:?}");
+        let acl = acl::parse(value).expect(written);
+        assert_eq!(acl.canonical(), *canonical, "{written:?}");
+        let told: Vec<(u16, &str)> = verdict
+            .diagnostics
+            .iter()
+            .map(|finding| {
+                let at = finding.span.expect("a place");
+                (finding.code.number, text.get(at.start..at.end).expect("within the text"))
+            })
+            .collect();
+        assert_eq!(told, *found, "{written:?}");
+        assert!(!verdict.has_errors(), "{written:?}");
+    }
+}
+
+#[test]
+fn blanks_too_many_start_no_scheduler_however_they_are_quoted() {
+    let cases = [
+        ("sue  dev", 1001, "  "),
+        (r#""sue  dev""#, 1001, "  "),
+        (r#""sue dev ""#, 1002, " "),
+        (r#""  dev""#, 1002, "  "),
+        (r#""  ""#, 1002, "  "),
+        ("|-\n            sue dev ", 1002, "|-\n            sue dev "),
+        (">-\n          sue\n\n          dev", 1004, ">-\n          sue\n\n          dev"),
+    ];
+    for (written, code, place) in cases {
+        let (text, verdict) = judged(written);
+        assert!(verdict.validates.is_ok(), "{written:?}");
+        let refused = code != 1004;
+        assert_eq!((verdict.starts.is_err(), verdict.reloads.is_err()), (refused, refused), "{written:?}");
+        let first = verdict.diagnostics.first().expect("a finding");
+        let at = first.span.expect("a place");
+        assert_eq!((first.code.number, text.get(at.start..at.end)), (code, Some(place)), "{written:?}");
+        assert_eq!(first.is_error(), refused, "{written:?}");
+    }
+}
+
+#[test]
+fn what_is_no_yaml_text_is_refused_with_the_quotes_to_add() {
+    let cases = [
+        ("*", "`*` has no name behind it", "\"*\""),
+        ("* dev", "`*` has no name behind it", "\"*\""),
+        ("@dev", "a value cannot begin with `@`", "quotes"),
+        ("`*`", "a value cannot begin with", "quotes"),
+        ("\"*", "this quote is never closed", "close it"),
+        ("- bob", "a list cannot begin on the line of its key", "quotes"),
+        ("sue: dev", "a second `:` makes no key here", "quotes"),
+        ("[sue, bob]", "a text is expected here, and this is a list", "write a text"),
+        ("{{ acl }}", "a key that has an anchor or is no plain text", "quotes"),
+        ("!bob", "a tag is read differently", "quotes"),
+        // An alias by accident: the name behind the star.
+        ("*dev", "nothing above has the anchor `dev`", "quotes"),
+    ];
+    for (written, refusal, help) in cases {
+        let (_, verdict) = judged(written);
+        let said = verdict.validates.expect_err(written);
+        assert!(said.contains(refusal), "{written:?}: {said}");
+        let told = verdict.diagnostics.first().and_then(|finding| finding.help.clone());
+        assert!(told.unwrap_or_default().contains(help), "{written:?}");
+        assert_eq!(verdict.starts.err(), Some(said), "{written:?}");
+    }
+}

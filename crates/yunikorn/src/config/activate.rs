@@ -1,0 +1,232 @@
+//! What happens when a validated configuration is put into force, which can still go wrong.
+//!
+//! Two ways lead there: the scheduler's start, and the reload of a running one. They fail differently
+//! (yunikorn-core v1.8.0 `context.go:360-405`, `partition.go:79-204`, `objects/queue.go:118`, `placement/`):
+//!
+//! * An ACL that only activation finds wrong stops both; a start then ends the process.
+//! * A placement rule that is wrong stops a reload; a start goes on without any rule.
+//! * A reload without one of the active partitions never returns.
+
+use super::codes::{ACL_STRICT, PARTITION_MISSING, ROOT_CASE, RULE_INACTIVE, RULE_PANICS, TEMPLATE};
+use super::names::to_lower;
+use super::quantity::Amounts;
+use super::schema::{ChildTemplate, PartitionConfig, PlacementRule, QueueConfig, SchedulerConfig};
+use super::validate::{NAME_REFUSED, ROOT, RULE_NAMES, at};
+use crate::{acl, queue};
+use go_compat::diag::Diagnostic;
+use go_compat::yaml::decode::{Map, Spanned, items};
+
+/// How the scheduler introduces what is wrong with a queue (`queue.go:140`).
+const CREATION_FAILED: &str = "configured queue creation failed: \n";
+
+/// Why a reload does not put the text into force.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReloadError {
+    /// The scheduler says no and keeps what it has, but for `applied`: reloads are not atomic.
+    #[error("{reason}")]
+    Refused {
+        /// In `YuniKorn`'s words.
+        reason: String,
+        /// The partitions that came before the wrong one and are already changed.
+        applied: Vec<String>,
+    },
+    /// The scheduler locks itself up and does nothing more until it is restarted.
+    #[error("the scheduler would hang: active partitions are missing: {}", .missing.join(", "))]
+    Hangs {
+        /// The active partitions that the text does not have.
+        missing: Vec<String>,
+    },
+}
+
+/// Puts a validated configuration into force at the scheduler's start.
+///
+/// # Errors
+/// What is wrong with the first queue that cannot be made. The process would end.
+pub fn start(config: &SchedulerConfig) -> Result<(), Diagnostic> {
+    items(&config.partitions).iter().try_for_each(create)
+}
+
+/// Puts a validated configuration into force in a scheduler that runs with the partitions `active`. None at all means that they are
+/// not known, and taken to be those of the configuration. `started` is what [`start`] says of it.
+///
+/// # Errors
+/// The first refusal, or that the scheduler hangs.
+pub fn reload(
+    config: &SchedulerConfig,
+    active: &[&str],
+    started: &Result<(), Diagnostic>,
+) -> Result<(), ReloadError> {
+    // A reload makes each partition anew, just as a start does.
+    let create = |partition| if started.is_ok() { Ok(()) } else { create(partition) };
+    let mut applied: Vec<String> = Vec::new();
+    for partition in items(&config.partitions) {
+        let name = partition.name.as_str();
+        let is_active = active.is_empty() || active.contains(&name);
+        create(partition)
+            .and_then(|()| if is_active { check_rules(partition) } else { Ok(()) })
+            .map_err(|error| ReloadError::Refused { reason: error.message, applied: applied.clone() })?;
+        applied.push(name.to_owned());
+    }
+    let missing: Vec<String> = active
+        .iter()
+        .filter(|name| !applied.iter().any(|has| has == **name))
+        .map(|name| (*name).to_owned())
+        .collect();
+    if missing.is_empty() { Ok(()) } else { Err(ReloadError::Hangs { missing }) }
+}
+
+/// Every active partition that the configuration does not have, as diagnostics.
+pub(super) fn missing_partitions(error: &ReloadError) -> Vec<Diagnostic> {
+    let ReloadError::Hangs { missing } = error else {
+        return Vec::new();
+    };
+    let missing = missing.iter().map(|name| {
+        Diagnostic::error(PARTITION_MISSING, format!("the active partition `{name}` is missing")).help(
+            "keep it in the text: a scheduler that has to remove a partition hangs until it is restarted",
+        )
+    });
+    missing.collect()
+}
+
+/// `newPartitionContext` (`partition.go:79`), as far as it can fail.
+fn create(partition: &PartitionConfig) -> Result<(), Diagnostic> {
+    match items(&partition.queues).first() {
+        Some(root) if root.name.as_str() == ROOT => create_queue(root),
+        root => {
+            let diagnostic = Diagnostic::error(ROOT_CASE, "partition cannot be created without root queue")
+                .help("write `name: root` in lower case");
+            Err(root.map_or(diagnostic.clone(), |root| diagnostic.at(root.head())))
+        }
+    }
+}
+
+/// `NewConfiguredQueue` (`objects/queue.go:118`) for the queue, then for those below it.
+fn create_queue(queue: &QueueConfig) -> Result<(), Diagnostic> {
+    let is_parent = queue.parent || !queue.children().is_empty();
+    check_acl(&queue.submit_acl)
+        .and_then(|()| check_acl(&queue.admin_acl))
+        .and_then(|()| if is_parent { check_template(&queue.child_template) } else { Ok(()) })
+        .map_err(|error| Diagnostic { message: format!("{CREATION_FAILED}{}", error.message), ..error })?;
+    queue.children().iter().try_for_each(create_queue)
+}
+
+fn check_acl(acl: &Spanned) -> Result<(), Diagnostic> {
+    acl::activates(acl.as_str()).map_err(|error| at(Diagnostic::error(ACL_STRICT, error.to_string()), acl))
+}
+
+/// `template.FromConf` (`objects/template/template.go:38`).
+pub(super) fn check_template(template: &ChildTemplate) -> Result<(), Diagnostic> {
+    let is_empty =
+        |map: &Map<Spanned>| map.iter().flatten().all(|(name, value)| name.is_empty() || value.is_empty());
+    let resources = &template.resources;
+    if template.max_applications == 0
+        && is_empty(&template.properties)
+        && is_empty(&resources.guaranteed)
+        && is_empty(&resources.max)
+    {
+        return Ok(());
+    }
+    [&resources.max, &resources.guaranteed].into_iter().try_for_each(|quantities| {
+        let read = Amounts::read(quantities).map(|_| ());
+        read.map_err(|error| Diagnostic { code: TEMPLATE, ..error })
+    })
+}
+
+/// `buildRules` (`placement/placement.go:223`).
+fn check_rules(partition: &PartitionConfig) -> Result<(), Diagnostic> {
+    items(&partition.placement_rules).iter().try_for_each(check_rule)
+}
+
+/// `newRule` (`placement/rule.go:90`) and the rules' `initialise`.
+///
+/// # Errors
+/// The reason for which the scheduler would not start with the rule.
+pub fn check_rule(rule: &PlacementRule) -> Result<(), Diagnostic> {
+    let refused = |message: &str, mend: &str| {
+        let help = format!(
+            "{mend}: until then a scheduler starts without any placement rule, and rejects every application"
+        );
+        Err(Diagnostic::error(RULE_INACTIVE, message).at(rule.head()).help(help))
+    };
+    let value = to_lower(rule.value.as_str());
+    match to_lower(rule.name.as_str()).as_str() {
+        "fixed" if value.is_empty() => {
+            return refused("a fixed queue rule must have a queue name set", "write the queue as `value`");
+        }
+        "fixed" => {
+            if !value.split('.').all(queue::name_ok) {
+                return refused(NAME_REFUSED, "write a path of such names as `value`")
+                    .map_err(|error| at(error, &rule.value));
+            }
+            if value.starts_with(ROOT) && rule.parent.is_some() {
+                let message = format!(
+                    "cannot have a fixed queue rule with qualified queue getName and a parent rule: {}",
+                    go_value(rule)
+                );
+                return refused(&message, "name a queue below that of the parent rule, or remove `parent`");
+            }
+        }
+        "tag" if value.is_empty() => {
+            return refused(
+                "a tag queue rule must have a tag name set",
+                "write the tag as `value`, for example `namespace`",
+            );
+        }
+        "tag" | "user" | "provided" | "test" => {}
+        "recovery" => {
+            return refused(
+                "recovery rule cannot be part of the config, failing placement rule config",
+                RULE_NAMES,
+            );
+        }
+        _ => {
+            let message =
+                format!("unknown rule name specified {}, failing placement rule config", rule.name.value);
+            return refused(&message, RULE_NAMES);
+        }
+    }
+    rule.parent.as_deref().map_or(Ok(()), check_rule)
+}
+
+/// Go's `%v` of a rule. Where Go prints the address of the parent, there is an ellipsis.
+fn go_value(rule: &PlacementRule) -> String {
+    let list = |names: &[Spanned]| names.iter().map(Spanned::as_str).collect::<Vec<_>>().join(" ");
+    let filter = &rule.filter;
+    format!(
+        "{{{} {} {{{} [{}] [{}]}} … {}}}",
+        rule.name.value,
+        rule.create,
+        filter.kind.value,
+        list(items(&filter.users)),
+        list(items(&filter.groups)),
+        rule.value.value
+    )
+}
+
+/// Why the first application that a rule places would crash the scheduler: the queue it names does not begin with `root`, so that
+/// the search for a queue above it runs out of text (`placement/placement.go:156`).
+pub(super) fn panics(rule: &PlacementRule) -> Option<Diagnostic> {
+    let (message, place, help) = match to_lower(rule.name.as_str()).as_str() {
+        "fixed" if rule.create => {
+            let value = to_lower(rule.value.as_str());
+            let first = value.split('.').next().unwrap_or_default();
+            if !first.starts_with(ROOT) || first == ROOT {
+                return None;
+            }
+            (
+                format!(
+                    "the queue `{value}` begins with `root`, but is not below it: the first application placed there crashes the scheduler"
+                ),
+                rule.value.span.unwrap_or(rule.head()),
+                format!("write `root.{value}`"),
+            )
+        }
+        "test" => (
+            "the rule `test` crashes the scheduler with the first application".to_owned(),
+            rule.head(),
+            "remove it: it is for YuniKorn's own tests".to_owned(),
+        ),
+        _ => return None,
+    };
+    Some(Diagnostic::warning(RULE_PANICS, message).at(place).help(help))
+}

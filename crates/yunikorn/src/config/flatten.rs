@@ -1,0 +1,328 @@
+//! Two `ConfigMap`s become one: how the shim arrives at the text of the queues (yunikorn-k8shim v1.8.0
+//! `pkg/conf/schedulerconf.go:445-485`, `pkg/common/utils/utils.go:391`).
+//!
+//! Key by key, `yunikorn-configs` wins over `yunikorn-defaults`, and in each of them `binaryData` over `data`. A key of `binaryData`
+//! loses its last suffix: behind `.gz` is the value, behind any other suffix, nothing. So `queues.yaml.gz` shadows
+//! `queues.yaml`, and `queues.yaml.bak` blanks it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::settings;
+use go_compat::go_bool::go_bool;
+
+/// What a `ConfigMap` holds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ConfigMapData {
+    /// `data`.
+    pub data: BTreeMap<String, String>,
+    /// `binaryData`: the text inside, or `None` where it is not gzip. Unpacked by whoever read the `ConfigMap`, within bounds, so that
+    /// this layer needs no decompressor.
+    pub binary_data: BTreeMap<String, Option<String>>,
+}
+
+/// One of the two `ConfigMap`s; the later one wins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Source {
+    /// `yunikorn-defaults`.
+    Defaults,
+    /// `yunikorn-configs`.
+    Configs,
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Origin {
+    /// The `ConfigMap`.
+    pub source: Source,
+    /// Whether it is in `binaryData`.
+    pub binary: bool,
+    /// The key as it stands there, suffix included.
+    pub key: String,
+}
+
+/// A value and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Value {
+    /// What the shim reads.
+    pub text: String,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// The queues' text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Queues<'a> {
+    /// Handed to the scheduler, which takes its built-in configuration when it is empty.
+    pub text: &'a str,
+    /// Where it comes from; `None` when no `ConfigMap` has it.
+    pub origin: Option<&'a Origin>,
+}
+
+/// The `ConfigMap`s as the shim sees them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Flattened {
+    values: BTreeMap<String, Value>,
+    corrupt: Vec<Origin>,
+    ambiguous: BTreeSet<String>,
+}
+
+/// Merges the two `ConfigMap`s; one that does not exist is an empty one.
+pub fn flatten(defaults: &ConfigMapData, configs: &ConfigMapData) -> Flattened {
+    let mut flattened = Flattened::default();
+    for (source, map) in [(Source::Defaults, defaults), (Source::Configs, configs)] {
+        for (key, text) in &map.data {
+            flattened.put(key, text.clone(), Origin { source, binary: false, key: key.clone() });
+        }
+        for (key, unpacked) in &map.binary_data {
+            flattened.put_binary(unpacked.as_ref(), Origin { source, binary: true, key: key.clone() });
+        }
+    }
+    flattened
+}
+
+impl Flattened {
+    fn put(&mut self, key: &str, text: String, origin: Origin) {
+        self.ambiguous.remove(key);
+        self.values.insert(key.to_owned(), Value { text, origin });
+    }
+
+    /// `Decompress` (`schedulerconf.go:445`).
+    fn put_binary(&mut self, unpacked: Option<&String>, origin: Origin) {
+        let key = target(&origin.key).to_owned();
+        let text = if is_packed(&origin.key) { unpacked.cloned() } else { Some(String::new()) };
+        let Some(text) = text else {
+            // The shim sets the key "" instead, which nothing reads.
+            self.corrupt.push(origin);
+            return;
+        };
+        let rival =
+            self.values.get(&key).filter(|value| value.origin.binary && value.origin.source == origin.source);
+        // Of three keys two may agree.
+        let contested = rival.is_some_and(|rival| rival.text != text || self.is_ambiguous(&key));
+        self.put(&key, text, origin);
+        if contested {
+            self.ambiguous.insert(key);
+        }
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<&Value> {
+        self.values.get(key)
+    }
+
+    /// All values by key.
+    pub fn values(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.values.iter().map(|(key, value)| (key.as_str(), value))
+    }
+
+    /// `.gz` keys that cannot be unpacked. The shim logs them and goes on with the value they should have replaced.
+    pub fn corrupt(&self) -> &[Origin] {
+        &self.corrupt
+    }
+
+    /// Whether several keys of one `binaryData` give this key different values: the shim takes one of them at random.
+    pub fn is_ambiguous(&self, key: &str) -> bool {
+        self.ambiguous.contains(key)
+    }
+
+    /// `service.policyGroup`, as a scheduler that starts now reads it; a running one keeps its own (`schedulerconf.go:205`).
+    pub fn policy_group(&self) -> &str {
+        self.get(POLICY_GROUP).map_or("queues", |value| &value.text)
+    }
+
+    /// The key that holds the queues.
+    pub fn queues_key(&self) -> String {
+        format!("{}.yaml", self.policy_group())
+    }
+
+    /// The queues' text under this key.
+    pub fn queues(&self, key: &str) -> Queues<'_> {
+        match self.get(key) {
+            Some(value) => Queues { text: &value.text, origin: Some(&value.origin) },
+            None => Queues { text: "", origin: None },
+        }
+    }
+
+    /// What wins over the value of this key in `data` of the given `ConfigMap`; `None` when nothing does.
+    pub fn shadows(&self, source: Source, key: &str) -> Option<&Origin> {
+        let origin = &self.get(key)?.origin;
+        // What has no more weight than the asked for does not shadow it.
+        ((origin.source, origin.binary) > (source, false)).then_some(origin)
+    }
+
+    /// Whether a running scheduler takes over changes: `service.enableConfigHotRefresh`, on when not set. A scheduler that once saw
+    /// it off stays so until it is restarted.
+    pub fn hot_refresh(&self) -> bool {
+        self.get(HOT_REFRESH).and_then(|value| go_bool(&value.text)).unwrap_or(true)
+    }
+
+    /// The settings that cannot be read. One of them makes the shim ignore all changes, and end when it starts
+    /// (`schedulerconf.go:157`).
+    pub fn unreadable(&self) -> Vec<(&str, &Value)> {
+        self.values().filter(|(key, value)| !settings::reads(key, &value.text)).collect()
+    }
+}
+
+const POLICY_GROUP: &str = "service.policyGroup";
+pub(super) const HOT_REFRESH: &str = "service.enableConfigHotRefresh";
+
+/// The key that a key of `binaryData` sets: without its last suffix, whatever that is (`schedulerconf.go:445`).
+pub fn target(key: &str) -> &str {
+    key.rsplit_once('.').map_or(key, |(target, _)| target)
+}
+
+/// Whether the text of a `binaryData` key is unpacked: its name ends in `.gz`, in any case, or is just that (`schedulerconf.go:445`). The
+/// text of any other is taken to be empty.
+pub fn is_packed(key: &str) -> bool {
+    key.rsplit('.').next().is_some_and(|suffix| suffix.eq_ignore_ascii_case("gz"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(data: &[(&str, &str)], binary: &[(&str, &str)]) -> ConfigMapData {
+        ConfigMapData {
+            data: data.iter().map(|(key, text)| ((*key).to_owned(), (*text).to_owned())).collect(),
+            binary_data: binary
+                .iter()
+                .map(|(key, bytes)| ((*key).to_owned(), bytes.strip_prefix('z').map(str::to_owned)))
+                .collect(),
+        }
+    }
+
+    /// In these tests "gzip" is a leading `z`.
+    fn flat(defaults: &ConfigMapData, configs: &ConfigMapData) -> Flattened {
+        flatten(defaults, configs)
+    }
+
+    fn queues(flattened: &Flattened) -> (&str, Option<(Source, &str)>) {
+        let queues = flattened.queues("queues.yaml");
+        (queues.text, queues.origin.map(|origin| (origin.source, origin.key.as_str())))
+    }
+
+    #[test]
+    fn the_later_map_and_binary_data_win() {
+        use Source::{Configs, Defaults};
+        let d = "queues.yaml";
+        let gz = "queues.yaml.gz";
+        let none = map(&[], &[]);
+        for (defaults, configs, expected) in [
+            (none.clone(), none.clone(), ("", None)),
+            (map(&[(d, "a")], &[]), none.clone(), ("a", Some((Defaults, d)))),
+            (map(&[(d, "a")], &[]), map(&[(d, "b")], &[]), ("b", Some((Configs, d)))),
+            (map(&[], &[(gz, "za")]), map(&[(d, "b")], &[]), ("b", Some((Configs, d)))),
+            (map(&[], &[]), map(&[(d, "b")], &[(gz, "zc")]), ("c", Some((Configs, gz)))),
+            (
+                map(&[], &[]),
+                map(&[(d, "b")], &[("queues.yaml.GZ", "zc")]),
+                ("c", Some((Configs, "queues.yaml.GZ"))),
+            ),
+            (
+                map(&[], &[]),
+                map(&[(d, "b")], &[("queues.yaml.bak", "x")]),
+                ("", Some((Configs, "queues.yaml.bak"))),
+            ),
+            (map(&[], &[]), map(&[(d, "b")], &[(d, "x")]), ("b", Some((Configs, d)))),
+            (map(&[(d, "a")], &[]), map(&[], &[(gz, "broken")]), ("a", Some((Defaults, d)))),
+        ] {
+            assert_eq!(queues(&flat(&defaults, &configs)), expected, "{defaults:?} {configs:?}");
+        }
+    }
+
+    #[test]
+    fn says_what_shadows_a_key() {
+        let configs = map(&[("queues.yaml", "b")], &[("queues.yaml.bak", "")]);
+        let flattened = flat(&map(&[("queues.yaml", "a"), ("only", "c")], &[]), &configs);
+        let winner = flattened.shadows(Source::Configs, "queues.yaml").unwrap();
+        assert_eq!((winner.binary, winner.key.as_str()), (true, "queues.yaml.bak"));
+        assert_eq!(flattened.shadows(Source::Defaults, "queues.yaml"), Some(winner));
+        assert_eq!(flattened.shadows(Source::Defaults, "only"), None);
+        assert_eq!(flattened.shadows(Source::Configs, "only"), None);
+        assert_eq!(flattened.shadows(Source::Configs, "absent"), None);
+    }
+
+    #[test]
+    fn data_of_the_later_map_shadows_that_of_the_earlier_and_not_itself() {
+        let one = map(&[("queues.yaml", "a")], &[]);
+        let both = flat(&one, &one);
+        assert_eq!(
+            both.shadows(Source::Defaults, "queues.yaml"),
+            Some(&Origin { source: Source::Configs, binary: false, key: "queues.yaml".to_owned() })
+        );
+        assert_eq!(both.shadows(Source::Configs, "queues.yaml"), None);
+        let packed = flat(&map(&[("queues.yaml", "a")], &[("queues.yaml.gz", "zb")]), &map(&[], &[]));
+        let winner = packed.shadows(Source::Defaults, "queues.yaml").unwrap();
+        assert_eq!((winner.source, winner.binary), (Source::Defaults, true));
+        assert_eq!(packed.shadows(Source::Configs, "queues.yaml"), None);
+    }
+
+    #[test]
+    fn says_what_is_corrupt_or_left_to_chance() {
+        let two = map(&[], &[("queues.yaml.bak", ""), ("queues.yaml.gz", "zc"), ("x.gz", "broken")]);
+        let flattened = flat(&map(&[], &[]), &two);
+        assert!(flattened.is_ambiguous("queues.yaml"));
+        assert_eq!(
+            flattened.corrupt().iter().map(|origin| origin.key.as_str()).collect::<Vec<_>>(),
+            ["x.gz"]
+        );
+        let settled = flat(&two, &map(&[("queues.yaml", "b")], &[]));
+        assert!(!settled.is_ambiguous("queues.yaml"));
+        // Go takes them in any order, also where the last two agree.
+        let three = map(&[], &[("queues.yaml.GZ", "zc"), ("queues.yaml.bak", ""), ("queues.yaml.gz", "z")]);
+        assert!(flat(&map(&[], &[]), &three).is_ambiguous("queues.yaml"));
+    }
+
+    #[test]
+    fn a_value_that_always_wins_is_not_left_to_chance() {
+        let none = map(&[], &[]);
+        let packed = |text| map(&[], &[("queues.yaml.gz", text)]);
+        for (defaults, configs) in [
+            // Over `data` beside it, over the map before it, and over one that says the same.
+            (none.clone(), map(&[("queues.yaml", "a")], &[("queues.yaml.gz", "zb")])),
+            (packed("za"), packed("zb")),
+            (none.clone(), map(&[], &[("queues.yaml.GZ", "zb"), ("queues.yaml.gz", "zb")])),
+        ] {
+            let flattened = flat(&defaults, &configs);
+            assert_eq!(queues(&flattened).0, "b", "{defaults:?} {configs:?}");
+            assert!(!flattened.is_ambiguous("queues.yaml"), "{defaults:?} {configs:?}");
+        }
+    }
+
+    #[test]
+    fn reads_the_settings_of_the_service() {
+        let flattened =
+            flat(&map(&[("service.policyGroup", "prod"), (HOT_REFRESH, "F")], &[]), &map(&[], &[]));
+        assert_eq!((flattened.queues_key().as_str(), flattened.hot_refresh()), ("prod.yaml", false));
+        assert_eq!(
+            (Flattened::default().queues_key().as_str(), Flattened::default().hot_refresh()),
+            ("queues.yaml", true)
+        );
+    }
+
+    #[test]
+    fn finds_settings_that_stop_every_reload() {
+        for (key, good, bad) in [
+            (HOT_REFRESH, "true", "yes"),
+            ("kubernetes.qps", "+5", "5 "),
+            ("kubernetes.burst", "-1", "2147483648"),
+            ("service.dispatchTimeout", "1h1.5m.5s", "5"),
+            ("service.schedulingInterval", "0", ""),
+            ("service.volumeBindTimeout", "-9223372036854775808ns", "9223372036854775808ns"),
+            ("service.volumeBindTimeout", "1.00000000000000000000001us", "1 s"),
+            ("service.volumeBindTimeout", "5µs", ".s"),
+            ("service.volumeBindTimeout", "100ms", "100Ms"),
+            ("service.volumeBindTimeout", "9223372036.854775807s", "9223372036.854775808s"),
+            ("service.volumeBindTimeout", "2562047h47m16s854ms775us807ns", "2562047h47m16s854ms775us808ns"),
+            ("service.volumeBindTimeout", "-9223372036.854775808s", "-9223372036.854775809s"),
+        ] {
+            for (text, count) in [(good, 0), (bad, 1)] {
+                assert_eq!(
+                    flat(&map(&[(key, text)], &[]), &map(&[], &[])).unreadable().len(),
+                    count,
+                    "{key}: {text}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What a reader should know about a configuration, beyond the one error `YuniKorn` tells.
+
+use super::activate;
+use super::codes::{
+    ACL_PARTS, ACL_STRICT, FILTER_EXPRESSION, FILTER_NAME, FILTER_TYPE, NESTED_ROOT, RESOLVER,
+};
+use super::names::{is_expression, is_group, is_user, to_lower};
+use super::schema::{Filter, PartitionConfig, QueueConfig, SchedulerConfig};
+use super::validate::{ROOT, at, check_rule_name, is_unjudged};
+use crate::acl;
+use go_compat::diag::{Diagnostic, Severity, Span};
+use go_compat::go_regex::GoRegex;
+use go_compat::yaml::decode::{Spanned, items};
+
+/// Adds the one error that `YuniKorn` tells, unless it is among the findings already: with less around it, or, about an ACL, in
+/// better words.
+pub(super) fn add(findings: &mut Vec<Diagnostic>, error: Diagnostic) {
+    let about_acl = error.code == ACL_PARTS || error.code == ACL_STRICT;
+    let within = |other: &Diagnostic| match (error.span, other.span) {
+        (Some(whole), Some(part)) => whole.start <= part.start && part.end <= whole.end,
+        _ => false,
+    };
+    let same = |other: &Diagnostic| other.code == error.code && error.message.ends_with(&other.message);
+    if !findings.iter().any(|other| other.is_error() && within(other) && (about_acl || same(other))) {
+        findings.push(error);
+    }
+}
+
+/// All findings about single values.
+pub(super) fn findings(text: &str, config: &SchedulerConfig) -> Vec<Diagnostic> {
+    let mut findings = Vec::new();
+    for partition in items(&config.partitions) {
+        partition_findings(text, partition, &mut findings);
+    }
+    findings
+}
+
+fn partition_findings(text: &str, partition: &PartitionConfig, findings: &mut Vec<Diagnostic>) {
+    let resolver = &partition.user_group_resolver.kind;
+    if !matches!(resolver.as_str(), "" | "os" | "ldap" | "test") {
+        let message = format!("the user group resolver `{}` is not known, so there is none", resolver.value);
+        let diagnostic = Diagnostic::warning(RESOLVER, message).help("write `os` or `ldap`, or remove it");
+        findings.push(at(diagnostic, resolver));
+    }
+    for rule in items(&partition.placement_rules) {
+        let chain = || std::iter::successors(Some(rule), |rule| rule.parent.as_deref());
+        // A name that the validator refuses is also unknown at activation, and told once.
+        let named = chain().try_for_each(check_rule_name);
+        findings.extend(named.and_then(|()| activate::check_rule(rule)).err());
+        findings.extend(activate::panics(rule));
+        for rule in chain() {
+            filter_findings(&rule.filter, findings);
+        }
+    }
+    for queue in items(&partition.queues) {
+        queue_findings(text, queue, true, findings);
+    }
+}
+
+fn filter_findings(filter: &Filter, findings: &mut Vec<Diagnostic>) {
+    let kind = &filter.kind;
+    if kind.as_str() != "deny" && kind.as_str().eq_ignore_ascii_case("deny") {
+        let message = format!("the filter type `{}` acts as `allow`", kind.value);
+        findings.push(at(Diagnostic::warning(FILTER_TYPE, message).help("write `deny` in lower case"), kind));
+    }
+    list_findings(items(&filter.users), "user", is_user, findings);
+    list_findings(items(&filter.groups), "group", is_group, findings);
+}
+
+fn list_findings(
+    names: &[Spanned],
+    kind: &str,
+    is_name: impl Fn(&str) -> bool,
+    findings: &mut Vec<Diagnostic>,
+) {
+    match names {
+        [] => {}
+        [only] => findings.extend(only_finding(only, is_name).map(|finding| at(finding, only))),
+        names => {
+            let ignored = names.iter().filter(|name| !is_name(name.as_str()));
+            findings.extend(ignored.map(|name| at(ignored_finding(name.as_str(), kind), name)));
+        }
+    }
+}
+
+/// A name by itself is an expression if it has one of the characters that make one (`filter.go:145`).
+fn only_finding(only: &Spanned, is_name: impl Fn(&str) -> bool) -> Option<Diagnostic> {
+    let text = only.as_str();
+    if !is_expression(text) {
+        return None;
+    }
+    if is_name(text) {
+        let message = format!("`{text}` is read as a regular expression, which does not match this name");
+        let help = format!("write `^{}[$]$`", text.trim_end_matches('$'));
+        return Some(Diagnostic::warning(FILTER_EXPRESSION, message).help(help));
+    }
+    let error = GoRegex::new(text).err().filter(is_unjudged)?;
+    Some(Diagnostic { severity: Severity::Warning, span: None, ..error })
+}
+
+/// Of several names, those that are none are ignored: also regular expressions (`filter.go:160`).
+fn ignored_finding(name: &str, kind: &str) -> Diagnostic {
+    let diagnostic =
+        Diagnostic::warning(FILTER_NAME, format!("the filter ignores `{name}`, which is no {kind} name"));
+    if is_expression(name) {
+        diagnostic.help("a regular expression works only when it is alone in the list")
+    } else {
+        diagnostic
+    }
+}
+
+fn queue_findings(text: &str, queue: &QueueConfig, is_top: bool, findings: &mut Vec<Diagnostic>) {
+    for acl in [&queue.submit_acl, &queue.admin_acl] {
+        let found = acl::findings(acl.as_str());
+        findings.extend(found.into_iter().map(|finding| inside(text, acl, finding)));
+    }
+    if queue.parent || !queue.children().is_empty() {
+        findings.extend(activate::check_template(&queue.child_template).err());
+    }
+    let has_resources = queue.resources.guaranteed.is_some() || queue.resources.max.is_some();
+    if !is_top && has_resources && to_lower(queue.name.as_str()) == ROOT {
+        let message = "the resources of a queue named `root` are not read, wherever it stands";
+        findings.push(Diagnostic::warning(NESTED_ROOT, message).at(queue.head()).help("rename the queue"));
+    }
+    for child in queue.children() {
+        queue_findings(text, child, false, findings);
+    }
+}
+
+/// A finding about an ACL as one about the whole text. Where quotes or line ends hide which character is which, the place is the
+/// whole value.
+fn inside(text: &str, acl: &Spanned, mut finding: Diagnostic) -> Diagnostic {
+    let Some(whole) = acl.span else { return finding };
+    let written = text.get(whole.start..whole.end).unwrap_or_default();
+    let quoted = written.get(1..written.len().saturating_sub(1));
+    let offset = if written == acl.as_str() {
+        Some(whole.start)
+    } else if quoted == Some(acl.as_str()) {
+        Some(whole.start + 1)
+    } else {
+        None
+    };
+    finding.span = Some(match (offset, finding.span) {
+        (Some(offset), Some(span)) => span.shifted(offset),
+        _ => Span::new(whole.start, whole.end),
+    });
+    finding
+}

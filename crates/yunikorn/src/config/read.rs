@@ -1,0 +1,115 @@
+//! Text to the types of the schema, as strictly as yunikorn-core decodes it (`config.go:176-194`).
+
+use super::ConfigError;
+use super::schema::SchedulerConfig;
+use go_compat::diag::Span;
+use go_compat::yaml::{NodeIn, decode, parse};
+
+/// Decodes the first document. Unknown fields and repeated keys are errors; no document at all is an empty configuration.
+///
+/// # Errors
+/// Each single finding with its place, and the first of them as a text.
+pub fn read(text: &str) -> Result<SchedulerConfig, ConfigError> {
+    decoded(text, parsed(text)?.as_ref()).map(|document| document.config)
+}
+
+/// The first document, and what stands behind it.
+pub(super) struct Document {
+    pub(super) config: SchedulerConfig,
+    /// Text behind the first document that means something to a reader.
+    pub(super) ignored: Option<Span>,
+}
+
+/// The first document as YAML.
+pub(super) fn parsed(text: &str) -> Result<Option<NodeIn<'_>>, ConfigError> {
+    parse::parse_in(text).map_err(|diagnostic| ConfigError::new(text, vec![diagnostic]))
+}
+
+/// What the first document of `text`, which was read as `root`, says.
+pub(super) fn decoded(text: &str, root: Option<&NodeIn<'_>>) -> Result<Document, ConfigError> {
+    let config = decode::decode(root).map_err(|diagnostics| ConfigError::new(text, diagnostics))?;
+    let ignored = root.and_then(|root| ignored(text, root.span.end));
+    Ok(Document { config, ignored })
+}
+
+/// From the first line behind the root, which ends at `end`, that is more than comments and document markers, to the end of the text.
+///
+/// It need not stand behind a marker: Go's decoder takes one document, which ends with its root. So another line behind the bracket of
+/// a root in brackets, and one with less indentation than the root's lines, is neither read nor refused.
+fn ignored(text: &str, end: usize) -> Option<Span> {
+    let mut start = end;
+    for line in text.get(end..)?.split_inclusive('\n') {
+        let begins_line = text.get(..start)?.chars().next_back().is_none_or(|last| last == '\n');
+        let marker = ["---", "..."].iter().any(|marker| {
+            line.strip_prefix(marker)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(char::is_whitespace))
+        });
+        let is_marker = begins_line && marker;
+        let content = if is_marker { line.get(3..).unwrap_or_default() } else { line };
+        if !content.trim().is_empty() && !content.trim_start().starts_with('#') {
+            return Some(Span::new(start, text.trim_end().len()));
+        }
+        start += line.len();
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// What is told as ignored; an error where the text is not read at all.
+    fn beyond(text: &str) -> Result<Option<&str>, ConfigError> {
+        let root = parsed(text)?;
+        let span = root.as_ref().and_then(|root| ignored(text, root.span.end));
+        Ok(span.map(|span| text.get(span.start..span.end).unwrap()))
+    }
+
+    /// Each was asked of yaml.v3 3.0.1, which reads the first document of all of them without an error.
+    #[test]
+    fn text_behind_the_first_document_is_found_with_and_without_a_marker() {
+        let cases = [
+            ("{a: b}\na: [c]\n", Some("a: [c]")),
+            ("{\"a\": \"b\"}\n{\"a\": \"c\"}\n", Some("{\"a\": \"c\"}")),
+            ("&x {a: b}\n# c\n\na: [c]\n", Some("a: [c]")),
+            ("  a: b\n# c\na: [c]\n", Some("a: [c]")),
+            ("~ # c\na: [c]\n", Some("a: [c]")),
+            ("a: b\n---\na: c\n", Some("a: c")),
+            ("a: b\n--- {a: c}\n", Some("--- {a: c}")),
+            ("a: b\n...\na: c\n", Some("a: c")),
+            ("{a: b} # c\n\n  # d\n", None),
+            ("{a: b}\n--- # c\n...\n", None),
+            ("a:\n- b: |\n    c\n\n  # d\n", None),
+            ("a:\n  - b: >+\n\n     c\n\n# d\n", None),
+            ("a:\n- b\n-\n", None),
+            ("# c\n", None),
+            ("{a: b}\r\n---\r\n", None),
+            ("{a: b}\r\n--- # c\r\na: [c]\r\n", Some("a: [c]")),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(beyond(text).unwrap(), expected, "{text:?}");
+        }
+    }
+
+    proptest! {
+        /// What is told as ignored can be left out.
+        #[test]
+        fn what_is_ignored_decides_nothing(
+            pieces in proptest::collection::vec(
+                prop::sample::select(&[
+                    "a", "b: ", "c:", "- ", "-", "\n", "\n", "\n  ", "\n ", "\r\n", "    ", "{", "}", "[", "]", ", ", "|", ">+", "'", "\"",
+                    " # c", "\n---\n", "\n...\n", "--- ", "&x ", "*x", "~",
+                ][..]),
+                0..14,
+            ),
+        ) {
+            let text = pieces.concat();
+            if let Ok(Some(told)) = beyond(&text) {
+                let kept = text.trim_end().strip_suffix(told).unwrap();
+                let kinds = [&*text, kept].map(|text| parsed(text).expect("read").map(|root| root.kind));
+                prop_assert_eq!(&kinds[0], &kinds[1], "{:?}", text);
+            }
+        }
+    }
+}

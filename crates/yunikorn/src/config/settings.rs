@@ -1,0 +1,185 @@
+//! The settings that the shim reads as something else than text (yunikorn-k8shim v1.8.0 `pkg/conf/schedulerconf.go`, `parseConfig`). One that
+//! it cannot read makes a running scheduler ignore the change as a whole, and a starting one end (`schedulerconf.go:157`). The webhook
+//! of `YuniKorn` looks at none of them.
+
+use super::codes::SETTING;
+use super::flatten::HOT_REFRESH;
+use go_compat::diag::{Diagnostic, Span, quoted};
+use go_compat::go_bool::go_bool;
+
+/// What a setting is read as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Bool,
+    Int,
+    Duration,
+}
+
+/// What this key is read as; `None` for text, and for keys that are no settings.
+fn kind(key: &str) -> Option<Kind> {
+    match key {
+        HOT_REFRESH
+        | "service.disableGangScheduling"
+        | "admissionController.filtering.generateUniqueAppId" => Some(Kind::Bool),
+        "service.eventChannelCapacity" | "kubernetes.qps" | "kubernetes.burst" => Some(Kind::Int),
+        "service.schedulingInterval" | "service.volumeBindTimeout" | "service.dispatchTimeout" => {
+            Some(Kind::Duration)
+        }
+        _ => None,
+    }
+}
+
+/// Whether the shim can read the value of this key; of a key without a type, any.
+pub fn reads(key: &str, text: &str) -> bool {
+    match kind(key) {
+        Some(Kind::Bool) => go_bool(text).is_some(),
+        Some(Kind::Int) => go_int32(text),
+        Some(Kind::Duration) => go_duration(text),
+        None => true,
+    }
+}
+
+/// What is wrong with the value of this key, if it is a setting that cannot be read.
+pub fn check(key: &str, text: &str) -> Option<Diagnostic> {
+    let kind = kind(key).filter(|_| !reads(key, text))?;
+    let (what, help) = match kind {
+        Kind::Bool => ("boolean", "write `true` or `false`"),
+        Kind::Int => ("32-bit integer", "write a whole number below 2147483648, without blanks"),
+        Kind::Duration => ("duration", "write numbers with units and no blanks, such as `10s` or `1m30s`"),
+    };
+    let shown = quoted(text);
+    let message = format!(
+        "{shown} is no {what} to YuniKorn: a running scheduler ignores every change of its ConfigMaps, and none starts"
+    );
+    Some(Diagnostic::error(SETTING, message).at(Span::new(0, text.len())).help(help))
+}
+
+/// Whether Go's `strconv.ParseInt(text, 10, 32)` reads it; Rust's accepts the same.
+fn go_int32(text: &str) -> bool {
+    text.parse::<i32>().is_ok()
+}
+
+/// Whether Go's `time.ParseDuration` reads it.
+fn go_duration(text: &str) -> bool {
+    let bare = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if bare == "0" {
+        return true;
+    }
+    let negative = text.starts_with('-');
+    let mut total: u64 = 0;
+    let mut rest = bare;
+    while !rest.is_empty() {
+        let Some((nanoseconds, behind)) = duration_part(rest) else {
+            return false;
+        };
+        total = match total.checked_add(nanoseconds).filter(|total| *total <= 1 << 63) {
+            Some(total) => total,
+            None => return false,
+        };
+        rest = behind;
+    }
+    !bare.is_empty() && (total < 1 << 63 || negative)
+}
+
+/// One number and its unit, in nanoseconds, and what follows.
+fn duration_part(text: &str) -> Option<(u64, &str)> {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let (whole, rest) = text.split_at_checked(digits(text))?;
+    let (fraction, rest) = match rest.strip_prefix('.') {
+        Some(rest) => rest.split_at_checked(digits(rest))?,
+        None => ("", rest),
+    };
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let number: u64 =
+        if whole.is_empty() { 0 } else { whole.parse().ok().filter(|number| *number <= 1 << 63)? };
+    let unit = rest.find(|c: char| c == '.' || c.is_ascii_digit()).unwrap_or(rest.len());
+    let (unit, rest) = rest.split_at_checked(unit)?;
+    let scale: u64 = match unit {
+        "ns" => 1,
+        "us" | "\u{b5}s" | "\u{3bc}s" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        _ => return None,
+    };
+    let fraction = fraction_of(fraction, scale);
+    number
+        .checked_mul(scale)?
+        .checked_add(fraction)
+        .filter(|total| *total <= 1 << 63)
+        .map(|total| (total, rest))
+}
+
+/// So many nanoseconds, cut, by as many digits as count. Go computes in floating point, so that about the longest duration, 292 years, it
+/// may decide otherwise.
+fn fraction_of(digits: &str, scale: u64) -> u64 {
+    let (mut sum, mut scale) = (0_u128, u128::from(scale) * 1_000_000_000_000_000_000);
+    for digit in digits.bytes().take(18) {
+        scale /= 10;
+        sum += u128::from(digit.saturating_sub(b'0')) * scale;
+    }
+    u64::try_from(sum / 1_000_000_000_000_000_000).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_setting_cannot_be_read_as_is_told() {
+        for (key, text, expected) in [
+            ("service.schedulingInterval", "abc", Some("duration")),
+            ("service.schedulingInterval", "5", Some("duration")),
+            ("service.schedulingInterval", "", Some("duration")),
+            ("service.dispatchTimeout", "300s", None),
+            (HOT_REFRESH, "nope", Some("boolean")),
+            (HOT_REFRESH, "T", None),
+            ("admissionController.filtering.generateUniqueAppId", "yes", Some("boolean")),
+            ("kubernetes.qps", "x", Some("32-bit integer")),
+            ("kubernetes.burst", "2147483648", Some("32-bit integer")),
+            ("kubernetes.burst", "1000", None),
+            // Text, and what the shim does not know.
+            ("service.policyGroup", "", None),
+            ("service.other", "abc", None),
+            ("queues.yaml", "abc", None),
+        ] {
+            let told = check(key, text);
+            assert_eq!(told.is_some(), expected.is_some(), "{key}: {text}");
+            assert_eq!(told.is_none(), reads(key, text), "{key}: {text}");
+            if let (Some(told), Some(what)) = (told, expected) {
+                assert!(told.is_error(), "{told}");
+                assert!(told.message.contains(&format!(" is no {what} to YuniKorn")), "{told}");
+                assert_eq!((told.code, told.span), (SETTING, Some(Span::new(0, text.len()))));
+            }
+        }
+    }
+
+    #[test]
+    fn durations_are_counted_in_nanoseconds() {
+        for (text, nanoseconds, rest) in [
+            ("7ns", 7, ""),
+            ("7us", 7_000, ""),
+            ("7\u{b5}s", 7_000, ""),
+            ("7\u{3bc}s", 7_000, ""),
+            ("7ms", 7_000_000, ""),
+            ("7s", 7_000_000_000, ""),
+            ("7m30s", 420_000_000_000, "30s"),
+            ("7h.5m", 25_200_000_000_000, ".5m"),
+            ("1.25h", 4_500_000_000_000, ""),
+            (".5m", 30_000_000_000, ""),
+            ("3.s", 3_000_000_000, ""),
+            ("0.000000001s", 1, ""),
+            // What is less than a nanosecond is cut.
+            ("1.9ns", 1, ""),
+            ("0.0019us", 1, ""),
+            ("1.0023456789ms", 1_002_345, ""),
+            // So many digits count no more.
+            ("0.10000000000000000000000009s", 100_000_000, ""),
+        ] {
+            assert_eq!(duration_part(text), Some((nanoseconds, rest)), "{text}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The configuration as the scheduler runs it: partitions, and in each a tree of queues under one root.
+//!
+//! Only a text that the validator accepts becomes a [`Config`], so every name in it is one that a queue can have.
+
+use std::iter;
+use std::sync::Arc;
+
+use super::schema::{Limit, PartitionConfig, PlacementRule, QueueConfig, SchedulerConfig, UserGroupResolver};
+use crate::by_path::ByPath;
+use crate::queue::QueuePath;
+use crate::right::Right;
+use go_compat::yaml::decode::{Place, Spanned};
+
+/// A validated configuration.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Config {
+    /// The partitions in the order of the text.
+    pub partitions: Vec<Partition>,
+}
+
+/// One partition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Partition {
+    /// Its name; `default` for the one that has none, whatever its case.
+    pub name: String,
+    /// Where it stands.
+    pub place: Place,
+    /// Its placement rules in order; none means that applications name their queue (`placement.go:223`).
+    pub placement_rules: Vec<PlacementRule>,
+    /// Who resolves a user's groups. The scheduler asks the first partition only (`usergroup.go:79`).
+    pub user_group_resolver: UserGroupResolver,
+    root: Queue,
+    below: Vec<Queue>,
+    /// In the order of [`Self::queues`].
+    by_path: Arc<ByPath>,
+}
+
+/// One queue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Queue {
+    /// Its full path in lower case.
+    pub path: QueuePath,
+    /// Its name as written.
+    pub name: String,
+    /// Who may submit to it, as written; empty when nothing was.
+    pub submit_acl: Spanned,
+    /// Who administers it, as written; empty when nothing was.
+    pub admin_acl: Spanned,
+    /// Whether applications run in it: it is not declared a parent, and has no children (`queue.go:345`).
+    pub is_leaf: bool,
+    /// Limits of users and groups.
+    pub limits: Vec<Limit>,
+    /// Where its mapping stands; `None` for a root that `YuniKorn` inserts because the text has none.
+    pub place: Option<Place>,
+    /// The position of the queue above in [`Partition::queues`]; `None` for the root.
+    pub above: Option<u32>,
+    children: Vec<u32>,
+}
+
+impl Config {
+    /// The view of what [`super::validate()`] returned. `None` if it is something else.
+    pub(super) fn of(validated: SchedulerConfig) -> Option<Self> {
+        let partitions = validated.partitions.into_iter().flatten().map(Partition::of);
+        partitions.collect::<Option<_>>().map(|partitions| Self { partitions })
+    }
+
+    /// The partition with this name, whatever its case; none is `default`. No two names differ in case only
+    /// (yunikorn-core `configvalidator.go:764`).
+    pub fn partition(&self, name: &str) -> Option<&Partition> {
+        let name = if name.is_empty() { "default" } else { name };
+        self.partitions.iter().find(|partition| partition.name.eq_ignore_ascii_case(name))
+    }
+}
+
+impl Partition {
+    fn of(written: PartitionConfig) -> Option<Self> {
+        let written_root = written.queues?.into_iter().next()?;
+        let mut below = Vec::with_capacity(written_root.count_below());
+        let (mut root, nested) = Queue::of(written_root, QueuePath::root(), None);
+        root.children = Queue::add_below(nested, &root.path, 0, &mut below)?;
+        let paths = iter::once(&root).chain(&below).map(|queue| &queue.path);
+        let by_path = Arc::new(ByPath::of(paths));
+        Some(Self {
+            name: written.name.value,
+            place: written.place,
+            placement_rules: written.placement_rules.unwrap_or_default(),
+            user_group_resolver: written.user_group_resolver,
+            root,
+            below,
+            by_path,
+        })
+    }
+
+    /// The root queue. There always is one; [`Queue::inserted`] tells whether it is in the text.
+    pub fn root(&self) -> &Queue {
+        &self.root
+    }
+
+    /// The queue with exactly this path.
+    pub fn queue(&self, path: &QueuePath) -> Option<&Queue> {
+        self.at(self.by_path.find(path.as_str())?)
+    }
+
+    /// The queue at a position of [`Self::queues`].
+    fn at(&self, position: u32) -> Option<&Queue> {
+        match position.checked_sub(1) {
+            None => Some(&self.root),
+            Some(below) => self.below.get(usize::try_from(below).ok()?),
+        }
+    }
+
+    fn at_mut(&mut self, position: u32) -> Option<&mut Queue> {
+        match position.checked_sub(1) {
+            None => Some(&mut self.root),
+            Some(below) => self.below.get_mut(usize::try_from(below).ok()?),
+        }
+    }
+
+    /// The positions in [`Self::queues`] by path.
+    pub fn by_path(&self) -> &Arc<ByPath> {
+        &self.by_path
+    }
+
+    /// Changes the ACL of a right on the queue with exactly this path, if there is one.
+    pub fn set_acl(&mut self, path: &QueuePath, right: Right, acl: String) {
+        let position = self.by_path.find(path.as_str());
+        let Some(queue) = position.and_then(|position| self.at_mut(position)) else { return };
+        match right {
+            Right::Submit => queue.submit_acl.value = acl,
+            Right::Admin => queue.admin_acl.value = acl,
+        }
+    }
+
+    /// The queue with this path, or the nearest one above it that exists.
+    pub fn nearest(&self, path: &QueuePath) -> &Queue {
+        path.lineage().find_map(|path| self.queue(&path)).unwrap_or(&self.root)
+    }
+
+    /// All queues in the order of the text, each before its children.
+    pub fn queues(&self) -> impl Iterator<Item = &Queue> {
+        iter::once(&self.root).chain(&self.below)
+    }
+
+    /// The children of a queue of this partition in the order of the text.
+    pub fn children<'a>(&'a self, queue: &'a Queue) -> impl Iterator<Item = &'a Queue> {
+        queue.children.iter().filter_map(|position| self.at(*position))
+    }
+
+    /// The queue above a queue of this partition; `None` for the root.
+    pub fn parent(&self, queue: &Queue) -> Option<&Queue> {
+        self.at(queue.above?)
+    }
+}
+
+impl Queue {
+    /// The queue as if it had no children, and these.
+    fn of(written: QueueConfig, path: QueuePath, above: Option<u32>) -> (Self, Vec<QueueConfig>) {
+        let nested = written.queues.unwrap_or_default();
+        let inserted = written.place.path.is_root();
+        let queue = Self {
+            path,
+            name: written.name.value,
+            submit_acl: written.submit_acl,
+            admin_acl: written.admin_acl,
+            is_leaf: !written.parent && nested.is_empty(),
+            limits: written.limits.unwrap_or_default(),
+            place: (!inserted).then_some(written.place),
+            above,
+            children: Vec::new(),
+        };
+        (queue, nested)
+    }
+
+    /// Puts the children of the queue with this path and position behind the others, each in front of its own children. Returns their
+    /// positions.
+    fn add_below(
+        nested: Vec<QueueConfig>,
+        path: &QueuePath,
+        above: u32,
+        below: &mut Vec<Self>,
+    ) -> Option<Vec<u32>> {
+        let mut children = Vec::with_capacity(nested.len());
+        for child in nested {
+            let path = path.child(child.name.as_str())?;
+            let (queue, nested) = Self::of(child, path.clone(), Some(above));
+            let index = below.len();
+            let position = u32::try_from(index).ok()?.checked_add(1)?;
+            children.push(position);
+            below.push(queue);
+            if !nested.is_empty() {
+                let grandchildren = Self::add_below(nested, &path, position, below)?;
+                below.get_mut(index)?.children = grandchildren;
+            }
+        }
+        Some(children)
+    }
+
+    /// Whether `YuniKorn` inserts this root because the text has none: then it has no ACL, and no place to write one.
+    pub fn inserted(&self) -> bool {
+        self.place.is_none()
+    }
+}

@@ -1,0 +1,177 @@
+//! Placement rules: their names and filters, and whether the queues they name can be placed into.
+
+use super::super::codes::{FILTER, RULE};
+use super::super::names::{is_expression, is_group, is_rule, is_user, to_lower};
+use super::super::schema::{Filter, PartitionConfig, PlacementRule, QueueConfig};
+use super::{ROOT, at};
+use go_compat::diag::{Diagnostic, Span};
+use go_compat::go_regex::{self, GoRegex};
+use go_compat::yaml::decode::{Spanned, items};
+
+/// What to write instead of a rule's name that is none.
+pub(in super::super) const RULE_NAMES: &str = "write `provided`, `user`, `fixed` or `tag`";
+
+/// `checkPlacementRules` (`configvalidator.go:316`).
+pub(super) fn check(partition: &PartitionConfig) -> Result<(), Diagnostic> {
+    let rules = items(&partition.placement_rules);
+    rules.iter().try_for_each(check_rule)?;
+    // Go collects the paths of all rules before it looks the first one up.
+    let paths = rules.iter().map(StaticPath::of).collect::<Result<Vec<_>, _>>()?;
+    for (number, path) in paths.iter().enumerate().filter(|(_, path)| path.path.starts_with(ROOT)) {
+        let lower = to_lower(&path.path);
+        let parts: Vec<&str> = lower.split('.').collect();
+        check_path(path, &parts, items(&partition.queues), None)
+            .map_err(|reason| path.refusal(number, &reason))?;
+    }
+    Ok(())
+}
+
+/// `checkPlacementRule` (`configvalidator.go:431`).
+fn check_rule(rule: &PlacementRule) -> Result<(), Diagnostic> {
+    check_rule_name(rule)?;
+    if let Some(parent) = &rule.parent {
+        check_rule(parent)?;
+    }
+    check_filter(&rule.filter)
+}
+
+/// Whether the rule's name is an identifier; the names that there are, activation knows.
+pub(in super::super) fn check_rule_name(rule: &PlacementRule) -> Result<(), Diagnostic> {
+    let name = rule.name.as_str();
+    if is_rule(name) {
+        return Ok(());
+    }
+    let message = format!("invalid rule name {name}, a name must be a valid identifier");
+    Err(Diagnostic::error(RULE, message).at(rule.head()).help(RULE_NAMES))
+}
+
+/// `checkPlacementFilter` (`configvalidator.go:460`).
+fn check_filter(filter: &Filter) -> Result<(), Diagnostic> {
+    let kind = filter.kind.as_str();
+    if !kind.is_empty() && !kind.eq_ignore_ascii_case("allow") && !kind.eq_ignore_ascii_case("deny") {
+        let message =
+            format!("invalid rule filter type {kind}, filter type  must be either '', allow or deny");
+        return Err(at(Diagnostic::error(FILTER, message), &filter.kind));
+    }
+    check_filter_list(items(&filter.users), "user", is_user)?;
+    check_filter_list(items(&filter.groups), "group", is_group)
+}
+
+/// One name by itself must be a name or an expression; of several, those that are no names are ignored.
+fn check_filter_list(list: &[Spanned], kind: &str, is_name: impl Fn(&str) -> bool) -> Result<(), Diagnostic> {
+    let [only] = list else { return Ok(()) };
+    let text = only.as_str();
+    let help = match GoRegex::new(text) {
+        _ if is_name(text) => return Ok(()),
+        _ if !is_expression(text) => format!("write the name of a {kind}, or a regular expression"),
+        Err(error) if !is_unjudged(&error) => error.message,
+        _ => return Ok(()),
+    };
+    let message = format!("invalid rule filter {kind} list is not a proper list or regexp: [{text}]");
+    Err(at(Diagnostic::error(FILTER, message).help(help), only))
+}
+
+/// Whether only we refuse the expression, because we cannot tell what it means to Go. Go is then taken to compile it: the validator's
+/// verdict is not ours to tighten.
+pub(in super::super) fn is_unjudged(error: &Diagnostic) -> bool {
+    go_regex::Verdict::of(error) == go_regex::Verdict::Unjudged
+}
+
+/// The part of a rule's queue that is known before any application is (`configvalidator.go:817-889`).
+struct StaticPath {
+    /// From `root`, or something else when nothing is known.
+    path: String,
+    /// The names of the rules, from the topmost parent.
+    chain: String,
+    create: bool,
+    /// Whether the rules go on behind the path.
+    dynamic: bool,
+    span: Span,
+}
+
+impl StaticPath {
+    /// `getLongestStaticPath` (`configvalidator.go:845`).
+    fn of(rule: &PlacementRule) -> Result<Self, Diagnostic> {
+        let mut rules: Vec<&PlacementRule> =
+            std::iter::successors(Some(rule), |rule| rule.parent.as_deref()).collect();
+        rules.reverse();
+        let chain = rules.iter().map(|rule| rule.name.as_str()).collect::<Vec<_>>().join("->");
+        let (mut path, mut dynamic) = (String::new(), false);
+        for step in rules {
+            if step.name.as_str() != "fixed" {
+                if path.is_empty() {
+                    "<dynamic>".clone_into(&mut path);
+                }
+                dynamic = true;
+                break;
+            }
+            let queue = step.value.as_str();
+            if !queue.starts_with(ROOT) {
+                let above = if path.is_empty() { ROOT } else { &path };
+                path = format!("{above}.{queue}");
+            } else if path.is_empty() {
+                queue.clone_into(&mut path);
+            } else {
+                let message = format!("illegal fully qualified 'fixed' rule with value {queue}");
+                return Err(at(Diagnostic::error(RULE, message), &step.value)
+                    .help("only the topmost parent rule may name a queue from `root`"));
+            }
+        }
+        Ok(Self { path, chain, create: rule.create, dynamic, span: rule.head() })
+    }
+
+    fn refusal(&self, number: usize, reason: &Unplaceable) -> Diagnostic {
+        let Self { path, chain, .. } = self;
+        let rule = format!("placement rule no. #{number} ({chain})");
+        let message = match reason {
+            Unplaceable::NotLeaf => format!("{rule} references a queue ({path}) which is not a leaf"),
+            Unplaceable::Missing => {
+                format!("{rule} references non-existing queues ({path}) and create is 'false'")
+            }
+            Unplaceable::BelowLeaf(last) => format!(
+                "{rule} references non-existing queues ({path}) which cannot be created because the last queue ({last}) in the hierarchy is a leaf"
+            ),
+        };
+        Diagnostic::error(RULE, message).at(self.span)
+    }
+}
+
+/// Why no application can be placed where a rule says.
+enum Unplaceable {
+    /// The queue is a parent (or, with rules behind it, is none).
+    NotLeaf,
+    /// The queue does not exist and may not be created.
+    Missing,
+    /// A leaf stands where a queue would have to be created below it.
+    BelowLeaf(String),
+}
+
+/// `checkQueueHierarchyForPlacement` (`configvalidator.go:360`). Names are compared with their case, although the path is in
+/// lower case: so does Go.
+fn check_path(
+    rule: &StaticPath,
+    path: &[&str],
+    queues: &[QueueConfig],
+    parent: Option<&QueueConfig>,
+) -> Result<(), Unplaceable> {
+    let missing = || {
+        if rule.create { Ok(()) } else { Err(Unplaceable::Missing) }
+    };
+    let Some((name, rest)) = path.split_first() else {
+        return Ok(());
+    };
+    if queues.is_empty() {
+        return match parent {
+            Some(leaf) if !leaf.parent => Err(Unplaceable::BelowLeaf(leaf.name.value.clone())),
+            _ => missing(),
+        };
+    }
+    let Some(queue) = queues.iter().find(|queue| queue.name.as_str() == *name) else {
+        return missing();
+    };
+    if rest.is_empty() {
+        // With rules behind it the queue must be a parent, without any it must not.
+        return if queue.parent == rule.dynamic { Ok(()) } else { Err(Unplaceable::NotLeaf) };
+    }
+    check_path(rule, rest, queue.children(), Some(queue))
+}

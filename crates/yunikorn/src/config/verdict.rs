@@ -1,0 +1,173 @@
+//! The one question about a text: what does `YuniKorn` make of it?
+
+use super::activate::{self, ReloadError};
+use super::codes::{CHECKSUM, DEFAULT_CONFIG, TEXT_IGNORED};
+use super::read::Document;
+use super::schema::SchedulerConfig;
+use super::tree::Config;
+use super::{ConfigError, contains_checksum_marker, is_unsure, lint, read, validate};
+use go_compat::diag::{Diagnostic, Span};
+use go_compat::yaml::NodeIn;
+
+/// `YuniKorn`'s built-in configuration, byte for byte (yunikorn-core `config.go:211`).
+pub const BUILT_IN: &str = "
+partitions:
+  - name: default
+    placementrules:
+      - name: tag
+        value: namespace
+        create: true
+    queues:
+      - name: root
+        submitacl: '*'
+";
+
+/// What `YuniKorn` makes of a text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Verdict {
+    /// The configuration; `None` when it does not validate.
+    pub config: Option<Config>,
+    /// True if `YuniKorn` may take the text though it cannot be read here, because YAML libraries read it differently or because it
+    /// is too large. Then the answers below are errors that say so.
+    pub unsure: bool,
+    /// What `/ws/v1/validate-conf` and the admission webhook say; a refusal in `YuniKorn`'s words, but for that of a YAML reader.
+    pub validates: Result<(), String>,
+    /// Whether a scheduler starts with it; a refusal in `YuniKorn`'s words.
+    pub starts: Result<(), String>,
+    /// Whether a running scheduler takes it over.
+    pub reloads: Result<(), ReloadError>,
+    /// Everything above and what is accepted but does not do what it seems to say, with places in the text. Errors are what
+    /// `YuniKorn` refuses, hangs on or crashes on.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Verdict {
+    /// Whether `YuniKorn` refuses the text, hangs on it or crashes on it, now or at the next start.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+
+    /// The first reason why the text does not validate, start or reload, or that it is not known whether it does.
+    pub fn refusal(&self) -> Option<String> {
+        let first = self.validates.as_ref().err().or(self.starts.as_ref().err());
+        first.cloned().or_else(|| self.reloads.as_ref().err().map(ToString::to_string))
+    }
+}
+
+/// Judges the text of `queues.yaml`. `active` are the names of the partitions that run, and the scheduler hangs on a reload
+/// without one of them; none at all means that they are not known, and taken to be those of the text. An empty text is the built-in
+/// configuration, as the scheduler has it (`context.go:177`, `context.go:223`); the places in it are those in [`BUILT_IN`].
+pub fn verdict(text: &str, active: &[&str]) -> Verdict {
+    if !text.is_empty() {
+        return judge(text, active);
+    }
+    let mut verdict = judge(BUILT_IN, active);
+    let diagnostic = Diagnostic::warning(
+        DEFAULT_CONFIG,
+        "the text is empty, so the built-in configuration is in force: everyone may submit everywhere",
+    );
+    verdict.diagnostics.push(diagnostic.help("write the partition and its queues"));
+    verdict
+}
+
+/// As [`verdict`], for a text whose first document was read already.
+pub fn verdict_of(text: &str, document: NodeIn<'_>, active: &[&str]) -> Verdict {
+    judge_document(text, Some(document), active)
+}
+
+/// Judges a text as it is, also an empty one.
+pub(super) fn judge(text: &str, active: &[&str]) -> Verdict {
+    match read::parsed(text) {
+        Ok(document) => judge_document(text, document, active),
+        Err(error) => Verdict::unreadable(error),
+    }
+}
+
+fn judge_document(text: &str, root: Option<NodeIn<'_>>, active: &[&str]) -> Verdict {
+    let mut document = match read::decoded(text, root.as_ref()) {
+        Ok(document) => document,
+        Err(error) => return Verdict::unreadable(error),
+    };
+    let validated = validate(&mut document.config);
+    if validated.is_err() {
+        // What validation had changed before it refused is not what was written.
+        document = match read::decoded(text, root.as_ref()) {
+            Ok(document) => document,
+            Err(error) => return Verdict::unreadable(error),
+        };
+    }
+    // Of a large text it is as large as what was read of it.
+    drop(root);
+    let Document { config, ignored: beyond } = document;
+    let mut findings = lint::findings(text, &config);
+    findings.extend(beyond.map(ignored));
+    findings.extend(contains_checksum_marker(text).then(|| checksum_marker(text)));
+    match validated {
+        Ok(()) => Verdict::activated(config, active, findings),
+        Err(error) => {
+            let refused = error.message.clone();
+            lint::add(&mut findings, error);
+            Verdict::refused(&refused, findings)
+        }
+    }
+}
+
+impl Verdict {
+    fn unreadable(error: ConfigError) -> Self {
+        let unsure = error.diagnostics.iter().any(is_unsure);
+        Self { unsure, ..Self::refused(&error.text, error.diagnostics) }
+    }
+
+    /// The same refusal everywhere.
+    fn refused(reason: &str, diagnostics: Vec<Diagnostic>) -> Self {
+        Self {
+            config: None,
+            unsure: false,
+            validates: Err(reason.to_owned()),
+            starts: Err(reason.to_owned()),
+            reloads: Err(ReloadError::Refused { reason: reason.to_owned(), applied: Vec::new() }),
+            diagnostics: sorted(diagnostics),
+        }
+    }
+
+    fn activated(validated: SchedulerConfig, active: &[&str], mut diagnostics: Vec<Diagnostic>) -> Self {
+        let starts = activate::start(&validated);
+        let reloads = activate::reload(&validated, active, &starts);
+        if let Err(error) = &starts {
+            lint::add(&mut diagnostics, error.clone());
+        }
+        if let Err(error) = &reloads {
+            diagnostics.extend(activate::missing_partitions(error));
+        }
+        Self {
+            config: Config::of(validated),
+            unsure: false,
+            validates: Ok(()),
+            starts: starts.map_err(|error| error.message),
+            reloads,
+            diagnostics: sorted(diagnostics),
+        }
+    }
+}
+
+/// In the order of the text, what is about the whole text last.
+fn sorted(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    diagnostics.sort_by_key(|diagnostic| diagnostic.span.map_or(usize::MAX, |span| span.start));
+    diagnostics
+}
+
+fn ignored(span: Span) -> Diagnostic {
+    Diagnostic::warning(TEXT_IGNORED, "YuniKorn reads the first document only, this is ignored")
+        .at(span)
+        .help("remove it, or move it into the first document")
+}
+
+fn checksum_marker(text: &str) -> Diagnostic {
+    let start = text.find("checksum: ").unwrap_or_default();
+    Diagnostic::warning(
+        CHECKSUM,
+        "the text `checksum: ` hides up to 64 characters behind it from the scheduler: a change there is not loaded",
+    )
+    .at(Span::new(start, start + "checksum: ".len()))
+    .help("write it in another way, for example without the blank")
+}

@@ -1,0 +1,125 @@
+//! Users and their groups written in a file, for questions about people whose groups `YuniKorn` would resolve where we cannot.
+//!
+//! The file is YAML, a list of groups for each user, the primary group first:
+//!
+//! ```yaml
+//! sue: [devs, ops]
+//! bob: [devs]
+//! eve: []          # known, and in no group
+//! ```
+//!
+//! Of whoever is not in it nothing is known: that a file says nothing does not mean that `YuniKorn` would refuse them.
+
+use std::collections::BTreeMap;
+
+use super::codes::{EMPTY_GROUP, EMPTY_USER};
+use super::resolver::{GroupResolver, Resolution};
+use go_compat::diag::{Diagnostic, quoted};
+use go_compat::yaml::decode::{List, Map, decode};
+use go_compat::yaml::parse::parse;
+
+/// The groups of users.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GroupsFile {
+    groups: BTreeMap<String, Vec<String>>,
+}
+
+impl GroupsFile {
+    /// Reads the text of such a file, and what is odd about it.
+    ///
+    /// # Errors
+    /// When it is no YAML, or something else than lists of groups by user: with all that is wrong, and where.
+    pub fn read(text: &str) -> Result<(Self, Vec<Diagnostic>), Vec<Diagnostic>> {
+        let document = parse(text).map_err(|problem| vec![problem])?;
+        let users: Map<List<String>> = decode(document.as_ref()).map_err(|error| {
+            let help = "write a list of groups for each user, as in `sue: [devs, ops]`";
+            error
+                .into_iter()
+                .map(|found| Diagnostic { help: Some(help.to_owned()), ..found })
+                .collect::<Vec<_>>()
+        })?;
+        let groups: BTreeMap<String, Vec<String>> = users
+            .unwrap_or_default()
+            .into_iter()
+            .map(|(user, groups)| (user, groups.unwrap_or_default()))
+            .collect();
+        let odd = groups.iter().flat_map(|(user, groups)| oddities(user, groups)).collect();
+        Ok((Self { groups }, odd))
+    }
+
+    /// The users, sorted.
+    pub fn users(&self) -> impl Iterator<Item = &str> {
+        self.groups.keys().map(String::as_str)
+    }
+}
+
+fn oddities(user: &str, groups: &[String]) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    if user.is_empty() {
+        let message = "a user without a name has groups, and YuniKorn refuses such a user";
+        found.push(Diagnostic::warning(EMPTY_USER, message).help("remove the entry, or name the user"));
+    }
+    if groups.iter().any(String::is_empty) {
+        let message = format!("{} is in a group without a name, which no ACL can name", quoted(user));
+        found.push(Diagnostic::warning(EMPTY_GROUP, message).help("remove the empty group"));
+    }
+    found
+}
+
+impl GroupResolver for GroupsFile {
+    fn resolve(&self, user: &str) -> Resolution {
+        match self.groups.get(user) {
+            Some(groups) => Resolution::Groups(groups.clone()),
+            None => Resolution::Undecided(format!("the file of groups does not have {}", quoted(user))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn groups(text: &str, user: &str) -> Resolution {
+        GroupsFile::read(text).unwrap().0.resolve(user)
+    }
+
+    #[test]
+    fn users_have_the_groups_that_are_listed() {
+        let text = "sue: [devs, ops]\nbob:\n- devs\neve: []\nnil:\n1: [2]\n";
+        let list = |groups: &[&str]| Resolution::Groups(groups.iter().map(ToString::to_string).collect());
+        assert_eq!(groups(text, "sue"), list(&["devs", "ops"]));
+        assert_eq!(groups(text, "bob"), list(&["devs"]));
+        assert_eq!(groups(text, "eve"), list(&[]));
+        assert_eq!(groups(text, "nil"), list(&[]));
+        assert_eq!(groups(text, "1"), list(&["2"]));
+        assert_eq!(
+            groups(text, "Sue"),
+            Resolution::Undecided("the file of groups does not have `Sue`".into())
+        );
+        assert_eq!(groups("", "sue"), Resolution::Undecided("the file of groups does not have `sue`".into()));
+        assert_eq!(
+            GroupsFile::read(text).unwrap().0.users().collect::<Vec<_>>(),
+            ["1", "bob", "eve", "nil", "sue"]
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        for (text, place) in
+            [("sue: devs", "devs"), ("- sue", "- sue"), ("sue: [a]\nsue: [b]", "sue"), ("sue: [", "")]
+        {
+            let found = GroupsFile::read(text).unwrap_err();
+            let span = found[0].span.unwrap();
+            assert!(
+                found[0].is_error() && text.get(span.start..).unwrap().starts_with(place),
+                "{text}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn names_that_are_empty_are_told() {
+        let (_, found) = GroupsFile::read("\"\": [a]\nsue: [a, '']").unwrap();
+        assert_eq!(found.iter().map(|finding| finding.code).collect::<Vec<_>>(), [EMPTY_USER, EMPTY_GROUP]);
+    }
+}

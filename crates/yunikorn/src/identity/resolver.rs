@@ -1,0 +1,135 @@
+//! Where the groups of a user come from when a request names none (`partitions[].usergroupresolver`, yunikorn-core
+//! `pkg/common/security/usergroup.go:69-106`).
+//!
+//! `YuniKorn` makes its resolver once in a process, from the first partition it loads, and never again: a reload with another type changes
+//! nothing, and further partitions share the first one's.
+
+use super::accounts::{AccountGroups, TestAccounts};
+use crate::config::Config;
+
+/// Finds the groups of users. Pure where its data is given; what asks the operating system lives at the edge.
+pub trait GroupResolver {
+    /// The groups of this user, who is not empty.
+    fn resolve(&self, user: &str) -> Resolution;
+}
+
+/// What became of a user's groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resolution {
+    /// The groups, the primary one first.
+    Groups(Vec<String>),
+    /// The resolver refuses, as `YuniKorn`'s would: with its message.
+    Failed(String),
+    /// What `YuniKorn`'s resolver would answer cannot be known here, and why.
+    Undecided(String),
+}
+
+/// A kind of resolver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ResolverKind {
+    /// No resolver: a user is in the group of their own name.
+    #[default]
+    None,
+    /// The accounts of the operating system that the scheduler runs on: those of its container image.
+    Os,
+    /// A directory service.
+    Ldap,
+    /// `YuniKorn`'s users for tests.
+    Test,
+}
+
+impl ResolverKind {
+    /// The kind for a `usergroupresolver.type`. Any word that `YuniKorn` does not know means none, without an error.
+    pub fn of(text: &str) -> Self {
+        match text {
+            "os" => Self::Os,
+            "ldap" => Self::Ldap,
+            "test" => Self::Test,
+            _ => Self::None,
+        }
+    }
+
+    /// The kind that a scheduler has which starts with this configuration: that of the first partition (`usergroup.go:79`).
+    pub fn in_force(config: &Config) -> Self {
+        let first = config.partitions.first();
+        first.map_or(Self::None, |first| Self::of(first.user_group_resolver.kind.as_str()))
+    }
+
+    /// What it answers, as far as that is known without the machines it would ask.
+    pub fn here(self) -> &'static (dyn GroupResolver + Sync) {
+        match self {
+            Self::None => &NoResolver,
+            Self::Os => &Elsewhere { name: "the accounts of the scheduler's container" },
+            Self::Ldap => &Elsewhere { name: "LDAP" },
+            Self::Test => &AccountGroups(TestAccounts),
+        }
+    }
+}
+
+/// No resolver (`usergroup_no_resolver.go`): a user is in the group of their own name, and in no other.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoResolver;
+
+impl GroupResolver for NoResolver {
+    fn resolve(&self, user: &str) -> Resolution {
+        Resolution::Groups(vec![user.to_owned()])
+    }
+}
+
+/// A resolver that cannot be asked here, such as a directory service.
+#[derive(Debug, Clone)]
+pub struct Elsewhere {
+    /// What it is, for the message.
+    pub name: &'static str,
+}
+
+impl GroupResolver for Elsewhere {
+    fn resolve(&self, user: &str) -> Resolution {
+        let user = go_compat::diag::quoted(user);
+        Resolution::Undecided(format!(
+            "the groups of {user} come from {}, which cannot be asked here",
+            self.name
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_that_is_not_known_means_none() {
+        for (text, kind) in [
+            ("", ResolverKind::None),
+            ("os", ResolverKind::Os),
+            ("ldap", ResolverKind::Ldap),
+            ("test", ResolverKind::Test),
+            ("OS", ResolverKind::None),
+            ("none", ResolverKind::None),
+        ] {
+            assert_eq!(ResolverKind::of(text), kind, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_partitions_type_is_that_of_all() {
+        let partition = |name: &str, kind: &str| {
+            format!("{{name: {name}, usergroupresolver: {{type: {kind}}}, queues: [{{name: root}}]}}")
+        };
+        for (first, second, kind) in [
+            ("ldap", "os", ResolverKind::Ldap),
+            ("os", "test", ResolverKind::Os),
+            ("", "os", ResolverKind::None),
+        ] {
+            let text = format!("partitions: [{}, {}]", partition("default", first), partition("gpu", second));
+            let config = crate::config::verdict(&text, &[]).config.expect("activates");
+            assert_eq!(ResolverKind::in_force(&config), kind, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_not_decided() {
+        let Resolution::Undecided(why) = Elsewhere { name: "LDAP" }.resolve("sue") else { panic!() };
+        assert_eq!(why, "the groups of `sue` come from LDAP, which cannot be asked here");
+    }
+}
