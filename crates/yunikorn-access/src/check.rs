@@ -140,6 +140,7 @@ impl Verdict<'_> {
 }
 
 /// Decides, without allocation where the queue is spelled as it is stored.
+#[inline]
 pub fn decide<'t>(tree: &'t Tree, right: Right, queue: &str, identity: &Identity) -> Verdict<'t> {
     let located = tree.locate(queue);
     let way = match located.decides() {

@@ -73,7 +73,8 @@ impl Named {
         Self { everyone, users: owned(users), groups: owned(groups), recovery: tree.recovery() }
     }
 
-    /// The nearest entry that grants a right, of several at one queue the one that is asked first ([`Way`]).
+    /// Finds the nearest entry that grants a right. Of several at one queue it is the one whose ACL `YuniKorn`
+    /// reads first ([`Way`]).
     pub(super) fn way<G: AsRef<str>>(
         &self,
         right: Right,
@@ -81,26 +82,20 @@ impl Named {
         user: &str,
         groups: &[G],
     ) -> Option<Way<'_>> {
-        let queue = id.number();
-        let first = self.first(right, queue);
-        let user = self.users.get_key_value(user).map(|(name, of)| (Match::User(name), of));
-        let groups = groups.iter().filter_map(|group| self.groups.get_key_value(group.as_ref()));
-        let groups = groups.map(|(name, of)| (Match::Group(name), of));
-        let mut nearest: Option<(u32, bool, Way<'_>)> = None;
-        for (entry, holder) in std::iter::once((Match::Everyone, &self.everyone)).chain(user).chain(groups) {
-            let Some(start) = holder.starts(right).nearest(queue).filter(|start| start.queue >= first) else {
-                continue;
-            };
-            let is_asked_first = start.acl == right;
-            if nearest.is_none_or(|(at, was_first, _)| (at, was_first) < (start.queue, is_asked_first)) {
-                let way = Way { queue: QueueId::new(start.queue), acl: start.acl, entry };
-                if start.queue == queue && is_asked_first {
-                    return Some(way);
+        let mut nearest =
+            Nearest { right, queue: id.number(), first: self.first(right, id.number()), known: None };
+        nearest.consider(Match::Everyone, &self.everyone);
+        if let Some((name, holder)) = self.users.get_key_value(user) {
+            nearest.consider(Match::User(name), holder);
+        }
+        if !nearest.is_final() {
+            for group in groups {
+                if let Some((name, holder)) = self.groups.get_key_value(group.as_ref()) {
+                    nearest.consider(Match::Group(name), holder);
                 }
-                nearest = Some((start.queue, is_asked_first, way));
             }
         }
-        nearest.map(|(_, _, way)| way)
+        nearest.known.map(|(entry, start)| Way { queue: QueueId::new(start.queue), acl: start.acl, entry })
     }
 
     /// The first queue whose ACLs count for a right on this one: nothing goes through the recovery queue.
@@ -122,6 +117,36 @@ impl Named {
         let reached =
             starts.iter().flat_map(|start| reach(right, start.queue..start.end, self.recovery.as_ref()));
         QueueSet::of(reached.collect())
+    }
+}
+
+/// The nearest start among those of several entries.
+struct Nearest<'t> {
+    right: Right,
+    queue: u32,
+    /// The first queue that counts.
+    first: u32,
+    known: Option<(Match<'t>, &'t Start)>,
+}
+
+impl<'t> Nearest<'t> {
+    #[inline]
+    fn consider(&mut self, entry: Match<'t>, holder: &'t Holder) {
+        let start = holder.starts(self.right).nearest(self.queue).filter(|start| start.queue >= self.first);
+        if let Some(start) = start
+            && self.known.is_none_or(|(_, known)| self.rank(known) < self.rank(start))
+        {
+            self.known = Some((entry, start));
+        }
+    }
+
+    /// Nearer queues count more, and on one queue the ACL that is read first.
+    fn rank(&self, start: &Start) -> (u32, bool) {
+        (start.queue, start.acl == self.right)
+    }
+
+    fn is_final(&self) -> bool {
+        self.known.is_some_and(|(_, start)| self.rank(start) == (self.queue, true))
     }
 }
 
