@@ -1,4 +1,5 @@
-//! Benchmarks of the pure core: `cargo bench --no-default-features`, with a part of a name behind it for some of them.
+//! Benchmarks of the pure core: `cargo bench --no-default-features`, with a part of a name behind it for some
+//! of them.
 //!
 //! How it compares with others is told by `e2e/compare`, which asks the same.
 

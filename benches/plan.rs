@@ -1,5 +1,5 @@
-//! What a round of the operator decides, over ten thousand grants on ten thousand queues: where nothing has changed, where one grant has,
-//! and where nothing was ever written.
+//! What a round of the operator decides, over ten thousand grants on ten thousand queues: where nothing has
+//! changed, where one grant has, and where nothing was ever written.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;

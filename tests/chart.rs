@@ -1,5 +1,6 @@
-//! The Helm chart has its larger parts from `manifests/` and `crds/`, as copies: a chart holds no file from outside of it, and links do not come
-//! through Flux. What it prints is tested end to end, where there is a Helm.
+//! The Helm chart has its larger parts from `manifests/` and `crds/`, as copies: a chart holds no file from
+//! outside of it, and links do not come through Flux. What it prints is tested end to end, where there is a
+//! Helm.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

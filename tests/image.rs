@@ -1,4 +1,5 @@
-//! The image is built from what `Dockerfile` copies, which is less than the checkout: what the program includes has to be there.
+//! The image is built from what `Dockerfile` copies, which is less than the checkout: what the program
+//! includes has to be there.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -9,7 +10,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The files outside of the sources that the program includes, from the root of the checkout; what tests include is not among them.
+/// The files outside of the sources that the program includes, from the root of the checkout; what tests
+/// include is not among them.
 fn included() -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     for source in sources() {

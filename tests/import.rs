@@ -1,5 +1,5 @@
-//! The samples of Hadoop's and Spark's files: what their import says, that none of them lets anybody do more than before unless that is
-//! told, and that every trap there is has its sample.
+//! The samples of Hadoop's and Spark's files: what their import says, that none of them lets anybody do more
+//! than before unless that is told, and that every trap there is has its sample.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -127,7 +127,8 @@ fn every_sample_of_spark_says_what_is_expected() {
     says_what_is_expected("spark", &said);
 }
 
-/// The READMEs tell for each trap what the import says of which sample. All samples are in them, and say that.
+/// The READMEs tell for each trap what the import says of which sample. All samples are in them, and say
+/// that.
 #[test]
 fn every_trap_has_a_sample_that_says_so() {
     for (name, extension) in [("yarn", "xml"), ("spark", "conf")] {

@@ -61,8 +61,8 @@ fn the_image_is_this_version() {
     }
 }
 
-/// The rights are what the comments in the files say: nothing by wildcard, no Secrets but its own, writes by name wherever RBAC can tell
-/// names.
+/// The rights are what the comments in the files say: nothing by wildcard, no Secrets but its own, writes by
+/// name wherever RBAC can tell names.
 #[test]
 fn rights_are_narrow() {
     let files = ["manifests/rbac.yaml", "manifests/doors/rbac.yaml"];

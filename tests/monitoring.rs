@@ -1,5 +1,5 @@
-//! What people watch queuewarden by: the metrics, the table that describes them, the alerts with their pages, and the dashboard. All of
-//! them name metrics and labels; here they are compared with those that exist.
+//! What people watch queuewarden by: the metrics, the table that describes them, the alerts with their pages,
+//! and the dashboard. All of them name metrics and labels; here they are compared with those that exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -46,7 +46,8 @@ fn snapshot() -> Snapshot {
     }
 }
 
-/// `/metrics` after everything that is counted has happened once: series that nothing was counted in are not printed.
+/// `/metrics` after everything that is counted has happened once: series that nothing was counted in are not
+/// printed.
 fn exposed() -> String {
     let metrics = Metrics::default();
     let snapshot = snapshot();
@@ -127,7 +128,8 @@ fn every_metric_is_described() {
     );
 }
 
-/// What an expression names: the metrics with the labels that stand in their braces, and the labels it groups by.
+/// What an expression names: the metrics with the labels that stand in their braces, and the labels it groups
+/// by.
 fn check(expression: &str, metrics: &BTreeMap<String, (String, String, BTreeSet<String>)>) {
     let series = Regex::new(r"(queuewarden_[a-z_]+)(?:\{([^}]*)\})?").unwrap();
     let label = Regex::new(r#"([a-z_]+)\s*(?:=~|!~|!=|=)\s*""#).unwrap();

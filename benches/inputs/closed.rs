@@ -1,8 +1,10 @@
-//! Many queues that nobody may submit to until someone is granted it: the base of the plans, and of the cluster that `just scale` measures.
+//! Many queues that nobody may submit to until someone is granted it: the base of the plans, and of the
+//! cluster that `just scale` measures.
 
 use std::fmt::Write as _;
 
-/// A `queues.yaml` of so many teams with so many queues each. Short names, because a ConfigMap holds at most 1 MiB.
+/// A `queues.yaml` of so many teams with so many queues each. Short names, because a ConfigMap holds at most
+/// 1 MiB.
 pub(crate) fn text(teams: usize, queues: usize) -> String {
     let mut text = "partitions:\n- name: default\n  queues:\n  - name: root\n    queues:\n".to_owned();
     for team in 0..teams {

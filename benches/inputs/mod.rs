@@ -53,10 +53,12 @@ fn list(user: &str, group: &str, names: usize, order: impl Fn(usize) -> usize) -
     format!("{} {}", joined(user), joined(group))
 }
 
-/// All decisions: each kind of question at each depth. An ACL names ten users and ten groups, and who asks is in twenty groups.
+/// All decisions: each kind of question at each depth. An ACL names ten users and ten groups, and who asks is
+/// in twenty groups.
 ///
 /// * `miss`: no ACL on the way names the user or a group.
-/// * `far`: only the root's `submitacl` names the last of the groups, which every queue on the way has to be asked for.
+/// * `far`: only the root's `submitacl` names the last of the groups, which every queue on the way has to be
+///   asked for.
 /// * `near`: the `submitacl` of the queue itself names the user.
 pub(crate) fn decisions() -> Vec<Decision> {
     let kinds = ["miss", "far", "near"];
@@ -107,8 +109,8 @@ fn config(lists: &[Lists]) -> String {
     text
 }
 
-/// A `queues.yaml` of [`QUEUES`] queues, each with both ACLs: the root, a hundred teams, and what each of them has. Two thousand users
-/// and five hundred groups.
+/// A `queues.yaml` of [`QUEUES`] queues, each with both ACLs: the root, a hundred teams, and what each of
+/// them has. Two thousand users and five hundred groups.
 pub(crate) fn queues() -> String {
     let mut text = "partitions:\n  - name: default\n    queues:\n      - name: root\n        adminacl: \" operators\"\n        queues:\n".to_owned();
     let teams = 100;

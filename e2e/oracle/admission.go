@@ -68,7 +68,8 @@ func answerPattern(question patternQuestion) patternAnswer {
 	return result
 }
 
-// configMap is the part of a ConfigMap YuniKorn reads; null for one that does not exist. Binary values are base64.
+// configMap is the part of a ConfigMap YuniKorn reads; null for one that does not exist. Binary values are
+// base64.
 type configMap struct {
 	Data       map[string]string `json:"data"`
 	BinaryData map[string][]byte `json:"binaryData"`

@@ -96,7 +96,8 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkDecision asks for the path of a queue, a user and groups; BenchmarkOnQueue has found the queue before.
+// BenchmarkDecision asks for the path of a queue, a user and groups; BenchmarkOnQueue has found the queue
+// before.
 func BenchmarkDecision(b *testing.B) {
 	for _, decision := range inputs(b).Decisions {
 		partition := started(b, decision.Config)

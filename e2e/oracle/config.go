@@ -89,9 +89,9 @@ func reload(from, text string) string {
 	return reason(<-reply)
 }
 
-// hangs waits for the reload, and tells whether it never ends. A reload that drops a partition drains the partition's root
-// while it holds the context's lock, and then takes that lock again. So a drained root tells that the hang is near; that the
-// reload has not ended a little later, that it is here.
+// hangs waits for the reload, and tells whether it never ends. A reload that drops a partition drains the
+// partition's root while it holds the context's lock, and then takes that lock again. So a drained root tells
+// that the hang is near; that the reload has not ended a little later, that it is here.
 func hangs(before map[string]*scheduler.PartitionContext, done <-chan struct{}) bool {
 	for {
 		select {

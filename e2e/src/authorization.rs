@@ -1,6 +1,8 @@
-//! Who the API server asks whether a request is allowed: RBAC, and for the length of a test somebody else before it.
+//! Who the API server asks whether a request is allowed: RBAC, and for the length of a test somebody else
+//! before it.
 //!
-//! The API server reads its `--authorization-config` again when the file changes, so nothing has to be started anew.
+//! The API server reads its `--authorization-config` again when the file changes, so nothing has to be
+//! started anew.
 
 use std::fs;
 use std::path::{Path, PathBuf};

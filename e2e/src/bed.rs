@@ -22,7 +22,8 @@ pub const MODE: &str = "QUEUEWARDEN_E2E";
 pub const STRICT: &str = "QUEUEWARDEN_E2E_STRICT";
 /// Where test pods go.
 pub const NAMESPACE: &str = "queuewarden-e2e";
-/// The base every test begins with: a closed root and a few queues, placement as asked for. Without ACLs nobody may submit.
+/// The base every test begins with: a closed root and a few queues, placement as asked for. Without ACLs
+/// nobody may submit.
 pub const BASE: &str = include_str!("base.yaml");
 
 /// What only a cluster of our own can do.
@@ -80,7 +81,8 @@ pub type BedGuard = MappedMutexGuard<'static, Bed>;
 static BED: Mutex<Option<Bed>> = Mutex::const_new(None);
 
 impl Bed {
-    /// Runs a test on the bed: alone, from the initial state. On failure, by error or by panic, prints the cluster's state.
+    /// Runs a test on the bed: alone, from the initial state. On failure, by error or by panic, prints the
+    /// cluster's state.
     ///
     /// # Errors
     /// Those of `test`, and when there is no bed.
@@ -165,8 +167,8 @@ impl Bed {
         }
     }
 
-    /// Whether this cluster can do all of that; else says, past libtest's capture, that the running test was not run.
-    /// A test returns when the answer is `false`.
+    /// Whether this cluster can do all of that; else says, past libtest's capture, that the running test was
+    /// not run. A test returns when the answer is `false`.
     ///
     /// # Errors
     /// Instead of `false`, when [`STRICT`] is set.

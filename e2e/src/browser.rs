@@ -1,4 +1,5 @@
-//! A real browser: Chromium, driven by the project's Node program `e2e/browser`, which looks at the report's page as people do.
+//! A real browser: Chromium, driven by the project's Node program `e2e/browser`, which looks at the report's
+//! page as people do.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -22,7 +23,8 @@ const NODE_WANTED: &str = "the report's page is tested by Node.js: install it, 1
 /// Two cores that do something else as well take minutes.
 const TIMEOUT: Duration = Duration::from_mins(10);
 
-/// Runs one file of `e2e/browser` with Node's test runner, with these variables set. Blocks nothing but the caller.
+/// Runs one file of `e2e/browser` with Node's test runner, with these variables set. Blocks nothing but the
+/// caller.
 ///
 /// # Errors
 /// When a test in it fails, with all that it said; when there is no browser or no Node, with what to install.

@@ -126,7 +126,8 @@ fn apiserver(servers: &Servers, directory: &Path, port: u16, etcd: u16, token: &
     fs::write(&authorization, authorization::RBAC)?;
     let tokens = directory.join("tokens.csv");
     fs::write(&tokens, format!("{token},admin,admin,\"system:masters\"\n"))?;
-    // The key of the generated serving certificate signs service account tokens as well: one key less to make.
+    // The key of the generated serving certificate signs service account tokens as well: one key less to
+    // make.
     let key = pki.join("apiserver.key");
     Ok(Process::new("kube-apiserver", &servers.apiserver(), directory)
         .args([
@@ -137,7 +138,8 @@ fn apiserver(servers: &Servers, directory: &Path, port: u16, etcd: u16, token: &
             "--endpoint-reconciler-type=none".to_owned(),
             format!("--service-cluster-ip-range={SERVICE_RANGE}"),
             "--service-account-issuer=https://kubernetes.default.svc".to_owned(),
-            // Pods never run, so nothing would mount their tokens; without it no namespace needs a ServiceAccount.
+            // Pods never run, so nothing would mount their tokens; without it no namespace needs a
+            // ServiceAccount.
             "--disable-admission-plugins=ServiceAccount".to_owned(),
             "--audit-log-mode=blocking".to_owned(),
             // 500 objects applied at once shall meet the scheduler's limits, not these.
@@ -174,8 +176,8 @@ pub(crate) fn flag(name: &str, path: &Path) -> [std::ffi::OsString; 1] {
     [flag]
 }
 
-/// A port nobody listens on. Below the range from which the kernel gives ports to outgoing connections, so that none of those
-/// takes it before the server does.
+/// A port nobody listens on. Below the range from which the kernel gives ports to outgoing connections, so
+/// that none of those takes it before the server does.
 pub(crate) fn free_port() -> Result<u16> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     (0..8000)

@@ -11,8 +11,8 @@ const LOG_LINES: usize = 40;
 const OPERATOR_LINES: usize = 200;
 
 impl Bed {
-    /// The state of the cluster as text: our objects, `YuniKorn`'s `ConfigMaps` and configuration, recent events, logs. Parts
-    /// that cannot be had say why.
+    /// The state of the cluster as text: our objects, `YuniKorn`'s `ConfigMaps` and configuration, recent
+    /// events, logs. Parts that cannot be had say why.
     pub async fn diagnose(&self) -> String {
         let mut report = String::from("==== state of the bed after the failure ====\n");
         let kinds = self

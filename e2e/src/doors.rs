@@ -97,7 +97,8 @@ impl Doors {
 }
 
 impl Bed {
-    /// Makes the API server knock: the webhook of `manifests/FOLDER/webhook.yaml`, at an address instead of a Service.
+    /// Makes the API server knock: the webhook of `manifests/FOLDER/webhook.yaml`, at an address instead of a
+    /// Service.
     ///
     /// # Errors
     /// When the file is none, or the API server refuses it.

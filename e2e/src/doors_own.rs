@@ -76,7 +76,8 @@ impl Bed {
         Ok(())
     }
 
-    /// Starts `queuewarden certificates` under its own account, for a certificate of `127.0.0.1`. Dropping it kills it.
+    /// Starts `queuewarden certificates` under its own account, for a certificate of `127.0.0.1`. Dropping it
+    /// kills it.
     ///
     /// # Errors
     /// When it does not build or start.
@@ -99,8 +100,8 @@ impl Bed {
 }
 
 impl<'bed> Operator<'bed> {
-    /// Starts one replica whose doors are open with a certificate of its own, and what keeps that, and waits until it is ready.
-    /// `install_doors` comes first.
+    /// Starts one replica whose doors are open with a certificate of its own, and what keeps that, and waits
+    /// until it is ready. `install_doors` comes first.
     ///
     /// # Errors
     /// As [`Operator::start_with`].

@@ -1,8 +1,9 @@
-//! A proxy between the operator and the API server that does to requests what networks and API servers do: answers in the
-//! server's place, delays, loses answers, hangs, cuts, and falls silent.
+//! A proxy between the operator and the API server that does to requests what networks and API servers do:
+//! answers in the server's place, delays, loses answers, hangs, cuts, and falls silent.
 //!
-//! It speaks plain HTTP/1.1 on loopback and passes the caller's token on. What happens to a call is said by a [judge](FaultProxy::judge),
-//! which sees every call with its number; watches that are under way are [disturbed](FaultProxy::disturb) all at once.
+//! It speaks plain HTTP/1.1 on loopback and passes the caller's token on. What happens to a call is said by a
+//! [judge](FaultProxy::judge), which sees every call with its number; watches that are under way are
+//! [disturbed](FaultProxy::disturb) all at once.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -43,7 +44,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// What distinguishes it from calls of another purpose: `PATCH /api/v1/…/configmaps/x`, `WATCH /api/v1/…/configmaps`.
+    /// What distinguishes it from calls of another purpose: `PATCH /api/v1/…/configmaps/x`, `WATCH
+    /// /api/v1/…/configmaps`.
     #[must_use]
     pub fn purpose(&self) -> String {
         let verb = if self.watch { "WATCH" } else { self.method.as_str() };
@@ -237,7 +239,8 @@ impl Shared {
         value.to_string().into()
     }
 
-    /// As the API server answers it. An API server that is not there looks the same from behind a load balancer.
+    /// As the API server answers it. An API server that is not there looks the same from behind a load
+    /// balancer.
     async fn pass_on(&self, call: &Call, request: Request) -> Response {
         let (mut parts, body) = request.into_parts();
         let Ok(bytes) = body::to_bytes(body, MAX_REQUEST).await else {

@@ -72,7 +72,8 @@ impl Authority {
         self.named(&[(DnType::CommonName, name)])
     }
 
-    /// A certificate for a user in two organisations, which an API server takes for its groups: `/CN=…/O=…/O=…`.
+    /// A certificate for a user in two organisations, which an API server takes for its groups:
+    /// `/CN=…/O=…/O=…`.
     ///
     /// # Errors
     /// When no key can be made.

@@ -35,7 +35,8 @@ impl Bed {
         self.create_admission_service().await
     }
 
-    /// Pods on it stay Pending, since there is no kubelet; but they are bound, and that is the scheduler's last word.
+    /// Pods on it stay Pending, since there is no kubelet; but they are bound, and that is the scheduler's
+    /// last word.
     async fn create_node(&self) -> Result<()> {
         let nodes: Api<Node> = Api::all(self.client()?);
         let node = serde_json::from_value(json!({
@@ -77,8 +78,9 @@ impl Bed {
         Ok(())
     }
 
-    /// Kubernetes' RBAC is not under test: in [`NAMESPACE`] every authenticated user may handle pods, so that the queue's ACL
-    /// decides. A role of our own, because the built-in `edit` is filled by kube-controller-manager, which may not run.
+    /// Kubernetes' RBAC is not under test: in [`NAMESPACE`] every authenticated user may handle pods, so that
+    /// the queue's ACL decides. A role of our own, because the built-in `edit` is filled by
+    /// kube-controller-manager, which may not run.
     pub(crate) async fn let_everyone_submit(&self) -> Result<()> {
         let role = json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": FIELD_MANAGER},
@@ -98,8 +100,9 @@ impl Bed {
         Ok(())
     }
 
-    /// Back to the initial state: all servers run, no object of ours, no test pod, [`BASE`] in `yunikorn-defaults`, no
-    /// `yunikorn-configs`, the admission controller off, the scheduler restarted with nothing in its memory.
+    /// Back to the initial state: all servers run, no object of ours, no test pod, [`BASE`] in
+    /// `yunikorn-defaults`, no `yunikorn-configs`, the admission controller off, the scheduler restarted with
+    /// nothing in its memory.
     ///
     /// # Errors
     /// When the cluster does not get there.

@@ -1,7 +1,7 @@
 //! Hadoop's oracle: what the real YARN answers, and the real Spark.
 //!
-//! A program of this project (`e2e/oracle/hadoop`, Java) that runs their own classes on our inputs, spoken to as
-//! [`crate::Oracle`] is.
+//! A program of this project (`e2e/oracle/hadoop`, Java) that runs their own classes on our inputs, spoken to
+//! as [`crate::Oracle`] is.
 
 use std::collections::BTreeMap;
 use std::process::Command;

@@ -102,8 +102,8 @@ impl Bed {
         helm.run(args, self.kubeconfig()).await
     }
 
-    /// Runs lines of a page in the repository as somebody who has this Helm and kubectl, and is cluster administrator; up to the first
-    /// that fails.
+    /// Runs lines of a page in the repository as somebody who has this Helm and kubectl, and is cluster
+    /// administrator; up to the first that fails.
     ///
     /// # Errors
     /// With what the one that failed says.

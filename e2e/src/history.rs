@@ -1,9 +1,9 @@
 //! Every version of the output `ConfigMap` that there was.
 //!
-//! A watch would miss versions whenever the API server is away, and tests take it away. So the versions are read afterwards, one
-//! by one, from the history that etcd keeps: `resourceVersionMatch=Exact` asks for the state at a revision. Revisions are the same
-//! for all kinds, so that "granted at that moment" is a comparison of numbers. The API server throws away what is older than five
-//! minutes.
+//! A watch would miss versions whenever the API server is away, and tests take it away. So the versions are
+//! read afterwards, one by one, from the history that etcd keeps: `resourceVersionMatch=Exact` asks for the
+//! state at a revision. Revisions are the same for all kinds, so that "granted at that moment" is a
+//! comparison of numbers. The API server throws away what is older than five minutes.
 
 use std::collections::BTreeMap;
 

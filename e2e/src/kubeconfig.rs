@@ -60,8 +60,8 @@ pub async fn load(path: &Path) -> Result<Config> {
     Ok(config)
 }
 
-/// A client for `config`. Must be called in, and used by, one Tokio runtime: a client's connections end with the runtime that
-/// made it, and every `#[tokio::test]` has its own.
+/// A client for `config`. Must be called in, and used by, one Tokio runtime: a client's connections end with
+/// the runtime that made it, and every `#[tokio::test]` has its own.
 pub(crate) fn client(config: &Config) -> Result<Client> {
     Ok(Client::try_from(config.clone())?)
 }
@@ -75,7 +75,8 @@ pub(crate) fn impersonating(config: &Config, user: &str, groups: &[&str]) -> Con
 }
 
 impl Bed {
-    /// A client as cluster administrator. Make one per test: a client belongs to the Tokio runtime that made it.
+    /// A client as cluster administrator. Make one per test: a client belongs to the Tokio runtime that made
+    /// it.
     ///
     /// # Errors
     /// When the kubeconfig is unusable.

@@ -1,11 +1,12 @@
-//! What was granted when, and whether every version of the output `ConfigMap` that there ever was agrees with it.
+//! What was granted when, and whether every version of the output `ConfigMap` that there ever was agrees with
+//! it.
 //!
 //! The versions are read afterwards: see [`crate::history`].
 //!
-//! A version is explained by a state of the grants when it gives exactly what that state grants, by the evaluator that `queuewarden
-//! diff` asks, and the state is not younger than the version. So it is when it gives exactly what is left of the version before after the
-//! withdrawals: what is granted anew may have to wait. States explain versions in their order: what was revoked does not come back,
-//! whoever writes.
+//! A version is explained by a state of the grants when it gives exactly what that state grants, by the
+//! evaluator that `queuewarden diff` asks, and the state is not younger than the version. So it is when it
+//! gives exactly what is left of the version before after the withdrawals: what is granted anew may have to
+//! wait. States explain versions in their order: what was revoked does not come back, whoever writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -125,8 +126,8 @@ impl<'bed> Ledger<'bed> {
         self.foreign.insert(text.to_owned());
     }
 
-    /// Waits until what is granted is live, the scheduler runs it and every object says so; then compares every version there was.
-    /// Returns how many there were.
+    /// Waits until what is granted is live, the scheduler runs it and every object says so; then compares
+    /// every version there was. Returns how many there were.
     ///
     /// # Errors
     /// When it does not come to that, or a version is not explained by the grants.
@@ -134,7 +135,8 @@ impl<'bed> Ledger<'bed> {
         let wanted = self.states.last().context("no state")?;
         let scheduler = self.bed.yunikorn()?;
         eventually("what is granted to be live, and to run", timeout, || async {
-            // Read each time: what the scheduler does not take in time is written anew, with another revision.
+            // Read each time: what the scheduler does not take in time is written anew, with another
+            // revision.
             let text = self.bed.config_value(yunikorn::CONFIGS, KEY).await?.context("no queue tree")?;
             ensure!(difference(&wanted.tree, &tree(&text)?).is_empty(), "live is: {text}");
             let runs = scheduler.config_checksum().await?;

@@ -51,7 +51,8 @@ impl LineProgram {
 }
 
 impl Pipes {
-    /// The oracle reads a whole line before it writes one, so writing first and reading then cannot block for ever.
+    /// The oracle reads a whole line before it writes one, so writing first and reading then cannot block for
+    /// ever.
     fn exchange<Question: Serialize, Answer: DeserializeOwned>(
         &mut self,
         operation: &str,

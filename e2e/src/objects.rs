@@ -61,7 +61,8 @@ impl Bed {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    /// Runs lines of a shell as administrator in this folder, with kubectl and queuewarden at hand, and returns what they printed.
+    /// Runs lines of a shell as administrator in this folder, with kubectl and queuewarden at hand, and
+    /// returns what they printed.
     ///
     /// # Errors
     /// With what was printed to standard error, when one fails; those after it are not run.
@@ -100,7 +101,8 @@ impl Bed {
         Ok(command)
     }
 
-    /// Server-side apply of a YAML file of the repository, as administrator and by force. Many documents are fine.
+    /// Server-side apply of a YAML file of the repository, as administrator and by force. Many documents are
+    /// fine.
     ///
     /// # Errors
     /// When the API server refuses.
@@ -160,7 +162,8 @@ impl Bed {
         Ok(self.config_map(name).await?.and_then(|map| map.data?.remove(key)))
     }
 
-    /// Puts `data` (and nothing else) into a `ConfigMap` of `YuniKorn`'s namespace, as an administrator's `replace` would.
+    /// Puts `data` (and nothing else) into a `ConfigMap` of `YuniKorn`'s namespace, as an administrator's
+    /// `replace` would.
     ///
     /// # Errors
     /// When the API server, or `YuniKorn`'s webhook, refuses.

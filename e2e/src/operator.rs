@@ -1,7 +1,8 @@
 //! The operator under test, with the rights of its own `ServiceAccount` and nothing more.
 //!
-//! In a bed of our own it is a child process that is given a token of the shipped `ServiceAccount`. On an existing cluster
-//! that has the shipped Deployment it is that Deployment, which tests scale between none and one replica.
+//! In a bed of our own it is a child process that is given a token of the shipped `ServiceAccount`. On an
+//! existing cluster that has the shipped Deployment it is that Deployment, which tests scale between none and
+//! one replica.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -146,7 +147,8 @@ impl<'bed> Operator<'bed> {
         }
     }
 
-    /// The sum of all series of a metric whose labels contain `labels`, e.g. `metric("x_total", "result=\"ok\"")`.
+    /// The sum of all series of a metric whose labels contain `labels`, e.g. `metric("x_total",
+    /// "result=\"ok\"")`.
     ///
     /// # Errors
     /// When `/metrics` does not answer.
@@ -218,8 +220,8 @@ impl<'bed> Operator<'bed> {
 }
 
 impl Bed {
-    /// Installs CRDs and `manifests/` as shipped, and waits until the `ServiceAccount`'s rights are in force. Done by
-    /// [`Operator::start`]; again after [`Bed::reset`], so that a test may take rights away.
+    /// Installs CRDs and `manifests/` as shipped, and waits until the `ServiceAccount`'s rights are in force.
+    /// Done by [`Operator::start`]; again after [`Bed::reset`], so that a test may take rights away.
     ///
     /// # Errors
     /// When the API server refuses.
@@ -260,7 +262,8 @@ impl Bed {
         Ok(())
     }
 
-    /// Takes from everybody what queuewarden's roles give them, whichever of `manifests/` other tests have installed.
+    /// Takes from everybody what queuewarden's roles give them, whichever of `manifests/` other tests have
+    /// installed.
     ///
     /// # Errors
     /// When the API server refuses.

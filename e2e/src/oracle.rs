@@ -1,8 +1,8 @@
 //! The oracle: what the real `YuniKorn` answers.
 //!
-//! A program of this project (`e2e/oracle`, Go) that is linked with yunikorn-core and yunikorn-k8shim and runs their own
-//! functions on our inputs. [`Oracle`] keeps one process of it and speaks its protocol; ask in batches, a hundred thousand
-//! ACLs take some seconds.
+//! A program of this project (`e2e/oracle`, Go) that is linked with yunikorn-core and yunikorn-k8shim and
+//! runs their own functions on our inputs. [`Oracle`] keeps one process of it and speaks its protocol; ask in
+//! batches, a hundred thousand ACLs take some seconds.
 
 mod identity;
 mod mutate;
@@ -27,7 +27,8 @@ pub struct Oracle {
     program: LineProgram,
 }
 
-/// Somebody who submits or administers. Without groups `YuniKorn` resolves them: without a resolver, to the user's own name.
+/// Somebody who submits or administers. Without groups `YuniKorn` resolves them: without a resolver, to the
+/// user's own name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     /// User name.
@@ -86,9 +87,11 @@ pub struct ConfigAnswer {
     pub reload_error: String,
     /// As `/ws/v1/config` shows it; empty if invalid.
     pub checksum: String,
-    /// Parsed and normalised, in `YuniKorn`'s JSON (capitalised keys, empty values left out); null if invalid.
+    /// Parsed and normalised, in `YuniKorn`'s JSON (capitalised keys, empty values left out); null if
+    /// invalid.
     pub config: Value,
-    /// Names of the active placement rules after a start, by partition (`[oracle]default`). `YuniKorn` appends `recovery`.
+    /// Names of the active placement rules after a start, by partition (`[oracle]default`). `YuniKorn`
+    /// appends `recovery`.
     pub rules: BTreeMap<String, Vec<String>>,
     /// `YuniKorn` panicked; everything else is meaningless.
     pub panic: String,
@@ -102,7 +105,8 @@ pub const DEADLOCK: &str = "deadlock";
 pub struct AccessQuestion {
     /// The `queues.yaml` text the scheduler starts with.
     pub text: String,
-    /// Answered in order, each by a scheduler that has not resolved anybody yet. An application that is placed stays.
+    /// Answered in order, each by a scheduler that has not resolved anybody yet. An application that is
+    /// placed stays.
     pub queries: Vec<AccessQuery>,
 }
 
@@ -264,8 +268,9 @@ pub enum YamlTarget {
     Config,
     /// `configs.QueueConfig`, strictly, not validated.
     Queue,
-    /// A struct with a field of each kind of type: `name`, `acl` (string), `parent` (bool), `maxapps` (uint64), `props` (map of
-    /// strings), `w` (map of floats), `l` (list of strings), `p` (optional bool), `q` (list of the same), `s` (optional same).
+    /// A struct with a field of each kind of type: `name`, `acl` (string), `parent` (bool), `maxapps`
+    /// (uint64), `props` (map of strings), `w` (map of floats), `l` (list of strings), `p` (optional bool),
+    /// `q` (list of the same), `s` (optional same).
     Typed,
 }
 

@@ -13,7 +13,8 @@ use crate::bed::{Bed, NAMESPACE};
 use crate::wait::eventually;
 use crate::yunikorn::Rest;
 
-/// The pod annotation that tells the scheduler who submits (k8shim `constants.go`, `AnnotationGenerate...UserInfo`).
+/// The pod annotation that tells the scheduler who submits (k8shim `constants.go`,
+/// `AnnotationGenerate...UserInfo`).
 pub const USER_INFO: &str = "yunikorn.apache.org/user.info";
 
 const DECISION: Duration = Duration::from_mins(1);
@@ -126,8 +127,9 @@ async fn decision(pods: &Api<Pod>, name: &str, rest: &Rest) -> Result<Option<Out
 impl Bed {
     /// Submits one pod as `user` in `groups` to `queue` and waits for the decision.
     ///
-    /// Without the admission controller the pod carries `user` and `groups` as annotation; with it, the pod is created *by*
-    /// that user, who gets group `system:authenticated` in addition, and the admission controller writes the annotation.
+    /// Without the admission controller the pod carries `user` and `groups` as annotation; with it, the pod
+    /// is created *by* that user, who gets group `system:authenticated` in addition, and the admission
+    /// controller writes the annotation.
     ///
     /// # Errors
     /// When there is no decision.
@@ -137,7 +139,8 @@ impl Bed {
         submission.run(self.as_user(user, groups)?, self.client()?, &self.yunikorn()?).await
     }
 
-    /// Submits one pod that *claims* (in its annotation) to be of `user` in `groups`, created by somebody else.
+    /// Submits one pod that *claims* (in its annotation) to be of `user` in `groups`, created by somebody
+    /// else.
     ///
     /// # Errors
     /// When there is no decision.
@@ -153,8 +156,8 @@ impl Bed {
     }
 }
 
-/// Application ids must never repeat, also not over processes on an existing cluster: the scheduler checks an ACL once per
-/// application.
+/// Application ids must never repeat, also not over processes on an existing cluster: the scheduler checks an
+/// ACL once per application.
 fn unique_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let random = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), std::process::id());

@@ -1,4 +1,5 @@
-//! One server of the bed as a child process: started, signalled, watched, and certain to end with the test process.
+//! One server of the bed as a child process: started, signalled, watched, and certain to end with the test
+//! process.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -15,8 +16,9 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group};
 use crate::session::Session;
 use crate::wait::eventually;
 
-/// Runs the command given as arguments once a line has come in. The line is sent after the reaper knows the process, so
-/// there is no moment at which the process runs and would survive us. `exec` keeps the process id.
+/// Runs the command given as arguments once a line has come in. The line is sent after the reaper knows the
+/// process, so there is no moment at which the process runs and would survive us. `exec` keeps the process
+/// id.
 const GATE: &str = r#"read -r _ && exec "$0" "$@" </dev/null"#;
 
 /// A command line that can be started again and again; at most one process of it runs at a time.
@@ -31,7 +33,8 @@ pub struct Process {
 }
 
 impl Process {
-    /// Describes a process without starting it. Its output goes to `<log_directory>/<name>.log`, appended at each start.
+    /// Describes a process without starting it. Its output goes to `<log_directory>/<name>.log`, appended at
+    /// each start.
     pub fn new(name: &str, program: &Path, log_directory: &Path) -> Self {
         Self {
             name: name.to_owned(),

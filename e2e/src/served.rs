@@ -26,11 +26,12 @@ pub const API_SERVICE: &str = "v1alpha1.access.queuewarden.dev";
 const GROUP_PATH: &str = "/apis/access.queuewarden.dev/v1alpha1";
 
 impl Bed {
-    /// Leads the Service of `manifests/`, as it is shipped, from its cluster IP to these doors for the rest of this process. It can be done
-    /// once.
+    /// Leads the Service of `manifests/`, as it is shipped, from its cluster IP to these doors for the rest
+    /// of this process. It can be done once.
     ///
-    /// The API server asks an `APIService` only where its Service has endpoints, and then at the cluster IP, from where kube-proxy leads on
-    /// to one of them; here that is the forwarder. So the endpoint is nobody's: one on loopback is not valid.
+    /// The API server asks an `APIService` only where its Service has endpoints, and then at the cluster IP,
+    /// from where kube-proxy leads on to one of them; here that is the forwarder. So the endpoint is
+    /// nobody's: one on loopback is not valid.
     ///
     /// # Errors
     /// When there is no such Service, or its port cannot be listened on.
@@ -54,7 +55,8 @@ impl Bed {
         Ok(())
     }
 
-    /// Installs `manifests/access`, leads its Service to these doors, and waits until the API server asks there.
+    /// Installs `manifests/access`, leads its Service to these doors, and waits until the API server asks
+    /// there.
     ///
     /// # Errors
     /// When the API server refuses, or does not find the doors.

@@ -30,7 +30,8 @@ impl Bed {
         Rest::new(&self.rest)
     }
 
-    /// The base URL of the scheduler's REST interface as the operator sees it: `YuniKornConfig.spec.schedulerUrl`.
+    /// The base URL of the scheduler's REST interface as the operator sees it:
+    /// `YuniKornConfig.spec.schedulerUrl`.
     pub fn scheduler_url(&self) -> &str {
         if self.operator_is_deployed() { "http://yunikorn-service.yunikorn:9080" } else { &self.rest }
     }
@@ -71,7 +72,8 @@ impl Bed {
             .await
     }
 
-    /// The webhooks have `failurePolicy: Ignore`: until they work, everything is let through. So ask what they must refuse.
+    /// The webhooks have `failurePolicy: Ignore`: until they work, everything is let through. So ask what
+    /// they must refuse.
     async fn webhook_answers(&self) -> Result<Option<()>> {
         let mut map = ConfigMap::default();
         map.metadata.name = Some(yunikorn::CONFIGS.to_owned());
@@ -136,7 +138,8 @@ impl Bed {
         Ok(&self.local()?.plane.apiserver)
     }
 
-    /// The process in which the API server keeps everything: etcd. [`Self::start_apiserver`] starts both and waits.
+    /// The process in which the API server keeps everything: etcd. [`Self::start_apiserver`] starts both and
+    /// waits.
     ///
     /// # Errors
     /// When it is not ours.
@@ -179,7 +182,8 @@ impl Bed {
         self.local()?.plane.ensure().await
     }
 
-    /// Starts kube-controller-manager (without the node lifecycle controller), for tests with Deployments or Jobs.
+    /// Starts kube-controller-manager (without the node lifecycle controller), for tests with Deployments or
+    /// Jobs.
     ///
     /// # Errors
     /// When it is not ours or does not start.

@@ -21,7 +21,8 @@ use crate::furniture::gone;
 const OURS: &str = "queuewarden";
 
 impl Bed {
-    /// Applies a kustomization of `manifests/`; its webhooks knock at these doors. `change` is made to each webhook configuration before.
+    /// Applies a kustomization of `manifests/`; its webhooks knock at these doors. `change` is made to each
+    /// webhook configuration before.
     ///
     /// # Errors
     /// When the folder is none, has no webhook, or the API server refuses it.

@@ -20,7 +20,8 @@ pub const NAMESPACE: &str = "yunikorn";
 pub const DEFAULTS: &str = "yunikorn-defaults";
 /// The `ConfigMap` queuewarden writes.
 pub const CONFIGS: &str = "yunikorn-configs";
-/// Ports fixed in `YuniKorn`'s code (yunikorn-core `webservice.go:69`, k8shim `admissioncontroller/main.go:44`).
+/// Ports fixed in `YuniKorn`'s code (yunikorn-core `webservice.go:69`, k8shim
+/// `admissioncontroller/main.go:44`).
 pub(crate) const REST: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9080);
 pub(crate) const ADMISSION: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9089);
 /// Must match the certificate the admission controller makes for itself.
@@ -55,8 +56,8 @@ pub(crate) fn check_ports() -> Result<()> {
     Ok(())
 }
 
-/// `YuniKorn`'s checksum of a `queues.yaml` text, as `/ws/v1/config` shows it: SHA-256 in upper-case hex. Exact unless the
-/// text contains `checksum: ` (yunikorn-core `config.go:195-208`).
+/// `YuniKorn`'s checksum of a `queues.yaml` text, as `/ws/v1/config` shows it: SHA-256 in upper-case hex.
+/// Exact unless the text contains `checksum: ` (yunikorn-core `config.go:195-208`).
 pub fn checksum(text: &str) -> String {
     Sha256::digest(text).iter().fold(String::new(), |mut hex, byte| {
         // Writing to a String cannot fail.
@@ -120,7 +121,8 @@ impl Rest {
         Ok(response.error_for_status()?.json().await?)
     }
 
-    /// The active configuration as parsed: capitalised keys (`Partitions[].Queues[].SubmitACL`, `Checksum`, `Extra`).
+    /// The active configuration as parsed: capitalised keys (`Partitions[].Queues[].SubmitACL`, `Checksum`,
+    /// `Extra`).
     ///
     /// # Errors
     /// When the scheduler does not answer.

@@ -1,4 +1,5 @@
-//! The served resources `access.queuewarden.dev`, asked through a real API server by the real kubectl, and past it.
+//! The served resources `access.queuewarden.dev`, asked through a real API server by the real kubectl, and
+//! past it.
 
 use std::process::Stdio;
 

@@ -1,6 +1,8 @@
-//! `user.info` in a real cluster: what the API server makes of requests with `YuniKorn`'s admission controller, and what the model says.
+//! `user.info` in a real cluster: what the API server makes of requests with `YuniKorn`'s admission
+//! controller, and what the model says.
 //!
-//! All requests but one are dry runs: the admission controller is asked all the same, and nothing stays behind.
+//! All requests but one are dry runs: the admission controller is asked all the same, and nothing stays
+//! behind.
 
 use std::collections::BTreeMap;
 
@@ -180,8 +182,8 @@ async fn the_api_server_answers_as_the_model_says() -> Result<()> {
     .await
 }
 
-/// The admission controller reads its keys and the namespaces when it hears of them. Under the new keys, and no others before, this user may
-/// set `user.info`.
+/// The admission controller reads its keys and the namespaces when it hears of them. Under the new keys, and
+/// no others before, this user may set `user.info`.
 async fn wait_until_read(bed: &Bed, probe: &'static str) -> Result<()> {
     eventually(&format!("the admission controller to let {probe} through"), PATIENCE, || async {
         let mut read = true;

@@ -1,4 +1,5 @@
-//! `kubectl auth can-i` through an API server that asks queuewarden, and an API server whose authorizer is broken.
+//! `kubectl auth can-i` through an API server that asks queuewarden, and an API server whose authorizer is
+//! broken.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -252,7 +253,8 @@ async fn moved(bed: &Bed, application: &str) -> Result<()> {
         let target = format!("--subresource={queue}");
         let said = bed.can_i(user, group, &["move", application, &target, "-n", ELSEWHERE]).await?;
         ensure!(said.yes == expected, "{user} in {group} moves it to {queue}: {said:?}");
-        // A no names the queue that is in the way: the one it is in to eve, who is nobody there, else the other one.
+        // A no names the queue that is in the way: the one it is in to eve, who is nobody there, else the
+        // other one.
         let part = if user == "eve" { "root.prod" } else { queue };
         ensure!(expected || said.out.contains(part), "no reason: {said:?}");
     }
@@ -291,7 +293,8 @@ impl Broken {
                     }
                 };
                 tokio::spawn(async move {
-                    // The whole request comes in one piece, or enough of it: what is sent back does not depend on it.
+                    // The whole request comes in one piece, or enough of it: what is sent back does not
+                    // depend on it.
                     let mut request = [0; 4096];
                     let _ = stream.read(&mut request).await;
                     let _ = stream.write_all(answer.as_bytes()).await;

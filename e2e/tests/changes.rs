@@ -1,4 +1,5 @@
-//! `queuewarden diff` says of a real cluster what a change will do, and after it is applied the scheduler does so.
+//! `queuewarden diff` says of a real cluster what a change will do, and after it is applied the scheduler
+//! does so.
 
 use std::path::Path;
 

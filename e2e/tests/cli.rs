@@ -53,7 +53,8 @@ pub(crate) async fn ask(kubeconfig: &Path, command: &str) -> Result<Ended> {
     Ended::of(output)
 }
 
-/// A `ServiceAccount` that may read `YuniKorn`'s ConfigMaps, and with `ours` the objects of ours by the role that is shipped for it.
+/// A `ServiceAccount` that may read `YuniKorn`'s ConfigMaps, and with `ours` the objects of ours by the role
+/// that is shipped for it.
 pub(crate) async fn asker(bed: &Bed, maps: bool, ours: bool) -> Result<PathBuf> {
     let subject = json!([{"kind": "ServiceAccount", "name": ASKER, "namespace": NAMESPACE}]);
     let rbac = "rbac.authorization.k8s.io";

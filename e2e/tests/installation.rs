@@ -261,8 +261,8 @@ fn unpacked(file: &Path) -> Result<BTreeMap<String, String>> {
     Ok(files)
 }
 
-/// Everything that must not be in a bundle: what is in any Secret, the tokens people are known by, and what was hidden where it does
-/// not belong.
+/// Everything that must not be in a bundle: what is in any Secret, the tokens people are known by, and what
+/// was hidden where it does not belong.
 async fn secrets(bed: &Bed) -> Result<Vec<String>> {
     let all: Api<Secret> = Api::all(bed.client()?);
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! How many decisions queuewarden makes, and how long each takes: measurements, which fail only when an answer is wrong.
-//! `just load` runs it, with a release build.
+//! How many decisions queuewarden makes, and how long each takes: measurements, which fail only when an
+//! answer is wrong. `just load` runs it, with a release build.
 
 use std::fmt;
 use std::hint::black_box;

@@ -1,4 +1,5 @@
-//! What people watch queuewarden by: its alerts and its dashboard as Prometheus reads them, and its log while it runs.
+//! What people watch queuewarden by: its alerts and its dashboard as Prometheus reads them, and its log while
+//! it runs.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! The commands of the pages, typed as a reader would type them, one page after the other. Those of docs/install.md are run by `chart::installed`.
+//! The commands of the pages, typed as a reader would type them, one page after the other. Those of
+//! docs/install.md are run by `chart::installed`.
 
 use std::path::{Path, PathBuf};
 

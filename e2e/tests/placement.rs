@@ -1,7 +1,8 @@
 //! Where generated pods really land, or how they are rejected, beside what the evaluator predicts.
 //!
-//! Pods of different users, with different labels, in namespaces with different annotations, are created one after the other. Before
-//! each, the scheduler is asked which queues it has; then the prediction is made, and then the scheduler has the word.
+//! Pods of different users, with different labels, in namespaces with different annotations, are created one
+//! after the other. Before each, the scheduler is asked which queues it has; then the prediction is made, and
+//! then the scheduler has the word.
 
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -155,7 +156,8 @@ async fn submit_all(bed: &Bed) -> Result<()> {
     Ok(())
 }
 
-/// Predicts, submits, compares. Returns how it ended: the queue, or `YuniKorn`'s words behind the application's id.
+/// Predicts, submits, compares. Returns how it ended: the queue, or `YuniKorn`'s words behind the
+/// application's id.
 async fn submit(bed: &Bed, text: &str, number: usize, drawn: &Drawn) -> Result<String> {
     let rest = bed.yunikorn()?;
     let pod = drawn.pod(number)?;
@@ -266,8 +268,8 @@ fn annotations(parent: &str) -> BTreeMap<String, String> {
 }
 
 impl Person {
-    /// As the shim reads the pod (k8shim `pkg/common/utils/utils.go:349`), and the core resolves it without a resolver
-    /// (`pkg/common/security/usergroup.go:148`).
+    /// As the shim reads the pod (k8shim `pkg/common/utils/utils.go:349`), and the core resolves it without a
+    /// resolver (`pkg/common/security/usergroup.go:148`).
     fn identity(&self) -> std::result::Result<Identity, String> {
         let (user, groups) = match self {
             Self::Annotated("", groups) => ("nobody", groups.clone()),
@@ -390,7 +392,8 @@ fn drawn() -> impl Strategy<Value = Drawn> {
     )
 }
 
-/// Whoever has no groups is met without them only: the scheduler remembers the groups it has heard of (1.8.0).
+/// Whoever has no groups is met without them only: the scheduler remembers the groups it has heard of
+/// (1.8.0).
 fn person() -> impl Strategy<Value = Person> {
     let groups = select(vec![
         vec!["devs"],

@@ -1,4 +1,5 @@
-//! The report that `queuewarden report --serve` shows: to whom, what it says, and that it follows the cluster.
+//! The report that `queuewarden report --serve` shows: to whom, what it says, and that it follows the
+//! cluster.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::bed::BASE;

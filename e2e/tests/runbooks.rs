@@ -1,4 +1,5 @@
-//! What the runbooks have people type, typed in an installation: of each page every command that needs no kubelet.
+//! What the runbooks have people type, typed in an installation: of each page every command that needs no
+//! kubelet.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::conditions::is_true;

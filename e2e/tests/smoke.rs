@@ -56,7 +56,8 @@ async fn yunikorns_webhook_refuses_a_text_that_does_not_validate() -> Result<()>
         bed.start_admission_controller().await?;
         let error = bed.set_configs(&granting("a b c")).await.unwrap_err().to_string();
         ensure!(error.contains("multiple spaces found in ACL"), "{error}");
-        // Valid for the webhook, and written; see the restart below for what the scheduler makes of such a text.
+        // Valid for the webhook, and written; see the restart below for what the scheduler makes of such a
+        // text.
         bed.set_configs(&granting("alice")).await?;
         bed.yunikorn()?.wait_for_text(&granting("alice"), PATIENCE).await?;
         // Now the identity comes from the API server, not from us.

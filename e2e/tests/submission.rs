@@ -1,4 +1,5 @@
-//! Early answers to pods and workloads, as people meet them: what `kubectl` prints, and what the real `YuniKorn` does with the rest.
+//! Early answers to pods and workloads, as people meet them: what `kubectl` prints, and what the real
+//! `YuniKorn` does with the rest.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;

@@ -1,4 +1,5 @@
-//! Whoever upgrades finds everything as it was: objects ready, and in `YuniKorn`'s configuration not one byte changed.
+//! Whoever upgrades finds everything as it was: objects ready, and in `YuniKorn`'s configuration not one byte
+//! changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -115,7 +116,8 @@ impl State {
         Ok(Self { output: (output.data.unwrap_or_default(), annotations), statuses })
     }
 
-    /// Leaves out the fields of a status, the types of conditions, and the warnings behind a message that the version before did not have.
+    /// Leaves out the fields of a status, the types of conditions, and the warnings behind a message that the
+    /// version before did not have.
     fn forget_what_is_new(&mut self, before: &Self) {
         for (name, status) in &mut self.statuses {
             let had = before.statuses.get(name).and_then(Value::as_object);

@@ -1,7 +1,9 @@
-//! What must hold for every input: nothing panics, nothing hangs, and what is read and written again means the same.
+//! What must hold for every input: nothing panics, nothing hangs, and what is read and written again means
+//! the same.
 //!
-//! Each function takes bytes and panics where something does not hold. `fuzz_targets` gives them to libFuzzer, which looks for bytes that
-//! reach new code (`just fuzz`, for hours); `tests/corpus.rs` gives them known inputs and changes of those (in every test run).
+//! Each function takes bytes and panics where something does not hold. `fuzz_targets` gives them to
+//! libFuzzer, which looks for bytes that reach new code (`just fuzz`, for hours); `tests/corpus.rs` gives
+//! them known inputs and changes of those (in every test run).
 
 #![allow(
     clippy::panic,
@@ -37,7 +39,8 @@ fn text(data: &[u8]) -> Option<&str> {
     std::str::from_utf8(data).ok()
 }
 
-/// An ACL: what activates is printed in a form that validates, activates and means the same; what is granted is never more than everyone.
+/// An ACL: what activates is printed in a form that validates, activates and means the same; what is granted
+/// is never more than everyone.
 pub fn acl(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let _ = (acl::validates(text), acl::lint(text));
@@ -54,7 +57,8 @@ pub fn acl(data: &[u8]) {
     }
 }
 
-/// A queues.yaml: judged without a panic; and a change of one ACL changes that, and nothing that any question is answered by besides.
+/// A queues.yaml: judged without a panic; and a change of one ACL changes that, and nothing that any question
+/// is answered by besides.
 pub fn yaml(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let judged = verdict(text, &[]);
@@ -87,7 +91,8 @@ pub fn yaml(data: &[u8]) {
     }
 }
 
-/// A regular expression, a line end and a text: compiled within bounds, and matched without end only if the text is.
+/// A regular expression, a line end and a text: compiled within bounds, and matched without end only if the
+/// text is.
 pub fn regex(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let (pattern, subject) = text.split_once('\n').unwrap_or((text, ""));
@@ -125,7 +130,8 @@ pub fn admission(data: &[u8]) {
 
 const QUEUES: &str = "partitions: [{name: default, queues: [{name: root, adminacl: ann, queues: [{name: prod, submitacl: 'sue devs'}]}]}]\n";
 
-/// The body of a `SubjectAccessReview` and of its kin: answered, and never allowed to somebody without a name.
+/// The body of a `SubjectAccessReview` and of its kin: answered, and never allowed to somebody without a
+/// name.
 pub fn access_review(data: &[u8]) {
     let Ok(body) = serde_json::from_slice::<Value>(data) else { return };
     let config = verdict(QUEUES, &[]).config.expect("these are queues");

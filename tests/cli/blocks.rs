@@ -1,5 +1,6 @@
-//! Every fenced block of the pages is run, decoded or compared by something: none is there because it looked right once. `console` is run by trycmd,
-//! `yaml` is validated, the commands of `sh` are checked word by word and typed in the bed, and `text` is what a test of the bed or the sources say.
+//! Every fenced block of the pages is run, decoded or compared by something: none is there because it looked
+//! right once. `console` is run by trycmd, `yaml` is validated, the commands of `sh` are checked word by word
+//! and typed in the bed, and `text` is what a test of the bed or the sources say.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// All blocks of README.md, CONTRIBUTING.md and docs/, without those of docs/codes, which are generated from what is run.
+/// All blocks of README.md, CONTRIBUTING.md and docs/, without those of docs/codes, which are generated from
+/// what is run.
 fn blocks() -> Vec<Block> {
     let contributing = root().join("CONTRIBUTING.md");
     let text = std::fs::read_to_string(&contributing).unwrap();
@@ -56,7 +58,8 @@ fn blocks() -> Vec<Block> {
     found
 }
 
-/// What a cluster prints, or a file that is no YAML: the first words of the block, and where the words beside them stand that it has in common.
+/// What a cluster prints, or a file that is no YAML: the first words of the block, and where the words beside
+/// them stand that it has in common.
 const TEXTS: &[(&str, &str, &str, &[&str])] = &[
     (
         "docs/access-tests.md",
@@ -194,7 +197,8 @@ struct Typed {
     input: Option<String>,
 }
 
-/// The commands of a block, as a shell reads them: lines joined at backslashes, comments left out, pipes taken apart.
+/// The commands of a block, as a shell reads them: lines joined at backslashes, comments left out, pipes
+/// taken apart.
 fn commands(text: &str) -> Vec<Typed> {
     let text = text.replace("\\\n", " ");
     let mut found = Vec::new();

@@ -1,4 +1,5 @@
-//! docs/codes.md and docs/codes/ are generated: the meaning of a code is the comment where it is declared, its example a case in tests/codes.
+//! docs/codes.md and docs/codes/ are generated: the meaning of a code is the comment where it is declared,
+//! its example a case in tests/codes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
-//! Every code has an example: `tests/codes/QWnnnn` has a command that prints it and the files that it reads. What it prints stands in docs/codes,
-//! which `cli::docs` compares. What no small file shows has a row here, with the test that shows it.
+//! Every code has an example: `tests/codes/QWnnnn` has a command that prints it and the files that it reads.
+//! What it prints stands in docs/codes, which `cli::docs` compares. What no small file shows has a row here,
+//! with the test that shows it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -13,7 +13,8 @@ mod reference;
 mod schema;
 mod watch;
 
-/// `cases/*.trycmd` show what is printed; regenerate with `TRYCMD=overwrite cargo test --test all cli::cases`, and read the difference.
+/// `cases/*.trycmd` show what is printed; regenerate with `TRYCMD=overwrite cargo test --test all
+/// cli::cases`, and read the difference.
 #[test]
 fn cases() {
     trycmd::TestCases::new()

@@ -16,7 +16,8 @@ fn the_file_is_what_standard_output_would_get() {
     assert!(out(&printed).contains("submitacl: 'sue'"), "{}", out(&printed));
 }
 
-/// The output lies in the folder that is read, as in a repository of manifests: it is no input, and rendering again changes nothing.
+/// The output lies in the folder that is read, as in a repository of manifests: it is no input, and rendering
+/// again changes nothing.
 #[test]
 fn rendering_into_the_folder_that_is_read_comes_to_rest() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! Each promise of the pages has a test: `<!-- test: plan::budget::tests::name, e2e operator::promise::name -->` right behind the sentence.
+//! Each promise of the pages has a test: `<!-- test: plan::budget::tests::name, e2e operator::promise::name
+//! -->` right behind the sentence.
 
 use std::path::Path;
 

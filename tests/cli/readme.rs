@@ -1,4 +1,5 @@
-//! README.md and the pages of docs/ say what is true: their commands run, their manifests are valid, their tables are complete.
+//! README.md and the pages of docs/ say what is true: their commands run, their manifests are valid, their
+//! tables are complete.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

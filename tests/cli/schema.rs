@@ -121,7 +121,8 @@ fn what_imports_print_is_valid() {
     let fair = ["import", "yarn-fair", "cloudera.xml"];
     let spark = ["import", "spark", "spark-defaults.conf", "--user-map", "eve.txt", "--queue", "root.spark"];
     let accepted = ["--accept", "QW7527", "--accept", "QW7528"];
-    // What is printed, and how many manifests, settings, differences and codes that are not acknowledged are in it.
+    // What is printed, and how many manifests, settings, differences and codes that are not acknowledged are
+    // in it.
     let cases: [(Vec<&str>, bool, [usize; 4]); 6] = [
         ([&fair[..], &to_root].concat(), false, [0, 0, 4, 1]),
         ([&fair[..], &to_root, &["--dialect", "yarn-cloudera"]].concat(), true, [9, 0, 2, 0]),

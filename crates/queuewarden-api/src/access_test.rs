@@ -1,7 +1,8 @@
 //! A `QueueAccessTest` as the plan's input.
 //!
-//! As with the other kinds nothing here fails: a test that cannot be read, or that the CRD's rules would refuse, becomes an entry that says
-//! what is wrong with it. The bounds of the schema hold here again, for files are not read by an API server.
+//! As with the other kinds nothing here fails: a test that cannot be read, or that the CRD's rules would
+//! refuse, becomes an entry that says what is wrong with it. The bounds of the schema hold here again, for
+//! files are not read by an API server.
 
 use kube::core::DynamicObject;
 
@@ -15,7 +16,8 @@ use yunikorn_access::expect::{Case, Expectations, MAX_CHECKS, Place, Placing, Qu
 use yunikorn_access::placement::Workload;
 use yunikorn_access::placement::workload::labels;
 
-/// A case that checks nothing: without subjects, or without queues and placements. It would pass whatever access is.
+/// A case that checks nothing: without subjects, or without queues and placements. It would pass whatever
+/// access is.
 pub const EMPTY_CASE: Code = Code::new(5151, "empty-case");
 /// A placement without `runsIn` or `rejected`, or with both.
 pub const NO_OUTCOME: Code = Code::new(5152, "placement-without-outcome");

@@ -1,12 +1,14 @@
-//! What an API server needs to ask queuewarden: an `AuthorizationConfiguration` for its flag `--authorization-config`, and the kubeconfig
-//! that the configuration names (`k8s.io/apiserver/pkg/apis/apiserver/v1/types.go`; Kubernetes 1.32 and newer).
+//! What an API server needs to ask queuewarden: an `AuthorizationConfiguration` for its flag
+//! `--authorization-config`, and the kubeconfig that the configuration names
+//! (`k8s.io/apiserver/pkg/apis/apiserver/v1/types.go`; Kubernetes 1.32 and newer).
 //!
 //! The conditions let through only what is answered here, in both spellings of `kubectl auth can-i`
-//! ([`yunikorn_access::review::question`]). Without that filter each request of the cluster would wait for queuewarden, and a deny of one of
-//! our verbs could be taken for one of `get queues`, which is a matter of RBAC.
+//! ([`yunikorn_access::review::question`]). Without that filter each request of the cluster would wait for
+//! queuewarden, and a deny of one of our verbs could be taken for one of `get queues`, which is a matter of
+//! RBAC.
 //!
-//! The order is Node, queuewarden, RBAC. Before RBAC, because a role with `verbs: ["*"]` says yes to `submit`, too, and the scheduler does not
-//! know it.
+//! The order is Node, queuewarden, RBAC. Before RBAC, because a role with `verbs: ["*"]` says yes to
+//! `submit`, too, and the scheduler does not know it.
 
 use std::time::Duration;
 
@@ -33,7 +35,8 @@ const PODS: &str = "request.resourceAttributes.group == '' && request.resourceAt
 pub struct Authorizer {
     /// `https://HOST[:PORT]`, without a path.
     pub server: String,
-    /// File of the authorities of queuewarden's certificate, on the API server's machine; `None`: those that the machine trusts.
+    /// File of the authorities of queuewarden's certificate, on the API server's machine; `None`: those that
+    /// the machine trusts.
     pub certificate_authority: Option<String>,
     /// The name in queuewarden's certificate, where the URL has another.
     pub tls_server_name: Option<String>,

@@ -39,7 +39,8 @@ pub fn state(config_map: &ConfigMap) -> ConfigMapState {
     }
 }
 
-/// Reads annotation [`IN_FORCE`]. One that somebody has damaged says nothing: then what the text grants limits what is kept.
+/// Reads annotation [`IN_FORCE`]. One that somebody has damaged says nothing: then what the text grants
+/// limits what is kept.
 fn in_force(text: &str) -> BTreeMap<String, Option<QueueAclInForce>> {
     let noted: BTreeMap<String, Option<GrantInForce>> = serde_json::from_str(text).unwrap_or_default();
     noted.into_iter().map(|(uid, grant)| (uid, grant.map(convert::grant_in_force))).collect()
@@ -55,7 +56,8 @@ pub fn annotations(write: &Write) -> BTreeMap<String, String> {
     write.annotations.clone().into_iter().chain(noted).collect()
 }
 
-/// `binaryData`, with the texts that `YuniKorn` reads. Together they unpack to no more than one text may have: a little gzip can hold a great many blanks.
+/// `binaryData`, with the texts that `YuniKorn` reads. Together they unpack to no more than one text may
+/// have: a little gzip can hold a great many blanks.
 fn binary(config_map: &ConfigMap) -> BTreeMap<String, BinaryValue> {
     let mut room = MAX_TEXT;
     let values = config_map.binary_data.iter().flatten().map(|(key, ByteString(bytes))| {
@@ -66,10 +68,11 @@ fn binary(config_map: &ConfigMap) -> BTreeMap<String, BinaryValue> {
     values.collect()
 }
 
-/// Who wrote each key of `data` and `binaryData`, by `metadata.managedFields`: sorted, without repetitions. A key that no manager claims
-/// (the entry was stripped, or the object is from a file) is absent.
+/// Who wrote each key of `data` and `binaryData`, by `metadata.managedFields`: sorted, without repetitions. A
+/// key that no manager claims (the entry was stripped, or the object is from a file) is absent.
 ///
-/// Two managers share a key when both applied the same value; a manager that writes with `Update` takes a key from every other.
+/// Two managers share a key when both applied the same value; a manager that writes with `Update` takes a key
+/// from every other.
 pub fn owners(config_map: &ConfigMap) -> BTreeMap<String, Vec<Owner>> {
     let mut owners: BTreeMap<String, BTreeSet<Owner>> = BTreeMap::new();
     for entry in config_map.metadata.managed_fields.iter().flatten() {
@@ -84,7 +87,8 @@ pub fn owners(config_map: &ConfigMap) -> BTreeMap<String, Vec<Owner>> {
     owners.into_iter().map(|(key, owners)| (key, owners.into_iter().collect())).collect()
 }
 
-/// The keys of `data` and `binaryData` that one entry claims: `{"f:data": {"f:queues.yaml": {}}}`. The element `.` stands for the map itself.
+/// The keys of `data` and `binaryData` that one entry claims: `{"f:data": {"f:queues.yaml": {}}}`. The
+/// element `.` stands for the map itself.
 fn keys(entry: &ManagedFieldsEntry) -> impl Iterator<Item = &str> {
     let fields = entry.fields_v1.as_ref().map(|FieldsV1(fields)| fields);
     ["f:data", "f:binaryData"]
@@ -94,7 +98,8 @@ fn keys(entry: &ManagedFieldsEntry) -> impl Iterator<Item = &str> {
         .filter_map(|key| key.strip_prefix("f:"))
 }
 
-/// The text inside, or `None` when it is no gzip, is damaged, or unpacks to more bytes than there is room for.
+/// The text inside, or `None` when it is no gzip, is damaged, or unpacks to more bytes than there is room
+/// for.
 fn gunzip(bytes: &[u8], room: usize) -> Option<String> {
     let mut unpacked = Vec::new();
     let limit = u64::try_from(room).ok()?.checked_add(1)?;

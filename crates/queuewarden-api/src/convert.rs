@@ -1,10 +1,12 @@
 //! Objects of ours as the plan's input.
 //!
-//! Nothing here fails: an object that cannot be read, or that the CRD's rules would refuse (it is older than a rule, or comes
-//! from a file), becomes an [`Entry`] whose spec is the list of what is wrong, with its identity and what its status remembers. So one bad
-//! object stops neither a watch nor a plan, and its last valid version can stay in force.
+//! Nothing here fails: an object that cannot be read, or that the CRD's rules would refuse (it is older than
+//! a rule, or comes from a file), becomes an [`Entry`] whose spec is the list of what is wrong, with its
+//! identity and what its status remembers. So one bad object stops neither a watch nor a plan, and its last
+//! valid version can stay in force.
 //!
-//! Checked here is what the plan's types cannot hold. What they can hold, the plan judges: names, queue paths, expressions, windows.
+//! Checked here is what the plan's types cannot hold. What they can hold, the plan judges: names, queue
+//! paths, expressions, windows.
 
 use jiff::{RoundMode, Timestamp, TimestampRound, Unit};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
@@ -71,8 +73,8 @@ pub fn queue_acl(object: &DynamicObject) -> QueueAclEntry {
 /// What `kubectl apply` was given, which has the nulls that it does not send.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Refuses a right that is `null`, or that `kubectl apply` was given as `null` and left out: unlike other fields it is not dropped, because
-/// it reads as "nobody".
+/// Refuses a right that is `null`, or that `kubectl apply` was given as `null` and left out: unlike other
+/// fields it is not dropped, because it reads as "nobody".
 fn not_left_empty(object: &DynamicObject) -> Result<(), Vec<Diagnostic>> {
     let applied = object.metadata.annotations.as_ref().and_then(|annotations| annotations.get(LAST_APPLIED));
     let applied = applied.filter(|text| text.contains(":null"));
@@ -141,7 +143,8 @@ fn status_field<T: DeserializeOwned>(object: &DynamicObject, field: &str) -> Opt
     T::deserialize(object.data.get("status")?.get(field)?).ok()
 }
 
-/// The spec as its API type, with a field's `null` dropped as the API server drops it. An absent spec reads as an empty one.
+/// The spec as its API type, with a field's `null` dropped as the API server drops it. An absent spec reads
+/// as an empty one.
 pub(super) fn spec<T: DeserializeOwned>(object: &DynamicObject) -> Result<T, Vec<Diagnostic>> {
     let mut spec = object.data.get("spec").cloned().unwrap_or_else(|| Value::Object(Map::new()));
     drop_nulls(&mut spec);
@@ -214,9 +217,11 @@ fn grant(path: &str, grant: api::Grant) -> Result<Grant, Diagnostic> {
     }
 }
 
-/// Kubernetes stores times to the second. A window is never widened by that: its begin is rounded up, its end down.
+/// Kubernetes stores times to the second. A window is never widened by that: its begin is rounded up, its end
+/// down.
 fn whole_second(time: Timestamp, mode: RoundMode) -> Timestamp {
-    // Rounding fails only where the result would lie outside jiff's range, that is in the last second of the year 9999.
+    // Rounding fails only where the result would lie outside jiff's range, that is in the last second of the
+    // year 9999.
     time.round(TimestampRound::new().smallest(Unit::Second).mode(mode)).unwrap_or(time)
 }
 

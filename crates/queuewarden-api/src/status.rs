@@ -1,9 +1,10 @@
 //! The plan's output as `status` of the objects.
 //!
-//! Conditions are the same in all kinds, and most of what is written; so the rest is made without them, and [`whole`] joins both.
+//! Conditions are the same in all kinds, and most of what is written; so the rest is made without them, and
+//! [`whole`] joins both.
 //!
-//! The types derive nothing on their own: what is written is exactly what the plan says, so that reading it back
-//! ([`super::convert`]) gives the plan the same memory.
+//! The types derive nothing on their own: what is written is exactly what the plan says, so that reading it
+//! back ([`super::convert`]) gives the plan the same memory.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1 as meta;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Who wrote what of an object last, by `metadata.managedFields`.
 //!
-//! The API server keeps one entry for each program and way to write, with the time of its last change; what was there before is not
-//! kept. An entry of the status is no change of the object: controllers write it.
+//! The API server keeps one entry for each program and way to write, with the time of its last change; what
+//! was there before is not kept. An entry of the status is no change of the object: controllers write it.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use queuewarden_plan::snapshot::Touch;
 
-/// More entries than this are not told; API servers keep few (`k8s.io/apimachinery/pkg/util/managedfields/internal/buildmanagerinfo.go`).
+/// More entries than this are not told; API servers keep few
+/// (`k8s.io/apimachinery/pkg/util/managedfields/internal/buildmanagerinfo.go`).
 const MAX_ENTRIES: usize = 32;
 /// More fields than this of one entry are not told.
 const MAX_FIELDS: usize = 16;

@@ -1,9 +1,10 @@
-//! Hadoop's configuration files, as `org.apache.hadoop.conf.Configuration` 3.4.1 reads them (`Parser`, `loadProperty`,
-//! `substituteVars`).
+//! Hadoop's configuration files, as `org.apache.hadoop.conf.Configuration` 3.4.1 reads them (`Parser`,
+//! `loadProperty`, `substituteVars`).
 //!
-//! A property has its name and its value in elements or in attributes; the name is trimmed, the value is not, and an empty element
-//! changes nothing: a property without a value is not set. The last of several counts, unless an earlier one is final. `${x}` is
-//! replaced, up to twenty times, by what Java's system properties or the other settings say; one that is not known stays.
+//! A property has its name and its value in elements or in attributes; the name is trimmed, the value is not,
+//! and an empty element changes nothing: a property without a value is not set. The last of several counts,
+//! unless an earlier one is final. `${x}` is replaced, up to twenty times, by what Java's system properties
+//! or the other settings say; one that is not known stays.
 
 use std::collections::HashMap;
 
@@ -84,8 +85,8 @@ struct Property {
 }
 
 impl Configuration {
-    /// Settings that other settings may refer to: what Java's system properties (`NAME`) and the environment (`env.NAME`) are where
-    /// Hadoop runs.
+    /// Settings that other settings may refer to: what Java's system properties (`NAME`) and the environment
+    /// (`env.NAME`) are where Hadoop runs.
     pub fn defining(defined: impl IntoIterator<Item = (String, String)>) -> Self {
         Self { defined: defined.into_iter().collect(), ..Self::default() }
     }
@@ -222,7 +223,8 @@ impl Configuration {
     }
 }
 
-/// Where the name of the first variable stands (`findSubVariable`): `${` and a name without `$`, blanks and braces, then `}`.
+/// Where the name of the first variable stands (`findSubVariable`): `${` and a name without `$`, blanks and
+/// braces, then `}`.
 fn variable(text: &str) -> Option<Span> {
     // A brace that is the first character has no `$` before it.
     let mut from = text.chars().next()?.len_utf8();
@@ -250,7 +252,8 @@ fn variable(text: &str) -> Option<Span> {
     }
 }
 
-/// The properties, as a parser that goes from tag to tag puts them together: wherever the elements stand, and whatever is inside them.
+/// The properties, as a parser that goes from tag to tag puts them together: wherever the elements stand, and
+/// whatever is inside them.
 fn properties(root: Node<'_, '_>) -> Vec<Property> {
     let mut reader = Reader::default();
     // Not recursive: a file may be deep.

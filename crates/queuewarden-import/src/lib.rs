@@ -1,4 +1,5 @@
-//! Moving in: access rules of elsewhere, read as their own system reads them, written for `YuniKorn`, and compared.
+//! Moving in: access rules of elsewhere, read as their own system reads them, written for `YuniKorn`, and
+//! compared.
 //!
 //! * [`xml`]: XML without document types, entities and inclusions, of a bounded size.
 //! * [`configuration`]: Hadoop's configuration files, as its `Configuration` reads them.

@@ -1,6 +1,7 @@
 //! What users and groups are called in Kubernetes, who have other names where they come from.
 //!
-//! A map is a template, such as `oidc:{u}`, and pairs out of a file, which count before it. Without either a name stays.
+//! A map is a template, such as `oidc:{u}`, and pairs out of a file, which count before it. Without either a
+//! name stays.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,8 +57,8 @@ impl NameMap {
         Ok(Self { template: Some(((*before).to_owned(), (*behind).to_owned())), ..self })
     }
 
-    /// The same with the pairs of a file: `FROM=TO` on each line, cut at the last `=`; without a TO the name is left out. Empty lines and
-    /// those that begin with `#` say nothing.
+    /// The same with the pairs of a file: `FROM=TO` on each line, cut at the last `=`; without a TO the name
+    /// is left out. Empty lines and those that begin with `#` say nothing.
     ///
     /// # Errors
     /// When a line is no pair, or says otherwise than another.
@@ -94,7 +95,8 @@ impl NameMap {
         }
     }
 
-    /// What somebody of this name is called in Kubernetes; `None` for who is left out, and so is nobody there.
+    /// What somebody of this name is called in Kubernetes; `None` for who is left out, and so is nobody
+    /// there.
     pub fn identity(&self, name: &str) -> Option<String> {
         match self.map(name) {
             Mapped::Pair(to) | Mapped::Made(to) => Some(to),
@@ -103,8 +105,8 @@ impl NameMap {
         }
     }
 
-    /// All who are called one of these in Kubernetes, as far as they can be told: by a pair, or because no pair says otherwise. They may
-    /// be strangers to the source.
+    /// All who are called one of these in Kubernetes, as far as they can be told: by a pair, or because no
+    /// pair says otherwise. They may be strangers to the source.
     fn called<'a>(&'a self, names: &'a BTreeSet<String>) -> impl Iterator<Item = String> + 'a {
         let by_pair = self
             .pairs
@@ -135,7 +137,8 @@ impl Names {
         identity.unwrap_or(Subject::Everyone)
     }
 
-    /// Everyone whom it must be asked about: those named, those whom they might be taken for, and everyone else.
+    /// Everyone whom it must be asked about: those named, those whom they might be taken for, and everyone
+    /// else.
     pub fn asked(&self, named: &[Subject]) -> Vec<Subject> {
         let (mut users, mut groups) = (BTreeSet::new(), BTreeSet::new());
         for subject in named {

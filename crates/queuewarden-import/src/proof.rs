@@ -1,10 +1,11 @@
-//! Who may do more, or less, than before: everyone who is named, on every queue, for each right, by the source's rules and by
-//! `YuniKorn`'s.
+//! Who may do more, or less, than before: everyone who is named, on every queue, for each right, by the
+//! source's rules and by `YuniKorn`'s.
 //!
-//! What is compared is the text that would be written, read again as `YuniKorn` reads it, with the evaluator that answers every other
-//! question, and the source's own walk ([`Holders`]); neither knows of the translation. Users are asked without groups and groups without
-//! their members, for grants only add up: who is both has what either has. Somebody whom nobody names stands for everyone else, and so does
-//! somebody who would be taken for one who is named.
+//! What is compared is the text that would be written, read again as `YuniKorn` reads it, with the evaluator
+//! that answers every other question, and the source's own walk ([`Holders`]); neither knows of the
+//! translation. Users are asked without groups and groups without their members, for grants only add up: who
+//! is both has what either has. Somebody whom nobody names stands for everyone else, and so does somebody who
+//! would be taken for one who is named.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
 //! The queues of the source for `YuniKorn`, each with the ACLs it can hold, and what cannot be carried over.
 //!
-//! Nothing is added: each name of an ACL is mapped, or left out with the reason. What is left out is remembered, so that a difference can
-//! be explained.
+//! Nothing is added: each name of an ACL is mapped, or left out with the reason. What is left out is
+//! remembered, so that a difference can be explained.
 
 use std::collections::HashMap;
 

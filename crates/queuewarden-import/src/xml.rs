@@ -1,4 +1,5 @@
-//! XML as configuration files have it: no document type, so no entities of one's own; a bounded size; every node with its place.
+//! XML as configuration files have it: no document type, so no entities of one's own; a bounded size; every
+//! node with its place.
 
 use roxmltree::{Document, Node, ParsingOptions};
 
@@ -13,7 +14,8 @@ const MAX_NODES: u32 = 2_000_000;
 /// Reads a text.
 ///
 /// # Errors
-/// [`codes::XML`] when it is none or too large, [`codes::EXTERNAL`] when it has a document type; with the place.
+/// [`codes::XML`] when it is none or too large, [`codes::EXTERNAL`] when it has a document type; with the
+/// place.
 pub fn parse(text: &str) -> Result<Document<'_>, Diagnostic> {
     if text.len() > MAX_TEXT {
         return Err(Diagnostic::error(codes::XML, format!("the file has more than {MAX_TEXT} bytes")));
@@ -103,7 +105,8 @@ impl Text {
     }
 }
 
-/// What the first child of an element is, to a parser that leaves out comments and keeps `<![CDATA[` apart from other text: Java's.
+/// What the first child of an element is, to a parser that leaves out comments and keeps `<![CDATA[` apart
+/// from other text: Java's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum First {
     /// There is none.

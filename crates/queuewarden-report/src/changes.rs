@@ -25,12 +25,13 @@ pub struct Change {
     pub operation: String,
     /// What of the object is theirs: `spec.submit`, `data.queues.yaml`.
     pub fields: Vec<String>,
-    /// The partition and the queue whose ACLs the object sets; `None` when it sets those of more than one, or none.
+    /// The partition and the queue whose ACLs the object sets; `None` when it sets those of more than one, or
+    /// none.
     pub queue: Option<(String, QueuePath)>,
 }
 
-/// All that is known of a snapshot's objects, the latest first. Objects from files know nothing of it, unless they were printed with
-/// their `managedFields`.
+/// All that is known of a snapshot's objects, the latest first. Objects from files know nothing of it, unless
+/// they were printed with their `managedFields`.
 pub fn changes(snapshot: &Snapshot) -> Vec<Change> {
     let mut changes = Vec::new();
     for entry in &snapshot.queue_acls {

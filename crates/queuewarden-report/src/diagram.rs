@@ -1,8 +1,8 @@
-//! The tree as a drawing, for Mermaid (what GitHub, GitLab and many wikis draw) and for Graphviz: each queue with its own ACLs, those
-//! below it hanging from it.
+//! The tree as a drawing, for Mermaid (what GitHub, GitLab and many wikis draw) and for Graphviz: each queue
+//! with its own ACLs, those below it hanging from it.
 //!
-//! Only what a queue grants itself stands in its box: what it inherits stands above it. Long lists are cut, for a drawing with hundreds
-//! of names in a box shows nothing; CSV and JSON have them all.
+//! Only what a queue grants itself stands in its box: what it inherits stands above it. Long lists are cut,
+//! for a drawing with hundreds of names in a box shows nothing; CSV and JSON have them all.
 
 use std::fmt::Write as _;
 
@@ -69,7 +69,8 @@ pub fn mermaid(tree: &Tree) -> String {
     text
 }
 
-/// Mermaid reads HTML and Markdown in labels; of what could be either only the number of the character is written.
+/// Mermaid reads HTML and Markdown in labels; of what could be either only the number of the character is
+/// written.
 fn mermaid_text(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,8 +1,9 @@
-//! What there is to see: the queues of one partition with their ACLs, who may do what in them and where that begins, what is found to
-//! be wrong, and who changed it last.
+//! What there is to see: the queues of one partition with their ACLs, who may do what in them and where that
+//! begins, what is found to be wrong, and who changed it last.
 //!
-//! The report decides nothing: rights come from [`yunikorn_access`], findings from its linter and from the validators. It is the one
-//! source of all ways to show them, the page, its JSON, CSV and diagrams, so that they cannot differ.
+//! The report decides nothing: rights come from [`yunikorn_access`], findings from its linter and from the
+//! validators. It is the one source of all ways to show them, the page, its JSON, CSV and diagrams, so that
+//! they cannot differ.
 //!
 //! * [`changes`](mod@changes): who changed what.
 //! * [`page`](mod@page): the page.

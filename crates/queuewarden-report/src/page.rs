@@ -1,8 +1,9 @@
 //! The page: one file with everything in it, which asks no network for anything.
 //!
-//! `page/` holds its parts as they are edited; `index.html` has a place for each. The data is JSON in a script element that no browser
-//! runs, and nothing in it can end that element: `<`, `>` and `&` are escaped as JSON allows. What may run is said by a policy with the
-//! hashes of our own script and style, so that a browser which finds another one does not run it.
+//! `page/` holds its parts as they are edited; `index.html` has a place for each. The data is JSON in a
+//! script element that no browser runs, and nothing in it can end that element: `<`, `>` and `&` are escaped
+//! as JSON allows. What may run is said by a policy with the hashes of our own script and style, so that a
+//! browser which finds another one does not run it.
 
 use std::fmt::Write as _;
 
@@ -45,8 +46,8 @@ pub fn page(report: &str) -> String {
     page
 }
 
-/// What the page may do, for `Content-Security-Policy`: run its own script and style, and where it is served, ask there for its report
-/// anew.
+/// What the page may do, for `Content-Security-Policy`: run its own script and style, and where it is served,
+/// ask there for its report anew.
 pub fn policy() -> String {
     format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; connect-src 'self'; base-uri 'none'; \
@@ -61,9 +62,10 @@ pub fn hash(text: &str) -> String {
     STANDARD.encode(Sha256::digest(text))
 }
 
-/// JSON that means the same, and stays what it is inside a script element: it can neither end it nor begin a comment there
-/// (<https://html.spec.whatwg.org/multipage/scripting.html#restrictions-for-contents-of-script-elements>). These characters stand only
-/// in its strings.
+/// JSON that means the same, and stays what it is inside a script element: it can neither end it nor begin a
+/// comment there
+/// (<https://html.spec.whatwg.org/multipage/scripting.html#restrictions-for-contents-of-script-elements>).
+/// These characters stand only in its strings.
 fn escaped(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {

@@ -1,7 +1,9 @@
-//! How fast queuewarden answers, beside the systems whose answers it gives: `YuniKorn`'s Go and Hadoop's Java, in one run.
+//! How fast queuewarden answers, beside the systems whose answers it gives: `YuniKorn`'s Go and Hadoop's
+//! Java, in one run.
 //!
-//! Rounds of all three alternate, so that what else the machine does weighs on each alike; of every figure the fastest round counts.
-//! Prints a table in Markdown. The inputs are those of the criterion benchmarks (`benches/inputs/mod.rs`).
+//! Rounds of all three alternate, so that what else the machine does weighs on each alike; of every figure
+//! the fastest round counts. Prints a table in Markdown. The inputs are those of the criterion benchmarks
+//! (`benches/inputs/mod.rs`).
 
 #[path = "../../../benches/inputs/mod.rs"]
 mod inputs;

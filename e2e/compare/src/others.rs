@@ -60,7 +60,8 @@ fn oracle() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../oracle")
 }
 
-/// `BenchmarkDecision/miss/5-2   147537   4060 ns/op`, where the number of processors behind the name may be missing.
+/// `BenchmarkDecision/miss/5-2   147537   4060 ns/op`, where the number of processors behind the name may be
+/// missing.
 fn figure(line: &str) -> Option<(String, f64)> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let [name, _, figure, "ns/op", ..] = fields.as_slice() else { return None };

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use super::{Figures, inputs};
 
-/// One line: what was measured, under which name here and there, and how many times faster than Go it should be.
+/// One line: what was measured, under which name here and there, and how many times faster than Go it should
+/// be.
 struct Row {
     what: String,
     ours: String,

@@ -1,7 +1,7 @@
 //! Access to queues: what a path leads to, and who may submit to it and administer it.
 //!
-//! Each input is a tree of queues with questions about it. There are no placement rules, so that the applications which the oracle submits
-//! beside its answers create no queues.
+//! Each input is a tree of queues with questions about it. There are no placement rules, so that the
+//! applications which the oracle submits beside its answers create no queues.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

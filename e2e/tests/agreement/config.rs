@@ -85,8 +85,8 @@ pub(super) fn worded(refusal: &str) -> String {
     if refusal.starts_with("yaml: ") { "yaml".to_owned() } else { refusal.to_owned() }
 }
 
-/// Mostly one of the first, sometimes one of the second: a text of many parts shall be right as a whole often enough. Boxed, like
-/// all that follow, since their sum is more than a test's stack holds.
+/// Mostly one of the first, sometimes one of the second: a text of many parts shall be right as a whole often
+/// enough. Boxed, like all that follow, since their sum is more than a test's stack holds.
 fn mostly(right: &[&'static str], wrong: &[&'static str]) -> BoxedStrategy<String> {
     prop_oneof![
         40 => prop::sample::select(right.to_vec()),

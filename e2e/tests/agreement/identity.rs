@@ -102,7 +102,8 @@ fn told() -> IdentityQuestion {
     IdentityQuestion { resolver: String::new(), claims: claims.collect() }
 }
 
-/// The fixture of the unit tests: that one and some of these histories, always the same, with `YuniKorn`'s answers.
+/// The fixture of the unit tests: that one and some of these histories, always the same, with `YuniKorn`'s
+/// answers.
 #[test]
 fn the_fixture_is_what_yunikorn_answers() -> Result<()> {
     let mut questions = vec![told()];

@@ -1,8 +1,9 @@
-//! queuewarden's model of `YuniKorn` and `YuniKorn` itself, on the same inputs; and so its model of YARN and Hadoop itself.
+//! queuewarden's model of `YuniKorn` and `YuniKorn` itself, on the same inputs; and so its model of YARN and
+//! Hadoop itself.
 //!
-//! Each test draws random inputs, asks the oracle about all of them at once, and compares. `QUEUEWARDEN_E2E_CASES` is the number
-//! of inputs per test, `QUEUEWARDEN_E2E_SEED` draws the same inputs again; a failure names both, and the smallest input
-//! it could find.
+//! Each test draws random inputs, asks the oracle about all of them at once, and compares.
+//! `QUEUEWARDEN_E2E_CASES` is the number of inputs per test, `QUEUEWARDEN_E2E_SEED` draws the same inputs
+//! again; a failure names both, and the smallest input it could find.
 
 mod access;
 mod acl;
@@ -59,8 +60,8 @@ impl Draw {
     }
 }
 
-/// Draws `usual` inputs (or as many as the environment says) and lets `compare` find out in which of them model and oracle
-/// differ: it answers, for each input, with the difference.
+/// Draws `usual` inputs (or as many as the environment says) and lets `compare` find out in which of them
+/// model and oracle differ: it answers, for each input, with the difference.
 fn agree<S>(
     usual: usize,
     inputs: &S,

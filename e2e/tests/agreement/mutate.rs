@@ -1,4 +1,5 @@
-//! Requests for admission: the model's answer and the admission controller's, patch for patch, and who then submits.
+//! Requests for admission: the model's answer and the admission controller's, patch for patch, and who then
+//! submits.
 
 use std::collections::BTreeMap;
 
@@ -335,7 +336,8 @@ fn the_model_answers_requests_as_the_admission_controller_does() -> Result<()> {
     agree(2_000, &questions(), differences)
 }
 
-/// The fixture of the unit tests: some of these requests, always the same, with the admission controller's answers.
+/// The fixture of the unit tests: some of these requests, always the same, with the admission controller's
+/// answers.
 #[test]
 fn the_fixture_is_what_the_admission_controller_answers() -> Result<()> {
     let questions = fixture::draw(300, &questions())?;

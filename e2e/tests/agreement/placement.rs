@@ -1,7 +1,7 @@
 //! Placement: where an application lands, or with which words it is rejected.
 //!
-//! Each input is a configuration and a few applications that are submitted one after the other, so that later ones meet the queues
-//! which earlier ones created.
+//! Each input is a configuration and a few applications that are submitted one after the other, so that later
+//! ones meet the queues which earlier ones created.
 
 use std::collections::BTreeMap;
 
@@ -139,7 +139,8 @@ fn difference(question: &AccessQuestion, answer: &AccessAnswer) -> Option<String
         .then(|| format!("{}\n    crashes: {crashed}, YuniKorn: {:?}", question.text, answer.panic))
 }
 
-/// What is known about somebody when the scheduler crashed and there are no answers: without a resolver, groups are the user's name.
+/// What is known about somebody when the scheduler crashed and there are no answers: without a resolver,
+/// groups are the user's name.
 fn unanswered(subject: &Subject) -> Decision {
     let known = !subject.user.is_empty() && (subject.groups.is_empty() || is_user(&subject.user));
     let groups = if subject.groups.is_empty() { vec![subject.user.clone()] } else { subject.groups.clone() };

@@ -1,4 +1,5 @@
-//! `tests/vectors/yunikorn-placement.json`, which the unit tests of placement believe: it is still what `YuniKorn` answers.
+//! `tests/vectors/yunikorn-placement.json`, which the unit tests of placement believe: it is still what
+//! `YuniKorn` answers.
 //!
 //! With `UPDATE=1` the answers are written into it. New rows need their question alone.
 

@@ -19,7 +19,8 @@ use super::samples::texts;
 
 const GRANTED: &str = "sue devs";
 
-/// Samples that `YuniKorn` accepts and in which queuewarden refuses to set the ACL of a queue, loudly, with the diagnostic's code.
+/// Samples that `YuniKorn` accepts and in which queuewarden refuses to set the ACL of a queue, loudly, with
+/// the diagnostic's code.
 const REFUSED: [(&str, &str, &str); 2] = [
     // The value to set is an anchor's, so it stands for other queues' values, too.
     ("anchors-shared-acl.yaml", "root.north", "QW2004"),

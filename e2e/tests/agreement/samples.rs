@@ -54,7 +54,8 @@ fn the_model_judges_the_samples_as_yunikorn_does() -> Result<()> {
     Ok(())
 }
 
-/// `tests/vectors/yunikorn-samples.jsonl`, which the unit tests believe: the verdict on every sample, and its checksum.
+/// `tests/vectors/yunikorn-samples.jsonl`, which the unit tests believe: the verdict on every sample, and its
+/// checksum.
 #[test]
 fn the_verdicts_on_the_samples_are_recorded() -> Result<()> {
     let texts = texts();

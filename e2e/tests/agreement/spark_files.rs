@@ -1,4 +1,5 @@
-//! spark-defaults.conf: the importer against Spark's own reading of the file, and what it would write against what Spark makes of that.
+//! spark-defaults.conf: the importer against Spark's own reading of the file, and what it would write against
+//! what Spark makes of that.
 
 use std::collections::BTreeMap;
 

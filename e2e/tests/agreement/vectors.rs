@@ -1,4 +1,5 @@
-//! The fixtures in `tests/vectors`, which the unit tests believe: each of them is still what `YuniKorn` answers.
+//! The fixtures in `tests/vectors`, which the unit tests believe: each of them is still what `YuniKorn`
+//! answers.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::Oracle;
@@ -142,7 +143,8 @@ pub(super) fn tree_of(answer: &YamlAnswer) -> Value {
     answer.value.pointer("/children/0").map_or(Value::Null, tree)
 }
 
-/// The oracle's tree in the form of the fixtures: the style and text of a scalar, the name of an alias, or what is in a collection.
+/// The oracle's tree in the form of the fixtures: the style and text of a scalar, the name of an alias, or
+/// what is in a collection.
 fn tree(node: &Value) -> Value {
     let children = || node["children"].as_array().into_iter().flatten().map(tree).collect::<Vec<_>>();
     let mut shown = match node["kind"].as_str() {

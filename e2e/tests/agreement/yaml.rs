@@ -1,4 +1,5 @@
-//! The YAML reader beside Go's: the same tree, the same values, or a refusal; and edits that Go reads as they were meant.
+//! The YAML reader beside Go's: the same tree, the same values, or a refusal; and edits that Go reads as they
+//! were meant.
 
 use std::cell::Cell;
 
@@ -281,8 +282,8 @@ fn mappings(node: &Node, path: &mut Vec<Step>, found: &mut Vec<(Vec<Step>, Vec<S
     }
 }
 
-/// Returns whether Go reads the value that was set, or nothing where it was removed, and all else as before. `None` where the path leads
-/// nowhere.
+/// Returns whether Go reads the value that was set, or nothing where it was removed, and all else as before.
+/// `None` where the path leads nowhere.
 fn is_made(edit: &Edit, before: &YamlAnswer, after: &YamlAnswer) -> Option<bool> {
     let (mut before, mut after) = (tree_of(before), tree_of(after));
     take(follow(&mut before, &edit.path)?, &edit.key);

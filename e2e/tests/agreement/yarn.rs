@@ -264,8 +264,8 @@ fn tree_of(text: &str) -> Result<Tree> {
     Ok(Tree::of(config.partition("default").context("no partition")?)?)
 }
 
-/// `tests/vectors/yarn-acl.json`, which the unit tests believe, is what Hadoop answers. `UPDATE=1` writes it anew, with the texts
-/// that are in it.
+/// `tests/vectors/yarn-acl.json`, which the unit tests believe, is what Hadoop answers. `UPDATE=1` writes it
+/// anew, with the texts that are in it.
 #[test]
 fn vectors() -> Result<()> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors/yarn-acl.json");

@@ -1,5 +1,5 @@
-//! The files of YARN's schedulers: the importer against the schedulers' own parsers, and what it writes for `YuniKorn` against what
-//! Hadoop lets somebody do.
+//! The files of YARN's schedulers: the importer against the schedulers' own parsers, and what it writes for
+//! `YuniKorn` against what Hadoop lets somebody do.
 
 use anyhow::{Result, ensure};
 use go_compat::diag::Code;
@@ -165,7 +165,8 @@ const ACL_KEYS: [&str; 12] = [
 fn capacity_files() -> impl Strategy<Value = QueuesQuestion> {
     let lists = prop::sample::select(&["a,b", " a , A,,c\n", "c,a", "a,a", "a b,c"][..]);
     let below = prop::sample::select(&["", "b", "b, d", "b,b.c"][..]);
-    // Hadoop's class that is asked knows queues only; who administers the cluster is everyone unless it is said.
+    // Hadoop's class that is asked knows queues only; who administers the cluster is everyone unless it is
+    // said.
     let nobody = "<property><name>yarn.admin.acl</name><value> </value></property>";
     let definitions = "<property><name>z</name><value>ops${z}</value></property>";
     (lists, below, vec(property(&ACL_KEYS), 0..8), vec(property(&ACL_KEYS), 0..3)).prop_map(move |(list, below, properties, site)| {
@@ -239,7 +240,8 @@ fn compared(
     }
 }
 
-/// Whether what is written for `YuniKorn` lets somebody in whom Hadoop does not, or shuts somebody out without telling.
+/// Whether what is written for `YuniKorn` lets somebody in whom Hadoop does not, or shuts somebody out
+/// without telling.
 fn widened(source: &Source, hadoop: &[DeclaredQueue], subjects: &[Subject]) -> Result<Option<String>> {
     let options = Options::default();
     let imported = translate(source, &options, &mut Vec::new());

@@ -1,4 +1,5 @@
-//! `access.queuewarden.dev`: queues and reviews past the API server, in another's name, and what is told to who may not read.
+//! `access.queuewarden.dev`: queues and reviews past the API server, in another's name, and what is told to
+//! who may not read.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! `/authorize` and `/apis/authorization.k8s.io`: made-up callers, questions about others, and what answers about oneself tell.
+//! `/authorize` and `/apis/authorization.k8s.io`: made-up callers, questions about others, and what answers
+//! about oneself tell.
 
 use serde_json::{Value, json};
 

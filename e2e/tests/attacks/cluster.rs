@@ -1,4 +1,5 @@
-//! The API server: tokens of queuewarden's that were stolen, tenants, and queue administrators, with all webhooks and policies there.
+//! The API server: tokens of queuewarden's that were stolen, tenants, and queue administrators, with all
+//! webhooks and policies there.
 
 use queuewarden_e2e::bed::NAMESPACE;
 use queuewarden_e2e::operator;

@@ -1,4 +1,5 @@
-//! HTTP itself, at the HTTPS port: one request that is read as two, paths that lead elsewhere, headers that end early.
+//! HTTP itself, at the HTTPS port: one request that is read as two, paths that lead elsewhere, headers that
+//! end early.
 
 use super::Expected::Refused;
 use super::{Attack, Expected, Given, To, Who, raw};

@@ -1,10 +1,12 @@
 //! Attacks: who tries what, under which circumstances, and what comes of it.
 //!
-//! A row ([`Attack`]) is one attack, and each module has the rows of one endpoint. After each attack an honest request is answered. When all
-//! rows are tried, the queues that run are what they were, and the log has no line but queuewarden's own. `delegation` has a table of its own: `validating::delegation`.
+//! A row ([`Attack`]) is one attack, and each module has the rows of one endpoint. After each attack an
+//! honest request is answered. When all rows are tried, the queues that run are what they were, and the log
+//! has no line but queuewarden's own. `delegation` has a table of its own: `validating::delegation`.
 //!
-//! To add one, add a row. Its words must be those of the refusal, so that it fails when the request is refused for another reason. A row that
-//! needs other circumstances needs another [`Given`], which starts an operator for all of its rows.
+//! To add one, add a row. Its words must be those of the refusal, so that it fails when the request is
+//! refused for another reason. A row that needs other circumstances needs another [`Given`], which starts an
+//! operator for all of its rows.
 
 mod access;
 mod authorize;
@@ -73,7 +75,8 @@ pub(super) enum Who {
 /// The circumstances. Rows of the same share an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Given {
-    /// All endpoints are served and asked by the API server, all policies are installed, names are enforced, delegation is on.
+    /// All endpoints are served and asked by the API server, all policies are installed, names are enforced,
+    /// delegation is on.
     Serving,
     /// The same, and then queuewarden has stopped.
     Stopped,
@@ -169,7 +172,8 @@ fn review((group, kind, resource): (&str, &str, &str), object: &Value) -> Value 
     }})
 }
 
-/// The text of a review with its fields in the order in which API servers send them: the objects, which may be large, at the end.
+/// The text of a review with its fields in the order in which API servers send them: the objects, which may
+/// be large, at the end.
 fn as_sent(review: &Value) -> String {
     let request = review.get("request").and_then(Value::as_object).cloned().unwrap_or_default();
     let (objects, fields): (Vec<_>, Vec<_>) =

@@ -371,7 +371,8 @@ fn forged(claims: &str, signature: &str) -> Result<String> {
     Ok(format!("{claims}.{signature}"))
 }
 
-/// Sends bytes, and takes in what comes until the other side has closed, or is silent for a while. More than one answer is none.
+/// Sends bytes, and takes in what comes until the other side has closed, or is silent for a while. More than
+/// one answer is none.
 async fn exchanged(mut stream: impl AsyncRead + AsyncWrite + Unpin, bytes: &[u8]) -> Result<Got> {
     // Whether it is taken is not asked: the other side may have closed before.
     let _ = stream.write_all(bytes).await;

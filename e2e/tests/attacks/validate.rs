@@ -1,4 +1,5 @@
-//! `/validate`: objects that put something into the queue tree, writers who are not who they say, and what cannot be judged.
+//! `/validate`: objects that put something into the queue tree, writers who are not who they say, and what
+//! cannot be judged.
 
 use serde_json::{Value, json};
 

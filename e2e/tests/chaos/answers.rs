@@ -1,4 +1,5 @@
-//! The API server, or whatever is in between, answers wrongly: every call of the operator at least once, then all of them for a while.
+//! The API server, or whatever is in between, answers wrongly: every call of the operator at least once, then
+//! all of them for a while.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +22,8 @@ const FAULTS: [Fault; 9] = [
     Fault::Mask(504),
 ];
 
-/// One of these, in turn, to each call when it is made first: at the start, and for a change. Then to all calls for a while.
+/// One of these, in turn, to each call when it is made first: at the start, and for a change. Then to all
+/// calls for a while.
 async fn wrong_answers(chaos: &mut Chaos<'_>, faults: &'static [Fault]) -> Result<()> {
     let (mut known, mut turns) = (BTreeSet::new(), faults.iter().cycle());
     chaos.proxy.forget();

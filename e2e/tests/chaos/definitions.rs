@@ -27,7 +27,8 @@ async fn definitions_are_deleted_and_what_they_granted_stays() -> Result<()> {
             bed.kubectl(&[&["delete", "crd"], gone].concat()).await?;
             last(length(3, 30)).await;
             ensure!(operator.get("/livez").await.is_ok());
-            // Nothing is taken back before somebody says so: with the kind there are objects again, or there are none.
+            // Nothing is taken back before somebody says so: with the kind there are objects again, or there
+            // are none.
             chaos.ledger.check().await?;
             let since = chaos.ledger.now().await?;
             bed.apply_kustomization("manifests").await?;

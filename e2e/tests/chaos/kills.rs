@@ -1,4 +1,5 @@
-//! The operator is killed after each single call of a run: the API server has done it, and nobody heard of that.
+//! The operator is killed after each single call of a run: the API server has done it, and nobody heard of
+//! that.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +14,8 @@ use tokio::time::timeout;
 
 use super::{Chaos, end, full, last};
 
-/// Calls of a run that are fewer than there can be: the lists and watches of seven kinds, the Lease, the output, the statuses, the events.
+/// Calls of a run that are fewer than there can be: the lists and watches of seven kinds, the Lease, the
+/// output, the statuses, the events.
 const FEWEST: usize = 20;
 
 /// Counts the calls of one run. A Lease is renewed without end: only its first renewal is among them.

@@ -1,4 +1,5 @@
-//! Two replicas, of which one freezes while its write is on the way, with clocks that are two hours apart, or is cut off.
+//! Two replicas, of which one freezes while its write is on the way, with clocks that are two hours apart, or
+//! is cut off.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,10 @@
-//! What fails, fails here: the API server and its store, the network between, the operator itself, the scheduler, and those who write
-//! beside it. After each fault what is granted is live, and every version of the output that there ever was gave what was granted at
-//! some moment before it: nothing was lost, and access was never wider (see [`Ledger`]).
+//! What fails, fails here: the API server and its store, the network between, the operator itself, the
+//! scheduler, and those who write beside it. After each fault what is granted is live, and every version of
+//! the output that there ever was gave what was granted at some moment before it: nothing was lost, and
+//! access was never wider (see [`Ledger`]).
 //!
-//! The ordinary run has each fault in a short form; `just chaos` has all of them as long and as often as they are meant.
+//! The ordinary run has each fault in a short form; `just chaos` has all of them as long and as often as they
+//! are meant.
 
 mod answers;
 mod api_server;
@@ -40,7 +42,8 @@ async fn last(time: Duration) {
     tokio::time::sleep(time).await;
 }
 
-/// A configured cluster, and a way to its API server that can be disturbed. Nothing is granted, no operator runs.
+/// A configured cluster, and a way to its API server that can be disturbed. Nothing is granted, no operator
+/// runs.
 struct Chaos<'bed> {
     bed: &'bed Bed,
     proxy: FaultProxy,

@@ -48,7 +48,8 @@ async fn refused_watches_of_config_maps_hold_up_no_write() -> Result<()> {
     .await
 }
 
-/// Nothing tells such a connection from one on which nothing happens, but that the API server ends each watch after a minute.
+/// Nothing tells such a connection from one on which nothing happens, but that the API server ends each watch
+/// after a minute.
 #[tokio::test]
 #[ignore = "more than a minute"]
 async fn watches_that_fall_silent_are_begun_anew() -> Result<()> {

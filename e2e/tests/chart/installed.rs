@@ -96,7 +96,8 @@ async fn helm_4_takes_over_what_kubectl_installed_upgrades_and_leaves_the_grants
     life_of_a_release(Version::Four).await
 }
 
-/// `YuniKorn`'s admission controller overwrites the scheduler of pods, except in a namespace that says otherwise.
+/// `YuniKorn`'s admission controller overwrites the scheduler of pods, except in a namespace that says
+/// otherwise.
 #[tokio::test]
 async fn who_installs_where_yunikorn_may_schedule_it_is_told_so() -> Result<()> {
     Bed::with(async |bed| {
@@ -144,7 +145,8 @@ async fn takes_over_upgrades_and_leaves(bed: &Bed, version: Version, helm: &Helm
     // The doors are opened; queuewarden then writes its Secret and caBundle.
     let doors = values("doors");
     let upgrade = [&["upgrade", RELEASE, CHART, "--take-ownership", "--values", &doors], &into[..]].concat();
-    // kubectl still owns what it has written, together with Helm: who applies on the server has to insist where that changes.
+    // kubectl still owns what it has written, together with Helm: who applies on the server has to insist
+    // where that changes.
     let insist: &[&str] = if version == Version::Four { &["--force-conflicts"] } else { &[] };
     bed.helm(helm, &[&upgrade, insist].concat()).await?;
     let authority = rcgen::generate_simple_self_signed(["authority".to_owned()])?.cert.pem();

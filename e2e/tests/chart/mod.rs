@@ -34,7 +34,8 @@ fn identity(object: &Value) -> Result<String> {
     Ok(format!("{kind} {}/{name}", word("/metadata/namespace").unwrap_or_default()))
 }
 
-/// Removes whatever of queuewarden and of its releases other tests have left, or this one; but for the namespace.
+/// Removes whatever of queuewarden and of its releases other tests have left, or this one; but for the
+/// namespace.
 async fn clean(bed: &Bed) -> Result<()> {
     bed.remove_webhooks().await?;
     bed.apply_file("manifests/namespace.yaml").await?;

@@ -82,7 +82,8 @@ async fn both_helms_print_the_same() -> Result<()> {
     Ok(())
 }
 
-/// Whoever installs by Helm has what whoever installs by kubectl has: the same rights, the same webhooks, the same pods.
+/// Whoever installs by Helm has what whoever installs by kubectl has: the same rights, the same webhooks, the
+/// same pods.
 #[tokio::test]
 async fn chart_and_manifests_install_the_same() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;
@@ -246,7 +247,8 @@ async fn what_is_written_can_be_read() -> Result<()> {
     Ok(())
 }
 
-/// A value that is none, and a choice that needs another one, is refused before anything is installed; and the error names it.
+/// A value that is none, and a choice that needs another one, is refused before anything is installed; and
+/// the error names it.
 #[tokio::test]
 async fn what_cannot_be_meant_is_refused() -> Result<()> {
     let helm = Helm::get(Version::Three).await?;

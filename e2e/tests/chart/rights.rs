@@ -1,7 +1,7 @@
 //! What the chart's `ServiceAccount` may do, and what it may not.
 //!
-//! RBAC only ever adds: what the API server lists for the account is all it may do. The lists are kept in `rights/`, so that a right more is a
-//! line more in a change. What would hurt most is tried besides.
+//! RBAC only ever adds: what the API server lists for the account is all it may do. The lists are kept in
+//! `rights/`, so that a right more is a line more in a change. What would hurt most is tried besides.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -196,7 +196,8 @@ const REFUSED: &Requests = &[
     (&["get", "configmaps", "-n", "yunikorn"], ""),
     (&["get", "configmap", "kube-root-ca.crt", "-n", "yunikorn"], ""),
     (&["get", "configmaps", "-A"], ""),
-    // It may create ConfigMaps of any name there, as RBAC knows no names of what is created: for the last good base.
+    // It may create ConfigMaps of any name there, as RBAC knows no names of what is created: for the last
+    // good base.
     (&["patch", "configmap", "kube-root-ca.crt", "-n", NAMESPACE, "-p", "{}"], ""),
     (&["get", "configmaps", "-n", NAMESPACE], ""),
     (&["create", "configmap", "own", "-n", "default"], ""),

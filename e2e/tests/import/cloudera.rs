@@ -1,5 +1,5 @@
-//! A fair-scheduler.xml with each form of ACL, imported in Cloudera's reading, rendered by the operator and loaded by the scheduler: who
-//! gets in, asked with pods, is who gets in by Cloudera's handbook.
+//! A fair-scheduler.xml with each form of ACL, imported in Cloudera's reading, rendered by the operator and
+//! loaded by the scheduler: who gets in, asked with pods, is who gets in by Cloudera's handbook.
 
 use std::collections::BTreeSet;
 
@@ -57,7 +57,8 @@ async fn who_gets_in_by_the_handbook_gets_in_by_the_scheduler() -> Result<()> {
     .await
 }
 
-/// The tree without its ACLs, so that nobody is let in but by the objects, and with a rule that places applications.
+/// The tree without its ACLs, so that nobody is let in but by the objects, and with a rule that places
+/// applications.
 fn base(skeleton: &str) -> String {
     let acl = |line: &&str| !line.contains("submitacl:") && !line.contains("adminacl:");
     let tree: String = skeleton.split_inclusive('\n').filter(acl).collect();

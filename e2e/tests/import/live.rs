@@ -1,4 +1,5 @@
-//! The import from a live cluster, and every command that it prints: nobody may do more at any step than before.
+//! The import from a live cluster, and every command that it prints: nobody may do more at any step than
+//! before.
 
 use std::collections::{BTreeMap, BTreeSet};
 

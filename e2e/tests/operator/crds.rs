@@ -1,4 +1,5 @@
-//! The rules of the schema, asked at the real API server: what is accepted, what is refused, and in which words.
+//! The rules of the schema, asked at the real API server: what is accepted, what is refused, and in which
+//! words.
 
 use anyhow::{Context as _, Result, ensure};
 use queuewarden_e2e::wait::PATIENCE;

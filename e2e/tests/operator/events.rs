@@ -1,4 +1,5 @@
-//! What `kubectl events` shows: each change once, as a warning where somebody has to do something, and nothing again after a restart.
+//! What `kubectl events` shows: each change once, as a warning where somebody has to do something, and
+//! nothing again after a restart.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::events::v1::Event;
@@ -9,7 +10,8 @@ use queuewarden_e2e::{Bed, Capability, Kind, Operator, eventually};
 
 use super::{acl, apply, grant, running};
 
-/// Type, reason and note of the events of a `QueueAcl` as it is now, and how often each was repeated, oldest first.
+/// Type, reason and note of the events of a `QueueAcl` as it is now, and how often each was repeated, oldest
+/// first.
 async fn events(bed: &Bed, name: &str) -> Result<Vec<(String, String, String, i32)>> {
     let uid = bed.objects(Kind::QueueAcl)?.get(name).await?.metadata.uid;
     let events = Api::<Event>::all(bed.client()?).list(&ListParams::default()).await?;

@@ -111,7 +111,8 @@ async fn forms_that_were_granular_change_into_each_other() -> Result<()> {
         bed.apply_file("e2e/upgrade/0.1.0/crds.yaml").await?;
         bed.crds_established().await?;
         let mut changes = changes();
-        // nobody is new; and whoever wrote empty lists then never owned them, so they stay, and grant nobody, when the right is left out.
+        // nobody is new; and whoever wrote empty lists then never owned them, so they stay, and grant nobody,
+        // when the right is left out.
         changes.retain(|Change { from, to }| {
             from["spec"]["admin"].get("nobody").is_none() && to["metadata"]["name"] != "no-names-to-absent"
         });
@@ -207,7 +208,8 @@ async fn a_right_left_empty_is_refused() -> Result<()> {
         let created = created.map_err(|error| error.to_string());
         ensure!(created.as_ref().is_err_and(|why| why.contains(WHY)), "created by kubectl: {created:?}");
 
-        // kubectl apply does not send the null. It tells it in its annotation, by which the object is invalid.
+        // kubectl apply does not send the null. It tells it in its annotation, by which the object is
+        // invalid.
         bed.kubectl_with_input(&["apply", "-f", "-"], &named).await?;
         let read = queuewarden_api::convert::queue_acl(&api.get("by-kubectl").await?);
         let why = format!("{:?}", read.spec);

@@ -1,8 +1,9 @@
-//! Helm, Argo CD and Flux apply the objects and the base, again and again: what is written stays right and is written seldom, and no
-//! release fails.
+//! Helm, Argo CD and Flux apply the objects and the base, again and again: what is written stays right and is
+//! written seldom, and no release fails.
 //!
-//! The tools themselves are not run: what reaches the API server is what counts, so each is imitated by its own requests, with its field
-//! manager and its way with conflicts. kubectl would not do for that: its server-side apply takes fields over that were applied client-side.
+//! The tools themselves are not run: what reaches the API server is what counts, so each is imitated by its
+//! own requests, with its field manager and its way with conflicts. kubectl would not do for that: its
+//! server-side apply takes fields over that were applied client-side.
 
 use anyhow::{Result, ensure};
 use kube::api::{Api, DynamicObject, Patch, PatchParams, PostParams};
@@ -27,9 +28,11 @@ struct Tool {
 
 /// How it applies.
 enum Way {
-    /// A merge of what it applied last, what it applies now and what is there (Helm 3; `kubectl apply`, and so Argo CD by default).
+    /// A merge of what it applied last, what it applies now and what is there (Helm 3; `kubectl apply`, and
+    /// so Argo CD by default).
     Merge,
-    /// Server-side apply; a conflict fails the release (Helm 4), or does not count (Argo CD with `ServerSideApply=true`).
+    /// Server-side apply; a conflict fails the release (Helm 4), or does not count (Argo CD with
+    /// `ServerSideApply=true`).
     Apply { force: bool },
     /// Server-side apply by force of what a dry run shows to differ (Flux).
     WhereDifferent,

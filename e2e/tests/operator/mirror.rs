@@ -229,7 +229,8 @@ async fn what_somebody_else_does_to_it_is_undone() -> Result<()> {
     .await
 }
 
-/// It pauses, says so, and goes on once it may: where a write is refused, and where somebody else is always faster.
+/// It pauses, says so, and goes on once it may: where a write is refused, and where somebody else is always
+/// faster.
 #[tokio::test]
 async fn refused_and_outrun_writes_are_told_and_made_later() -> Result<()> {
     Bed::with(async |bed| {

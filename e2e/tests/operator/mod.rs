@@ -1,5 +1,5 @@
-//! The operator in a real cluster, under the rights it is shipped with: what a user applies, what the scheduler then accepts, and what
-//! status says about it.
+//! The operator in a real cluster, under the rights it is shipped with: what a user applies, what the
+//! scheduler then accepts, and what status says about it.
 
 mod crds;
 mod events;
@@ -53,7 +53,8 @@ pub(crate) async fn refresh_no_more(bed: &Bed) -> Result<()> {
     .await
 }
 
-/// Starts the operator with a `YuniKornConfig` that reads the scheduler back, and waits until that is in order.
+/// Starts the operator with a `YuniKornConfig` that reads the scheduler back, and waits until that is in
+/// order.
 pub(crate) async fn running(bed: &Bed) -> Result<Operator<'_>> {
     bed.install().await?;
     configure(bed, "").await?;

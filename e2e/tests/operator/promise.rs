@@ -1,5 +1,5 @@
-//! Status that stays true, and access that ends, while something stays broken: one test for each sequence that once
-//! broke the promise.
+//! Status that stays true, and access that ends, while something stays broken: one test for each sequence
+//! that once broke the promise.
 
 use std::time::{Duration, Instant};
 
@@ -39,8 +39,8 @@ pub(super) async fn merge(bed: &Bed, change: &Value) -> Result<()> {
     Ok(())
 }
 
-/// The text of condition `Ready`, if it is true and about the object's present generation; that of `Expired` also
-/// where it is not true.
+/// The text of condition `Ready`, if it is true and about the object's present generation; that of `Expired`
+/// also where it is not true.
 async fn claims(bed: &Bed, kind: Kind, name: &str) -> Result<Option<String>> {
     let Some(object) = bed.objects(kind)?.get_opt(name).await? else { return Ok(None) };
     let conditions = bed.conditions(kind, name).await?;
@@ -334,7 +334,8 @@ async fn a_withdrawal_does_not_wait_for_the_proof_of_the_last_write() -> Result<
     .await
 }
 
-/// YuniKorn's webhook asks the scheduler about each text, and the API server waits ten seconds for the webhook before it ignores it.
+/// YuniKorn's webhook asks the scheduler about each text, and the API server waits ten seconds for the
+/// webhook before it ignores it.
 const WEBHOOK: Duration = Duration::from_secs(10);
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Every reason that status can give, reached in a real cluster.
 //!
-//! One test, because it must know what it has seen: at the end it compares with all reasons the plan knows, so that a reason which no
-//! cluster can show does not stay in the vocabulary.
+//! One test, because it must know what it has seen: at the end it compares with all reasons the plan knows,
+//! so that a reason which no cluster can show does not stay in the vocabulary.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -80,8 +80,9 @@ async fn every_reason_is_reached() -> Result<()> {
         other_owners(&mut seen).await?;
         drop(operator);
         let all: BTreeSet<String> = Reason::ALL.iter().map(ToString::to_string).collect();
-        // Reported after two minutes of failing, which is too long here: the unit tests of `plan::machine` and of status cover it
-        // (`a_failing_watch_is_reported_after_two_minutes_and_not_before`, `watch_that_fails_makes_ready_unknown`).
+        // Reported after two minutes of failing, which is too long here: the unit tests of `plan::machine`
+        // and of status cover it (`a_failing_watch_is_reported_after_two_minutes_and_not_before`,
+        // `watch_that_fails_makes_ready_unknown`).
         seen.reasons.insert(Reason::WatchFailing.to_string());
         let missing: Vec<_> = all.difference(&seen.reasons).collect();
         ensure!(missing.is_empty(), "no cluster state shows {missing:?}");
@@ -391,8 +392,8 @@ async fn refused_writes(seen: &mut Seen<'_>) -> Result<()> {
     seen.config("Ready", "True", "Ready").await?;
     seen.queue_acl("good", "Ready", "True", "Ready").await?;
 
-    // YuniKorn's own webhook, when its scheduler says no. What we write, a scheduler of this version never refuses; one of another
-    // version might.
+    // YuniKorn's own webhook, when its scheduler says no. What we write, a scheduler of this version never
+    // refuses; one of another version might.
     let refusing = Refusing::start().await?;
     let mut defaults = bed.needed_defaults();
     defaults.insert(KEY.to_owned(), BASE.to_owned());

@@ -1,4 +1,5 @@
-//! Another version of the API comes, and the old one goes: docs/api-versions.md step by step, by the commands of that page.
+//! Another version of the API comes, and the old one goes: docs/api-versions.md step by step, by the commands
+//! of that page.
 
 use std::path::Path;
 
@@ -90,7 +91,8 @@ async fn story(bed: &Bed) -> Result<()> {
     Ok(())
 }
 
-/// Applies the shipped definitions in these versions, which differ in name alone, with a field that there is not: `spec.note`.
+/// Applies the shipped definitions in these versions, which differ in name alone, with a field that there is
+/// not: `spec.note`.
 async fn define(bed: &Bed, versions: &[&str], storage: &str) -> Result<()> {
     let mut all = serde_json::to_value(queuewarden_api::crds())?;
     for definition in all.as_array_mut().context("no definitions")? {
@@ -114,8 +116,8 @@ async fn define(bed: &Bed, versions: &[&str], storage: &str) -> Result<()> {
     bed.apply_text(&list, "queuewarden-e2e").await
 }
 
-/// The operator, which speaks the old version, takes an object of the new one. It refuses one with a field that it does not know, and like
-/// everybody who writes in the old version leaves that field as it is.
+/// The operator, which speaks the old version, takes an object of the new one. It refuses one with a field
+/// that it does not know, and like everybody who writes in the old version leaves that field as it is.
 async fn both_are_served(bed: &Bed) -> Result<()> {
     let manifest = |version: &str, name: &str, spec: &str| {
         format!(

@@ -1,4 +1,5 @@
-//! Other people write the same `ConfigMap`: by hand, by client-side apply, by server-side apply with and without force.
+//! Other people write the same `ConfigMap`: by hand, by client-side apply, by server-side apply with and
+//! without force.
 
 use std::time::{Duration, Instant};
 

@@ -6,9 +6,9 @@
 //! * [`steps`]: does a step to the cluster and to the model.
 //! * [`watch`]: compares them all the time.
 //!
-//! A disagreement prints the seed, the steps so far and both sides. `QUEUEWARDEN_E2E_SEED` makes the same schedule
-//! again; `QUEUEWARDEN_E2E_SCHEDULE` names a file with the printed steps, of which some may be taken out.
-//! `just random SECONDS` goes on with seed after seed.
+//! A disagreement prints the seed, the steps so far and both sides. `QUEUEWARDEN_E2E_SEED` makes the same
+//! schedule again; `QUEUEWARDEN_E2E_SCHEDULE` names a file with the printed steps, of which some may be taken
+//! out. `just random SECONDS` goes on with seed after seed.
 
 mod access;
 mod model;

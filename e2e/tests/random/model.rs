@@ -1,9 +1,9 @@
-//! The state of the objects at each moment, and which access each state gives: the union of what the objects of a
-//! queue and right grant, joined by the base's own ACL where all of them extend it.
+//! The state of the objects at each moment, and which access each state gives: the union of what the objects
+//! of a queue and right grant, joined by the base's own ACL where all of them extend it.
 //!
-//! A new state begins with each change and at each moment at which an object begins or ends. A version of the output
-//! is compared with them entry by entry: a right has to come from a state that is not younger than the version and not
-//! older than the last removal of that right. Shares no code with queuewarden.
+//! A new state begins with each change and at each moment at which an object begins or ends. A version of the
+//! output is compared with them entry by entry: a right has to come from a state that is not younger than the
+//! version and not older than the last removal of that right. Shares no code with queuewarden.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,8 +68,8 @@ pub(super) struct Object {
     pub(super) generation: i64,
     /// The present spec is the typo.
     pub(super) typo: bool,
-    /// The valid specs since the last that was seen to be in force; the last is the present one, or the one before
-    /// the typo.
+    /// The valid specs since the last that was seen to be in force; the last is the present one, or the one
+    /// before the typo.
     pub(super) specs: Vec<Spec>,
     /// The first of them was seen to be in force.
     pub(super) proven: bool,

@@ -1,5 +1,5 @@
-//! The steps of a schedule, and how one is made from a number. A step is printed as one line of JSON and read back
-//! from it.
+//! The steps of a schedule, and how one is made from a number. A step is printed as one line of JSON and read
+//! back from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -32,7 +32,8 @@ const RECONNECT: f64 = 35.0;
 const NOTICE: f64 = 6.0;
 /// Looks in a row at which nothing has been written.
 const QUIET: usize = 12;
-/// Within this time an edit that opens nothing is put back, however often it was: a delay of ten minutes at most.
+/// Within this time an edit that opens nothing is put back, however often it was: a delay of ten minutes at
+/// most.
 const CONTENDED: Duration = Duration::from_mins(11);
 /// The name of the one `AdmissionPolicy`, and the key that it sets.
 const POLICY: &str = "policy";
@@ -475,8 +476,8 @@ impl<'bed> World<'bed> {
         .await
     }
 
-    /// Starts a scheduler that has crashed, as a kubelet does: `YuniKorn` 1.8 crashes when it hears of the deletion of its `ConfigMap` only
-    /// by the list after a lost watch (k8shim `pkg/cache/context.go:561`).
+    /// Starts a scheduler that has crashed, as a kubelet does: `YuniKorn` 1.8 crashes when it hears of the
+    /// deletion of its `ConfigMap` only by the list after a lost watch (k8shim `pkg/cache/context.go:561`).
     async fn revive(&self) -> Result<()> {
         let down = [Fault::Scheduler, Fault::Api].iter().any(|fault| self.state().active.contains(fault));
         if down || self.bed.scheduler()?.running() {

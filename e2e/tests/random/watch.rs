@@ -229,8 +229,8 @@ fn status(
             word("message")
         )
     };
-    // At the moment of its end a status is about the time before. That the access does not stay is seen in what the
-    // scheduler gives.
+    // At the moment of its end a status is about the time before. That the access does not stay is seen in
+    // what the scheduler gives.
     let inside = known.valid().is_some_and(|spec| spec.has_begun(begin) && !spec.has_ended(end));
     let ended = word("reason") == "Expired" && known.valid().is_some_and(|spec| spec.has_ended(begin));
     let taken = shared.model.taken_by(name);
@@ -256,8 +256,8 @@ fn is_current(object: &DynamicObject) -> bool {
     object.metadata.generation.is_some() && observed.and_then(Value::as_i64) == object.metadata.generation
 }
 
-/// The access by the `ConfigMaps` without `binaryData`: by the output, else the base, else YuniKorn's built-in
-/// default.
+/// The access by the `ConfigMaps` without `binaryData`: by the output, else the base, else YuniKorn's
+/// built-in default.
 fn in_force(look: &Look) -> Result<Access> {
     let text = |map: &Option<ConfigMap>| map.as_ref()?.data.as_ref()?.get(KEY).cloned();
     match text(&look.output).or_else(|| text(&look.defaults)) {

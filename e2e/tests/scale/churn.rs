@@ -86,7 +86,8 @@ impl Churn {
         }
     }
 
-    /// An object that the API server takes, and that grants nothing: the colons are no user name for `YuniKorn`.
+    /// An object that the API server takes, and that grants nothing: the colons are no user name for
+    /// `YuniKorn`.
     fn wrong(&self, number: usize) -> Value {
         let mut object = self.size.grant(number, "nobody");
         if let Some(submit) = object.pointer_mut("/spec/submit") {

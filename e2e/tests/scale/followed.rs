@@ -1,4 +1,5 @@
-//! All `QueueAcl`s as a watch sees them: with thousands of objects, asking again and again would be the greatest load of all.
+//! All `QueueAcl`s as a watch sees them: with thousands of objects, asking again and again would be the
+//! greatest load of all.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -80,7 +80,8 @@ impl Samples {
         self.list.get(first..).unwrap_or_default()
     }
 
-    /// How many MiB the line of least squares through the samples after the warm-up rises from its beginning to its end.
+    /// How many MiB the line of least squares through the samples after the warm-up rises from its beginning
+    /// to its end.
     fn growth(&self) -> Option<f64> {
         let warm = self.warm();
         let (first, last) = (warm.first()?.0, warm.last()?.0);

@@ -1,5 +1,6 @@
-//! Changes without end: grants come, change and go, some of them invalid, with breaks in which nothing changes. Memory and open files stay as
-//! they are, nothing is written without need, and what is in force at the end is what the objects say.
+//! Changes without end: grants come, change and go, some of them invalid, with breaks in which nothing
+//! changes. Memory and open files stay as they are, nothing is written without need, and what is in force at
+//! the end is what the objects say.
 
 use std::time::{Duration, Instant};
 
@@ -115,7 +116,8 @@ async fn rest(bed: &Bed, size: Size, churn: &Churn, followed: &Followed) -> Resu
     Ok(())
 }
 
-/// The ConfigMap has the ACLs of those queues that have a grant, and the base's own for the others; and the scheduler runs it.
+/// The ConfigMap has the ACLs of those queues that have a grant, and the base's own for the others; and the
+/// scheduler runs it.
 async fn in_force(bed: &Bed, size: Size, churn: &Churn) -> Result<()> {
     let text = live(bed).await?;
     bed.yunikorn()?.wait_for_text(&text, LONG).await?;

@@ -1,5 +1,5 @@
-//! Attacks of any pod that reaches the ports, on memory and on the patience of others, beside honest requests. In short; `just attacks` gives
-//! each a minute.
+//! Attacks of any pod that reaches the ports, on memory and on the patience of others, beside honest
+//! requests. In short; `just attacks` gives each a minute.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -150,7 +150,8 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Requests whose bodies do not come: so many at once on each of so many connections; one that is answered is asked again.
+/// Requests whose bodies do not come: so many at once on each of so many connections; one that is answered is
+/// asked again.
 async fn streams(target: Target, connections: usize, at_once: u32, headers: Vec<u8>) -> Result<()> {
     let headers = Arc::new(headers);
     let tasks = (0..connections).map(|_| {

@@ -1,4 +1,5 @@
-//! Certificates of the doors: shared, renewed without a failed call, made anew when they are of no use, mounted.
+//! Certificates of the doors: shared, renewed without a failed call, made anew when they are of no use,
+//! mounted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -182,7 +183,8 @@ impl Load {
         Ok(())
     }
 
-    /// Has the API server call: as a proxy before the served resources, and about a QueueAcl that is not stored. It retries neither.
+    /// Has the API server call: as a proxy before the served resources, and about a QueueAcl that is not
+    /// stored. It retries neither.
     async fn through_the_api_server(&self, bed: &Bed) -> Result<()> {
         let acls = bed.objects(Kind::QueueAcl)?;
         let dry = PostParams { dry_run: true, ..PostParams::default() };
@@ -210,14 +212,16 @@ impl Load {
     }
 }
 
-/// Has everything renewed until an authority is forgotten. Dates in the past make each step due: nothing expires, however slow the machine is.
+/// Has everything renewed until an authority is forgotten. Dates in the past make each step due: nothing
+/// expires, however slow the machine is.
 async fn renew(bed: &Bed, load: &Load) -> Result<()> {
     let ago = |hours| clock::now().checked_sub(SignedDuration::from_hours(hours));
     let first = load.trusted();
     for _ in 0..MOST {
         let mut material = kept(bed).await?;
         let old = material.authorities.len() - 1;
-        // Its certificate has less than a third of its time left, and the next authority is old enough to sign.
+        // Its certificate has less than a third of its time left, and the next authority is old enough to
+        // sign.
         material.sign(ago(9)?, &terms(), old)?;
         material.add_authority(ago(10)?, &terms())?;
         let newest = material.authorities.last().cloned();
@@ -371,7 +375,8 @@ async fn without_rights_it_says_what_is_missing() -> Result<()> {
     .await
 }
 
-/// The account of the pods that listen may change no webhook configuration, nor the Secret: only that of the process that does not listen.
+/// The account of the pods that listen may change no webhook configuration, nor the Secret: only that of the
+/// process that does not listen.
 #[tokio::test]
 async fn who_listens_writes_neither_webhooks_nor_the_secret() -> Result<()> {
     Bed::with(async |bed| {

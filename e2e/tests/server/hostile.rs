@@ -1,4 +1,5 @@
-//! What the doors bear: bodies without end, senders without haste, connections without number, certificates of strangers.
+//! What the doors bear: bodies without end, senders without haste, connections without number, certificates
+//! of strangers.
 
 use std::time::{Duration, Instant};
 

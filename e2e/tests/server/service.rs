@@ -1,5 +1,5 @@
-//! The doors behind the Service as it is shipped, with nothing written by hand: who signs their certificate, too, the API server learns
-//! from queuewarden.
+//! The doors behind the Service as it is shipped, with nothing written by hand: who signs their certificate,
+//! too, the API server learns from queuewarden.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;

@@ -1,5 +1,5 @@
-//! Alice's story, from her certificate to the scheduler's view of her application: `/CN=alice/O=users/O=devops` may submit by her group, and
-//! that she is meant is written nowhere by herself.
+//! Alice's story, from her certificate to the scheduler's view of her application:
+//! `/CN=alice/O=users/O=devops` may submit by her group, and that she is meant is written nowhere by herself.
 
 use std::path::Path;
 

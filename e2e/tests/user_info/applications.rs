@@ -1,5 +1,5 @@
-//! Applications of others: what the scheduler makes of a pod that names one, and who is kept from it; and executors, which a driver's pod makes
-//! by its own account.
+//! Applications of others: what the scheduler makes of a pod that names one, and who is kept from it; and
+//! executors, which a driver's pod makes by its own account.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -147,7 +147,8 @@ async fn a_driver_makes_executors_in_the_name_that_it_runs_in_and_in_no_other() 
         let stolen = executor("exec-5", &uid, &named).to_string();
         refused(bed.kubectl_as(&account, &["create", "-f", "-"], &stolen).await, &["it names user `alice`"])?;
 
-        // While nobody can say in whose name the driver runs, it makes no pods in anybody's; people do as before.
+        // While nobody can say in whose name the driver runs, it makes no pods in anybody's; people do as
+        // before.
         operator.kill().await?;
         for annotations in [&named, &claim("boss")] {
             let answer = make(&executor("exec-6", &uid, annotations)).await;

@@ -1,4 +1,5 @@
-//! The guard beside `YuniKorn`'s own controller: whichever is installed first, the same comes out, and neither undoes what the other does.
+//! The guard beside `YuniKorn`'s own controller: whichever is installed first, the same comes out, and
+//! neither undoes what the other does.
 
 use std::collections::BTreeMap;
 
@@ -44,7 +45,8 @@ fn cases() -> Vec<(&'static str, Value)> {
     cases
 }
 
-/// What the API server would make of each: the object that it would store without what differs from run to run, or the refusal.
+/// What the API server would make of each: the object that it would store without what differs from run to
+/// run, or the refusal.
 async fn outcomes(bed: &Bed) -> Result<Vec<Result<Value, String>>> {
     let mut clients = BTreeMap::new();
     for user in USERS {

@@ -1,5 +1,5 @@
-//! What the guard does not do: stand in a cluster's way while it is down or hangs, look at namespaces in which a cluster heals itself, or
-//! refuse anything when it shall only look.
+//! What the guard does not do: stand in a cluster's way while it is down or hangs, look at namespaces in
+//! which a cluster heals itself, or refuse anything when it shall only look.
 
 use std::time::Duration;
 

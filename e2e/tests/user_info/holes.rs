@@ -1,5 +1,5 @@
-//! The holes of `YuniKorn`'s own admission controller: each used by mallory to submit as boss, or shown to lose alice's name; and each closed by
-//! the guard, with `YuniKorn`'s controller still there.
+//! The holes of `YuniKorn`'s own admission controller: each used by mallory to submit as boss, or shown to
+//! lose alice's name; and each closed by the guard, with `YuniKorn`'s controller still there.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::Pod;
@@ -113,7 +113,8 @@ fn spark_application(name: &str, annotations: &Value) -> Value {
         "spec": {"driver": {"cores": 1, "annotations": annotations}, "executor": {"instances": 1}}})
 }
 
-/// What the operator of `SparkApplication`s does with one: a driver that has the annotations of `spec.driver`.
+/// What the operator of `SparkApplication`s does with one: a driver that has the annotations of
+/// `spec.driver`.
 async fn drive(bed: &Bed, name: &str) -> Result<()> {
     let text = bed.kubectl(&["get", "sparkapplication", name, "-n", NAMESPACE, "-o", "json"]).await?;
     let found: Value = serde_json::from_str(&text)?;

@@ -1,5 +1,5 @@
-//! Who submits, and how it comes to be known: `YuniKorn`'s admission controller with its holes, the guard that closes them, and what the real
-//! scheduler sees of either.
+//! Who submits, and how it comes to be known: `YuniKorn`'s admission controller with its holes, the guard
+//! that closes them, and what the real scheduler sees of either.
 
 mod alice;
 mod applications;
@@ -33,7 +33,8 @@ const BYPASSED: &str = "queuewarden-e2e-bypassed";
 /// What more people may do, and where.
 pub(crate) const FURNITURE: &str = include_str!("furniture.yaml");
 
-/// `YuniKorn` as its Helm chart installs it, with Kubernetes' controllers; everybody may submit. `false` where the cluster cannot do that.
+/// `YuniKorn` as its Helm chart installs it, with Kubernetes' controllers; everybody may submit. `false`
+/// where the cluster cannot do that.
 async fn yunikorn_alone(bed: &Bed) -> Result<bool> {
     if !nobody_asked(bed).await? {
         return Ok(false);
@@ -43,7 +44,8 @@ async fn yunikorn_alone(bed: &Bed) -> Result<bool> {
     Ok(true)
 }
 
-/// The scheduler, and nobody whom the API server asks; everybody may submit. `false` where the cluster cannot do that.
+/// The scheduler, and nobody whom the API server asks; everybody may submit. `false` where the cluster cannot
+/// do that.
 async fn nobody_asked(bed: &Bed) -> Result<bool> {
     let needed = [Capability::OperatorProcess, Capability::AdmissionProcess, Capability::ControllerManager];
     if !bed.can_run(&needed)? {
@@ -93,7 +95,8 @@ async fn guard_with<'bed>(bed: &'bed Bed, policy: &Value, flags: &[&str]) -> Res
     Ok((operator, doors))
 }
 
-/// Makes the API server ask, by the manifests in this folder, and waits until it does: what it must refuse is refused.
+/// Makes the API server ask, by the manifests in this folder, and waits until it does: what it must refuse is
+/// refused.
 pub(crate) async fn ask(bed: &Bed, folder: &str, doors: &Doors) -> Result<()> {
     bed.install_webhooks(folder, doors, add_templates).await?;
     eventually("the API server to ask queuewarden", PATIENCE, || async {

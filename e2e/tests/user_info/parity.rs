@@ -1,5 +1,5 @@
-//! Profile `yunikorn` and `YuniKorn`'s running admission controller, asked the same: verdict, message and patch are equal, but for the
-//! wording of a `user.info` that cannot be read.
+//! Profile `yunikorn` and `YuniKorn`'s running admission controller, asked the same: verdict, message and
+//! patch are equal, but for the wording of a `user.info` that cannot be read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -61,7 +61,8 @@ impl Both {
             .resolve(SERVICE, ([127, 0, 0, 1], 9089).into())
             .timeout(Duration::from_secs(10))
             .no_proxy();
-        // From here on nobody but this test asks it: where both are registered the guard leaves to YuniKorn what YuniKorn does.
+        // From here on nobody but this test asks it: where both are registered the guard leaves to YuniKorn
+        // what YuniKorn does.
         hooks.delete(CONFIGURATION, &DeleteParams::default()).await?;
         Ok(Self {
             client: client.build()?,
@@ -201,8 +202,8 @@ fn furniture() -> Value {
     json!({"apiVersion": "v1", "kind": "List", "items": items})
 }
 
-/// Puts these keys in force, with one more external user where that tells them from others. First come keys that let nobody but one pass, so that
-/// it is seen when the others are read.
+/// Puts these keys in force, with one more external user where that tells them from others. First come keys
+/// that let nobody but one pass, so that it is seen when the others are read.
 async fn put_in_force(bed: &Bed, both: &Both, keys: &Texts, round: usize) -> Result<()> {
     let (before, after) = (format!("before-{round}"), format!("after-{round}"));
     write(bed, texts(&[(EXTERNAL_USERS, &format!("^{before}$"))])).await?;

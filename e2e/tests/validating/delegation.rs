@@ -1,7 +1,8 @@
-//! A queue administrator changes their subtree and nothing else: the ways around it, each tried against a real API server.
+//! A queue administrator changes their subtree and nothing else: the ways around it, each tried against a
+//! real API server.
 //!
-//! Each is tried twice: with everything in place, where it is refused at once; and with the webhook gone, where the API server's own policy
-//! refuses it, or it is stored and grants nothing.
+//! Each is tried twice: with everything in place, where it is refused at once; and with the webhook gone,
+//! where the API server's own policy refuses it, or it is stored and grants nothing.
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
@@ -334,7 +335,8 @@ async fn what_they_may(bed: &Bed, sue: &Client) -> Result<()> {
     .await?;
     ensure!(answer.warns("root.prod.bi to user mallory"), "{answer:?}");
     bed.wait_for(Kind::QueueAcl, "below", is_true("Ready"), PATIENCE).await?;
-    // When sue takes kim's right back, what rests on it ends, whatever finalizer a cluster administrator has set.
+    // When sue takes kim's right back, what rests on it ends, whatever finalizer a cluster administrator has
+    // set.
     let finalizers = json!({"metadata": {"finalizers": ["example.com/stay"]}});
     let answer = super::merge(&bed.client()?, "theirs", &finalizers).await?;
     ensure!(answer.code == 200, "{answer:?}");

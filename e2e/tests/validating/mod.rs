@@ -1,4 +1,5 @@
-//! The validating webhooks, as the API server's users find them: what is said to their changes, and what they may not do.
+//! The validating webhooks, as the API server's users find them: what is said to their changes, and what they
+//! may not do.
 
 mod access_tests;
 mod delegation;

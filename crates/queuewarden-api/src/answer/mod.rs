@@ -1,5 +1,5 @@
-//! What programs get: the answers as JSON and YAML, from the commands and from the served resources alike. The schemas under
-//! `docs/schema` and the `OpenAPI` documents are generated from these types.
+//! What programs get: the answers as JSON and YAML, from the commands and from the served resources alike.
+//! The schemas under `docs/schema` and the `OpenAPI` documents are generated from these types.
 //!
 //! Fields are added without notice; [`VERSION`] is raised when one changes its meaning or goes.
 //!

@@ -1,7 +1,7 @@
 //! The report as JSON: what the page shows, and what `report -o json` prints.
 //!
-//! It is written for programs that show thousands of queues: names, places and queues stand once and are referred to by their number
-//! in the lists, from 0.
+//! It is written for programs that show thousands of queues: names, places and queues stand once and are
+//! referred to by their number in the lists, from 0.
 
 use std::collections::HashMap;
 
@@ -35,13 +35,14 @@ pub struct ReportAnswer {
     pub queues: Vec<QueueAnswer>,
     /// Where entries are written: objects, and places in texts.
     pub origins: Vec<WrittenIn>,
-    /// Who may do what: where it begins. A subject has a right on a queue when one of its own `starts`, or of everyone's, reaches the
-    /// queue. It comes to it by the start with the highest number of those, and of two of the same number by its own. Subjects without
-    /// a start are not listed.
+    /// Who may do what: where it begins. A subject has a right on a queue when one of its own `starts`, or of
+    /// everyone's, reaches the queue. It comes to it by the start with the highest number of those, and of
+    /// two of the same number by its own. Subjects without a start are not listed.
     pub rights: Vec<RightAnswer>,
     /// What is found to be wrong, or to do nothing: errors first, then in the order of the queues.
     pub findings: Vec<ReportFinding>,
-    /// The last change that each program made to each object, the latest first; empty for files, which do not say.
+    /// The last change that each program made to each object, the latest first; empty for files, which do not
+    /// say.
     pub changes: Vec<ChangeAnswer>,
 }
 
@@ -70,7 +71,8 @@ pub struct QueueAnswer {
     pub end: usize,
     /// Whether applications run in it.
     pub leaf: bool,
-    /// Whether it is the recovery queue: nobody may submit to it, and what is written in it or above does not let anyone submit below.
+    /// Whether it is the recovery queue: nobody may submit to it, and what is written in it or above does not
+    /// let anyone submit below.
     pub recovery: bool,
     /// Its own `submitacl`; null when there is none.
     pub submit: Option<AclAnswer>,
@@ -114,8 +116,8 @@ pub struct StartAnswer {
     pub queue: usize,
     /// Which of its ACLs grants it: `adminacl` lets submit, too.
     pub acl: AclKey,
-    /// Which queues it reaches, as ranges of numbers, each with its first and the one behind its last; null for the queue with all below
-    /// it.
+    /// Which queues it reaches, as ranges of numbers, each with its first and the one behind its last; null
+    /// for the queue with all below it.
     pub reach: Option<Vec<[u32; 2]>>,
 }
 
@@ -168,7 +170,8 @@ pub struct ChangeAnswer {
     pub operation: String,
     /// What of the object is theirs: `spec.submit`, `data.queues.yaml`.
     pub fields: Vec<String>,
-    /// The number of the queue whose ACLs the object sets; null when it is about more than one, or none that there is.
+    /// The number of the queue whose ACLs the object sets; null when it is about more than one, or none that
+    /// there is.
     pub queue: Option<usize>,
 }
 
@@ -341,8 +344,9 @@ mod tests {
         value.as_array().unwrap()
     }
 
-    /// The start by which a subject has a right on a queue, by nothing but what the schema says: of the starts of the subject and of
-    /// everyone that reach the queue the one with the highest number, of two the subject's own. With whose start it is.
+    /// The start by which a subject has a right on a queue, by nothing but what the schema says: of the
+    /// starts of the subject and of everyone that reach the queue the one with the highest number, of two the
+    /// subject's own. With whose start it is.
     fn held<'v>(report: &'v Value, subject: usize, verb: &str, queue: usize) -> Option<(usize, &'v Value)> {
         let everyone = list(&report["subjects"]).len() - 1;
         let below = |from: usize| json!([[from, report["queues"][from]["end"]]]);

@@ -107,7 +107,8 @@ pub fn read(kind: Kind, review: &Value, asker: Option<&Identity>) -> Result<Revi
     })
 }
 
-/// A local review is about its own namespace, and about nothing that has none (kubernetes `pkg/apis/authorization/validation`).
+/// A local review is about its own namespace, and about nothing that has none (kubernetes
+/// `pkg/apis/authorization/validation`).
 fn within(namespace: &str, spec: &Spec) -> Result<(), Diagnostic> {
     let Some(resource) = &spec.resource_attributes else {
         let message = "a LocalSubjectAccessReview asks about a resource: it has no resourceAttributes";

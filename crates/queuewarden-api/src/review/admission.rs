@@ -100,8 +100,8 @@ pub fn filled(mut review: Value, uid: &str, evaluation: &Evaluation) -> Value {
     review
 }
 
-/// `response` (`admissionResponseBuilder`, `admission_controller.go:107-123`). What would allow a refused request stands in `warnings`, which
-/// kubectl prints; the admission controller itself has none.
+/// `response` (`admissionResponseBuilder`, `admission_controller.go:107-123`). What would allow a refused
+/// request stands in `warnings`, which kubectl prints; the admission controller itself has none.
 pub fn response(uid: &str, evaluation: &Evaluation) -> Value {
     let mut response = Map::new();
     response.insert("uid".to_owned(), uid.into());

@@ -1,8 +1,8 @@
-//! The request in an `AdmissionReview` (`admission.k8s.io/v1`, `AdmissionRequest`), as far as anything here looks at it, and the response of a
-//! webhook.
+//! The request in an `AdmissionReview` (`admission.k8s.io/v1`, `AdmissionRequest`), as far as anything here
+//! looks at it, and the response of a webhook.
 //!
-//! Whoever makes a request decides how large and how deep its objects are, but not whether it is answered: everything that stands before
-//! them in a review is read even where they cannot be.
+//! Whoever makes a request decides how large and how deep its objects are, but not whether it is answered:
+//! everything that stands before them in a review is read even where they cannot be.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -58,7 +58,8 @@ pub struct Resource {
     pub name: String,
 }
 
-/// The keys in `userInfo.extra` of a token that is bound to a pod (Kubernetes, `k8s.io/apiserver/pkg/authentication/serviceaccount`).
+/// The keys in `userInfo.extra` of a token that is bound to a pod (Kubernetes,
+/// `k8s.io/apiserver/pkg/authentication/serviceaccount`).
 const POD_NAME: &str = "authentication.kubernetes.io/pod-name";
 const POD_UID: &str = "authentication.kubernetes.io/pod-uid";
 
@@ -95,7 +96,8 @@ impl Request {
         Box::new(Unreadable { request: self, why })
     }
 
-    /// The pod that asks, by a token that is bound to it: API servers say so of pods that use the token mounted into them.
+    /// The pod that asks, by a token that is bound to it: API servers say so of pods that use the token
+    /// mounted into them.
     pub fn creator(&self) -> Option<BoundPod<'_>> {
         let account = self.by.user.strip_prefix("system:serviceaccount:")?;
         let (namespace, _) = account.split_once(':')?;
@@ -139,8 +141,8 @@ impl Request {
     }
 }
 
-/// A whole review with the response of a validating webhook. A refusal becomes `403 Forbidden`, whose message kubectl prints behind the
-/// webhook's name.
+/// A whole review with the response of a validating webhook. A refusal becomes `403 Forbidden`, whose message
+/// kubectl prints behind the webhook's name.
 pub fn response(uid: &str, refusal: Option<&str>, warnings: &[String]) -> Value {
     let mut response = Map::new();
     response.insert("uid".to_owned(), uid.into());

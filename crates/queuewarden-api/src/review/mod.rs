@@ -1,9 +1,11 @@
 //! The reviews of Kubernetes as JSON: what they ask, and the same reviews filled in with the answer.
 //!
 //! * [`access`]: `SubjectAccessReview` and its kin (`authorization.k8s.io`).
-//! * [`admission`]: `AdmissionReview` (`admission.k8s.io`), asked as the admission controller of `YuniKorn` is.
+//! * [`admission`]: `AdmissionReview` (`admission.k8s.io`), asked as the admission controller of `YuniKorn`
+//!   is.
 //! * [`codes`]: why a review cannot be answered.
-//! * [`envelope`]: the request of an `AdmissionReview`, and the response of a webhook; [`part`]: parts of it that are read when they are looked at.
+//! * [`envelope`]: the request of an `AdmissionReview`, and the response of a webhook; [`part`]: parts of it
+//!   that are read when they are looked at.
 //! * [`submission`]: `AdmissionReview` of pods and workloads, answered by whether `YuniKorn` would take them.
 //! * [`user_info`]: the same, answered by whether they may run in the name that they say.
 //!

@@ -1,4 +1,5 @@
-//! Parts of a review as they were sent. Only what is looked at is read: the rest costs no memory, and may be as deep as it likes.
+//! Parts of a review as they were sent. Only what is looked at is read: the rest costs no memory, and may be
+//! as deep as it likes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +12,8 @@ use serde_json::value::RawValue;
 use super::{codes, malformed, no_object, unread_at};
 use go_compat::diag::Diagnostic;
 
-/// Most entries of one list or object that are read: users may be in thousands of groups, and no object has as many labels.
+/// Most entries of one list or object that are read: users may be in thousands of groups, and no object has
+/// as many labels.
 const MAX_ENTRIES: usize = 10_000;
 
 /// Most values of an object that is read as a whole.
@@ -125,7 +127,8 @@ pub fn object<T: DeserializeOwned>(part: &RawValue) -> Result<T, Diagnostic> {
     serde_path_to_error::deserialize(&mut reader(part)).map_err(unread_at)
 }
 
-/// Counts the commas and the beginnings of lists and objects outside of texts: there are no more values than these and one.
+/// Counts the commas and the beginnings of lists and objects outside of texts: there are no more values than
+/// these and one.
 fn values(json: &str) -> usize {
     let (mut count, mut in_text, mut escaped) = (0, false, false);
     for byte in json.bytes() {

@@ -1,4 +1,5 @@
-//! An `AdmissionReview` of a pod or a workload, as far as it decides whether `YuniKorn` takes it, and the response.
+//! An `AdmissionReview` of a pod or a workload, as far as it decides whether `YuniKorn` takes it, and the
+//! response.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -9,8 +10,8 @@ use go_compat::diag::Diagnostic;
 use yunikorn::admission::request::Request;
 use yunikorn_access::submission::{Judgement, Mode};
 
-/// Kinds that are judged themselves, so that what they make is not: API group and kind. A `SparkApplication` is none of them: its driver is
-/// the first that is seen of it.
+/// Kinds that are judged themselves, so that what they make is not: API group and kind. A `SparkApplication`
+/// is none of them: its driver is the first that is seen of it.
 const JUDGED: [(&str, &str); 7] = [
     ("", "Pod"),
     ("apps", "Deployment"),

@@ -7,7 +7,8 @@ use yunikorn::identity::Identity;
 use yunikorn::testing::is_same_refusal;
 use yunikorn_access::review::{Answer, read};
 
-/// The body that kube-apiserver 1.34.2 posted to an authorization webhook for `kubectl auth can-i submit queues.…/root.prod`.
+/// The body that kube-apiserver 1.34.2 posted to an authorization webhook for `kubectl auth can-i submit
+/// queues.…/root.prod`.
 fn posted() -> Value {
     json!({"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","metadata":{},
         "spec":{"resourceAttributes":{"namespace":"default","verb":"submit","group":"queuewarden.dev","version":"*",
@@ -175,7 +176,8 @@ fn object(kind: &str, pod: &Value) -> Value {
     }
 }
 
-/// Requests as an API server sends them, with what the admission controller answered (`e2e/tests/agreement/mutate.rs` keeps the fixture).
+/// Requests as an API server sends them, with what the admission controller answered
+/// (`e2e/tests/agreement/mutate.rs` keeps the fixture).
 #[test]
 fn responses_are_those_of_the_admission_controller() {
     let texts =

@@ -1,7 +1,8 @@
 //! What there is: the documents that API servers and clients discover resources by.
 //!
-//! They are the same for everyone and change with the program only. The API server asks for `/apis` as a list of groups with all their
-//! resources (aggregated discovery, `apidiscovery.k8s.io/v2`), older ones for each version by itself.
+//! They are the same for everyone and change with the program only. The API server asks for `/apis` as a list
+//! of groups with all their resources (aggregated discovery, `apidiscovery.k8s.io/v2`), older ones for each
+//! version by itself.
 
 use serde_json::{Value, json};
 
@@ -15,7 +16,8 @@ struct Resource {
     verbs: &'static [&'static str],
 }
 
-/// All resources; none of them is in a namespace. No category: `kubectl get yunikorn` would fail with this server.
+/// All resources; none of them is in a namespace. No category: `kubectl get yunikorn` would fail with this
+/// server.
 const RESOURCES: [Resource; 3] = [
     Resource { plural: "queues", singular: "queue", kind: queue::KIND, verbs: &["get", "list"] },
     Resource {

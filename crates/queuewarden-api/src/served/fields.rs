@@ -1,5 +1,5 @@
-//! `--field-selector` for queues (`k8s.io/apimachinery/pkg/fields/selector.go`): terms joined by commas, each a field, `=`, `==` or
-//! `!=`, and a value in which `\`, `,` and `=` are written with a `\` in front.
+//! `--field-selector` for queues (`k8s.io/apimachinery/pkg/fields/selector.go`): terms joined by commas, each
+//! a field, `=`, `==` or `!=`, and a value in which `\`, `,` and `=` are written with a `\` in front.
 
 use super::queue::Queue;
 use go_compat::diag::quoted;

@@ -1,7 +1,8 @@
-//! The served resources, `access.queuewarden.dev/v1alpha1`: what they look like to kubectl and to client libraries.
+//! The served resources, `access.queuewarden.dev/v1alpha1`: what they look like to kubectl and to client
+//! libraries.
 //!
-//! Nothing of them is stored. A queue is what the scheduler's configuration says of it now; a review is answered when it is created,
-//! and forgotten.
+//! Nothing of them is stored. A queue is what the scheduler's configuration says of it now; a review is
+//! answered when it is created, and forgotten.
 //!
 //! * [`queue`]: `queues`, each with everyone who may submit to it or administer it, inherited or not.
 //! * [`table`]: the same for `kubectl get`.

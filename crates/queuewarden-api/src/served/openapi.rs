@@ -1,7 +1,9 @@
-//! What the resources look like, for `kubectl explain` and for clients that check what they send: `OpenAPI` 2 and 3.
+//! What the resources look like, for `kubectl explain` and for clients that check what they send: `OpenAPI` 2
+//! and 3.
 //!
-//! Both are made of the types. The API server merges version 2 into one document for the whole cluster, and older clients reject all of
-//! it for one keyword they do not know, so the schemas keep to what both versions have: no `nullable`, `anyOf`, `oneOf` or `const`.
+//! Both are made of the types. The API server merges version 2 into one document for the whole cluster, and
+//! older clients reject all of it for one keyword they do not know, so the schemas keep to what both versions
+//! have: no `nullable`, `anyOf`, `oneOf` or `const`.
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -44,9 +46,10 @@ struct Operation {
     about: &'static str,
 }
 
-/// Beside what there is, two operations that there are not, and are told to be answered with 405: only at `patch` kubectl looks
-/// whether the server checks fields itself (`k8s.io/cli-runtime/pkg/resource/query_param_verifier_v3.go`). Of a kind that is not found there
-/// it lists all CRDs, which most of those who ask may not, and creates nothing.
+/// Beside what there is, two operations that there are not, and are told to be answered with 405: only at
+/// `patch` kubectl looks whether the server checks fields itself
+/// (`k8s.io/cli-runtime/pkg/resource/query_param_verifier_v3.go`). Of a kind that is not found there it lists
+/// all CRDs, which most of those who ask may not, and creates nothing.
 const NOT_ALLOWED: &str = "405";
 
 const OPERATIONS: [Operation; 6] = [

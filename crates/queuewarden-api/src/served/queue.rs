@@ -17,7 +17,8 @@ use yunikorn_access::who_can;
 pub const KIND: &str = "Queue";
 /// More who may are counted, not listed: a root that names thousands would repeat them in each queue below.
 const MAX_SUBJECTS: usize = 256;
-/// The same for a whole list, which is made in memory. Every queue has room for a few, whatever the others have.
+/// The same for a whole list, which is made in memory. Every queue has room for a few, whatever the others
+/// have.
 const MAX_LISTED: usize = 20_000;
 const FEW: usize = 4;
 
@@ -59,7 +60,8 @@ pub struct Status {
     pub parent: Option<String>,
     /// Whether applications run in it; else other queues are below it.
     pub leaf: bool,
-    /// Whether a placement rule made it; else the configuration has it. The ACLs of a dynamic queue are those above it.
+    /// Whether a placement rule made it; else the configuration has it. The ACLs of a dynamic queue are those
+    /// above it.
     pub dynamic: bool,
     /// Who may submit.
     pub submit: Effective,
@@ -112,8 +114,9 @@ impl<'a> Standing<'a> {
     }
 }
 
-/// All queues of a partition that are there now, each before those below it: those of the configuration, and those that placement
-/// rules have made. One that was taken out of the configuration is none of them: nobody can read any more which ACLs it had.
+/// All queues of a partition that are there now, each before those below it: those of the configuration, and
+/// those that placement rules have made. One that was taken out of the configuration is none of them: nobody
+/// can read any more which ACLs it had.
 pub fn standing<'a>(tree: &'a Tree, live: &'a Live) -> Vec<Standing<'a>> {
     let configured = tree.queues().map(|(id, node)| Standing::configured(id, node));
     let dynamic = live.iter().filter(|(_, queue)| !queue.draining).filter_map(|(path, queue)| {

@@ -1,4 +1,5 @@
-//! `queueaccessreviews` and `selfqueueaccessreviews`: may somebody submit to a queue, or administer it, and why.
+//! `queueaccessreviews` and `selfqueueaccessreviews`: may somebody submit to a queue, or administer it, and
+//! why.
 //!
 //! ```yaml
 //! apiVersion: access.queuewarden.dev/v1alpha1
@@ -6,7 +7,8 @@
 //! spec: {verb: submit, queue: root.prod}
 //! ```
 //!
-//! The answer is `status`, with the fields of `queuewarden explain -o yaml`. A caller who may not read the queue gets a [`Brief`] one.
+//! The answer is `status`, with the fields of `queuewarden explain -o yaml`. A caller who may not read the
+//! queue gets a [`Brief`] one.
 
 use std::borrow::Cow;
 
@@ -38,7 +40,8 @@ pub enum Kind {
     Own,
 }
 
-/// May a user submit to a queue, or administer it? Nothing is stored: the answer is in the status of what create returns.
+/// May a user submit to a queue, or administer it? Nothing is stored: the answer is in the status of what
+/// create returns.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QueueAccessReview {
@@ -54,7 +57,8 @@ pub struct QueueAccessReview {
     pub status: Option<Status>,
 }
 
-/// May I submit to a queue, or administer it? Nothing is stored: the answer is in the status of what create returns.
+/// May I submit to a queue, or administer it? Nothing is stored: the answer is in the status of what create
+/// returns.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SelfQueueAccessReview {

@@ -11,7 +11,8 @@ use super::schema;
 
 /// Expectations about access: who may do what on which queues, who may not, and where applications run.
 ///
-/// "queuewarden test" checks them in files, and the operator checks them in the cluster by the configuration in force. They grant nothing.
+/// "queuewarden test" checks them in files, and the operator checks them in the cluster by the configuration
+/// in force. They grant nothing.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[kube(
     group = "queuewarden.dev",
@@ -51,12 +52,14 @@ pub struct QueueAccessTestSpec {
     #[schemars(length(min = 1, max = 64))]
     pub partition: String,
 
-    /// What happens when a change of a QueueAcl would break a check that holds now. Report: its writer is warned, and condition Passing says so.
-    /// Block: the change is refused, where the validating webhook is installed. Default: Report.
+    /// What happens when a change of a QueueAcl would break a check that holds now. Report: its writer is
+    /// warned, and condition Passing says so. Block: the change is refused, where the validating webhook is
+    /// installed. Default: Report.
     #[serde(default)]
     pub enforcement: Enforcement,
 
-    /// What is expected. All cases together may make at most 10,000 checks: each subject with each queue and each placement.
+    /// What is expected. All cases together may make at most 10,000 checks: each subject with each queue and
+    /// each placement.
     #[schemars(length(min = 1, max = schema::MAX_CASES))]
     pub cases: Vec<AccessCase>,
 }
@@ -105,8 +108,8 @@ pub struct AccessCase {
     #[schemars(length(max = schema::MAX_PLACEMENTS))]
     pub placements: Vec<ExpectedPlacement>,
 
-    /// true where allow and deny name queues that the configuration does not have, because placement rules create them. Otherwise such a queue
-    /// fails the check: it is likely misspelled. Default: false.
+    /// true where allow and deny name queues that the configuration does not have, because placement rules
+    /// create them. Otherwise such a queue fails the check: it is likely misspelled. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub dynamic: bool,
 }
@@ -119,7 +122,8 @@ pub struct AccessSubject {
     #[schemars(length(min = 1, max = schema::MAX_NAME_LENGTH))]
     pub user: String,
 
-    /// The user's groups. Left out: they are resolved as YuniKorn does it; without a resolver that is one group of the user's own name.
+    /// The user's groups. Left out: they are resolved as YuniKorn does it; without a resolver that is one
+    /// group of the user's own name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::claimed_groups")]
     pub groups: Vec<String>,

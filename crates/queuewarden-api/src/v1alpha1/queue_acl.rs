@@ -10,9 +10,10 @@ use queuewarden_plan::snapshot::TEMPORARY_ONLY_ADDS;
 
 /// Which queue, which rights, and when.
 ///
-/// A right that any QueueAcl of a queue sets is the union of what all QueueAcls of the queue grant; it replaces the text of the base
-/// configuration unless all of them say baseAcl: Extend. A right that none sets keeps the base's text. In YuniKorn a grant on
-/// a queue also holds for every queue below it, and no queue can take back what a queue above it grants.
+/// A right that any QueueAcl of a queue sets is the union of what all QueueAcls of the queue grant; it
+/// replaces the text of the base configuration unless all of them say baseAcl: Extend. A right that none sets
+/// keeps the base's text. In YuniKorn a grant on a queue also holds for every queue below it, and no queue
+/// can take back what a queue above it grants.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[kube(
     group = "queuewarden.dev",
@@ -81,48 +82,53 @@ use queuewarden_plan::snapshot::TEMPORARY_ONLY_ADDS;
     )
 )]
 pub struct QueueAclSpec {
-    /// The partition of the queue, matched without case. YuniKorn on Kubernetes uses one, "default". Default: "default".
+    /// The partition of the queue, matched without case. YuniKorn on Kubernetes uses one, "default". Default:
+    /// "default".
     #[serde(default = "default_partition")]
     #[schemars(length(min = 1, max = 64))]
     #[x_kube(validation = Rule::new(r"self.matches('^[^\\s/]*$')").message("must not contain white space or '/'"))]
     pub partition: String,
 
-    /// Full path of the queue from root, matched without case, e.g. "root.prod.etl". It must be a queue of the base configuration:
-    /// queues that YuniKorn creates while it runs have no ACL of their own and take that of the nearest configured queue above.
+    /// Full path of the queue from root, matched without case, e.g. "root.prod.etl". It must be a queue of
+    /// the base configuration: queues that YuniKorn creates while it runs have no ACL of their own and take
+    /// that of the nearest configured queue above.
     #[schemars(schema_with = "schema::queue_path")]
     pub queue: String,
 
-    /// Who may submit applications to the queue and to those below it: users and groups, everyone: true, nobody: true, or acl. Left out:
-    /// this object says nothing about submitting. null is refused.
+    /// Who may submit applications to the queue and to those below it: users and groups, everyone: true,
+    /// nobody: true, or acl. Left out: this object says nothing about submitting. null is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submit: Option<Grant>,
 
-    /// Who administers the queue and those below it. In YuniKorn an administrator may also submit; nothing else depends on this right
-    /// today. The forms are those of submit. Left out: this object says nothing about administration. null is refused.
+    /// Who administers the queue and those below it. In YuniKorn an administrator may also submit; nothing
+    /// else depends on this right today. The forms are those of submit. Left out: this object says nothing
+    /// about administration. null is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admin: Option<Grant>,
 
-    /// What happens to the queue's ACL in the base configuration, for the rights set here. Replace: it no longer counts. Extend: it
-    /// joins the union, as temporary grants have to; one QueueAcl of the queue that says Replace for the right is enough to drop it.
-    /// Default: Replace.
+    /// What happens to the queue's ACL in the base configuration, for the rights set here. Replace: it no
+    /// longer counts. Extend: it joins the union, as temporary grants have to; one QueueAcl of the queue that
+    /// says Replace for the right is enough to drop it. Default: Replace.
     #[serde(default)]
     pub base_acl: BaseAcl,
 
-    /// From when on the grant counts, to the second, e.g. "2026-12-01T00:00:00Z". Until then the object is NotYetValid. It needs
-    /// baseAcl: Extend, because a temporary grant only adds, and an operator that runs at that time. Left out: at once.
+    /// From when on the grant counts, to the second, e.g. "2026-12-01T00:00:00Z". Until then the object is
+    /// NotYetValid. It needs baseAcl: Extend, because a temporary grant only adds, and an operator that runs
+    /// at that time. Left out: at once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Time>,
 
-    /// When the grant ends, to the second, e.g. "2027-01-01T00:00:00Z". The end needs a running operator: it writes the configuration
-    /// without the grant at that time. While no operator runs or can write, YuniKorn goes on granting. From then on the object is
-    /// Expired, but is not deleted. It needs baseAcl: Extend, because a temporary grant only adds, and must be later than notBefore.
-    /// Left out: never.
+    /// When the grant ends, to the second, e.g. "2027-01-01T00:00:00Z". The end needs a running operator: it
+    /// writes the configuration without the grant at that time. While no operator runs or can write, YuniKorn
+    /// goes on granting. From then on the object is Expired, but is not deleted. It needs baseAcl: Extend,
+    /// because a temporary grant only adds, and must be later than notBefore. Left out: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
 
-    /// The administrator of the queue who writes this object, where YuniKornConfig spec.delegation is Enabled. Whoever is no cluster administrator
-    /// writes their own name here, and the grant counts as long as YuniKorn's ACLs make them administrator of the queue or one above it.
-    /// Left out: a cluster administrator writes it.
+    /// The administrator of the queue who writes this object, where YuniKornConfig spec.delegation is
+    /// Enabled. Whoever is no cluster administrator writes their own name here, and the grant counts as long
+    /// as YuniKorn's ACLs make them administrator of the queue or one above it. Left out: a cluster
+    /// administrator writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delegated_by: Option<DelegatedBy>,
 }
@@ -135,7 +141,8 @@ pub struct DelegatedBy {
     #[schemars(length(min = 1, max = schema::MAX_NAME_LENGTH))]
     pub user: String,
 
-    /// Those of their groups that make them administrator. Needed where they are not named by user name. Default: none.
+    /// Those of their groups that make them administrator. Needed where they are not named by user name.
+    /// Default: none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::claimed_groups")]
     pub groups: Vec<String>,
@@ -164,23 +171,24 @@ pub struct QueueAclStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// Who this object alone lets submit: an ACL such as "sue devs", "*" for everyone, "nobody", or "-" when it says nothing about
-    /// submitting.
+    /// Who this object alone lets submit: an ACL such as "sue devs", "*" for everyone, "nobody", or "-" when
+    /// it says nothing about submitting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submit: Option<String>,
 
-    /// Who this object alone makes administrator: an ACL such as "sue ops", "*" for everyone, "nobody", or "-" when it says nothing
-    /// about administration.
+    /// Who this object alone makes administrator: an ACL such as "sue ops", "*" for everyone, "nobody", or
+    /// "-" when it says nothing about administration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub admin: Option<String>,
 
-    /// The last version of this object that went into the ConfigMap. It stays in force while the object is Invalid, so that a typo
-    /// neither widens nor takes away access. Absent when nothing of this object is in force.
+    /// The last version of this object that went into the ConfigMap. It stays in force while the object is
+    /// Invalid, so that a typo neither widens nor takes away access. Absent when nothing of this object is in
+    /// force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_force: Option<GrantInForce>,
 
-    /// Accepted: the object is valid and its queue exists. Programmed: it is in the ConfigMap. Effective: it changes a decision.
-    /// Ready: all of these.
+    /// Accepted: the object is valid and its queue exists. Programmed: it is in the ConfigMap. Effective: it
+    /// changes a decision. Ready: all of these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -207,7 +215,8 @@ pub struct GrantInForce {
     /// When the grant ends; absent when never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Time>,
-    /// The administrator of the queue in whose name it was written; absent when it was a cluster administrator.
+    /// The administrator of the queue in whose name it was written; absent when it was a cluster
+    /// administrator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delegated_by: Option<DelegatedBy>,
 }

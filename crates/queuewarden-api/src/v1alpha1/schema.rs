@@ -1,7 +1,8 @@
-//! Schemas that several fields share, and those that derive cannot express: rules on list elements and on ConfigMap names.
+//! Schemas that several fields share, and those that derive cannot express: rules on list elements and on
+//! ConfigMap names.
 //!
-//! A rule's message is what a user reads after `kubectl apply`; it names the offending text (the API server shows only its type),
-//! says why YuniKorn has no use for it, and what to write instead.
+//! A rule's message is what a user reads after `kubectl apply`; it names the offending text (the API server
+//! shows only its type), says why YuniKorn has no use for it, and what to write instead.
 
 use kube::core::{Message, Rule};
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -10,7 +11,8 @@ use serde_json::{Value, json};
 use queuewarden_plan::snapshot::LEFT_EMPTY;
 use yunikorn_access::guard;
 
-/// Most users, and most groups, that one grant may list. Several QueueAcls of a queue add up, so this limits no queue.
+/// Most users, and most groups, that one grant may list. Several QueueAcls of a queue add up, so this limits
+/// no queue.
 pub const MAX_NAMES: usize = 256;
 /// Longest user or group name, in characters; an e-mail address has at most 254.
 pub const MAX_NAME_LENGTH: usize = 256;
@@ -126,7 +128,8 @@ pub(super) fn group_names(_: &mut SchemaGenerator) -> Schema {
     names("group", GROUP, &why)
 }
 
-/// A message with a line break in it is none to the API server, so each expression that quotes its input has a plain message to fall back on.
+/// A message with a line break in it is none to the API server, so each expression that quotes its input has
+/// a plain message to fall back on.
 fn names(what: &str, pattern: &str, message_expression: &str) -> Schema {
     json_schema!({
         "type": "array",
@@ -148,17 +151,19 @@ fn names(what: &str, pattern: &str, message_expression: &str) -> Schema {
 const FIELDS: [&str; 8] =
     ["partition", "queue", "submit", "admin", "baseAcl", "notBefore", "expiresAt", "delegatedBy"];
 
-/// Refuses `submit` and `admin` that are null, the only fields whose null the API server keeps ([`crate::crd`]).
+/// Refuses `submit` and `admin` that are null, the only fields whose null the API server keeps
+/// ([`crate::crd`]).
 ///
-/// CEL takes a null for an absent field (apiserver `pkg/cel/common/valuesunstructured.go`, `Find`), but the size of the object counts it.
-/// So there is a null where the object has more fields than CEL finds.
+/// CEL takes a null for an absent field (apiserver `pkg/cel/common/valuesunstructured.go`, `Find`), but the
+/// size of the object counts it. So there is a null where the object has more fields than CEL finds.
 pub(super) fn nothing_left_empty() -> Rule {
     let found = FIELDS.map(|field| format!("has(self.{field})")).join(", ");
     let rule = format!("size(dyn(self)) == [{found}].filter(found, found).size()");
     Rule::new(rule).message(Message::Message(format!("submit or admin {LEFT_EMPTY}")))
 }
 
-/// A list of regular expressions, which YuniKorn reads from one comma-separated string (yunikorn-k8shim `am_conf.go:364`).
+/// A list of regular expressions, which YuniKorn reads from one comma-separated string (yunikorn-k8shim
+/// `am_conf.go:364`).
 pub(super) fn patterns(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
@@ -293,7 +298,8 @@ fn rule(rule: &str, message: &str) -> Value {
     json!({ "rule": one_line(rule), "message": one_line(message) })
 }
 
-/// CEL and messages are written over several lines here; a message must not hold a line break, so runs of blanks become one.
+/// CEL and messages are written over several lines here; a message must not hold a line break, so runs of
+/// blanks become one.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

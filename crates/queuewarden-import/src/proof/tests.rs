@@ -209,8 +209,8 @@ proptest! {
         }
     }
 
-    /// Maps and administrators may widen; each time it is found, and has a reason. Whoever is let in by the text that is written, and is
-    /// not by the source, is among the differences.
+    /// Maps and administrators may widen; each time it is found, and has a reason. Whoever is let in by the
+    /// text that is written, and is not by the source, is among the differences.
     #[test]
     fn a_leak_is_found(queues in any_queues(), admin in any_acl(), users in "([a-d]=[a-f]?\n){0,3}", user in "[a-g]") {
         let Ok(map) = NameMap::default().with_pairs(&users) else { return Ok(()) };

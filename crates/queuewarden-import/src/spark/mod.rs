@@ -1,8 +1,9 @@
-//! Spark's ACLs, as spark-defaults.conf has them: read as Spark 3.5 reads them, with the names that users and groups have in Kubernetes.
+//! Spark's ACLs, as spark-defaults.conf has them: read as Spark 3.5 reads them, with the names that users and
+//! groups have in Kubernetes.
 //!
-//! They are lists of applications, not of queues, and go with each application: queuewarden hears a driver's own configuration
-//! ([`yunikorn::application::own`]), so that what is carried over are the same settings. Only those who administer all of Spark can
-//! become administrators of a queue.
+//! They are lists of applications, not of queues, and go with each application: queuewarden hears a driver's
+//! own configuration ([`yunikorn::application::own`]), so that what is carried over are the same settings.
+//! Only those who administer all of Spark can become administrators of a queue.
 //!
 //! * `read`: the files.
 //! * [`carry`]: the settings with other names, and the queue's ACL.

@@ -1,9 +1,10 @@
-//! Who may do more, or less, with Spark's applications than before: everyone who is named, for each verb, by Spark's rules and by
-//! queuewarden's with the result.
+//! Who may do more, or less, with Spark's applications than before: everyone who is named, for each verb, by
+//! Spark's rules and by queuewarden's with the result.
 //!
-//! Both are answered by [`yunikorn_access::application::decide`]: before, by Spark's lists; after, by the settings that would be written, read
-//! again, and the queue's ACL. Whoever is asked about owns no application, for owners may do the same before and after. Users are asked
-//! without groups and groups without their members, for lists only add up.
+//! Both are answered by [`yunikorn_access::application::decide`]: before, by Spark's lists; after, by the
+//! settings that would be written, read again, and the queue's ACL. Whoever is asked about owns no
+//! application, for owners may do the same before and after. Users are asked without groups and groups
+//! without their members, for lists only add up.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,8 @@
 //! spark-defaults.conf, as `Utils.getPropertiesFromFile` and `SecurityManager` (spark-core 3.5.3) read it.
 //!
-//! Java's properties; the last of several counts, and a later file before an earlier one; only keys that begin with `spark.`, by their
-//! exact letters. Lists are cut at commas, and a `*` anywhere in one is everyone.
+//! Java's properties; the last of several counts, and a later file before an earlier one; only keys that
+//! begin with `spark.`, by their exact letters. Lists are cut at commas, and a `*` anywhere in one is
+//! everyone.
 
 use std::collections::HashMap;
 
@@ -30,7 +31,8 @@ const QUEUE: &str = "spark.yarn.queue";
 const FILTERS: &str = "spark.ui.filters";
 
 impl Spark {
-    /// Reads the files, of which the settings of a later one count. `None` where the findings say why nothing is imported.
+    /// Reads the files, of which the settings of a later one count. `None` where the findings say why nothing
+    /// is imported.
     pub fn read(files: &[&str], findings: &mut Vec<Finding>) -> Option<Self> {
         let long = files.iter().position(|text| text.len() > MAX_TEXT);
         if let Some(file) = long {

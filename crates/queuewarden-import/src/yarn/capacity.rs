@@ -1,9 +1,10 @@
-//! The capacity scheduler's queues, as `CapacitySchedulerConfiguration` and `CapacitySchedulerQueueManager.parseQueue`
-//! (hadoop-yarn-server-resourcemanager 3.4.1) read them.
+//! The capacity scheduler's queues, as `CapacitySchedulerConfiguration` and
+//! `CapacitySchedulerQueueManager.parseQueue` (hadoop-yarn-server-resourcemanager 3.4.1) read them.
 //!
-//! `PATH.queues` names the queues below a queue, with commas; each name is trimmed. The ACLs are `PATH.acl_submit_applications` and
-//! `PATH.acl_administer_queue`: as written, blanks and all; without one, and with an empty one, the default counts, which is everyone for
-//! the root. Keys are exact: what is written otherwise is ignored by Hadoop in silence.
+//! `PATH.queues` names the queues below a queue, with commas; each name is trimmed. The ACLs are
+//! `PATH.acl_submit_applications` and `PATH.acl_administer_queue`: as written, blanks and all; without one,
+//! and with an empty one, the default counts, which is everyone for the root. Keys are exact: what is written
+//! otherwise is ignored by Hadoop in silence.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,9 +1,10 @@
-//! The fair scheduler's allocation file, as `AllocationFileLoaderService`, `AllocationFileParser` and `AllocationFileQueueParser`
-//! (hadoop-yarn-server-resourcemanager 3.4.1) read it.
+//! The fair scheduler's allocation file, as `AllocationFileLoaderService`, `AllocationFileParser` and
+//! `AllocationFileQueueParser` (hadoop-yarn-server-resourcemanager 3.4.1) read it.
 //!
-//! An ACL is the element's first piece of text, as it stands, blanks and all; the last of several counts; an empty one is refused with
-//! the whole file. Inside a queue, every element whose name `queue` ends with (`queue`, `ueue`, … `e`), and `pool`, is a queue. Two
-//! queues of one path are one. Names are trimmed of blanks, and have no dots. The document type is refused, as by Hadoop.
+//! An ACL is the element's first piece of text, as it stands, blanks and all; the last of several counts; an
+//! empty one is refused with the whole file. Inside a queue, every element whose name `queue` ends with
+//! (`queue`, `ueue`, … `e`), and `pool`, is a queue. Two queues of one path are one. Names are trimmed of
+//! blanks, and have no dots. The document type is refused, as by Hadoop.
 
 use std::collections::HashMap;
 

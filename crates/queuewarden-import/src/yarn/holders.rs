@@ -1,8 +1,9 @@
 //! Who may do what on which queue, by the source's rules.
 //!
-//! To submit one needs either ACL of the queue or of one above it; to administer, the second (`ConfiguredYarnAuthorizer`, and how the
-//! schedulers ask it). Who administers the cluster ends and sees every application, so administers every queue here; that lets nobody
-//! submit in Hadoop's source, and does by Cloudera's handbook.
+//! To submit one needs either ACL of the queue or of one above it; to administer, the second
+//! (`ConfiguredYarnAuthorizer`, and how the schedulers ask it). Who administers the cluster ends and sees
+//! every application, so administers every queue here; that lets nobody submit in Hadoop's source, and does
+//! by Cloudera's handbook.
 
 use std::collections::HashMap;
 
@@ -50,8 +51,8 @@ impl<'a> Holders<'a> {
         all
     }
 
-    /// For each queue, what lets this user without groups, or this group's member, have the right. A member of no group whom nobody
-    /// names is [`Subject::Everyone`].
+    /// For each queue, what lets this user without groups, or this group's member, have the right. A member
+    /// of no group whom nobody names is [`Subject::Everyone`].
     pub fn reach(&self, right: Right, subject: &Subject) -> Vec<Option<Granting>> {
         let mut reached: Vec<Option<Granting>> = vec![None; self.source.queues.len()];
         for who in [subject, &Subject::Everyone] {

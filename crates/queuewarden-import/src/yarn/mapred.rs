@@ -1,8 +1,9 @@
-//! What mapred-site.xml says of access, as a job reads it (`ConfigUtil.loadResources` of hadoop-mapreduce-client-core 3.4.1: before
-//! yarn-site.xml, whose settings count before its own).
+//! What mapred-site.xml says of access, as a job reads it (`ConfigUtil.loadResources` of
+//! hadoop-mapreduce-client-core 3.4.1: before yarn-site.xml, whose settings count before its own).
 //!
-//! `mapreduce.job.acl-view-job` and `-modify-job` go with each job to YARN, as ACLs of the application. The cluster's switch and
-//! administrators are `MapReduce`'s own servers', and the queue ACLs of `MapReduce` 1 nobody's any more.
+//! `mapreduce.job.acl-view-job` and `-modify-job` go with each job to YARN, as ACLs of the application. The
+//! cluster's switch and administrators are `MapReduce`'s own servers', and the queue ACLs of `MapReduce` 1
+//! nobody's any more.
 
 use super::{Setting, Wanted};
 use crate::configuration::Configuration;
@@ -23,7 +24,8 @@ pub struct OfJobs {
     pub setting: Setting,
 }
 
-/// The switch and the administrators of the application master and the history server; the last by its name of `MapReduce` 1.
+/// The switch and the administrators of the application master and the history server; the last by its name
+/// of `MapReduce` 1.
 const SERVERS: [&str; 3] =
     ["mapreduce.cluster.acls.enabled", "mapreduce.cluster.administrators", "mapred.acls.enabled"];
 /// The queue that jobs are submitted to.

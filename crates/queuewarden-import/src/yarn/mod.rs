@@ -1,12 +1,13 @@
-//! The queues of YARN's schedulers with their ACLs, as Hadoop 3.4.1 has them in force, and who may do what by them.
+//! The queues of YARN's schedulers with their ACLs, as Hadoop 3.4.1 has them in force, and who may do what by
+//! them.
 //!
 //! * `fair`: fair-scheduler.xml, the allocation file.
 //! * `capacity`: capacity-scheduler.xml.
 //! * `site`: what yarn-site.xml says of ACLs; `mapred`: what mapred-site.xml does.
 //! * [`Holders`]: who may do what on which queue.
 //!
-//! A queue that has no ACL of its own lets nobody in, except the root, which lets everyone in; who is let in to a queue is let in to all
-//! below it (`ConfiguredYarnAuthorizer.checkPermissionInternal`).
+//! A queue that has no ACL of its own lets nobody in, except the root, which lets everyone in; who is let in
+//! to a queue is let in to all below it (`ConfiguredYarnAuthorizer.checkPermissionInternal`).
 
 mod capacity;
 mod fair;

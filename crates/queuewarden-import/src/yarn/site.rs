@@ -8,8 +8,9 @@ use yunikorn::application::codes as application_codes;
 use yunikorn::application::settings::{KEYS, YARN_ADMIN, YARN_ENABLE};
 use yunikorn::application::{Reading, Rules};
 
-/// Loads the file into the configuration, and says who administers the cluster; `None` without the file. Where the file does not say
-/// it, everyone does (`YarnConfiguration.DEFAULT_YARN_ADMIN_ACL`). An error is among the findings.
+/// Loads the file into the configuration, and says who administers the cluster; `None` without the file.
+/// Where the file does not say it, everyone does (`YarnConfiguration.DEFAULT_YARN_ADMIN_ACL`). An error is
+/// among the findings.
 pub(super) fn read(
     wanted: Wanted<'_>,
     configuration: &mut Configuration,

@@ -69,8 +69,8 @@ impl Asked {
 /// Reads what an object says.
 ///
 /// # Errors
-/// [`codes::MALFORMED_REVIEW`], also where an object has more than [`guard::MAX_SITES`] places, or where templates are known of its kind and
-/// none of its version.
+/// [`codes::MALFORMED_REVIEW`], also where an object has more than [`guard::MAX_SITES`] places, or where
+/// templates are known of its kind and none of its version.
 pub fn read(request: &Request, templates: &[Template]) -> Result<Asked, Diagnostic> {
     let paths = paths(request, templates)?;
     let now = found(request, request.object.as_deref(), &paths)?;

@@ -1,4 +1,5 @@
-//! Where an object says in whose name pods run: pods, pod templates, and annotations that become those of pods.
+//! Where an object says in whose name pods run: pods, pod templates, and annotations that become those of
+//! pods.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +40,8 @@ pub(super) struct Found<'o> {
     node_name: String,
 }
 
-/// All places of an object; `None` where there are more than [`MAX_SITES`]. A path of `None` is the object itself.
+/// All places of an object; `None` where there are more than [`MAX_SITES`]. A path of `None` is the object
+/// itself.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -134,7 +136,8 @@ struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// What a place said before. Elements of a list have no names: one that says what another one said is taken for that one, moved.
+    /// What a place said before. Elements of a list have no names: one that says what another one said is
+    /// taken for that one, moved.
     fn old(&self, found: &Found<'_>) -> Given {
         let there = self.there(found).map(|old| old.given.clone()).unwrap_or_default();
         if !found.place.in_list || there == found.given {

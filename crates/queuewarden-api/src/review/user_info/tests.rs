@@ -316,7 +316,8 @@ fn without(asked: &Asked, object: &Value) -> Value {
     object
 }
 
-/// Objects are drawn so that there is something to judge in most of them, or the properties below would say nothing.
+/// Objects are drawn so that there is something to judge in most of them, or the properties below would say
+/// nothing.
 #[test]
 fn objects_have_places() {
     let mut runner = TestRunner::deterministic();
@@ -352,8 +353,8 @@ proptest! {
         }
     }
 
-    /// Of an object that passes at the end, each name was there before, or is the requester's own; and none is lost while its place
-    /// stands.
+    /// Of an object that passes at the end, each name was there before, or is the requester's own; and none
+    /// is lost while its place stands.
     #[test]
     fn no_name_comes_or_goes_unseen(old in spec(), new in spec(), kind in 0..3_usize) {
         let of = [

@@ -144,7 +144,8 @@ fn a_later_file_counts_before_an_earlier_one() {
 }
 
 proptest! {
-    /// Every difference has an explanation, and without a queue and maps of names nobody gains but who may modify and not view.
+    /// Every difference has an explanation, and without a queue and maps of names nobody gains but who may
+    /// modify and not view.
     #[test]
     fn whatever_the_lists_say_is_compared(
         lists in proptest::collection::vec((0..6_usize, "([a-c]|[*]| |,|system:x|é|!){0,6}"), 0..6),
