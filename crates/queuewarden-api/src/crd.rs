@@ -21,7 +21,7 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
     all
 }
 
-/// Makes a derived schema what Kubernetes' own kinds look like.
+/// Shapes a derived schema like those of Kubernetes' own kinds.
 ///
 /// * Derive marks every `Option` as `nullable`, which keeps a written `null` and makes `has(self.field)` true
 ///   for it in CEL. Without the mark the API server drops the `null` and applies the default. An atomic
@@ -44,7 +44,7 @@ fn tidy(schema: &mut JSONSchemaProps) {
 /// The files of `crds/`: name and content.
 ///
 /// # Errors
-/// When a definition cannot be written as YAML; it is made of plain maps and strings, so that does not
+/// Fails when a definition cannot be written as YAML. It consists of plain maps and strings, so that does not
 /// happen.
 pub fn crd_yaml() -> Result<Vec<(String, String)>, serde_saphyr::ser::Error> {
     crds()

@@ -1,15 +1,16 @@
-//! Who a right is given to: the same shape for `submit` and `admin`.
+//! The holders of a right: the same shape for `submit` and `admin`.
 
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
 use super::schema;
 
-/// Who gets the right: lists of users and groups, or everyone, or nobody, or YuniKorn's own ACL text; exactly
-/// one of the four. An empty object means nobody, with a warning: write nobody: true.
+/// Holders of the right: lists of users and groups, or everyone, or nobody, or YuniKorn's own ACL text.
+/// Exactly one of these four forms is allowed. An empty object means nobody, with a warning: write nobody:
+/// true.
 ///
-/// The object is atomic, so that server-side apply can go from each form to each other: of an object that is
-/// not, the API server makes null when its last field goes.
+/// The object is atomic, so that server-side apply can change between the forms. Of an object that is not
+/// atomic, the API server makes null when its last field is removed.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(extend("x-kubernetes-map-type" = "atomic"))]
@@ -49,7 +50,7 @@ pub struct Grant {
     pub everyone: Option<bool>,
 
     /// true gives the right to nobody by this object. There is no false: to give it to somebody, write users,
-    /// groups or everyone; to say nothing about the right, leave it out.
+    /// groups or everyone; to leave the right as it is, leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(
         validation = Rule::new("self").message(
@@ -58,7 +59,7 @@ pub struct Grant {
     )]
     pub nobody: Option<bool>,
 
-    /// The whole ACL in YuniKorn's own syntax, for copy and paste: users separated by commas, one blank,
+    /// The whole ACL in YuniKorn's own syntax, for copy and paste: users separated by commas, one space,
     /// groups separated by commas; e.g. "sue,bob devs", " devs" (a group only), "*" (everyone), "" (nobody).
     /// A name that YuniKorn would drop makes the object Invalid.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,8 +1,8 @@
-//! Schemas that several fields share, and those that derive cannot express: rules on list elements and on
-//! ConfigMap names.
+//! Builds schemas that several fields share, and those that derive cannot express: rules on list elements and
+//! on ConfigMap names.
 //!
-//! A rule's message is what a user reads after `kubectl apply`; it names the offending text (the API server
-//! shows only its type), says why YuniKorn has no use for it, and what to write instead.
+//! Users read a rule's message after `kubectl apply`. It names the offending text (the API server shows only
+//! its type), says why YuniKorn does not accept it, and what to write instead.
 
 use kube::core::{Message, Rule};
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -24,7 +24,7 @@ pub const MAX_QUEUE_LENGTH: usize = 1024;
 pub const MAX_PATTERNS: usize = 64;
 /// Longest regular expression, in characters.
 pub const MAX_PATTERN_LENGTH: usize = 512;
-/// Most places of pod templates in one AdmissionPolicy.
+/// Most paths of pod templates in one AdmissionPolicy.
 pub const MAX_TEMPLATES: usize = guard::MAX_TEMPLATES;
 /// Most cases of one QueueAccessTest.
 pub const MAX_CASES: usize = 64;
@@ -37,9 +37,9 @@ pub const MAX_PLACEMENTS: usize = 32;
 /// Most labels or annotations of an expected placement.
 pub const MAX_TEXTS: usize = 32;
 
-/// What YuniKorn accepts as a user in an ACL (yunikorn-core `acl.go:34`).
+/// The user names that YuniKorn accepts in an ACL (yunikorn-core `acl.go:34`).
 const USER: &str = "^[_a-zA-Z][a-zA-Z0-9_.@-]*[$]?$";
-/// What YuniKorn accepts as a group in an ACL (yunikorn-core `acl.go:35`).
+/// The group names that YuniKorn accepts in an ACL (yunikorn-core `acl.go:35`).
 const GROUP: &str = "^[_a-zA-Z][a-zA-Z0-9_-]*$";
 
 /// A full queue path; the characters of a name are yunikorn-core's `configvalidator.go:81`.
@@ -76,7 +76,7 @@ pub(super) fn claimed_groups(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// What [`queue_path`] asks, as a pattern: it costs the API server nothing, however many there are.
+/// The rule of [`queue_path`] as a pattern: it costs the API server nothing, however many paths there are.
 const QUEUE_PATTERN: &str = "^[rR][oO][oO][tT]([.][a-zA-Z0-9_:#/@-]{1,64})*$";
 
 /// A queue that a test names.
@@ -128,8 +128,8 @@ pub(super) fn group_names(_: &mut SchemaGenerator) -> Schema {
     names("group", GROUP, &why)
 }
 
-/// A message with a line break in it is none to the API server, so each expression that quotes its input has
-/// a plain message to fall back on.
+/// The API server ignores a message with a line break in it, so each expression that quotes its input has a
+/// plain message to fall back on.
 fn names(what: &str, pattern: &str, message_expression: &str) -> Schema {
     json_schema!({
         "type": "array",
@@ -151,7 +151,7 @@ fn names(what: &str, pattern: &str, message_expression: &str) -> Schema {
 const FIELDS: [&str; 8] =
     ["partition", "queue", "submit", "admin", "baseAcl", "notBefore", "expiresAt", "delegatedBy"];
 
-/// Refuses `submit` and `admin` that are null, the only fields whose null the API server keeps
+/// Refuses `submit` and `admin` that are null. They are the only fields whose null the API server keeps
 /// ([`crate::crd`]).
 ///
 /// CEL takes a null for an absent field (apiserver `pkg/cel/common/valuesunstructured.go`, `Find`), but the
@@ -196,7 +196,7 @@ pub(super) fn patterns(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The way to a pod template, as `access::guard::Path` reads it.
+/// The path to a pod template, as `access::guard::Path` reads it.
 pub(super) fn template_path(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "string",
@@ -298,8 +298,8 @@ fn rule(rule: &str, message: &str) -> Value {
     json!({ "rule": one_line(rule), "message": one_line(message) })
 }
 
-/// CEL and messages are written over several lines here; a message must not hold a line break, so runs of
-/// blanks become one.
+/// Joins the lines of CEL and messages: a message must not hold a line break, so runs of white space become
+/// one space.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

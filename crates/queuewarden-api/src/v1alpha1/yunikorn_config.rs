@@ -1,4 +1,4 @@
-//! `YuniKornConfig`: which YuniKorn, and how its configuration is owned. One per cluster.
+//! `YuniKornConfig`: the YuniKorn to manage, and the ownership of its configuration. One per cluster.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::schema;
 
-/// Where the base configuration is read, where the result is written, and under which conditions.
+/// The source of the base configuration, the target of the result, and the conditions for writing it.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[kube(
     group = "queuewarden.dev",
@@ -77,10 +77,10 @@ pub struct YuniKornConfigSpec {
     #[serde(default)]
     pub mode: Mode,
 
-    /// What to do when someone else wrote the output key. IfUnowned: write only when the key is absent or
-    /// ours, else report the owner. Import: when the base does not exist and the output has a text, make that
-    /// text the base first, then own the output. Force: take the key over after a backup copy, but not while
-    /// the base lacks queues that are live. Default: IfUnowned.
+    /// Reaction when someone else wrote the output key. IfUnowned: write only when the key is absent or ours,
+    /// else report the owner. Import: when the base does not exist and the output has a text, make that text
+    /// the base first, then own the output. Force: take the key over after a backup copy, but not while the
+    /// base lacks queues that are live. Default: IfUnowned.
     #[serde(default)]
     pub adoption: Adoption,
 
@@ -189,41 +189,42 @@ impl Default for OutputConfigMap {
     }
 }
 
-/// Whether the ACLs stand in Kubernetes' RBAC as well. Not Off and On: kubectl reads those as false and true.
+/// A copy of the ACLs in Kubernetes' RBAC. The values are not Off and On, because kubectl reads those as
+/// false and true.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[schemars(inline)]
 pub enum RbacMirror {
-    /// They do not.
+    /// No copy.
     #[default]
     Disabled,
-    /// They do.
+    /// A copy, kept up to date.
     Enabled,
 }
 
-/// Whether administrators of a queue may write objects of its subtree. Named as [`RbacMirror`] is, for the
+/// The right of a queue's administrators to write objects of its subtree. Named as [`RbacMirror`] is, for the
 /// same reason.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[schemars(inline)]
 pub enum Delegation {
-    /// Cluster administrators only.
+    /// Only cluster administrators may.
     #[default]
     Disabled,
-    /// Administrators of a queue as well.
+    /// Administrators of a queue may as well.
     Enabled,
 }
 
-/// Whether queuewarden writes.
+/// Write access of queuewarden.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[schemars(inline)]
 pub enum Mode {
-    /// Write the ConfigMap.
+    /// It writes the ConfigMap.
     #[default]
     Enforce,
-    /// Compute and report only.
+    /// It computes and reports only.
     Observe,
 }
 
-/// What to do about an output key that someone else wrote.
+/// Reaction to an output key that someone else wrote.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[schemars(inline)]
 pub enum Adoption {
@@ -236,11 +237,11 @@ pub enum Adoption {
     Force,
 }
 
-/// What queuewarden reports about the configuration as a whole.
+/// State of the configuration as a whole, as queuewarden reports it.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct YuniKornConfigStatus {
-    /// The metadata.generation that this status speaks about.
+    /// The metadata.generation that this status is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
@@ -277,7 +278,7 @@ pub struct YuniKornConfigStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// Which object and keys were written.
+/// The object and the keys that were written.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 #[schemars(inline)]
