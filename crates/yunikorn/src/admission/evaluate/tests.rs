@@ -1,4 +1,4 @@
-//! What is decided in single cases; whole tables are compared with the admission controller in `e2e`.
+//! Tests single cases; whole tables are compared with the admission controller in `e2e`.
 
 use std::collections::BTreeMap;
 

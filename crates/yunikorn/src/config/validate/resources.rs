@@ -1,4 +1,5 @@
-//! What queues may use and are guaranteed, and how many applications they may run, against the queues above and below.
+//! The resources that queues may use and are guaranteed, and the number of applications they may run, against
+//! the queues above and below.
 
 use super::super::codes::{MAX_APPLICATIONS, RESOURCES};
 use super::super::quantity::Amounts;
