@@ -25,9 +25,11 @@ use yunikorn_access::{Tree, who_can};
 
 /// Help text on privacy and exit codes.
 const HELP: &str = "\
-A page is one file that needs no network. It holds names of users and groups and what they may do: give it to those who may know it.
+A page is one file that needs no network. It holds names of users and groups and what they may do: give it \
+to those who may know it.
 
-Exit codes: 0 it is written, or was served until Ctrl-C, 1 it cannot be written or served, 2 the command line is wrong, 3 it could not be decided.";
+Exit codes: 0 it is written, or was served until Ctrl-C, 1 it cannot be written or served, 2 the command \
+line is wrong, 3 it could not be decided.";
 
 /// Report queues, who may do what in them, problems, and who changed the configuration: as a page, as data,
 /// or as a diagram

@@ -18,9 +18,9 @@ use yunikorn::application::{Dialect as Rules, Reading};
 
 /// Help text on quoting and on the order of results.
 const HELP: &str = "\
-Each ACL is one argument, quoted as a whole, for a blank in it matters: users, one blank, groups, with commas within \
-each; * alone is everyone. The results come in the order of the arguments; with -o json one ACL makes an object, \
-several make an array.";
+Each ACL is one argument, quoted as a whole, for a blank in it matters: users, one blank, groups, with \
+commas within each; * alone is everyone. The results come in the order of the arguments; with -o json one \
+ACL makes an object, several make an array.";
 
 /// Explain ACLs: who gets access, and what YuniKorn reads differently than written
 #[derive(Debug, Clone, clap::Args)]

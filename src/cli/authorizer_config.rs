@@ -71,7 +71,8 @@ impl Args {
             }
             (_, _, Some(file)) => Credentials::Token { file: file.clone() },
             _ => {
-                let message = "how does the API server show who it is? Write --client-certificate and --client-key, or --token-file";
+                let message = "how does the API server show who it is? Write --client-certificate and \
+                    --client-key, or --token-file";
                 return Err(Failure::Usage(message.to_owned()));
             }
         };

@@ -99,7 +99,8 @@ impl Args {
         }
         if authority > LONGEST || authority / OUTLIVES < certificate {
             return Err(format!(
-                "--tls-authority-lifetime {authority:#}: at least {OUTLIVES} times as long as that of certificates, {certificate:#}, \
+                "--tls-authority-lifetime {authority:#}: at least {OUTLIVES} times as long as that of \
+                certificates, {certificate:#}, \
                  and at most 100 years"
             ));
         }

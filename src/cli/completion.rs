@@ -11,7 +11,8 @@ zsh         echo 'source <(queuewarden completion zsh)' >> ~/.zshrc
 fish        queuewarden completion fish > ~/.config/fish/completions/queuewarden.fish
 elvish      queuewarden completion elvish >> ~/.elvish/rc.elv
 powershell  queuewarden completion powershell >> $PROFILE
-kubectl     queuewarden completion kubectl > kubectl_complete-queuewarden, executable and in a folder of $PATH; for `kubectl queuewarden`
+kubectl     queuewarden completion kubectl > kubectl_complete-queuewarden, executable and in a folder of \
+$PATH; for `kubectl queuewarden`
 
 Queues are completed, too: from the files that -f names, else from the cluster.";
 

@@ -20,10 +20,12 @@ use yunikorn_access::tree::Origin;
 
 /// Help text on the scope, files of names, and exit codes.
 const HELP: &str = "\
-Everything found here YuniKorn accepts; what is wrong with a text by itself `queuewarden validate` tells. A file of names has one \
-name on each line, or a regular expression between slashes, such as /^svc-/; # begins a comment.
+Everything found here YuniKorn accepts; what is wrong with a text by itself `queuewarden validate` tells. A \
+file of names has one name on each line, or a regular expression between slashes, such as /^svc-/; # begins \
+a comment.
 
-Exit codes: 0 unless --strict is given, 1 something was found, 2 the command line is wrong, 3 it could not be decided.";
+Exit codes: 0 unless --strict is given, 1 something was found, 2 the command line is wrong, 3 it could not \
+be decided.";
 
 /// Find grants that change nothing or that nobody can use, and names that are likely wrong
 #[derive(Debug, Clone, clap::Args)]

@@ -24,7 +24,8 @@ use queuewarden_api::GROUP;
 const PAGE: u32 = 500;
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 the API server refuses, 2 the command line is wrong, 3 the cluster does not answer.";
-const RIGHTS: &str = "this takes `get` on customresourcedefinitions and `patch` on customresourcedefinitions/status \
+const RIGHTS: &str = "this takes `get` on customresourcedefinitions and `patch` on \
+    customresourcedefinitions/status \
                       in apiextensions.k8s.io, and `list` and `patch` on all kinds of queuewarden.dev";
 
 /// Rewrite all objects of queuewarden's kinds in the storage version, and remove older ones from

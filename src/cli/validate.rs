@@ -43,7 +43,10 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     found.extend(check::each(&inputs));
     let ours = Kind::OURS.into_iter().any(|kind| inputs.of_kind(kind).next().is_some());
     if ours && !assembled.has_tree {
-        console.note("no queues were given, so it is not checked whether they exist: add the ConfigMap with queues.yaml, or --base FILE");
+        console.note(
+            "no queues were given, so it is not checked whether they exist: add the ConfigMap with \
+            queues.yaml, or --base FILE",
+        );
     }
     if ours {
         let settled = settle(assembled.snapshot);

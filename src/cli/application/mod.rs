@@ -25,7 +25,8 @@ use yunikorn::application::{ApplicationAcl, Dialect, Rules};
 use yunikorn_access::application::{self, Question, Verb};
 
 /// Note for the dialect `yunikorn`, whose rules are queuewarden's own.
-const UNENFORCED: &str = "YuniKorn itself does not ask who views, kills or moves an application; by queuewarden's rule its owner may, \
+const UNENFORCED: &str = "YuniKorn itself does not ask who views, kills or moves an application; by \
+    queuewarden's rule its owner may, \
                           and who administers its queue";
 
 /// Options that describe an application.
@@ -164,7 +165,8 @@ impl ApplicationArgs {
         let Some(path) = &self.file else { return Ok(Vec::new()) };
         let text = source::read_one(path)?.text;
         if text.trim_start().starts_with('<') {
-            let words = "is XML, and settings are read as Java's properties: write each as `KEY=VALUE` on a line of its own";
+            let words = "is XML, and settings are read as Java's properties: write each as `KEY=VALUE` on a \
+                line of its own";
             return Err(Failure::Usage(format!("{} {words}", path.display())));
         }
         let concerns_access = |key: &str| {

@@ -269,7 +269,8 @@ impl Cluster {
         let (defaults, output) = (defaults?, output?);
         if defaults.is_none() && output.is_none() {
             return Err(Failure::Undecided(format!(
-                "namespace {} has neither ConfigMap {YUNIKORN_DEFAULTS} nor {YUNIKORN_CONFIGS}: is YuniKorn there? \
+                "namespace {} has neither ConfigMap {YUNIKORN_DEFAULTS} nor {YUNIKORN_CONFIGS}: is YuniKorn \
+                there? \
                  --cluster-namespace names another namespace, and --live asks the scheduler itself",
                 spec.namespace
             )));

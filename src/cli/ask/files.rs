@@ -52,7 +52,8 @@ fn show(refused: &Refused, console: Console) -> String {
 fn warn(refused: &Refused, console: Console) {
     let why = show(refused, console);
     console.err(&format!(
-        "warning: a running YuniKorn does not take {} over{why}; the answer is that of one which starts with it, and so without \
+        "warning: a running YuniKorn does not take {} over{why}; the answer is that of one which starts with \
+        it, and so without \
          placement rules\n",
         refused.text.name
     ));
@@ -173,7 +174,8 @@ impl Given {
         let names: Vec<&str> = self.bare_names().collect();
         if names.len() > 1 && self.base.is_none() {
             return Err(Failure::Usage(format!(
-                "{} are each a queues.yaml, and a question is asked about one: leave the others out, or give the one that is meant with --base",
+                "{} are each a queues.yaml, and a question is asked about one: leave the others out, or give \
+                the one that is meant with --base",
                 names.join(" and ")
             )));
         }
@@ -207,7 +209,10 @@ impl Given {
         for document in &self.inputs.bare {
             if self.base.as_ref().is_none_or(|base| base.source != document.source) {
                 let name = self.inputs.sources.get(document.source).map_or("", |source| source.name.as_str());
-                notes.add(format!("{name} is a bare queues.yaml and not used: ConfigMaps were given, too; --base {name} makes it the base"));
+                notes.add(format!(
+                    "{name} is a bare queues.yaml and not used: ConfigMaps were given, too; \
+                    --base {name} makes it the base"
+                ));
             }
         }
         if !self.assembled.unused.is_empty() {
@@ -259,7 +264,8 @@ impl Given {
 /// Returns `YuniKorn`'s own configuration, which is in force if no ConfigMap has one.
 pub fn built_in(key: &str, notes: &mut Notes) -> Text {
     notes.add(format!(
-        "no ConfigMap has {key}: YuniKorn runs its built-in configuration, in which everyone may submit everywhere"
+        "no ConfigMap has {key}: YuniKorn runs its built-in configuration, in which everyone may submit \
+        everywhere"
     ));
     Text::made("YuniKorn's built-in configuration", BUILT_IN.to_owned())
 }

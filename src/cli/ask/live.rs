@@ -190,7 +190,8 @@ impl Answer {
         let expected = checksum(if text.is_empty() { BUILT_IN } else { text });
         if self.checksum != expected {
             notes.add(format!(
-                "the scheduler runs another configuration than the ConfigMaps hold: its checksum is {}, that of {key} is {}; the answer is about what it runs",
+                "the scheduler runs another configuration than the ConfigMaps hold: its checksum is {}, that \
+                of {key} is {}; the answer is about what it runs",
                 short(&self.checksum),
                 short(&expected)
             ));

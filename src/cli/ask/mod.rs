@@ -34,7 +34,8 @@ Exit codes: 0 yes, 1 no, 2 the command line is wrong, 3 it could not be decided.
 
 /// Exit codes of commands that list, for `--help`.
 pub const EXIT_CODES_OF_LISTS: &str = "\
-Exit codes: 0 there is something to list, 1 there is nothing, 2 the command line is wrong, 3 it could not be decided.";
+Exit codes: 0 there is something to list, 1 there is nothing, 2 the command line is wrong, 3 it could not be \
+decided.";
 
 /// The partition if none is given.
 pub const DEFAULT_PARTITION: &str = "default";

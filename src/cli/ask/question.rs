@@ -59,7 +59,8 @@ pub fn any_verb(text: &str) -> Result<AnyVerb, String> {
 /// When the path is invalid, or an option about an application is given.
 pub fn only_queue(target: &str, application: &ApplicationArgs) -> Result<String, Failure> {
     if application.is_given() {
-        let words = "--owner, --queue, --to, --dialect and settings are for questions about an application: view, \
+        let words = "--owner, --queue, --to, --dialect and settings are for questions about an application: \
+            view, \
                      modify, kill, logs, move";
         return Err(Failure::Usage(words.to_owned()));
     }

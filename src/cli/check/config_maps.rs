@@ -156,7 +156,8 @@ fn inside(text: &str, diagnostic: Diagnostic) -> Diagnostic {
 fn not_unpacked(key: &str) -> Diagnostic {
     let most = MAX_TEXT / (1024 * 1024);
     let message = format!(
-        "`{key}` cannot be unpacked: it is no gzip, which YuniKorn passes over with a line in its log, or holds more than {most} MiB"
+        "`{key}` cannot be unpacked: it is no gzip, which YuniKorn passes over with a line in its log, or \
+        holds more than {most} MiB"
     );
     let help = "write the text into `data`, or pack it with gzip and then base64";
     Diagnostic::error(NOT_UNPACKED, message).help(help)
@@ -180,7 +181,8 @@ fn hides(key: &str) -> Diagnostic {
 fn contradicts(key: &str, rival: &str) -> Diagnostic {
     let sets = target(key);
     let message = format!(
-        "`{rival}` and `{key}` in `binaryData` give `{sets}` different values, of which YuniKorn takes one at random"
+        "`{rival}` and `{key}` in `binaryData` give `{sets}` different values, of which YuniKorn takes one \
+        at random"
     );
     Diagnostic::warning(HIDES, message).help("leave one of them")
 }

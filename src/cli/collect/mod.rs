@@ -59,7 +59,8 @@ pub fn run(args: &Args, console: Console) -> Result<Exit, Failure> {
     }
     let (files, problems) = (bundle.files().count(), bundle.problems().len());
     console.note(&format!(
-        "{files} files, {} KiB; {problems} things could not be read, index.json names them; it holds names of users, groups and queues",
+        "{files} files, {} KiB; {problems} things could not be read, index.json names them; it holds names \
+        of users, groups and queues",
         archive.len().div_ceil(1024)
     ));
     Ok(Exit::Clean)

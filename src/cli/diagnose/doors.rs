@@ -154,7 +154,8 @@ async fn served(client: &Client) -> (Vec<Line>, Option<Door>) {
 /// Checks that every bundle has a valid authority, and that all bundles are the same.
 fn authorities(doors: &[Door], now: Timestamp) -> Line {
     let doors: Vec<&Door> = doors.iter().filter(|door| !door.blind).collect();
-    let restart = "Deployment queuewarden-certificates writes it as soon as it runs and may patch that object (manifests/doors); with --tls-cert-file it is yours to write, or cert-manager's";
+    let restart = "Deployment queuewarden-certificates writes it as soon as it runs and may patch that \
+        object (manifests/doors); with --tls-cert-file it is yours to write, or cert-manager's";
     let mut ends: Vec<Timestamp> = Vec::new();
     for door in &doors {
         let pem = door.bundle.as_ref().map(|bundle| bundle.0.as_slice()).unwrap_or_default();
@@ -281,7 +282,8 @@ fn judge(asked: Result<(), call::Error>) -> Line {
         Err(call::Error::Refused { message, .. }) if message.contains(&silent) => Line::fail(
             ANSWERS,
             message,
-            "look at the lines above: the authorities, who stands behind the Service; then at network policies between the API server and the operator's port",
+            "look at the lines above: the authorities, who stands behind the Service; then at network \
+            policies between the API server and the operator's port",
         ),
         Err(call::Error::Refused { message, .. }) if message.contains(&denied) => fine,
         // The API server itself, or somebody else's webhook, rejected the request before ours was called.

@@ -118,7 +118,8 @@ impl Setting<'_> {
             return Line::warn(
                 RIGHTS,
                 format!("{found}; whether it needs to is not known"),
-                "run this as somebody who may read the operator's Deployment, in the namespace that --namespace names, and YuniKorn's ConfigMaps",
+                "run this as somebody who may read the operator's Deployment, in the namespace that \
+                --namespace names, and YuniKorn's ConfigMaps",
             );
         }
         Line::fail(RIGHTS, found, self.remedy(&sure))
@@ -136,13 +137,15 @@ impl Setting<'_> {
         let ConfigSpec { namespace, output_config_map: output, .. } = self.spec;
         let way = if creation {
             format!(
-                "; it need not create ConfigMaps where {namespace}/{output} is there, if only an empty one, and spec.adoption is IfUnowned"
+                "; it need not create ConfigMaps where {namespace}/{output} is there, if only an empty one, \
+                and spec.adoption is IfUnowned"
             )
         } else {
             String::new()
         };
         format!(
-            "give it these, which stand in {file}: change the namespaces there to those of this installation, as the chart's values do{way}"
+            "give it these, which stand in {file}: change the namespaces there to those of this \
+            installation, as the chart's values do{way}"
         )
     }
 }

@@ -38,7 +38,8 @@ fn leader(state: &OperatorState) -> Line {
         return Line::warn(LEADER, found, "run this as somebody who may read it");
     }
     let what = format!(
-        "a replica that runs takes the Lease within 15 seconds, if it may: kubectl -n {} get lease queuewarden -o yaml",
+        "a replica that runs takes the Lease within 15 seconds, if it may: kubectl -n {} get lease \
+        queuewarden -o yaml",
         state.namespace
     );
     Line::fail(LEADER, found, what)

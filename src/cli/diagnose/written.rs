@@ -164,7 +164,8 @@ fn owners(spec: &ConfigSpec, snapshot: &Snapshot, key: &str) -> Line {
     let owns = names.contains(&FIELD_MANAGER);
     if !others.is_empty() {
         let found = format!("{place} is {}owned by {}", if owns { "also " } else { "" }, others.join(", "));
-        let what = "take the key out of what they apply, or choose spec.adoption; docs/gitops.md has the tools by name";
+        let what = "take the key out of what they apply, or choose spec.adoption; docs/gitops.md has the \
+            tools by name";
         return if owns { Line::warn(OWNERS, found, what) } else { Line::fail(OWNERS, found, what) };
     }
     if owns {
@@ -222,7 +223,8 @@ fn runs(state: &SchedulerState) -> Line {
         Some(false) => Line::fail(
             SCHEDULER,
             state.line(),
-            "wait some seconds after a change; then look for \"reload configuration failed\" in the scheduler's log",
+            "wait some seconds after a change; then look for \"reload configuration failed\" in the \
+            scheduler's log",
         ),
         None => Line::warn(
             SCHEDULER,

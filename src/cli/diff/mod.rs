@@ -20,13 +20,15 @@ use yunikorn_access::tree::Tree;
 
 /// Help text on the rows and exit codes.
 const HELP: &str = "\
-Files with QueueAcls and nothing else are no configuration: they are applied to the old one, as kubectl apply would.\n\n\
-A row says who gains or loses a right, on which queues, and which entry makes the difference. A user is looked at without its \
-groups, a group without its members; who keeps a right by another entry is not told. `added` and `removed` are queues that only \
-one configuration has, with what their own ACLs grant beyond the queues above; `now parent` is a queue that was a leaf, in which no application can run any more.
+Files with QueueAcls and nothing else are no configuration: they are applied to the old one, as kubectl \
+apply would.\n\n\
+A row says who gains or loses a right, on which queues, and which entry makes the difference. A user is \
+looked at without its groups, a group without its members; who keeps a right by another entry is not told. \
+`added` and `removed` are queues that only one configuration has, with what their own ACLs grant beyond the \
+queues above; `now parent` is a queue that was a leaf, in which no application can run any more.
 
-Exit codes: 0 nobody gains or loses anything and the queues are the same, 1 something differs, 2 the command line is wrong, 3 it \
-could not be decided. With --fail-on-widening 1 only if someone gains.";
+Exit codes: 0 nobody gains or loses anything and the queues are the same, 1 something differs, 2 the command \
+line is wrong, 3 it could not be decided. With --fail-on-widening 1 only if someone gains.";
 
 /// Show who gains and who loses which access between two configurations, inherited access included
 #[derive(Debug, Clone, clap::Args)]
@@ -122,12 +124,16 @@ fn several(compared: Compared<'_>) -> bool {
 fn notes(answer: &DiffAnswer, console: Console) {
     for partition in answer.partitions.iter().filter(|partition| partition.placement_differs) {
         console.note(&format!(
-            "the placement rules of partition {} differ, so applications may go to other queues: `queuewarden place` tells",
+            "the placement rules of partition {} differ, so applications may go to other queues: \
+            `queuewarden place` tells",
             partition.partition
         ));
     }
     if answer.resolver_differs {
-        console.note("the user group resolvers differ, so users whose applications come without groups may be in others");
+        console.note(
+            "the user group resolvers differ, so users whose applications come without groups may \
+            be in others",
+        );
     }
     if answer.is_empty() {
         console.note("nobody gains or loses anything");

@@ -18,24 +18,25 @@ use super::{Exit, Failure};
 
 /// Help text with the exit codes of all imports.
 const EXIT_CODES: &str = "\
-Exit codes: 0 imported, 1 refused, 2 the command line is wrong or a file cannot be read, 3 from YuniKorn: refused, or it could not be \
-decided.";
+Exit codes: 0 imported, 1 refused, 2 the command line is wrong or a file cannot be read, 3 from YuniKorn: \
+refused, or it could not be decided.";
 
 /// Help text with output and exit codes of the import from `YuniKorn`.
 const YUNIKORN_HELP: &str = "\
-Results go to standard output, the steps from what is written now to standard error. Nothing is printed on standard output when the \
-import is refused.
+Results go to standard output, the steps from what is written now to standard error. Nothing is printed on \
+standard output when the import is refused.
 
-Exit codes: 0 imported, 2 the command line is wrong or a file cannot be read, 3 refused: the objects would not mean what the \
-queues.yaml says, or it could not be decided.";
+Exit codes: 0 imported, 2 the command line is wrong or a file cannot be read, 3 refused: the objects would \
+not mean what the queues.yaml says, or it could not be decided.";
 
 /// Help text with output and exit codes of the other imports.
 const HELP: &str = "\
-Results go to standard output, what cannot be carried over and every difference to standard error. Nothing is printed on standard \
-output when the import is refused, unless -o json or -o yaml asks for everything that was found.
+Results go to standard output, what cannot be carried over and every difference to standard error. Nothing \
+is printed on standard output when the import is refused, unless -o json or -o yaml asks for everything that \
+was found.
 
-Exit codes: 0 imported, 1 refused: there are errors, or somebody could do more than before, and --accept does not name the code; \
-2 the command line is wrong or a file cannot be read.";
+Exit codes: 0 imported, 1 refused: there are errors, or somebody could do more than before, and --accept \
+does not name the code; 2 the command line is wrong or a file cannot be read.";
 
 /// Convert access rules of YARN or Spark, or those in a queues.yaml, to QueueAcls, and prove that nobody may
 /// do more than before

@@ -80,7 +80,8 @@ impl Way {
             String::new()
         } else {
             format!(
-                "   (and name {base} among the resourceNames of the Role queuewarden, which lets the operator read it)\n"
+                "   (and name {base} among the resourceNames of the Role queuewarden, which lets the \
+                operator read it)\n"
             )
         };
         let falls_back = if *from == YUNIKORN_CONFIGS { self.falls_back() } else { String::new() };
@@ -96,7 +97,8 @@ impl Way {
              \x20  kubectl wait yunikornconfig/default --for=condition=BaseResolved\n\
              {falls_back}\
              {}. let queuewarden write, once over the one who wrote before:\n\
-             \x20  kubectl patch yunikornconfig default --type merge -p '{{\"spec\":{{\"mode\":\"Enforce\",\"adoption\":\"Force\"}}}}'\n",
+             \x20  kubectl patch yunikornconfig default --type merge -p \
+             '{{\"spec\":{{\"mode\":\"Enforce\",\"adoption\":\"Force\"}}}}'\n",
             if falls_back.is_empty() { 4 } else { 5 }
         )
     }
@@ -114,9 +116,11 @@ impl Way {
     fn falls_back(&self) -> String {
         let Self { namespace, at, key, .. } = self;
         format!(
-            "4. where Git or Helm owns the key {at} of {YUNIKORN_CONFIGS}, take it out there; that may delete it in the cluster, so let \
+            "4. where Git or Helm owns the key {at} of {YUNIKORN_CONFIGS}, take it out there; that may \
+            delete it in the cluster, so let \
              YuniKorn fall back to the same tree first:\n\
-             \x20  kubectl -n {namespace} create configmap {YUNIKORN_DEFAULTS} --from-file={key}=queues.yaml --dry-run=client -o yaml | kubectl apply \
+             \x20  kubectl -n {namespace} create configmap {YUNIKORN_DEFAULTS} --from-file={key}=queues.yaml \
+             --dry-run=client -o yaml | kubectl apply \
              --server-side --force-conflicts --field-manager=queuewarden-import -f -\n"
         )
     }

@@ -116,7 +116,8 @@ pub(super) fn run(args: &Args, scheduler: Scheduler, console: Console) -> Result
             let others = imported.queues.len().saturating_sub(granted.len());
             if others > 0 {
                 console.note(&format!(
-                    "compared is the tree that --queues writes; what another base says of queues without a QueueAcl remains ({})",
+                    "compared is the tree that --queues writes; what another base says of queues without a \
+                    QueueAcl remains ({})",
                     plural(others, "queue")
                 ));
             }

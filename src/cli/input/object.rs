@@ -313,7 +313,8 @@ fn no_object(inputs: &mut Inputs, document: &Document) {
         return;
     }
     let message = "this is no Kubernetes object: it has no `apiVersion` and `kind`";
-    let help = "a queues.yaml by itself begins with `partitions:`, and comes first in its file; everything else needs both fields";
+    let help = "a queues.yaml by itself begins with `partitions:`, and comes first in its file; everything \
+        else needs both fields";
     let span = document.place(&[]);
     inputs.report(document.source, None, Diagnostic::error(NOT_AN_OBJECT, message).at(span).help(help));
 }

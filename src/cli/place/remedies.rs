@@ -56,7 +56,9 @@ pub fn remedies(asking: &Asking<'_>) -> Vec<String> {
 fn before_rules(asking: &Asking<'_>) -> String {
     match &asking.placement.inactive {
         Some(reason) => format!("correct the rules: {reason}"),
-        None => "let user.info carry a name that YuniKorn takes: a letter or `_`, then letters, digits and :#/_.@-".to_owned(),
+        None => "let user.info carry a name that YuniKorn takes: a letter or `_`, then letters, digits and \
+            :#/_.@-"
+            .to_owned(),
     }
 }
 

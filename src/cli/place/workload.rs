@@ -90,7 +90,8 @@ impl WorkloadArgs {
         }
         if workload.is_foreign() {
             console.note(&format!(
-                "spec.schedulerName is {}: YuniKorn looks at this pod only where it is {SCHEDULER}, or where its admission controller makes it so",
+                "spec.schedulerName is {}: YuniKorn looks at this pod only where it is {SCHEDULER}, or where \
+                its admission controller makes it so",
                 workload.scheduler_name
             ));
         }
@@ -113,11 +114,13 @@ fn joined(workload: &Workload) -> Option<String> {
     let id = workload.application_id(Naming::PerNamespace);
     match workload.given_id() {
         "" => Some(format!(
-            "the pod names no application, so it is in {id} with all others of the namespace that name none: the first of them decides user \
+            "the pod names no application, so it is in {id} with all others of the namespace that name none: \
+            the first of them decides user \
              and queue, unless admissionController.filtering.generateUniqueAppId is \"true\""
         )),
         given if given == id => Some(format!(
-            "the pod joins application {id} if one runs, whoever owns it: then it is in that one's queue, and no ACL is asked"
+            "the pod joins application {id} if one runs, whoever owns it: then it is in that one's queue, \
+            and no ACL is asked"
         )),
         _ => None,
     }

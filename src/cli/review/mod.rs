@@ -30,16 +30,17 @@ use yunikorn::identity::Identity;
 
 /// Help text on kinds of reviews, answers, and exit codes.
 const HELP: &str = "\
-Reviews are SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview of authorization.k8s.io and AdmissionReview of \
-admission.k8s.io, v1 or v1beta1, in any number of files, as YAML, JSON or one JSON object a line; everything else in the files is the \
-configuration they are asked about. A file that begins with a review on one line is answered line by line. Namespaces and \
-PriorityClasses among the files are known to AdmissionReviews.
+Reviews are SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview of \
+authorization.k8s.io and AdmissionReview of admission.k8s.io, v1 or v1beta1, in any number of files, as \
+YAML, JSON or one JSON object a line; everything else in the files is the configuration they are asked \
+about. A file that begins with a review on one line is answered line by line. Namespaces and PriorityClasses \
+among the files are known to AdmissionReviews.
 
-Not allowed comes in two kinds: `denied` when YuniKorn would refuse it, and neither allowed nor denied, no opinion, for what others \
-answer or what cannot be decided; then evaluationError says why.
+Not allowed comes in two kinds: `denied` when YuniKorn would refuse it, and neither allowed nor denied, no \
+opinion, for what others answer or what cannot be decided; then evaluationError says why.
 
-Exit codes: 0 everything was answered, 1 something was not allowed and --exit-code is given, 2 the command line is wrong or a file \
-cannot be read, 3 a review could not be decided.";
+Exit codes: 0 everything was answered, 1 something was not allowed and --exit-code is given, 2 the command \
+line is wrong or a file cannot be read, 3 a review could not be decided.";
 
 /// Answer SubjectAccessReviews and AdmissionReviews as the cluster would, and print them filled in
 #[derive(Debug, Clone, clap::Args)]

@@ -20,11 +20,11 @@ use yunikorn::identity::ResolverKind;
 
 /// Help text on files and exit codes.
 const HELP: &str = "\
-Tests are QueueAccessTest objects in any of the files; everything else in them is the configuration: a queues.yaml, or YuniKorn's ConfigMaps, with QueueAcls \
-as the operator would render them. No cluster is asked.
+Tests are QueueAccessTest objects in any of the files; everything else in them is the configuration: a \
+queues.yaml, or YuniKorn's ConfigMaps, with QueueAcls as the operator would render them. No cluster is asked.
 
-Exit codes: 0 every check holds, 1 a check does not hold, 2 the command line is wrong or there is no test, 3 a check cannot be decided, or a file cannot \
-be read.";
+Exit codes: 0 every check holds, 1 a check does not hold, 2 the command line is wrong or there is no test, 3 \
+a check cannot be decided, or a file cannot be read.";
 
 /// Run access tests: check a configuration against the access it is meant to give
 #[derive(Debug, Clone, clap::Args)]

@@ -34,7 +34,8 @@ impl Held {
         let key = flat.queues_key();
         if flat.is_ambiguous(&key) {
             return Err(Failure::Undecided(format!(
-                "several keys of one binaryData give {key} different values, of which YuniKorn takes one at random"
+                "several keys of one binaryData give {key} different values, of which YuniKorn takes one at \
+                random"
             )));
         }
         let queues = flat.queues(&key);
