@@ -5,7 +5,7 @@ use crate::check::decide;
 use crate::testing::{Queue, any_tree, each_tree, tree};
 use proptest::prelude::*;
 
-/// What changes in one line each: `+ user sue submit: root.a +2 but root.a.x`.
+/// The changes in one line each: `+ user sue submit: root.a +2 but root.a.x`.
 fn told(section: &Section) -> Vec<String> {
     let name = |subject: &Subject| match subject {
         Subject::Everyone => "everyone".to_owned(),
@@ -95,7 +95,7 @@ fn who_keeps_access_by_another_entry_neither_gains_nor_loses() {
         (&[("root", "sue", "sue"), ("root.a", "", "")], &[("root", "", "sue"), ("root.a", "", "")]),
         // The queue above.
         (&[("root", "sue", ""), ("root.a", "sue", "")], &[("root", "sue", ""), ("root.a", "", "")]),
-        // Nothing above the recovery queue matters to it.
+        // Nothing above the recovery queue affects it.
         (
             &[("root", "*", ""), ("root.@recovery@", "sue", "")],
             &[("root", "*", ""), ("root.@recovery@", "", "")],
@@ -291,7 +291,7 @@ fn the_line_counts_what_is_too_much_for_it() {
     );
 }
 
-/// The difference the other way, as it must be.
+/// The expected difference in the other direction.
 fn mirrored(diff: &Diff) -> Diff {
     let section = |section: &Section| {
         let mut section = section.clone();
@@ -313,7 +313,7 @@ fn mirrored(diff: &Diff) -> Diff {
     }
 }
 
-/// Those whom random trees name, and one whom they do not.
+/// The subjects that random trees name, and one that they do not.
 fn subjects() -> Vec<Subject> {
     let names = ["u", "v", "g", "h", "w"].map(str::to_owned);
     let both = names.iter().flat_map(|name| [Subject::User(name.clone()), Subject::Group(name.clone())]);
@@ -322,7 +322,7 @@ fn subjects() -> Vec<Subject> {
 
 type Decisions = BTreeMap<(QueuePath, Right, Subject), bool>;
 
-/// For each queue, right and subject what is decided.
+/// The decision for each queue, right and subject.
 fn decisions(tree: &Tree) -> Decisions {
     let queues = tree.queues().flat_map(|(_, node)| Right::ALL.map(|right| (node.path.clone(), right)));
     let asked =
@@ -335,7 +335,7 @@ fn decisions(tree: &Tree) -> Decisions {
         .collect()
 }
 
-/// That the difference says of each subject on each queue what the two decisions say.
+/// Checks that the difference agrees with the decisions on both trees, for each subject on each queue.
 fn holds(old: (&Tree, &Decisions), new: (&Tree, &Decisions)) -> Result<(), String> {
     let diff = diff(old.0, new.0);
     for (asked, before) in old.1 {

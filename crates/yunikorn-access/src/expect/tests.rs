@@ -151,13 +151,13 @@ fn nobody_is_let_in_by_a_doubt() {
     assert!(refused[3].starts_with(start), "{refused:?}");
 }
 
-/// A hint takes a look at every queue, and of many failures a status lists a few.
+/// A hint compares every queue, and a status lists only a few of many failures.
 #[test]
 fn what_was_perhaps_meant_is_looked_for_when_somebody_reads_it() {
     let names: Vec<String> = (0..40).map(|number| format!("{{name: team-{number:02}}}")).collect();
     let root = format!("{{name: root, queues: [{}]}}", names.join(", "));
     let trees = [parsed(&format!("partitions: [{{name: default, queues: [{root}]}}]"))];
-    // Each is a slip of a queue.
+    // Each is a misspelling of a queue.
     let slips = (0..40).map(|number| format!("root.taem-{number:02}")).collect();
     let expectations = Expectations {
         partition: "default".to_owned(),

@@ -21,7 +21,7 @@ fn nothing_known(tree: &Tree) -> Vec<Finding> {
     lint(tree, &Known::default())
 }
 
-/// That these are the findings.
+/// Checks that these are the findings.
 fn finds(queues: &[Queue<'_>], expected: &[(&str, &str)]) {
     let findings = nothing_known(&tree(queues));
     let told = told(&findings);
@@ -87,9 +87,9 @@ fn a_wildcard_at_the_root_is_told_with_no_acl_that_limits() {
     };
     let submit = "everyone may submit everywhere, by the `*` of the root";
     let administer = "everyone may administer everywhere, by the `*` of the root";
-    // Who may submit does not administer.
+    // The right to submit does not let anyone administer.
     assert_eq!(told(&[("root", "*", ""), ("root.a", "", "ann"), ("root.b", "", "bob")]), submit);
-    // Nothing above the recovery queue reaches what is below it.
+    // No grant above the recovery queue reaches the queues below it.
     assert_eq!(
         told(&[("root", "*", ""), ("root.@recovery@", "", ""), ("root.@recovery@.a", "sue", "")]),
         submit
@@ -281,7 +281,7 @@ fn a_queue_to_which_no_rule_leads_helps_nobody() {
         ("[{name: fixed, value: root.a.x, create: true}]", &["root.b"]),
         ("[{name: user, create: true, parent: {name: fixed, value: a}}]", &["root.b"]),
         ("[{name: user, parent: {name: provided, create: true}}]", &[]),
-        // Taken for a full path, to which the rule below puts the root in front.
+        // Taken for a full path, but the rule below adds the root in front.
         ("[{name: user, create: true, parent: {name: fixed, value: rooty, create: true}}]", &[]),
     ];
     for (rules, expected) in cases {
@@ -314,7 +314,7 @@ fn names_that_are_likely_wrong_are_told_where_they_stand() {
             ),
         ],
     );
-    // Of two that stand once each it is told of the user, and else of the one that is rarer.
+    // Of two names with one use each the user is reported, and else the rarer one.
     finds(
         &[("root", " ", ""), ("root.a", "devs", ""), ("root.b", " devs", "")],
         &[(
@@ -415,7 +415,7 @@ fn names_that_are_not_known_are_told_with_the_nearest_that_is() {
         )]
     );
     assert_eq!(findings[0].diagnostic.help.as_deref(), Some("write the group behind the blank"));
-    // That others have it in the other list says more than a name that is near.
+    // An entry of the same name in the other list is a better hint than a similar name.
     let known = Known { users: Some(population(&["opt"], &[])), groups: None };
     let findings = lint(&tree(&[("root", " ", ""), ("root.a", "ops", ""), ("root.b", " ops", "")]), &known);
     assert_eq!(
@@ -456,7 +456,7 @@ fn without(tree: &Tree, taken: &[(&QueuePath, Right)]) -> Tree {
     tree
 }
 
-/// Whether taking ACLs away changes who may submit, and who administers.
+/// Returns whether removing ACLs changes who may submit, and who administers.
 fn changes(tree: &Tree, taken: &[(&QueuePath, Right)]) -> (bool, bool) {
     let less = without(tree, taken);
     let names = [Match::Everyone, Match::User("u"), Match::Group("g")];
@@ -467,7 +467,7 @@ fn changes(tree: &Tree, taken: &[(&QueuePath, Right)]) -> (bool, bool) {
     (differs(Right::Submit), differs(Right::Admin))
 }
 
-/// On trees whose ACLs have one entry each: an ACL is said to be without effect if, and only if, it is.
+/// On trees whose ACLs have one entry each, an ACL is reported as without effect if, and only if, it is.
 #[test]
 fn what_is_said_to_change_nothing_is_exactly_what_changes_nothing() {
     let without_effect =
@@ -485,7 +485,7 @@ fn what_is_said_to_change_nothing_is_exactly_what_changes_nothing() {
                 let said = codes.iter().any(|code| without_effect.contains(code));
                 let (submit, admin) = changes(tree, &[(&place.node.path, place.right)]);
                 let other = if place.right == Right::Submit { Right::Admin } else { Right::Submit };
-                // Of two ACLs of one queue that say the same it is told of one.
+                // Of two equal ACLs of one queue only one is reported.
                 if place.grants().acl != place.node.grants(other).acl {
                     assert_eq!(said, !submit, "{:?} {} {codes:?} {tree:?}", place.right, place.node.path);
                 }
@@ -496,7 +496,7 @@ fn what_is_said_to_change_nothing_is_exactly_what_changes_nothing() {
                     taken.push((&place.node.path, place.right));
                 }
             }
-            // Taking everybody's advice at once locks nobody out.
+            // Following all advice at once takes access from nobody.
             assert!(!changes(tree, &taken).0, "{taken:?} {tree:?}");
         });
     }

@@ -23,7 +23,7 @@ pub enum Step {
         /// The expression of `systemUsers` that matches.
         pattern: String,
     },
-    /// `bypassAuth` is on: `user.info` is neither judged nor set.
+    /// `bypassAuth` is on: `user.info` is neither checked nor set.
     BypassAuth {
         /// True if the object has a `user.info`.
         given: bool,
