@@ -84,11 +84,16 @@ impl fmt::Display for Remedy {
                 }
             }
             Self::Join { group, queue, right } => {
-                write!(f, "become a member of group {group}, which the {} of queue {queue} names", right.key())
+                write!(
+                    f,
+                    "become a member of group {group}, which the {} of queue {queue} names",
+                    right.key()
+                )
             }
             Self::Ask { queue } => write!(f, "ask for queue {queue}"),
             Self::Unnameable => f.write_str(
-                "no ACL of YuniKorn can name this user or one of the groups: let user.info carry a group that matches the ACLs' expression",
+                "no ACL of YuniKorn can name this user or one of the groups: let user.info carry a group \
+                 that matches the ACLs' expression",
             ),
         }
     }
@@ -272,10 +277,12 @@ mod tests {
         assert_eq!(
             told(&tree, Right::Submit, "root.prod", "sue", &["qa", "system:authenticated"]),
             [
-                "name user sue in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`; it opens the queue below, too",
+                "name user sue in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`; it \
+                 opens the queue below, too",
                 "become a member of group devs, which the submitacl of queue root.prod names",
                 "become a member of group ops, which the adminacl of queue root names",
-                "name group qa in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`; it opens the queue below, too",
+                "name group qa in the submitacl of queue root.prod, by a QueueAcl with `baseAcl: Extend`; it \
+                 opens the queue below, too",
             ]
         );
         let prod = QueuePath::parse("root.prod").expect("path");
@@ -284,7 +291,8 @@ mod tests {
         assert_eq!(
             told(&tree, Right::Submit, "root.prod", "sue", &[]).first().map(String::as_str),
             Some(
-                "name user sue in the submitacl of queue root.prod, in QueueAcl/prod; it opens the queue below, too"
+                "name user sue in the submitacl of queue root.prod, in QueueAcl/prod; it opens the queue \
+                 below, too"
             )
         );
         assert_eq!(
@@ -296,7 +304,8 @@ mod tests {
                 &["system:serviceaccounts"]
             ),
             [
-                "no ACL of YuniKorn can name this user or one of the groups: let user.info carry a group that matches the ACLs' expression",
+                "no ACL of YuniKorn can name this user or one of the groups: let user.info carry a group \
+                 that matches the ACLs' expression",
                 "become a member of group ops, which the adminacl of queue root names",
             ]
         );

@@ -99,7 +99,8 @@ mod tests {
                 "root.prod.etl",
                 "bob",
                 &["devs"],
-                "`root.prod.etl` is not configured, and root.prod decides: group devs may submit to root.prod",
+                "`root.prod.etl` is not configured, and root.prod decides: group devs may submit to \
+                 root.prod",
             ),
             (Right::Submit, "root.prod", "ann", &["ops"], "group ops may administer root, and so may submit"),
             (Right::Admin, "root.prod", "ann", &["ops"], "group ops may administer root"),
@@ -123,7 +124,8 @@ mod tests {
                 "root.@recovery@.x",
                 "ann",
                 &["ops"],
-                "no ACL on the way from root.@recovery@.x up to root.@recovery@ names user ann or group ops, and what is granted there and above does not reach below it",
+                "no ACL on the way from root.@recovery@.x up to root.@recovery@ names user ann or group ops, \
+                 and what is granted there and above does not reach below it",
             ),
             (Right::Submit, "prod", "ann", &[], "`prod` is no queue: a queue path begins with `root`"),
         ];

@@ -203,7 +203,8 @@ fn joins_others(applied: &Applied<'_>, world: World<'_>, submitter: &Submitter) 
         world.running.objection(&application(applied), applied.request.namespace(), &submitter.user)?;
     let (kind, user) = (&applied.request.kind, quoted(&submitter.user));
     let reason = format!(
-        "this {kind} of user {user} names {of_others}: YuniKorn would run it in that one's queue, whatever its ACLs say"
+        "this {kind} of user {user} names {of_others}: YuniKorn would run it in that one's queue, whatever \
+         its ACLs say"
     );
     let judgement = Judgement::new(Verdict::Refused, "application", &reason);
     Some(Judgement { user: visible(&submitter.user), ..judgement })

@@ -37,13 +37,13 @@ pub fn in_recovery(path: &str) -> bool {
 
 /// A queue path that is empty or does not begin with `root`.
 ///
-/// The reason: `YuniKorn` looks queues up from the root and answers "no such queue" to anything else
+/// `YuniKorn` looks queues up from the root and answers "no such queue" to anything else
 /// (`partition.go:493`). Write the full path: `root.prod`, not `prod`.
 pub const NOT_FROM_ROOT: Code = Code::new(5001, "queue-not-from-root");
 /// A part of a queue path that is not a valid queue name.
 ///
-/// The reason: names match [`QUEUE_NAME`] (`configvalidator.go:669`), so no such queue can exist. Dots
-/// separate levels; where a placement rule made a queue out of a name with dots, write `_dot_` for each.
+/// Names match [`QUEUE_NAME`] (`configvalidator.go:669`), so no such queue can exist. Dots separate levels;
+/// where a placement rule made a queue out of a name with dots, write `_dot_` for each.
 pub const BAD_NAME: Code = Code::new(5002, "queue-bad-name");
 /// A queue path longer than [`MAX_PATH`] bytes.
 pub const TOO_LONG: Code = Code::new(5003, "queue-path-too-long");

@@ -259,7 +259,8 @@ fn a_denial_tells_what_would_help_the_smallest_change_first() {
         remedy::remedies(tree(), &decision).iter().map(ToString::to_string).collect()
     };
     let kill = remedies(Dialect::YarnHadoop, &[ON, BOB], Verb::Kill, "ann");
-    let first = "name the user or one of the groups in mapreduce.job.acl-modify-job, which is set when the application is submitted";
+    let first = "name the user or one of the groups in mapreduce.job.acl-modify-job, which is set when the \
+        application is submitted";
     let last = "name the user or one of the groups in yarn.admin.acl, which counts for all applications";
     let queues = in_queue(Right::Admin, BETA);
     assert!(!queues.is_empty());
@@ -287,20 +288,28 @@ fn a_decision_is_one_sentence() {
     assert_eq!(say(hadoop, &[ON, BOB], Verb::Kill, "bob"), "yarn.admin.acl names user bob");
     assert_eq!(
         say(hadoop, &[ON, BOB], Verb::Logs, "ann"),
-        "user ann may not read its logs: otto owns it; neither yarn.admin.acl nor mapreduce.job.acl-view-job names the user or \
+        "user ann may not read its logs: otto owns it; neither yarn.admin.acl nor mapreduce.job.acl-view-job \
+         names the user or \
          a group"
     );
     let moving = say(Dialect::YarnCloudera, &[ON, BOB], Verb::Move("root.x"), "bob");
     assert_eq!(moving, "user bob may not put it into the other queue: there is no queue `root.x`");
     let spark = say(Dialect::Spark, &[("spark.acls.enable", "true")], Verb::Kill, "ann");
-    assert!(spark.ends_with("none of spark.admin.acls, spark.admin.acls.groups, spark.ui.view.acls, spark.ui.view.acls.groups names the user or a group"), "{spark}");
+    assert!(
+        spark.ends_with(
+            "none of spark.admin.acls, spark.admin.acls.groups, spark.ui.view.acls, \
+        spark.ui.view.acls.groups names the user or a group"
+        ),
+        "{spark}"
+    );
     assert_eq!(
         say(Dialect::Spark, &[("spark.acls.enable", "true")], Verb::Move(WAREHOUSE), "ann"),
         "spark moves no application from queue to queue"
     );
     assert_eq!(
         say(Dialect::YuniKorn, &[], Verb::Move(WAREHOUSE), "ines"),
-        "user ines may administer root.engineering; user ines may administer root.warehouse, and so may submit"
+        "user ines may administer root.engineering; user ines may administer root.warehouse, and so may \
+         submit"
     );
 }
 

@@ -74,15 +74,13 @@ fn everyone_is_said_once_with_those_for_whom_nothing_changes() {
         tree(&[("root", "", ""), ("root.a", "sue", ""), ("root.a.x", "bob", ""), ("root.a.y", "*", "")]);
     assert_eq!(
         told(&diff(&open, &closed).kept),
-        [
-            "- everyone submit: root.a +1 but root.a.y; not user bob on root.a.x; not user sue on root.a +1 but root.a.y"
-        ]
+        ["- everyone submit: root.a +1 but root.a.y; not user bob on root.a.x; not user sue on root.a +1 \
+             but root.a.y"]
     );
     assert_eq!(
         told(&diff(&closed, &open).kept),
-        [
-            "+ everyone submit: root.a +1 but root.a.y; not user bob on root.a.x; not user sue on root.a +1 but root.a.y"
-        ]
+        ["+ everyone submit: root.a +1 but root.a.y; not user bob on root.a.x; not user sue on root.a +1 \
+             but root.a.y"]
     );
 }
 
@@ -164,11 +162,13 @@ fn partitions_that_come_or_go_are_told_whole() {
 fn other_placement_rules_are_told_wherever_they_stand() {
     let with = |rules: &str, before: &str| {
         let text = format!(
-            "{before}partitions:\n- name: default\n  placementrules: {rules}\n  queues: [{{name: root, queues: [{{name: a, parent: true}}, {{name: b, parent: true}}]}}]\n"
+            "{before}partitions:\n- name: default\n  placementrules: {rules}\n  queues: [{{name: root, \
+             queues: [{{name: a, parent: true}}, {{name: b, parent: true}}]}}]\n"
         );
         crate::testing::parsed(&text)
     };
-    let rules = "[{name: user, create: true, parent: {name: fixed, value: a}, filter: {type: allow, users: [sue, bob]}}]";
+    let rules = "[{name: user, create: true, parent: {name: fixed, value: a}, filter: {type: allow, users: \
+        [sue, bob]}}]";
     let old = with(rules, "");
     assert!(between(std::slice::from_ref(&old), &[with(rules, "# moved\n")]).is_empty());
     for other in [
@@ -233,14 +233,17 @@ fn the_line_says_what_queues_grant_that_come_and_go() {
 fn the_line_says_which_partition_where_not_only_the_default_one_differs() {
     let trees = |default: &str, gpu: &str| -> Vec<Tree> {
         let text = format!(
-            "partitions: [{{name: default, queues: [{{name: root, queues: [{{name: a, submitacl: '{default}'}}]}}]}}, {{name: gpu, queues: [{{name: root, queues: [{{name: b, submitacl: '{gpu}'}}]}}]}}]"
+            "partitions: [{{name: default, queues: [{{name: root, queues: [{{name: a, submitacl: \
+             '{default}'}}]}}]}}, {{name: gpu, queues: [{{name: root, queues: [{{name: b, submitacl: \
+             '{gpu}'}}]}}]}}]"
         );
         let config = yunikorn::config::verdict(&text, &[]).config.expect(&text);
         config.partitions.iter().map(|partition| Tree::of(partition).expect("active")).collect()
     };
     assert_eq!(
         impact(&between(&trees("ann", "bob"), &trees("ann,sue", " "))),
-        "grants submit on root.a of partition default to user sue; takes submit on root.b of partition gpu from user bob"
+        "grants submit on root.a of partition default to user sue; takes submit on root.b of partition gpu \
+         from user bob"
     );
     assert_eq!(
         impact(&between(&trees("ann", "bob"), &trees("ann", "bob,sue"))),
@@ -248,7 +251,8 @@ fn the_line_says_which_partition_where_not_only_the_default_one_differs() {
     );
     assert_eq!(
         impact(&between(&trees("ann", "bob"), &trees("ann", "bob")[..1])),
-        "takes submit on root.b of partition gpu from user bob; nobody gains access; 2 queues gone in partition gpu"
+        "takes submit on root.b of partition gpu from user bob; nobody gains access; 2 queues gone in \
+         partition gpu"
     );
 }
 
@@ -267,19 +271,23 @@ fn the_line_counts_what_is_too_much_for_it() {
     let only_first = |number: usize, acl: String| if number == 0 { acl } else { String::new() };
     assert_eq!(
         with(&|number| only_first(number, names[..6].join(","))),
-        "grants submit on root.q0 to user u0, user u1, user u2, user u3, user u4, user u5; nobody loses access"
+        "grants submit on root.q0 to user u0, user u1, user u2, user u3, user u4, user u5; nobody loses \
+         access"
     );
     assert_eq!(
         with(&|number| only_first(number, names.join(","))),
-        "grants submit on root.q0 to user u0, user u1, user u2, user u3, user u4, user u5 and 2 more; nobody loses access"
+        "grants submit on root.q0 to user u0, user u1, user u2, user u3, user u4, user u5 and 2 more; nobody \
+         loses access"
     );
     assert_eq!(
         with(&|_| "sue".to_owned()),
-        "grants submit on root.q0, root.q1, root.q2, root.q3, root.q4, root.q5, and 2 more subtrees to user sue; nobody loses access"
+        "grants submit on root.q0, root.q1, root.q2, root.q3, root.q4, root.q5, and 2 more subtrees to user \
+         sue; nobody loses access"
     );
     assert_eq!(
         with(&|number| if number < 7 { "sue".to_owned() } else { String::new() }),
-        "grants submit on root.q0, root.q1, root.q2, root.q3, root.q4, root.q5, and 1 more subtree to user sue; nobody loses access"
+        "grants submit on root.q0, root.q1, root.q2, root.q3, root.q4, root.q5, and 1 more subtree to user \
+         sue; nobody loses access"
     );
     let one_more = with(&|number| if number < 7 { names[number].clone() } else { String::new() });
     assert!(one_more.ends_with("; and 1 more change; nobody loses access"), "{one_more}");

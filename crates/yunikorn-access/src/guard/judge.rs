@@ -125,7 +125,8 @@ impl Walk<'_> {
             }
             Moment::Final => Err(Refusal::new(
                 Rule::Missing,
-                "it is missing at the end: the webhook that adds it was not asked, or another one has taken it away; try again",
+                "it is missing at the end: the webhook that adds it was not asked, or another one has taken \
+                 it away; try again",
             )),
         }
     }

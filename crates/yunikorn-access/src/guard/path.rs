@@ -93,7 +93,9 @@ impl Path {
             segments.pop();
         }
         if segments.is_empty() {
-            return Err("`annotations` are those of the object itself: name a field of it, as in `spec.driver.annotations`".to_owned());
+            return Err("`annotations` are those of the object itself: name a field of it, as in \
+                `spec.driver.annotations`"
+                .to_owned());
         }
         Ok(Self { segments, leads_to })
     }
@@ -115,7 +117,8 @@ fn segment(text: &str) -> Result<Segment, String> {
         "*" => Ok(Segment::Every),
         name if is_name => Ok(Segment::Name(name.to_owned())),
         other => Err(format!(
-            "{} is no field: write names of letters, digits, `-` and `_`, or `*`, with one dot between them, as in `spec.replicaSpecs.*.template`",
+            "{} is no field: write names of letters, digits, `-` and `_`, or `*`, with one dot between them, \
+             as in `spec.replicaSpecs.*.template`",
             quoted(other)
         )),
     }

@@ -287,8 +287,10 @@ fn a_refusal_says_who_and_what_and_how() {
     assert_eq!(
         reason,
         "user `alice` in groups [devs, system:authenticated] may not create or change this Deployment (spec.template) with this \
-         yunikorn.apache.org/user.info: it names user `bob`, and none of trustControllers with systemUsers, externalUsers and externalGroups \
-         lets them (what would help: leave yunikorn.apache.org/user.info out, so that it becomes the requester's own name; or in the \
+         yunikorn.apache.org/user.info: it names user `bob`, and none of trustControllers with systemUsers, \
+         externalUsers and externalGroups \
+         lets them (what would help: leave yunikorn.apache.org/user.info out, so that it becomes the \
+         requester's own name; or in the \
          AdmissionPolicy: add `^alice$` to externalUsers, or add `^devs$` to externalGroups)"
     );
     let distrusted = created(CONTROLLER, text(BOB)).judged(&[(TRUST_CONTROLLERS, "false")]);

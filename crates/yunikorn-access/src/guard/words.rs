@@ -44,7 +44,8 @@ pub(super) fn reason(asked: &Asked<'_>, access: &AccessControl, site: &Site, ref
     let lists = if *is_about_lists {
         let helps = helps(asked, access, *rule);
         format!(
-            ", and none of trustControllers with systemUsers, externalUsers and externalGroups lets them ({helps})"
+            ", and none of trustControllers with systemUsers, externalUsers and externalGroups lets them \
+             ({helps})"
         )
     } else {
         String::new()
@@ -86,7 +87,8 @@ fn helps(asked: &Asked<'_>, access: &AccessControl, rule: Rule) -> String {
 pub(super) fn nowhere(asked: &Asked<'_>) -> Vec<String> {
     let is_new = asked.operation == Operation::Create && asked.has_templates;
     let warning = format!(
-        "no path of spec.userInfo.templates in the AdmissionPolicy leads anywhere in this {}: nobody looks in whose name its pods run",
+        "no path of spec.userInfo.templates in the AdmissionPolicy leads anywhere in this {}: nobody looks \
+         in whose name its pods run",
         asked.kind
     );
     if is_new { vec![visible(&warning)] } else { Vec::new() }

@@ -57,7 +57,8 @@ fn recovery(place: Place<'_>, findings: &mut Findings) {
     let message = match place.right {
         Right::Submit => "nobody may submit to the recovery queue, whatever its ACLs say",
         Right::Admin => {
-            "the scheduler never asks who administers the recovery queue, and its administrators may not submit to it"
+            "the scheduler never asks who administers the recovery queue, and its administrators may not \
+             submit to it"
         }
     };
     for (origin, _) in place.parts() {
@@ -171,7 +172,9 @@ fn granted_anyway(tree: &Tree, place: Place<'_>, findings: &mut Findings) {
                 acl_of(place.right, &place.node.path),
                 repeated.told(tree)
             );
-            let help = "YuniKorn uses it only to let administrators submit; remove them, unless something else reads who administers the queue".to_owned();
+            let help = "YuniKorn uses it only to let administrators submit; remove them, unless something \
+                else reads who administers the queue"
+                .to_owned();
             findings.about_part(place, origin, codes::ADMIN_WITHOUT_EFFECT, message, help);
         }
     }

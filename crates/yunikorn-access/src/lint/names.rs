@@ -147,7 +147,8 @@ fn known_otherwise(
     }
     let help = match entry {
         Match::Group(_) => {
-            "write the user before the blank: a user is in a group of its own name only where there is no resolver and no groups are sent"
+            "write the user before the blank: a user is in a group of its own name only where there is no \
+             resolver and no groups are sent"
         }
         _ => "write the group behind the blank",
     };
@@ -186,7 +187,8 @@ fn other_kind(entry: Match<'_>, uses: &Uses<'_>, findings: &mut Findings) -> boo
         kind(other),
         acl_of(first.right, &first.node.path)
     );
-    let help = "users stand before the blank, groups behind it; quoted, groups alone begin with a blank: `\" devs\"`";
+    let help = "users stand before the blank, groups behind it; quoted, groups alone begin with a blank: `\" \
+        devs\"`";
     findings.about_part(place, origin, codes::USER_OR_GROUP, message, help.to_owned());
     true
 }

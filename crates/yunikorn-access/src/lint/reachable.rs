@@ -104,7 +104,8 @@ mod tests {
     use proptest::prelude::*;
     use yunikorn::identity::Identity;
 
-    const QUEUES: &str = "[{name: a, queues: [{name: a}, {name: b, parent: true}]}, {name: b}, {name: c, parent: true}, {name: default}]";
+    const QUEUES: &str = "[{name: a, queues: [{name: a}, {name: b, parent: true}]}, {name: b}, {name: c, \
+        parent: true}, {name: default}]";
 
     fn any_rule() -> impl Strategy<Value = String> {
         let kind = prop_oneof![
@@ -129,7 +130,8 @@ mod tests {
             user in "[a-c]", namespace in "[a-c]", other in "(root\\.)?[a-c](\\.[a-c])?", queue in "((root\\.)?[a-c](\\.[a-c])?)?",
         ) {
             let text = format!(
-                "partitions: [{{name: default, placementrules: [{}], queues: [{{name: root, submitacl: '*', queues: {QUEUES}}}]}}]",
+                "partitions: [{{name: default, placementrules: [{}], queues: [{{name: root, submitacl: '*', \
+                 queues: {QUEUES}}}]}}]",
                 rules.join(", ")
             );
             // The validator refuses some rules because of the queues in the text.

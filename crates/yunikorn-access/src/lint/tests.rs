@@ -40,15 +40,18 @@ fn a_wildcard_above_makes_an_acl_moot() {
             ),
             (
                 "7202 root.a submitacl",
-                "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `submitacl` of `root`",
+                "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `submitacl` of \
+                 `root`",
             ),
             (
                 "7205 root.a adminacl",
-                "in YuniKorn `adminacl` of `root.a` adds nothing: they may submit already, group `devs` by the `*` in `submitacl` of `root`",
+                "in YuniKorn `adminacl` of `root.a` adds nothing: they may submit already, group `devs` by \
+                 the `*` in `submitacl` of `root`",
             ),
             (
                 "7204 root.a.x submitacl",
-                "`submitacl` of `root.a.x` is blank, which closes nothing: who is named there may submit by `submitacl` of `root.a`",
+                "`submitacl` of `root.a.x` is blank, which closes nothing: who is named there may submit by \
+                 `submitacl` of `root.a`",
             ),
         ],
     );
@@ -56,7 +59,8 @@ fn a_wildcard_above_makes_an_acl_moot() {
         &[("root", " ", ""), ("root.a", "sue", "*")],
         &[(
             "7202 root.a submitacl",
-            "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `adminacl` of `root.a`",
+            "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `adminacl` of \
+             `root.a`",
         )],
     );
     finds(&[("root", " ", ""), ("root.a", "*", "")], &[]);
@@ -72,7 +76,8 @@ fn a_wildcard_at_the_root_is_told_with_the_acls_that_limit_nobody() {
             ("7201 root submitacl", &format!("{everyone}; one ACL below it limits nobody")),
             (
                 "7202 root.a submitacl",
-                "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `submitacl` of `root`",
+                "`submitacl` of `root.a` changes nothing: everyone may submit by the `*` in `submitacl` of \
+                 `root`",
             ),
         ],
     );
@@ -140,15 +145,18 @@ fn names_that_are_granted_above_add_nothing() {
         &[
             (
                 "7205 root.a adminacl",
-                "in YuniKorn `adminacl` of `root.a` adds nothing for some: they may submit already, user `bob` by `submitacl` of `root.a`",
+                "in YuniKorn `adminacl` of `root.a` adds nothing for some: they may submit already, user \
+                 `bob` by `submitacl` of `root.a`",
             ),
             (
                 "7203 root.a.x submitacl",
-                "`submitacl` of `root.a.x` adds nothing for some: they may submit by queues above already, group `ops` by `adminacl` of `root`; user `sue` and group `devs` by `submitacl` of `root.a`",
+                "`submitacl` of `root.a.x` adds nothing for some: they may submit by queues above already, \
+                 group `ops` by `adminacl` of `root`; user `sue` and group `devs` by `submitacl` of `root.a`",
             ),
             (
                 "7203 root.a.y submitacl",
-                "`submitacl` of `root.a.y` adds nothing: they may submit by queues above already, user `bob` by `submitacl` of `root.a`",
+                "`submitacl` of `root.a.y` adds nothing: they may submit by queues above already, user `bob` \
+                 by `submitacl` of `root.a`",
             ),
         ],
     );
@@ -182,7 +190,8 @@ fn the_recovery_queue_takes_no_acl() {
             ),
             (
                 "7208 root.@recovery@ adminacl",
-                "the scheduler never asks who administers the recovery queue, and its administrators may not submit to it",
+                "the scheduler never asks who administers the recovery queue, and its administrators may not \
+                 submit to it",
             ),
         ],
     );
@@ -212,7 +221,8 @@ fn queues_to_which_nobody_may_submit_are_told_by_the_topmost() {
 /// The findings of queues with these rules.
 fn found_with_rules(rules: &str, queues: &str) -> Vec<Finding> {
     let text = format!(
-        "partitions: [{{name: default, placementrules: {rules}, queues: [{{name: root, submitacl: ' ', queues: {queues}}}]}}]"
+        "partitions: [{{name: default, placementrules: {rules}, queues: [{{name: root, submitacl: ' ', \
+         queues: {queues}}}]}}]"
     );
     nothing_known(&parsed(&text))
 }
@@ -227,7 +237,8 @@ fn with_rules(rules: &str, queues: &str) -> Vec<(u16, String)> {
 
 #[test]
 fn a_parent_without_a_leaf_helps_nobody_unless_a_rule_creates_one() {
-    let queues = "[{name: a, parent: true, submitacl: sue, queues: [{name: x, parent: true, adminacl: bob}]}, {name: b, submitacl: bob}]";
+    let queues = "[{name: a, parent: true, submitacl: sue, queues: [{name: x, parent: true, adminacl: \
+        bob}]}, {name: b, submitacl: bob}]";
     let both = [(7206, "root.a".to_owned()), (7206, "root.a.x".to_owned())];
     let cases: [(&str, &[(u16, String)]); 8] = [
         ("[]", &both),
@@ -269,7 +280,8 @@ fn of_a_parent_without_a_leaf_it_is_told_whether_rules_create_queues_elsewhere()
 
 #[test]
 fn a_queue_to_which_no_rule_leads_helps_nobody() {
-    let queues = "[{name: A, parent: true, submitacl: sue, queues: [{name: x, submitacl: bob}]}, {name: b, submitacl: bob}, {name: default, submitacl: al}]";
+    let queues = "[{name: A, parent: true, submitacl: sue, queues: [{name: x, submitacl: bob}]}, {name: b, \
+        submitacl: bob}, {name: default, submitacl: al}]";
     let of = |queues: &[&str]| queues.iter().map(|queue| (7207, (*queue).to_owned())).collect::<Vec<_>>();
     let cases: [(&str, &[&str]); 9] = [
         ("[{name: provided}]", &[]),
@@ -302,15 +314,18 @@ fn names_that_are_likely_wrong_are_told_where_they_stand() {
         &[
             (
                 "7212 root.c submitacl",
-                "the group `data-sciense` stands in `submitacl` of `root.c` only, and `data-science` in 2 ACLs",
+                "the group `data-sciense` stands in `submitacl` of `root.c` only, and `data-science` in 2 \
+                 ACLs",
             ),
             (
                 "7211 root.d submitacl",
-                "`data-science` is a user in `submitacl` of `root.d`, and a group in `submitacl` of `root.b` and 1 more ACL",
+                "`data-science` is a user in `submitacl` of `root.d`, and a group in `submitacl` of `root.b` \
+                 and 1 more ACL",
             ),
             (
                 "7212 root.e submitacl",
-                "the group `Data-Science` stands in `submitacl` of `root.e` only, and `data-science` in 2 ACLs: case matters",
+                "the group `Data-Science` stands in `submitacl` of `root.e` only, and `data-science` in 2 \
+                 ACLs: case matters",
             ),
         ],
     );
@@ -326,7 +341,8 @@ fn names_that_are_likely_wrong_are_told_where_they_stand() {
         &[("root", " ", ""), ("root.a", "sue", ""), ("root.b", "sue", ""), ("root.c", " sue", "")],
         &[(
             "7211 root.c submitacl",
-            "`sue` is a group in `submitacl` of `root.c`, and a user in `submitacl` of `root.a` and 1 more ACL",
+            "`sue` is a group in `submitacl` of `root.c`, and a user in `submitacl` of `root.a` and 1 more \
+             ACL",
         )],
     );
     // One ACL has both, so they are two.

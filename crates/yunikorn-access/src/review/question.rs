@@ -118,12 +118,16 @@ impl fmt::Display for NotAsked {
                 write!(f, "queuewarden answers {verbs} for {resource}, not {}", quoted(verb))?;
                 near.map_or(Ok(()), |near| write!(f, "; did you mean `{near}`?"))
             }
-            Self::Subresource(name) => write!(f, "there is no subresource {} to be asked about", quoted(name)),
+            Self::Subresource(name) => {
+                write!(f, "there is no subresource {} to be asked about", quoted(name))
+            }
             Self::NoApplication => f.write_str(
-                "the question names no application; write its ID behind the resource: applications.queuewarden.dev/ID",
+                "the question names no application; write its ID behind the resource: \
+                 applications.queuewarden.dev/ID",
             ),
             Self::NoTarget => f.write_str(
-                "the question does not say where to move the application; write the queue as the subresource: --subresource=root.prod",
+                "the question does not say where to move the application; write the queue as the \
+                 subresource: --subresource=root.prod",
             ),
         }
     }
@@ -141,7 +145,8 @@ pub fn read(review: &Review) -> Result<Question<'_>, NotAsked> {
             Err(NotAsked::Malformed("neither resourceAttributes nor nonResourceAttributes say what is asked"))
         }
         (Some(_), Some(_)) => Err(NotAsked::Malformed(
-            "resourceAttributes and nonResourceAttributes are both given, and only one of them can be asked about",
+            "resourceAttributes and nonResourceAttributes are both given, and only one of them can be asked \
+             about",
         )),
     }
 }

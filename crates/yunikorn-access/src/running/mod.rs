@@ -159,7 +159,8 @@ fn queue_of(pod: &Pod, submitter: &Submitter, scheduler: Scheduler<'_>) -> Resul
     let why = match placement.outcome {
         Outcome::Placed { queue } if placement.steps.iter().any(|step| by_namespace(&step.rule)) => {
             return Err(format!(
-                "it may be in {queue}, but that depends on annotations of namespace {}, which are not looked at",
+                "it may be in {queue}, but that depends on annotations of namespace {}, which are not looked \
+                 at",
                 quoted(&pod.workload.namespace)
             ));
         }

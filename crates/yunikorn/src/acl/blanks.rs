@@ -35,7 +35,8 @@ pub(super) fn refusals(text: &str, meant: Option<&Acl>, findings: &mut Findings)
     }
     if let Some(field) = third {
         let message = if parse(text).is_ok() {
-            "more than two lists to YuniKorn's validator, to which any blank separates, not only U+0020: it refuses"
+            "more than two lists to YuniKorn's validator, to which any blank separates, not only U+0020: it \
+             refuses"
         } else {
             "more than two lists, and an ACL has users and groups only: YuniKorn refuses it"
         };

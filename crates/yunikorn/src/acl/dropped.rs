@@ -244,7 +244,8 @@ fn ldap_dn(list: List, form: Form, name: &str) -> Option<Reason> {
 fn service_account(_: List, form: Form, name: &str) -> Option<Reason> {
     name.starts_with("system:serviceaccount:").then(|| {
         let help = format!(
-            "let the pods carry a plain user or group in `yunikorn.apache.org/user.info` (an AdmissionPolicy's \
+            "let the pods carry a plain user or group in `yunikorn.apache.org/user.info` (an \
+             AdmissionPolicy's \
              externalUsers decide who may set it) and grant that, or grant {} on a queue of its own",
             form.everyone()
         );
@@ -340,8 +341,10 @@ fn submit_only(list: List, _: Form, name: &str) -> Option<Reason> {
     let plain: String = name.chars().map(|c| if wider(c) { '_' } else { c }).collect();
     let (place, c) = find(name, wider)?;
     (!name.starts_with(wider) && user_name_ok(&plain)).then(|| {
-        let why = format!("a {} with {} may submit, but cannot be granted", list.noun(), quoted(&c.to_string()));
-        let help = "let the API server send plain names (the prefixes of its OIDC claims), or grant a group with a plain name";
+        let why =
+            format!("a {} with {} may submit, but cannot be granted", list.noun(), quoted(&c.to_string()));
+        let help = "let the API server send plain names (the prefixes of its OIDC claims), or grant a group \
+            with a plain name";
         Reason::new(codes::SUBMIT_ONLY, place, why, help)
     })
 }
@@ -375,7 +378,8 @@ fn invalid(list: List, form: Form, name: &str) -> Reason {
         c if is_invisible(c) => "remove this character, which cannot be seen",
         '$' => "`$` may only end the name of a user",
         _ => {
-            "write the name as the API server knows it; if it has this character, grant a group with a plain name"
+            "write the name as the API server knows it; if it has this character, grant a group with a plain \
+             name"
         }
     };
     Reason::new(codes::INVALID_NAME, place, format!("{} cannot stand here", quoted(&c.to_string())), help)

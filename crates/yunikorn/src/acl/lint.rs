@@ -187,7 +187,7 @@ fn wildcard(text: &str, findings: &mut Findings) {
         }
         _ => {}
     }
-    // Beside a name other white space is part of that name; activation only ignores it around a lone wildcard.
+    // Beside a name other white space is part of the name; activation ignores it only around a lone wildcard.
     if trim(text) == "*" {
         for (at, c) in text.char_indices().filter(|(_, c)| c.is_whitespace() && *c != ' ') {
             findings.push(Span::new(at, at + c.len_utf8()), || {

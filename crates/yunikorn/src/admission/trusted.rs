@@ -9,7 +9,8 @@ use go_compat::go_regex::GoRegex;
 /// Matches the controllers of Kubernetes that copy pod templates, and no add-on. Their accounts are those of
 /// `kube-controller-manager --use-service-account-credentials` (kubernetes
 /// `plugin/pkg/auth/authorizer/rbac/bootstrappolicy/controller_policy.go`).
-pub const TEMPLATE_CONTROLLERS: &str = "^system:serviceaccount:kube-system:(cronjob|daemon-set|deployment|job|replicaset|replication|statefulset)-controller$";
+pub const TEMPLATE_CONTROLLERS: &str = "^system:serviceaccount:kube-system:(cronjob|daemon-set|deployment\
+    |job|replicaset|replication|statefulset)-controller$";
 
 /// The start of the name of a service account.
 const ACCOUNT: &str = "system:serviceaccount:";
@@ -48,17 +49,20 @@ fn is_outside(regex: &GoRegex) -> bool {
 
 fn unguarded(element: &str) -> Diagnostic {
     let message = format!(
-        "the expression {} trusts an account outside of kube-system: whoever may write what it makes pods of submits as anyone",
+        "the expression {} trusts an account outside of kube-system: whoever may write what it makes pods of \
+         submits as anyone",
         quoted(element)
     );
     Diagnostic::warning(UNGUARDED_ACCOUNT, message).help(
-        "guard all kinds that it makes pods of by `userInfo` with `mode: Enforce`, profile `strict` and `templates`, or leave it out",
+        "guard all kinds that it makes pods of by `userInfo` with `mode: Enforce`, profile `strict` and \
+         `templates`, or leave it out",
     )
 }
 
 fn every_add_on(element: &str) -> Diagnostic {
     let message = format!(
-        "the expression {} trusts every account of kube-system, also of add-ons that make pods of what others write",
+        "the expression {} trusts every account of kube-system, also of add-ons that make pods of what \
+         others write",
         quoted(element)
     );
     Diagnostic::warning(ALL_OF_KUBE_SYSTEM, message)

@@ -6,7 +6,8 @@ use crate::acl;
 
 fn judged(written: &str) -> (String, Verdict) {
     let text = format!(
-        "partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: {written}\n        adminacl: sue dev\n"
+        "partitions:\n  - name: default\n    queues:\n      - name: root\n        submitacl: \
+         {written}\n        adminacl: sue dev\n"
     );
     let verdict = verdict(&text, &["default"]);
     (text, verdict)

@@ -217,7 +217,8 @@ pub(super) fn panics(rule: &PlacementRule) -> Option<Diagnostic> {
             }
             (
                 format!(
-                    "the queue `{value}` begins with `root`, but is not below it: the first application placed there crashes the scheduler"
+                    "the queue `{value}` begins with `root`, but is not below it: the first application \
+                     placed there crashes the scheduler"
                 ),
                 rule.value.span.unwrap_or(rule.head()),
                 format!("write `root.{value}`"),

@@ -23,7 +23,8 @@ impl Amounts {
         for (name, quantity) in quantities.iter().flatten() {
             let amount = parse(quantity.as_str(), name == CPU).map_err(|text| {
                 let diagnostic = Diagnostic::error(QUANTITY, text).help(format!(
-                    "write `{name}` as a whole number with one of k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei behind it or nothing{}",
+                    "write `{name}` as a whole number with one of k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei \
+                     behind it or nothing{}",
                     if name == CPU { "; m is a thousandth" } else { "" }
                 ));
                 match quantity.span {

@@ -50,7 +50,8 @@ pub fn check(key: &str, text: &str) -> Option<Diagnostic> {
     };
     let shown = quoted(text);
     let message = format!(
-        "{shown} is no {what} to YuniKorn: a running scheduler ignores every change of its ConfigMaps, and none starts"
+        "{shown} is no {what} to YuniKorn: a running scheduler ignores every change of its ConfigMaps, and \
+         none starts"
     );
     Some(Diagnostic::error(SETTING, message).at(Span::new(0, text.len())).help(help))
 }

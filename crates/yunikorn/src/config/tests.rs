@@ -302,8 +302,10 @@ fn what_is_fine_has_no_finding() {
         BUILT_IN,
         "partitions: [{queues: []}]\n---\n# only a comment\n",
         "partitions: [{queues: []}]\n...\n",
-        "# ---\npartitions:\n  - name: default\n    queues:\n      - name: root\n        properties:\n          a: |-\n            --- x\n",
-        "partitions: [{queues: [{name: root, queues: [{name: rootfoo}]}], placementrules: [{name: fixed, value: root.rootfoo, create: true}]}]\n",
+        "# ---\npartitions:\n  - name: default\n    queues:\n      - name: root\n        \
+         properties:\n          a: |-\n            --- x\n",
+        "partitions: [{queues: [{name: root, queues: [{name: rootfoo}]}], placementrules: [{name: fixed, \
+         value: root.rootfoo, create: true}]}]\n",
     ] {
         assert_eq!(codes_of(text), [], "{text}");
     }
@@ -358,9 +360,11 @@ fn quantities_of_a_child_template_are_read_unless_all_of_it_is_empty() {
 
 #[test]
 fn a_rule_that_names_a_queue_from_the_root_below_another_rule_is_told_as_go_prints_it() {
-    let rule = "{name: Fixed, value: Root.x, create: true, filter: {type: deny, users: [a, b], groups: [g, h]}, parent: {name: user}}";
+    let rule = "{name: Fixed, value: Root.x, create: true, filter: {type: deny, users: [a, b], groups: [g, \
+        h]}, parent: {name: user}}";
     let text = format!("partitions: [{{name: default, queues: [], placementrules: [{rule}]}}]\n");
-    let reason = "cannot have a fixed queue rule with qualified queue getName and a parent rule: {Fixed true {deny [a b] [g h]} … Root.x}";
+    let reason = "cannot have a fixed queue rule with qualified queue getName and a parent rule: {Fixed true \
+        {deny [a b] [g h]} … Root.x}";
     assert_eq!(told(&text), [reason]);
     assert_eq!(verdict(&text, ACTIVE).refusal().as_deref(), Some(reason));
 }
@@ -444,7 +448,8 @@ fn an_error_is_not_told_again_when_a_finding_within_it_says_the_same() {
 
 #[test]
 fn a_filter_tells_each_name_that_it_ignores() {
-    let text = "partitions: [{queues: [], placementrules: [{name: user, filter: {users: [a, 'b.*', c/d, 'e f'], groups: [g, c/d, h]}}]}]\n";
+    let text = "partitions: [{queues: [], placementrules: [{name: user, filter: {users: [a, 'b.*', c/d, 'e \
+        f'], groups: [g, c/d, h]}}]}]\n";
     let verdict = verdict(text, ACTIVE);
     let expression = Some("a regular expression works only when it is alone in the list");
     let found: Vec<_> = verdict
@@ -524,7 +529,8 @@ fn limits_of_the_partition_and_of_its_root_are_the_same_or_refused() {
         (base, base),
         (
             base,
-            "{maxapplications: 0x3, maxresources: {vcore: '2', memory: \"10\"}, groups: [g], users:   [a], limit: l}",
+            "{maxapplications: 0x3, maxresources: {vcore: '2', memory: \"10\"}, groups: [g], users:   [a], \
+             limit: l}",
         ),
         (of_groups, of_groups),
         ("", base),
@@ -609,25 +615,30 @@ fn a_limit_is_not_wider_than_those_of_the_queues_above() {
         ([memory(10), memory(10), memory(10)], ""),
         (
             [memory(10), memory(5), memory(7)],
-            "user sue max resource map[memory:7] of queue b is greater than immediate or ancestor parent maximum resource map[memory:5]",
+            "user sue max resource map[memory:7] of queue b is greater than immediate or ancestor parent \
+             maximum resource map[memory:5]",
         ),
         // A resource that a queue does not name is still limited by the queue above.
         (
             [memory(10), sue("maxresources: {vcore: 1}"), memory(20)],
-            "user sue max resource map[memory:20] of queue b is greater than immediate or ancestor parent maximum resource map[memory:10 vcore:1000]",
+            "user sue max resource map[memory:20] of queue b is greater than immediate or ancestor parent \
+             maximum resource map[memory:10 vcore:1000]",
         ),
         (
             [memory(10), nobody(), memory(20)],
-            "user sue max resource map[memory:20] of queue b is greater than immediate or ancestor parent maximum resource map[memory:10]",
+            "user sue max resource map[memory:20] of queue b is greater than immediate or ancestor parent \
+             maximum resource map[memory:10]",
         ),
         ([applications(5), applications(5), applications(4)], ""),
         (
             [applications(5), applications(3), applications(4)],
-            "user sue max applications 4 of queue b is greater than immediate or ancestor parent max applications 3",
+            "user sue max applications 4 of queue b is greater than immediate or ancestor parent max \
+             applications 3",
         ),
         (
             [applications(5), memory(10), nobody()],
-            "user sue max applications 0 of queue a is greater than immediate or ancestor parent max applications 5",
+            "user sue max applications 0 of queue a is greater than immediate or ancestor parent max \
+             applications 5",
         ),
         // None named is any number.
         ([memory(10), sue("maxresources: {memory: 10}, maxapplications: 7"), nobody()], ""),
@@ -635,26 +646,31 @@ fn a_limit_is_not_wider_than_those_of_the_queues_above() {
         ([everyone(10), memory(10), memory(10)], ""),
         (
             [everyone(10), memory(11), nobody()],
-            "user sue max resource map[memory:11] of queue a is greater than wildcard maximum resource map[memory:10] of immediate or ancestor parent queue",
+            "user sue max resource map[memory:11] of queue a is greater than wildcard maximum resource \
+             map[memory:10] of immediate or ancestor parent queue",
         ),
         (
             [everyone(10), nobody(), memory(11)],
-            "user sue max resource map[memory:11] of queue b is greater than wildcard maximum resource map[memory:10] of immediate or ancestor parent queue",
+            "user sue max resource map[memory:11] of queue b is greater than wildcard maximum resource \
+             map[memory:10] of immediate or ancestor parent queue",
         ),
         ([groups("devs, '*'", 2), groups("ops", 2), groups("ops", 1)], ""),
         (
             [groups("devs, '*'", 2), groups("ops", 3), nobody()],
-            "group ops max applications 3 of queue a is greater than wildcard max applications 2 of immediate or ancestor parent queue",
+            "group ops max applications 3 of queue a is greater than wildcard max applications 2 of \
+             immediate or ancestor parent queue",
         ),
         ([format!("{}, {}", memory(20), everyone(10)), memory(15), nobody()], ""),
         ([memory(10), everyone(20), nobody()], ""),
         (
             [everyone(10), everyone(11), nobody()],
-            "user * max resource map[memory:11] of queue a is greater than immediate or ancestor parent maximum resource map[memory:10]",
+            "user * max resource map[memory:11] of queue a is greater than immediate or ancestor parent \
+             maximum resource map[memory:10]",
         ),
     ] {
         let partition = format!(
-            "queues: [{{name: root, limits: [{root}], queues: [{{name: a, limits: [{a}], queues: [{{name: b, limits: [{b}]}}]}}]}}]"
+            "queues: [{{name: root, limits: [{root}], queues: [{{name: a, limits: [{a}], queues: [{{name: b, \
+             limits: [{b}]}}]}}]}}]"
         );
         assert_eq!(refusal_of(&partition), expected, "{partition}");
     }
@@ -684,7 +700,8 @@ fn limits_of_the_partition_and_of_its_root_queue_are_the_same_ones() {
 fn what_is_as_large_as_its_bound_is_not_refused() {
     let limited = |most: u32| {
         format!(
-            "queues: [{{name: a, maxapplications: 3, limits: [{{limit: l, users: [sue], maxapplications: {most}}}]}}]"
+            "queues: [{{name: a, maxapplications: 3, limits: [{{limit: l, users: [sue], maxapplications: \
+             {most}}}]}}]"
         )
     };
     let nested = |most: u32| {

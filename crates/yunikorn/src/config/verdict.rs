@@ -169,7 +169,8 @@ fn checksum_marker(text: &str) -> Diagnostic {
     let start = text.find("checksum: ").unwrap_or_default();
     Diagnostic::warning(
         CHECKSUM,
-        "the text `checksum: ` hides up to 64 characters behind it from the scheduler: a change there is not loaded",
+        "the text `checksum: ` hides up to 64 characters behind it from the scheduler: a change there is not \
+         loaded",
     )
     .at(Span::new(start, start + "checksum: ".len()))
     .help("write it in another way, for example without the blank")

@@ -75,7 +75,8 @@ fn check_limit<'a>(
     }
     if groups.contains(WILDCARD) && groups.len() == 1 {
         return refused(
-            "should not specify only one group limit that is using the wildcard. There must be at least one limit with a group name defined "
+            "should not specify only one group limit that is using the wildcard. There must be at least one \
+             limit with a group name defined "
                 .to_owned(),
         );
     }

@@ -130,7 +130,8 @@ impl StaticPath {
                 format!("{rule} references non-existing queues ({path}) and create is 'false'")
             }
             Unplaceable::BelowLeaf(last) => format!(
-                "{rule} references non-existing queues ({path}) which cannot be created because the last queue ({last}) in the hierarchy is a leaf"
+                "{rule} references non-existing queues ({path}) which cannot be created because the last \
+                 queue ({last}) in the hierarchy is a leaf"
             ),
         };
         Diagnostic::error(RULE, message).at(self.span)

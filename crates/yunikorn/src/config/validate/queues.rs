@@ -12,7 +12,8 @@ use go_compat::diag::Diagnostic;
 use go_compat::yaml::decode::{Spanned, items};
 
 /// The message for a queue name that is refused (yunikorn-core `common/errors.go:25`).
-pub const NAME_REFUSED: &str = "invalid queue name, max 64 characters consisting of alphanumeric characters and '-', '_', '#', '@', '/', ':' allowed";
+pub const NAME_REFUSED: &str = "invalid queue name, max 64 characters consisting of alphanumeric characters \
+    and '-', '_', '#', '@', '/', ':' allowed";
 
 /// `checkQueuesStructure` (`configvalidator.go:694`): one root queue, inserted where it is missing.
 pub(super) fn insert_root(partition: &mut PartitionConfig) -> Result<(), Diagnostic> {

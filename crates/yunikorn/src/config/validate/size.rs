@@ -31,7 +31,8 @@ pub(super) fn check(config: &SchedulerConfig) -> Result<(), Diagnostic> {
         return Ok(());
     }
     let message = format!(
-        "too large to validate here: {} queues, {} placement rules, {} limits, users and groups in limits, {} kinds of resources",
+        "too large to validate here: {} queues, {} placement rules, {} limits, users and groups in limits, \
+         {} kinds of resources",
         counts.queues,
         counts.rules,
         counts.limited,
@@ -104,7 +105,8 @@ mod tests {
         assert_eq!(
             checked(with(10_000)).as_deref(),
             Some(
-                "too large to validate here: 5000 queues, 10001 placement rules, 0 limits, users and groups in limits, 0 kinds of resources"
+                "too large to validate here: 5000 queues, 10001 placement rules, 0 limits, users and groups \
+                 in limits, 0 kinds of resources"
             )
         );
     }
