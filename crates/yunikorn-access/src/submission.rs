@@ -5,7 +5,8 @@
 //! them ([`Verdict::NotAsked`]), and a no is only given where it is certain ([`Verdict::Refused`]).
 //!
 //! The request comes after mutating webhooks, `YuniKorn`'s own among them; where that one was not called, it
-//! is replayed ([`admission::evaluate`]), and then the placement ([`placement`]).
+//! is replayed ([`admission::evaluate()`]), and then the placement
+//! ([`crate::placement`]).
 
 #[cfg(test)]
 mod tests;

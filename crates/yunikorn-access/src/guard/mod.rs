@@ -1,9 +1,10 @@
 //! The user-info policy: it decides in whose name a workload may run. It adds the annotation
 //! `yunikorn.apache.org/user.info` where it is missing, and refuses it where the requester may not set it.
 //!
-//! `YuniKorn`'s own admission controller does the same with gaps ([`yunikorn::admission::evaluate`]); profile
-//! [`Profile::YuniKorn`] behaves like it, gaps included. Profile [`Profile::Strict`] has none of them: every
-//! annotation that names the user of pods is checked wherever it is written, at creation and at each change.
+//! `YuniKorn`'s own admission controller does the same with gaps ([`yunikorn::admission::evaluate()`]);
+//! profile [`Profile::YuniKorn`] behaves like it, gaps included. Profile [`Profile::Strict`] has none of
+//! them: every annotation that names the user of pods is checked wherever it is written, at creation and at
+//! each change.
 //!
 //! * `asked`, `answer`: the request and the answer.
 //! * `judge`: profile strict.

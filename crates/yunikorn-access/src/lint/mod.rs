@@ -2,7 +2,7 @@
 //! can use, names that nobody has.
 //!
 //! Everything here is a warning: `YuniKorn` accepts it. Errors of an ACL by itself are reported by
-//! [`yunikorn::acl::lint`], those of the rest of the text by [`yunikorn::config::verdict()`], and not again
+//! [`yunikorn::acl::lint()`], those of the rest of the text by [`yunikorn::config::verdict()`], and not again
 //! here.
 //!
 //! * `covered`: entries that grant what is granted anyway.

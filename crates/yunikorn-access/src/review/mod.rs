@@ -2,7 +2,7 @@
 //! authorizer.
 //!
 //! * [`question`]: finds our question in a review, in all the spellings that `kubectl auth can-i` sends.
-//! * [`answer`]: the answer of the evaluator.
+//! * [`answer`](mod@answer): the answer of the evaluator.
 //! * [`brief`]: the short answer for users who may not read the queue.
 //! * [`curious`]: decides who may ask about whose access.
 //!

@@ -1,9 +1,9 @@
 //! `YuniKorn`'s access control list: a wildcard, or users and groups; nobody when both are empty.
 //!
-//! * [`parse`]: the string exactly as activation reads it, and as the validator decides about it (the two
-//!   disagree).
+//! * [`parse`](mod@parse): the string exactly as activation reads it, and as the validator decides about it
+//!   (the two disagree).
 //! * [`lint`](mod@lint): the differences between what was written and what is in force.
-//! * [`print`]: the canonical string.
+//! * [`print`](mod@print): the canonical string.
 //! * [`eval`]: the access that an ACL grants.
 //!
 //! There is no deny entry in `YuniKorn`: an ACL only ever adds access to what the queues above grant.

@@ -14,7 +14,7 @@
 //! * [`filtering`]: the decisions of the filtering keys.
 //! * [`conf`]: both together.
 //! * [`request`]: the input of the admission controller.
-//! * [`evaluate`]: its answer.
+//! * [`evaluate`](mod@evaluate): its answer.
 //! * [`patch`]: the changes it makes.
 //! * [`user_info`]: the annotation, and the user who submits.
 //! * [`codes`]: the findings.

@@ -7,7 +7,7 @@
 //!   [`properties`]: the files that contain them.
 //! * [`own`]: the rules that an application in `YuniKorn` brings itself.
 //!
-//! The questions themselves are [`yunikorn_access::application`]'s.
+//! The questions themselves are in `yunikorn_access::application`.
 
 pub mod carry;
 pub mod codes;
