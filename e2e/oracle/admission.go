@@ -55,7 +55,7 @@ type patternAnswer struct {
 	Match []bool `json:"match"`
 }
 
-// answerPattern asks Go about one pattern, whatever commas and blanks it holds.
+// answerPattern evaluates one pattern in Go, whatever commas and spaces it holds.
 func answerPattern(question patternQuestion) patternAnswer {
 	expression, err := regexp.Compile(question.Pattern)
 	if err != nil {

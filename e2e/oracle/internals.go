@@ -20,8 +20,8 @@ import (
 	shimlog "github.com/apache/yunikorn-k8shim/pkg/log"
 )
 
-// What YuniKorn calls itself but does not export. Copying these few functions would make the oracle an
-// opinion.
+// Functions that YuniKorn calls itself but does not export. Copying these few functions would make the oracle
+// an opinion.
 
 //go:linkname newClusterContext github.com/apache/yunikorn-core/pkg/scheduler.newClusterContext
 func newClusterContext() *scheduler.ClusterContext
@@ -71,8 +71,8 @@ func fresh() *scheduler.ClusterContext {
 	return newClusterContext()
 }
 
-// dispose ends the background work of a context, or ten thousand configurations would leave as many timers
-// behind.
+// dispose ends the background work of a context; otherwise ten thousand configurations would leave as many
+// timers behind.
 func dispose(context *scheduler.ClusterContext) {
 	for _, partition := range context.GetPartitionMapClone() {
 		manager := reflect.ValueOf(partition).Elem().FieldByName("partitionManager")

@@ -1,4 +1,4 @@
-// The oracle answers, for inputs on standard input, what Apache YuniKorn answers: it is yunikorn-core and
+// The oracle gives Apache YuniKorn's answers to inputs on standard input: it is yunikorn-core and
 // yunikorn-k8shim, called in the way YuniKorn calls itself. queuewarden's own model of YuniKorn is compared
 // with it.
 //
