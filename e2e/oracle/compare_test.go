@@ -11,7 +11,7 @@ import (
 	"github.com/apache/yunikorn-core/pkg/scheduler"
 )
 
-// The inputs of e2e/compare, for measuring YuniKorn. The variable names the file with the inputs.
+// The inputs of e2e/compare, with which YuniKorn is measured. QUEUEWARDEN_COMPARE_INPUTS names their file.
 type compareInputs struct {
 	ACL       string            `json:"acl"`
 	Queues    string            `json:"queues"`

@@ -1,7 +1,7 @@
 //! Reads the requests that the API server really got, from its audit log.
 //!
 //! "No write while idle" or "few writes for 500 objects" cannot be proven by looking at objects; the audit
-//! log has every write, whoever made it.
+//! log has every write, with its author.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom};

@@ -22,7 +22,7 @@ pub const MODE: &str = "QUEUEWARDEN_E2E";
 pub const STRICT: &str = "QUEUEWARDEN_E2E_STRICT";
 /// The namespace of test pods.
 pub const NAMESPACE: &str = "queuewarden-e2e";
-/// The base with which every test begins: a closed root and a few queues, placement as asked for. Without
+/// The base with which every test begins: a closed root and a few queues, placement as requested. Without
 /// ACLs nobody may submit.
 pub const BASE: &str = include_str!("base.yaml");
 

@@ -80,7 +80,7 @@ pub struct YarnQueue {
     pub admin: String,
 }
 
-/// What one subject may do with the application.
+/// The rights of one subject on the application.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "four independent answers")]
 pub struct ApplicationAnswer {
@@ -108,7 +108,7 @@ pub struct SparkQuestion {
     pub subjects: Vec<Subject>,
 }
 
-/// What one subject may do with a Spark application, by `SecurityManager`.
+/// The rights of one subject on a Spark application, by `SecurityManager`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct SparkAnswer {
     /// `checkUIViewPermissions`

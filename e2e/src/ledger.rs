@@ -6,7 +6,7 @@
 //! A version is explained by a state of the grants when it gives exactly what that state grants, by the
 //! evaluator of `queuewarden diff`, and the state is not younger than the version. It is also explained when
 //! it gives exactly what the withdrawals leave of the version before, because new grants may have to wait.
-//! States explain versions in their order: a revoked grant does not come back, whoever writes.
+//! States explain versions in their order: a revoked grant does not come back, whoever the writer is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -89,7 +89,7 @@ pub fn owners(config_map: &ConfigMap) -> BTreeMap<String, Vec<Owner>> {
 }
 
 /// Returns the keys of `data` and `binaryData` that one entry claims: `{"f:data": {"f:queues.yaml": {}}}`.
-/// The element `.` stands for the map itself.
+/// The element `.` is the map itself.
 fn keys(entry: &ManagedFieldsEntry) -> impl Iterator<Item = &str> {
     let fields = entry.fields_v1.as_ref().map(|FieldsV1(fields)| fields);
     ["f:data", "f:binaryData"]

@@ -1,4 +1,4 @@
-//! Two `ConfigMap`s into one map of values.
+//! Compares the merge of two `ConfigMap`s into one map of values.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;

@@ -27,7 +27,7 @@ use yunikorn_access::review::brief::{UNKNOWN, Wish};
 pub const DEFAULT_PARTITION: &str = "default";
 /// Longest queue path; longer ones do not exist.
 const MAX_QUEUE: usize = 4096;
-/// The verbs, and the rights they stand for.
+/// The verbs, and the right that each means.
 const VERBS: [(&str, Right); 3] =
     [("submit", Right::Submit), ("use", Right::Submit), ("administer", Right::Admin)];
 
@@ -598,7 +598,7 @@ mod tests {
     }
 
     proptest! {
-        /// Two configurations that decide alike cannot be told apart by what they answer.
+        /// The answers of two configurations that decide alike are equal.
         #[test]
         fn brief_answer_depends_on_the_decision_alone(
             one in any_tree(), other in any_tree(), who in any_identity(), admin in any::<bool>(),

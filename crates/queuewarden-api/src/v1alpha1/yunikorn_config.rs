@@ -114,8 +114,8 @@ pub struct YuniKornConfigSpec {
 
     /// true: FailOpen=True does not keep this object from being Ready while YuniKorn reads the text that
     /// queuewarden wrote in full, and the base, or a QueueAcl with everyone for root, opens root there. It
-    /// accepts nothing else that lets everyone in, such as YuniKorn's built-in default or a missing output.
-    /// Default: false.
+    /// accepts nothing else that gives access to everyone, such as YuniKorn's built-in default or a missing
+    /// output. Default: false.
     #[serde(default)]
     pub accept_open_root: bool,
 
