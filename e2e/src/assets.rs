@@ -26,14 +26,17 @@ pub const OPERATOR: &str = "QUEUEWARDEN_E2E_OPERATOR";
 /// The Kubernetes version of `e2e/bed/go.mod`. Without the stamp the servers call themselves v0.0.0-master,
 /// and kubectl refuses to connect to them.
 const LDFLAGS: &str = "-s -X k8s.io/component-base/version.gitVersion=v1.34.2 \
-                       -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=34";
-const GO_WANTED: &str = "the end-to-end tests build etcd, Kubernetes and YuniKorn from source: install Go 1.24 or newer \
-                         (https://go.dev/dl) and put it into PATH, or set QUEUEWARDEN_E2E_ASSETS to a directory of built servers";
-const MAVEN_WANTED: &str = "what YARN answers is asked of Hadoop's own classes: install Maven and a JDK, 11 or newer (Debian's \
-                            packages maven and default-jdk-headless)";
+                       -X k8s.io/component-base/version.gitMajor=1 \
+                       -X k8s.io/component-base/version.gitMinor=34";
+const GO_WANTED: &str = "the end-to-end tests build etcd, Kubernetes and YuniKorn from source: install Go \
+                         1.24 or newer (https://go.dev/dl) and put it into PATH, or set \
+                         QUEUEWARDEN_E2E_ASSETS to a directory of built servers";
+const MAVEN_WANTED: &str = "what YARN answers is asked of Hadoop's own classes: install Maven and a JDK, 11 \
+                            or newer (Debian's packages maven and default-jdk-headless)";
 
-const NPM_WANTED: &str = "the report's page and the YAML reader are tested with packages of npm: install Node.js 18 or newer with npm (Debian's packages nodejs and \
-                          npm) and put them into PATH";
+const NPM_WANTED: &str = "the report's page and the YAML reader are tested with packages of npm: install \
+                          Node.js 18 or newer with npm (Debian's packages nodejs and npm) and put them into \
+                          PATH";
 
 /// The servers of the test cluster.
 #[derive(Debug, Clone)]

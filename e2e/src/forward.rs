@@ -13,7 +13,10 @@ use anyhow::{Context as _, Result};
 /// each test's runtime ends with the test.
 pub(crate) fn forward(from: SocketAddr, to: SocketAddr) -> Result<()> {
     let listener = TcpListener::bind(from).with_context(|| {
-        format!("cannot listen on {from}: a port below 1024 needs root; `unshare -Urn` gives a namespace in which you are")
+        format!(
+            "cannot listen on {from}: a port below 1024 needs root; `unshare -Urn` gives a namespace in \
+             which you are"
+        )
     })?;
     thread::Builder::new().name(format!("forward {from}")).spawn(move || {
         for client in listener.incoming().flatten() {

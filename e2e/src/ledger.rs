@@ -204,7 +204,8 @@ impl<'bed> Ledger<'bed> {
                 .first()
                 .is_some_and(|state| difference(&state.tree, &actual).iter().any(|part| part.diff.widens()));
             bail!(
-                "no grants explain the output at revision {revision} (wider than the last: {widens}); granted was {states:?}, written was:\n{text}"
+                "no grants explain the output at revision {revision} (wider than the last: {widens}); \
+                 granted was {states:?}, written was:\n{text}"
             );
         };
         (self.explained, self.live) = (index, live);

@@ -50,7 +50,10 @@ pub(crate) fn admission_controller(servers: &Servers, directory: &Path, kubeconf
 pub(crate) fn check_ports() -> Result<()> {
     for address in [REST, ADMISSION] {
         TcpListener::bind(address).with_context(|| {
-            format!("YuniKorn's port {address} is taken: stop the other YuniKorn, or run the tests in `unshare -Urn`")
+            format!(
+                "YuniKorn's port {address} is taken: stop the other YuniKorn, or run the tests in \
+                 `unshare -Urn`"
+            )
         })?;
     }
     Ok(())

@@ -22,14 +22,18 @@ const TYPED: &str = "request.resourceAttributes.group == '' && request.resourceA
 const VERBS: &str = "request.resourceAttributes.verb in \
                      ['submit', 'use', 'administer', 'view', 'modify', 'kill', 'logs', 'move']";
 /// Matches queues that are written as paths.
-const PATHS: &str = "has(request.nonResourceAttributes) && request.nonResourceAttributes.path.startsWith('/yunikorn/queues') && \
+const PATHS: &str = "has(request.nonResourceAttributes) && \
+                     request.nonResourceAttributes.path.startsWith('/yunikorn/queues') && \
                      request.nonResourceAttributes.verb in ['submit', 'use', 'administer']";
 /// Matches pods of applications. Components of Kubernetes delete pods all day, and have their rights from
 /// RBAC.
-const PODS: &str = "request.resourceAttributes.group == '' && request.resourceAttributes.resource == 'pods' && \
+const PODS: &str = "request.resourceAttributes.group == '' && \
+                    request.resourceAttributes.resource == 'pods' && \
                     request.resourceAttributes.name != '' && !request.user.startsWith('system:') && \
-                    (request.resourceAttributes.verb == 'get' && request.resourceAttributes.subresource == 'log' || \
-                    request.resourceAttributes.verb == 'delete' && request.resourceAttributes.subresource == '')";
+                    (request.resourceAttributes.verb == 'get' && \
+                    request.resourceAttributes.subresource == 'log' || \
+                    request.resourceAttributes.verb == 'delete' && \
+                    request.resourceAttributes.subresource == '')";
 
 /// The settings with which the API server queries queuewarden.
 #[derive(Debug, Clone)]

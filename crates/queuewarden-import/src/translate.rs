@@ -290,8 +290,10 @@ impl Translator<'_> {
                 "who administers the cluster administers no queue by it in YuniKorn: {}{default}",
                 quoted(&setting.text)
             );
-            let finding = Diagnostic::warning(codes::CLUSTER_ADMINS, message)
-                .help("--cluster-admins root makes them administrators of the root queue, who may also submit everywhere");
+            let finding = Diagnostic::warning(codes::CLUSTER_ADMINS, message).help(
+                "--cluster-admins root makes them administrators of the root queue, who may also \
+                 submit everywhere",
+            );
             let finding = Finding::maybe_at(setting.place, finding);
             self.findings.push(Finding { file: setting.file, ..finding });
             return;

@@ -50,8 +50,8 @@ pub fn page(report: &str) -> String {
 /// request a newer report from its server.
 pub fn policy() -> String {
     format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; connect-src 'self'; base-uri 'none'; \
-         form-action 'none'",
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src data:; connect-src \
+         'self'; base-uri 'none'; form-action 'none'",
         hash(&SCRIPTS.concat()),
         hash(STYLE)
     )

@@ -87,8 +87,8 @@ fn unknown(version: &str, kind: &str) -> Diagnostic {
     let help = if kind == "SelfSubjectRulesReview" {
         "`queuewarden what-can` lists what a user may do"
     } else {
-        "SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview of authorization.k8s.io and AdmissionReview of \
-         admission.k8s.io are, each in v1 and v1beta1"
+        "SubjectAccessReview, LocalSubjectAccessReview and SelfSubjectAccessReview of authorization.k8s.io \
+         and AdmissionReview of admission.k8s.io are, each in v1 and v1beta1"
     };
     Diagnostic::error(codes::UNKNOWN_REVIEW, message).help(help)
 }

@@ -22,7 +22,8 @@ use super::schema;
     category = "yunikorn",
     status = "AdmissionPolicyStatus",
     derive = "PartialEq",
-    doc = "AdmissionPolicy says whom YuniKorn's admission controller trusts to set the user.info annotation of a workload.",
+    doc = "AdmissionPolicy says whom YuniKorn's admission controller trusts to set the user.info annotation \
+           of a workload.",
     printcolumn(
         name = "Bypass",
         type_ = "boolean",
@@ -56,9 +57,11 @@ use super::schema;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
     validation = Rule::new(
-        "has(self.bypassAuth) || has(self.trustControllers) || has(self.systemUsers) || has(self.externalUsers) || has(self.externalGroups) || has(self.submission) || has(self.userInfo)"
+        "has(self.bypassAuth) || has(self.trustControllers) || has(self.systemUsers) || \
+         has(self.externalUsers) || has(self.externalGroups) || has(self.submission) || has(self.userInfo)"
     )
-    .message("set at least one of bypassAuth, trustControllers, systemUsers, externalUsers, externalGroups, submission, userInfo: an empty policy changes nothing")
+    .message("set at least one of bypassAuth, trustControllers, systemUsers, externalUsers, externalGroups, \
+              submission, userInfo: an empty policy changes nothing")
 )]
 pub struct AdmissionPolicySpec {
     /// true switches the admission controller's identity checks off: anyone may set user.info on a workload

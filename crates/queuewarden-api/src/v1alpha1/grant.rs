@@ -19,13 +19,17 @@ use super::schema;
         "!has(self.nobody) || !(has(self.users) || has(self.groups) || has(self.everyone) || has(self.acl))"
     )
     .message(
-        "nobody stands alone: it gives the right to no one. Remove it, or remove users, groups, everyone and acl"
+        "nobody stands alone: it gives the right to no one. Remove it, or remove users, groups, everyone and \
+         acl"
     ),
-    validation = Rule::new("!has(self.acl) || !(has(self.users) || has(self.groups) || has(self.everyone))").message(
-        "acl stands alone: it is the whole ACL in YuniKorn's own syntax. Write either acl, or users and groups, or everyone"
-    ),
+    validation = Rule::new("!has(self.acl) || !(has(self.users) || has(self.groups) || has(self.everyone))")
+        .message(
+            "acl stands alone: it is the whole ACL in YuniKorn's own syntax. Write either acl, or users and \
+             groups, or everyone"
+        ),
     validation = Rule::new("!has(self.everyone) || !(has(self.users) || has(self.groups))").message(
-        "everyone stands alone: YuniKorn ignores users and groups beside '*'. Remove the lists, or remove everyone"
+        "everyone stands alone: YuniKorn ignores users and groups beside '*'. Remove the lists, or remove \
+         everyone"
     )
 )]
 pub struct Grant {
@@ -46,7 +50,10 @@ pub struct Grant {
     /// true gives the right to everyone (YuniKorn's '*'), on this queue and on all queues below it. There is
     /// no false: to grant nobody, write nobody: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new("self").message("everyone can only be true: to give the right to nobody write nobody: true"))]
+    #[x_kube(
+        validation = Rule::new("self")
+            .message("everyone can only be true: to give the right to nobody write nobody: true")
+    )]
     pub everyone: Option<bool>,
 
     /// true gives the right to nobody by this object. There is no false: to give it to somebody, write users,
@@ -54,7 +61,8 @@ pub struct Grant {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(
         validation = Rule::new("self").message(
-            "nobody can only be true: to give the right to somebody write users, groups or everyone: true instead"
+            "nobody can only be true: to give the right to somebody write users, groups or everyone: true \
+             instead"
         )
     )]
     pub nobody: Option<bool>,
@@ -66,12 +74,12 @@ pub struct Grant {
     #[schemars(length(max = schema::MAX_RAW_ACL_LENGTH))]
     #[x_kube(
         validation = Rule::new(r"!self.matches('[\\x00-\\x1f\\x7f]')").message(
-            "tabs, line breaks and other control characters are not allowed in an ACL: YuniKorn takes them for a part of a name and drops it. \
-             Separate users from groups with one blank"
+            "tabs, line breaks and other control characters are not allowed in an ACL: YuniKorn takes them \
+             for a part of a name and drops it. Separate users from groups with one blank"
         ),
         validation = Rule::new("self.split(' ').size() <= 2").message(
-            "more than one blank in an ACL: YuniKorn refuses it when the configuration becomes active. Write users separated by commas, \
-             one blank, groups separated by commas, and no blank after a comma"
+            "more than one blank in an ACL: YuniKorn refuses it when the configuration becomes active. Write \
+             users separated by commas, one blank, groups separated by commas, and no blank after a comma"
         )
     )]
     pub acl: Option<String>,

@@ -8,7 +8,8 @@
 #![expect(
     clippy::doc_markdown,
     clippy::doc_link_with_quotes,
-    reason = "doc comments are the CRD's descriptions: kubectl explain shows them as plain text, where backticks are noise"
+    reason = "doc comments are the CRD's descriptions: kubectl explain shows them as plain text, where \
+              backticks are noise"
 )]
 #![expect(
     unreachable_pub,

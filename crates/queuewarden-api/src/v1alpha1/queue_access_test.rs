@@ -23,7 +23,8 @@ use super::schema;
     category = "yunikorn",
     status = "QueueAccessTestStatus",
     derive = "PartialEq",
-    doc = "QueueAccessTest says what access to queues is meant to be; queuewarden checks it, and can refuse changes that would break it.",
+    doc = "QueueAccessTest says what access to queues is meant to be; queuewarden checks it, and can refuse \
+           changes that would break it.",
     printcolumn(
         name = "Enforcement",
         type_ = "string",
@@ -183,7 +184,10 @@ pub struct ExpectedPlacement {
 
     /// true when YuniKorn is expected to reject it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new("self").message("rejected can only be true: where it is to run, name the queue in runsIn"))]
+    #[x_kube(
+        validation = Rule::new("self")
+            .message("rejected can only be true: where it is to run, name the queue in runsIn")
+    )]
     pub rejected: Option<bool>,
 }
 

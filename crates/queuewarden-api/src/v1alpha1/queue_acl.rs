@@ -24,7 +24,8 @@ use queuewarden_plan::snapshot::TEMPORARY_ONLY_ADDS;
     category = "yunikorn",
     status = "QueueAclStatus",
     derive = "PartialEq",
-    doc = "QueueAcl grants users and groups the right to submit to, or to administer, one queue of Apache YuniKorn.",
+    doc = "QueueAcl grants users and groups the right to submit to, or to administer, one queue of Apache \
+           YuniKorn.",
     selectable = ".spec.queue",
     selectable = ".spec.partition",
     printcolumn(
@@ -66,16 +67,17 @@ use queuewarden_plan::snapshot::TEMPORARY_ONLY_ADDS;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
     validation = Rule::new("has(self.submit) || has(self.admin)").message(
-        "set submit, admin or both: a QueueAcl without either changes nothing. To close a queue write submit: {nobody: true}"
+        "set submit, admin or both: a QueueAcl without either changes nothing. To close a queue write \
+         submit: {nobody: true}"
     ),
     validation = schema::nothing_left_empty(),
     validation = Rule::new("!(has(self.notBefore) || has(self.expiresAt)) || self.baseAcl == 'Extend'")
         .message(TEMPORARY_ONLY_ADDS),
-    validation = Rule::new("!has(self.notBefore) || !has(self.expiresAt) || self.notBefore < self.expiresAt").message(
-        "expiresAt must be later than notBefore: otherwise the grant is never in force"
-    ),
+    validation = Rule::new("!has(self.notBefore) || !has(self.expiresAt) || self.notBefore < self.expiresAt")
+        .message("expiresAt must be later than notBefore: otherwise the grant is never in force"),
     validation = Rule::new("!has(self.delegatedBy) || self.baseAcl == 'Extend'").message(
-        "with delegatedBy write baseAcl: Extend: an administrator of a queue adds to what the cluster's administrators grant, and takes nothing of it away"
+        "with delegatedBy write baseAcl: Extend: an administrator of a queue adds to what the cluster's \
+         administrators grant, and takes nothing of it away"
     ),
     validation = Rule::new("!has(self.delegatedBy) || !self.queue.matches('^(?i)root$')").message(
         "queue root is not delegated: only cluster administrators, without delegatedBy, grant on it"

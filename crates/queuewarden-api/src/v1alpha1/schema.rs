@@ -56,8 +56,8 @@ pub(super) fn queue_path(_: &mut SchemaGenerator) -> Schema {
             },
             rule(
                 "!self.matches('^(?i)root([.]|$)') || self.matches('^[^.]+([.][a-zA-Z0-9_:#/@-]{1,64})*$')",
-                "each name below root needs 1 to 64 characters out of letters, digits and - _ # @ / : with one dot between names, \
-                 e.g. root.prod.etl; YuniKorn accepts no other queue names",
+                "each name below root needs 1 to 64 characters out of letters, digits and - _ # @ / : with \
+                 one dot between names, e.g. root.prod.etl; YuniKorn accepts no other queue names",
             ),
         ],
     })
@@ -106,10 +106,14 @@ pub(super) fn texts(_: &mut SchemaGenerator) -> Schema {
 pub(super) fn user_names(_: &mut SchemaGenerator) -> Schema {
     let why = format!(
         "self == '*' ? \"'*' is no user: to let everyone in, write everyone: true instead of lists\" \
-         : self.contains(',') || self.contains(' ') ? \"user '\" + self + \"' holds a comma or blank: write each user as a list element of its own\" \
-         : self.startsWith('system:') ? \"user '\" + self + \"' cannot be granted anything: YuniKorn drops service accounts and other system: \
-           names from ACLs without a word (its users match {USER}). Grant a group that the workload's user.info annotation carries instead\" \
-         : \"user '\" + self + \"' cannot be granted anything: YuniKorn drops users that do not match {USER} from ACLs without a word. \
+         : self.contains(',') || self.contains(' ') ? \"user '\" + self + \"' holds a comma or blank: \
+           write each user as a list element of its own\" \
+         : self.startsWith('system:') ? \"user '\" + self + \"' cannot be granted anything: \
+           YuniKorn drops service accounts and other system: names from ACLs without a word \
+           (its users match {USER}). \
+           Grant a group that the workload's user.info annotation carries instead\" \
+         : \"user '\" + self + \"' cannot be granted anything: \
+           YuniKorn drops users that do not match {USER} from ACLs without a word. \
            Grant one of the user's groups instead\""
     );
     names("user", USER, &why)
@@ -119,10 +123,13 @@ pub(super) fn user_names(_: &mut SchemaGenerator) -> Schema {
 pub(super) fn group_names(_: &mut SchemaGenerator) -> Schema {
     let why = format!(
         "self == '*' ? \"'*' is no group: to let everyone in, write everyone: true instead of lists\" \
-         : self.contains(',') || self.contains(' ') ? \"group '\" + self + \"' holds a comma or blank: write each group as a list element of its own\" \
-         : self.startsWith('system:') ? \"group '\" + self + \"' cannot be granted anything: YuniKorn drops system: groups from ACLs without a \
-           word (its groups match {GROUP}). To let every authenticated user in, write everyone: true\" \
-         : \"group '\" + self + \"' cannot be granted anything: YuniKorn drops groups that do not match {GROUP} from ACLs without a word \
+         : self.contains(',') || self.contains(' ') ? \"group '\" + self + \"' holds a comma or blank: \
+           write each group as a list element of its own\" \
+         : self.startsWith('system:') ? \"group '\" + self + \"' cannot be granted anything: \
+           YuniKorn drops system: groups from ACLs without a word (its groups match {GROUP}). \
+           To let every authenticated user in, write everyone: true\" \
+         : \"group '\" + self + \"' cannot be granted anything: \
+           YuniKorn drops groups that do not match {GROUP} from ACLs without a word \
            (no '.', '@' or ':'). Grant another group of these users, or list the users\""
     );
     names("group", GROUP, &why)
@@ -140,7 +147,8 @@ fn names(what: &str, pattern: &str, message_expression: &str) -> Schema {
             "maxLength": MAX_NAME_LENGTH,
             "x-kubernetes-validations": [{
                 "rule": format!("self.matches('{pattern}')"),
-                "message": format!("this {what} cannot be granted anything: YuniKorn drops {what}s that do not match {pattern} from ACLs"),
+                "message": format!("this {what} cannot be granted anything: YuniKorn drops {what}s that do \
+                                    not match {pattern} from ACLs"),
                 "messageExpression": one_line(message_expression),
             }],
         },
@@ -175,21 +183,25 @@ pub(super) fn patterns(_: &mut SchemaGenerator) -> Schema {
             "x-kubernetes-validations": [
                 {
                     "rule": "self != ''",
-                    "message": "must not be empty: YuniKorn drops empty elements. To match every name write '.*'; to match none, leave the element out",
+                    "message": "must not be empty: YuniKorn drops empty elements. To match every name write \
+                                '.*'; to match none, leave the element out",
                 },
                 {
                     "rule": "!self.contains(',')",
-                    "message": "must not hold a comma: YuniKorn would split it there into two regular expressions",
+                    "message": "must not hold a comma: YuniKorn would split it there into two regular \
+                                expressions",
                     "messageExpression": one_line(
-                        "\"'\" + self + \"' holds a comma: YuniKorn would split it there into two regular expressions. Write them as two \
-                         elements; spell a repetition like a{1,3} without its comma (aa?a?)\"",
+                        "\"'\" + self + \"' holds a comma: YuniKorn would split it there into two regular \
+                         expressions. Write them as two elements; spell a repetition like a{1,3} without its \
+                         comma (aa?a?)\"",
                     ),
                 },
                 {
                     "rule": "self == self.trim()",
                     "message": "must not begin or end with white space, which YuniKorn cuts off",
                     "messageExpression":
-                        "\"'\" + self + \"' begins or ends with white space, which YuniKorn cuts off: write '\" + self.trim() + \"'\"",
+                        "\"'\" + self + \"' begins or ends with white space, which YuniKorn cuts off: write \
+                         '\" + self.trim() + \"'\"",
                 },
             ],
         },
@@ -204,8 +216,8 @@ pub(super) fn template_path(_: &mut SchemaGenerator) -> Schema {
         "x-kubernetes-validations": [
             rule(
                 "self.matches('^[a-zA-Z0-9_-]+([.]([a-zA-Z0-9_-]+|[*]))*$')",
-                "must be names of letters, digits, - and _ with one dot between them, or * for every member of a list or map, \
-                 e.g. spec.pytorchReplicaSpecs.*.template",
+                "must be names of letters, digits, - and _ with one dot between them, or * for every member \
+                 of a list or map, e.g. spec.pytorchReplicaSpecs.*.template",
             ),
             rule("self != 'annotations'", "must name a field of the object, e.g. spec.driver.annotations"),
         ],
@@ -264,7 +276,8 @@ pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
                     "type": "integer",
                     "format": "int64",
                     "minimum": 0,
-                    "description": "The metadata.generation this condition speaks about; an older one than the object's is out of date.",
+                    "description": "The metadata.generation this condition speaks about; an older one than \
+                                    the object's is out of date.",
                 },
                 "lastTransitionTime": {
                     "type": "string",
@@ -280,7 +293,8 @@ pub(super) fn conditions(_: &mut SchemaGenerator) -> Schema {
                 },
                 "message": {
                     "type": "string",
-                    "description": "The cause for people: what is the case, why, and what to do. May be empty.",
+                    "description": "The cause for people: what is the case, why, and what to do. May be \
+                                    empty.",
                     "maxLength": 32_768,
                 },
             },

@@ -18,7 +18,8 @@ use super::schema;
     category = "yunikorn",
     status = "YuniKornConfigStatus",
     derive = "PartialEq",
-    doc = "YuniKornConfig names the YuniKorn that queuewarden manages and says how its configuration is owned. There is one, named \"default\".",
+    doc = "YuniKornConfig names the YuniKorn that queuewarden manages and says how its configuration is \
+           owned. There is one, named \"default\".",
     validation = Rule::new("self.metadata.name == 'default'").message(
         "there is one YuniKornConfig in a cluster, and its name must be \"default\""
     ),
@@ -46,7 +47,8 @@ use super::schema;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[x_kube(
     validation = Rule::new("self.base.configMap != self.output.configMap").message(
-        "base.configMap and output.configMap must differ: the base is yours to write, the output is queuewarden's"
+        "base.configMap and output.configMap must differ: the base is yours to write, the output is \
+         queuewarden's"
     )
 )]
 pub struct YuniKornConfigSpec {
@@ -56,7 +58,8 @@ pub struct YuniKornConfigSpec {
     #[schemars(schema_with = "schema::namespace_name")]
     #[x_kube(
         validation = Rule::new("self == oldSelf").message(
-            "namespace cannot be changed: the ConfigMap written so far would stay behind. Delete this object and create it anew"
+            "namespace cannot be changed: the ConfigMap written so far would stay behind. Delete this object \
+             and create it anew"
         )
     )]
     pub namespace: String,
@@ -91,8 +94,8 @@ pub struct YuniKornConfigSpec {
     #[schemars(length(max = 512))]
     #[x_kube(
         validation = Rule::new(r"self.matches('^http://[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?/?$')").message(
-            "must be http://HOST or http://HOST:PORT, without a path: YuniKorn serves its REST API in plain HTTP, usually on port 9080, \
-             e.g. http://yunikorn-service.yunikorn:9080"
+            "must be http://HOST or http://HOST:PORT, without a path: YuniKorn serves its REST API in plain \
+             HTTP, usually on port 9080, e.g. http://yunikorn-service.yunikorn:9080"
         )
     )]
     pub scheduler_url: Option<String>,
@@ -146,7 +149,8 @@ pub struct BaseConfigMap {
     #[schemars(length(min = 1, max = 253))]
     #[x_kube(
         validation = Rule::new("self.matches('^[-._a-zA-Z0-9]+[.]yaml$')").message(
-            "must be a ConfigMap key that ends in .yaml, e.g. \"queues.yaml\": YuniKorn reads its queues from no other"
+            "must be a ConfigMap key that ends in .yaml, e.g. \"queues.yaml\": YuniKorn reads its queues \
+             from no other"
         )
     )]
     pub key: Option<String>,
@@ -173,7 +177,8 @@ pub struct OutputConfigMap {
     #[schemars(schema_with = "schema::config_map_name")]
     #[x_kube(
         validation = Rule::new("self == oldSelf").message(
-            "output.configMap cannot be changed: the one written so far would stay behind. Delete this object and create it anew"
+            "output.configMap cannot be changed: the one written so far would stay behind. Delete this \
+             object and create it anew"
         )
     )]
     pub config_map: String,

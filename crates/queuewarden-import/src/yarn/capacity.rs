@@ -188,7 +188,8 @@ fn tell_unused(
 
 fn unused(key: &str, paths: &HashSet<&str>) -> Option<Diagnostic> {
     if MAPPINGS.contains(&key) {
-        let message = "the rules that place applications are not carried over; where YARN rejects an application, YuniKorn goes on to the next rule";
+        let message = "the rules that place applications are not carried over; where YARN rejects an \
+                       application, YuniKorn goes on to the next rule";
         return Some(
             Diagnostic::warning(codes::PLACEMENT, message).help("write `placementrules` in the queues.yaml"),
         );

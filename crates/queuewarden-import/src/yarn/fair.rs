@@ -266,7 +266,8 @@ impl Reader<'_> {
     }
 
     fn placement(&mut self, element: Node<'_, '_>) {
-        let message = "the rules that place applications are not carried over; where YARN rejects an application, YuniKorn goes on to the next rule";
+        let message = "the rules that place applications are not carried over; where YARN rejects an \
+                       application, YuniKorn goes on to the next rule";
         self.tell(
             element,
             Diagnostic::warning(codes::PLACEMENT, message).help("write `placementrules` in the queues.yaml"),

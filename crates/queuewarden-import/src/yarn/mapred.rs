@@ -153,7 +153,8 @@ mod tests {
         let expected = [
             (
                 Some(2),
-                "write the annotation `queuewarden.dev/view-acl: \"bob,jane qa\"` on the pods of each application",
+                "write the annotation `queuewarden.dev/view-acl: \"bob,jane qa\"` on the pods of each \
+                 application",
             ),
             (
                 Some(2),

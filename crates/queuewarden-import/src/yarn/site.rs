@@ -66,10 +66,12 @@ fn tell_of_settings(
     {
         let message = match configuration.get(YARN_ENABLE) {
             Some(_) => format!(
-                "`{YARN_ENABLE}` is off: everybody may do everything, but that the fair scheduler asks who may submit"
+                "`{YARN_ENABLE}` is off: everybody may do everything, but that the fair scheduler asks who \
+                 may submit"
             ),
             None => format!(
-                "`{YARN_ENABLE}` is not set, and off by default: everybody may do everything, but that the fair scheduler asks who may submit"
+                "`{YARN_ENABLE}` is not set, and off by default: everybody may do everything, but that the \
+                 fair scheduler asks who may submit"
             ),
         };
         let finding = Diagnostic::error(codes::SWITCHED_OFF, message)

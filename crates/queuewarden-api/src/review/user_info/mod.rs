@@ -109,7 +109,8 @@ fn paths(request: &Request, templates: &[Template]) -> Result<Vec<Option<Path>>,
     if is_known && paths.is_empty() {
         let message =
             format!("no template says where version {} of {name}.{group} has its pods", quoted(version));
-        let help = "add one to spec.userInfo.templates of the AdmissionPolicy, or leave the version out of one that holds for all";
+        let help = "add one to spec.userInfo.templates of the AdmissionPolicy, or leave the version out of \
+                    one that holds for all";
         return Err(malformed(codes::MALFORMED_REVIEW, message).help(help));
     }
     Ok(paths)
