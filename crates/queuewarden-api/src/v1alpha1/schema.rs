@@ -208,7 +208,7 @@ pub(super) fn patterns(_: &mut SchemaGenerator) -> Schema {
     })
 }
 
-/// The path to a pod template, as `access::guard::Path` reads it.
+/// The path to a pod template, as `yunikorn_access::guard::Path` reads it.
 pub(super) fn template_path(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "string",
