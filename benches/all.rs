@@ -1,5 +1,4 @@
-//! Benchmarks of the pure core: `cargo bench --no-default-features`, with a part of a name after it to select
-//! some of them.
+//! Benchmarks of the pure core: `just bench`, with a part of a name after it to select some of them.
 //!
 //! `e2e/compare` compares the figures with other implementations, on the same inputs.
 
